@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { writeEntity } from '../src/protocol/entities/registry.js'
+import { writeEntity } from '../src/protocol/entities/entity-xml.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type Crypto, guid, inParts, relayable, type Signer, signed, statusMessage } from './corpus-entities.js'
 

@@ -1,5 +1,6 @@
 import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
-import { type Entity, writeEntity } from '../src/protocol/entities/registry.js'
+import { writeEntity } from '../src/protocol/entities/entity-xml.js'
+import type { Entity } from '../src/protocol/entities/registry.js'
 import type { Relayable } from '../src/protocol/entities/relayables.js'
 import { writeEncryptedEnvelope } from '../src/protocol/envelopes/encrypted-envelope.js'
 import { sealMagicEnvelope } from '../src/protocol/envelopes/magic-envelope.js'

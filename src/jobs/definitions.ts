@@ -1,6 +1,7 @@
 import type { JobsOptions } from 'bullmq'
 import type { TextIds } from '../persistence/models/mention.js'
 import type { AnnouncedRows } from '../persistence/notifications/announcements.js'
+import type { FetchableKind, RecordKind, RelayableKind } from '../protocol/entities/registry.js'
 import { QUEUES, type QueueName } from './queues/queue-names.js'
 
 /** The definition of a job: its queue, name, options and data. */
@@ -72,15 +73,8 @@ export const receivePrivateJob = defineJob<{
 /** A record that has to be sent to other pods. */
 export type OutgoingRecord =
   | {
-      readonly record:
-        | 'post'
-        | 'photo'
-        | 'comment'
-        | 'like'
-        | 'poll_participation'
-        | 'participation'
-        | 'conversation'
-        | 'message'
+      /** A poll is sent with its post. */
+      readonly record: Exclude<RecordKind, 'poll'>
       readonly guid: string
     }
   /** Of a local person; to all contacts, or to one person. */
@@ -99,7 +93,7 @@ export const dispatchJob = defineJob<OutgoingRecord>()('outbound', 'dispatch', r
 
 /** Comments, likes and votes of remote people on local posts. */
 export interface RelayedRecords {
-  readonly relays: readonly { readonly record: 'comment' | 'like' | 'poll_participation'; readonly guid: string }[]
+  readonly relays: readonly { readonly record: RelayableKind; readonly guid: string }[]
 }
 
 /** Finds the subscribers of the posts, and writes deliveries for a batch of relayables. */
@@ -161,7 +155,7 @@ export interface NamingText {
 
 /** A public entity of another pod. */
 export interface WantedEntity {
-  readonly type: 'post' | 'poll' | 'comment'
+  readonly type: FetchableKind
   readonly guid: string
   /** The source: the pod of the person with this address, or the pod at this host. */
   readonly from: string

@@ -5,8 +5,8 @@ import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Poll } from '../../src/persistence/models/poll.js'
 import { Post } from '../../src/persistence/models/post.js'
+import { writeEntity } from '../../src/protocol/entities/entity-xml.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
-import { writeEntity } from '../../src/protocol/entities/registry.js'
 import {
   commentBy,
   likeBy,

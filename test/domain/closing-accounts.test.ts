@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
 import { newGuid } from '../../src/domain/new-guid.js'
-import { writeEntity } from '../../src/protocol/entities/registry.js'
+import { writeEntity } from '../../src/protocol/entities/entity-xml.js'
 import { countQueries } from '../support/assertions/statement-count.js'
 import { addPost } from '../support/databases/rows.js'
 import { dispatchNow, sentAbout } from '../support/federation/outbound-messages.js'

@@ -17,7 +17,7 @@ it('logs an action once, after its commit', async () => {
   const lines = () => entries().filter(({ msg }) => msg === 'moderation action')
   const pod = { ...opened.pod, log }
   const action = {
-    kind: 'test.action',
+    kind: 'purge',
     target: { type: 'post', guid: '0123456789abcdef', label: 'a post' },
     reason: 'A test',
     undo: { possible: false },
@@ -31,5 +31,5 @@ it('logs an action once, after its commit', async () => {
 
   const repeating = { ...pod, db: repeatTransactions(pod.db) }
   const { id } = await inTransaction(repeating, (transaction) => recordAction(pod, transaction, SYSTEM_ACTOR, action))
-  expect(lines()).toMatchObject([{ action: id, kind: 'test.action' }])
+  expect(lines()).toMatchObject([{ action: id, kind: 'purge' }])
 })

@@ -2,7 +2,8 @@ import { deepEqual, equal, ok } from 'node:assert/strict'
 import { isAddress } from '../../src/protocol/address.js'
 import { entityFromJson } from '../../src/protocol/entities/entity-json.js'
 import { isEntityJson } from '../../src/protocol/entities/entity-schema.js'
-import { type Entity, isRelayable, writeEntity } from '../../src/protocol/entities/registry.js'
+import { writeEntity } from '../../src/protocol/entities/entity-xml.js'
+import { type Entity, isRelayable } from '../../src/protocol/entities/registry.js'
 import { listElements } from '../../src/protocol/entities/relayable-elements.js'
 import {
   readMagicEnvelope,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readEntity, writeEntity } from '../../src/protocol/entities/registry.js'
+import { readEntity, writeEntity } from '../../src/protocol/entities/entity-xml.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
 import { readXml } from '../../src/protocol/xml/xml.js'
 

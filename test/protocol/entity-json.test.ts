@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { entityFromJson, entityToJson } from '../../src/protocol/entities/entity-json.js'
 import { isEntityJson } from '../../src/protocol/entities/entity-schema.js'
-import { readEntity } from '../../src/protocol/entities/registry.js'
+import { readEntity } from '../../src/protocol/entities/entity-xml.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
 import { readXml } from '../../src/protocol/xml/xml.js'
 

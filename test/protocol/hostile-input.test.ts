@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { readEntity } from '../../src/protocol/entities/registry.js'
+import { readEntity } from '../../src/protocol/entities/entity-xml.js'
 import { decryptEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { ProtocolError } from '../../src/protocol/errors.js'

@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { type Entity, writeEntity } from '../../src/protocol/entities/registry.js'
+import { writeEntity } from '../../src/protocol/entities/entity-xml.js'
+import type { Entity } from '../../src/protocol/entities/registry.js'
 import type { Relayable } from '../../src/protocol/entities/relayables.js'
 import { sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
 import { verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkCode } from '../../src/domain/accounts/factors/second-factor.js'
 import { beginSecondStep, findSecondStep } from '../../src/domain/accounts/factors/second-step.js'
 import { findTotpStep, readBase32, totpCode, totpUrl, writeBase32 } from '../../src/domain/accounts/factors/totp.js'
-import { signIn } from '../../src/domain/accounts/sign-in.js'
+import { endSessionsIfRevoked, signIn } from '../../src/domain/accounts/sign-in.js'
 import { mintToken } from '../../src/domain/accounts/tokens.js'
 import { openBrowser, type TestBrowser } from '../support/browser/scriptless-browser.js'
 import { allow, CALLBACK, codeIn, POD, registerTestClient, type TestOidcClient } from '../support/http/oidc-client.js'
@@ -240,7 +240,7 @@ describe('a sign-in', () => {
     const late = await signIn(pod.pod, ACCOUNTS.dan.username, ACCOUNTS.dan.password)
     expect(late?.needsFactor).toBe(false)
     await withFactor(async (_factor, browser) => {
-      expect(await late?.confirm()).toBe(false)
+      expect(late && (await endSessionsIfRevoked(pod.pod, late))).toBe(true)
       expect((await browser.visit('/settings')).body).toContain('<h1>Sign in</h1>')
     })
   })
@@ -253,7 +253,7 @@ describe('a sign-in', () => {
       await pod.pod.db('userSecrets').where({ userId: id }).update({ passwordHash: 'another' })
       const first = { passwordAt: pod.pod.now() }
       const step = await beginSecondStep(pod.pod, { userId: id, first, requestUid: undefined, returnTo: undefined })
-      expect(await late?.confirm()).toBe(false)
+      expect(late && (await endSessionsIfRevoked(pod.pod, late))).toBe(true)
       expect(await findSecondStep(pod.pod, step)).toBeUndefined()
       await pod.pod.db('userSecrets').where({ userId: id }).update({ passwordHash })
     })

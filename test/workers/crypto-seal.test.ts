@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { afterAll, expect, it } from 'vitest'
-import { writeEntity } from '../../src/protocol/entities/registry.js'
+import { writeEntity } from '../../src/protocol/entities/entity-xml.js'
 import type { CommentEntity } from '../../src/protocol/entities/relayables.js'
 import { verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'

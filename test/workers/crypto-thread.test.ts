@@ -1,7 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { Piscina } from 'piscina'
 import { afterAll, expect, it } from 'vitest'
-import { type Entity, writeEntity } from '../../src/protocol/entities/registry.js'
+import { writeEntity } from '../../src/protocol/entities/entity-xml.js'
+import type { Entity } from '../../src/protocol/entities/registry.js'
 import type { Relayable } from '../../src/protocol/entities/relayables.js'
 import type * as tasks from '../../workers/threads/crypto-thread.js'
 

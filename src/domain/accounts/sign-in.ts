@@ -14,17 +14,28 @@ export function normaliseUsername(pod: Pick<Pod, 'config'>, typed: string): stri
   return name.endsWith(`@${pod.config.host}`) ? name.slice(0, -pod.config.host.length - 1) : name
 }
 
-export interface SignIn {
-  readonly userId: number
+/** What a person has signed in with, and whether it still holds. */
+export interface Credential {
   readonly address: string
+  isValid(): Promise<boolean>
+}
+
+/**
+ * To be called after the session, or the second step, is stored: a credential that is revoked between its check and that moment must not
+ * leave a session. Deletes all sessions and second steps of the account then, and returns true.
+ */
+export async function endSessionsIfRevoked({ db }: Pick<Pod, 'db'>, credential: Credential): Promise<boolean> {
+  if (await credential.isValid()) return false
+  await deleteSessions(db, credential.address)
+  return true
+}
+
+/** Its password is valid until it changes, or a second factor is turned on that the sign-in did not require. */
+export interface SignIn extends Credential {
+  readonly userId: number
   readonly needsFactor: boolean
   /** The owner closes the account: the sign-in leads to `/settings/close` only. */
   readonly isClosing: boolean
-  /**
-   * To be called after the session, or the second step, is stored. False if the password has changed meanwhile, or a second factor was
-   * turned on that the sign-in did not require; then all sessions and second steps are deleted.
-   */
-  confirm(): Promise<boolean>
 }
 
 /**
@@ -47,11 +58,9 @@ export async function signIn(
   const needsFactor = hasFactor(await findFactors(pod.db, userId))
   return {
     ...{ userId, address, needsFactor, isClosing: user.closeAt !== null },
-    async confirm() {
-      if (!(await confirmPassword(pod, { userId, address, passwordHash }))) return false
-      if (needsFactor || !hasFactor(await findFactors(pod.db, userId))) return true
-      await deleteSessions(pod.db, address)
-      return false
+    async isValid() {
+      if (!(await isPasswordHash(pod, userId, passwordHash))) return false
+      return needsFactor || !hasFactor(await findFactors(pod.db, userId))
     },
   }
 }
@@ -74,14 +83,9 @@ export function whereNamed(
     .orderByRaw('users.username = ? desc', [name])
 }
 
-/** False if the password has changed; then all sessions are deleted. */
-export async function confirmPassword(
-  { db }: Pick<Pod, 'db'>,
-  { address, ...secrets }: { readonly userId: number; readonly address: string; readonly passwordHash: string },
-): Promise<boolean> {
-  if (await UserSecrets.query(db).findOne(secrets)) return true
-  await deleteSessions(db, address)
-  return false
+/** False if the password has changed. */
+export async function isPasswordHash({ db }: Pick<Pod, 'db'>, userId: number, passwordHash: string): Promise<boolean> {
+  return (await UserSecrets.query(db).findOne({ userId, passwordHash })) !== undefined
 }
 
 /** Whether the password is that of the user now. */

@@ -24,15 +24,21 @@ import { reloadFilters } from './filters/active-filters.js'
 import { followUpRestrictions } from './follow-up-restrictions.js'
 import { undoClosing } from './people/close-person.js'
 import { undoContentChange } from './people/content-of-person.js'
-import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from './record-action.js'
+import {
+  type ActionKind,
+  type ActionOptions,
+  type ActionOutcome,
+  recordAction,
+  requireReason,
+} from './record-action.js'
 
 type UndoPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
 
 /** Restores what an action changed. The action is locked and in force. */
 type Undo = (pod: UndoPod, transaction: Knex.Transaction, action: ActionRow) => Promise<void>
 
-/** By the kind of the action. A kind without an entry has no undo. */
-const UNDO_OF_KIND: Readonly<Record<string, Undo>> = {
+/** The undo of each kind of action; undefined: the action is final. */
+const UNDO_OF_KIND: Readonly<Record<ActionKind, Undo | undefined>> = {
   'cluster.clean': undoCleaning,
   'filter.apply': undoHiding,
   hide: undoHiding,
@@ -43,6 +49,32 @@ const UNDO_OF_KIND: Readonly<Record<string, Undo>> = {
   close: undoClosing,
   hide_content: undoContentChange,
   remove_content: undoContentChange,
+  purge: undefined,
+  clear_profile: undefined,
+  forget: undefined,
+  warn: undefined,
+  role: undefined,
+  end_sessions: undefined,
+  pod_rule: undefined,
+  'pod_rule.delete': undefined,
+  'cluster.dismiss': undefined,
+  invitation: undefined,
+  'invitation.change': undefined,
+  'invitation.recall': undefined,
+  'filter.add': undefined,
+  'filter.change': undefined,
+  'filter.remove': undefined,
+  'mail_rule.add': undefined,
+  'mail_rule.change': undefined,
+  'mail_rule.remove': undefined,
+  'ip_rule.add': undefined,
+  'ip_rule.change': undefined,
+  'ip_rule.remove': undefined,
+}
+
+/** An undo is an action too, which is final. */
+function isKindOfAction(kind: string): kind is ActionKind {
+  return Object.hasOwn(UNDO_OF_KIND, kind)
 }
 
 /** Lists actions, newest first. */
@@ -69,14 +101,15 @@ export async function undoAction(
     if (action === undefined) throw new Refusal('action_not_found', 'There is no action with this number.')
     const reason = requireReason(options)
     if (action.undoneById !== null) return { changed: false }
-    const undo = action.canBeUndone ? UNDO_OF_KIND[action.kind] : undefined
-    if (undo === undefined) throw notUndoable(`An action of the kind ${action.kind} is final.`)
+    const { kind } = action
+    const undo = action.canBeUndone && isKindOfAction(kind) ? UNDO_OF_KIND[kind] : undefined
+    if (!isKindOfAction(kind) || undo === undefined) throw notUndoable(`An action of the kind ${kind} is final.`)
     await requireUndoOf(transaction, actor, action)
     const later = action.targetType === 'person' ? undefined : await findLaterAction(transaction, action, ['purge'])
     if (later !== undefined) throw notUndoable(`Action ${later.id} has deleted what this action changed.`, later.id)
     const { targetType: type, targetGuid: guid, targetLabel: label } = action
     const recorded = await recordAction(pod, transaction, actor, {
-      kind: `${action.kind}.undo`,
+      kind: `${kind}.undo`,
       target: { type, guid, label },
       reason,
       caseId: options.caseId ?? action.caseId ?? undefined,

@@ -9,6 +9,32 @@ import { Refusal } from '../refusals.js'
 import type { Actor } from './actor.js'
 import { MODERATION_LIMITS } from './limits.js'
 
+/** The kinds of actions. Whether and how each is undone stands in `actions.ts`. */
+export type ActionKind =
+  | 'hide'
+  | 'remove'
+  | 'purge'
+  | 'silence'
+  | 'block'
+  | 'lock'
+  | 'close'
+  | 'hide_content'
+  | 'remove_content'
+  | 'clear_profile'
+  | 'forget'
+  | 'warn'
+  | 'role'
+  | 'end_sessions'
+  | 'pod_rule'
+  | 'pod_rule.delete'
+  | 'cluster.clean'
+  | 'cluster.dismiss'
+  | 'filter.apply'
+  | 'invitation'
+  | 'invitation.change'
+  | 'invitation.recall'
+  | `${'filter' | 'mail_rule' | 'ip_rule'}.${'add' | 'change' | 'remove'}`
+
 /** What every action takes. */
 export interface ActionOptions {
   readonly reason?: string | undefined
@@ -36,7 +62,7 @@ interface UndoOffer {
 }
 
 export interface NewAction {
-  readonly kind: string
+  readonly kind: ActionKind | `${ActionKind}.undo`
   readonly target: AuditTarget & { readonly guid: string }
   readonly reason: string
   readonly undo: UndoOffer

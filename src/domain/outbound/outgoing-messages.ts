@@ -11,7 +11,8 @@ import {
   type RecipientSelector,
 } from '../../persistence/outbound/insert-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
-import { type Entity, writeEntity } from '../../protocol/entities/registry.js'
+import { writeEntity } from '../../protocol/entities/entity-xml.js'
+import type { Entity } from '../../protocol/entities/registry.js'
 
 export type { RecipientSelector }
 

@@ -4,14 +4,15 @@ import { lockEntityKeys } from '../../jobs/waiting/lock-entity-keys.js'
 import { Person } from '../../persistence/models/person.js'
 import { Tombstone } from '../../persistence/models/tombstone.js'
 import { deleteRetractions, deleteRetractionsOfUnsentCreations } from '../../persistence/outbound/cancel-deliveries.js'
-import { type Destroyed, type DestructibleKind, destroyEntities } from '../../persistence/posts/destroy-entities.js'
+import { type Destroyed, destroyEntities } from '../../persistence/posts/destroy-entities.js'
 import type { Pod } from '../../pod/pod.js'
+import type { RetractableKind } from '../../protocol/entities/registry.js'
 import type { TargetType } from '../../protocol/entities/retraction.js'
 import { cancelCreations, enqueueMessage, type RecipientSelector } from '../outbound/outgoing-messages.js'
 
 /** An entity of a local person that is to be retracted. */
 export interface EntityToRetract {
-  readonly kind: DestructibleKind
+  readonly kind: RetractableKind
   /** Type name in the retraction message. */
   readonly type: TargetType
   readonly id: number
@@ -52,7 +53,7 @@ export async function retractEntity(
 /** Deletes entities of one kind and their undelivered creations. Returns the deleted entities. */
 export async function destroyAndCancelCreations(
   transaction: Knex.Transaction,
-  kind: DestructibleKind,
+  kind: RetractableKind,
   ids: readonly number[],
 ): Promise<readonly Destroyed[]> {
   const gone = await destroyEntities(transaction, kind, ids)

@@ -8,6 +8,7 @@ import { Pod as OtherPod } from '../../persistence/models/pod.js'
 import { Post } from '../../persistence/models/post.js'
 import type { Pod, RemotePods } from '../../pod/pod.js'
 import { isAddress } from '../../protocol/address.js'
+import { type FetchableKind, isRelayableKind, readLinkedText } from '../../protocol/entities/registry.js'
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { isUrl } from '../../protocol/is-url.js'
@@ -18,7 +19,7 @@ import { receiveBatch } from '../inbound/receive-batch.js'
 import { REMOTE_LIMITS } from '../remote-pod/limits.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { discoverPerson } from './discover-person.js'
-import { countRemainingFetches, readLinkedText } from './linked-entities.js'
+import { countRemainingFetches } from './linked-entities.js'
 import { buildRequestOrigin, isThisPod, parsePodHost } from './pod-location.js'
 import { openSharedLookups, type SharedLookups } from './shared-lookups.js'
 
@@ -63,7 +64,7 @@ async function findStoredPost({ db }: Pod, { type, guid }: WantedEntity): Promis
 
 type PostQuery = QueryBuilder<Post, Post | undefined>
 
-const postQueries: Readonly<Record<WantedEntity['type'], (posts: QueryBuilder<Post>, guid: string) => PostQuery>> = {
+const postQueries: Readonly<Record<FetchableKind, (posts: QueryBuilder<Post>, guid: string) => PostQuery>> = {
   post: (posts, guid) => posts.findOne({ guid }),
   poll: (posts, guid) => posts.findOne({ 'poll.guid': guid }).joinRelated('poll'),
   comment: (posts, guid) => posts.findOne({ 'comments.guid': guid }).joinRelated('comments'),
@@ -176,10 +177,11 @@ async function fetchMissing(pod: Pod, missing: WaitingMessage, chain: FetchChain
   const [kind, name] = splitEntityKey(waitsFor)
   if (fetchFrom === undefined) throw notFetchable(`no pod is known that may have ${waitsFor}`)
   if (kind === 'person') {
-    // Except for comments, an envelope with two people would be rejected. So it must not cause lookups of them.
+    // Except for relayables, an envelope with two people would be rejected. So it must not cause lookups of them.
     const { sender, author } = peekEnvelope(message.envelope)
     const { wanted } = message
-    const isPlausible = (sender === author || wanted?.type === 'comment') && (wanted?.author ?? author) === author
+    const mayBeRelayed = wanted !== undefined && isRelayableKind(wanted.type)
+    const isPlausible = (sender === author || mayBeRelayed) && (wanted?.author ?? author) === author
     if (!isPlausible) throw notFetchable(`sender ${sender ?? '(none)'} may not send an entity by ${author ?? '(none)'}`)
     await findOrDiscoverPerson(pod, fetchFrom, chain)
     return fetchesLeft

@@ -5,10 +5,9 @@ import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
 import { fetchesLeftAfter } from '../../jobs/waiting/request-missing-entities.js'
 import { findPostReferences } from '../../persistence/inbound/post-references.js'
 import type { Pod } from '../../pod/pod.js'
-import type { Entity } from '../../protocol/entities/registry.js'
+import { type FetchableKind, fetchableKind, isRelayableKind } from '../../protocol/entities/registry.js'
 import { readLinks } from '../../protocol/mentions.js'
 import type { InboundMessage } from '../inbound/batch.js'
-import { fetchableKind } from '../outbound/serve-entity.js'
 import { isRemoteAddress } from './pod-location.js'
 
 interface TextWithLinks {
@@ -26,7 +25,7 @@ export async function enqueueLinkedFetches(
   texts: readonly TextWithLinks[],
 ): Promise<void> {
   const linked = texts.flatMap((text) => fetchableLinksOf(pod, text))
-  const guidsOf = (kind: WantedEntity['type']) => linked.filter(({ type }) => type === kind).map(({ guid }) => guid)
+  const guidsOf = (kind: FetchableKind) => linked.filter(({ type }) => type === kind).map(({ guid }) => guid)
   const { roots } = await findPostReferences(transaction, {
     posts: guidsOf('post'),
     comments: guidsOf('comment'),
@@ -55,8 +54,8 @@ function fetchableLinksOf(pod: Pod, { text, depth, fetchesLeft }: TextWithLinks)
     type: kind,
     guid,
     from: author,
-    // A comment may be signed by the author of its post.
-    ...(kind !== 'comment' && { author }),
+    // A relayable may be signed by the author of its post.
+    ...(!isRelayableKind(kind) && { author }),
     depth: depth + 1,
     fetchesLeft: leftForEach,
   }))
@@ -69,33 +68,4 @@ function fetchableLinksOf(pod: Pod, { text, depth, fetchesLeft }: TextWithLinks)
 export function countRemainingFetches({ wanted, resumed }: Pick<InboundMessage, 'wanted' | 'resumed'>): number {
   if (wanted === undefined) return fetchesLeftAfter(resumed?.times ?? 0)
   return wanted.fetchesLeft ?? (wanted.depth === 0 ? REFERENCE_LIMITS.fetchesOfMessage - 1 : 0)
-}
-
-/** The text of an entity; empty if its type has none. */
-export function readLinkedText(entity: Entity): string {
-  switch (entity.type) {
-    case 'status_message':
-    case 'comment':
-    case 'message':
-      return entity.text
-    case 'conversation':
-      return entity.messages.map(({ text }) => text).join('\n')
-    case 'like':
-    case 'poll_participation':
-    case 'reshare':
-    case 'photo':
-    case 'participation':
-    case 'contact':
-    case 'retraction':
-    case 'account_deletion':
-    case 'account_migration':
-    case 'event':
-    case 'event_participation':
-    case 'profile':
-    case 'location':
-    case 'embed':
-    case 'poll':
-    case 'poll_answer':
-      return ''
-  }
 }

@@ -1,7 +1,8 @@
-import { isRelayable, type ReceivableEntity } from '../../protocol/entities/registry.js'
+import { endsContentOrContact, isRelayable, type ReceivableEntity } from '../../protocol/entities/registry.js'
 import { faultOfArrival } from '../../protocol/envelopes/sender-rules.js'
 import type { IgnoredMessage, RejectedMessage, ResolvedArrival, StepResult } from './batch.js'
 import type { Signer } from './find-signers.js'
+import { listRetractionTargets, receivedType } from './received-entities.js'
 
 /** Decides which entities their senders may send, from the resolved facts alone: no I/O. */
 export function authorise(resolved: readonly ResolvedArrival[]): StepResult<ResolvedArrival> {
@@ -49,12 +50,6 @@ function reasonToIgnorePerson({ address, blocked, closed }: Signer, entity: Rece
   return closed ? `the account ${address} is closed` : undefined
 }
 
-/** Also received from blocked people: deleted content, closed accounts and ended contacts must not stay here. */
-export function endsContentOrContact(entity: ReceivableEntity): boolean {
-  if (entity.type === 'contact') return !entity.sharing
-  return entity.type === 'retraction' || entity.type === 'account_deletion' || entity.type === 'account_migration'
-}
-
 function faultOf(arrival: ResolvedArrival): Pick<RejectedMessage, 'fault' | 'reason'> | undefined {
   const { entity, sender, signature, references, hasLostParts, recipient, author } = arrival
   const name = () => `the ${nameOf(entity)} by ${entity.author}`
@@ -65,16 +60,13 @@ function faultOf(arrival: ResolvedArrival): Pick<RejectedMessage, 'fault' | 'rea
   if (author?.isPersonBlocked && isRelayable(entity)) {
     return { fault: 'Moderated', reason: `the author ${entity.author} is blocked` }
   }
-  if (!hasLostParts && isEmpty(entity)) return { fault: 'ValidationError', reason: `${name()} is empty` }
+  if (!hasLostParts && receivedType(entity).isEmpty(entity))
+    return { fault: 'ValidationError', reason: `${name()} is empty` }
   return undefined
 }
 
 function nameOf(entity: ReceivableEntity): string {
-  if (entity.type === 'retraction') return `retraction of ${entity.target_type} ${entity.target_guid}`
+  const [target] = listRetractionTargets(entity)
+  if (target !== undefined) return `${entity.type} of ${target.type} ${target.guid}`
   return 'guid' in entity ? `${entity.type} ${entity.guid}` : entity.type
-}
-
-function isEmpty(entity: ReceivableEntity): boolean {
-  if (entity.type === 'comment') return entity.text.trim() === ''
-  return entity.type === 'status_message' && entity.text.trim() === '' && entity.photos.length === 0
 }

@@ -1,9 +1,8 @@
 import { findConversations } from '../../persistence/conversations/find-conversations.js'
-import { findPostReferences, type ReferencedPost } from '../../persistence/inbound/post-references.js'
+import { findPostReferences } from '../../persistence/inbound/post-references.js'
 import { findRetractionTargets } from '../../persistence/inbound/retraction-targets.js'
 import type { Pod } from '../../pod/pod.js'
-import type { ReceivableEntity } from '../../protocol/entities/registry.js'
-import type { TargetType } from '../../protocol/entities/retraction.js'
+import { ENTITY_TYPES, isRelayable, type ReceivableEntity } from '../../protocol/entities/registry.js'
 import type { References } from '../../protocol/envelopes/sender-rules.js'
 import {
   groupGuidsByKind,
@@ -13,10 +12,10 @@ import {
   listParts,
   listRetractionTargets,
   type PartReference,
-  targetTypesOf,
-} from './entity-references.js'
+  type Root,
+  receivedType,
+} from './received-entities.js'
 
-type Root = NonNullable<References['root']> & Partial<Pick<ReferencedPost, 'readers'>>
 type Target = NonNullable<References['target']>
 type Conversation = NonNullable<References['conversation']>
 
@@ -105,60 +104,24 @@ export function findReferences(entity: ReceivableEntity, batch: BatchReferences)
  * entity with the same guid keeps its place.
  */
 export function addEntityOfBatch(entity: ReceivableEntity, { root }: References, batch: BatchReferences): void {
-  const { roots, targets, conversations, reshares, partAuthors, hasRetractions } = batch
-  const addRoot = (kind: ReferencedPost['kind'], guid: string, added: Root) => {
-    if (!roots.has(`${kind} ${guid}`)) roots.set(`${kind} ${guid}`, added)
+  const { roots = [], conversation } = receivedType(entity).parentsIn?.(entity, root) ?? {}
+  for (const { kind, guid, root } of roots) setOnce(batch.roots, `${kind} ${guid}`, root)
+  if (conversation !== undefined) setOnce(batch.conversations, conversation.guid, conversation)
+  if (entity.type === 'reshare') batch.reshares.add(entity.guid)
+  for (const { type, guid } of listParts(entity)) batch.partAuthors.set(`${type} ${guid}`, entity.author)
+  if (batch.hasRetractions) addTargets(entity, root, batch)
+}
+
+function addTargets(entity: ReceivableEntity, root: Root | undefined, { targets }: BatchReferences): void {
+  const target = { author: entity.author, root: isRelayable(entity) ? root : undefined }
+  const own = 'guid' in entity ? [{ type: entity.type, guid: entity.guid }] : []
+  for (const { type, guid } of [...own, ...listParts(entity)]) {
+    for (const name of ENTITY_TYPES[type].retractedAs) setOnce(targets, `${name} ${guid}`, target)
   }
-  const addTarget = (types: readonly TargetType[], guid: string, target: Target) => {
-    if (!hasRetractions) return
-    for (const type of types) if (!targets.has(`${type} ${guid}`)) targets.set(`${type} ${guid}`, target)
-  }
-  for (const { type, guid } of listParts(entity)) partAuthors.set(`${type} ${guid}`, entity.author)
-  switch (entity.type) {
-    case 'status_message': {
-      const post = { author: entity.author, local: false, public: entity.public }
-      addRoot('post', entity.guid, post)
-      addTarget(targetTypesOf.status_message, entity.guid, post)
-      if (entity.poll !== undefined) {
-        addRoot('poll', entity.poll.guid, post)
-        addTarget(['Poll'], entity.poll.guid, post)
-      }
-      for (const photo of entity.photos) addTarget(targetTypesOf.photo, photo.guid, photo)
-      break
-    }
-    case 'reshare': {
-      const post = { author: entity.author, local: false, public: true }
-      addRoot('post', entity.guid, post)
-      addTarget(targetTypesOf.reshare, entity.guid, post)
-      reshares.add(entity.guid)
-      break
-    }
-    case 'comment':
-      if (root !== undefined) addRoot('comment', entity.guid, root)
-      addTarget(targetTypesOf.comment, entity.guid, { author: entity.author, root })
-      break
-    case 'like':
-    case 'poll_participation':
-      addTarget(targetTypesOf[entity.type], entity.guid, { author: entity.author, root })
-      break
-    case 'photo':
-    case 'participation':
-      addTarget(targetTypesOf[entity.type], entity.guid, entity)
-      break
-    case 'conversation':
-      if (!conversations.has(entity.guid)) conversations.set(entity.guid, entity)
-      addTarget(targetTypesOf.conversation, entity.guid, entity)
-      break
-    case 'message':
-    case 'retraction':
-    case 'profile':
-    case 'contact':
-    case 'account_deletion':
-    case 'account_migration':
-      break
-    default:
-      entity satisfies never
-  }
+}
+
+function setOnce<Value>(map: Map<string, Value>, key: string, value: Value): void {
+  if (!map.has(key)) map.set(key, value)
 }
 
 /** True for a photo or poll of a post whose guid another author has already used. */

@@ -1,6 +1,7 @@
 import { addPodBytes } from '../../persistence/inbound/pod-bytes.js'
 import type { Pod } from '../../pod/pod.js'
 import { splitAddress } from '../../protocol/address.js'
+import { ENTITY_TYPES, type ReceivedEntity } from '../../protocol/entities/registry.js'
 import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
 import { stateByOwner } from '../../throttling/state-by-owner.js'
 import type { Arrival, StepResult } from './batch.js'
@@ -28,8 +29,10 @@ function usageOf({ jobs, now }: Pick<Pod, 'jobs' | 'now'>): DailyUsage {
   return usage
 }
 
-/** Stored without limit: entities that retract or end something, and contacts, whose loss would leave two pods with different states. */
-const EXEMPT_TYPES: ReadonlySet<string> = new Set(['retraction', 'account_deletion', 'account_migration', 'contact'])
+/** Types that may end something are stored without limit: the loss of one would leave two pods with different states. */
+function isExempt({ type }: ReceivedEntity): boolean {
+  return ENTITY_TYPES[type].ends !== 'never'
+}
 
 /** Ignores entities from pods that have reached their limit of bytes for this day. */
 export function ignoreOverDailyBytes<Each extends Arrival>(
@@ -38,7 +41,7 @@ export function ignoreOverDailyBytes<Each extends Arrival>(
 ): StepResult<Each> {
   const { exhaustedHosts: hosts } = usageOf(pod)
   if (hosts.size === 0) return { ready: arrivals, ignored: [], waiting: [], rejected: [] }
-  const isOverLimit = ({ signer, entity }: Each) => hosts.has(hostOf(signer.address)) && !EXEMPT_TYPES.has(entity.type)
+  const isOverLimit = ({ signer, entity }: Each) => hosts.has(hostOf(signer.address)) && !isExempt(entity)
   return {
     ready: arrivals.filter((arrival) => !isOverLimit(arrival)),
     ignored: arrivals.filter(isOverLimit).map((arrival) => {

@@ -6,16 +6,9 @@ import {
   isRejected,
   recordStored,
 } from '../../domain/moderation/filters/check-documents.js'
-import {
-  commentDocument,
-  type FilterDocument,
-  messageDocument,
-  postDocument,
-  profileDocument,
-} from '../../domain/moderation/filters/filter-document.js'
 import type { Pod } from '../../pod/pod.js'
-import { readTags } from '../../protocol/mentions.js'
 import type { Arrival, ResolvedArrival, StepResult, StoredRecord } from './batch.js'
+import { receivedType } from './received-entities.js'
 
 /** Arrivals that match filters. */
 export type FilteredArrivals = ReadonlyMap<Arrival, FilteredDocument>
@@ -54,7 +47,8 @@ async function findFiltered(pod: Pod, arrivals: readonly ResolvedArrival[]): Pro
   if ((await activeFilters(pod)).size === 0) return new Map()
   const documents = arrivals.flatMap((arrival) => {
     if (arrival.message.isReleased) return []
-    const document = documentOf(arrival)
+    const { entity, references } = arrival
+    const document = receivedType(entity).documentOf(entity, references)
     return document === undefined ? [] : [{ ...document, arrival }]
   })
   const checkedDocuments = await checkDocuments(pod, documents)
@@ -71,40 +65,4 @@ export async function recordFilteredArrivals(
   if (filtered.size === 0) return
   const stored = records.flatMap(({ arrival }) => filtered.get(arrival) ?? [])
   await recordStored(pod, transaction, stored, [...filtered.values()].filter(isRejected))
-}
-
-/** The guid of a profile is added with the facts about its author. */
-function documentOf({ entity, references }: ResolvedArrival): FilterDocument | undefined {
-  switch (entity.type) {
-    case 'status_message': {
-      const { guid, author, text, poll } = entity
-      const pollTexts = poll && [poll.question, ...poll.poll_answers.map(({ answer }) => answer)]
-      return postDocument({ guid, author, isPublic: entity.public }, { text, poll: pollTexts })
-    }
-    case 'comment': {
-      const { guid, author, text } = entity
-      return commentDocument({ guid, author, isPublic: references.root?.public ?? false }, text)
-    }
-    case 'profile': {
-      const { author, first_name: first = '', last_name: last = '', bio = '', tag_string: tags = '' } = entity
-      return profileDocument({ guid: '', author }, { name: `${first} ${last}`.trim(), bio, tags: readTags(tags) })
-    }
-    case 'conversation': {
-      const { guid, author, subject, messages } = entity
-      const texts = [subject, ...messages.map(({ text }) => text)]
-      return messageDocument({ guid: messages[0]?.guid ?? guid, author }, texts)
-    }
-    case 'message':
-      return messageDocument({ guid: entity.guid, author: entity.author }, [entity.text])
-    case 'like':
-    case 'poll_participation':
-    case 'reshare':
-    case 'photo':
-    case 'participation':
-    case 'contact':
-    case 'retraction':
-    case 'account_deletion':
-    case 'account_migration':
-      return undefined
-  }
 }

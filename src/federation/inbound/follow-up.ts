@@ -3,10 +3,12 @@ import { newAnnouncementJobs } from '../../domain/notifications/announcements.js
 import { participateJob } from '../../jobs/definitions.js'
 import { enqueueJobs, type NewJob, newJob } from '../../jobs/outbox/outbox.js'
 import type { Pod } from '../../pod/pod.js'
-import { countRemainingFetches, enqueueLinkedFetches, readLinkedText } from '../discovery/linked-entities.js'
+import { readLinkedText } from '../../protocol/entities/registry.js'
+import { countRemainingFetches, enqueueLinkedFetches } from '../discovery/linked-entities.js'
 import { hasOpenAccount } from '../outbound/participation-signer.js'
 import type { StoredRecord } from './batch.js'
 import { enqueueMentionedLookups } from './mentioned-people.js'
+import { receivedType } from './received-entities.js'
 
 /**
  * Enqueues the work that stored records cause, in their transaction: lookups of mentioned people, fetches of linked entities,
@@ -47,7 +49,7 @@ async function publicPostsForLocalUsers(
   records: readonly StoredRecord[],
 ): Promise<readonly PublicPost[]> {
   const posts = records.flatMap(({ id, arrival: { entity } }) =>
-    entity.type === 'reshare' || (entity.type === 'status_message' && entity.public) ? [{ id, guid: entity.guid }] : [],
+    'guid' in entity && receivedType(entity).isPublicPost(entity) ? [{ id, guid: entity.guid }] : [],
   )
   return posts.length > 0 && (await hasOpenAccount(pod, transaction)) ? posts : []
 }

@@ -4,10 +4,10 @@ import { enqueueJobsOfKind } from '../../jobs/outbox/outbox.js'
 import { findPostReferences } from '../../persistence/inbound/post-references.js'
 import { findMovedFromHere } from '../../persistence/people/moved-people.js'
 import type { Pod } from '../../pod/pod.js'
-import type { ReceivableEntity, ReceivedEntity } from '../../protocol/entities/registry.js'
+import { isStoredRelayable, type StoredRelayable } from '../../protocol/entities/registry.js'
 import { answerWithClosingEntity } from './answer-closed-accounts.js'
 import type { Arrival, RejectedMessage } from './batch.js'
-import { groupGuidsByKind, listParents } from './entity-references.js'
+import { groupGuidsByKind, listParents } from './received-entities.js'
 
 /** For so long a pod may not know that the author of a post has moved away. */
 const FORWARDED_DAYS = 400
@@ -43,16 +43,9 @@ export async function forwardToMovedAuthors(
   }
 }
 
-type LateRelayable = Extract<ReceivableEntity, { readonly type: 'comment' | 'like' | 'poll_participation' }>
-
-function lateRelayable({ fault, arrival }: RejectedMessage): Arrival<LateRelayable>[] {
+function lateRelayable({ fault, arrival }: RejectedMessage): Arrival<StoredRelayable>[] {
   if (fault !== 'InvalidSender' || arrival === undefined) return []
   const { message, entity, sender } = arrival
   const isPosted = message.recipientGuid === undefined && message.wanted === undefined
-  return isPosted && isLateRelayable(entity) && entity.author === sender ? [{ ...arrival, entity }] : []
-}
-
-function isLateRelayable(entity: ReceivedEntity): entity is LateRelayable {
-  const { type } = entity
-  return type === 'comment' || type === 'like' || type === 'poll_participation'
+  return isPosted && isStoredRelayable(entity) && entity.author === sender ? [{ ...arrival, entity }] : []
 }

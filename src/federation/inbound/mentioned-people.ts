@@ -9,6 +9,7 @@ import type { Person } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
 import { isRemoteAddress } from '../discovery/pod-location.js'
 import type { StoredRecord } from './batch.js'
+import { receivedType } from './received-entities.js'
 
 /** A stored text with the addresses it mentions. */
 interface MentioningText {
@@ -43,9 +44,11 @@ export async function attachDiscoveredPerson(
 }
 
 function remoteMentionsOf(pod: Pod, { id, arrival: { entity } }: StoredRecord): readonly MentioningText[] {
-  if (entity.type !== 'status_message' && entity.type !== 'comment') return []
-  const addresses = readMentionedAddresses(entity.text).filter((address) => isRemoteAddress(pod, address))
-  return addresses.length === 0 ? [] : [{ kind: entity.type === 'comment' ? 'comments' : 'posts', id, addresses }]
+  const mentioning = receivedType(entity).mentioningText(entity)
+  if (mentioning === undefined) return []
+  const { text, kind } = mentioning
+  const addresses = readMentionedAddresses(text).filter((address) => isRemoteAddress(pod, address))
+  return addresses.length === 0 ? [] : [{ kind, id, addresses }]
 }
 
 /** Compares with the stored mentions, not with the people: a person may have become known since the text was stored. */

@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import { Person, type SignerRow } from '../../persistence/models/person.js'
-import { isRelayable, type ReceivableEntity } from '../../protocol/entities/registry.js'
-import { endsContentOrContact } from './authorise.js'
+import { endsContentOrContact, isRelayable, type ReceivableEntity } from '../../protocol/entities/registry.js'
 import type { Arrival, IgnoredMessage, RejectedMessage } from './batch.js'
 
 interface SortedArrivals {

@@ -1,13 +1,19 @@
 import type { KeyObject } from 'node:crypto'
 import { Pod as OtherPod } from '../../persistence/models/pod.js'
 import type { Pod } from '../../pod/pod.js'
-import { isRelayable, type ReceivableEntity, type ReceivedEntity } from '../../protocol/entities/registry.js'
+import {
+  isReceivable,
+  isRelayable,
+  type ReceivableEntity,
+  type ReceivedEntity,
+} from '../../protocol/entities/registry.js'
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import type { InnerSignature, VerifiedEnvelope } from '../../protocol/envelopes/verify-envelope.js'
 import { parseHomeUrl, parsePodHost } from '../discovery/pod-location.js'
 import type { Arrival, IgnoredMessage, InboundMessage, RejectedMessage, StepResult, WaitingMessage } from './batch.js'
 import { type DecryptedMessage, decryptEnvelopes } from './decrypt-envelopes.js'
 import { findSigners, type Signer } from './find-signers.js'
+import { listParts, recordKeysOf } from './received-entities.js'
 
 /** Decrypts private messages, finds the keys of the signers, and opens all envelopes in a thread. */
 export async function openEnvelopes(
@@ -143,15 +149,16 @@ function keysOf(signers: ReadonlyMap<string, Signer>): ReadonlyMap<string, KeyOb
 
 /** Events are parsed and verified, then rejected as `UnknownEntity`. */
 function isStorable(arrival: Arrival): arrival is Arrival<ReceivableEntity> {
-  const { type } = arrival.entity
-  return type !== 'event' && type !== 'event_participation'
+  return isReceivable(arrival.entity)
 }
 
 /** A fetched entity must be the requested one; otherwise a pod could store entities that no local user has subscribed to. */
 function isRequested({ wanted }: InboundMessage, entity: ReceivedEntity): boolean {
   if (wanted === undefined) return true
   if (wanted.author !== undefined && wanted.author !== entity.author) return false
-  if (wanted.type === 'comment') return entity.type === 'comment' && entity.guid === wanted.guid
-  if (wanted.type === 'poll') return entity.type === 'status_message' && entity.poll?.guid === wanted.guid
-  return (entity.type === 'status_message' || entity.type === 'reshare') && entity.guid === wanted.guid
+  if (!isReceivable(entity)) return false
+  return (
+    recordKeysOf(entity).includes(`${wanted.type}:${wanted.guid}`) ||
+    listParts(entity).some(({ type, guid }) => type === wanted.type && guid === wanted.guid)
+  )
 }

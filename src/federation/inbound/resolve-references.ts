@@ -13,7 +13,7 @@ import {
   hasUnreadableParent,
   isPartOfOtherAuthor,
 } from './batch-references.js'
-import { listParents, retractedKey } from './entity-references.js'
+import { keyOfTarget, receivedType, storingRank } from './received-entities.js'
 import { isWebUrl } from './store/photo-values.js'
 import { hasDeletedParent, isPhotoRetracted, isRetracted } from './tombstones.js'
 
@@ -69,27 +69,18 @@ function resolve(
     references,
     isDeleted: isRetracted(arrival, references, batch) || hasDeletedParent(arrival, references, batch),
     hasLostParts: entity !== whole,
-    authorIsLocal: !typesWithOtherAuthor.has(entity.type) && entity.author.endsWith(`@${config.host}`),
+    authorIsLocal: receivedType(entity).authorIsSource && entity.author.endsWith(`@${config.host}`),
     hasUnreadableParent: hasUnreadableParent(entity, batch),
   }
 }
 
-/** In these types the author field may name a local person, although a remote person has sent the entity. */
-const typesWithOtherAuthor: ReadonlySet<ReceivableEntity['type']> = new Set(['retraction', 'account_migration'])
-
-/** Types that other entities may belong to, in the order of storing. */
-const parentTypes: readonly ReceivableEntity['type'][] = ['status_message', 'reshare', 'comment', 'conversation']
-
-/** Parents before their children, as they are stored; retractions last. */
 function inStoringOrder(arrivals: readonly Arrival<ReceivableEntity>[]): Arrival<ReceivableEntity>[] {
-  const rank = ({ entity: { type } }: Arrival<ReceivableEntity>) =>
-    parentTypes.includes(type) ? parentTypes.indexOf(type) - parentTypes.length : Number(type === 'retraction')
-  return arrivals.toSorted((one, other) => rank(one) - rank(other))
+  return arrivals.toSorted((one, other) => storingRank(one.entity) - storingRank(other.entity))
 }
 
 /** Only retractions refer to an entity that has no children. */
-function canBeReferredTo({ entity: { type } }: ResolvedArrival, { hasRetractions }: BatchReferences): boolean {
-  return hasRetractions || parentTypes.includes(type)
+function canBeReferredTo({ entity }: ResolvedArrival, { hasRetractions }: BatchReferences): boolean {
+  return hasRetractions || receivedType(entity).parentsIn !== undefined
 }
 
 /** The unknown entity, and the pods that may have it. */
@@ -107,18 +98,19 @@ function unknownReferenceOf(
   { config }: Pick<Pod, 'config'>,
   { entity, sender, references, hasUnreadableParent }: ResolvedArrival,
 ): MissingReference | undefined {
-  if (entity.type === 'retraction') {
-    const waitsFor = retractedKey(entity)
+  const reference = receivedType(entity).referenceOf(entity)
+  if (reference === undefined) return undefined
+  if ('target' in reference) {
+    const waitsFor = keyOfTarget(reference.target)
     if (references.target !== undefined || waitsFor === undefined) return undefined
     return { waitsFor, fault: 'TargetNotFound', maxWaitSeconds: RETRACTION_WAIT_SECONDS }
   }
-  if (entity.type === 'message') {
+  if ('conversation' in reference) {
     if (references.conversation !== undefined) return undefined
-    return { waitsFor: `conversation:${entity.conversation_guid}`, fault: 'ConversationNotFound' }
+    return { waitsFor: `conversation:${reference.conversation}`, fault: 'ConversationNotFound' }
   }
-  const [parent] = listParents(entity)
-  if (parent === undefined || references.root !== undefined) return undefined
-  const fetchFrom = (entity.type === 'reshare' ? entity.root_author : undefined) ?? entity.author
+  if (references.root !== undefined) return undefined
+  const { parent, author: fetchFrom = entity.author } = reference
   if (hostOf(fetchFrom) === config.host) return undefined // an unknown local entity has been deleted
   const fallbackFetchFrom = hostOf(sender) === hostOf(fetchFrom) ? undefined : sender
   const waitsFor: EntityKey = `${hasUnreadableParent ? UNREADABLE : ''}${parent.kind}:${parent.guid}`
@@ -130,7 +122,8 @@ const RETRACTION_WAIT_SECONDS = 60 * 60
 
 /** References that let the entity pass, for those that are still unknown. */
 function bestCaseReferences({ entity, sender, recipient }: ResolvedArrival): References {
-  const author = (entity.type === 'reshare' ? entity.root_author : undefined) ?? sender
+  const reference = receivedType(entity).referenceOf(entity)
+  const { author = sender } = reference !== undefined && 'parent' in reference ? reference : {}
   return {
     root: { author, local: false, public: true },
     target: { author: sender },

@@ -4,19 +4,10 @@ import { findPostReferences } from '../../persistence/inbound/post-references.js
 import { Person } from '../../persistence/models/person.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
 import type { Pod } from '../../pod/pod.js'
-import type { ReceivableEntity, ReceivedEntity } from '../../protocol/entities/registry.js'
-import type { TargetType } from '../../protocol/entities/retraction.js'
+import { ENTITY_TYPES, isStoredRelayable, type StoredRelayable } from '../../protocol/entities/registry.js'
 import type { ProtocolFault } from '../../protocol/errors.js'
 import type { RejectedMessage } from './batch.js'
-import { groupGuidsByKind, listParents } from './entity-references.js'
-
-type Relayable = Extract<ReceivableEntity, { readonly type: keyof typeof targetTypes }>
-
-const targetTypes = {
-  comment: 'Comment',
-  like: 'Like',
-  poll_participation: 'PollParticipation',
-} as const satisfies { readonly [Type in ReceivableEntity['type']]?: TargetType }
+import { groupGuidsByKind, listParents } from './received-entities.js'
 
 /** The author of the post blocks the author, or moderators do. */
 const ANSWERED: ReadonlySet<ProtocolFault> = new Set(['AuthorIgnored', 'Moderated'])
@@ -43,7 +34,8 @@ export async function retractIgnoredRelayables(
     const root = roots.find((known) => known.kind === parent?.kind && known.guid === parent.guid)
     const author = authors.find((person) => person.address === address)
     if (root === undefined || !root.local || author === undefined) continue
-    const entity = { type: 'retraction', author: address, target_guid: guid, target_type: targetTypes[type] } as const
+    const [name] = ENTITY_TYPES[type].retractedAs
+    const entity = { type: 'retraction', author: address, target_guid: guid, target_type: name } as const
     const message = {
       record: type,
       guid,
@@ -57,11 +49,7 @@ export async function retractIgnoredRelayables(
   }
 }
 
-function relayableIn(arrival: RejectedMessage['arrival']): Relayable[] {
+function relayableIn(arrival: RejectedMessage['arrival']): StoredRelayable[] {
   const entity = arrival?.entity
-  return entity !== undefined && isRelayableOfPost(entity) ? [entity] : []
-}
-
-function isRelayableOfPost(entity: ReceivedEntity): entity is Relayable {
-  return Object.hasOwn(targetTypes, entity.type)
+  return entity !== undefined && isStoredRelayable(entity) ? [entity] : []
 }

@@ -1,10 +1,15 @@
 import type { PhotoEntity } from '../../protocol/entities/posts.js'
-import type { ReceivableEntity } from '../../protocol/entities/registry.js'
+import {
+  ENTITY_TYPES,
+  isRelayable,
+  namesInRetractions,
+  type ReceivableEntity,
+} from '../../protocol/entities/registry.js'
 import type { TargetType } from '../../protocol/entities/retraction.js'
 import type { References } from '../../protocol/envelopes/sender-rules.js'
 import type { Arrival } from './batch.js'
 import { type BatchReferences, hasUnreadableParent } from './batch-references.js'
-import { listParents, type ParentReference, targetTypesOf } from './entity-references.js'
+import { listParents } from './received-entities.js'
 
 type SignedEntity = Pick<Arrival<ReceivableEntity>, 'entity' | 'sender'>
 
@@ -17,27 +22,13 @@ export function isRetracted(
   { root, target }: References,
   { tombstones }: BatchReferences,
 ): boolean {
-  switch (entity.type) {
-    case 'retraction':
-      // The target is not stored, and the sender has retracted it before.
-      return target === undefined && tombstones.has(`${entity.target_type} ${entity.target_guid} ${sender}`)
-    case 'comment':
-    case 'like':
-    case 'poll_participation':
-      return hasTombstone(targetTypesOf[entity.type], entity.guid, [entity.author, root?.author], tombstones)
-    case 'status_message':
-    case 'reshare':
-    case 'photo':
-    case 'participation':
-    case 'conversation':
-      return hasTombstone(targetTypesOf[entity.type], entity.guid, [entity.author], tombstones)
-    case 'message':
-    case 'profile':
-    case 'contact':
-    case 'account_deletion':
-    case 'account_migration':
-      return false
+  if (tombstones.size === 0) return false
+  if (entity.type === 'retraction') {
+    // The target is not stored, and the sender has retracted it before.
+    return target === undefined && tombstones.has(`${entity.target_type} ${entity.target_guid} ${sender}`)
   }
+  const addresses = isRelayable(entity) ? [entity.author, root?.author] : [entity.author]
+  return 'guid' in entity && hasTombstone(ENTITY_TYPES[entity.type].retractedAs, entity.guid, addresses, tombstones)
 }
 
 /**
@@ -52,7 +43,7 @@ export function hasDeletedParent(
   const { tombstones, localTombstones } = batch
   if (tombstones.size === 0 || hasUnreadableParent(entity, batch)) return false
   return listParents(entity).some(({ kind, guid }) =>
-    targetTypesOfParent[kind].some((type) => {
+    namesInRetractions(kind).some((type) => {
       const isDeletedHere = localTombstones.has(`${type} ${guid}`)
       if (root === undefined) return isDeletedHere || tombstones.has(`${type} ${guid} ${sender}`)
       return kind === 'post' && isDeletedHere && !root.local && tombstones.has(`${type} ${guid} ${root.author}`)
@@ -60,15 +51,9 @@ export function hasDeletedParent(
   )
 }
 
-const targetTypesOfParent: Readonly<Record<ParentReference['kind'], readonly TargetType[]>> = {
-  post: targetTypesOf.status_message,
-  comment: targetTypesOf.comment,
-  poll: ['Poll'],
-}
-
 /** True for a photo of a post whose author has retracted it before the post arrived. */
 export function isPhotoRetracted({ guid, author }: PhotoEntity, { tombstones }: BatchReferences): boolean {
-  return hasTombstone(targetTypesOf.photo, guid, [author], tombstones)
+  return hasTombstone(ENTITY_TYPES.photo.retractedAs, guid, [author], tombstones)
 }
 
 function hasTombstone(

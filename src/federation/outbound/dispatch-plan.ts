@@ -13,14 +13,13 @@ import {
   lockDispatchedPhoto,
   lockDispatchedPost,
   lockDispatchedRelayable,
-  type RelayableKind,
 } from '../../persistence/outbound/lock-dispatched.js'
 import type { Pod } from '../../pod/pod.js'
-import type { Entity } from '../../protocol/entities/registry.js'
+import type { Entity, RelayableKind } from '../../protocol/entities/registry.js'
 import { conversationEntity, messageEntity } from './conversation-entities.js'
 import { contactEntity, profileEntity } from './person-entities.js'
 import { photoEntity, postEntity } from './post-entities.js'
-import { commentEntity, likeEntity, participationEntity, voteEntity } from './relayable-entities.js'
+import { participationEntity, relayableEntity } from './relayable-entities.js'
 
 /** A message to other pods, with its recipients. */
 export interface DispatchPlan {
@@ -54,9 +53,9 @@ const planFunctions: {
 } = {
   post: planPost,
   photo: planPhoto,
-  comment: (source, { guid }) => planRelayable(source, 'comment', guid, commentEntity),
-  like: (source, { guid }) => planRelayable(source, 'like', guid, likeEntity),
-  poll_participation: (source, { guid }) => planRelayable(source, 'poll_participation', guid, voteEntity),
+  comment: (source, { guid }) => planRelayable(source, 'comment', guid),
+  like: (source, { guid }) => planRelayable(source, 'like', guid),
+  poll_participation: (source, { guid }) => planRelayable(source, 'poll_participation', guid),
   participation: planParticipation,
   conversation: (source, record) => planConversation(source, record, lockDispatchedConversation, conversationEntity),
   message: (source, record) => planConversation(source, record, lockDispatchedMessage, messageEntity),
@@ -102,15 +101,10 @@ async function planPhoto(source: Source, { guid }: { readonly guid: string }): P
   }
 }
 
-async function planRelayable(
-  source: Source,
-  kind: RelayableKind,
-  guid: string,
-  entityOf: (source: Source, guid: string) => Promise<Entity | undefined>,
-): Promise<DispatchPlan | undefined> {
+async function planRelayable(source: Source, kind: RelayableKind, guid: string): Promise<DispatchPlan | undefined> {
   const record = await lockDispatchedRelayable(source.db, kind, guid)
   const route = record && routeOf(kind, record)
-  const entity = route && (await entityOf(source, guid))
+  const entity = route && (await relayableEntity(source, kind, guid))
   if (record === undefined || route === undefined || entity === undefined) return undefined
   const { author, root, text } = record
   const hasMentions = kind === 'comment' && root.public && author.isLocal

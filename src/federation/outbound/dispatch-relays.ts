@@ -4,23 +4,10 @@ import type { RelayedRecords } from '../../jobs/definitions.js'
 import { type JobContext, type OutboxRowOf, takeOutboxRows } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
-import { lockRelayedRecords, type RelayableKind } from '../../persistence/outbound/lock-dispatched.js'
+import { lockRelayedRecords } from '../../persistence/outbound/lock-dispatched.js'
 import type { Pod } from '../../pod/pod.js'
-import type { CommentEntity, LikeEntity, PollParticipationEntity } from '../../protocol/entities/relayables.js'
-import { commentEntities, likeEntities, voteEntities } from './relayable-entities.js'
-
-type RelayableEntity = CommentEntity | LikeEntity | PollParticipationEntity
-
-const findEntities: {
-  readonly [Kind in RelayableKind]: (
-    source: { readonly db: Knex },
-    guids: readonly string[],
-  ) => Promise<readonly RelayableEntity[]>
-} = {
-  comment: commentEntities,
-  like: likeEntities,
-  poll_participation: voteEntities,
-}
+import { RELAYABLE_KINDS, type RelayableKind } from '../../protocol/entities/registry.js'
+import { relayableEntities } from './relayable-entities.js'
 
 /**
  * Relays interactions of remote people with local posts; the author of the post signs the envelopes. The number of statements does
@@ -47,7 +34,7 @@ export async function dispatchRelaysOfRows(pod: Pod, rows: readonly OutboxRowOf<
 
 async function relayRecords(pod: Pod, transaction: Knex.Transaction, records: RelayedRecords['relays']): Promise<void> {
   const relays: Relay[] = []
-  for (const kind of ['comment', 'like', 'poll_participation'] as const) {
+  for (const kind of RELAYABLE_KINDS) {
     const guids = records.flatMap(({ record, guid }) => (record === kind ? [guid] : []))
     relays.push(...(await relaysOfKind(transaction, kind, guids)))
   }
@@ -61,9 +48,8 @@ async function relaysOfKind(
 ): Promise<readonly Relay[]> {
   if (guids.length === 0) return []
   const locked = await lockRelayedRecords(transaction, kind, guids)
-  const entities = new Map(
-    (await findEntities[kind]({ db: transaction }, guids)).map((entity) => [entity.guid, entity]),
-  )
+  const found = await relayableEntities({ db: transaction }, kind, guids)
+  const entities = new Map(found.map((entity) => [entity.guid, entity]))
   return locked.flatMap(({ guid, id, root, author, trace }) => {
     const entity = entities.get(guid)
     if (entity === undefined || !root.author.isLocal || author.isLocal) return []

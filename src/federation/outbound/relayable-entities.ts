@@ -3,6 +3,7 @@ import { Like } from '../../persistence/models/like.js'
 import { Participation } from '../../persistence/models/participation.js'
 import { PollParticipation } from '../../persistence/models/poll.js'
 import type { Pod } from '../../pod/pod.js'
+import type { Entity, RelayableKind } from '../../protocol/entities/registry.js'
 import type {
   CommentEntity,
   LikeEntity,
@@ -11,21 +12,26 @@ import type {
 } from '../../protocol/entities/relayables.js'
 
 type Source = Pick<Pod, 'db'>
+type OutgoingRelayable = Extract<Entity, { readonly type: RelayableKind }>
 
 /** The entity with exactly the elements that its author has signed; undefined: it is deleted. */
-export async function commentEntity(source: Source, guid: string): Promise<CommentEntity | undefined> {
-  return (await commentEntities(source, [guid]))[0]
+export async function relayableEntity(
+  source: Source,
+  kind: RelayableKind,
+  guid: string,
+): Promise<OutgoingRelayable | undefined> {
+  return (await relayableEntities(source, kind, [guid]))[0]
 }
 
-export async function likeEntity(source: Source, guid: string): Promise<LikeEntity | undefined> {
-  return (await likeEntities(source, [guid]))[0]
+/** The entities of one kind that still exist, in any order. One statement for any number. */
+export async function relayableEntities(
+  source: Source,
+  kind: RelayableKind,
+  guids: readonly string[],
+): Promise<readonly OutgoingRelayable[]> {
+  return findEntities[kind](source, guids)
 }
 
-export async function voteEntity(source: Source, guid: string): Promise<PollParticipationEntity | undefined> {
-  return (await voteEntities(source, [guid]))[0]
-}
-
-/** The comments that still exist, in any order. This and the functions below need one statement for any number. */
 export async function commentEntities({ db }: Source, guids: readonly string[]): Promise<readonly CommentEntity[]> {
   const comments = await Comment.query(db)
     .whereIn('comments.guid', [...guids])
@@ -83,6 +89,14 @@ export async function voteEntities(
     poll_answer_guid: vote.answerGuid,
     ...signatureOf(vote),
   }))
+}
+
+const findEntities: {
+  readonly [Kind in RelayableKind]: (source: Source, guids: readonly string[]) => Promise<readonly OutgoingRelayable[]>
+} = {
+  comment: commentEntities,
+  like: likeEntities,
+  poll_participation: voteEntities,
 }
 
 /** A participation is not a relayable: it has no signature but that of its envelope. */

@@ -2,34 +2,21 @@ import { loadPrivateKey } from '../../domain/accounts/private-keys.js'
 import {
   type EntityAuthor,
   type FetchableEntity,
-  type FetchableKind,
   findFetchableEntity,
 } from '../../persistence/outbound/find-fetchable.js'
 import type { Pod } from '../../pod/pod.js'
-import { writeEntity } from '../../protocol/entities/registry.js'
+import { writeEntity } from '../../protocol/entities/entity-xml.js'
+import { type Entity, fetchableKind } from '../../protocol/entities/registry.js'
 import { isGuid } from '../../protocol/values.js'
 import { podOrigin } from '../discovery/pod-origin.js'
 import type { EnvelopeCache } from './envelope-cache.js'
 import { postEntity } from './post-entities.js'
-import { commentEntity } from './relayable-entities.js'
+import { relayableEntity } from './relayable-entities.js'
 
 /** The answer to a fetch of an entity. */
 export type ServedEntity =
   | { readonly kind: 'envelope'; readonly envelope: string }
   | { readonly kind: 'redirect'; readonly url: string }
-
-const fetchableKinds: ReadonlyMap<string, FetchableKind> = new Map([
-  ['post', 'post'],
-  ['status_message', 'post'],
-  ['reshare', 'post'],
-  ['comment', 'comment'],
-  ['poll', 'poll'],
-])
-
-/** The kind of entity that a type in the URL names; undefined: entities of this type cannot be fetched. */
-export function fetchableKind(type: string): FetchableKind | undefined {
-  return fetchableKinds.get(type)
-}
 
 /** Returns a public entity of a local person in an envelope, and a redirect for a remote one; undefined: not found. */
 export async function serveEntity(
@@ -61,12 +48,19 @@ function ownerOf({ author, postAuthor }: FetchableEntity): EntityAuthor {
   return postAuthor.pod === null ? postAuthor : author
 }
 
+const findEntity: {
+  readonly [Kind in FetchableEntity['record']]: (pod: Pod, guid: string) => Promise<Entity | undefined>
+} = {
+  post: postEntity,
+  comment: (pod, guid) => relayableEntity(pod, 'comment', guid),
+}
+
 async function sealFetchable(
   pod: Pod,
   { record, guid }: FetchableEntity,
   owner: EntityAuthor,
 ): Promise<string | undefined> {
-  const entity = await (record === 'post' ? postEntity(pod, guid) : commentEntity(pod, guid))
+  const entity = await findEntity[record](pod, guid)
   if (entity === undefined) return undefined
   return pod.crypto.sealEnvelope(writeEntity(entity), owner.address, await loadPrivateKey(pod, owner.personId))
 }

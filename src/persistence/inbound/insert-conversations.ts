@@ -109,7 +109,7 @@ const newConversations = `
     insert into conversations (guid, author_id, subject, created_at, updated_at)
     select arrived.guid, people.id, arrived.subject, arrived."createdAt", arrived."arrivedAt" - ${ONE_MILLISECOND}
     from arrived ${rowByRow('people', 'people.address = arrived.author')}
-    where people.closed_at is null and not ${isRetracted('conversations', 'arrived.guid', ['people.id'])}
+    where people.closed_at is null and not ${isRetracted('conversation', 'arrived.guid', ['people.id'])}
     order by arrived.guid
     on conflict do nothing
     returning id, guid, created_at, updated_at

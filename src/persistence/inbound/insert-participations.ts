@@ -43,7 +43,7 @@ const newParticipations = `
     ${rowByRow('people', 'people.address = given.author')}
     ${rowByRow('pods', 'pods.id = people.pod_id')}
     ${rowByRow('posts', `posts.guid = given."postGuid"`)}
-    where people.closed_at is null and not ${isRetracted('participations', 'given.guid', ['people.id'])}
+    where people.closed_at is null and not ${isRetracted('participation', 'given.guid', ['people.id'])}
       and ${hasRow(samePair)} is not true
   ), room as materialized (
     select post_id, ${UNDELIVERED_LIMITS.participantsUnanswered} - (

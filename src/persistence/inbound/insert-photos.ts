@@ -66,7 +66,7 @@ const put = `
   )
   ${rowByRow('people', 'people.address = arrived.author')}
   left join posts on posts.guid = arrived."postGuid" and posts.author_id = people.id and posts.type = 'StatusMessage'
-  where people.closed_at is null and not ${isRetracted('photos', 'arrived.guid', ['people.id'])}
+  where people.closed_at is null and not ${isRetracted('photo', 'arrived.guid', ['people.id'])}
   order by arrived.guid
   on conflict (guid) do update set
     text = excluded.text, remote_path = excluded.remote_path, name = excluded.name, height = excluded.height,

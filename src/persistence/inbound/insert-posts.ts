@@ -136,7 +136,7 @@ const newPosts = `
       select id, guid from posts where cardinality(array_remove(${opaqueParam('$7', 'text[]')}, null)) > 0
     ) as roots on roots.guid = arrived.root_guid
     where (arrived.root_guid is null or roots.id is not null)
-      and not ${isRetracted('posts', 'arrived.guid', ['authors.id'])}
+      and not ${isRetracted('post', 'arrived.guid', ['authors.id'])}
     order by authors.id, roots.id, arrived.guid
     on conflict do nothing
     returning id, guid, root_id, created_at

@@ -1,8 +1,10 @@
 import type { Knex } from 'knex'
+import type { RelayableKind } from '../../protocol/entities/registry.js'
 import { queryPrepared } from '../database/database.js'
 import type { SignedElements } from '../models/comment.js'
 import { isRetracted } from '../models/tombstone.js'
 import { opaqueParam } from '../sql/opaque-param.js'
+import { RECORD_TABLES } from '../sql/record-tables.js'
 import { rowsAsColumns } from '../sql/rows-as-columns.js'
 
 /** A received relayable, with the address of its author and the guid of its parent. */
@@ -88,10 +90,8 @@ function signatureColumns(relayables: readonly ArrivedRelayable[]): readonly (re
   ]
 }
 
-type Table = 'comments' | 'likes' | 'poll_participations'
-
 interface RelayableKindSql {
-  readonly table: Table
+  readonly kind: RelayableKind
   /** Parameters that only this kind has, with their types. */
   readonly arrived: Readonly<Record<string, 'text' | 'boolean'>>
   /** The target as columns, and the joins from the target to `roots`. */
@@ -103,7 +103,7 @@ interface RelayableKindSql {
  * CTEs `arrived` (the parameters as rows) and `placed` (rows with ids of author and post, and with the conditions that prevent an
  * insertion: blocks, missing answers and tombstones).
  */
-function arrivedAndPlaced({ table, arrived, columns, joins }: RelayableKindSql): string {
+function arrivedAndPlaced({ kind, arrived, columns, joins }: RelayableKindSql): string {
   const ofKind = Object.values(arrived).map((type, index) => `$${8 + index}::${type}[]`)
   return `
   with arrived as (
@@ -122,7 +122,7 @@ function arrivedAndPlaced({ table, arrived, columns, joins }: RelayableKindSql):
         select from blocks join users on users.id = blocks.user_id
         where users.person_id = roots.author_id and blocks.person_id = people.id
       ) as ignored,
-      ${isRetracted(table, 'arrived.guid', ['people.id', 'roots.author_id'])} as is_retracted
+      ${isRetracted(kind, 'arrived.guid', ['people.id', 'roots.author_id'])} as is_retracted
     from arrived
     join people on people.address = arrived.author
     ${joins}
@@ -130,7 +130,8 @@ function arrivedAndPlaced({ table, arrived, columns, joins }: RelayableKindSql):
   )`
 }
 
-function selectOutcomes(table: Table): string {
+function selectOutcomes(kind: RelayableKind): string {
+  const { table } = RECORD_TABLES[kind]
   return `
   select
     arrived.guid,
@@ -154,7 +155,7 @@ const signatureIfLocal = `case when local then signature end, case when local th
 /** Rows are inserted in the order of their second unique key, so that two batches cannot deadlock. Guids are locked by the caller. */
 const newComments = `
   ${arrivedAndPlaced({
-    table: 'comments',
+    kind: 'comment',
     arrived: { text: 'text' },
     columns: 'roots.id as post_id, false as misses',
     joins: 'join posts as roots on roots.guid = arrived.parent',
@@ -165,11 +166,11 @@ const newComments = `
     on conflict do nothing
     returning id, guid
   )
-  ${selectOutcomes('comments')}`
+  ${selectOutcomes('comment')}`
 
 const newLikes = `
   ${arrivedAndPlaced({
-    table: 'likes',
+    kind: 'like',
     arrived: { parent_type: 'text', positive: 'boolean' },
     columns: `case when parent_type = 'Post' then roots.id end as post_id, roots.comment_id, false as misses`,
     joins: `
@@ -190,11 +191,11 @@ const newLikes = `
     on conflict do nothing
     returning id, guid
   )
-  ${selectOutcomes('likes')}`
+  ${selectOutcomes('like')}`
 
 const newVotes = `
   ${arrivedAndPlaced({
-    table: 'poll_participations',
+    kind: 'poll_participation',
     arrived: { answer: 'text' },
     columns: 'polls.id as poll_id, poll_answers.id as poll_answer_id, poll_answers.id is null as misses',
     joins: `
@@ -210,4 +211,4 @@ const newVotes = `
     on conflict do nothing
     returning id, guid
   )
-  ${selectOutcomes('poll_participations')}`
+  ${selectOutcomes('poll_participation')}`

@@ -1,6 +1,13 @@
 import type { Knex } from 'knex'
+import {
+  isRelayableKind,
+  namesInRetractions,
+  RETRACTED_RECORDS,
+  type RelayableKind,
+} from '../../protocol/entities/registry.js'
 import { queryPrepared } from '../database/database.js'
 import { opaqueParam } from '../sql/opaque-param.js'
+import { RECORD_TABLES } from '../sql/record-tables.js'
 import { rowByRow } from '../sql/row-by-row.js'
 
 /** The stored entity that a retraction refers to. */
@@ -36,59 +43,38 @@ export async function findRetractionTargets(
   return new Map(rows.map(({ root, ...row }) => [`${row.type} ${row.guid}`, { ...row, root: root ?? undefined }]))
 }
 
-const TABLES = { comment: 'comments', like: 'likes', poll_participation: 'poll_participations' } as const
-
 /**
  * Returns the guids of relayables younger than 12 hours. Their outbound message is certainly still stored if there ever was one:
  * messages without deliveries are kept for a day.
  */
 export async function findRecentRelayables(
   db: Knex,
-  kind: keyof typeof TABLES,
+  kind: RelayableKind,
   ids: readonly number[],
 ): Promise<readonly string[]> {
-  return db(TABLES[kind])
+  return db(RECORD_TABLES[kind].table)
     .whereIn('id', [...ids])
     .where('createdAt', '>', db.raw(`now() - interval '12 hours'`))
     .pluck('guid')
 }
 
-/** Tables with columns `guid` and `author_id`, and the type names that retractions use for them. */
-const alone = {
-  posts: ['Post', 'StatusMessage', 'Reshare'],
-  photos: ['Photo'],
-  participations: ['Participation'],
-  conversations: ['Conversation'],
-} as const
-
-const withoutRoot = Object.entries(alone).map(
-  ([table, types]) => `
-  select wanted.type, wanted.guid, ${table}.id, author_id, null::bigint as post_id
-  from wanted join ${table} using (guid)
-  where wanted.type in (${types.map((type) => `'${type}'`).join(', ')})`,
-)
+/** One part of the statement for each kind of record. Only relayables are also retracted by the author of their post. */
+const selectStored = [...new Set(Object.values(RETRACTED_RECORDS))].map((kind) => {
+  const { table, author, post } = RECORD_TABLES[kind]
+  const names = namesInRetractions(kind).map((name) => `'${name}'`)
+  return `
+    select wanted.type, wanted.guid, ${table}.id, ${author} as author_id, ${isRelayableKind(kind) ? post : 'null::bigint'} as post_id
+    from wanted join ${table} using (guid)
+    where wanted.type in (${names.join(', ')})`
+})
 
 const selectTargets = `
   with wanted as (
     select distinct type, guid from unnest(${opaqueParam('$1', 'text[]')}, $2::text[]) as wanted (type, guid)
   ), found as (
-    ${withoutRoot.join('\n  union all')}
+    ${selectStored.join('\n    union all')}
     union all
     select wanted.type, wanted.guid, people.id, people.id, null from wanted join people using (guid) where wanted.type = 'Person'
-    union all
-    select wanted.type, wanted.guid, polls.id, posts.author_id, null
-    from wanted join polls using (guid) join posts on posts.id = polls.post_id
-    where wanted.type = 'Poll'
-    union all
-    select wanted.type, wanted.guid, comments.id, author_id, post_id from wanted join comments using (guid) where wanted.type = 'Comment'
-    union all
-    select wanted.type, wanted.guid, likes.id, likes.author_id, coalesce(likes.post_id, comments.post_id)
-    from wanted join likes using (guid) left join comments on comments.id = likes.comment_id
-    where wanted.type = 'Like'
-    union all
-    select wanted.type, wanted.guid, poll_participations.id, poll_participations.author_id, polls.post_id
-    from wanted join poll_participations using (guid) join polls on polls.id = poll_participations.poll_id
-    where wanted.type = 'PollParticipation'
   )
   select
     found.type, found.guid, found.id, found.author_id as "authorId", authors.address as author,

@@ -1,4 +1,6 @@
 import type { Knex } from 'knex'
+import { namesInRetractions, RETRACTED_RECORDS, type RetractableKind } from '../../protocol/entities/registry.js'
+import { RECORD_TABLES } from '../sql/record-tables.js'
 import { rowByRow } from '../sql/row-by-row.js'
 import { Model } from './model.js'
 import { Person } from './person.js'
@@ -62,25 +64,16 @@ export interface PermanentTombstone extends Pick<Tombstone, 'targetType' | 'guid
   readonly isNew: boolean
 }
 
-/** Type names of retractions by table. */
-const names = {
-  posts: ['Post', 'StatusMessage', 'Reshare'],
-  photos: ['Photo'],
-  comments: ['Comment'],
-  likes: ['Like'],
-  poll_participations: ['PollParticipation'],
-  participations: ['Participation'],
-  conversations: ['Conversation'],
-} as const
-
 /**
  * SQL condition for insertions: one of these people has already retracted the entity. The caller has locked the guid, so that no
  * retraction can be stored meanwhile.
  */
-export function isRetracted(table: keyof typeof names, guid: string, by: readonly string[]): string {
+export function isRetracted(kind: RetractableKind, guid: string, by: readonly string[]): string {
   return `exists (
     select from tombstones
-    where target_type in (${names[table].map((name) => `'${name}'`).join(', ')})
+    where target_type in (${namesInRetractions(kind)
+      .map((name) => `'${name}'`)
+      .join(', ')})
       -- An expression keeps the index on the deleter out, which would read all deletions of this person.
       and tombstones.guid = ${guid} and deleted_by_id + 0 in (${by.join(', ')})
   )`
@@ -109,11 +102,14 @@ const givenPermanent = `
   where tombstones.target_type = given."targetType" and tombstones.guid = given.guid
     and tombstones.deleted_by_id = given."deletedById"`
 
+const isStored = Object.entries(RETRACTED_RECORDS).map(([name, kind]) => {
+  const { table } = RECORD_TABLES[kind]
+  return `when '${name}' then exists (select from ${table} where ${table}.guid = given.guid)`
+})
+
 const deleteUnretracted = `
   delete from tombstones using ${givenPermanent} and given."isNew" is not false and case given."targetType"
-    when 'Comment' then exists (select from comments where comments.guid = given.guid)
-    when 'Photo' then exists (select from photos where photos.guid = given.guid)
-    else exists (select from posts where posts.guid = given.guid)
+    ${isStored.join('\n    ')}
   end`
 
 const endPermanence = `

@@ -1,6 +1,8 @@
 import type { Knex } from 'knex'
-import type { DestructibleKind } from '../posts/destroy-entities.js'
+import type { RetractableKind } from '../../protocol/entities/registry.js'
+import type { TargetType } from '../../protocol/entities/retraction.js'
 import { SENT_PUBLICLY } from '../posts/visibility.js'
+import { RECORD_TABLES } from '../sql/record-tables.js'
 
 export interface ContentOfPerson {
   readonly type: 'post' | 'comment'
@@ -65,7 +67,7 @@ const selectPosts = `
   order by created_at desc, id desc limit :limit`
 
 interface PurgedContent {
-  readonly kind: DestructibleKind
+  readonly kind: RetractableKind
   readonly ids: readonly number[]
   readonly tombstones: readonly { readonly type: string; readonly guid: string }[]
 }
@@ -76,8 +78,11 @@ export async function findContentToPurge(
   personId: number,
   limit: number,
 ): Promise<PurgedContent | undefined> {
-  for (const { kind, table, type } of PURGED) {
-    const rows: readonly { id: number; guid: string }[] = await db(table)
+  for (const kind of Object.keys(PURGED) as RetractableKind[]) {
+    const purge = PURGED[kind]
+    if (purge === undefined) continue
+    const type = purge.tombstone
+    const rows: readonly { id: number; guid: string }[] = await db(RECORD_TABLES[kind].table)
       .where({ authorId: personId })
       .orderBy('id')
       .limit(limit)
@@ -91,14 +96,17 @@ export async function findContentToPurge(
   return undefined
 }
 
-/** New likes and votes of a blocked person are rejected anyway. */
-const PURGED = [
-  { kind: 'post', table: 'posts', type: 'Post' },
-  { kind: 'photo', table: 'photos', type: 'Photo' },
-  { kind: 'comment', table: 'comments', type: 'Comment' },
-  { kind: 'like', table: 'likes', type: undefined },
-  { kind: 'poll_participation', table: 'poll_participations', type: undefined },
-] as const satisfies readonly { kind: DestructibleKind; table: string; type: string | undefined }[]
+/** The kinds that are purged, with the type of their tombstone. New likes and votes of a blocked person are rejected anyway. */
+const PURGED: Readonly<Record<RetractableKind, { readonly tombstone: TargetType | undefined } | undefined>> = {
+  post: { tombstone: 'Post' },
+  photo: { tombstone: 'Photo' },
+  comment: { tombstone: 'Comment' },
+  like: { tombstone: undefined },
+  poll_participation: { tombstone: undefined },
+  participation: undefined,
+  poll: undefined, // with its post
+  conversation: undefined,
+}
 
 /** Deletes the contacts with a person. Returns the users who shared with them. */
 export async function deleteContactsOfPerson(

@@ -1,5 +1,7 @@
 import type { Knex } from 'knex'
 import { formatAddressHost } from '../../protocol/address.js'
+import type { RecordKind } from '../../protocol/entities/registry.js'
+import { RECORD_KINDS, RECORD_TABLES } from '../sql/record-tables.js'
 
 /** A row that has a trace, or belongs to one that has. */
 export interface TraceStep {
@@ -49,8 +51,13 @@ const NOTIFIED = `
   select min(notifications.updated_at), count(*)::integer
   from notification_actors join notifications on notifications.id = notification_actors.notification_id`
 
-function stored(table: string, type: string, at: string): string {
-  return `select 4, ${at}, 'stored', '${type}', guid, null::integer, null, null::text, null::integer from ${rowsOf(table)}`
+function storedOf(kind: RecordKind): readonly string[] {
+  const { table, tracedAt } = RECORD_TABLES[kind]
+  return tracedAt === undefined
+    ? []
+    : [
+        `select 4, ${tracedAt}, 'stored', '${kind}', guid, null::integer, null, null::text, null::integer from ${rowsOf(table)}`,
+      ]
 }
 
 /** The rows of the trace among the newest ones, read by the primary key. */
@@ -69,13 +76,7 @@ const steps = `
       queue || '/' || name, data ->> 'guid', null, data ->> 'fault', null, null
     from outbox where trace_id = ${TRACE}
     union all
-    ${stored('posts', 'post', 'stored_at')}
-    union all
-    ${stored('comments', 'comment', 'created_at')}
-    union all
-    ${stored('likes', 'like', 'created_at')}
-    union all
-    ${stored('poll_participations', 'poll_participation', 'created_at')}
+    ${RECORD_KINDS.flatMap(storedOf).join(' union all ')}
     union all
     select 5, found.at, 'notified', found.type, found.guid, found.count, null, null, null
     from (

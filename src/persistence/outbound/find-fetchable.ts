@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import type { FetchableKind } from '../../protocol/entities/registry.js'
 import { queryPrepared } from '../database/database.js'
 
 /** The author of an entity and their pod; null: this pod. */
@@ -11,7 +12,7 @@ export interface EntityAuthor {
 
 /** A public entity that is stored here, with its authors. */
 export interface FetchableEntity {
-  readonly record: 'post' | 'comment'
+  readonly record: Exclude<FetchableKind, 'poll'>
   /** Guid of the record. For a poll, the guid of its post. */
   readonly guid: string
   readonly postGuid: string
@@ -30,8 +31,6 @@ export async function findPublicGuid(db: Knex, id: number): Promise<string | und
   )
   return found?.guid
 }
-
-export type FetchableKind = 'post' | 'poll' | 'comment'
 
 /** Undefined: the entity is unknown or not public. */
 export async function findFetchableEntity(

@@ -1,5 +1,7 @@
 import type { Knex } from 'knex'
+import { RELAYABLE_KINDS, type RelayableKind } from '../../protocol/entities/registry.js'
 import { SENT_PUBLICLY, sentPublicly } from '../posts/visibility.js'
+import { RECORD_TABLES } from '../sql/record-tables.js'
 import { traceDigits } from '../sql/trace.js'
 
 /** A record of a local person, locked until the end of the transaction so that it is not deleted while it is dispatched. */
@@ -36,8 +38,6 @@ export interface DispatchedMessage {
   readonly authorId: number
   readonly participants: readonly number[]
 }
-
-export type RelayableKind = 'comment' | 'like' | 'poll_participation'
 
 /** Undefined, here and below: the record was deleted, or the account of its author closed. */
 export async function lockDispatchedPost(
@@ -113,60 +113,39 @@ const photo = `
   where photos.guid = ? and not photos.pending
   for key share of photos`
 
-interface RelayableTable {
-  readonly table: string
-  /** The id of the post that the record is under. */
-  readonly root: string
-  readonly text?: string
+const relayables: Readonly<Record<RelayableKind | 'participation', string>> = {
+  ...mapKinds((kind) => relayable(kind, '= ?')),
+  participation: relayable('participation', '= ?'),
 }
 
-const tables: Readonly<Record<RelayableKind | 'participation', RelayableTable>> = {
-  comment: { table: 'comments', root: 'record.post_id', text: 'record.text' },
-  like: {
-    table: 'likes',
-    root: 'coalesce(record.post_id, (select comments.post_id from comments where comments.id = record.comment_id))',
-  },
-  poll_participation: {
-    table: 'poll_participations',
-    root: '(select polls.post_id from polls where polls.id = record.poll_id)',
-  },
-  participation: { table: 'participations', root: 'record.post_id' },
+const manyRelayables = mapKinds((kind) => relayable(kind, '= any(?)', true))
+
+function mapKinds(statementOf: (kind: RelayableKind) => string): Readonly<Record<RelayableKind, string>> {
+  const statements = RELAYABLE_KINDS.map((kind) => [kind, statementOf(kind)])
+  return Object.fromEntries(statements) // one for each kind
 }
 
-const relayables = {
-  comment: relayable(tables.comment, '= ?'),
-  like: relayable(tables.like, '= ?'),
-  poll_participation: relayable(tables.poll_participation, '= ?'),
-  participation: relayable(tables.participation, '= ?'),
-} as const
-
-const TRACE = `, ${traceDigits('record.trace_id')} as trace`
-
-const manyRelayables: Readonly<Record<RelayableKind, string>> = {
-  comment: relayable(tables.comment, '= any(?)', TRACE),
-  like: relayable(tables.like, '= any(?)', TRACE),
-  poll_participation: relayable(tables.poll_participation, '= any(?)', TRACE),
-}
-
-function relayable({ table, root, text = `''` }: RelayableTable, guids: '= ?' | '= any(?)', more = ''): string {
+function relayable(kind: RelayableKind | 'participation', guids: '= ?' | '= any(?)', withTrace = false): string {
+  const { table, author, post, mentioningText = `''` } = RECORD_TABLES[kind]
   return `
   select
-    record.id,
-    record.guid,
+    ${table}.id,
+    ${table}.guid,
     json_build_object('id', author.id, 'isLocal', ${isLocal('author')}) as author,
-    ${text} as text,
+    ${mentioningText} as text,
     json_build_object(
       'id', posts.id,
       'public', ${SENT_PUBLICLY},
       'author', json_build_object('id', root_author.id, 'isLocal', ${isLocal('root_author')})
-    ) as root${more}
-  from ${table} as record
-  join posts on posts.id = ${root}
-  join people as author on author.id = record.author_id
+    ) as root
+    ${withTrace ? `, ${traceDigits(`${table}.trace_id`)} as trace` : ''}
+  from ${table}
+  join posts on posts.id = ${post}
+  join people as author on author.id = ${author}
   join people as root_author on root_author.id = posts.author_id
-  where record.guid ${guids}
-  order by record.id
-  for key share of record`
+  where ${table}.guid ${guids}
+  order by ${table}.id
+  for key share of ${table}`
 }
 
 const conversation = `

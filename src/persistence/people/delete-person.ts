@@ -1,7 +1,9 @@
 import type { Knex } from 'knex'
+import type { RecordKind } from '../../protocol/entities/registry.js'
 import { inTransaction } from '../database/transactions.js'
 import { purgeDeletedPosts, ROW_BATCH_SIZE } from '../posts/delete-posts.js'
-import { type DestructibleKind, destroyEntities } from '../posts/destroy-entities.js'
+import { destroyEntities } from '../posts/destroy-entities.js'
+import { RECORD_KINDS, RECORD_TABLES } from '../sql/record-tables.js'
 import { emptyPeople } from './empty-people.js'
 import { restoreOwnGuids } from './person-guids.js'
 
@@ -17,30 +19,36 @@ export interface PersonRows {
   readonly contacts: number
 }
 
-/** Counts the rows that `deletePerson` deletes. */
-export async function countRowsOfPerson(db: Knex, personId: number): Promise<PersonRows> {
-  const { rows } = await db.raw(
-    `select
-       (select count(*) from posts where author_id = :id)::integer as posts,
-       (select count(*) from photos where author_id = :id)::integer as photos,
-       (select count(*) from comments where author_id = :id)::integer as comments,
-       (select count(*) from likes where author_id = :id)::integer as likes,
-       (select count(*) from poll_participations where author_id = :id)::integer as votes,
-       (select count(*) from conversations where author_id = :id)::integer as conversations,
-       (select count(*) from messages where author_id = :id)::integer as messages,
-       (select count(*) from contacts where person_id = :id)::integer as contacts`,
-    { id: personId },
-  )
-  return rows[0]
+/** The numbers in which the records of each kind are counted; undefined: in none. */
+const COUNTED_AS: Readonly<Record<RecordKind, Exclude<keyof PersonRows, 'contacts'> | undefined>> = {
+  post: 'posts',
+  photo: 'photos',
+  comment: 'comments',
+  like: 'likes',
+  poll_participation: 'votes',
+  participation: undefined,
+  poll: undefined,
+  conversation: 'conversations',
+  message: 'messages',
 }
 
-/** Tables that are deleted in chunks by `author_id`. The other rows are deleted by their foreign keys to the person. */
-const recordsOfAuthor: readonly (readonly [DestructibleKind, string])[] = [
-  ['comment', 'comments'],
-  ['like', 'likes'],
-  ['poll_participation', 'poll_participations'],
-  ['conversation', 'conversations'],
-]
+const counts = RECORD_KINDS.flatMap((kind) => {
+  const name = COUNTED_AS[kind]
+  return name === undefined
+    ? []
+    : `(select count(*) from ${RECORD_TABLES[kind].table} where author_id = :id)::integer as ${name},`
+})
+
+const countRows = `
+  select
+    ${counts.join('\n    ')}
+    (select count(*) from contacts where person_id = :id)::integer as contacts`
+
+/** Counts the rows that `deletePerson` deletes. */
+export async function countRowsOfPerson(db: Knex, personId: number): Promise<PersonRows> {
+  const { rows } = await db.raw(countRows, { id: personId })
+  return rows[0]
+}
 
 /**
  * Deletes a person of another pod and everything that refers to them, in transactions of bounded size. After a failure, the next run
@@ -49,10 +57,8 @@ const recordsOfAuthor: readonly (readonly [DestructibleKind, string])[] = [
 export async function deletePerson(db: Knex, personId: number, now: Date): Promise<void> {
   await inTransaction({ db }, (transaction) => emptyPeople(transaction, [personId], now))
   await purgeDeletedPosts(db)
-  for (const [kind, table] of recordsOfAuthor) await destroyAll(db, kind, table, personId)
-  for (let count = ROW_BATCH_SIZE; count === ROW_BATCH_SIZE; ) {
-    count = await db('messages').whereRaw(oldestMessages, [personId, ROW_BATCH_SIZE]).del()
-  }
+  for (const kind of kindsWith('destroyed')) await destroyAll(db, kind, personId)
+  for (const kind of kindsWith('deleted')) await deleteAll(db, kind, personId)
   await inTransaction({ db }, async (transaction) => {
     await transaction.raw(`delete from account_migrations where old_person_id = :id or new_person_id = :id`, {
       id: personId,
@@ -68,9 +74,27 @@ export async function deletePerson(db: Knex, personId: number, now: Date): Promi
   })
 }
 
-const oldestMessages = 'id = any(array(select id from messages where author_id = ? order by id limit ?))'
+type Tables = typeof RECORD_TABLES
+type Deletion = Tables[RecordKind]['ofDeletedPerson']
+type KindWith<Wanted extends Deletion> = {
+  [Kind in RecordKind]: Tables[Kind]['ofDeletedPerson'] extends Wanted ? Kind : never
+}[RecordKind]
 
-async function destroyAll(db: Knex, kind: DestructibleKind, table: string, authorId: number): Promise<void> {
+/** The other rows of the person are deleted by their foreign keys. */
+function kindsWith<Wanted extends Deletion>(wanted: Wanted): readonly KindWith<Wanted>[] {
+  return RECORD_KINDS.filter((kind): kind is KindWith<Wanted> => RECORD_TABLES[kind].ofDeletedPerson === wanted)
+}
+
+async function deleteAll(db: Knex, kind: KindWith<'deleted'>, authorId: number): Promise<void> {
+  const { table } = RECORD_TABLES[kind]
+  const oldest = `id = any(array(select id from ${table} where author_id = ? order by id limit ?))`
+  for (let count = ROW_BATCH_SIZE; count === ROW_BATCH_SIZE; ) {
+    count = await db(table).whereRaw(oldest, [authorId, ROW_BATCH_SIZE]).del()
+  }
+}
+
+async function destroyAll(db: Knex, kind: KindWith<'destroyed'>, authorId: number): Promise<void> {
+  const { table } = RECORD_TABLES[kind]
   for (let count = ROW_BATCH_SIZE; count === ROW_BATCH_SIZE; ) {
     count = await inTransaction({ db }, async (transaction) => {
       const ids: number[] = await transaction(table).where({ authorId }).orderBy('id').limit(ROW_BATCH_SIZE).pluck('id')

@@ -1,6 +1,8 @@
 import type { Knex } from 'knex'
+import type { RecordKind } from '../../protocol/entities/registry.js'
 import { reapplyRestrictions } from '../moderation/restrictions.js'
 import { destroyEntities } from '../posts/destroy-entities.js'
+import { RECORD_TABLES } from '../sql/record-tables.js'
 
 /** The target of an account migration. */
 export interface KnownMigration {
@@ -77,6 +79,55 @@ const selectResharesOfBoth = `
 
 const selectUserOfNew = `(select id from users where person_id = :to)`
 
+/** Statements that move the records of a kind; in this order. */
+const moveRecords: Readonly<Record<RecordKind, readonly string[]>> = {
+  post: [setAuthor('post')],
+  photo: [setAuthor('photo')],
+  comment: [setAuthor('comment')],
+  like: [
+    ...(['post', 'comment'] as const).map(
+      (target) => `
+        with duplicates as (
+          delete from likes as old using likes as new
+          where old.author_id = :from and new.author_id = :to and new.${target}_id = old.${target}_id
+          returning old.${target}_id as id, old.positive and not old.hidden as counted
+        ), locked as (
+          select id from ${target}s where id in (select id from duplicates where counted) order by id for no key update
+        )
+        update ${target}s set likes_count = greatest(0, likes_count - 1) from locked where ${target}s.id = locked.id`,
+    ),
+    setAuthor('like'),
+  ],
+  poll_participation: [
+    `with duplicates as (
+       delete from poll_participations as old using poll_participations as new
+       where old.author_id = :from and new.author_id = :to and new.poll_id = old.poll_id
+       returning old.poll_answer_id as id
+     ), locked as (
+       select id from poll_answers where id in (select id from duplicates) order by id for no key update
+     )
+     update poll_answers set vote_count = greatest(0, vote_count - 1) from locked where poll_answers.id = locked.id`,
+    setAuthor('poll_participation'),
+  ],
+  participation: [
+    // The counts of both are added.
+    `with duplicates as (
+       delete from participations as old using participations as new
+       where old.author_id = :from and new.author_id = :to and new.post_id = old.post_id
+       returning new.id, old.count
+     )
+     update participations set count = participations.count + duplicates.count from duplicates where participations.id = duplicates.id`,
+    setAuthor('participation'),
+  ],
+  poll: [], // belongs to its post
+  conversation: [setAuthor('conversation')],
+  message: [setAuthor('message')],
+}
+
+function setAuthor(kind: RecordKind): string {
+  return `update ${RECORD_TABLES[kind].table} set author_id = :to where author_id = :from`
+}
+
 const moveReferences: readonly string[] = [
   // A restriction by an action follows the person, that by a rule belongs to the pod. No local account is blocked.
   `insert into person_restrictions (person_id, source, source_id, kind)
@@ -84,49 +135,13 @@ const moveReferences: readonly string[] = [
    from person_restrictions join people as new on new.id = :to
    where person_id = :from and source = 'action'
    on conflict do nothing`,
-  `update posts set author_id = :to where author_id = :from`,
-  `update photos set author_id = :to where author_id = :from`,
-  `update comments set author_id = :to where author_id = :from`,
-
-  ...(['post', 'comment'] as const).map(
-    (target) => `
-      with duplicates as (
-        delete from likes as old using likes as new
-        where old.author_id = :from and new.author_id = :to and new.${target}_id = old.${target}_id
-        returning old.${target}_id as id, old.positive and not old.hidden as counted
-      ), locked as (
-        select id from ${target}s where id in (select id from duplicates where counted) order by id for no key update
-      )
-      update ${target}s set likes_count = greatest(0, likes_count - 1) from locked where ${target}s.id = locked.id`,
-  ),
-  `update likes set author_id = :to where author_id = :from`,
-
-  `with duplicates as (
-     delete from poll_participations as old using poll_participations as new
-     where old.author_id = :from and new.author_id = :to and new.poll_id = old.poll_id
-     returning old.poll_answer_id as id
-   ), locked as (
-     select id from poll_answers where id in (select id from duplicates) order by id for no key update
-   )
-   update poll_answers set vote_count = greatest(0, vote_count - 1) from locked where poll_answers.id = locked.id`,
-  `update poll_participations set author_id = :to where author_id = :from`,
-
-  // The counts of both are added.
-  `with duplicates as (
-     delete from participations as old using participations as new
-     where old.author_id = :from and new.author_id = :to and new.post_id = old.post_id
-     returning new.id, old.count
-   )
-   update participations set count = participations.count + duplicates.count from duplicates where participations.id = duplicates.id`,
-  `update participations set author_id = :to where author_id = :from`,
+  ...Object.values(moveRecords).flat(),
 
   `delete from mentions as old using mentions as new
    where old.person_id = :from and new.person_id = :to
      and (new.post_id = old.post_id or new.comment_id = old.comment_id)`,
   `update mentions set person_id = :to where person_id = :from`,
 
-  `update conversations set author_id = :to where author_id = :from`,
-  `update messages set author_id = :to where author_id = :from`,
   `delete from conversation_visibilities as old using conversation_visibilities as new
    where old.person_id = :from and new.person_id = :to and new.conversation_id = old.conversation_id`,
   `update conversation_visibilities set person_id = :to where person_id = :from`,

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { deleteCreations } from '../outbound/cancel-deliveries.js'
+import { KINDS_BELOW_POST, RECORD_TABLES, waysFromPost } from '../sql/record-tables.js'
 
 /** Rows under one post that are still deleted in the transaction of a retraction, and rows that one later transaction deletes. */
 export const ROW_BATCH_SIZE = 1_000
@@ -48,7 +49,7 @@ export async function purgeDeletedPosts(db: Knex): Promise<number> {
     const ids: number[] = await db('posts').whereNull('authorId').orderBy('id').limit(ROW_BATCH_SIZE).pluck('id')
     if (ids.length === 0) return purged
     await purgeComments(db, ids)
-    for (const [record, statement] of Object.entries(deleteBelow)) await deleteInChunks(db, record, statement, ids)
+    for (const [record, statement] of deleteBelow) await deleteInChunks(db, record, statement, ids)
     await db('posts').whereIn('id', ids).del()
     purged += ids.length
   }
@@ -84,31 +85,31 @@ const deleteComments = `delete from comments where id = any(array(select unnest(
 const deleteLikesOfComments = `
   delete from likes where id = any(array(select id from likes where comment_id = any(?) limit ?)) returning guid`
 
-/** Statements by the record name of deliveries. */
-const deleteBelow = {
-  like: `delete from likes where id = any(array(select id from likes where post_id = any(?) limit ?)) returning guid`,
-  participation: `
-    delete from participations where id = any(array(select id from participations where post_id = any(?) limit ?)) returning guid`,
-  poll_participation: `
-    delete from poll_participations where id = any(array(
-      select votes.id from poll_participations as votes join polls on polls.id = votes.poll_id where polls.post_id = any(?) limit ?
-    )) returning guid`,
-} as const
+/**
+ * Statements by the record name of deliveries. Photos are deleted with the soft deletion, comments and their likes before these. The
+ * second way to likes leads through comments.
+ */
+const deleteBelow = KINDS_BELOW_POST.filter((kind) => kind !== 'photo' && kind !== 'comment').flatMap((kind) =>
+  waysFromPost(kind)
+    .slice(0, 1)
+    .map(({ from, post }) => {
+      const { table } = RECORD_TABLES[kind]
+      const some = `select ${table}.id from ${from} where ${post} = any(?) limit ?`
+      return [kind, `delete from ${table} where id = any(array(${some})) returning guid`] as const
+    }),
+)
 
 /** The condition that a table has more rows than the limit. */
 function hasMany(from: string): string {
   return `(select count(*) from (select from ${from} limit ${ROW_BATCH_SIZE + 1}) as first_rows) > ${ROW_BATCH_SIZE}`
 }
 
+/** Photos do not count: a message has at most a hundred. */
+const waysToMany = KINDS_BELOW_POST.filter((kind) => kind !== 'photo').flatMap(waysFromPost)
+
 const selectLargePosts = `
   select posts.id from posts
-  where posts.id = any(?) and (
-    ${hasMany('comments where comments.post_id = posts.id')}
-    or ${hasMany('likes where likes.post_id = posts.id')}
-    or ${hasMany('participations where participations.post_id = posts.id')}
-    or ${hasMany('polls join poll_participations as votes on votes.poll_id = polls.id where polls.post_id = posts.id')}
-    or ${hasMany('comments join likes on likes.comment_id = comments.id where comments.post_id = posts.id')}
-  )`
+  where posts.id = any(?) and (${waysToMany.map(({ from, post }) => hasMany(`${from} where ${post} = posts.id`)).join(' or ')})`
 
 const softDelete = `
   with locked as (

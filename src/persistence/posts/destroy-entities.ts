@@ -1,10 +1,12 @@
 import type { Knex } from 'knex'
+import type { RecordKind, RetractableKind } from '../../protocol/entities/registry.js'
+import { KINDS_BELOW_POST, RECORD_TABLES, waysFromPost } from '../sql/record-tables.js'
 import { findLargePosts, softDeletePosts } from './delete-posts.js'
 import { SENT_PUBLICLY } from './visibility.js'
 
 /** A deleted row, by the record name of its deliveries. */
 export interface Destroyed {
-  readonly record: DestructibleKind | 'message'
+  readonly record: RecordKind
   readonly id: number
   readonly guid: string
 }
@@ -21,7 +23,7 @@ interface DestroyedRow extends Destroyed {
  */
 export async function destroyEntities(
   transaction: Knex.Transaction,
-  kind: DestructibleKind,
+  kind: RetractableKind,
   ids: readonly number[],
 ): Promise<readonly Destroyed[]> {
   if (ids.length === 0) return []
@@ -42,7 +44,7 @@ export async function destroyEntities(
 
 async function destroyAtOnce(
   transaction: Knex.Transaction,
-  kind: DestructibleKind,
+  kind: RetractableKind,
   ids: readonly number[],
 ): Promise<readonly DestroyedRow[]> {
   if (ids.length === 0) return []
@@ -64,13 +66,21 @@ export async function findPostsEmptyWithoutPhotos(
   return rows
 }
 
-export type DestructibleKind = keyof typeof destroyStatements
+/** The rows that foreign keys delete with the locked posts. */
+const belowLocked = KINDS_BELOW_POST.flatMap((kind) =>
+  waysFromPost(kind).map(({ from, post }) => {
+    const { table } = RECORD_TABLES[kind]
+    return `
+    union all
+    select '${kind}', ${table}.id, ${table}.guid, null, null from ${from} join locked on locked.id = ${post}`
+  }),
+)
 
 /**
  * Each statement locks parents before children, both in id order, against deadlocks. Rows that foreign keys delete along are returned too:
  * all parts of a statement read the rows as they were before it.
  */
-const destroyStatements = {
+const destroyStatements: Readonly<Record<RetractableKind, string>> = {
   post: `
     with locked as (
       select id, guid, author_id, root_id from posts where id = any(?) order by id for update
@@ -87,22 +97,7 @@ const destroyStatements = {
     )
     select 'post' as record, locked.id, guid, roots.id as "participatedPostId", author_id as "participantId"
     from locked left join roots on roots.id = root_id
-    union all
-    select 'photo', photos.id, photos.guid, null, null from photos join locked on locked.id = photos.post_id
-    union all
-    select 'participation', participations.id, participations.guid, null, null
-    from participations join locked on locked.id = participations.post_id
-    union all
-    select 'poll_participation', votes.id, votes.guid, null, null
-    from poll_participations as votes join polls on polls.id = votes.poll_id join locked on locked.id = polls.post_id
-    union all
-    select 'comment', comments.id, comments.guid, null, null
-    from comments join locked on locked.id = comments.post_id
-    union all
-    select 'like', likes.id, likes.guid, null, null from likes join locked on locked.id = likes.post_id
-    union all
-    select 'like', likes.id, likes.guid, null, null
-    from likes join comments on comments.id = likes.comment_id join locked on locked.id = comments.post_id`,
+    ${belowLocked.join('')}`,
 
   photo: `
     with locked as (
@@ -202,7 +197,7 @@ const destroyStatements = {
     union all
     select 'message', messages.id, messages.guid, null, null
     from messages join locked on locked.id = messages.conversation_id`,
-} as const
+}
 
 /**
  * Lowers the participations of local people by the deleted rows that were reasons for them, and deletes those without a reason left. Pods

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { isLockTimeout } from '../database/errors.js'
 import { findLargePosts, softDeletePosts } from '../posts/delete-posts.js'
+import { KINDS_BELOW_POST, type KindBelowPost, RECORD_TABLES, waysFromPost } from '../sql/record-tables.js'
 
 export interface PostRetention {
   readonly days: number
@@ -121,26 +122,30 @@ const selectOldPosts = `
     where touched_at < now() - cast(:days as integer) * interval '1 day' and author_id is not null and not ${isLocal('author_id')}
   ) as ids`
 
+/** The reason for which a record of a local person keeps the post above it. */
+const REASON_BELOW: Readonly<Record<KindBelowPost, string | undefined>> = {
+  photo: undefined, // its author is that of the post
+  comment: 'commented',
+  like: 'liked',
+  poll_participation: 'voted',
+  participation: 'participated',
+}
+
+const reasonsBelow = KINDS_BELOW_POST.flatMap((kind) => {
+  const reason = REASON_BELOW[kind]
+  const ways = waysFromPost(kind).map(
+    ({ from, post }) =>
+      `exists (select from ${from} where ${post} = posts.id and ${isLocal(RECORD_TABLES[kind].author)})`,
+  )
+  return reason === undefined ? [] : [`when ${ways.join(' or ')} then '${reason}'`]
+})
+
 /** For each post the first reason for which it stays. Each exists() reads an index of the table by post, comment or person. */
 const selectReasons = `
   select posts.id, pg_column_size(posts.*) as bytes, posts.created_at as "createdAt", case
     when posts.public_before_hiding is not null then 'hidden_by_moderator'
-    when exists (
-      select from comments where post_id = posts.id and ${isLocal('comments.author_id')}
-    ) then 'commented'
-    when exists (
-      select from likes where post_id = posts.id and ${isLocal('likes.author_id')}
-    ) or exists (
-      select from comments join likes on likes.comment_id = comments.id
-      where comments.post_id = posts.id and ${isLocal('likes.author_id')}
-    ) then 'liked'
-    when exists (
-      select from polls join poll_participations as votes on votes.poll_id = polls.id
-      where polls.post_id = posts.id and ${isLocal('votes.author_id')}
-    ) then 'voted'
-    when exists (
-      select from participations where post_id = posts.id and ${isLocal('participations.author_id')}
-    ) or exists (select from activity_entries where post_id = posts.id) then 'participated'
+    ${reasonsBelow.join('\n    ')}
+    when exists (select from activity_entries where post_id = posts.id) then 'participated'
     when exists (
       select from mentions where post_id = posts.id and ${isLocal('mentions.person_id')}
     ) or exists (

@@ -9,7 +9,7 @@ import {
   type PropertySource,
   readProperties,
 } from './define-entity.js'
-import { definitions, type Entity, isRelayable } from './registry.js'
+import { ENTITY_TYPES, type Entity, isRelayable } from './registry.js'
 import { listElements, signedElements } from './relayable-elements.js'
 import { type Elements, type Relayable, relayables } from './relayables.js'
 
@@ -28,10 +28,12 @@ const nameStart = [
 ].join('')
 const elementName = new RegExp(String.raw`^[${nameStart}][${nameStart}.0-9\xB7\u0300-\u036F\u203F\u2040-]*$`, 'u')
 
-const definitionByName = new Map<string, EntityDefinition>(Object.entries(definitions))
+const definitionByName = new Map<string, EntityDefinition>(
+  Object.entries(ENTITY_TYPES).map(([type, { definition }]) => [type, definition]),
+)
 
 export function entityToJson(entity: Entity): EntityJson {
-  const knownProperties = buildJson(definitions[entity.type], entity)
+  const knownProperties = buildJson(ENTITY_TYPES[entity.type].definition, entity)
   if (!isRelayable(entity)) return { entity_type: entity.type, entity_data: knownProperties }
 
   const elements = listElements(entity)
@@ -51,7 +53,7 @@ export function entityFromJson(json: unknown, receivedAt: Date): Entity {
   if (definition === undefined) throw new ProtocolError('UnknownEntity', 'the type of the entity is unknown')
   if (!isObject(data)) throw new ProtocolError('ValidationError', 'entity_data is no JSON object')
 
-  const entity = readProperties(definition, jsonSource(definition.name, data), receivedAt) as Entity // as the table of definitions says
+  const entity = readProperties(definition, jsonSource(definition.name, data), receivedAt) as Entity // as the table says
   if (!isRelayable(entity) || json['property_order'] === undefined) return entity
   return { ...entity, elements: readOrder(entity, json['property_order'], data) }
 }
@@ -99,7 +101,7 @@ function readOrder(entity: Relayable, order: unknown, data: Readonly<Record<stri
 }
 
 function unknownValue(type: Entity['type'], name: string, text: string): Json {
-  return findProperty(definitions[type], name) === undefined ? text : null
+  return findProperty(ENTITY_TYPES[type].definition, name) === undefined ? text : null
 }
 
 function isScalar(value: unknown): value is string | number | boolean | null {

@@ -1,4 +1,6 @@
 import { Ajv, type SchemaObject } from 'ajv'
+import type { EntityType } from './registry.js'
+import { relayables } from './relayables.js'
 
 const string = { type: 'string' }
 const boolean = { type: 'boolean' }
@@ -7,8 +9,10 @@ const stringOrNull = { type: ['string', 'null'] }
 const guid = { type: 'string', minLength: 16, maxLength: 255 }
 const signature = { type: 'string', anyOf: [{ maxLength: 0 }, { minLength: 30 }] }
 
-/** The types of the JSON form with their properties; `*` marks required ones. */
-const entities: Readonly<Record<string, Readonly<Record<string, SchemaObject>>>> = {
+type PropertySchemas = Readonly<Record<string, SchemaObject>>
+
+/** The properties of each type in the JSON form; `*` marks required ones. Undefined: the JSON form does not have the type. */
+const entities: Readonly<Record<EntityType, PropertySchemas | undefined>> = {
   comment: { 'text*': string, created_at: string },
   like: { 'positive*': boolean, 'parent_type*': { enum: ['Post', 'Comment'] } },
   poll_participation: { 'poll_answer_guid*': guid },
@@ -51,16 +55,28 @@ const entities: Readonly<Record<string, Readonly<Record<string, SchemaObject>>>>
   poll_answer: { 'guid*': guid, 'answer*': string },
   location: { 'address*': string, 'lat*': string, 'lng*': string },
   embed: { url: stringOrNull, title: stringOrNull, description: stringOrNull, image: stringOrNull, nothing: boolean },
+  event: undefined,
+  event_participation: undefined,
+  contact: undefined,
+  conversation: undefined,
+  message: undefined,
+  retraction: undefined,
+  account_deletion: undefined,
+  account_migration: undefined,
 }
 
-const relayable = { 'author*': string, 'guid*': guid, 'parent_guid*': guid, author_signature: signature }
-const relayables = ['comment', 'like', 'poll_participation']
+const schemas = Object.entries(entities).flatMap(([name, properties]) =>
+  properties ? [[name, properties] as const] : [],
+)
+
+/** The properties that all relayables have. */
+const ofRelayables = { 'author*': string, 'guid*': guid, 'parent_guid*': guid, author_signature: signature }
 
 /** JSON schema of the JSON form: a value must match exactly one type. */
 const entitySchema = {
   $schema: 'http://json-schema.org/draft-07/schema#',
-  oneOf: Object.keys(entities).map(entity),
-  $defs: Object.fromEntries(Object.entries(entities).map(([name, properties]) => [name, definition(name, properties)])),
+  oneOf: schemas.map(([name]) => entity(name)),
+  $defs: Object.fromEntries(schemas.map(([name, properties]) => [name, definition(name, properties)])),
 }
 
 // A separate Ajv instance: coercing types or dropping members would make invalid entities valid.
@@ -71,9 +87,9 @@ export function isEntityJson(value: unknown): boolean {
   return validate(value)
 }
 
-function definition(name: string, properties: Readonly<Record<string, SchemaObject>>): SchemaObject {
-  const signed = relayables.includes(name)
-  const entries = Object.entries(signed ? { ...relayable, ...properties } : properties)
+function definition(name: string, properties: PropertySchemas): SchemaObject {
+  const signed = Object.hasOwn(relayables, name)
+  const entries = Object.entries(signed ? { ...ofRelayables, ...properties } : properties)
   return {
     type: 'object',
     required: ['entity_type', 'entity_data', ...(signed ? ['property_order'] : [])],

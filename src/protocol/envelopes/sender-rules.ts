@@ -1,6 +1,6 @@
 import type { ConversationEntity } from '../entities/conversations.js'
 import type { ProfileEntity } from '../entities/people.js'
-import type { ReceivedEntity } from '../entities/registry.js'
+import { isRelayableKind, RETRACTED_RECORDS, type ReceivedEntity, type StoredRelayable } from '../entities/registry.js'
 import type { RetractionEntity } from '../entities/retraction.js'
 import type { ProtocolFault } from '../errors.js'
 import type { InnerSignature } from './verify-envelope.js'
@@ -71,7 +71,7 @@ export function faultOfArrival(arrival: SenderCheck, references: References): Pr
 }
 
 type Authored = SenderCheck<Extract<ReceivedEntity, { readonly author: string }>>
-type SignedByAuthor = SenderCheck<OfType<'comment' | 'like' | 'poll_participation'>>
+type SignedByAuthor = SenderCheck<StoredRelayable>
 
 function sentByAuthor({ entity, sender }: Authored): ProtocolFault | undefined {
   return sender === entity.author ? undefined : 'InvalidSender'
@@ -152,19 +152,14 @@ function targetKnown(_arrival: SenderCheck, { target }: References): ProtocolFau
   return target === undefined ? 'TargetNotFound' : undefined
 }
 
-const retractedByRootAuthorToo: ReadonlySet<RetractionEntity['target_type']> = new Set([
-  'Comment',
-  'Like',
-  'PollParticipation',
-])
-
+/** Comments, likes and votes are also retracted by the author of their post. */
 function mayRetract(
   { entity, sender }: SenderCheck<RetractionEntity>,
   { target }: References,
 ): ProtocolFault | undefined {
   if (sender === target?.author) return undefined
-  const asRootAuthor = retractedByRootAuthorToo.has(entity.target_type) && sender === target?.root?.author
-  return asRootAuthor ? undefined : 'InvalidSender'
+  const isRelayable = entity.target_type !== 'Person' && isRelayableKind(RETRACTED_RECORDS[entity.target_type])
+  return isRelayable && sender === target?.root?.author ? undefined : 'InvalidSender'
 }
 
 function witnessSigned({ signature }: SenderCheck): ProtocolFault | undefined {

@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto'
-import { isRelayable, type ReceivedEntity, readEntity } from '../entities/registry.js'
+import { readEntity } from '../entities/entity-xml.js'
+import { isRelayable, type ReceivedEntity } from '../entities/registry.js'
 import { ProtocolError, type ProtocolFault } from '../errors.js'
 import { readMigration, verifyMigration } from '../signatures/migration-signature.js'
 import { verifyRelayable } from '../signatures/relayable-signature.js'

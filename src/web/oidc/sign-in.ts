@@ -4,7 +4,7 @@ import { findClient } from '../../domain/accounts/clients.js'
 import { findRelyingParty } from '../../domain/accounts/factors/relying-party.js'
 import { findFactors, hasFactor } from '../../domain/accounts/factors/second-factor.js'
 import { beginSecondStep, type FirstFactor } from '../../domain/accounts/factors/second-step.js'
-import { normaliseUsername, type SignIn, signIn } from '../../domain/accounts/sign-in.js'
+import { endSessionsIfRevoked, normaliseUsername, type SignIn, signIn } from '../../domain/accounts/sign-in.js'
 import { findPendingState, repeatConfirmation } from '../../domain/accounts/sign-ups/pending-state.js'
 import { mustConfirmNotices } from '../../domain/moderation/notices/user-notices.js'
 import { limitAddresses } from '../limits/address-limit.js'
@@ -138,7 +138,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
 
     const signedIn = await signIn(pod, username, password)
     const target = signedIn && (await continueAfterPassword(signedIn))
-    if (signedIn === undefined || target === undefined || !(await signedIn.confirm())) {
+    if (signedIn === undefined || target === undefined || (await endSessionsIfRevoked(pod, signedIn))) {
       const pending = target === undefined ? await findPendingState(pod, username, password) : undefined
       if (pending !== undefined) {
         const { waitsFor } = pending

@@ -1,4 +1,5 @@
-import { type Entity, writeEntity } from '../../../src/protocol/entities/registry.js'
+import { writeEntity } from '../../../src/protocol/entities/entity-xml.js'
+import type { Entity } from '../../../src/protocol/entities/registry.js'
 import type { Relayable } from '../../../src/protocol/entities/relayables.js'
 import { writeEncryptedEnvelope } from '../../../src/protocol/envelopes/encrypted-envelope.js'
 import { sealMagicEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'

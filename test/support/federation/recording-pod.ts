@@ -6,7 +6,8 @@ import { OutboundMessage } from '../../../src/persistence/models/outbound-messag
 import { Person } from '../../../src/persistence/models/person.js'
 import { Pod as OtherPod } from '../../../src/persistence/models/pod.js'
 import type { Pod } from '../../../src/pod/pod.js'
-import { type Entity, writeEntity } from '../../../src/protocol/entities/registry.js'
+import { writeEntity } from '../../../src/protocol/entities/entity-xml.js'
+import type { Entity } from '../../../src/protocol/entities/registry.js'
 import type { FakePerson, FakePods } from './fake-pods.js'
 
 /** A known pod at this host, which may have a port; plain http unless its row has another scheme. */

@@ -2,23 +2,20 @@ import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { User } from '../../../persistence/models/user.js'
 import type { Pod } from '../../../pod/pod.js'
-import { confirmPassword, mayHaveAccess } from '../sign-in.js'
+import { type Credential, isPasswordHash, mayHaveAccess } from '../sign-in.js'
 import { hashToken } from '../token-hash.js'
 import { FACTOR_LIMITS } from './limits.js'
 
 /** How a second step began: with the password, or in a session that lacks only the second factor. */
 export type FirstFactor = { readonly passwordAt: Date } | { readonly sessionUid: string }
 
-/** A sign-in whose password was right, or a session, whose second factor is missing. */
-export interface SecondStep {
+/** A sign-in whose password was right, or a session, whose second factor is missing. It is valid until the password changes. */
+export interface SecondStep extends Credential {
   readonly userId: number
-  readonly address: string
   /** The authorization request that it continues. */
   readonly requestUid: string | null
   readonly returnTo: string | null
   readonly first: FirstFactor
-  /** To be called after the session is stored. False if the password has changed meanwhile; then all sessions are deleted. */
-  confirm(): Promise<boolean>
 }
 
 /** Stores a sign-in until its second step. Returns its id, which is a secret of the browser. */
@@ -60,7 +57,7 @@ export async function findSecondStep(pod: Pick<Pod, 'db' | 'now'>, id: string): 
   const { address } = user.person
   return {
     ...{ userId, address, requestUid: row.requestUid, returnTo: row.returnTo, first },
-    confirm: () => confirmPassword(pod, { userId, address, passwordHash }),
+    isValid: () => isPasswordHash(pod, userId, passwordHash),
   }
 }
 

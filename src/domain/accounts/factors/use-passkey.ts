@@ -1,22 +1,18 @@
-import { deleteSessions } from '../../../persistence/accounts/oidc-records.js'
 import { inTransaction } from '../../../persistence/database/transactions.js'
 import { User } from '../../../persistence/models/user.js'
 import type { Pod } from '../../../pod/pod.js'
 import { enqueueAccountMail } from '../../mail/enqueue-mail.js'
-import { mayHaveAccess } from '../sign-in.js'
+import { type Credential, mayHaveAccess } from '../sign-in.js'
 import { FACTOR_LIMITS } from './limits.js'
 import { type ChallengeUse, makeChallenge, useChallenge } from './passkey-challenges.js'
 import type { RelyingParty } from './relying-party.js'
 import type { FactorPod } from './second-factor.js'
 import { type Assertion, readAssertion, type StoredCredential, verifyAssertion } from './webauthn.js'
 
-/** The person whose passkey has answered a challenge. */
-export interface PasskeyUser {
+/** The person whose passkey has answered a challenge. It is valid until it is removed. */
+export interface PasskeyUser extends Credential {
   readonly userId: number
-  readonly address: string
   readonly isClosing: boolean
-  /** To be called after the session is stored. False if the passkey was removed meanwhile; then all sessions are deleted. */
-  confirm(): Promise<boolean>
 }
 
 interface StoredPasskey extends StoredCredential {
@@ -66,11 +62,7 @@ export async function checkPasskey(
   const { address } = user.person
   return {
     ...{ userId: user.id, address, isClosing: user.closeAt !== null },
-    async confirm() {
-      if (await pod.db('passkeys').where({ id: passkey.id }).first('id')) return true
-      await deleteSessions(pod.db, address)
-      return false
-    },
+    isValid: async () => (await pod.db('passkeys').where({ id: passkey.id }).first('id')) !== undefined,
   }
 }
 

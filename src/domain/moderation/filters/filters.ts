@@ -22,7 +22,13 @@ import type { Power } from '../../accounts/role-powers.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
-import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from '../record-action.js'
+import {
+  type ActionKind,
+  type ActionOptions,
+  type ActionOutcome,
+  recordAction,
+  requireReason,
+} from '../record-action.js'
 import { reloadFilters } from './active-filters.js'
 import { readFilterValue } from './filter-values.js'
 
@@ -158,7 +164,7 @@ async function recordFilterAction(
   transaction: Knex.Transaction,
   actor: Actor,
   change: {
-    readonly kind: string
+    readonly kind: ActionKind
     readonly filter: StoredFilter
     readonly before?: StoredFilter
     readonly reason: string

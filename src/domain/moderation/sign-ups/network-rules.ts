@@ -228,7 +228,9 @@ async function deleteRule<Table extends NetworkRuleTable>(
   })
 }
 
-const KINDS: Readonly<Record<NetworkRuleTable, string>> = { mail_rules: 'mail_rule', ip_rules: 'ip_rule' }
+const KINDS = { mail_rules: 'mail_rule', ip_rules: 'ip_rule' } as const satisfies Readonly<
+  Record<NetworkRuleTable, string>
+>
 
 function targetOf(table: NetworkRuleTable, rule: MailRule | IpRule) {
   return { type: KINDS[table], guid: String(rule.id), label: labelOfRule(rule) }

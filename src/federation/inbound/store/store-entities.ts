@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { type Counts, raiseCounts } from '../../../persistence/inbound/raise-counts.js'
 import type { Pod } from '../../../pod/pod.js'
-import type { ReceivableEntity } from '../../../protocol/entities/registry.js'
+import { ENTITY_TYPES, type ReceivableEntity } from '../../../protocol/entities/registry.js'
 import type { Arrival, IgnoredMessage, RejectedMessage, StoredRecord, StoreResult } from '../batch.js'
 import { countChanges } from './counter-changes.js'
 import { storeAccountMigrations } from './store-account-migrations.js'
@@ -43,9 +43,6 @@ const storeFunctions: { readonly [Type in EntityType]: StoreFunction<Extract<Rec
   account_deletion: storeAccountDeletions,
 }
 
-/** Types that delete counted rows, which lowers the counters. */
-const deletingTypes: ReadonlySet<EntityType> = new Set(['retraction', 'account_migration', 'account_deletion'])
-
 export interface StoredEntities {
   readonly records: readonly StoredRecord[]
   readonly rejected: readonly RejectedMessage[]
@@ -69,7 +66,7 @@ export async function storeEntities(
   for (const type of Object.keys(storeFunctions) as EntityType[]) {
     const ofType = arrivals.filter(({ entity }) => entity.type === type)
     if (ofType.length === 0) continue
-    if (deletingTypes.has(type) && !isCounted) {
+    if (ENTITY_TYPES[type].ends === 'always' && !isCounted) {
       isCounted = true
       await raiseCounts(transaction, countChanges(recordsOf(results), now))
     }

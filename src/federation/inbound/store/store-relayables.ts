@@ -12,13 +12,12 @@ import {
 import { Mention } from '../../../persistence/models/mention.js'
 import { Tag } from '../../../persistence/models/tag.js'
 import type { Pod } from '../../../pod/pod.js'
-import type { ReceivableEntity } from '../../../protocol/entities/registry.js'
+import type { ReceivableEntity, StoredRelayable } from '../../../protocol/entities/registry.js'
 import { DELIVERY_LIMITS } from '../../outbound/limits.js'
 import type { Arrival, IgnoredMessage, RejectedMessage, StoredRecord, StoreResult } from '../batch.js'
 import { plausibleTime } from './plausible-time.js'
 
 type OfType<Type extends ReceivableEntity['type']> = Extract<ReceivableEntity, { readonly type: Type }>
-type Relayable = OfType<'comment' | 'like' | 'poll_participation'>
 
 /** Stores comments with their tags and mentions. */
 export async function storeComments(
@@ -122,7 +121,7 @@ export async function storeParticipations(
   return { records, rejected: [], ignored }
 }
 
-function columnsOf({ entity, parentIsLocal, message: { trace } }: Arrival<Relayable>) {
+function columnsOf({ entity, parentIsLocal, message: { trace } }: Arrival<StoredRelayable>) {
   const { guid, author, parent_guid: parent, author_signature: signature, elements } = entity
   return { guid, author, parent, trace, signed: parentIsLocal ? { signature, elements } : undefined }
 }
@@ -134,7 +133,7 @@ function firstOfEachGuid<Entity extends ReceivableEntity & { readonly guid: stri
   return new Map(arrivals.toReversed().map((arrival) => [arrival.entity.guid, arrival]))
 }
 
-async function storeRelayables<Entity extends Relayable>(
+async function storeRelayables<Entity extends StoredRelayable>(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<Entity>[],
@@ -184,7 +183,7 @@ function faultOf(
 async function enqueueRelays(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
-  records: readonly StoredRecord<Relayable>[],
+  records: readonly StoredRecord<StoredRelayable>[],
   outcomes: ReadonlyMap<string, RelayableOutcome>,
 ): Promise<void> {
   const underLocalPosts = records.filter(({ arrival }) => outcomes.get(arrival.entity.guid)?.root?.local)

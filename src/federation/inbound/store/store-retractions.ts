@@ -14,18 +14,16 @@ import {
   deleteRetractionsOfUnsentCreations,
 } from '../../../persistence/outbound/cancel-deliveries.js'
 import { DELIVERY_PRIORITY } from '../../../persistence/outbound/delivery-priority.js'
-import type { RelayableKind } from '../../../persistence/outbound/lock-dispatched.js'
 import {
   type Destroyed,
-  type DestructibleKind,
   destroyEntities,
   findPostsEmptyWithoutPhotos,
 } from '../../../persistence/posts/destroy-entities.js'
 import type { Pod } from '../../../pod/pod.js'
+import { isRelayableKind, RETRACTED_RECORDS, type RetractableKind } from '../../../protocol/entities/registry.js'
 import type { RetractionEntity } from '../../../protocol/entities/retraction.js'
 import { faultOfArrival } from '../../../protocol/envelopes/sender-rules.js'
 import type { Arrival, IgnoredMessage, RejectedMessage, StoreResult } from '../batch.js'
-import { recordOfTargetType } from '../entity-references.js'
 
 interface FoundTarget {
   readonly arrival: Arrival<RetractionEntity>
@@ -45,7 +43,7 @@ export async function storeRetractions(
   const { found, rejected, ignored } = await findTargets(transaction, arrivals)
   await endSharing(transaction, found)
 
-  for (const kind of new Set(Object.values(recordOfTargetType))) {
+  for (const kind of new Set(Object.values(RETRACTED_RECORDS))) {
     const ofKind = found.filter(({ arrival }) => kindOf(arrival) === kind)
     if (ofKind.length > 0) await deleteTargets(pod, transaction, kind, ofKind)
   }
@@ -111,14 +109,14 @@ async function endSharing(transaction: Knex.Transaction, found: readonly FoundTa
 async function deleteTargets(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
-  kind: DestructibleKind,
+  kind: RetractableKind,
   found: readonly FoundTarget[],
 ): Promise<void> {
   const ids = [...new Set(found.map(({ target }) => target.id))]
   const mentions = kind === 'comment' ? await Mention.query(transaction).whereRaw('comment_id = any(?)', [ids]) : []
   const emptied = kind === 'photo' ? await findPostsEmptyWithoutPhotos(transaction, ids) : []
   const isRelayed = found.some(({ target }) => target.root?.local)
-  const recent = isRelayed && isRelayable(kind) ? await findRecentRelayables(transaction, kind, ids) : []
+  const recent = isRelayed && isRelayableKind(kind) ? await findRecentRelayables(transaction, kind, ids) : []
   const destroyed = await destroyEntities(transaction, kind, ids)
 
   const relayed: string[] = []
@@ -139,13 +137,9 @@ async function deleteTargets(
   await destroyAndCancelCreations(transaction, 'post', emptiedIds)
 }
 
-function isRelayable(kind: DestructibleKind): kind is RelayableKind {
-  return kind === 'comment' || kind === 'like' || kind === 'poll_participation'
-}
-
 /** The first retraction of each destroyed target, in one order for all batches, so that transactions cannot deadlock. */
 function firstOfEachTarget(
-  kind: DestructibleKind,
+  kind: RetractableKind,
   found: readonly FoundTarget[],
   destroyed: readonly Destroyed[],
 ): readonly FoundTarget[] {
@@ -163,7 +157,7 @@ function firstOfEachTarget(
 async function relayRetraction(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
-  kind: DestructibleKind,
+  kind: RetractableKind,
   { target_guid: guid, target_type }: RetractionEntity,
   root: NonNullable<RetractionTarget['root']>,
   { author, authorId }: RetractionTarget,
@@ -186,6 +180,6 @@ async function relayRetraction(
   )
 }
 
-function kindOf({ entity }: Arrival<RetractionEntity>): DestructibleKind | undefined {
-  return entity.target_type === 'Person' ? undefined : recordOfTargetType[entity.target_type]
+function kindOf({ entity }: Arrival<RetractionEntity>): RetractableKind | undefined {
+  return entity.target_type === 'Person' ? undefined : RETRACTED_RECORDS[entity.target_type]
 }

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { findRelyingParty, type RelyingParty } from '../../../domain/accounts/factors/relying-party.js'
 import { beginPasskeyUse, checkPasskey } from '../../../domain/accounts/factors/use-passkey.js'
+import { endSessionsIfRevoked } from '../../../domain/accounts/sign-in.js'
 import { limitAddresses } from '../../limits/address-limit.js'
 import { countSignInFailure } from '../../limits/rejection-metrics.js'
 import { passkeyPage } from '../../pages/accounts/passkey-page.js'
@@ -70,7 +71,7 @@ export const passkeySignInRoutes: FastifyPluginAsync = async (app) => {
     const login = { address: user.address, level: 'passkey' } as const
     const target = await browser.signIn(login, user.isClosing ? undefined : interaction, returnTo)
     browser.deleteSecondStep()
-    if (!(await user.confirm())) throw pageFault(403, 'error.passkey_removed')
+    if (await endSessionsIfRevoked(pod, user)) throw pageFault(403, 'error.passkey_removed')
     return reply.redirect(target, 303)
   })
 }

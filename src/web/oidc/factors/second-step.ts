@@ -6,6 +6,7 @@ import {
   finishSecondStep,
   type SecondStep,
 } from '../../../domain/accounts/factors/second-step.js'
+import { endSessionsIfRevoked } from '../../../domain/accounts/sign-in.js'
 import { limitAddresses } from '../../limits/address-limit.js'
 import { countRateLimited, countSignInFailure } from '../../limits/rejection-metrics.js'
 import { secondStepPage } from '../../pages/accounts/second-step-page.js'
@@ -117,7 +118,7 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
     const login = { address: step.address, level: 'code', authenticatedAt } as const
     const target = await browser.signIn(login, interaction, step.returnTo ?? undefined)
     browser.deleteSecondStep()
-    if (!(await step.confirm())) throw pageFault(403, 'error.password_changed')
+    if (await endSessionsIfRevoked(pod, step)) throw pageFault(403, 'error.password_changed')
     return reply.redirect(target, 303)
   }
 }

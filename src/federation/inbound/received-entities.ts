@@ -1,0 +1,253 @@
+import {
+  commentDocument,
+  type FilterDocument,
+  messageDocument,
+  postDocument,
+  profileDocument,
+} from '../../domain/moderation/filters/filter-document.js'
+import type { NotificationCauses } from '../../domain/notifications/notifications.js'
+import { readMentionedAddresses } from '../../domain/posts/texts.js'
+import type { EntityKey } from '../../jobs/waiting/entity-key.js'
+import type { ReferencedPart, ReferencedPost } from '../../persistence/inbound/post-references.js'
+import type { TextIds } from '../../persistence/models/mention.js'
+import type { ConversationEntity } from '../../protocol/entities/conversations.js'
+import { ENTITY_TYPES, RETRACTED_RECORDS, type ReceivableEntity } from '../../protocol/entities/registry.js'
+import type { TargetType } from '../../protocol/entities/retraction.js'
+import type { References } from '../../protocol/envelopes/sender-rules.js'
+import { readTags } from '../../protocol/mentions.js'
+
+/** The post, comment or poll that an entity belongs to or reshares. */
+export type ParentReference = Pick<ReferencedPost, 'kind' | 'guid'>
+
+/** The stored entity that a received one refers to, and cannot be stored without. */
+type Reference =
+  /** `author` is the person whose pod has the parent; undefined: the author of the entity has it too. */
+  | { readonly parent: ParentReference; readonly author?: string | undefined }
+  | { readonly target: RetractionTarget }
+  | { readonly conversation: string }
+
+interface RetractionTarget {
+  readonly type: TargetType
+  readonly guid: string
+}
+
+/** A photo or a poll inside a post, which has a guid that is unique on this pod. Poll answers are unique only in their poll. */
+export type PartReference = Pick<ReferencedPart, 'type' | 'guid'>
+
+/** The post above a parent, with the authors who receive it if it is private. */
+export type Root = NonNullable<References['root']> & Partial<Pick<ReferencedPost, 'readers'>>
+
+/** What later entities of a batch may refer to. */
+interface ParentsOfOthers {
+  readonly roots?: readonly (ParentReference & { readonly root: Root })[]
+  readonly conversation?: ConversationEntity
+}
+
+interface MentioningText {
+  readonly text: string
+  readonly kind: keyof TextIds
+}
+
+interface NotificationContext {
+  readonly parentIsLocal: boolean
+  isLocalAddress(address: string | undefined): boolean
+}
+
+/** What this pod does with received entities of a type. They are stored by the functions of `store/store-entities.ts`. */
+interface ReceivedType<Entity extends ReceivableEntity> {
+  readonly referenceOf: (entity: Entity) => Reference | undefined
+  /** False: the author field grants nothing, so a remote person may name a local one in it. */
+  readonly authorIsSource: boolean
+  readonly listParts: (entity: Entity) => readonly PartReference[]
+  /** Undefined: only retractions refer to the type. */
+  readonly parentsIn: ((entity: Entity, root: Root | undefined) => ParentsOfOthers) | undefined
+  readonly isEmpty: (entity: Entity) => boolean
+  /** The texts and names that filters of moderators compare. */
+  readonly documentOf: (entity: Entity, references: References) => FilterDocument | undefined
+  /** The text whose mentions are stored, and their place; undefined: none are. */
+  readonly mentioningText: (entity: Entity) => MentioningText | undefined
+  /** The notifications that it causes; undefined: none. */
+  readonly causeOf: (entity: Entity, context: NotificationContext) => NotificationCause | undefined
+  /** A public post: clients get an announcement, and this pod subscribes to its comments. */
+  readonly isPublicPost: (entity: Entity) => boolean
+}
+
+export type NotificationCause = Extract<keyof NotificationCauses, 'posts' | 'comments' | 'likes' | 'reshares'>
+
+const none = () => undefined
+const no = () => false
+
+/** For types without a text, a parent, or anybody to notify. */
+const withoutContent = {
+  referenceOf: none,
+  authorIsSource: true,
+  listParts: () => [],
+  parentsIn: undefined,
+  isEmpty: no,
+  documentOf: none,
+  mentioningText: none,
+  causeOf: none,
+  isPublicPost: no,
+} as const
+
+type OfType<Type extends ReceivableEntity['type']> = Extract<ReceivableEntity, { readonly type: Type }>
+
+/** Parents stand before children. */
+const RECEIVED_TYPES: { readonly [Type in ReceivableEntity['type']]: ReceivedType<OfType<Type>> } = {
+  status_message: {
+    referenceOf: none,
+    authorIsSource: true,
+    listParts: ({ photos, poll }) => [...photos, ...(poll === undefined ? [] : [poll])],
+    parentsIn({ author, guid, public: isPublic, poll }) {
+      const root = { author, local: false, public: isPublic }
+      const polls = poll === undefined ? [] : [{ kind: 'poll', guid: poll.guid, root } as const]
+      return { roots: [{ kind: 'post', guid, root }, ...polls] }
+    },
+    isEmpty: ({ text, photos }) => text.trim() === '' && photos.length === 0,
+    documentOf({ guid, author, public: isPublic, text, poll }) {
+      const pollTexts = poll && [poll.question, ...poll.poll_answers.map(({ answer }) => answer)]
+      return postDocument({ guid, author, isPublic }, { text, poll: pollTexts })
+    },
+    mentioningText: ({ text }) => ({ text, kind: 'posts' }),
+    // A post notifies only the people it mentions.
+    causeOf: ({ text }) => (readMentionedAddresses(text).length > 0 ? 'posts' : undefined),
+    isPublicPost: ({ public: isPublic }) => isPublic,
+  },
+  reshare: {
+    ...withoutContent,
+    referenceOf: ({ root_guid: guid, root_author: author }) =>
+      guid === undefined ? undefined : { parent: { kind: 'post', guid }, author },
+    parentsIn: ({ author, guid }) => ({
+      roots: [{ kind: 'post', guid, root: { author, local: false, public: true } }],
+    }),
+    causeOf: ({ root_author: author }, { isLocalAddress }) => (isLocalAddress(author) ? 'reshares' : undefined),
+    isPublicPost: () => true,
+  },
+  comment: {
+    referenceOf: ({ parent_guid: guid }) => ({ parent: { kind: 'post', guid } }),
+    authorIsSource: true,
+    listParts: () => [],
+    parentsIn: ({ guid }, root) => (root === undefined ? {} : { roots: [{ kind: 'comment', guid, root }] }),
+    isEmpty: ({ text }) => text.trim() === '',
+    documentOf: ({ guid, author, text }, { root }) =>
+      commentDocument({ guid, author, isPublic: root?.public ?? false }, text),
+    mentioningText: ({ text }) => ({ text, kind: 'comments' }),
+    causeOf: () => 'comments',
+    isPublicPost: no,
+  },
+  conversation: {
+    ...withoutContent,
+    parentsIn: (entity) => ({ conversation: entity }),
+    documentOf({ guid, author, subject, messages }) {
+      const texts = [subject, ...messages.map(({ text }) => text)]
+      return messageDocument({ guid: messages[0]?.guid ?? guid, author }, texts)
+    },
+  },
+  photo: withoutContent,
+  like: {
+    ...withoutContent,
+    referenceOf: ({ parent_type: type, parent_guid: guid }) => ({
+      parent: { kind: type === 'Post' ? 'post' : 'comment', guid },
+    }),
+    // A like notifies only the author of its parent. The author of a liked comment is not known at this point.
+    causeOf: ({ positive, parent_type: type }, { parentIsLocal }) =>
+      positive && (parentIsLocal || type === 'Comment') ? 'likes' : undefined,
+  },
+  poll_participation: {
+    ...withoutContent,
+    referenceOf: ({ parent_guid: guid }) => ({ parent: { kind: 'poll', guid } }),
+  },
+  participation: {
+    ...withoutContent,
+    referenceOf: ({ parent_guid: guid }) => ({ parent: { kind: 'post', guid } }),
+  },
+  message: {
+    ...withoutContent,
+    referenceOf: ({ conversation_guid: conversation }) => ({ conversation }),
+    documentOf: ({ guid, author, text }) => messageDocument({ guid, author }, [text]),
+  },
+  profile: {
+    ...withoutContent,
+    // The guid is added with the facts about the author.
+    documentOf({ author, first_name: first = '', last_name: last = '', bio = '', tag_string: tags = '' }) {
+      return profileDocument({ guid: '', author }, { name: `${first} ${last}`.trim(), bio, tags: readTags(tags) })
+    },
+  },
+  contact: withoutContent,
+  account_deletion: withoutContent,
+  account_migration: { ...withoutContent, authorIsSource: false },
+  retraction: {
+    ...withoutContent,
+    referenceOf: ({ target_type: type, target_guid: guid }) => ({ target: { type, guid } }),
+    authorIsSource: false,
+  },
+}
+
+/** What this pod does with an entity, by its type. */
+export function receivedType({ type }: ReceivableEntity): ReceivedType<ReceivableEntity> {
+  return RECEIVED_TYPES[type] as ReceivedType<ReceivableEntity> // the table pairs each type with its functions
+}
+
+/** Parents before their children, as they are stored; retractions last. */
+export function storingRank({ type }: ReceivableEntity): number {
+  return ranks[type]
+}
+
+const parentTypes = Object.entries(RECEIVED_TYPES).flatMap(([type, { parentsIn }]) => (parentsIn ? [type] : []))
+
+const ranks = Object.fromEntries(
+  Object.keys(RECEIVED_TYPES).map((type) => [
+    type,
+    parentTypes.includes(type) ? parentTypes.indexOf(type) - parentTypes.length : Number(type === 'retraction'),
+  ]),
+) as Readonly<Record<ReceivableEntity['type'], number>> // one for each type
+
+/** The parent of an entity: none or one. */
+export function listParents(entity: ReceivableEntity): readonly ParentReference[] {
+  const reference = receivedType(entity).referenceOf(entity)
+  return reference !== undefined && 'parent' in reference ? [reference.parent] : []
+}
+
+/** The target of a retraction: none or one. */
+export function listRetractionTargets(entity: ReceivableEntity): readonly RetractionTarget[] {
+  const reference = receivedType(entity).referenceOf(entity)
+  return reference !== undefined && 'target' in reference ? [reference.target] : []
+}
+
+/** The conversation of a message: none or one. */
+export function listConversationGuids(entity: ReceivableEntity): readonly string[] {
+  const reference = receivedType(entity).referenceOf(entity)
+  return reference !== undefined && 'conversation' in reference ? [reference.conversation] : []
+}
+
+/** The photos and the poll of a post. */
+export function listParts(entity: ReceivableEntity): readonly PartReference[] {
+  return receivedType(entity).listParts(entity)
+}
+
+/** The guids of parents by kind, as `findPostReferences` takes them. */
+export function groupGuidsByKind(
+  parents: readonly ParentReference[],
+): Readonly<Record<`${ParentReference['kind']}s`, readonly string[]>> {
+  const guidsOf = (kind: ParentReference['kind']) =>
+    parents.filter((parent) => parent.kind === kind).map(({ guid }) => guid)
+  return { posts: guidsOf('post'), comments: guidsOf('comment'), polls: guidsOf('poll') }
+}
+
+/** A target as locks and waiting messages name it; undefined: a person, for which no message waits. */
+export function keyOfTarget({ type, guid }: RetractionTarget): EntityKey | undefined {
+  return type === 'Person' ? undefined : `${RETRACTED_RECORDS[type]}:${guid}`
+}
+
+/** The key of the record of an entity. None for an entity that only changes others: no message waits for it. */
+export function recordKeysOf(entity: ReceivableEntity): readonly EntityKey[] {
+  const { record } = ENTITY_TYPES[entity.type]
+  return record === undefined || !('guid' in entity) ? [] : [`${record}:${entity.guid}`]
+}
+
+/** Comments, likes, votes and participations. */
+type Interaction = Extract<ReceivableEntity, { readonly parent_guid: string }>
+
+export function isInteraction(entity: ReceivableEntity): entity is Interaction {
+  return 'parent_guid' in entity
+}

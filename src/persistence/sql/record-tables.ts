@@ -1,0 +1,137 @@
+import type { RecordKind } from '../../protocol/entities/registry.js'
+
+/** The rows of one kind of record. SQL names columns with their table. */
+interface RecordTable {
+  readonly table: string
+  /** SQL: the id of the author. */
+  readonly author: string
+  /** SQL: the id of the post that a row belongs to; undefined: it belongs to none. */
+  readonly post: string | undefined
+  /** The ways from a post to the rows that are deleted with it and of which messages may be on their way to other pods. */
+  readonly belowPost: readonly WayFromPost[]
+  /** SQL: the text that mentions people; undefined: there is none. */
+  readonly mentioningText: string | undefined
+  /** The column with the time of storing, in tables with a `trace_id`. */
+  readonly tracedAt: string | undefined
+  /**
+   * The deletion of the author: `emptied` rows are deleted when the account closes (empty-people.ts), those of the others only with the
+   * person, in chunks: `destroyed` ones with corrections of counters, `deleted` ones without. `with_parent`: it has no author of its own.
+   */
+  readonly ofDeletedPerson: 'emptied' | 'destroyed' | 'deleted' | 'with_parent'
+}
+
+interface WayFromPost {
+  readonly from: string
+  readonly post: string
+}
+
+/**
+ * Tables of the records. What happens to their rows stands in complete tables too: `destroy-entities.ts`, `delete-posts.ts`,
+ * `move-person.ts`, `content-of-person.ts` and `prune-posts.ts`.
+ */
+export const RECORD_TABLES = {
+  post: {
+    table: 'posts',
+    author: 'posts.author_id',
+    post: undefined,
+    belowPost: [],
+    mentioningText: 'posts.text',
+    tracedAt: 'stored_at',
+    ofDeletedPerson: 'emptied',
+  },
+  photo: {
+    table: 'photos',
+    author: 'photos.author_id',
+    post: 'photos.post_id',
+    belowPost: [{ from: 'photos', post: 'photos.post_id' }],
+    mentioningText: undefined,
+    tracedAt: undefined,
+    ofDeletedPerson: 'emptied',
+  },
+  comment: {
+    table: 'comments',
+    author: 'comments.author_id',
+    post: 'comments.post_id',
+    belowPost: [{ from: 'comments', post: 'comments.post_id' }],
+    mentioningText: 'comments.text',
+    tracedAt: 'created_at',
+    ofDeletedPerson: 'destroyed',
+  },
+  like: {
+    table: 'likes',
+    author: 'likes.author_id',
+    post: 'coalesce(likes.post_id, (select comments.post_id from comments where comments.id = likes.comment_id))',
+    belowPost: [
+      { from: 'likes', post: 'likes.post_id' },
+      { from: 'likes join comments on comments.id = likes.comment_id', post: 'comments.post_id' },
+    ],
+    mentioningText: undefined,
+    tracedAt: 'created_at',
+    ofDeletedPerson: 'destroyed',
+  },
+  poll_participation: {
+    table: 'poll_participations',
+    author: 'poll_participations.author_id',
+    post: '(select polls.post_id from polls where polls.id = poll_participations.poll_id)',
+    belowPost: [
+      { from: 'poll_participations join polls on polls.id = poll_participations.poll_id', post: 'polls.post_id' },
+    ],
+    mentioningText: undefined,
+    tracedAt: 'created_at',
+    ofDeletedPerson: 'destroyed',
+  },
+  participation: {
+    table: 'participations',
+    author: 'participations.author_id',
+    post: 'participations.post_id',
+    belowPost: [{ from: 'participations', post: 'participations.post_id' }],
+    mentioningText: undefined,
+    tracedAt: undefined,
+    ofDeletedPerson: 'emptied',
+  },
+  poll: {
+    table: 'polls',
+    author: '(select posts.author_id from posts where posts.id = polls.post_id)',
+    post: 'polls.post_id',
+    belowPost: [], // sent only with its post
+    mentioningText: undefined,
+    tracedAt: undefined,
+    ofDeletedPerson: 'with_parent',
+  },
+  conversation: {
+    table: 'conversations',
+    author: 'conversations.author_id',
+    post: undefined,
+    belowPost: [],
+    mentioningText: undefined,
+    tracedAt: undefined,
+    ofDeletedPerson: 'destroyed',
+  },
+  message: {
+    table: 'messages',
+    author: 'messages.author_id',
+    post: undefined,
+    belowPost: [],
+    mentioningText: undefined,
+    tracedAt: undefined,
+    ofDeletedPerson: 'deleted',
+  },
+} as const satisfies Readonly<Record<RecordKind, RecordTable>>
+
+type Tables = typeof RECORD_TABLES
+
+/** The kinds whose rows are deleted with a post. */
+export type KindBelowPost = {
+  [Kind in RecordKind]: Tables[Kind]['belowPost'] extends readonly [] ? never : Kind
+}[RecordKind]
+
+export const RECORD_KINDS = Object.keys(RECORD_TABLES) as readonly RecordKind[] // the keys of the table
+
+export const KINDS_BELOW_POST = RECORD_KINDS.filter(
+  (kind) => RECORD_TABLES[kind].belowPost.length > 0,
+) as readonly KindBelowPost[]
+
+/** The ways from a post to all rows of a kind below it. */
+export function waysFromPost(kind: KindBelowPost): readonly WayFromPost[] {
+  return RECORD_TABLES[kind].belowPost
+}
