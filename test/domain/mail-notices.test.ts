@@ -111,6 +111,28 @@ describe('a notice at once', () => {
     expect(smtp.mails).toHaveLength(sent)
   })
 
+  it('about a conversation names nobody whom the user blocks', async () => {
+    const { dora } = await opened.people('dora')
+    const share = async (by: TestPerson, person: TestPerson) => {
+      const [aspect] = (await by.get('/api/v1/aspects')).json()
+      await by.post(`/api/v1/aspects/${aspect.id}/contacts`, { person_guid: person.account.guid })
+    }
+    for (const person of [alice, dora]) {
+      await share(bob, person)
+      await share(person, bob)
+    }
+    await runMails(opened.pod)
+    smtp.mails.length = 0
+    const begun = await bob.post('/api/v1/conversations', {
+      ...{ subject: 'A walk', body: 'Who comes?', recipients: [alice.account.guid, dora.account.guid] },
+    })
+    expect(begun.statusCode).toBeLessThan(300)
+    await dora.post(`/api/v1/conversations/${begun.json().guid}/messages`, { body: 'Me' })
+    await alice.post(`/api/v1/users/${dora.account.guid}/block`)
+    await runMails(opened.pod)
+    expect(smtp.mails.map(({ headers }) => headers['subject'])).toEqual(['bob@pod.example sent you a message'])
+  })
+
   it('has one recipient, whatever the name of a person has in it', async () => {
     await comments('immediate')
     await opened.pod.db('people').where({ guid: bob.account.guid }).update({ name: 'x\r\nBcc: v@example.org\u202e' })

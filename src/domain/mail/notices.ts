@@ -165,7 +165,7 @@ function factsOf({ config }: Pick<Pod, 'config'>, { name, address, actors, isPub
   }
 }
 
-/** Neither the subject nor a text of the conversation is in the mail. */
+/** Neither the subject nor a text of the conversation is in the mail. It names nobody whom the user blocks. */
 async function composeConversation(
   pod: Pod,
   user: NoticeRecipient,
@@ -178,6 +178,7 @@ async function composeConversation(
      join conversation_visibilities as visible
        on visible.conversation_id = messages.conversation_id and visible.person_id = users.person_id and visible.unread > 0
      where messages.conversation_id = :conversationId
+       and not exists (select from blocks where blocks.user_id = users.id and blocks.person_id = messages.author_id)
      order by messages.id desc limit 1`,
     { userId: user.id, conversationId },
   )
