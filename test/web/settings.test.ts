@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { closeDueAccounts, closingOperation } from '../../src/domain/accounts/close-account.js'
+import { runOperation } from '../../src/domain/operations/long-operations.js'
 import type { TestBrowser } from '../support/browser/scriptless-browser.js'
 import { allow, CALLBACK, codeIn, registerTestClient, type TestOidcClient } from '../support/http/oidc-client.js'
 import { type ConsolePod, startConsolePod } from '../support/pods/console-pod.js'
@@ -441,6 +443,53 @@ describe('closing the own account', () => {
     await again.visit('/settings/close')
     await again.submit({}, '/settings/close/keep')
     expect([again.url.pathname, (await userRow()).closeAt, await statusWith(token)]).toEqual(['/settings', null, 200])
+  })
+
+  it('deletes it after seven days: no person, no mailbox, and nobody gets the name (case 39)', async () => {
+    const { db } = pod.pod
+    await pod.people('max')
+    const max = pod.visitor()
+    await max.visit('/users/sign_in')
+    await max.submit({ username: 'max', password: 'the password of max' })
+    await db('users').where({ username: 'max' }).update({ email: 'max@mail.example' })
+    await close(max, 'max')
+    const { id, personId } = await userRow('max')
+    const { guid } = await db('people').where({ id: personId }).first('guid')
+    const statusOf = async (path: string) => (await pod.inject(path)).statusCode
+    const webfinger = '/.well-known/webfinger?resource=acct:max@pod.example'
+    await pod.pod.db('outbox').delete()
+    pod.later(6.9 * 86_400)
+    expect([await closeDueAccounts(pod.pod), await statusOf(webfinger)]).toEqual([0, 200])
+
+    pod.later(0.2 * 86_400)
+    expect(await closeDueAccounts(pod.pod)).toBe(1)
+    const { data } = await db('outbox').where({ name: 'run-operation' }).first('data')
+    const work = { data, finish: async () => undefined }
+    await runOperation(pod.pod, work, closingOperation, new AbortController().signal)
+
+    expect([await statusOf(webfinger), await statusOf(`/people/${guid}`)]).toEqual([404, 410])
+    expect(await db('outbox').whereRaw(`data::text like '%account_deletion%'`)).toHaveLength(1)
+    for (const table of [
+      'aspects',
+      'contacts',
+      'authorizations',
+      'passkeys',
+      'recovery_codes',
+      'account_tokens',
+      'mails',
+    ]) {
+      expect([table, await db(table).where({ userId: id })]).toEqual([table, []])
+    }
+    expect(await userRow('max')).toMatchObject({ email: null, unconfirmedEmail: null, closedAt: expect.any(Date) })
+    const visitor = pod.visitor()
+    await visitor.visit('/users/sign_up')
+    const fields = { username: 'max', password: 'correct horse battery', password_again: 'correct horse battery' }
+    await visitor.submit(fields, '/users/sign_up')
+    expect([visitor.page.statusCode, visitor.page.body.includes('This username is taken.')]).toEqual([422, true])
+    await visitor.visit('/users/sign_in')
+    await visitor.submit({ username: 'max', password: 'the password of max' })
+    expect(visitor.page.statusCode).toBe(422)
+    pod.later(-7.1 * 86_400)
   })
 
   it('gives an application no code until the account is kept', async () => {
