@@ -24,3 +24,8 @@ export function printable(line: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters are replaced
   return line.replace(/[\0-\x08\x0b-\x1f\x7f-\x9f]/g, '\ufffd')
 }
+
+/** A count of a preview, which may be a bound. */
+export function countText(count: number | { readonly count: number }): string {
+  return typeof count === 'number' ? String(count) : `more than ${count.count}`
+}

@@ -5,6 +5,7 @@ import { changePod, pausePod, readPodActivity, resumePod } from '../../src/domai
 import { probeKnownPod } from '../../src/federation/discovery/pod-checks.js'
 import { isThisPod } from '../../src/federation/discovery/pod-location.js'
 import { Pod as OtherPod, type PodHost } from '../../src/persistence/models/pod.js'
+import { POD_STATES } from '../../src/persistence/operations/pod-pages.js'
 import { type KnownPod, type KnownPodFilter, listKnownPods } from '../../src/persistence/outbound/known-pods.js'
 import { toPodState } from '../../src/persistence/outbound/pod-state.js'
 import type { Pod } from '../../src/pod/pod.js'
@@ -28,7 +29,7 @@ export function podsCommands(program: Command): void {
   pods
     .command('list')
     .description('Lists known pods.')
-    .addOption(new Option('--state <state>', 'only those').choices(['blocked', 'paused', 'asleep', 'offline']))
+    .addOption(new Option('--state <state>', 'only those').choices([...POD_STATES]))
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod pods list --state offline')
     .action(list)

@@ -99,6 +99,8 @@ export interface Config {
   readonly console: boolean
   /** The networks that may use the console; empty: all. */
   readonly consoleNetworks: string
+  /** Origins whose web apps may use the admin API. */
+  readonly adminApiOrigins: readonly string[]
   /** Whether moderators and admins need a second factor. */
   readonly staffSecondFactor: boolean
   readonly podName: string
@@ -243,6 +245,7 @@ interface Environment extends MailVariables, TracingVariables {
   readonly ADMIN_LISTEN?: string
   readonly ADMIN_CONSOLE: 'on' | 'off'
   readonly ADMIN_CONSOLE_NETWORKS: string
+  readonly ADMIN_API_ORIGINS: string
   readonly STAFF_SECOND_FACTOR: 'on' | 'off'
   readonly POD_NAME: string
   readonly DEFAULT_LANGUAGE: string
@@ -440,6 +443,11 @@ const settings = {
     default: '',
     description: 'networks like 192.0.2.0/24, separated by commas',
   },
+  ADMIN_API_ORIGINS: {
+    type: 'string',
+    default: '',
+    description: 'origins like https://admin.example, separated by commas',
+  },
   STAFF_SECOND_FACTOR: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
   POD_NAME: { type: 'string', maxLength: 255, default: '', description: 'a text of at most 255 characters' },
   PODMIN_ACCOUNT: { type: 'string', maxLength: 255, description: 'a name of at most 255 characters' },
@@ -587,7 +595,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
   const uploadsBaseUrl = readUploadsBaseUrl(given.UPLOADS_BASE_URL, faults)
   const backupS3 = readBackupS3(given, faults)
   const trustProxy = readTrustProxy(given.TRUST_PROXY, faults)
-  const consoleNetworks = readNetworkList('ADMIN_CONSOLE_NETWORKS', given.ADMIN_CONSOLE_NETWORKS, faults)
+  const staffAccess = readStaffAccess(given, faults)
   const mail = readMailSettings(given, faults)
   if (given.SIGN_UP_CONFIRMATION === 'on' && given.SMTP_URL === undefined) {
     faults.push('SIGN_UP_CONFIRMATION=on needs SMTP_URL: without a mail server no mailbox can be confirmed.')
@@ -627,9 +635,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     logLevel: given.LOG_LEVEL,
     logFormat: given.LOG_FORMAT,
     adminListen,
-    console: given.ADMIN_CONSOLE === 'on',
-    consoleNetworks,
-    staffSecondFactor: given.STAFF_SECOND_FACTOR === 'on',
+    ...staffAccess,
     podName: given.POD_NAME || url.host,
     defaultLanguage: given.DEFAULT_LANGUAGE,
     localesDir: given.LOCALES_DIR === undefined ? undefined : resolve(given.LOCALES_DIR),
@@ -656,6 +662,28 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     backupKeep: readBackupKeep(given.BACKUP_KEEP),
     oidcIssuer: given.OIDC_ISSUER,
   }
+}
+
+function readStaffAccess(given: Environment, faults: string[]) {
+  return {
+    console: given.ADMIN_CONSOLE === 'on',
+    consoleNetworks: readNetworkList('ADMIN_CONSOLE_NETWORKS', given.ADMIN_CONSOLE_NETWORKS, faults),
+    adminApiOrigins: readOrigins('ADMIN_API_ORIGINS', given.ADMIN_API_ORIGINS, faults),
+    staffSecondFactor: given.STAFF_SECOND_FACTOR === 'on',
+  }
+}
+
+/** Browsers send an origin in this form alone: lower case, without a path and a default port. */
+function readOrigins(name: string, text: string, faults: string[]): readonly string[] {
+  const origins = text
+    .split(',')
+    .map((each) => each.trim())
+    .filter((each) => each !== '')
+  for (const origin of origins) {
+    const isOrigin = /^https?:\/\//.test(origin) && isUrl(origin) && new URL(origin).origin === origin
+    if (!isOrigin) faults.push(`${name} has ${origin}, which is no origin like https://admin.example.`)
+  }
+  return origins
 }
 
 function importLimits(given: Environment) {

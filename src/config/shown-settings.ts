@@ -28,6 +28,7 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
   adminListen: (listen) => ({ ADMIN_LISTEN: adminListen(listen) }),
   console: (served) => ({ ADMIN_CONSOLE: served ? 'on' : 'off' }),
   consoleNetworks: (networks) => ({ ADMIN_CONSOLE_NETWORKS: networks }),
+  adminApiOrigins: (origins) => ({ ADMIN_API_ORIGINS: origins.join(',') }),
   staffSecondFactor: (isNeeded) => ({ STAFF_SECOND_FACTOR: isNeeded ? 'on' : 'off' }),
   databaseUrl: (url) => ({ DATABASE_URL: withoutPassword(url) }),
   databaseReadUrl: (url) => ({ DATABASE_READ_URL: withoutPassword(url) }),

@@ -30,7 +30,11 @@ describe('pod people forget', { timeout: 60_000 }, () => {
     expect(question.stderr).toContain('This would delete mallory@m.example (posts 1, photos 0, comments 0')
     expect(await open.db('people').where({ id: mallory.id })).toHaveLength(1)
 
-    const done = await pod(['people', 'forget', 'acct:Mallory@m.example', '--yes', '--json'], place.settings)
+    const unexplained = await pod(['people', 'forget', 'mallory@m.example', '--yes'], place.settings)
+    expect(unexplained).toMatchObject({ code: 1, stderr: expect.stringContaining('needs a reason') })
+
+    const forget = ['people', 'forget', 'acct:Mallory@m.example', '--yes', '--reason', 'A wrong guid', '--json']
+    const done = await pod(forget, place.settings)
     expect(done).toMatchObject({ code: 0, stderr: '' })
     expect(JSON.parse(done.stdout)).toMatchObject({
       address: 'mallory@m.example',
@@ -44,7 +48,7 @@ describe('pod people forget', { timeout: 60_000 }, () => {
     ['alice@pod.example', 'is a local person'],
     ['ghost@m.example', 'No person with the address ghost@m.example is known.'],
   ])('refuses %s', async (address, reason) => {
-    const { code, stderr } = await pod(['people', 'forget', address, '--yes'], place.settings)
+    const { code, stderr } = await pod(['people', 'forget', address, '--yes', '--reason', 'Spam'], place.settings)
 
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(reason) })
     expect(await open.db('people').where({ address: 'alice@pod.example' })).toHaveLength(1)

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import { deleteRemotePerson, findRemotePerson } from '../../src/domain/moderation/forget-person.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
@@ -53,9 +54,12 @@ it('forgetting a person deletes all that came from them, corrects counts, and to
 
   const person = await findRemotePerson(pod, quin.address)
   expect(person.rows).toMatchObject({ posts: 1, comments: 1, likes: 1, votes: 1, conversations: 1, contacts: 1 })
-  await deleteRemotePerson(pod, person)
+  await deleteRemotePerson(pod, COMMAND_ACTOR, person, { reason: 'A wrong guid' })
 
   expect(await pod.db('people').where({ address: quin.address })).toEqual([])
+  expect(await pod.db('auditEntries').where({ action: 'forget' })).toMatchObject([
+    { reason: 'A wrong guid', target: { guid: quin.guid, label: quin.address }, before: { posts: 1 } },
+  ])
   expect(await pod.rows('posts', 'comments', 'likes', 'poll_participations', 'conversations', 'contacts')).toEqual([
     1, 1, 0, 0, 0, 0,
   ])
@@ -79,7 +83,7 @@ it('a forgotten person frees the guid for the proven person whose pod names it',
   }
   expect(await pod.db('people').where({ guid: victim.guid }).pluck('address')).toEqual([thief.address])
 
-  await deleteRemotePerson(pod, await findRemotePerson(pod, thief.address))
+  await deleteRemotePerson(pod, COMMAND_ACTOR, await findRemotePerson(pod, thief.address), { reason: 'A wrong guid' })
 
   expect(await pod.db('people').where({ guid: victim.guid }).pluck('address')).toEqual([victim.address])
   expect(await pod.db('posts').join('people', 'people.id', 'authorId').where({ address: victim.address })).toHaveLength(

@@ -7,6 +7,7 @@ import { buildContentKeys } from '../../src/domain/moderation/clusters/content-k
 import { findClusters } from '../../src/domain/moderation/clusters/find-clusters.js'
 import { reloadFilters } from '../../src/domain/moderation/filters/active-filters.js'
 import { changeFilter } from '../../src/domain/moderation/filters/filters.js'
+import { findPersonState } from '../../src/domain/moderation/people.js'
 import { setPodRule } from '../../src/domain/moderation/pods/pod-rules.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import type { Post } from '../../src/persistence/models/post.js'
@@ -179,6 +180,33 @@ describe('the ticked authors', () => {
     await undoAction(pod, COMMAND_ACTOR, action?.id ?? 0, { reason: 'A mistake' })
     expect(await blocked()).toEqual([])
     expect(await pod.db('comments').where({ hidden: true })).toEqual([])
+  })
+})
+
+describe('the local authors of a cleaning with the choice `lock`', () => {
+  it('are locked until the undo, but for staff and the podmin account; authors of other pods are blocked', async () => {
+    const { gus, hal, ida } = await pod.localUsers('gus', 'hal', 'ida')
+    await pod.db('users').where({ username: 'ida' }).update({ role: 'moderator' })
+    for (const local of [gus, hal, ida]) await addPost(pod, local, { text: `Buy at ${LINK}` })
+    await comments(() => LINK, spammers.slice(0, 3))
+    await findClusters(pod)
+    const [{ id } = { id: 0 }] = await clusters()
+    const withPodmin = { ...pod, config: { ...pod.config, podminAccount: 'hal' } }
+    const lock = { ...only, authors: 'lock' } as const
+    const locked = () => pod.db('users').whereNotNull('lockedAt').pluck('username')
+    const blocked = () => pod.db('people').where({ restriction: 'block' })
+
+    const { action, preview } = await cleanCluster(withPodmin, COMMAND_ACTOR, id, lock, { reason })
+
+    expect(preview).toMatchObject({ authors: 4, hide: 0 })
+    expect([await locked(), (await blocked()).length]).toEqual([['gus'], 3])
+    expect(await findPersonState(pod, COMMAND_ACTOR, gus.guid)).toMatchObject({
+      state: 'locked',
+      restrictions: [{ kind: 'lock', by: 'person', actionId: action?.id }],
+    })
+    await undoAction(pod, COMMAND_ACTOR, action?.id ?? 0, { reason: 'A mistake' })
+    expect([await locked(), await blocked()]).toEqual([[], []])
+    expect(await findPersonState(pod, COMMAND_ACTOR, gus.guid)).toMatchObject({ state: 'open', restrictions: [] })
   })
 })
 

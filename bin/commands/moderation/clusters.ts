@@ -21,7 +21,7 @@ interface CleanOptions extends ActorOptions {
   readonly hide?: boolean
   readonly remove?: boolean
   readonly filter?: boolean
-  readonly authors?: 'silence' | 'block'
+  readonly authors?: 'silence' | 'block' | 'lock'
   readonly pods?: 'limited' | 'blocked'
   readonly except?: readonly string[]
   readonly dryRun?: boolean
@@ -53,7 +53,13 @@ export function clusterCommands(program: Command): void {
     .option('--hide', 'hide all items')
     .option('--remove', 'remove and retract the items that a local person may retract')
     .option('--filter', 'add a filter that hides later content of this kind')
-    .addOption(new Option('--authors <kind>', 'restrict the ticked authors').choices(['silence', 'block']))
+    .addOption(
+      new Option('--authors <kind>', 'restrict the ticked authors; "lock" blocks those of other pods').choices([
+        'silence',
+        'block',
+        'lock',
+      ]),
+    )
     .addOption(
       new Option('--pods <state>', 'a rule for the pods of the ticked authors').choices(['limited', 'blocked']),
     )

@@ -1,4 +1,4 @@
-import { Argument, type Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { undoActionsOnTarget } from '../../../src/domain/moderation/actions.js'
 import type { Actor } from '../../../src/domain/moderation/actor.js'
 import type { ContentTarget } from '../../../src/domain/moderation/find-content.js'
@@ -6,6 +6,7 @@ import { hideContent } from '../../../src/domain/moderation/hide-content.js'
 import { readRecordedContent } from '../../../src/domain/moderation/read-content.js'
 import type { ActionOptions } from '../../../src/domain/moderation/record-action.js'
 import { purgeContent, removeContent } from '../../../src/domain/moderation/remove-content.js'
+import { findContentType } from '../../../src/persistence/moderation/hidden-content.js'
 import type { Pod } from '../../../src/pod/pod.js'
 import { presentContent } from '../../../src/web/presenters/moderation.js'
 import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
@@ -15,6 +16,7 @@ import { queueAnswers } from '../../queue-answers.js'
 import { withPod } from '../../with-pod.js'
 
 interface ContentOptions extends ActorOptions {
+  readonly type?: ContentTarget['type']
   readonly yes?: boolean
 }
 
@@ -30,50 +32,50 @@ export function contentCommands(program: Command): void {
 
   command('show', 'Shows a post or a comment, hidden or not. Private ones must have been reported.').action(show)
   command('hide', 'Hides a post or a comment from everyone but its author. Nothing is sent to other pods.').action(
-    (type: ContentTarget['type'], guid: string, options: ContentOptions) =>
-      act({ type, guid }, options, hideContent, 'hidden'),
+    act(hideContent, 'hidden'),
   )
   command('remove', 'Removes a post or a comment. It is retracted on other pods where a local person may do so.')
     .option('--yes', 'confirm')
-    .action((type: ContentTarget['type'], guid: string, options: ContentOptions) => {
-      if (!options.yes)
-        throw new CommandError(`A ${type} that is retracted cannot be brought back: add --yes to remove it.`)
-      return act({ type, guid }, options, removeContent, 'removed')
+    .action((guid: string, options: ContentOptions) => {
+      if (!options.yes) throw new CommandError('What is retracted cannot be brought back: add --yes to remove it.')
+      return act(removeContent, 'removed')(guid, options)
     })
   command('purge', 'Deletes a remote post or comment with everything below it.')
     .option('--yes', 'confirm')
-    .action((type: ContentTarget['type'], guid: string, options: ContentOptions) => {
-      if (!options.yes) throw new CommandError(`Deleting the ${type} ${guid} cannot be undone: add --yes to do it.`)
+    .action((guid: string, options: ContentOptions) => {
+      if (!options.yes) throw new CommandError(`Deleting ${guid} cannot be undone: add --yes to do it.`)
       const purge: Run = (pod, actor, target, action) => purgeContent(pod, actor, target, { ...action, confirm: guid })
-      return act({ type, guid }, options, purge, 'deleted')
+      return act(purge, 'deleted')(guid, options)
     })
-  command('undo', 'Undoes the hiding and the removal of a post or a comment.').action(
-    (type: ContentTarget['type'], guid: string, options: ContentOptions) =>
-      act({ type, guid }, options, undo, 'shown again'),
-  )
+  command('undo', 'Undoes the hiding and the removal of a post or a comment.').action(act(undo, 'shown again'))
 
   function command(name: string, description: string): Command {
     return withActorOptions(content.command(name))
-      .addArgument(new Argument('<type>').choices(['post', 'comment']))
       .argument('<guid>', 'the guid of the post or comment')
+      .addOption(new Option('--type <type>', 'if a post and a comment have this guid').choices(['post', 'comment']))
       .description(description)
       .option('--json', 'print JSON')
-      .addHelpText('after', `\nExample:\n  pod content ${name} post c0ffee00d1e2f3a4 --reason "Spam"`)
+      .addHelpText('after', `\nExample:\n  pod content ${name} c0ffee00d1e2f3a4 --reason "Spam"`)
   }
 }
 
 const undo: Run = (pod, actor, { type, guid }, options) =>
   undoActionsOnTarget(pod, actor, { type, guid, kinds: ['hide', 'remove'] }, options)
 
-async function show(type: ContentTarget['type'], guid: string, options: ContentOptions): Promise<void> {
-  const target = { type, guid }
-  const shown = await withPod(async (pod) =>
-    presentContent(
+/** A guid of nothing is that of a post, so that the use case refuses it. */
+async function targetOf({ db }: Pod, guid: string, { type }: ContentOptions): Promise<ContentTarget> {
+  return { guid, type: type ?? (await findContentType(db, guid)) ?? 'post' }
+}
+
+async function show(guid: string, options: ContentOptions): Promise<void> {
+  const shown = await withPod(async (pod) => {
+    const target = await targetOf(pod, guid, options)
+    return presentContent(
       target,
       await readRecordedContent(pod, await findActor(pod, options, 'moderation'), target),
       pod.config,
-    ),
-  )
+    )
+  })
   const facts = [
     ['author', shown.author.network_id],
     ['public', shown.public ? 'yes' : 'no'],
@@ -84,18 +86,17 @@ async function show(type: ContentTarget['type'], guid: string, options: ContentO
   print(options, shown, table(facts).map(printable))
 }
 
-async function act(
-  { type, guid }: ContentTarget,
-  { reason, ...options }: ContentOptions,
-  run: Run,
-  done: string,
-): Promise<void> {
-  const { changed, retracted } = await withPod(async (pod) => {
-    await queueAnswers(pod.jobs)
-    return run(pod, await findActor(pod, options, 'moderation'), { type, guid }, { reason })
-  })
-  const where = retracted === undefined ? '' : retracted ? ', a retraction is sent' : ', from this pod only'
-  print(options, { type, guid, changed, ...(retracted !== undefined && { retracted }) }, [
-    changed ? `The ${type} was ${done}${where}.` : `Nothing has changed: the ${type} was ${done} before.`,
-  ])
+function act(run: Run, done: string) {
+  return async (guid: string, { reason, ...options }: ContentOptions): Promise<void> => {
+    const { type, changed, retracted } = await withPod(async (pod) => {
+      await queueAnswers(pod.jobs)
+      const target = await targetOf(pod, guid, options)
+      const outcome = await run(pod, await findActor(pod, options, 'moderation'), target, { reason })
+      return { ...target, ...outcome }
+    })
+    const where = retracted === undefined ? '' : retracted ? ', a retraction is sent' : ', from this pod only'
+    print(options, { type, guid, changed, ...(retracted !== undefined && { retracted }) }, [
+      changed ? `The ${type} was ${done}${where}.` : `Nothing has changed: the ${type} was ${done} before.`,
+    ])
+  }
 }

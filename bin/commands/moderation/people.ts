@@ -18,7 +18,7 @@ import { presentPersonRecord, presentWholePersonRecord } from '../../../src/web/
 import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { readCount } from '../../options.js'
-import { type OutputOptions, print, printable, table } from '../../output.js'
+import { countText, print, printable, table } from '../../output.js'
 import { queueAnswers } from '../../queue-answers.js'
 import { readAddress } from '../../read-named.js'
 import { withPod } from '../../with-pod.js'
@@ -132,15 +132,14 @@ export function moderatedPeopleCommands(program: Command): void {
     act(undo, 'released'),
   )
 
-  people
-    .command('forget')
+  withActorOptions(people.command('forget'))
     .argument('<address>', 'the address of a person of another pod', readAddress)
     .description(
       'Deletes a person of another pod with their key, guid, posts, comments, likes, votes, messages, the conversations they began, and their place among contacts. The next message or search makes them known again, with the key that their pod has then.',
     )
     .option('--yes', 'confirm; without it, only prints what would be deleted')
     .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  pod people forget alice@pod.example --yes')
+    .addHelpText('after', '\nExample:\n  pod people forget alice@pod.example --reason "A wrong guid" --yes')
     .action(forget)
 
   function command(name: string, description: string): Command {
@@ -208,7 +207,7 @@ async function show(name: string, options: PersonOptions): Promise<void> {
       kind,
       `by ${by}${id === null ? '' : `, action ${id}`}${until === null ? '' : `, until ${until}`}`,
     ]),
-    ...Object.entries(person.counts).map(([kind, count]) => [kind, String(count)]),
+    ...Object.entries(person.counts).map(([kind, count]) => [kind, countText(count)]),
   ]
   print(options, person, table(facts).map(printable))
 }
@@ -218,7 +217,11 @@ async function showPreview(name: string, options: PersonOptions): Promise<void> 
     const actor = await findActor(pod, options, 'moderation')
     return previewBlock(pod, actor, (await findPersonGuid(pod, name)).guid)
   })
-  print(options, preview, table(Object.entries(preview).map(([kind, count]) => [kind, String(count)])).map(printable))
+  print(
+    options,
+    preview,
+    table(Object.entries(preview).map(([kind, count]) => [kind, countText(count)])).map(printable),
+  )
 }
 
 function act(run: Run, done: string) {
@@ -232,14 +235,13 @@ function act(run: Run, done: string) {
   }
 }
 
-interface ForgetOptions extends OutputOptions {
-  readonly yes?: boolean
-}
-
-async function forget(address: string, options: ForgetOptions): Promise<void> {
+async function forget(address: string, options: PersonOptions): Promise<void> {
   const person = await withPod(async (pod) => {
     const remotePerson = await findRemotePerson(pod, address)
-    if (options.yes) await deleteRemotePerson(pod, remotePerson)
+    if (!options.yes) return remotePerson
+    await deleteRemotePerson(pod, await findActor(pod, options, 'administration'), remotePerson, {
+      reason: options.reason,
+    })
     return remotePerson
   })
   const { guid, rows } = person

@@ -24,7 +24,7 @@ import { presentImport, presentPodRule } from '../../../src/web/presenters/pod-r
 import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { readCount, readEnd } from '../../options.js'
-import { print, printable, table } from '../../output.js'
+import { countText, print, printable, table } from '../../output.js'
 import { queueAnswers } from '../../queue-answers.js'
 import { withPod } from '../../with-pod.js'
 
@@ -217,7 +217,7 @@ async function preview(
   const { pods, ...counts } = counted
   const rows = Object.entries(counts).map(([name, value]) => [
     name.replaceAll('_', ' '),
-    typeof value === 'object' && value !== null ? `more than ${value.count}` : String(value ?? 'every port'),
+    typeof value === 'object' && value !== null ? countText(value) : String(value ?? 'every port'),
   ])
   print(options, counted, [
     ...table(rows).map(printable),

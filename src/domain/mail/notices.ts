@@ -179,6 +179,7 @@ async function composeConversation(
        on visible.conversation_id = messages.conversation_id and visible.person_id = users.person_id and visible.unread > 0
      where messages.conversation_id = :conversationId
        and not exists (select from blocks where blocks.user_id = users.id and blocks.person_id = messages.author_id)
+       and people.restriction is distinct from 'block'
      order by messages.id desc limit 1`,
     { userId: user.id, conversationId },
   )

@@ -22,6 +22,7 @@ import { type Actor, requireActionOn, requirePower, SYSTEM_ACTOR } from './actor
 import { undoCleaning } from './clusters/clean-cluster.js'
 import { reloadFilters } from './filters/active-filters.js'
 import { followUpRestrictions } from './follow-up-restrictions.js'
+import { unlockUsers } from './lock-members.js'
 import { undoClosing } from './people/close-person.js'
 import { undoContentChange } from './people/content-of-person.js'
 import {
@@ -177,7 +178,7 @@ async function undoRestriction(pod: UndoPod, transaction: Knex.Transaction, { id
 }
 
 async function undoLock(_pod: UndoPod, transaction: Knex.Transaction, { details }: ActionRow): Promise<void> {
-  await User.query(transaction).findById(Number(details['userId'])).patch({ lockedAt: null })
+  await unlockUsers(transaction, [Number(details['userId'])])
 }
 
 async function undoRemoval(_pod: UndoPod, transaction: Knex.Transaction, { id, details }: ActionRow): Promise<void> {

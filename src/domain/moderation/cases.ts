@@ -13,6 +13,7 @@ import {
   findLastReportTime,
   type HiddenAuthor,
   hasIdleCases,
+  listCaseActions,
   listCases,
   readCaseHistory,
   releaseIdleCases,
@@ -30,10 +31,14 @@ export type CasePod = Pick<Pod, 'db' | 'now' | 'jobs' | 'config'>
 /** A case without its text, as lists show it. Private content stands nowhere but in the single answer. */
 export type ListedCase = Omit<CaseRow, 'text'>
 
-export interface WholeCase extends CaseRow {
+export interface CaseWithActions extends ListedCase {
+  /** The actions that name the case, oldest first. */
+  readonly actions: readonly CaseAction[]
+}
+
+export interface WholeCase extends CaseRow, CaseWithActions {
   readonly reports: readonly CaseReport[]
   readonly events: readonly CaseEvent[]
-  readonly actions: readonly CaseAction[]
 }
 
 /** A case about a moderator or admin does not exist for them. */
@@ -47,14 +52,17 @@ export async function listModerationCases(
   actor: Actor,
   filter: CaseFilter,
   page: OffsetPage,
-): Promise<Page<ListedCase>> {
+): Promise<Page<CaseWithActions>> {
   requirePower(actor, 'moderation')
   await releaseIdle(pod)
   const rows = await listCases(pod.db, filter, hiddenAuthorForActor(actor), { ...page, limit: page.limit + 1 })
-  return toPage(
-    rows.map(({ text: _text, ...listed }) => listed),
-    page,
-  )
+  const { items, ...found } = toPage(rows, page)
+  const ids = items.map(({ id }) => id)
+  const actions = await listCaseActions(pod.db, ids)
+  const listed = items.map(({ text: _text, ...each }) => {
+    return { ...each, actions: actions.filter(({ caseId }) => caseId === each.id) }
+  })
+  return { ...found, items: listed }
 }
 
 /** Reads a case with its text, reports and history. Reading the text of private content is recorded in the audit log. */
@@ -83,7 +91,7 @@ export async function findWholeCase({ db }: Pick<Pod, 'db'>, actor: Actor, id: n
   requirePower(actor, 'moderation')
   const moderationCase = await findCase(db, id, hiddenAuthorForActor(actor))
   if (moderationCase === undefined) throw caseNotFound()
-  return { ...moderationCase, ...(await readCaseHistory(db, id)) }
+  return { ...moderationCase, ...(await readCaseHistory(db, id)), actions: await listCaseActions(db, [id]) }
 }
 
 /** A case without its text, and a number that each change of a moderator raises. */

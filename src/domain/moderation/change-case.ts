@@ -7,13 +7,21 @@ import {
   type CaseRow,
   type CaseState,
   findCase,
+  listCaseActions,
   lockCase,
 } from '../../persistence/moderation/cases.js'
 import type { Pod } from '../../pod/pod.js'
 import { enqueueAnnouncement } from '../notifications/announcements.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requirePower } from './actor.js'
-import { type CasePod, caseEntry, caseNotFound, hiddenAuthorForActor, releaseIdle } from './cases.js'
+import {
+  type CasePod,
+  type CaseWithActions,
+  caseEntry,
+  caseNotFound,
+  hiddenAuthorForActor,
+  releaseIdle,
+} from './cases.js'
 import { auditContext, requireReason } from './record-action.js'
 
 type ChangePod = CasePod & Pick<Pod, 'claimedKey'>
@@ -24,7 +32,7 @@ interface CaseOptions {
 
 export interface CaseChange {
   readonly changed: boolean
-  readonly case: CaseRow
+  readonly case: CaseWithActions
 }
 
 /** Takes an open case. With `force` it is taken from the moderator who has it. */
@@ -149,7 +157,8 @@ async function changeCase(
         at,
       )
     }
-    return { changed, case: (await findCase(transaction, id, hidden)) ?? moderationCase }
+    const after = (await findCase(transaction, id, hidden)) ?? moderationCase
+    return { changed, case: { ...after, actions: await listCaseActions(transaction, [id]) } }
   })
 }
 

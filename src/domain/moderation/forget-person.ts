@@ -1,7 +1,10 @@
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { Person } from '../../persistence/models/person.js'
 import { countRowsOfPerson, deletePerson, type PersonRows } from '../../persistence/people/delete-person.js'
 import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
+import { type Actor, requirePower } from './actor.js'
+import { type ActionOptions, recordAction, requireReason } from './record-action.js'
 
 export interface RemotePerson {
   readonly id: number
@@ -20,7 +23,27 @@ export async function findRemotePerson({ db }: Pick<Pod, 'db'>, address: string)
   return { id: person.id, guid: person.guid, address, rows: await countRowsOfPerson(db, person.id) }
 }
 
-/** Deletes a person of another pod and all that came from them. Another discovery makes them known again, with a new key. */
-export async function deleteRemotePerson({ db, now }: Pick<Pod, 'db' | 'now'>, { id }: RemotePerson): Promise<void> {
-  await deletePerson(db, id, now())
+/**
+ * Deletes a person of another pod and all that came from them. Another discovery makes them known again, with a new key. The action is
+ * recorded first: the deletion takes several transactions.
+ */
+export async function deleteRemotePerson(
+  pod: Pick<Pod, 'db' | 'now' | 'log' | 'claimedKey'>,
+  actor: Actor,
+  { id, guid, address, rows }: RemotePerson,
+  options: ActionOptions,
+): Promise<void> {
+  requirePower(actor, 'administration')
+  const reason = requireReason(options)
+  await inTransaction(pod, (transaction) =>
+    recordAction(pod, transaction, actor, {
+      kind: 'forget',
+      target: { type: 'person', guid, label: address },
+      reason,
+      undo: { possible: false },
+      power: 'administration',
+      before: { ...rows },
+    }),
+  )
+  await deletePerson(pod.db, id, pod.now())
 }

@@ -18,7 +18,7 @@ import type { IdPage, IdPageResult } from '../../persistence/sql/id-page.js'
 import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requireActionOn, requirePower } from './actor.js'
-import { lockLocalUser } from './find-local-user.js'
+import { lockLocalUser, personNotFound } from './find-local-user.js'
 import { auditContext, requireReason } from './record-action.js'
 
 /** Lists people. A search for an e-mail or a network address is recorded in the audit log, without the address. */
@@ -92,6 +92,14 @@ export async function findWholePerson({ db }: Pick<Pod, 'db'>, actor: Actor, gui
     notes: isAboutActor ? [] : notes,
     warnings,
   }
+}
+
+/** A person with what restricts them, for the answer to an action: without notes and addresses. */
+export async function findPersonState({ db }: Pick<Pod, 'db'>, actor: Actor, guid: string): Promise<PersonRecord> {
+  requirePower(actor, 'moderation')
+  const record = await findPersonRecord(db, guid)
+  if (record === undefined) throw personNotFound()
+  return record
 }
 
 /** Reports of a user whose reports are muted do not raise the rank of a case. */

@@ -19,6 +19,16 @@ export async function readContent(
   return content
 }
 
+/** Finds content for the answer to an action. Undefined: it is deleted. */
+export async function findContentState(
+  { db }: Pick<Pod, 'db'>,
+  actor: Actor,
+  target: ContentTarget,
+): Promise<FoundContent | undefined> {
+  requirePower(actor, 'moderation')
+  return db.transaction((transaction) => findContent(transaction, target))
+}
+
 /** Reads a post or a comment for a moderator, hidden or not. Reading private content is recorded in the audit log. */
 export async function readRecordedContent(
   pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,

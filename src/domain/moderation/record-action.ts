@@ -57,6 +57,8 @@ export interface RecordedAction {
 
 interface UndoOffer {
   readonly possible: boolean
+  /** The end of the possibility. */
+  readonly until?: string
   /** What the undo does not bring back. */
   readonly loses?: string
 }

@@ -101,7 +101,7 @@ async function restrictPerson(
 
 async function requireNoRelations(transaction: Knex.Transaction, { id, address }: Person): Promise<void> {
   const preview = await countRelations(transaction, [id])
-  if (preview.local_followers + preview.contacts === 0) return
+  if (preview.local_followers === 0 && preview.contacts === 0) return
   throw new Refusal('confirmation_needed', `Set confirm to ${address} to block a person with contacts on this pod.`, {
     details: { preview },
   })

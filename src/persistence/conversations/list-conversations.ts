@@ -7,6 +7,7 @@ import {
   type PersonSummary,
   selectPeople,
 } from '../people/person-summaries.js'
+import { isAuthorUnblocked } from '../posts/visibility.js'
 import {
   type AggregatedColumns,
   aggregateColumns,
@@ -26,6 +27,7 @@ import {
   toPage,
 } from '../sql/keyset-page.js'
 import { opaqueParam } from '../sql/opaque-param.js'
+import { isConversationShown } from './shown-conversations.js'
 
 export interface ConversationFilter extends TimePage {
   readonly onlyUnread?: boolean
@@ -69,7 +71,8 @@ export async function listConversationsOfPerson(
   if (onlyAfter !== undefined) addCondition('changed-after', (place) => `updated_at > ${place}`, onlyAfter)
   const part = keysetClauses(filter, values, { time: 'created_at', id: 'conversation_id' })
   const some = `
-    select * from conversation_visibilities where person_id = $1 ${conditions.join(' ')} ${part.condition} ${part.order}`
+    select * from conversation_visibilities
+    where person_id = $1 ${conditions.join(' ')} ${part.condition} and ${isConversationShown('conversation_id')} ${part.order}`
   const page = `select * from (${some}) as found limit ${part.maxRows}`
   const name = ['conversations', ...names, part.name].join(' ')
   return toPage(await found(db, { name, which: page, values }), filter)
@@ -84,7 +87,7 @@ export async function findListedConversation(
   const one = `
     select conversation_visibilities.*
     from conversation_visibilities join conversations on conversations.id = conversation_id
-    where person_id = $1 and conversations.guid = $2`
+    where person_id = $1 and conversations.guid = $2 and ${isAuthorUnblocked('conversations.author_id')}`
   const [conversation] = await found(db, { name: 'conversation', which: one, values: [personId, guid] })
   return conversation
 }
@@ -135,7 +138,8 @@ export function listMessagesByIds(
      join conversations on conversations.id = messages.conversation_id
      join conversation_visibilities as visible
        on visible.conversation_id = messages.conversation_id and visible.person_id = $1
-     where messages.id = any($2::bigint[])`,
+     where messages.id = any($2::bigint[]) and people.restriction is distinct from 'block'
+       and ${isAuthorUnblocked('conversations.author_id')}`,
     [personId, ids],
   )
 }
@@ -168,8 +172,8 @@ function messages(later: string, maxRows: number): string {
           where conversation_id = (
             select conversation_id
             from conversation_visibilities join conversations on conversations.id = conversation_id
-            where person_id = $1 and conversations.guid = $2
-          ) ${later}
+            where person_id = $1 and conversations.guid = $2 and ${isAuthorUnblocked('conversations.author_id')}
+          ) ${later} and ${isAuthorUnblocked('messages.author_id')}
           order by arrived_at, id offset ${offset} limit ${limit}
         ) as found
         limit ${maxRows}

@@ -56,6 +56,8 @@ export interface CaseRow extends Omit<CaseSnapshot, 'authorId' | 'authorGuid' | 
   /** As the author is called now; null once deleted. */
   readonly authorName: string | null
   readonly authorAvatarUrl: string | null
+  /** The post or comment is stored, and hidden by an action or the block of its author. */
+  readonly isHidden: boolean
 }
 
 /** Finds the case of a thing and locks it, or inserts it. Text and author stay as they were at the first report. */
@@ -205,6 +207,14 @@ export async function lockCase(transaction: Knex.Transaction, id: number, hidden
   return findCase(transaction, id, hiddenAuthor)
 }
 
+/** One look-up by guid for each case. */
+const IS_HIDDEN = `
+  case cases.target_type
+    when 'post' then exists (select from posts where posts.guid = cases.target_guid and public_before_hiding is not null)
+    when 'comment' then exists (select from comments where comments.guid = cases.target_guid and hidden)
+    else false
+  end`
+
 function selectCases(db: Knex, hiddenAuthor: HiddenAuthor): Knex.QueryBuilder {
   const query = db('moderation_cases as cases')
     .leftJoin('users as takers', 'takers.id', 'cases.takenById')
@@ -214,6 +224,7 @@ function selectCases(db: Knex, hiddenAuthor: HiddenAuthor): Knex.QueryBuilder {
       'takers.username as takenBy',
       'authors.name as authorName',
       'authors.avatarUrl as authorAvatarUrl',
+      db.raw(`${IS_HIDDEN} as "isHidden"`),
     )
   return hiddenAuthor === null ? query : query.whereRaw('cases.author_id is distinct from ?', [hiddenAuthor])
 }
@@ -234,8 +245,10 @@ export interface CaseEvent {
   readonly actorName: string | null
 }
 
+/** An action that names the case. */
 export interface CaseAction {
   readonly id: number
+  readonly caseId: number
   readonly kind: string
   readonly reason: string
   readonly createdAt: Date
@@ -249,7 +262,6 @@ export async function readCaseHistory(
 ): Promise<{
   readonly reports: readonly CaseReport[]
   readonly events: readonly CaseEvent[]
-  readonly actions: readonly CaseAction[]
 }> {
   const reports = await db('reports')
     .join('users', 'users.id', 'reports.userId')
@@ -268,11 +280,16 @@ export async function readCaseHistory(
     .where({ caseId })
     .orderBy('moderation_case_events.id')
     .select('at', 'event', 'text', 'actionId', 'users.username as actorName')
-  const actions = await db('moderation_actions')
-    .where({ caseId })
+  return { reports, events }
+}
+
+/** Lists the actions that name these cases, oldest first. */
+export async function listCaseActions(db: Knex, caseIds: readonly number[]): Promise<readonly CaseAction[]> {
+  if (caseIds.length === 0) return []
+  return db('moderation_actions')
+    .whereIn('caseId', [...caseIds])
     .orderBy('id')
-    .select('id', 'kind', 'reason', 'createdAt', 'canBeUndone', 'undoneById')
-  return { reports, events, actions }
+    .select('id', 'caseId', 'kind', 'reason', 'createdAt', 'canBeUndone', 'undoneById')
 }
 
 /** What a live event about a case says. */

@@ -7,6 +7,20 @@ export interface ContentIds {
   readonly commentIds: readonly number[]
 }
 
+/** Whether a guid is that of a post or of a comment, also after its deletion by an action. */
+export async function findContentType(db: Knex, guid: string): Promise<'post' | 'comment' | undefined> {
+  const { rows } = await db.raw(
+    `select 'post' as type from posts where guid = :guid
+     union all
+     select 'comment' from comments where guid = :guid
+     union all
+     select target_type from moderation_actions where target_guid = :guid and target_type in ('post', 'comment')
+     limit 1`,
+    { guid },
+  )
+  return rows[0]?.type
+}
+
 /** Posts and comments that an action hides. Returns how many of them this action hides now. */
 export async function hideContentRows(
   transaction: Knex.Transaction,

@@ -157,7 +157,7 @@ const STATE = `case
   else 'open'
 end`
 
-/** Restrictions by actions and by rules about the pod, and the lock and the closing of the account. */
+/** Restrictions by actions and by rules about the pod, and the lock and the closing of the account. A cleaning locks several accounts. */
 const RESTRICTIONS = `(
   select coalesce(json_agg(source order by source."actionId"), '[]')
   from (
@@ -170,6 +170,10 @@ const RESTRICTIONS = `(
     union all
     select id, kind, 'person', case kind when 'close' then users.close_at else until end from moderation_actions
     where target_type = 'person' and target_guid = people.guid and kind in ('lock', 'close') and can_be_undone and undone_by_id is null
+    union all
+    select id, 'lock', 'person', until from moderation_actions
+    where users.locked_at is not null and kind = 'cluster.clean' and can_be_undone and undone_by_id is null
+      and details->'lockedIds' @> to_jsonb(users.id)
   ) as source
 )`
 

@@ -1,26 +1,28 @@
 import type { Knex } from 'knex'
+import { type BoundedCount, boundedCounts, countUpTo } from './pod-preview.js'
 
 /** Counts for a preview, as the admin API shows them. */
 export interface PersonRelations {
-  readonly people: number
-  readonly local_followers: number
-  readonly contacts: number
-  readonly posts: number
-  readonly comments: number
-  readonly deliveries_waiting: number
+  readonly people: BoundedCount
+  readonly local_followers: BoundedCount
+  readonly contacts: BoundedCount
+  readonly posts: BoundedCount
+  readonly comments: BoundedCount
+  readonly deliveries_waiting: BoundedCount
 }
 
+/** Each count reads a bounded number of rows. */
 export async function countRelations(db: Knex, personIds: readonly number[]): Promise<PersonRelations> {
   const { rows } = await db.raw(
     `select
        cardinality(ids) as people,
-       (select count(*) from contacts where person_id = any(ids) and receiving)::integer as local_followers,
-       (select count(*) from contacts where person_id = any(ids))::integer as contacts,
-       (select count(*) from posts where author_id = any(ids))::integer as posts,
-       (select count(*) from comments where author_id = any(ids))::integer as comments,
-       (select count(*) from deliveries where person_id = any(ids) and state = 'waiting')::integer as deliveries_waiting
+       ${countUpTo('select from contacts where person_id = any(ids) and receiving')} as local_followers,
+       ${countUpTo('select from contacts where person_id = any(ids)')} as contacts,
+       ${countUpTo('select from posts where author_id = any(ids)')} as posts,
+       ${countUpTo('select from comments where author_id = any(ids)')} as comments,
+       ${countUpTo(`select from deliveries where person_id = any(ids) and state = 'waiting'`)} as deliveries_waiting
      from (select cast(? as bigint[]) as ids) as given`,
     [[...personIds]],
   )
-  return rows[0]
+  return boundedCounts(rows[0])
 }

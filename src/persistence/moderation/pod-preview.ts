@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 
 /** A number, or the bound that it exceeds. */
-type BoundedCount = number | { readonly count: number; readonly exact: false }
+export type BoundedCount = number | { readonly count: number; readonly exact: false }
 
 export interface PodPreview {
   /** The first pods that the rule meets, by host. */
@@ -39,18 +39,25 @@ export async function previewPods(
     return counted
   })
   const { pods, ...counts }: { pods: PodPreview['pods'] } & Record<string, number> = rows[0]
+  return { pods, ...boundedCounts<Omit<PodPreview, 'pods'>>(counts) }
+}
+
+/** Counts of `countUpTo` as the admin API shows them. */
+export function boundedCounts<Counts>(counts: Readonly<Record<string, number>>): Counts {
   const bounded = Object.entries(counts).map(([name, count]) => [
     name,
     Number(count) > COUNTED_AT_MOST ? { count: COUNTED_AT_MOST, exact: false } : Number(count),
   ])
-  return { pods, ...Object.fromEntries(bounded) }
+  return Object.fromEntries(bounded)
 }
 
 const isWithin = (host: string) =>
   `(regexp_replace(${host}, '^www\\.', '') = given.domain
     or (given.subdomains and right(${host}, length(given.domain) + 1) = '.' || given.domain))`
 
-const countUpTo = (rows: string) => `(select count(*)::integer from (${rows} limit ${COUNTED_AT_MOST + 1}) as counted)`
+/** Reads one row more than the bound. */
+export const countUpTo = (rows: string) =>
+  `(select count(*)::integer from (${rows} limit ${COUNTED_AT_MOST + 1}) as counted)`
 
 /** People match by the host of their pod or of their address; the second reads the addresses of all people, no rows of other tables. */
 const preview = `

@@ -22,6 +22,7 @@ import {
   valueAt,
 } from '../sql/column-lists.js'
 import { createConditionList, keysetClauses, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
+import { HAS_SHOWN_ACTOR, isActorShown } from './shown-actors.js'
 
 export interface NotificationFilter extends TimePage {
   readonly type?: NotificationType
@@ -60,7 +61,8 @@ export async function listNotificationsOfUser(
   if (onlyAfter !== undefined) addCondition('changed-after', (place) => `updated_at > ${place}`, onlyAfter)
   const part = keysetClauses(filter, values, { time: 'created_at', id: 'id' })
   const some = `
-    select * from notifications where user_id = $1 ${conditions.join(' ')} ${part.condition} ${part.order}`
+    select * from notifications
+    where user_id = $1 ${conditions.join(' ')} ${part.condition} and ${HAS_SHOWN_ACTOR} ${part.order}`
   const page = `select * from (${some}) as found limit ${part.maxRows}`
   const name = ['notifications', ...names, part.name].join(' ')
   return toPage(await queryNotifications(db, { name, which: page, values }), filter)
@@ -72,7 +74,7 @@ export async function findListedNotification(
   userId: number,
   guid: string,
 ): Promise<ListedNotification | undefined> {
-  const one = `select * from notifications where guid = $2 and user_id = $1`
+  const one = `select * from notifications where guid = $2 and user_id = $1 and ${HAS_SHOWN_ACTOR}`
   const [notification] = await queryNotifications(db, { name: 'notification', which: one, values: [userId, guid] })
   return notification
 }
@@ -83,7 +85,7 @@ export async function listNotificationsByIds(
   userId: number,
   ids: readonly number[],
 ): Promise<readonly ListedNotification[]> {
-  const some = `select * from notifications where user_id = $1 and id = any($2::bigint[])`
+  const some = `select * from notifications where user_id = $1 and id = any($2::bigint[]) and ${HAS_SHOWN_ACTOR}`
   return queryNotifications(db, { name: 'notifications-of-ids', which: some, values: [userId, ids] })
 }
 
@@ -176,6 +178,6 @@ const firstActors = `
   select notification_id, person_id
   from (
     select notification_id, person_id, row_number() over (partition by notification_id order by id) as place
-    from notification_actors where notification_id = any(page.ids)
+    from notification_actors where notification_id = any(page.ids) and ${isActorShown('person_id')}
   ) as actor
   where place <= ${MAX_ACTORS}`

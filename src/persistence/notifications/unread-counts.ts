@@ -1,6 +1,8 @@
 import type { Knex } from 'knex'
+import { isConversationShown } from '../conversations/shown-conversations.js'
 import { queryPrepared } from '../database/database.js'
 import { UNREAD_LIMITS } from './limits.js'
+import { HAS_SHOWN_ACTOR } from './shown-actors.js'
 
 export interface UnreadCounts {
   readonly notifications: number
@@ -23,10 +25,13 @@ const statement = `
   select
     (
       select count(*)::integer
-      from (select from notifications where user_id = $1 and not read limit ${UNREAD_LIMITS.counted}) as unread
+      from (
+        select from notifications where user_id = $1 and not read and ${HAS_SHOWN_ACTOR} limit ${UNREAD_LIMITS.counted}
+      ) as unread
     ) as notifications,
     count(*)::integer as conversations,
     coalesce(sum(unread), 0)::integer as messages
   from (
-    select unread from conversation_visibilities where person_id = $2 and unread > 0 limit ${UNREAD_LIMITS.counted}
+    select unread from conversation_visibilities
+    where person_id = $2 and unread > 0 and ${isConversationShown('conversation_id')} limit ${UNREAD_LIMITS.counted}
   ) as unread`

@@ -8,7 +8,7 @@ import { escapeLike } from '../sql/escape-like.js'
 /** Counts stop here: a list must not count a million rows. */
 export const COUNTED_AT_MOST = 10_000
 
-export const POD_STATES = ['blocked', 'paused', 'asleep', 'offline'] as const
+export const POD_STATES = ['normal', 'limited', 'blocked', 'paused', 'asleep', 'offline'] as const
 export const POD_SORTS = ['host', 'waiting', 'people', 'failures'] as const
 
 export interface PodListFilter {
@@ -29,6 +29,7 @@ export interface ListedPod {
   readonly failures: number
   readonly nextTryAt: Date | null
   readonly blockedAt: Date | null
+  readonly limitedAt: Date | null
   readonly pausedUntil: Date | null
   readonly asleep: boolean
   readonly proven: boolean
@@ -68,7 +69,8 @@ export async function listPodPage(
        order by ${orders[sort]} offset $2 limit $3
      )
      select pods.id, pods.host, pods.port, pods.status, pods.software, pods.failures, pods.next_try_at as "nextTryAt",
-       pods.blocked_at as "blockedAt", pods.paused_until as "pausedUntil", ${POD_IS_ASLEEP} as asleep, ${POD_IS_PROVEN} as proven,
+       pods.blocked_at as "blockedAt", pods.limited_at as "limitedAt", pods.paused_until as "pausedUntil",
+       ${POD_IS_ASLEEP} as asleep, ${POD_IS_PROVEN} as proven,
        (${countUpTo('select from people where people.pod_id = pods.id')}) as people,
        (${countUpTo(`select from deliveries where deliveries.pod_id = pods.id and state = 'waiting'`)}) as waiting,
        (${countUpTo(`select from deliveries where deliveries.pod_id = pods.id and state = 'dead'`)}) as dead,

@@ -32,11 +32,13 @@ export interface KnownPod {
 
 export interface KnownPodFilter {
   readonly place?: PodHost
-  readonly state?: 'blocked' | 'paused' | 'asleep' | 'offline'
+  readonly state?: keyof typeof POD_STATE_CONDITIONS
 }
 
 /** SQL conditions of the states that lists of pods can be filtered by. */
 export const POD_STATE_CONDITIONS = {
+  normal: `pods.blocked_at is null and pods.limited_at is null`,
+  limited: `pods.limited_at is not null`,
   blocked: `pods.blocked_at is not null`,
   paused: POD_IS_PAUSED,
   asleep: POD_IS_ASLEEP,

@@ -125,6 +125,7 @@ function textOf(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   if (typeof value === 'number') return value.toLocaleString('en-GB')
   if (Array.isArray(value)) return value.length === 0 ? 'none' : value.map(textOf).join(', ')
+  if (typeof value === 'object' && 'exact' in value && 'count' in value) return `more than ${textOf(value.count)}`
   return typeof value === 'object' ? Object.values(value).map(textOf).join(' ') : String(value)
 }
 

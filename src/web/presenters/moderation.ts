@@ -1,4 +1,4 @@
-import type { ListedCase, WholeCase } from '../../domain/moderation/cases.js'
+import type { CaseWithActions, ListedCase, WholeCase } from '../../domain/moderation/cases.js'
 import type { ContentTarget, FoundContent } from '../../domain/moderation/find-content.js'
 import type { WholePersonRecord } from '../../domain/moderation/people.js'
 import type { ActionRow } from '../../persistence/moderation/actions.js'
@@ -15,7 +15,7 @@ export function presentAnnouncedCase({ id, state, kind, reportCount }: Announced
   return { id, state, kind, reports: reportCount }
 }
 
-export function presentListedCase(listed: ListedCase, addresses: PodAddresses) {
+export function presentListedCase(listed: CaseWithActions, addresses: PodAddresses) {
   const { targetType: type, targetGuid: guid, targetCreatedAt } = listed
   return {
     id: listed.id,
@@ -28,6 +28,7 @@ export function presentListedCase(listed: ListedCase, addresses: PodAddresses) {
       public: listed.public,
       url: urlOf(listed, addresses),
       created_at: targetCreatedAt?.toISOString() ?? null,
+      hidden: listed.isHidden,
       deleted: listed.targetDeleted,
       parent: listed.parentGuid,
       photos: [...listed.photoGuids],
@@ -39,6 +40,14 @@ export function presentListedCase(listed: ListedCase, addresses: PodAddresses) {
     taken_at: listed.takenAt?.toISOString() ?? null,
     first_reported_at: listed.firstReportedAt.toISOString(),
     last_reported_at: listed.lastReportedAt.toISOString(),
+    actions: listed.actions.map(({ id, kind, reason, createdAt, canBeUndone, undoneById }) => ({
+      id,
+      kind,
+      reason,
+      created_at: createdAt.toISOString(),
+      undone: undoneById !== null,
+      undo: { possible: canBeUndone && undoneById === null },
+    })),
   }
 }
 
@@ -52,14 +61,6 @@ export function presentWholeCase(whole: WholeCase, addresses: PodAddresses) {
       reporter: { guid: reporterGuid, username: reporterName },
       reason,
       created_at: createdAt.toISOString(),
-    })),
-    actions: whole.actions.map(({ id, kind, reason, createdAt, canBeUndone, undoneById }) => ({
-      id,
-      kind,
-      reason,
-      created_at: createdAt.toISOString(),
-      undone: undoneById !== null,
-      undo: { possible: canBeUndone && undoneById === null },
     })),
     history: whole.events.map(({ at, actorName, event, text, actionId }) => ({
       at: at.toISOString(),

@@ -14,6 +14,7 @@ function presentFields(pod: PodStateFields & Omit<ListedPod, 'oldestWaiting'>, n
     failures,
     next_try_at: pod.nextTryAt?.toISOString() ?? null,
     blocked_at: pod.blockedAt?.toISOString() ?? null,
+    limited_at: pod.limitedAt?.toISOString() ?? null,
     paused_until: pausedUntil !== null && pausedUntil > now ? pausedUntil.toISOString() : null,
     people: Number(people),
     waiting: Number(waiting),

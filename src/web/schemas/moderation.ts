@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { Timestamp } from './formats.js'
+import { Count } from './moderation/counts.js'
 import type { PersonSummary } from './people.js'
 import { nullable } from './references.js'
 
@@ -43,6 +44,7 @@ export const ActionSummary = Type.Object(
     kind: Type.String(),
     undo: Type.Object({
       possible: Type.Boolean(),
+      until: Type.Optional({ ...Timestamp, description: 'The undo is possible until then.' }),
       loses: Type.Optional(Type.String({ description: 'What an undo does not bring back.' })),
     }),
   },
@@ -56,20 +58,25 @@ export const Changed = Type.Boolean({
 /** The answer to an action. */
 export const actionAnswer = { action: Type.Optional(ActionSummary), changed: Changed }
 
+/** Without the text: reading that of private content is recorded. */
+const contentFacts = {
+  type: Type.Enum(['post', 'comment']),
+  guid: Type.String(),
+  author: Type.Unsafe<Static<typeof PersonSummary>>({ $ref: 'PersonSummary#' }),
+  public: Type.Boolean({ description: 'Whether it is public, or was before it was hidden.' }),
+  created_at: Timestamp,
+  hidden: Type.Boolean(),
+  post: Type.String({ description: 'The guid of the post; of a comment, that of its post.' }),
+  case_id: nullable(Type.Integer()),
+}
+
 export const ContentSchema = Type.Object(
-  {
-    type: Type.Enum(['post', 'comment']),
-    guid: Type.String(),
-    author: Type.Unsafe<Static<typeof PersonSummary>>({ $ref: 'PersonSummary#' }),
-    public: Type.Boolean({ description: 'Whether it is public, or was before it was hidden.' }),
-    created_at: Timestamp,
-    text: Type.String(),
-    hidden: Type.Boolean(),
-    post: Type.String({ description: 'The guid of the post; of a comment, that of its post.' }),
-    case_id: nullable(Type.Integer()),
-  },
+  { ...contentFacts, text: Type.String() },
   { $id: 'ModeratedContent', description: 'A post or a comment for moderators.' },
 )
+
+/** The answer to an action on content. Deleted content has no further fields. */
+export const contentAnswer = { ...actionAnswer, ...Type.Partial(Type.Object(contentFacts)).properties }
 
 const personRecord = {
   guid: Type.String(),
@@ -98,17 +105,23 @@ export const ListedPersonSchema = Type.Object(personRecord, {
   description: 'A person for moderators.',
 })
 
+/** The answer to an action on a person. */
+export const personAnswer = { ...actionAnswer, ...personRecord }
+
 export const WholePersonSchema = Type.Object(
   {
     ...personRecord,
-    counts: Type.Object({
-      people: Type.Integer(),
-      local_followers: Type.Integer({ description: 'Users who share with the person.' }),
-      contacts: Type.Integer(),
-      posts: Type.Integer(),
-      comments: Type.Integer(),
-      deliveries_waiting: Type.Integer(),
-    }),
+    counts: Type.Object(
+      {
+        people: Count,
+        local_followers: Count,
+        contacts: Count,
+        posts: Count,
+        comments: Count,
+        deliveries_waiting: Count,
+      },
+      { description: 'Local followers are users who share with the person.' },
+    ),
     last_active_at: nullable(Timestamp),
     email: nullable(Type.String({ description: 'Of a local account; also before it is confirmed.' })),
     email_confirmed: Type.Boolean(),
@@ -187,6 +200,9 @@ const caseTarget = {
   public: Type.Boolean(),
   url: nullable(Type.String({ description: 'The page of the target; null for private content.' })),
   created_at: nullable(Timestamp),
+  hidden: Type.Boolean({
+    description: 'A post or comment that is stored, and shown to its author and moderators only.',
+  }),
   deleted: nullable(
     Type.String({ description: 'By whom it was deleted: `author`, `moderator`, `account_closed` or `purge`.' }),
   ),
@@ -207,6 +223,17 @@ const caseFields = {
   taken_at: nullable(Timestamp),
   first_reported_at: Timestamp,
   last_reported_at: Timestamp,
+  actions: Type.Array(
+    Type.Object({
+      id: Type.Integer(),
+      kind: Type.String(),
+      reason: Type.String(),
+      created_at: Timestamp,
+      undone: Type.Boolean(),
+      undo: Type.Object({ possible: Type.Boolean() }),
+    }),
+    { description: 'The actions that name the case, oldest first.' },
+  ),
 }
 
 export const ListedCaseSchema = Type.Object(
@@ -227,16 +254,6 @@ export const WholeCaseSchema = Type.Object(
         reporter: Type.Object({ guid: Type.String(), username: Type.String() }),
         reason: Type.String(),
         created_at: Timestamp,
-      }),
-    ),
-    actions: Type.Array(
-      Type.Object({
-        id: Type.Integer(),
-        kind: Type.String(),
-        reason: Type.String(),
-        created_at: Timestamp,
-        undone: Type.Boolean(),
-        undo: Type.Object({ possible: Type.Boolean() }),
       }),
     ),
     history: Type.Array(

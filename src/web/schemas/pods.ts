@@ -18,6 +18,7 @@ const podFields = {
   failures: Type.Integer({ description: 'Failed deliveries or checks in a row.' }),
   next_try_at: nullable(Timestamp),
   blocked_at: nullable(Timestamp),
+  limited_at: nullable({ ...Timestamp, description: 'A rule silences everyone there.' }),
   paused_until: nullable(Timestamp),
   people: Type.Integer({ description: 'Known people.' }),
   waiting: Type.Integer({ description: 'Deliveries that have not arrived.' }),

@@ -119,7 +119,11 @@ export async function buildApp(
     addRequestLog(publicApp)
     addRequestSpans(publicApp)
     metrics?.watch(publicApp)
-    addHeaders(publicApp, { https: pod.config.url.startsWith('https:'), picturesUrl: pod.config.uploadsBaseUrl })
+    addHeaders(publicApp, {
+      https: pod.config.url.startsWith('https:'),
+      picturesUrl: pod.config.uploadsBaseUrl,
+      adminOrigins: pod.config.adminApiOrigins,
+    })
     publicApp.addHook('onRequest', ({ originalUrl, routeOptions }, _reply, done) => {
       if (originalUrl.length > limits.urlBytes) return done(new RequestFault(414, 'The address is too long.'))
       if (app.isUnderPressure() && !routeOptions.config.evenIfBusy) return done(tooBusy(limits.retryAfterSeconds))

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { formatPolicy, PAGE_RULES } from '../pages/html.js'
-import { isForOtherOrigins, isPrivate, stripQuery } from './paths.js'
+import { isAdminApi, isForOtherOrigins, isPrivate, stripQuery } from './paths.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -35,7 +35,7 @@ const PROTECTION = {
 const CORS_RESPONSE = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers':
-    'Link, WWW-Authenticate, Retry-After, ETag, Unread-Notifications, Unread-Conversations, Unread-Messages, X-Request-Id, Idempotency-Replayed',
+    'Link, Location, WWW-Authenticate, Retry-After, ETag, Unread-Notifications, Unread-Conversations, Unread-Messages, X-Request-Id, Idempotency-Replayed',
 }
 
 const CORS_PREFLIGHT = {
@@ -48,7 +48,16 @@ const CORS_PREFLIGHT = {
 /** Sets the request id, the protection, cache and CORS headers of every response. */
 export function addHeaders(
   app: FastifyInstance,
-  { https, picturesUrl }: { readonly https: boolean; readonly picturesUrl: string | undefined },
+  {
+    https,
+    picturesUrl,
+    adminOrigins,
+  }: {
+    readonly https: boolean
+    readonly picturesUrl: string | undefined
+    /** The origins that may use the admin API. */
+    readonly adminOrigins: readonly string[]
+  },
 ): void {
   const common = https ? { ...PROTECTION, 'strict-transport-security': `max-age=${A_YEAR}` } : PROTECTION
   app.addHook('onRequest', (request, reply, done) => {
@@ -59,7 +68,7 @@ export function addHeaders(
     done()
   })
   if (picturesUrl !== undefined) allowPicturesFrom(app, new URL(picturesUrl).origin)
-  allowOtherOrigins(app)
+  allowOtherOrigins(app, adminOrigins)
 }
 
 /** Pages may show pictures of the origin, also pages whose route has a policy of its own. */
@@ -81,10 +90,16 @@ export function addVary(reply: FastifyReply, field: string): void {
 }
 
 /** The API reads no cookies, so any origin may use it without credentials. Browsers send the preflight request without a token. */
-function allowOtherOrigins(app: FastifyInstance): void {
+function allowOtherOrigins(app: FastifyInstance, adminOrigins: readonly string[]): void {
   app.addHook('onRequest', (request, reply, done) => {
-    if (!isForOtherOrigins(stripQuery(request.url))) return done()
+    const path = stripQuery(request.url)
+    const { origin } = request.headers
+    const isForAdmins = isAdminApi(path) && adminOrigins.length > 0
+    if (isForAdmins) addVary(reply, 'Origin')
+    const isAllowedAdmin = isForAdmins && origin !== undefined && adminOrigins.includes(origin)
+    if (!isAllowedAdmin && !isForOtherOrigins(path)) return done()
     reply.headers(CORS_RESPONSE)
+    if (isAllowedAdmin) reply.header('access-control-allow-origin', origin)
     if (request.method !== 'OPTIONS') return done()
     reply.code(204).headers(CORS_PREFLIGHT).header('content-length', '0').send()
   })

@@ -42,8 +42,8 @@ export function isForOtherOrigins(path: string): boolean {
   return !isInteractive(path) && !isAdminApi(path) && CROSS_ORIGIN.some((folder) => isBelow(path, folder))
 }
 
-/** Pages of other origins do not use the admin API. */
-function isAdminApi(path: string): boolean {
+/** Only the origins of the setting ADMIN_API_ORIGINS use the admin API. */
+export function isAdminApi(path: string): boolean {
   return isBelow(path, '/api/admin')
 }
 

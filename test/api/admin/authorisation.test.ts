@@ -6,6 +6,7 @@ import { Authorization } from '../../../src/persistence/models/access-token.js'
 import { User } from '../../../src/persistence/models/user.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
 import { type ApiPod, startApiPod } from '../../support/pods/api-pod.js'
+import { buildPod } from '../../support/pods/build-pod.js'
 
 const BASE = '/api/admin/v1'
 
@@ -28,6 +29,14 @@ async function tokenWithScopes(name: string, scopes: readonly string[]): Promise
     .where({ userId: user?.id ?? 0 })
     .patch({ scopes: [...scopes] })
   return accessToken
+}
+
+/** A token that an admin of another pod has there. */
+async function tokenOfOtherPod(): Promise<string> {
+  const other = await startApiPod()
+  const { token } = await makeStaff(other, 'adm', 'admin')
+  await other.close()
+  return token
 }
 
 function routes() {
@@ -60,13 +69,22 @@ describe('every call of the admin API', () => {
     }
   })
 
-  it('refuses requests without a token, and tokens of locked and closed accounts', async () => {
-    const locked = await makeStaff(api, 'locked', 'moderator')
-    await User.query(api.pod.db).where({ username: 'locked' }).patch({ lockedAt: new Date() })
+  it('refuses requests without a token, tokens of locked and closed accounts, and those of other pods', async () => {
+    const at = new Date()
+    const ended = {
+      locked: { lockedAt: at },
+      closing: { closeAt: at, closingBy: 'moderator' },
+      closed: { closedAt: at },
+    }
+    const invalid: string[] = [await tokenOfOtherPod()]
+    for (const [name, change] of Object.entries(ended)) {
+      invalid.push((await makeStaff(api, name, 'moderator')).token)
+      await api.pod.db('users').where({ username: name }).update(change)
+    }
 
     for (const route of routes()) {
       expect(await statusOf(route)).toEqual([route.url, 401, 'token_missing'])
-      expect(await statusOf(route, locked.token)).toEqual([route.url, 401, 'token_invalid'])
+      for (const token of invalid) expect(await statusOf(route, token)).toEqual([route.url, 401, 'token_invalid'])
     }
   })
 
@@ -97,6 +115,24 @@ describe('every call of the admin API', () => {
     for (const route of routes()) {
       const [url, status] = await statusOf(route, adm.token)
       expect([url, [401, 403].includes(Number(status))]).toEqual([url, false])
+    }
+  })
+
+  it('is for the pages of the origins that ADMIN_API_ORIGINS names, and for no others', async () => {
+    const origin = 'https://admin.example'
+    await using other = await buildPod({ environment: { ADMIN_API_ORIGINS: `${origin},https://b.example` } })
+    const ask = (method: 'OPTIONS' | 'GET', from: string) =>
+      other.app.inject({ method, url: `${BASE}/audit`, headers: { origin: from } })
+
+    const preflight = await ask('OPTIONS', origin)
+    expect([preflight.statusCode, preflight.headers['access-control-allow-origin']]).toEqual([204, origin])
+    expect(preflight.headers['access-control-allow-headers']).toContain('If-Match')
+    const answer = await ask('GET', 'https://b.example')
+    expect([answer.statusCode, answer.headers['access-control-allow-origin']]).toEqual([401, 'https://b.example'])
+    for (const from of ['https://admin.example.evil.example', 'https://evil.example', 'null']) {
+      expect((await ask('OPTIONS', from)).statusCode).toBe(404)
+      const { headers } = await ask('GET', from)
+      expect([headers['access-control-allow-origin'], headers['vary']]).toEqual([undefined, 'Origin'])
     }
   })
 
@@ -139,7 +175,7 @@ describe('the role', () => {
       role: 'moderator',
       action: { kind: 'role', undo: { possible: false } },
     })
-    expect((await adm.put(path, body)).body).toEqual({ changed: false, role: 'moderator' })
+    expect((await adm.put(path, body)).body).toMatchObject({ changed: false, role: 'moderator', guid: frank.guid })
     expect((await adm.get(`/audit?target=${frank.guid}`)).body).toMatchObject([
       {
         action: 'role',

@@ -110,10 +110,18 @@ describe('a case', () => {
       taken_by: winner,
     })
 
-    expect((await loser.post(`/cases/${id}/take`, { force: true })).body).toEqual({ changed: true, state: 'taken' })
-    expect((await loser.post(`/cases/${id}/take`)).body).toEqual({ changed: false, state: 'taken' })
+    expect((await loser.post(`/cases/${id}/take`, { force: true })).body).toMatchObject({
+      changed: true,
+      id,
+      state: 'taken',
+    })
+    expect((await loser.post(`/cases/${id}/take`)).body).toMatchObject({ changed: false, state: 'taken' })
     expect(eventsOf(await caseOf())).toEqual(['reported', 'taken', 'released', 'taken'])
-    expect((await loser.post(`/cases/${id}/release`)).body).toEqual({ changed: true, state: 'open' })
+    expect((await loser.post(`/cases/${id}/release`)).body).toMatchObject({
+      changed: true,
+      state: 'open',
+      taken_by: null,
+    })
   })
 
   it('is open again after a day without an entry', async () => {

@@ -50,13 +50,13 @@ describe('the content of a person', () => {
   it('is hidden by an operation as one action, and shown by one undo', async () => {
     const { status, headers, body } = await mod.post(`/people/${rita.guid}/hide_content`, { reason })
 
-    expect([status, headers['location']]).toEqual([202, `/api/admin/v1/operations/${body.operation.id}`])
-    expect(body).toMatchObject({ changed: true, operation: { state: 'queued', total: 2 } })
+    expect([status, headers['location']]).toEqual([202, `/api/admin/v1/operations/${body.id}`])
+    expect(body).toMatchObject({ changed: true, state: 'queued', total: 2, action: { kind: 'hide_content' } })
     const again = await mod.post(`/people/${rita.guid}/hide_content`, { reason })
     expect([again.status, again.body]).toEqual([200, { changed: false }])
     await run()
     expect(await statuses()).toEqual([404, false])
-    expect((await mod.get(`/operations/${body.operation.id}`)).body).toMatchObject({ state: 'done', done: 2 })
+    expect((await mod.get(`/operations/${body.id}`)).body).toMatchObject({ state: 'done', done: 2 })
 
     await mod.post(`/actions/${body.action.id}/undo`, { reason })
     expect(await statuses()).toEqual([200, true])

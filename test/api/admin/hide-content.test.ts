@@ -147,7 +147,11 @@ describe('a hidden post', () => {
     const { guid } = await addPost(api.pod, rita, { public: true, text: 'Rare' })
     const action = await hide(`/posts/${guid}`)
 
-    expect((await mod.post(`/posts/${guid}/hide`, { reason })).body).toEqual({ changed: false })
+    expect((await mod.post(`/posts/${guid}/hide`, { reason })).body).toMatchObject({
+      changed: false,
+      guid,
+      hidden: true,
+    })
     await undo(action)
     expect((await mod.post(`/actions/${action}/undo`, { reason })).body).toEqual({ changed: false })
     const audit = (await mod.get(`/audit?target=${guid}`)).body

@@ -54,7 +54,11 @@ describe('an account that a moderator closes', () => {
 
     expect(body).toMatchObject({ changed: true, action: { kind: 'close', undo: { possible: true } } })
     expect(new Date(body.close_at).getTime()).toBeGreaterThanOrEqual(before + 7 * DAY_MS)
-    expect((await close('eve', eve.guid)).body).toEqual({ changed: false, close_at: body.close_at })
+    expect((await close('eve', eve.guid)).body).toMatchObject({
+      changed: false,
+      close_at: body.close_at,
+      state: 'closing',
+    })
     expect((await eve.get('/user')).status).toBe(401)
     expect(await signIn(api.pod, 'eve', 'the password of eve')).toBeUndefined()
     expect((await api.alice.get(`/users/${eve.guid}`)).status).toBe(200)

@@ -65,6 +65,10 @@ describe('the plan of an import', () => {
       'suspend,new.example,,',
       'suspend,sub.known.example,,',
       'suspend,not a host,,',
+      'suspend,port.example:3000,,',
+      'suspend,nul\0.exa\0mple,a\0b,',
+      ',limit.example,,',
+      'LIMIT,limit.example,,',
     ].join('\r\n')}\r\n`
 
     const { status, body } = await plan(csv)
@@ -79,8 +83,12 @@ describe('the plan of an import', () => {
       ['new.example', 'skip', 'duplicate'],
       ['sub.known.example', 'covered', null],
       ['not a host', 'skip', 'invalid'],
+      ['port.example:3000', 'skip', 'invalid'],
+      ['nul.example', 'add', null],
+      ['limit.example', 'add', null],
+      ['limit.example', 'skip', 'duplicate'],
     ])
-    expect(body.preview).toMatchObject({ add: 1, covered: 1, skip: 6, chosen: 1 })
+    expect(body.preview).toMatchObject({ add: 3, covered: 1, skip: 8, chosen: 3 })
     expect(await rules()).toHaveLength(1)
   })
 
@@ -113,8 +121,10 @@ describe('the plan of an import', () => {
 describe('an import', () => {
   it('restores an exported list byte for byte, and is one entry of the audit log', async () => {
     await set('b.example', 'blocked')
-    await set('a.example', 'blocked')
-    await api.pod.db('pod_rules').where({ domain: 'b.example' }).update({ rejectMedia: true, publicComment: 'x, "y"' })
+    await set('a.example', 'limited')
+    await set('b.b.example', 'blocked')
+    await set('exempt.b.example', 'normal')
+    await api.pod.db('pod_rules').where({ domain: 'b.example' }).update({ rejectMedia: true, publicComment: '=x, "y"' })
     const before = await exported()
     await api.pod.db('pod_rules').delete()
 
@@ -122,10 +132,10 @@ describe('an import', () => {
     const started = await apply(body.id)
 
     expect(await exported()).toBe(before)
-    expect((await adm.get(`/operations/${started.body.id}`)).body).toMatchObject({ state: 'done', done: 2, total: 2 })
+    expect((await adm.get(`/operations/${started.body.id}`)).body).toMatchObject({ state: 'done', done: 3, total: 3 })
     expect((await adm.get('/audit?action=pod_rules.import')).body[0]).toMatchObject({
       batch_id: body.id,
-      after: { rules: 2 },
+      after: { rules: 3 },
       actor: { name: 'adm' },
     })
     expect((await apply(body.id)).body).toMatchObject({ code: 409, reason: 'bad_transition' })

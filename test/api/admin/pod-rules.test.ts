@@ -109,6 +109,8 @@ describe('a rule', () => {
     const own = new URL(api.pod.config.url).hostname
     for (const [domain, refusal] of [
       [own, 'own_pod'],
+      [`${own}:443`, 'own_pod'],
+      ['q.example:99999', 'domain_invalid'],
       ['com', 'too_broad'],
       ['co.uk', 'too_broad'],
       ['*.github.io', 'too_broad'],
@@ -119,6 +121,7 @@ describe('a rule', () => {
       expect([domain, (await set(domain, 'blocked')).body.reason]).toEqual([domain, refusal])
     }
     expect((await set('localhost', 'blocked')).body).toMatchObject({ domain: 'localhost' })
+    expect((await set('p.example:3000', 'limited')).body).toMatchObject({ domain: 'p.example', port: 3000 })
     expect((await mod.post('/pod_rules', { domain: 'q.example', state: 'blocked' })).body.reason).toBe('reason_needed')
   })
 
@@ -277,14 +280,14 @@ describe('pods', () => {
     expect((await adm.post('/pods/slow.example/pause', { reason, until: inMonths })).body.reason).toBe('until_invalid')
     expect((await adm.post('/pods/slow.example/pause', { reason })).body).toMatchObject({
       changed: true,
-      pod: { state: 'paused', waiting: 2, paused_until: expect.any(String) },
+      ...{ state: 'paused', waiting: 2, paused_until: expect.any(String) },
     })
     expect(await lease()).toEqual(new Map())
     expect((await mod.get('/pods?state=paused')).body).toHaveLength(1)
 
     expect((await adm.post('/pods/slow.example/resume', { reason })).body).toMatchObject({
       changed: true,
-      pod: { state: 'proven', failures: 0 },
+      ...{ state: 'proven', failures: 0 },
     })
     expect((await adm.post('/pods/slow.example/resume', { reason })).body).toMatchObject({ changed: false })
     expect((await lease()).get(podId)).toMatchObject({ isLeased: true })
@@ -306,7 +309,7 @@ describe('pods', () => {
     expect((await post('wake', {})).body).toMatchObject({ code: 422, reason: 'reason_needed' })
     expect((await post('wake', { reason })).body).toMatchObject({
       changed: true,
-      pod: { host: 'probed.example', failures: 0, next_try_at: null },
+      ...{ host: 'probed.example', failures: 0, next_try_at: null },
     })
     expect((await adm.get('/audit?action=pod.wake')).body).toHaveLength(1)
 

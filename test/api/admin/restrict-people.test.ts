@@ -3,6 +3,7 @@ import { createComment } from '../../../src/domain/interactions/comments.js'
 import { endTemporaryActions } from '../../../src/domain/moderation/actions.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { Comment } from '../../../src/persistence/models/comment.js'
+import { Conversation, ConversationVisibility, Message } from '../../../src/persistence/models/conversation.js'
 import type { Person } from '../../../src/persistence/models/person.js'
 import { addPost } from '../../support/databases/rows.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
@@ -44,6 +45,27 @@ async function postTagged(author: Person, text: string): Promise<string> {
   return guid
 }
 
+/** A conversation that others have not read, with a message of each author; null: of the person who has begun it. */
+async function addConversation(
+  by: { readonly personId: number } | Person,
+  others: readonly number[],
+  authors: readonly (number | null)[],
+): Promise<string> {
+  const authorId = 'personId' in by ? by.personId : by.id
+  const guid = newGuid()
+  const { id: conversationId } = await Conversation.query(api.pod.db).insert({ guid, authorId, subject: 'Tea' })
+  for (const personId of [authorId, ...others]) {
+    const unread = personId === authorId ? 0 : 1
+    const visible = { conversationId, personId, unread, createdAt: new Date(), updatedAt: new Date() }
+    await ConversationVisibility.query(api.pod.db).insert(visible)
+  }
+  for (const author of authors) {
+    const message = { guid: newGuid(), conversationId, authorId: author ?? authorId, text: `By ${author}` }
+    await Message.query(api.pod.db).insert({ ...message, createdAt: new Date(), arrivedAt: new Date() })
+  }
+  return guid
+}
+
 describe('a silenced person', () => {
   it('is in the streams and searches of followers only, and is read directly by everyone', async () => {
     const guid = await postTagged(rita, 'Green #tea')
@@ -68,7 +90,9 @@ describe('a silenced person', () => {
       state: 'silenced',
       restrictions: [{ action_id: action, kind: 'silence', by: 'person', until: null }],
     })
-    expect((await mod.post(`/people/${rita.guid}/silence`, { reason })).body).toEqual({ changed: false })
+    expect((await mod.post(`/people/${rita.guid}/silence`, { reason })).body).toMatchObject({
+      ...{ changed: false, guid: rita.guid, state: 'silenced' },
+    })
 
     await undo(action)
     for (const path of lists) expect(guidsOf((await api.alice.get(path)).body)).toEqual([guid])
@@ -125,6 +149,52 @@ describe('a blocked person', () => {
     expect((await api.alice.get(`/posts/${api.PB}`)).body.interaction_counters.comments).toBe(1)
   })
 
+  it('is no actor of a notification, and has none alone, until the undo', async () => {
+    const mia = await addRemotePerson(api.pod, 'mia@m.example')
+    const userId = api.carol.viewer.userId
+    const notify = async (guid: string, ...actors: readonly number[]) => {
+      const post = await api.pod.db('posts').where({ guid }).first('id')
+      const row = { guid: newGuid(), userId, type: 'liked', postId: post.id }
+      const [{ id }] = await api.pod.db('notifications').insert(row).returning('id')
+      await api.pod.db('notification_actors').insert(actors.map((personId) => ({ notificationId: id, personId })))
+    }
+    await notify(api.PA, mia.id, api.bob.viewer.personId)
+    await notify(api.PB, mia.id)
+    const shown = async () => {
+      const { body } = await api.carol.get('/notifications?only_unread=true')
+      const counts = (await api.carol.get('/user')).body.unread_notifications
+      return [counts, ...body.map((each: { event_creators: { guid: string }[] }) => guidsOf(each.event_creators))]
+    }
+    expect(await shown()).toEqual([2, [mia.guid], [mia.guid, api.bob.guid]])
+
+    const action = await act(mia.guid, 'block', { confirm: mia.address })
+
+    expect(await shown()).toEqual([1, [api.bob.guid]])
+    await undo(action)
+    expect(await shown()).toEqual([2, [mia.guid], [mia.guid, api.bob.guid]])
+  })
+
+  it('is absent with conversations and messages too, until the undo', async () => {
+    const quin = await addRemotePerson(api.pod, 'quin@quin.example')
+    const begun = await addConversation(quin, [api.alice.viewer.personId], [quin.id])
+    const shared = await addConversation(api.bob.viewer, [api.alice.viewer.personId, quin.id], [quin.id, null])
+    const path = `/conversations/${shared}/messages`
+    const listed = async () => guidsOf((await api.alice.get('/conversations')).body)
+    const unread = async () => (await api.alice.get('/user')).body.unread_conversations
+    expect([await listed(), await unread()]).toEqual([[shared, begun], 2])
+
+    const action = await act(quin.guid, 'block', { confirm: quin.address })
+
+    expect([await listed(), await unread()]).toEqual([[shared], 1])
+    for (const below of ['', '/messages']) {
+      expect((await api.alice.get(`/conversations/${begun}${below}`)).status).toBe(404)
+    }
+    expect((await api.alice.post(`/conversations/${begun}/messages`, { body: 'Who are you?' })).status).toBe(404)
+    expect((await api.alice.get(path)).body).toMatchObject([{ body: 'By null' }])
+    await undo(action)
+    expect([await listed(), (await api.alice.get(path)).body.length]).toEqual([[shared, begun], 2])
+  })
+
   it('is remote, and moderators do not act on staff or on themselves', async () => {
     const [staff] = (await mod.get('/people?role=admin')).body
     expect((await mod.post(`/people/${api.dan.guid}/block`, { reason })).body).toMatchObject({ reason: 'not_remote' })
@@ -165,8 +235,11 @@ describe('a locked account', () => {
 
 it('the reports of a user are muted, with an entry in the audit log', async () => {
   const path = `/people/${api.eve.guid}`
-  expect((await mod.call('PATCH', path, { reports_muted: true, reason })).body).toEqual({ changed: true })
-  expect((await mod.call('PATCH', path, { reports_muted: true, reason })).body).toEqual({ changed: false })
+  expect((await mod.call('PATCH', path, { reports_muted: true, reason })).body).toMatchObject({
+    changed: true,
+    reports_muted: true,
+  })
+  expect((await mod.call('PATCH', path, { reports_muted: true, reason })).body).toMatchObject({ changed: false })
   expect((await mod.get(path)).body.reports_muted).toBe(true)
   expect((await mod.get('/audit?action=person.reports_muted')).body).toHaveLength(1)
 })

@@ -35,6 +35,7 @@ import { normalForm } from '../filters/normal-form.js'
 import { findContent } from '../find-content.js'
 import { followUpRestrictions } from '../follow-up-restrictions.js'
 import { MODERATION_LIMITS } from '../limits.js'
+import { lockMembers, unlockUsers } from '../lock-members.js'
 import { enforcePodRules } from '../pods/pod-rules.js'
 import { type RuleDomain, readRuleDomain } from '../pods/rule-domain.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from '../record-action.js'
@@ -50,8 +51,8 @@ export interface CleanParts {
   readonly remove: boolean
   /** Adds a filter that hides later content with the key. */
   readonly filter: boolean
-  /** A restriction of the ticked authors. Local authors are silenced, never blocked. */
-  readonly authors: 'none' | 'silence' | 'block'
+  /** What happens to the ticked authors. No local author is blocked: `block` silences them, `lock` locks them and blocks the others. */
+  readonly authors: 'none' | 'silence' | 'block' | 'lock'
   /** A rule for the pods of the ticked authors. Not for pods of which a local user has contacts, and pods that have a rule. */
   readonly pods: 'none' | 'limited' | 'blocked'
   /** Guids of items, and of people whose items stay. */
@@ -81,7 +82,6 @@ interface CleanPlan {
   readonly rules: readonly RuleDomain[]
   readonly restricted: readonly ShownAuthor[]
 }
-
 /** What a cleaning would do. */
 export async function previewCleaning(
   pod: Pick<Pod, 'db' | 'config' | 'now'>,
@@ -120,6 +120,8 @@ export async function cleanCluster(
       reason,
       createdBy: actor.name,
     })
+    const lockedIds =
+      parts.authors === 'lock' ? await lockMembers(pod, transaction, plan.restricted.filter(isLocal)) : []
     await changeClusterState(transaction, id, 'cleaned')
     const action = await recordAction(pod, transaction, actor, {
       kind: 'cluster.clean',
@@ -135,7 +137,12 @@ export async function cleanCluster(
         pods: preview.pods,
         authors: preview.authors,
       },
-      details: { filterId: filterId ?? null, ruleIds, authorIds: plan.restricted.map((author) => author.id) },
+      details: {
+        filterId: filterId ?? null,
+        ruleIds,
+        lockedIds,
+        authorIds: plan.restricted.map((author) => author.id),
+      },
       effect: async (actionId) => {
         await retractItems(pod, transaction, plan.removed)
         await hideContentRows(transaction, actionId, groupContentIds(plan.hidden))
@@ -149,7 +156,7 @@ export async function cleanCluster(
   return outcome
 }
 
-/** Shows what the cleaning has hidden, removes its filter and its rules unless they were changed, and opens the cluster again. */
+/** Shows what the cleaning has hidden, removes its filter and rules unless they were changed, and opens accounts and cluster again. */
 export async function undoCleaning(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
@@ -157,7 +164,8 @@ export async function undoCleaning(
 ): Promise<void> {
   await showContentOfAction(transaction, id)
   if (typeof details['filterId'] === 'number') await deleteUnchangedFilter(transaction, details['filterId'])
-  const { ruleIds, authorIds } = details
+  const { ruleIds, authorIds, lockedIds } = details
+  await unlockUsers(transaction, Array.isArray(lockedIds) ? lockedIds : [])
   for (const ids of inChunks(Array.isArray(authorIds) ? authorIds : [], PERSON_BATCH_SIZE)) {
     await followUpRestrictions(pod, transaction, await liftRestrictions(transaction, { source: 'action', id }, ids))
   }
@@ -211,8 +219,9 @@ function requireConfirmation(preview: CleanPreview, confirm: string | undefined)
   })
 }
 
+/** Without moderators and admins, and without the account of the podmin. */
 async function tickedAuthors(
-  { now }: Pick<Pod, 'now'>,
+  { now, config }: Pick<Pod, 'now' | 'config'>,
   db: Knex,
   { id }: ClusterRow,
   excepted: ReadonlySet<string>,
@@ -220,6 +229,11 @@ async function tickedAuthors(
   return (await listClusterAuthors(db, id, MODERATION_LIMITS.clusterAuthors))
     .map((author) => withProposal(author, now()))
     .filter(({ isProposed, isStaff, guid }) => isProposed && !isStaff && !excepted.has(guid))
+    .filter(({ address }) => address !== `${config.podminAccount}@${config.host}`)
+}
+
+function isLocal(author: ShownAuthor): boolean {
+  return author.isLocal
 }
 
 async function restrictAuthors(
@@ -231,11 +245,12 @@ async function restrictAuthors(
 ): Promise<void> {
   if (kind === 'none') return
   const source = { source: 'action', id } as const
-  const local = authors.filter(({ isLocal }) => isLocal).map((author) => author.id)
-  const remote = authors.filter(({ isLocal }) => !isLocal).map((author) => author.id)
+  const local = kind === 'lock' ? [] : authors.filter(isLocal).map((author) => author.id)
+  const remote = authors.filter((author) => !isLocal(author)).map((author) => author.id)
+  const kindOfRemote = kind === 'lock' ? 'block' : kind
   for (const ids of inChunks(local, PERSON_BATCH_SIZE)) await restrictPeople(transaction, source, 'silence', ids)
   for (const ids of inChunks(remote, PERSON_BATCH_SIZE)) {
-    await followUpRestrictions(pod, transaction, await restrictPeople(transaction, source, kind, ids))
+    await followUpRestrictions(pod, transaction, await restrictPeople(transaction, source, kindOfRemote, ids))
   }
 }
 
@@ -247,7 +262,7 @@ async function rulesFor(
   db: Knex,
   ticked: readonly ShownAuthor[],
 ): Promise<readonly RuleDomain[]> {
-  const remote = ticked.filter(({ isLocal }) => !isLocal)
+  const remote = ticked.filter((author) => !isLocal(author))
   const hosts = new Set(remote.flatMap(({ address }) => splitAddress(address)?.host ?? []))
   const rules: RuleDomain[] = []
   for (const host of [...hosts].slice(0, MODERATION_LIMITS.clusterPods)) {

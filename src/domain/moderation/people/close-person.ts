@@ -52,7 +52,7 @@ export async function closePerson(
       target: { type: 'person', guid, label: user.username },
       reason,
       caseId: options.caseId,
-      undo: { possible: !immediately },
+      undo: { possible: !immediately, ...(!immediately && closeAt !== null && { until: closeAt.toISOString() }) },
       before: { close_at: before?.closeAt ?? null },
       after: { close_at: closeAt?.toISOString() ?? null, retract_content: retractContent },
       details: { userId: user.id, before },

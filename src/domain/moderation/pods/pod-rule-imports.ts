@@ -202,7 +202,7 @@ interface ListLine {
 /** Reads a block list of Mastodon with any columns, or a plain list of domains. */
 function readList(csv: string): readonly ListLine[] {
   if (Buffer.byteLength(csv) > MODERATION_LIMITS.importBytes) throw tooManyRows()
-  const records = parseRecords(csv)
+  const records = parseRecords(csv.replaceAll('\0', '')) // PostgreSQL stores no NUL
   const names = (records[0] ?? []).map((cell) => cell.replace(/^#/, '').trim().toLowerCase())
   const hasHeader = names.includes('domain')
   const lines = hasHeader ? records.slice(1) : records.filter(([cell = '']) => !cell.startsWith('#'))
@@ -278,7 +278,8 @@ function createRuleDecider(
 
   function domainOf(text: string): { readonly name: string; readonly fault?: string } {
     try {
-      return { name: readRuleDomain(config, { domain: text }).domain }
+      const { domain, port } = readRuleDomain(config, { domain: text })
+      return port === null ? { name: domain } : { name: text, fault: 'invalid' } // a list has no rules for ports
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       return { name: text, fault: error.reason === 'domain_invalid' ? 'invalid' : error.reason }

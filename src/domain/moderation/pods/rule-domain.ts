@@ -13,7 +13,7 @@ export interface RuleDomain {
 }
 
 export interface RuleDomainInput {
-  /** `*.spam.example` includes subdomains. */
+  /** `*.spam.example` includes subdomains; `spam.example:3000` is for the port. */
   readonly domain: string
   readonly subdomains?: boolean | undefined
   readonly port?: number | null | undefined
@@ -26,7 +26,7 @@ export function readRuleDomain(
   { url }: Pick<Config, 'url'>,
   { domain: given, subdomains = true, port: givenPort = null }: RuleDomainInput,
 ): RuleDomain {
-  const text = given.trim().toLowerCase()
+  const [, text = '', digits] = /^(.*?)(?::([1-9][0-9]{0,4}))?$/s.exec(given.trim().toLowerCase()) ?? []
   const isWildcard = text.startsWith('*.')
   const name = (isWildcard ? text.slice(2) : text).replace(/\.$/, '')
   const isAddress = IP_ADDRESS.test(name)
@@ -34,7 +34,9 @@ export function readRuleDomain(
   if (!isAddress && !/^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,62})(?:\.[a-z0-9_]([a-z0-9_-]{0,62}))*$/.test(domain)) {
     throw new Refusal('domain_invalid', 'This is not the name of a host.')
   }
-  const port = givenPort === 80 ? 443 : givenPort
+  const namedPort = givenPort ?? (digits === undefined ? null : Number(digits))
+  if (namedPort !== null && namedPort > 65_535) throw new Refusal('domain_invalid', 'There is no such port.')
+  const port = namedPort === 80 ? 443 : namedPort
   const rule = { domain, subdomains: !isAddress && (isWildcard || subdomains), port }
   if (isThisPodOrParent(url, rule)) throw new Refusal('own_pod', `${domain} is this pod, or a domain above it.`)
   if (!isAddress && isTooBroad(domain)) {

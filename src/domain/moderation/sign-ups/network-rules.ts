@@ -174,11 +174,8 @@ async function addRule<Table extends NetworkRuleTable>(
       if (before === undefined) throw ruleNotFound()
       return saveRule(pod, transaction, actor, table, before, { severity, comment, until }, { ...options, reason })
     }
-    const action = await recordAction(pod, transaction, actor, {
-      ...{ kind: `${KINDS[table]}.add`, target: targetOf(table, rule), reason, caseId: options.caseId },
-      undo: { possible: false },
-      after: auditValues(rule),
-    })
+    const step = { name: 'add', reason, caseId: options.caseId, after: rule } as const
+    const action = await recordStep(pod, transaction, actor, table, rule, step)
     return { changed: true, rule, action }
   })
 }
@@ -203,12 +200,8 @@ async function saveRule<Table extends NetworkRuleTable>(
     settings.until?.getTime() === before.until?.getTime()
   if (isSame) return { changed: false, rule: before }
   const rule = await updateNetworkRule(transaction, table, before.id, settings)
-  const action = await recordAction(pod, transaction, actor, {
-    ...{ kind: `${KINDS[table]}.change`, target: targetOf(table, rule), reason, caseId },
-    undo: { possible: false },
-    before: auditValues(before),
-    after: auditValues(rule),
-  })
+  const step = { name: 'change', reason, caseId, before, after: rule } as const
+  const action = await recordStep(pod, transaction, actor, table, rule, step)
   return { changed: true, rule, action }
 }
 
@@ -221,10 +214,31 @@ async function deleteRule<Table extends NetworkRuleTable>(
   reason: string,
 ) {
   await deleteNetworkRule(transaction, table, rule.id)
+  return recordStep(pod, transaction, actor, table, rule, { name: 'remove', reason, before: rule })
+}
+
+interface RuleStep {
+  readonly name: 'add' | 'change' | 'remove'
+  readonly reason: string
+  readonly caseId?: number | undefined
+  readonly before?: RuleSettings
+  readonly after?: RuleSettings
+}
+
+/** Records what has happened to a rule, as an action without an undo. */
+function recordStep(
+  pod: RulePod,
+  transaction: Knex.Transaction,
+  actor: Actor,
+  table: NetworkRuleTable,
+  rule: MailRule | IpRule,
+  { name, before, after, ...step }: RuleStep,
+) {
   return recordAction(pod, transaction, actor, {
-    ...{ kind: `${KINDS[table]}.remove`, target: targetOf(table, rule), reason },
+    ...{ kind: `${KINDS[table]}.${name}`, target: targetOf(table, rule), ...step },
     undo: { possible: false },
-    before: auditValues(rule),
+    ...(before && { before: auditValues(before) }),
+    ...(after && { after: auditValues(after) }),
   })
 }
 

@@ -9,7 +9,7 @@ import { keptFields } from '../kept-fields.js'
 import { formatCount, formatTime } from '../quantities.js'
 import { factList, listCard, stateBadge } from '../tables.js'
 
-export const CLEAN_AUTHORS = ['none', 'silence', 'block'] as const
+export const CLEAN_AUTHORS = ['none', 'silence', 'block', 'lock'] as const
 export const CLEAN_PODS = ['none', 'limited', 'blocked'] as const
 
 const STATE_LOOKS = { open: 'warn', cleaned: 'good', dismissed: 'neutral' } as const
@@ -51,7 +51,7 @@ ${checkbox('Hide all items', 'hide', { isTicked: true })}
 ${checkbox('Remove items that a local person may retract: final', 'remove')}
 ${checkbox('Add a filter that hides later content of this kind', 'filter', { isTicked: true })}
 ${select('Authors', 'authors', buildChoices(CLEAN_AUTHORS), 'none')}${select('Pods of the authors', 'pods', buildChoices(CLEAN_PODS), 'none')}
-<p class="small">Authors whom a local user follows, and those known for 30 days, are not restricted.</p>
+<p class="small">Authors whom a local user follows, and those known for 30 days, are not restricted. No local author is blocked: “block” silences them, “lock” locks their accounts and blocks the other authors.</p>
 ${listCard(authorTable(authors, true), { empty: 'No author is stored.' })}
 ${reasonField()}<div class="buttons"><button class="quiet" formaction="/admin/clusters/${id}/preview">Preview</button><button>Clean</button></div>`
   return actionForm(request, `/admin/clusters/${id}/clean`, fields, { version: cluster.state })

@@ -55,9 +55,11 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const refusals = { ...actionRefusals, case_not_found: 404, bad_transition: 409 } as const
   const config = { scopes: ['moderation'], refusals } as const
   const changed = {
-    200: Type.Object({ changed: Changed, state: State }, { description: 'The state of the case now.' }),
+    200: Type.Object({ changed: Changed, ...ListedCaseSchema.properties }, { description: 'The case now.' }),
   }
-  const answer = ({ changed: hasChanged, case: { state } }: CaseChange) => ({ changed: hasChanged, state })
+  const answer = ({ changed: hasChanged, case: found }: CaseChange) => {
+    return { changed: hasChanged, ...presentListedCase(found, app.pod.config) }
+  }
 
   app.get(
     '/overview',

@@ -6,15 +6,16 @@ import type { BackgroundOperation } from '../../../domain/operations/long-operat
 import { presentOperation } from '../../presenters/operations.js'
 import { OperationSchema } from '../../schemas/moderation/pod-rule-imports.js'
 import { actionAnswer, actionBody, actionRefusals, silent, targetRefusals } from '../../schemas/moderation.js'
-import { refTo } from '../../schemas/references.js'
 import { findRequestActor } from './actor-of.js'
 
 const tags = ['Moderated people']
 const params = Type.Object({ guid: Type.String() })
 const confirm = Type.Optional(Type.String({ description: 'The address of the person; of a local one the user name.' }))
-const operation = refTo(OperationSchema, 'The work in the background.')
 const begun = {
-  202: Type.Object({ ...actionAnswer, operation }, { description: 'The work has begun; `Location` leads to it.' }),
+  202: Type.Object(
+    { ...OperationSchema.properties, ...actionAnswer },
+    { description: 'The work in the background; `Location` leads to it.' },
+  ),
 }
 
 const inForce = { 200: Type.Object(actionAnswer, { description: 'The action was in force already.' }) }
@@ -64,7 +65,7 @@ export const contentOfPeopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         const { operation: work, ...outcome } = await run(request.pod, actor, request.params.guid, options)
         if (work === undefined) return outcome
         reply.code(202).header('location', pathOfOperation(work))
-        return { ...outcome, operation: presentOperation(work) }
+        return { ...presentOperation(work), ...outcome }
       },
     )
   }
@@ -96,7 +97,7 @@ export const contentOfPeopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const options = { reason, caseId, confirm: confirmed }
       const { operation: work, ...outcome } = await purgePerson(request.pod, actor, request.params.guid, options)
       reply.code(202).header('location', pathOfOperation(work))
-      return { ...outcome, operation: presentOperation(work) }
+      return { ...presentOperation(work), ...outcome }
     },
   )
 

@@ -1,7 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { Actor } from '../../../domain/moderation/actor.js'
+import type { ContentTarget } from '../../../domain/moderation/find-content.js'
 import { hideContent } from '../../../domain/moderation/hide-content.js'
-import { readRecordedContent } from '../../../domain/moderation/read-content.js'
+import { findContentState, readRecordedContent } from '../../../domain/moderation/read-content.js'
 import { purgeContent, removeContent } from '../../../domain/moderation/remove-content.js'
 import { presentContent } from '../../presenters/moderation.js'
 import {
@@ -9,6 +12,7 @@ import {
   actionBody,
   actionRefusals,
   ContentSchema,
+  contentAnswer,
   silent,
   targetRefusals,
   until,
@@ -57,7 +61,7 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
           description: `The ${type} stays in the database and is shown to its author and to moderators only. Nothing is sent to other pods. Private content must have been reported.`,
           params,
           body: Type.Object({ ...actionBody, until, silent }),
-          response: { 200: Type.Object(actionAnswer, { description: `The ${type} is hidden.` }) },
+          response: { 200: Type.Object(contentAnswer, { description: `The ${type} is hidden.` }) },
         },
         config: { scopes: ['moderation'], refusals: { ...actionRefusals, ...targetRefusals, ...notFound } },
       },
@@ -70,7 +74,8 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
           silent: isSilent,
           until: end === undefined ? undefined : readTime('until', end),
         }
-        return hideContent(request.pod, await findRequestActor(request, 'moderation'), target, options)
+        const actor = await findRequestActor(request, 'moderation')
+        return withContent(request, actor, target, await hideContent(request.pod, actor, target, options))
       },
     )
 
@@ -86,7 +91,7 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
           body: Type.Object({ ...actionBody, silent }),
           response: {
             200: Type.Object(
-              { ...actionAnswer, retracted: Type.Boolean({ description: 'A retraction is sent to other pods.' }) },
+              { ...contentAnswer, retracted: Type.Boolean({ description: 'A retraction is sent to other pods.' }) },
               { description: `The ${type} is removed.` },
             ),
           },
@@ -97,7 +102,8 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         const { reason, case_id: caseId, silent: isSilent } = request.body
         const target = { type, guid: request.params.guid }
         const options = { reason, caseId, silent: isSilent }
-        return removeContent(request.pod, await findRequestActor(request, 'moderation'), target, options)
+        const actor = await findRequestActor(request, 'moderation')
+        return withContent(request, actor, target, await removeContent(request.pod, actor, target, options))
       },
     )
 
@@ -129,4 +135,17 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     )
   }
+}
+
+/** The answer to an action on content, with the content as it is now; it may be deleted. The text of private content is not shown. */
+async function withContent<Outcome extends object>(
+  { pod }: FastifyRequest,
+  actor: Actor,
+  target: ContentTarget,
+  outcome: Outcome,
+) {
+  const found = await findContentState(pod, actor, target)
+  if (found === undefined) return outcome
+  const { text: _text, ...facts } = presentContent(target, found, pod.config)
+  return { ...facts, ...outcome }
 }

@@ -27,8 +27,13 @@ import { findRequestActor } from './actor-of.js'
 
 const tags = ['Filters']
 const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
+const { action: _ofFilter, ...filterFields } = FilterSchema.properties
+/** The fields of the filter; what it does is in `filter`, because `action` is the recorded action. */
 const changeAnswer = (description: string) =>
-  Type.Object({ action: Type.Optional(ActionSummary), changed: Changed, filter: refTo(FilterSchema) }, { description })
+  Type.Object(
+    { ...filterFields, action: Type.Optional(ActionSummary), changed: Changed, filter: refTo(FilterSchema) },
+    { description },
+  )
 
 const ChangedBody = Type.Object({ ...changedFilterBody, ...actionBody })
 
@@ -237,6 +242,8 @@ function readOptions({ reason, case_id: caseId }: Pick<Static<typeof ChangedBody
   return { reason, caseId }
 }
 
-function present({ filter, ...outcome }: FilterOutcome) {
-  return { ...outcome, filter: presentFilter(filter) }
+function present({ filter, changed, action }: FilterOutcome) {
+  const shown = presentFilter(filter)
+  const { action: _ofFilter, ...fields } = shown
+  return { ...fields, changed, filter: shown, ...(action && { action }) }
 }

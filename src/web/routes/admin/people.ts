@@ -12,11 +12,11 @@ import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
 import { presentPersonRecord, presentWholePersonRecord } from '../../presenters/moderation.js'
 import {
-  actionAnswer,
   actionBody,
   actionRefusals,
   Changed,
   ListedPersonSchema,
+  personAnswer,
   targetRefusals,
   until,
   WholePersonSchema,
@@ -24,6 +24,7 @@ import {
 import { refTo } from '../../schemas/references.js'
 import { readTime } from '../../schemas/times.js'
 import { findRequestActor } from './actor-of.js'
+import { withPerson } from './person-answers.js'
 
 const tags = ['Moderated people']
 const params = Type.Object({ guid: Type.String() })
@@ -177,7 +178,7 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         description: 'Muted reports do not raise the rank of a case, and notify no moderator.',
         params,
         body: Type.Object({ reports_muted: Type.Boolean(), reason: actionBody.reason }),
-        response: { 200: Type.Object({ changed: Changed }, { description: 'The setting holds.' }) },
+        response: { 200: Type.Object(personAnswer, { description: 'The setting holds: the person now.' }) },
       },
       config: {
         scopes: ['moderation'],
@@ -186,10 +187,9 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { reports_muted: muted, reason } = request.body
-      return muteReports(request.pod, await findRequestActor(request, 'moderation'), request.params.guid, {
-        muted,
-        reason,
-      })
+      const { guid } = request.params
+      const actor = await findRequestActor(request, 'moderation')
+      return withPerson(request, actor, guid, await muteReports(request.pod, actor, guid, { muted, reason }))
     },
   )
 
@@ -234,7 +234,7 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
               confirm: Type.Optional(Type.String({ description: 'The address of the person.' })),
             }),
           }),
-          response: { 200: Type.Object(actionAnswer, { description: 'The action is in force.' }) },
+          response: { 200: Type.Object(personAnswer, { description: 'The action is in force: the person now.' }) },
         },
         config: {
           scopes: ['moderation'],
@@ -250,7 +250,8 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         } = request.body as typeof request.body & { confirm?: string }
         const actor = await findRequestActor(request, 'moderation')
         const options = { reason, caseId, confirm, until: end === undefined ? undefined : readTime('until', end) }
-        return run(request.pod, actor, request.params.guid, options)
+        const { guid } = request.params
+        return withPerson(request, actor, guid, await run(request.pod, actor, guid, options))
       },
     )
   }

@@ -1,9 +1,12 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncTypebox, TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { Actor } from '../../../domain/moderation/actor.js'
 import { changePod, listPods, pausePod, readPod, resumePod } from '../../../domain/operations/pods.js'
 import { probePod } from '../../../federation/discovery/pod-checks.js'
 import { POD_SORTS, POD_STATES } from '../../../persistence/operations/pod-pages.js'
+import type { KnownPod } from '../../../persistence/outbound/known-pods.js'
+import type { Pod } from '../../../pod/pod.js'
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkOffsetPages, readOffsetPaging } from '../../api/offset-paging.js'
 import { presentListedPod, presentPod } from '../../presenters/pods.js'
@@ -66,65 +69,7 @@ export const podRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
   )
 
-  const changing = {
-    scopes: ['administration'],
-    refusals: { ...actionRefusals, pod_not_found: 404 },
-  } as const
-  const changed = {
-    200: Type.Object({ changed: Changed, pod: refTo(PodSchema) }, { description: 'The pod now.' }),
-  }
-  const answer = async (request: FastifyRequest, host: string, hasChanged: boolean) => {
-    const found = await readPod(request.pod, await findRequestActor(request, 'administration'), host)
-    return { changed: hasChanged, pod: presentPod(found, request.pod.now()) }
-  }
-
-  app.post(
-    '/pods/:host/pause',
-    {
-      schema: {
-        operationId: 'pausePod',
-        tags,
-        summary: 'Pause a pod',
-        description:
-          'Deliveries and fetches wait. Failures are not counted, and incoming messages are received as before. What waits expires 14 days after it was written.',
-        params,
-        body: Type.Object({
-          reason: actionBody.reason,
-          until: Type.Optional(Type.String({ description: 'The end, at most 14 days from now. Default: then.' })),
-        }),
-        response: changed,
-      },
-      config: { ...changing, refusals: { ...changing.refusals, until_invalid: 422 } },
-    },
-    async (request) => {
-      const { reason, until } = request.body
-      const actor = await findRequestActor(request, 'administration')
-      const { pod } = await readPod(request.pod, actor, request.params.host)
-      const end = until === undefined ? undefined : readTime('until', until)
-      return answer(request, request.params.host, await pausePod(request.pod, actor, pod, { reason, until: end }))
-    },
-  )
-
-  app.post(
-    '/pods/:host/resume',
-    {
-      schema: {
-        operationId: 'resumePod',
-        tags,
-        summary: 'Resume a pod',
-        description: 'Ends a pause. What waits is sent in the order of writing.',
-        params,
-        body: Type.Object({ reason: actionBody.reason }),
-        response: changed,
-      },
-      config: changing,
-    },
-    async (request) => {
-      const actor = await findRequestActor(request, 'administration')
-      const { pod } = await readPod(request.pod, actor, request.params.host)
-      return answer(request, request.params.host, await resumePod(request.pod, actor, pod, request.body))
-    },
-  )
+  addPodActions(app)
 
   app.post(
     '/pods/:host/probe',
@@ -145,30 +90,89 @@ export const podRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const actor = await findRequestActor(request, 'administration')
-      await probePod(request.pod, actor, (await readPod(request.pod, actor, request.params.host)).pod)
-      return (await answer(request, request.params.host, true)).pod
+      const { host } = request.params
+      await probePod(request.pod, actor, (await readPod(request.pod, actor, host)).pod)
+      return presentPod(await readPod(request.pod, actor, host), request.pod.now())
     },
   )
+}
 
-  app.post(
-    '/pods/:host/wake',
-    {
-      schema: {
-        operationId: 'wakePod',
-        tags,
-        summary: 'Wake a pod',
-        description: 'Forgets its failures; what is due, and what was given up in the last 14 days, is sent now.',
-        params,
-        body: Type.Object({ reason: actionBody.reason }),
-        response: changed,
+interface PodChange {
+  readonly reason?: string | undefined
+  readonly until?: Date | undefined
+}
+
+interface PodActionRoute {
+  readonly operationId: string
+  readonly summary: string
+  readonly description: string
+  readonly canEnd: boolean
+  /** Whether something has changed. */
+  run(pod: Pod, actor: Actor, target: KnownPod, change: PodChange): Promise<boolean>
+}
+
+const ACTIONS: Readonly<Record<string, PodActionRoute>> = {
+  pause: {
+    operationId: 'pausePod',
+    summary: 'Pause a pod',
+    description:
+      'Deliveries and fetches wait. Failures are not counted, and incoming messages are received as before. What waits expires 14 days after it was written.',
+    canEnd: true,
+    run: pausePod,
+  },
+  resume: {
+    operationId: 'resumePod',
+    summary: 'Resume a pod',
+    description: 'Ends a pause. What waits is sent in the order of writing.',
+    canEnd: false,
+    run: resumePod,
+  },
+  wake: {
+    operationId: 'wakePod',
+    summary: 'Wake a pod',
+    description: 'Forgets its failures; what is due, and what was given up in the last 14 days, is sent now.',
+    canEnd: false,
+    async run(pod, actor, { id, host, port }, { reason }) {
+      await changePod(pod, actor, 'wake', { id, host, port, reason })
+      return true
+    },
+  },
+}
+
+function addPodActions(app: FastifyInstance): void {
+  const until = Type.Optional(Type.String({ description: 'The end, at most 14 days from now. Default: then.' }))
+  for (const [name, { canEnd, run, ...words }] of Object.entries(ACTIONS)) {
+    app.withTypeProvider<TypeBoxTypeProvider>().post(
+      `/pods/:host/${name}`,
+      {
+        schema: {
+          tags,
+          ...words,
+          params,
+          body: Type.Object({ reason: actionBody.reason, ...(canEnd && { until }) }),
+          response: {
+            200: Type.Object({ changed: Changed, ...PodSchema.properties }, { description: 'The pod now.' }),
+          },
+        },
+        config: {
+          scopes: ['administration'],
+          refusals: { ...actionRefusals, pod_not_found: 404, ...(canEnd && { until_invalid: 422 }) },
+        },
       },
-      config: changing,
-    },
-    async (request) => {
-      const actor = await findRequestActor(request, 'administration')
-      const { pod } = await readPod(request.pod, actor, request.params.host)
-      await changePod(request.pod, actor, 'wake', { id: pod.id, host: pod.host, port: pod.port, ...request.body })
-      return answer(request, request.params.host, true)
-    },
-  )
+      async (request) => {
+        const { reason, until: given } = request.body as PodChangeBody
+        const { host } = request.params
+        const actor = await findRequestActor(request, 'administration')
+        const { pod } = await readPod(request.pod, actor, host)
+        const end = given === undefined ? undefined : readTime('until', given)
+        const changed = await run(request.pod, actor, pod, { reason, until: end })
+        return { changed, ...presentPod(await readPod(request.pod, actor, host), request.pod.now()) }
+      },
+    )
+  }
+}
+
+interface PodChangeBody {
+  readonly reason?: string
+  readonly until?: string
 }

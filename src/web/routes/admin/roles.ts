@@ -1,8 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { changeRole } from '../../../domain/moderation/change-role.js'
-import { ActionSummary, actionBody, actionRefusals, Changed } from '../../schemas/moderation.js'
+import { actionBody, actionRefusals, personAnswer } from '../../schemas/moderation.js'
 import { findRequestActor } from './actor-of.js'
+import { withPerson } from './person-answers.js'
 
 const Role = Type.Enum(['none', 'moderator', 'admin'])
 
@@ -23,10 +24,7 @@ export const roleRoutes: FastifyPluginAsyncTypebox = async (app) => {
           confirm: Type.Optional(Type.String({ description: 'The user name of the person.' })),
         }),
         response: {
-          200: Type.Object(
-            { action: Type.Optional(ActionSummary), changed: Changed, role: Role },
-            { description: 'The role of the person now.' },
-          ),
+          200: Type.Object({ ...personAnswer, role: Role }, { description: 'The person with the role now.' }),
         },
       },
       config: {
@@ -44,7 +42,9 @@ export const roleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const { role, reason, case_id: caseId, confirm } = request.body
       const actor = await findRequestActor(request, 'administration')
-      return changeRole(request.pod, actor, request.params.guid, { role, reason, caseId, confirm })
+      const { guid } = request.params
+      const outcome = await changeRole(request.pod, actor, guid, { role, reason, caseId, confirm })
+      return withPerson(request, actor, guid, outcome)
     },
   )
 }

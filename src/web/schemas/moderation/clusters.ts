@@ -65,8 +65,9 @@ export const cleanBody = {
     Type.Boolean({ description: 'Add a filter that hides later content with the key. Default: false.' }),
   ),
   authors: Type.Optional(
-    Type.Enum(['none', 'silence', 'block'], {
-      description: 'A restriction of the ticked authors; local ones are silenced, never blocked. Default: none.',
+    Type.Enum(['none', 'silence', 'block', 'lock'], {
+      description:
+        'What happens to the ticked authors. `block` silences the local ones, `lock` locks them and blocks the others. Default: none.',
     }),
   ),
   pods: Type.Optional(

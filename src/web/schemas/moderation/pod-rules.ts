@@ -2,12 +2,9 @@ import { Type } from 'typebox'
 import { POD_RULE_STATES } from '../../../persistence/moderation/pod-rules.js'
 import { Timestamp } from '../formats.js'
 import { nullable } from '../references.js'
+import { Count } from './counts.js'
 
 export const PodRuleState = Type.Enum([...POD_RULE_STATES])
-
-const Count = Type.Union([Type.Integer(), Type.Object({ count: Type.Integer(), exact: Type.Literal(false) })], {
-  description: 'A number, or a bound that it exceeds.',
-})
 
 export const PodRuleSchema = Type.Object(
   {
