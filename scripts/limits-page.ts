@@ -399,6 +399,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     formFields: '422',
     fieldBytes: '422',
     fieldNameBytes: '422',
+    originalBytes: 'its missing sizes are not made',
     sidePixels: '422',
     pixels: '422',
     frames: '422',

@@ -11,6 +11,7 @@ import { checkDatabase } from '../doctor/check-database.js'
 import { checkMachine } from '../doctor/check-machine.js'
 import { checkQueue } from '../doctor/check-queue.js'
 import { checkReplica } from '../doctor/check-replica.js'
+import { checkTakeOver } from '../doctor/check-take-over.js'
 import { type OutputOptions, print, table } from '../output.js'
 import { readCommandConfig } from '../read-command-config.js'
 import { onPod, requirePod } from '../with-pod.js'
@@ -60,9 +61,10 @@ async function examineStores(config: Config, { url }: BorrowedDatabase): Promise
     )
     if (database.some(({ state }) => state === 'fail')) return database
     const replica = await withCheckFailure('replica', () => checkReplica(db, config))
+    const takeOver = await withCheckFailure('take-over', () => checkTakeOver(db, new Date()))
     const mail = await withCheckFailure('mail', () => checkMail(db, config))
     const queue = await withCheckFailure('queue', () => onPod({ ...config, databaseUrl: url }, checkQueue))
-    return [...database, ...replica, ...mail, ...queue]
+    return [...database, ...replica, ...takeOver, ...mail, ...queue]
   } finally {
     await db.destroy()
   }

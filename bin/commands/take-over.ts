@@ -8,6 +8,7 @@ import { withSessionLock } from '../../src/persistence/database/session-lock.js'
 import { User, UserSecrets } from '../../src/persistence/models/user.js'
 import { createSecrets, readSecretKey } from '../../src/pod/secrets.js'
 import { closeUnfinishedAccounts } from '../../src/take-over/close-unfinished-accounts.js'
+import { readOldSettings, writeEnvironmentFile } from '../../src/take-over/old-settings.js'
 import type { PreflightReport } from '../../src/take-over/preflight/preflight.js'
 import { readStatus } from '../../src/take-over/status.js'
 import {
@@ -50,6 +51,7 @@ interface GivenOptions extends OutputOptions {
   readonly from?: string
   readonly uploads?: string
   readonly uploadsMode: string
+  readonly config?: string
   readonly oidcKey?: string
   readonly pepper?: string
   readonly pepperFile?: string
@@ -73,6 +75,10 @@ export function takeOverCommand(program: Command): void {
     )
     .option('--uploads <folder>', 'the folder public/uploads of the old pod, which holds images')
     .option('--uploads-mode <mode>', UPLOADS_MODES.join(', '), 'link')
+    .option(
+      '--config <file>',
+      'config/diaspora.toml or diaspora.yml of the old pod: prints its settings as those of this pod',
+    )
     .option('--oidc-key <file>', 'config/oidc_key.pem of the old pod')
     .option('--pepper-file <file>', 'a file with config.pepper of the old pod, if it was changed')
     .option('--pepper <text>', 'the same as text, which other users of this machine can read')
@@ -81,9 +87,9 @@ export function takeOverCommand(program: Command): void {
     .option('--lock-broken-keys', 'lock open accounts without a valid key pair')
     .option(
       '--sidekiq <url>',
-      'the Redis of the old pod, as redis://…: its jobs are counted, and the switch waits for them',
+      'the Redis of the old pod, as redis://…: its jobs are counted, and continued by the switch',
     )
-    .option('--lose-jobs', 'switch although jobs of Sidekiq are left, which are dropped')
+    .option('--lose-jobs', 'switch although jobs of Sidekiq are left that only the old pod can do; they are dropped')
     .option('--yes', 'confirm abort')
     .option('--json', 'print JSON')
     .addHelpText(
@@ -104,7 +110,8 @@ export function takeOverCommand(program: Command): void {
 
 /** What a step cannot do without; undefined: nothing is missing. */
 function missingOption(step: Step | undefined, user: string | undefined, given: GivenOptions): string | undefined {
-  const needsSource = step === undefined || ['preflight', 'copy', 'rehearse', 'switch'].includes(step)
+  const needsSource =
+    step === undefined ? given.config === undefined : ['preflight', 'copy', 'rehearse', 'switch'].includes(step)
   if (needsSource && sourceUrl(given) === undefined) return 'name the old database with --from or TAKE_OVER_FROM.'
   if (step === 'check-password' && user === undefined) return 'name the user.'
   if (!(UPLOADS_MODES as readonly string[]).includes(given.uploadsMode)) {
@@ -120,12 +127,11 @@ function sourceUrl({ from }: GivenOptions): string | undefined {
 }
 
 async function runStep(step: Step | undefined, user: string | undefined, given: GivenOptions): Promise<void> {
+  if (given.config !== undefined) await showOldSettings(given, given.config)
+  if (step === undefined && sourceUrl(given) === undefined) return
   const config = readConfig(process.env)
   if (config.databaseUrl !== undefined && config.databaseUrl === sourceUrl(given)) {
     throw new CommandError('--from is the database of this pod: it must be that of the old pod.')
-  }
-  if (given.sidekiq !== undefined && config.redisUrl === given.sidekiq) {
-    throw new CommandError('--sidekiq is the Redis of this pod: the two pods need a Redis, or a database number, each.')
   }
   switch (step) {
     case undefined:
@@ -155,6 +161,12 @@ async function runStep(step: Step | undefined, user: string | undefined, given: 
     case 'check-password':
       return checkPassword(config, given, user ?? '')
   }
+}
+
+/** The settings are printed and not used: the operator decides. With JSON, only if no report of a step follows. */
+async function showOldSettings(given: GivenOptions, file: string): Promise<void> {
+  const settings = readOldSettings({ name: file, text: await readFile(file, 'utf8') }, process.env)
+  print(given, withSnakeCaseNames(settings), writeEnvironmentFile(settings))
 }
 
 function printReport(given: GivenOptions, report: object, lines: readonly string[]): void {
@@ -239,7 +251,20 @@ function showBuild(given: GivenOptions, report: BuildReport): void {
     ...describeCopy(report),
     `built in ${report.buildSeconds.toFixed(1)} s`,
     ...describeVerification(report.verification),
+    ...describeJobs(report),
   ])
+}
+
+function describeJobs({ jobs }: BuildReport): readonly string[] {
+  if (jobs === undefined) return []
+  return [
+    ...Object.entries(jobs.carried).map(([name, count]) => `Sidekiq: ${count} ${name} carried over`),
+    ...jobs.dropped.map(
+      ({ name, fault, count, examples }) =>
+        `Sidekiq: ${count} ${name} dropped, ${fault} (${printable(examples.join(', '))})`,
+    ),
+    `Sidekiq: ${jobs.dead} dead jobs dropped`,
+  ]
 }
 
 async function showSwitch(config: Config, given: GivenOptions): Promise<void> {
@@ -259,7 +284,14 @@ function showVerification(given: GivenOptions, report: VerifyReport): void {
   if (report.differences.length > 0) throw new CommandError('The target differs from the source.')
 }
 
-function describeVerification({ balances, signatures, keys, differences }: VerifyReport): readonly string[] {
+function describeVerification({
+  balances,
+  signatures,
+  keys,
+  requests,
+  files,
+  differences,
+}: VerifyReport): readonly string[] {
   return [
     ...table(
       balances
@@ -273,12 +305,13 @@ function describeVerification({ balances, signatures, keys, differences }: Verif
             .join(', '),
         ]),
     ),
-    ...signatures
-      .filter(({ verified, notVerified }) => verified + notVerified > 0)
-      .map(
-        ({ table: name, verified, notVerified }) => `signatures of ${name}: ${verified} verified, ${notVerified} not`,
-      ),
+    ...signatures.map(
+      ({ table: name, order, verified, byOldHandle, notVerified }) =>
+        `signatures of ${name} (${printable(order)}): ${verified} verified, ${byOldHandle} by an old handle, ${notVerified} not`,
+    ),
     `${keys} private keys open and fit`,
+    `requests: ${requests.posts} posts, ${requests.comments} comments, ${requests.people} people, ${requests.pictures} photos`,
+    ...(files === undefined ? [] : [`${files} pictures compared`]),
     ...differences.map(
       ({ check, detail, examples }) =>
         `DIFFERENT ${check}: ${detail}${examples.length > 0 ? ` (${examples.join(', ')})` : ''}`,

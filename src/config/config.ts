@@ -152,6 +152,8 @@ export interface Config {
   readonly usernameBlacklist: readonly string[]
   /** The issuer of ID tokens, as applications know it. Undefined: the address of the pod. */
   readonly oidcIssuer: string | undefined
+  /** Where pictures are that this pod does not have, under the same path. No trailing slash. */
+  readonly imageRedirectUrl: string | undefined
   /** The place of backups; not set: a command has to name it. */
   readonly backupTo: string | undefined
   /** Address and keys of the S3 store for backups. */
@@ -271,6 +273,7 @@ interface Environment extends MailVariables, TracingVariables {
   readonly CLIENT_API_DIALECT: ClientApiDialect
   readonly USERNAME_BLACKLIST: string
   readonly OIDC_ISSUER?: string
+  readonly IMAGE_REDIRECT_URL?: string
   readonly RETENTION_POSTS_DAYS: number
   readonly RETENTION_WITH_COMMENTS: 'on' | 'off'
   readonly RETENTION_NOTIFICATIONS_DAYS: number
@@ -513,6 +516,7 @@ const settings = {
     pattern: '^https?://[^?#\\s]+$',
     description: 'the issuer of ID tokens, an http or https address',
   },
+  IMAGE_REDIRECT_URL: { type: 'string', description: 'an http or https address' },
   RETENTION_POSTS_DAYS: {
     type: 'integer',
     minimum: 0,
@@ -590,6 +594,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
   for (const name of ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] as const) {
     checkAddress(name, given[name], ['http:', 'https:'], faults)
   }
+  checkAddress('IMAGE_REDIRECT_URL', given.IMAGE_REDIRECT_URL, ['http:', 'https:'], faults)
   checkAddress('UPDATE_CHECK_URL', given.UPDATE_CHECK_URL, ['http:', 'https:'], faults)
   const s3 = readS3(given, faults)
   const uploadsBaseUrl = readUploadsBaseUrl(given.UPLOADS_BASE_URL, faults)
@@ -661,6 +666,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     backupPictures: given.BACKUP_PICTURES ?? (isAllInS3(given) ? 'reference' : 'include'),
     backupKeep: readBackupKeep(given.BACKUP_KEEP),
     oidcIssuer: given.OIDC_ISSUER,
+    imageRedirectUrl: given.IMAGE_REDIRECT_URL?.replace(/\/+$/, ''),
   }
 }
 

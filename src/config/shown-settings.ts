@@ -124,6 +124,7 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
   backupPictures: (pictures) => ({ BACKUP_PICTURES: pictures }),
   backupKeep: ({ daily, weekly, monthly }) => ({ BACKUP_KEEP: `${daily}d${weekly}w${monthly}m` }),
   oidcIssuer: (issuer) => ({ OIDC_ISSUER: issuer ?? null }),
+  imageRedirectUrl: (address) => ({ IMAGE_REDIRECT_URL: address ?? null }),
   usernameBlacklist: (names) => ({ USERNAME_BLACKLIST: names.join(',') }),
 }
 

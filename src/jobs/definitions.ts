@@ -258,6 +258,13 @@ export const makePhotoJob = defineJob<Upload>()('photos', 'make-photo', {
   backoff: { type: 'fixed', delay: 1_000 },
 })
 
+/** Makes the sizes that a picture of a pod that was taken over lacks, from its original. */
+export const makeMissingSizesJob = defineJob<{ readonly name: string }>()('photos', 'make-missing-sizes', {
+  ...retriedForHours,
+  attempts: 3,
+  backoff: { type: 'fixed', delay: 1_000 },
+})
+
 /** Makes the copies of a reported picture that moderators see. A moderator waits for it. */
 export const previewPictureJob = defineJob<{ readonly photoGuid: string }>()('photos', 'preview-picture', {
   ...retriedForHours,
@@ -342,6 +349,7 @@ export const JOB_DEFINITIONS: readonly AnyJob[] = [
   makePhotoJob,
   removePhotoFilesJob,
   previewPictureJob,
+  makeMissingSizesJob,
   sendMailJob,
   resetPasswordJob,
   noticesJob,

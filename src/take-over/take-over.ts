@@ -4,6 +4,7 @@ import type pg from 'pg'
 import type { Config } from '../config/config.js'
 import { DIASPORA_PEPPER } from '../domain/accounts/passwords/bcrypt-password.js'
 import { migrateQueue } from '../jobs/queues/queue-schema.js'
+import { isSameRedis } from '../jobs/queues/redis-address.js'
 import { migrate, migrationStatus, openUnlimitedSession } from '../persistence/database/database.js'
 import type { ReportProgress } from '../persistence/operations/progress.js'
 import { listPodProcesses } from '../persistence/operations/restore-target.js'
@@ -20,7 +21,9 @@ import { readPrivateKey } from '../protocol/signatures/rsa.js'
 import { buildTarget, emptyTarget } from './build/build-target.js'
 import { lockBrokenKeys } from './build/lock-broken-keys.js'
 import { examineBlocks, findTargetBlocks, type PreflightReport, preflight } from './preflight/preflight.js'
-import { requireIdleSidekiq } from './sidekiq.js'
+import { carryJobs } from './sidekiq/carry-jobs.js'
+import { requireIdleSidekiq } from './sidekiq/require-idle-sidekiq.js'
+import type { CarriedJobs } from './sidekiq/stage-jobs.js'
 import { openSource } from './source/open-source.js'
 import { SELECT_IDENTITY } from './source/postgres-source.js'
 import { judgeSchema } from './source/release.js'
@@ -30,7 +33,7 @@ import { dropStaging } from './staging/staging-tables.js'
 import { TakeOverError } from './take-over-error.js'
 import { ownPhotoPaths } from './uploads/own-photo-paths.js'
 import { type TakenFiles, takeFiles, type UploadsMode } from './uploads/take-files.js'
-import { requireEqual, type VerifyReport, verifyTarget } from './verify/verify-target.js'
+import { requireEqual, type VerifyOptions, type VerifyReport, verifyTarget } from './verify/verify-target.js'
 
 /** The pod that takes over: its database, which may be empty, and what it seals secrets with. */
 export interface TakeOverTarget {
@@ -65,6 +68,8 @@ export interface CopyReport extends CopiedRows {
 export interface BuildReport extends CopyReport {
   readonly buildSeconds: number
   readonly verification: VerifyReport
+  /** What became of the jobs of Sidekiq, at the switch. */
+  readonly jobs?: CarriedJobs & { readonly dead: number }
 }
 
 /** Examines both databases; with blockers the take-over cannot continue. */
@@ -73,6 +78,7 @@ export async function examineOldPod(
   options: TakeOverOptions,
 ): Promise<PreflightReport> {
   readOidcKey(options)
+  requireOtherRedis(target.config, options)
   return withSource(options, (source) => preflight(target, source, options))
 }
 
@@ -103,27 +109,34 @@ export async function switchOver(
     throw new TakeOverError('Nothing was copied yet: run "pod take-over copy" first.')
   }
   await requireUsable(target, options)
-  const jobs = options.sidekiq === undefined ? undefined : await requireIdleSidekiq(options.sidekiq, options)
+  const { sidekiq, signal } = options
+  const idle = sidekiq === undefined ? undefined : await requireIdleSidekiq(sidekiq, options)
   await migrateTarget(target)
   const report = await refreshAndBuild(target, 'switch', options)
+  const jobs = idle && {
+    ...(await withSession(target.db, (session) => carryJobs(session, sidekiq ?? '', signal))),
+    dead: idle.dead,
+  }
   const done = await beforeOpening()
   await endStep(target.db, {
     state: 'open',
-    report: { ...done, ...(jobs && { droppedJobs: jobs }), openedAt: new Date().toISOString() },
+    report: { ...done, ...(jobs && { jobs }), openedAt: new Date().toISOString() },
   })
-  return report
+  return { ...report, ...(jobs && { jobs }) }
 }
 
 /** Compares the target with the staging tables, without building it. */
 export async function verifyBuilt(
   target: TakeOverTarget,
-  options: Pick<TakeOverOptions, 'shouldVerifyAllSignatures' | 'signal' | 'report'>,
+  options: Pick<TakeOverOptions, 'shouldVerifyAllSignatures' | 'signal' | 'report' | 'uploads' | 'uploadsMode'>,
 ): Promise<VerifyReport> {
   const takeOver = await findTakeOver(target.db)
   if (takeOver === undefined || takeOver.state === 'copying' || takeOver.state === 'finished') {
     throw new TakeOverError('There is nothing to verify: run "pod take-over rehearse" or "switch" first.')
   }
-  return withSession(target.db, (session) => verifyTarget(session, { secrets: target.secrets, ...options }))
+  return withSession(target.db, (session) =>
+    verifyTarget(session, verifyOptions(target, options, takeOver.stepStartedAt)),
+  )
 }
 
 /** Empties the target and forgets the take-over and the key of ID tokens that came with it. Pictures stay. */
@@ -172,11 +185,26 @@ async function refreshAndBuild(
     await keepSigningKey(session, secrets, options)
     const buildSeconds = (performance.now() - began) / 1_000
     await endStep(db, { state: 'built' })
-    const verification = await verifyTarget(session, { secrets, ...options })
+    const verification = await verifyTarget(session, verifyOptions(target, options, takeOver?.stepStartedAt))
     await endStep(db, { report: { verification } })
     requireEqual(verification)
     return { ...copied, buildSeconds, verification }
   })
+}
+
+/** Pictures that the old pod has written since the step began may be missing here. */
+function verifyOptions(
+  { url, config, secrets }: TakeOverTarget,
+  options: Pick<TakeOverOptions, 'shouldVerifyAllSignatures' | 'signal' | 'report' | 'uploads' | 'uploadsMode'>,
+  stepStartedAt: Date | null | undefined,
+): VerifyOptions {
+  return {
+    ...options,
+    config: { ...config, databaseUrl: url },
+    secrets,
+    uploads: options.uploadsMode === 'in-place' ? undefined : options.uploads,
+    writtenBefore: stepStartedAt ?? new Date(),
+  }
 }
 
 async function bringUpToDate(target: TakeOverTarget, step: string, options: TakeOverOptions): Promise<CopyReport> {
@@ -210,6 +238,7 @@ async function bringUpToDate(target: TakeOverTarget, step: string, options: Take
 
 async function requireUsable(target: TakeOverTarget, options: TakeOverOptions): Promise<void> {
   readOidcKey(options)
+  requireOtherRedis(target.config, options)
   await requireNotOpen(target.db)
   const [block] = await findTargetBlocks(target.db)
   if (block !== undefined) throw new TakeOverError(`${block.code}: ${block.message}`)
@@ -248,6 +277,12 @@ async function requireOtherDatabase(db: Knex, source: Source): Promise<void> {
   if (rows[0].identity === (await source.identity())) {
     throw new TakeOverError('--from is the database of this pod: it must be that of the old pod.')
   }
+}
+
+/** Both pods would take jobs of each other. */
+function requireOtherRedis({ redisUrl }: Config, { sidekiq }: Pick<TakeOverOptions, 'sidekiq'>): void {
+  if (sidekiq === undefined || redisUrl === undefined || !isSameRedis(sidekiq, redisUrl)) return
+  throw new TakeOverError('--sidekiq is the Redis of this pod: the two pods need a Redis, or a database number, each.')
 }
 
 /** The queue comes first, so that a run that ends in between makes both again. */

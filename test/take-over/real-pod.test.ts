@@ -1,28 +1,22 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readConfig } from '../../src/config/config.js'
-import { DIASPORA_PEPPER } from '../../src/domain/accounts/passwords/bcrypt-password.js'
 import { signIn } from '../../src/domain/accounts/sign-in.js'
-import { createSecrets, readSecretKey } from '../../src/pod/secrets.js'
-import { rehearse, switchOver, type TakeOverOptions, type TakeOverTarget } from '../../src/take-over/take-over.js'
+import { rehearse, switchOver } from '../../src/take-over/take-over.js'
 import { type OpenDatabase, openEmptyDatabase } from '../support/databases/test-database.js'
 import { buildPod } from '../support/pods/build-pod.js'
+import { openTestTarget, type TestTarget } from '../support/take-over/take-over-target.js'
 
 /** A folder with the database and the pictures of a real diaspora* 0.9; without it these tests are left out. */
 const fixtures = process.env['DIASPORA_FIXTURES'] ?? ''
 
 describe.runIf(fixtures !== '')('the database of a real diaspora* pod', () => {
   let old: OpenDatabase
-  let database: OpenDatabase
-  let folder: string
+  let taken: TestTarget
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'real-pod-'))
     old = await openEmptyDatabase()
-    database = await openEmptyDatabase()
+    taken = await openTestTarget(old.url, 'http://localhost:4500')
     execFileSync(
       'pg_restore',
       ['--no-owner', '--no-privileges', '--dbname', old.url, join(fixtures, 'database.dump')],
@@ -31,43 +25,12 @@ describe.runIf(fixtures !== '')('the database of a real diaspora* pod', () => {
   }, 60_000)
 
   afterAll(async () => {
-    await database?.close()
+    await taken?.close()
     await old?.close()
-    await rm(folder, { recursive: true, force: true })
   })
 
   it('is taken over with all rows, and every account signs in', async () => {
-    const environment = {
-      POD_URL: 'http://localhost:4500',
-      DATABASE_URL: database.url,
-      SECRET_KEY: 'a key that is only good for tests',
-      UPLOADS_DIR: join(folder, 'uploads'),
-    }
-    const config = readConfig(environment)
-    const target: TakeOverTarget = {
-      db: database.db,
-      url: database.url,
-      config,
-      secrets: createSecrets(await readSecretKey(config)),
-    }
-    const options: TakeOverOptions = {
-      ...{
-        from: old.url,
-        uploads: undefined,
-        uploadsMode: 'link',
-        oidcKey: undefined,
-        pepper: DIASPORA_PEPPER,
-        rate: undefined,
-      },
-      ...{
-        shouldVerifyAllSignatures: true,
-        shouldLockBrokenKeys: false,
-        sidekiq: undefined,
-        mayLoseJobs: false,
-        signal: new AbortController().signal,
-        report: () => undefined,
-      },
-    }
+    const { target, options, environment } = taken
     const { verification } = await rehearse(target, options)
     expect(verification.differences).toEqual([])
     const dropped = Object.fromEntries(

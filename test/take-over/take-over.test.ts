@@ -1,9 +1,9 @@
 import { createHash, createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
-import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Knex } from 'knex'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { checkTakeOver } from '../../bin/doctor/check-take-over.js'
 import { buildProgram } from '../../bin/program.js'
 import { readConfig } from '../../src/config/config.js'
 import { checkCode, findFactors } from '../../src/domain/accounts/factors/second-factor.js'
@@ -29,8 +29,10 @@ import {
 } from '../../src/take-over/take-over.js'
 import { testLog } from '../support/assertions/test-log.js'
 import { type OpenDatabase, openEmptyDatabase } from '../support/databases/test-database.js'
+import { postForm } from '../support/http/oidc-client.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
+import { contentOf } from '../support/take-over/content-of.js'
 import { bcryptOf, createOldPod, guidOf, OLD_HOST, OLD_PASSWORD, type OldPod } from '../support/take-over/old-pod.js'
 
 let old: OldPod
@@ -105,25 +107,6 @@ const CHANGED_BY_BUILD = [
     'knex_migrations_lock',
   ],
 ]
-
-/** All rows of the tables of a schema. */
-async function contentOf(db: Knex, schema = 'public', without: readonly string[] = []): Promise<string> {
-  const { rows } = await db.raw(
-    `select relname as name from pg_class where relnamespace = to_regnamespace(?) and relkind = 'r' order by 1`,
-    [schema],
-  )
-  const parts: string[] = []
-  for (const { name } of rows) {
-    if (without.includes(name)) continue
-    const found = await db.raw(
-      `select coalesce(string_agg(md5(content.line), ',' order by content.line collate "C"), '') as lines
-       from (select ??::text as line from ??.??) as content`,
-      [name, schema, name],
-    )
-    parts.push(`${name}: ${found.rows[0].lines}`)
-  }
-  return parts.join('\n')
-}
 
 const rowsOf = async (select: string, values: readonly (string | number)[] = []) =>
   (await database.db.raw(select, [...values])).rows
@@ -252,7 +235,71 @@ it('finds a changed row, and a key that does not fit', async () => {
   await database.db.raw(`update comments set text = left(text, -1) where id = 2`)
   await database.db.raw(`update people set public_key = (select public_key from people where id = 12) where id = 11`)
   const second = await verifyBuilt(target, options)
-  expect(second.differences.map(({ check }) => check)).toEqual(['people', 'private keys'])
+  const checks = second.differences.map(({ check }) => check)
+  expect(checks).toEqual(['people', 'private keys', 'requests for people'])
+  await database.db.raw(`update people set public_key = ? where id = 11`, [old.publicKeys['alice'] ?? ''])
+})
+
+it('finds wrong rights, changed signatures and changed pictures', async () => {
+  const checksAfter = async (change: string, undo: string) => {
+    await database.db.raw(change)
+    const { differences } = await verifyBuilt(target, options)
+    await database.db.raw(undo)
+    return differences.map(({ check, examples }) => [check, examples])
+  }
+  expect(
+    await checksAfter(
+      `insert into post_visibilities (user_id, post_id, author_id, created_at) values (4, 103, 11, now())`,
+      `delete from post_visibilities where user_id = 4`,
+    ),
+  ).toEqual([
+    ['share_visibilities', []],
+    ['post_visibilities', [String(4 * 2 ** 32 + 103)]],
+    ['readers of private posts', ['103 for dave readable']],
+  ])
+  expect(
+    await checksAfter(
+      `update posts set public = true where id = 103`,
+      `update posts set public = false where id = 103`,
+    ),
+  ).toContainEqual([
+    'readers of private posts',
+    ['103 for a stranger readable', ...['bob', 'carol', 'dave', 'erin'].map((name) => `103 for ${name} readable`)],
+  ])
+  expect(
+    await checksAfter(
+      `update comments set author_signature = 'AAAA' where id = 2`,
+      `update comments set author_signature = (
+         select regexp_replace(author_signature, '\\s', '', 'g') from take_over.comment_signatures where comment_id = 2
+       ) where id = 2`,
+    ),
+  ).toEqual([
+    ['comment_signatures', ['2']],
+    ['requests for comments', ['2']],
+  ])
+  const copied = { ...options, uploads: join(folder, 'changed') }
+  await mkdir(join(folder, 'changed', 'images'), { recursive: true })
+  await writeFile(join(folder, 'changed', 'images', 'scan.tiff'), 'bytes of another picture')
+  await utimes(join(folder, 'changed', 'images', 'scan.tiff'), 0, 0)
+  expect((await verifyBuilt(target, copied)).differences).toEqual([
+    { check: 'pictures', detail: '1 files differ', examples: ['scan.tiff'] },
+  ])
+})
+
+it('restores the handle that a person has signed with before moving', async () => {
+  const [comment] = await rowsOf('select signed_elements as elements from comments where id = 7')
+  expect(comment.elements[0]).toEqual(['author', 'Mia@three.example:3000'])
+})
+
+it('verifies signatures of all orders of elements', async () => {
+  const { signatures } = await verifyBuilt(target, options)
+  const counts = signatures.map(({ table, order, ...found }) => [`${table}: ${order}`, found])
+  expect(Object.fromEntries(counts)).toEqual({
+    'comments: author guid parent_guid text mood created_at': { verified: 1, byOldHandle: 0, notVerified: 0 },
+    'comments: author guid parent_guid text': { verified: 0, byOldHandle: 1, notVerified: 0 },
+    'comments: author guid parent_guid text edited_at': { verified: 1, byOldHandle: 0, notVerified: 0 },
+    'likes: positive guid parent_type parent_guid author': { verified: 1, byOldHandle: 0, notVerified: 0 },
+  })
 })
 
 it('locks accounts with a broken key pair if this was chosen, and verifies the rest', async () => {
@@ -285,7 +332,10 @@ it('runs one command at a time, and confirms before it empties the database', as
     await run('verify', '--json')
     const [written] = output.mock.calls.at(-1) ?? []
     output.mockRestore()
-    expect(JSON.parse(String(written)).signatures[0]).toEqual({ table: 'comments', verified: 1, not_verified: 0 })
+    expect(JSON.parse(String(written)).signatures).toContainEqual({
+      ...{ table: 'comments', order: 'author guid parent_guid text mood created_at' },
+      ...{ verified: 1, by_old_handle: 0, not_verified: 0 },
+    })
     await expect(run('abort')).rejects.toThrow('add --yes to confirm')
     await withSessionLock(database.db, 'take-over', { refuse: () => new Error('locked') }, async () => {
       await expect(run('abort', '--yes')).rejects.toThrow('Another command is taking over at this moment')
@@ -384,6 +434,8 @@ it('maps people, contacts and what refers to them', async () => {
     { id: 22, address: 'sven@two.example', pod: 2, closed: false, spotlight: false },
     { id: 23, address: 'tina@three.example:3000', pod: 3, closed: false, spotlight: false },
     { id: 26, address: 'ulla@four.example', pod: 6, closed: false, spotlight: false },
+    { id: 27, address: 'mia@three.example:3000', pod: 3, closed: true, spotlight: false },
+    { id: 28, address: 'mia@one.example', pod: 1, closed: false, spotlight: false },
   ])
   expect(
     await rowsOf('select host, port, status, blocked_at is not null as blocked, software from pods order by id'),
@@ -436,7 +488,7 @@ it('maps posts, counts anew and keeps ids', async () => {
   const [first] = await rowsOf(
     'select created_at, comments_count as comments, likes_count as likes, reshares_count as reshares from posts where id = 101',
   )
-  expect(first).toEqual({ created_at: new Date('2020-01-02T03:04:05.999Z'), comments: 4, likes: 2, reshares: 2 })
+  expect(first).toEqual({ created_at: new Date('2020-01-02T03:04:05.999Z'), comments: 5, likes: 2, reshares: 2 })
   expect(
     await rowsOf('select id::int, root_id::int as root from posts where type = ? order by id', ['Reshare']),
   ).toEqual([
@@ -567,6 +619,36 @@ it('serves public posts with a valid signature of their author', async () => {
   expect(Buffer.from(part('data'), 'base64url').toString()).toContain('<created_at>2020-01-02T03:04:05Z</created_at>')
 })
 
+it('signs old comments of its users when they are first requested, and sends no unsigned ones', async () => {
+  const elementOf = (body: string, name: string) => {
+    const data = /<me:data[^>]*>([^<]*)</.exec(body)?.[1] ?? ''
+    return new RegExp(`<${name}>([^<]*)</${name}>`).exec(Buffer.from(data, 'base64url').toString())?.[1] ?? ''
+  }
+  await database.db('comments').whereIn('id', [1, 3]).update({ authorSignature: null, signedElements: null })
+  for (const [id, author, words] of [
+    [1, 'bob', 'a local comment'],
+    [3, 'carol', 'by Carol'],
+  ] as const) {
+    const answer = await pod.inject(`/fetch/comment/${guidOf(`comment-${id}`)}`)
+    expect(answer.statusCode).toBe(200)
+    const [kept] = await rowsOf('select author_signature as signature from comments where id = ?', [id])
+    expect(elementOf(answer.body, 'author_signature')).toBe(kept.signature)
+    const signed = [`${author}@${OLD_HOST}`, guidOf(`comment-${id}`), guidOf('post-101'), words].join(';')
+    const text = Buffer.from(`${signed};${elementOf(answer.body, 'created_at')}`)
+    const key = createPublicKey(old.publicKeys[author] ?? '')
+    expect(verify('sha256', text, key, Buffer.from(kept.signature, 'base64'))).toBe(true)
+    expect((await pod.inject(`/fetch/comment/${guidOf(`comment-${id}`)}`)).body).toBe(answer.body)
+  }
+  expect((await pod.inject(`/fetch/comment/${guidOf('comment-5')}`)).statusCode).toBe(404)
+})
+
+it('reports the accounts that still have a hash of the old pod after a year', async () => {
+  const inDays = (days: number) => new Date(Date.now() + days * 86_400_000)
+  expect(await checkTakeOver(database.db, inDays(364))).toEqual([])
+  const [finding] = await checkTakeOver(database.db, inDays(366))
+  expect(finding?.message).toContain('still have the bcrypt hash of the old pod: 1 (dave)')
+})
+
 it('keeps clients and tokens', async () => {
   const withToken = async (token: string) =>
     (await pod.inject({ url: '/api/v1/user', headers: { authorization: `Bearer ${token}` } })).statusCode
@@ -590,6 +672,21 @@ it('keeps clients and tokens', async () => {
     { sector: 'app2.id://callback', subject: '0123456789abcdef0123456789abcdef' },
     { sector: 'app3.id://callback', subject: '0123456789abcdef0123456789abcdef' },
   ])
+})
+
+it('takes an old refresh token again and again, and only from its client', async () => {
+  const refresh = (id: string) =>
+    postForm(pod.app, '/api/openid_connect/access_tokens', {
+      ...{ grant_type: 'refresh_token', refresh_token: old.secrets['refreshToken'] ?? '' },
+      ...{ client_id: id.repeat(32), client_secret: old.secrets['clientSecret'] ?? '' },
+    })
+  const answers = [await refresh('1'), await refresh('1')]
+  expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 200])
+  for (const answer of answers) {
+    const headers = { authorization: `Bearer ${answer.json().access_token}` }
+    expect((await pod.inject({ url: '/api/v1/user', headers })).statusCode).not.toBe(401)
+  }
+  expect((await refresh('2')).statusCode).toBeGreaterThanOrEqual(400)
 })
 
 it('leads old numbers of public posts to their guids', async () => {

@@ -5,6 +5,7 @@ import { refuseUploadedPhoto, storePhoto } from '../../src/domain/photos/store-p
 import { Refusal } from '../../src/domain/refusals.js'
 import type {
   Handlers,
+  makeMissingSizesJob,
   makePhotoJob,
   previewPictureJob,
   removePhotoFilesJob,
@@ -15,19 +16,21 @@ import { isBackupRunning } from '../../src/persistence/operations/backup-runs.js
 import type { PreparedPictures } from '../../src/persistence/photos/picture-storage.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { runPeriodically } from '../run-periodically.js'
+import { makeMissingSizes } from './make-missing-sizes.js'
 import { makePicture } from './make-picture.js'
 import { makePreview } from './make-preview.js'
 
 const REMOVE_AGAIN_SECONDS = 60
 
 export const photoHandlers: Handlers<
-  typeof makePhotoJob | typeof removePhotoFilesJob | typeof previewPictureJob,
+  typeof makePhotoJob | typeof removePhotoFilesJob | typeof previewPictureJob | typeof makeMissingSizesJob,
   Pod,
   JobContext
 > = {
   'make-photo': makePhoto,
   'remove-photo-files': removePhotoFiles,
   'preview-picture': (pod, { data }) => makePreview(pod, data),
+  'make-missing-sizes': (pod, { data }) => makeMissingSizes(pod, data),
 }
 
 /** A running backup may still have to read the files: its snapshot has the photos. */

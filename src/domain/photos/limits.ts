@@ -22,6 +22,8 @@ export const PHOTO_LIMITS = {
   formFields: 50,
   fieldBytes: 6 * 1024,
   fieldNameBytes: 100,
+  /** The original of a picture of a pod that was taken over, of which missing sizes are made. It is read as a whole. */
+  originalBytes: 64 * 1024 * 1024,
   /** The longest side of a JPEG. */
   sidePixels: 65_535,
   /** As counted in workers/handlers/make-picture.ts. Measured: the worst picture needs half a gigabyte in the worker. */

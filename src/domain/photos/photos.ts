@@ -23,6 +23,12 @@ export function listPhotoFiles(name: string): readonly string[] {
   return PREFIXES.map((prefix) => `${prefix}${name}`)
 }
 
+/** The name of the original of which this file is another size; undefined: the name has no prefix of a size. */
+export function originalOf(fileName: string): string | undefined {
+  const prefix = PREFIXES.find((one) => one !== '' && fileName.startsWith(one))
+  return prefix === undefined ? undefined : fileName.slice(prefix.length)
+}
+
 export const UPLOADS_PATH = '/uploads/images/'
 
 /** True for local photos and for remote photos with an HTTP URL. Other pods can send any text as the path. */

@@ -20,6 +20,7 @@ import { conversationEntity, messageEntity } from './conversation-entities.js'
 import { contactEntity, profileEntity } from './person-entities.js'
 import { photoEntity, postEntity } from './post-entities.js'
 import { participationEntity, relayableEntity } from './relayable-entities.js'
+import { type StoredRelayable, signStoredRelayable } from './sign-stored-relayables.js'
 
 /** A message to other pods, with its recipients. */
 export interface DispatchPlan {
@@ -37,8 +38,7 @@ interface PublicMentions {
   readonly deliversToMentioned: boolean
 }
 
-interface Source {
-  readonly config: Pod['config']
+interface Source extends Pick<Pod, 'config' | 'crypto' | 'secrets'> {
   readonly db: Knex.Transaction
 }
 
@@ -68,7 +68,7 @@ const planFunctions: {
  * pod receives it.
  */
 export async function planDispatch(
-  { config }: Pick<Pod, 'config'>,
+  { config, crypto, secrets }: Pick<Pod, 'config' | 'crypto' | 'secrets'>,
   transaction: Knex.Transaction,
   record: OutgoingRecord,
 ): Promise<DispatchPlan | undefined> {
@@ -76,7 +76,7 @@ export async function planDispatch(
     source: Source,
     record: OutgoingRecord,
   ) => Promise<DispatchPlan | undefined> // the table pairs each type with its function
-  return plan({ config, db: transaction }, record)
+  return plan({ config, crypto, secrets, db: transaction }, record)
 }
 
 async function planPost(source: Source, { guid }: { readonly guid: string }): Promise<DispatchPlan | undefined> {
@@ -104,7 +104,8 @@ async function planPhoto(source: Source, { guid }: { readonly guid: string }): P
 async function planRelayable(source: Source, kind: RelayableKind, guid: string): Promise<DispatchPlan | undefined> {
   const record = await lockDispatchedRelayable(source.db, kind, guid)
   const route = record && routeOf(kind, record)
-  const entity = route && (await relayableEntity(source, kind, guid))
+  const stored = route && (await relayableEntity(source, kind, guid))
+  const entity = stored && (await signed(source, stored, record))
   if (record === undefined || route === undefined || entity === undefined) return undefined
   const { author, root, text } = record
   const hasMentions = kind === 'comment' && root.public && author.isLocal
@@ -118,6 +119,15 @@ async function planRelayable(source: Source, kind: RelayableKind, guid: string):
       mentions: { textId: { commentId: record.id }, text, deliversToMentioned: root.author.isLocal },
     }),
   }
+}
+
+/** Authors of local posts sign the envelopes of their own interactions. */
+function signed(
+  source: Source,
+  entity: StoredRelayable,
+  { author, root }: DispatchedRelayable,
+): Promise<StoredRelayable | undefined> {
+  return signStoredRelayable(source, source.db, entity, { ...author, isSigner: author.id === root.author.id })
 }
 
 /**

@@ -12,6 +12,7 @@ import { podOrigin } from '../discovery/pod-origin.js'
 import type { EnvelopeCache } from './envelope-cache.js'
 import { postEntity } from './post-entities.js'
 import { relayableEntity } from './relayable-entities.js'
+import { type StoredRelayable, signStoredRelayable } from './sign-stored-relayables.js'
 
 /** The answer to a fetch of an entity. */
 export type ServedEntity =
@@ -49,18 +50,29 @@ function ownerOf({ author, postAuthor }: FetchableEntity): EntityAuthor {
 }
 
 const findEntity: {
-  readonly [Kind in FetchableEntity['record']]: (pod: Pod, guid: string) => Promise<Entity | undefined>
+  readonly [Kind in FetchableEntity['record']]: (
+    pod: Pod,
+    found: FetchableEntity,
+    owner: EntityAuthor,
+  ) => Promise<Entity | undefined>
 } = {
-  post: postEntity,
-  comment: (pod, guid) => relayableEntity(pod, 'comment', guid),
+  post: (pod, { guid }) => postEntity(pod, guid),
+  comment: signedComment,
 }
 
-async function sealFetchable(
-  pod: Pod,
-  { record, guid }: FetchableEntity,
-  owner: EntityAuthor,
-): Promise<string | undefined> {
-  const entity = await findEntity[record](pod, guid)
+async function sealFetchable(pod: Pod, found: FetchableEntity, owner: EntityAuthor): Promise<string | undefined> {
+  const entity = await findEntity[found.record](pod, found, owner)
   if (entity === undefined) return undefined
   return pod.crypto.sealEnvelope(writeEntity(entity), owner.address, await loadPrivateKey(pod, owner.personId))
+}
+
+async function signedComment(
+  pod: Pod,
+  { guid, author }: FetchableEntity,
+  owner: EntityAuthor,
+): Promise<StoredRelayable | undefined> {
+  const entity = await relayableEntity(pod, 'comment', guid)
+  const { personId: id } = author
+  const signer = { id, isLocal: author.pod === null, isSigner: id === owner.personId }
+  return entity && signStoredRelayable(pod, pod.db, entity, signer)
 }

@@ -60,6 +60,18 @@ export function placeOfRedis(text: string): string {
   return `Redis on ${text.startsWith('unix:') ? redisAddress?.address : new URL(text).host}`
 }
 
+/** Whether two addresses of single servers lead to the same database, as far as their texts say it. */
+export function isSameRedis(one: string, other: string): boolean {
+  return databaseOf(one) === databaseOf(other)
+}
+
+function databaseOf(text: string): string {
+  if (!isSingle(text)) return text
+  const { hostname, port, pathname, searchParams } = new URL(text)
+  const host = ['localhost', '[::1]', ''].includes(hostname) ? '127.0.0.1' : hostname
+  return `${host}:${port || 6379}/${Number(pathname.slice(1) || searchParams.get('db') || 0)}`
+}
+
 /** `URL` does not parse an address with several hosts. */
 function partsOf(text: string) {
   const pattern = /^redis(s?)\+(cluster|sentinel):\/\/(?:([^@/?]*)@)?([^@/?#]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
 
 /** What Sidekiq of a diaspora* pod has left in its Redis. */
@@ -10,30 +11,67 @@ export interface SidekiqJobs {
   readonly dead: number
 }
 
+/** A job that would still run. */
+export interface SidekiqJob {
+  /** Without the module of all workers; `unreadable`: the job is no JSON of Sidekiq. */
+  readonly name: string
+  readonly args: readonly unknown[]
+  /** Unique; of an unreadable job the hash of its text. */
+  readonly id: string
+  readonly createdAt: Date
+  /** Undefined: now. */
+  readonly dueAt: Date | undefined
+}
+
 const QUEUES = ['urgent', 'high', 'medium', 'low', 'default'] as const
 const SORTED_SETS = ['schedule', 'retry'] as const
-const BATCH_SIZE = 1_000
+/** A job may hold some megabytes: the encrypted messages for all recipients of one pod. */
+const BATCH_SIZE = 20
 const ALIVE_SECONDS = 60
 
 /** Counts the jobs by reading commands only. */
 export async function countSidekiqJobs(url: string): Promise<SidekiqJobs> {
+  return withRedis(url, async (redis) => {
+    const waiting: Record<string, number> = {}
+    for await (const jobs of listPages(redis)) {
+      for (const { name } of jobs) waiting[name] = (waiting[name] ?? 0) + 1
+    }
+    return { processes: await countProcesses(redis), waiting, dead: await redis.zcard('dead') }
+  })
+}
+
+/** Reads the jobs that would still run, some at a time, by reading commands only. */
+export async function readSidekiqJobs(url: string, use: (jobs: readonly SidekiqJob[]) => Promise<void>): Promise<void> {
+  await withRedis(url, async (redis) => {
+    for await (const jobs of listPages(redis)) await use(jobs)
+  })
+}
+
+async function withRedis<Result>(url: string, run: (redis: Redis) => Promise<Result>): Promise<Result> {
   const redis = new Redis(url, { lazyConnect: true, maxRetriesPerRequest: 1, retryStrategy: () => null })
   redis.on('error', () => undefined) // the command reports it
   try {
     await redis.connect()
-    const waiting: Record<string, number> = {}
-    const count = async (read: (start: number) => Promise<readonly string[]>) => {
-      for (let start = 0; ; start += BATCH_SIZE) {
-        const jobs = await read(start)
-        for (const job of jobs) waiting[classOf(job)] = (waiting[classOf(job)] ?? 0) + 1
-        if (jobs.length < BATCH_SIZE) return
-      }
-    }
-    for (const queue of QUEUES) await count((start) => redis.lrange(`queue:${queue}`, start, start + BATCH_SIZE - 1))
-    for (const set of SORTED_SETS) await count((start) => redis.zrange(set, `${start}`, `${start + BATCH_SIZE - 1}`))
-    return { processes: await countProcesses(redis), waiting, dead: await redis.zcard('dead') }
+    return await run(redis)
   } finally {
     redis.disconnect()
+  }
+}
+
+async function* listPages(redis: Redis): AsyncGenerator<readonly SidekiqJob[]> {
+  for (const queue of QUEUES) {
+    for (let start = 0, length = BATCH_SIZE; length === BATCH_SIZE; start += BATCH_SIZE) {
+      const jobs = await redis.lrange(`queue:${queue}`, start, start + BATCH_SIZE - 1)
+      length = jobs.length
+      yield jobs.map((job) => readJob(job, undefined))
+    }
+  }
+  for (const set of SORTED_SETS) {
+    for (let start = 0, length = BATCH_SIZE; length === BATCH_SIZE; start += BATCH_SIZE) {
+      const found = await redis.zrange(set, `${start}`, `${start + BATCH_SIZE - 1}`, 'WITHSCORES')
+      length = found.length / 2
+      yield Array.from({ length }, (_, index) => readJob(found[index * 2] ?? '', found[index * 2 + 1]))
+    }
   }
 }
 
@@ -43,12 +81,22 @@ async function countProcesses(redis: Redis): Promise<number> {
   return beats.filter((beat) => Number(beat ?? 0) > since).length
 }
 
-/** The class without the module of all workers; arguments may be private. */
-function classOf(job: string): string {
+function readJob(text: string, score: string | undefined): SidekiqJob {
+  const dueAt = score === undefined ? undefined : timeOf(Number(score))
   try {
-    const { class: name } = JSON.parse(job)
-    return /^[\w:]{1,100}$/.test(name) ? String(name).replace(/^Workers::/, '') : 'unreadable'
+    const { class: name, args, jid, created_at: created } = JSON.parse(text)
+    if (/^[\w:]{1,100}$/.test(name) && Array.isArray(args) && /^[\w-]{1,100}$/.test(jid)) {
+      return { name: name.replace(/^Workers::/, ''), args, id: jid, createdAt: timeOf(Number(created)), dueAt }
+    }
   } catch {
-    return 'unreadable'
+    // not JSON
   }
+  const id = createHash('sha256').update(text).digest('hex')
+  return { name: 'unreadable', args: [], id, createdAt: timeOf(Number.NaN), dueAt }
+}
+
+/** Seconds, or milliseconds since Sidekiq 8. Unreadable ones: the beginning of time. */
+function timeOf(since: number): Date {
+  if (!Number.isFinite(since) || since < 0) return new Date(0)
+  return new Date(Math.min(since > 100_000_000_000 ? since : since * 1_000, Date.UTC(9999, 0)))
 }

@@ -13,6 +13,7 @@ import { conversationStatements } from './conversation-statements.js'
 import { insertSecrets } from './insert-secrets.js'
 import { insertSubjects } from './insert-subjects.js'
 import { interactionStatements } from './interaction-statements.js'
+import { keepOldHandles } from './keep-old-handles.js'
 import { peopleStatements } from './people-statements.js'
 import { postStatements } from './post-statements.js'
 
@@ -51,6 +52,7 @@ export async function buildTarget(
     insertSecrets,
     ...postStatements,
     ...interactionStatements,
+    keepOldHandles,
     ...conversationStatements,
     ...clientStatements,
     insertSubjects,
@@ -122,7 +124,7 @@ const truncateMaps = `
   declare name text;
   begin
     for name in select relname from pg_class where relnamespace = 'take_over'::regnamespace and relkind = 'r'
-      and (relname like 'map\\_%' or relname = 'skipped_rows')
+      and (relname like 'map\\_%' or relname in ('skipped_rows', 'sidekiq_jobs'))
     loop
       execute format('drop table take_over.%I', name);
     end loop;

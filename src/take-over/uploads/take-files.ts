@@ -19,6 +19,10 @@ export interface TakenFiles {
 /** A name that a picture has at diaspora*, with or without a size prefix. */
 const NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$/
 
+export function isPictureName(name: string): boolean {
+  return NAME.test(name)
+}
+
 /**
  * Brings the pictures of the old pod into the folder of this one, new names only: as hard links, which need no space, or as copies. A
  * symbolic link becomes a file. Nothing in the old folder is changed.
@@ -49,7 +53,7 @@ export async function takeFiles(
   })
   for await (const { name } of folder) {
     signal.throwIfAborted()
-    if (!NAME.test(name)) continue
+    if (!isPictureName(name)) continue
     const path = join(source, name)
     if (!(await stat(path).catch(() => undefined))?.isFile()) continue
     taken.files += 1

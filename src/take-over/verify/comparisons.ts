@@ -11,7 +11,7 @@ const content = (...columns: readonly string[]) => `md5(row(${columns.join(', ')
 const isNotSkipped = (table: string, id = `${table}.id`) =>
   `not exists (select from take_over.skipped_rows where skipped_rows.source = '${table}' and skipped_rows.id = ${id})`
 /** A guid that the network accepts must stay; another one is replaced by a part of a hash. */
-const guid = (table: string) => `case
+export const expectedGuid = (table: string) => `case
   when ${table}.guid ~ '^[0-9A-Za-z_@.:-]{15,254}[0-9A-Za-z]$' then ${table}.guid
   else substr(encode(sha256(convert_to(concat('take-over ${table} ', ${table}.id, ' ', ${table}.guid), 'UTF8')), 'hex'), 1, 32)
 end`
@@ -39,9 +39,9 @@ export const COMPARISONS: readonly Comparison[] = [
   ),
   comparisonOf(
     'people',
-    `select people.id, ${content(guid('people'), 'lower(diaspora_handle)', 'serialized_public_key')}
+    `select people.id, ${content(expectedGuid('people'), 'lower(diaspora_handle)', 'serialized_public_key')}
      from take_over.people where ${isNotSkipped('people')}`,
-    `select people.id, ${content(guid('people'), 'address', 'public_key')} from people`,
+    `select people.id, ${content(expectedGuid('people'), 'address', 'public_key')} from people`,
   ),
   comparisonOf(
     'profiles',
@@ -67,26 +67,26 @@ export const COMPARISONS: readonly Comparison[] = [
   ),
   comparisonOf(
     'posts',
-    `select posts.id, ${content(guid('posts'), author('author_id'), `public or type = 'Reshare'`, `case when type = 'Reshare' then '' else coalesce(text, '') end`, `case when pod_id is null then ${toMilliseconds('posts.created_at')} end`)}
+    `select posts.id, ${content(expectedGuid('posts'), author('author_id'), `public or type = 'Reshare'`, `case when type = 'Reshare' then '' else coalesce(text, '') end`, `case when pod_id is null then ${toMilliseconds('posts.created_at')} end`)}
      from take_over.posts join take_over.people on people.id = author_id where ${isNotSkipped('posts')}`,
-    `select posts.id, ${content(guid('posts'), 'address', 'public', 'text', `case when pod_id is null then ${utc('posts.created_at')} end`)}
+    `select posts.id, ${content(expectedGuid('posts'), 'address', 'public', 'text', `case when pod_id is null then ${utc('posts.created_at')} end`)}
      from posts join people on people.id = author_id`,
   ),
   comparisonOf(
     'photos',
-    `select photos.id, ${content(guid('photos'), author('author_id'), 'pending', `coalesce(text, '')`)} from take_over.photos where ${isNotSkipped('photos')}`,
-    `select photos.id, ${content(guid('photos'), address('author_id'), 'pending', `coalesce(text, '')`)} from photos`,
+    `select photos.id, ${content(expectedGuid('photos'), author('author_id'), 'pending', `coalesce(text, '')`)} from take_over.photos where ${isNotSkipped('photos')}`,
+    `select photos.id, ${content(expectedGuid('photos'), address('author_id'), 'pending', `coalesce(text, '')`)} from photos`,
   ),
   comparisonOf(
     'comments',
-    `select comments.id, ${content(guid('comments'), author('author_id'), 'commentable_id', 'text')} from take_over.comments where ${isNotSkipped('comments')}`,
-    `select comments.id, ${content(guid('comments'), address('author_id'), 'post_id', 'text')} from comments`,
+    `select comments.id, ${content(expectedGuid('comments'), author('author_id'), 'commentable_id', 'text')} from take_over.comments where ${isNotSkipped('comments')}`,
+    `select comments.id, ${content(expectedGuid('comments'), address('author_id'), 'post_id', 'text')} from comments`,
   ),
   comparisonOf(
     'likes',
-    `select likes.id, ${content(guid('likes'), author('author_id'), 'target_type', 'target_id', 'positive is not false')}
+    `select likes.id, ${content(expectedGuid('likes'), author('author_id'), 'target_type', 'target_id', 'positive is not false')}
      from take_over.likes where ${isNotSkipped('likes')}`,
-    `select likes.id, ${content(guid('likes'), address('author_id'), `case when post_id is null then 'Comment' else 'Post' end::varchar`, 'coalesce(post_id, comment_id)', 'positive')} from likes`,
+    `select likes.id, ${content(expectedGuid('likes'), address('author_id'), `case when post_id is null then 'Comment' else 'Post' end::varchar`, 'coalesce(post_id, comment_id)', 'positive')} from likes`,
   ),
   comparisonOf(
     'poll_participations',
@@ -95,8 +95,25 @@ export const COMPARISONS: readonly Comparison[] = [
   ),
   comparisonOf(
     'messages',
-    `select messages.id, ${content(guid('messages'), author('author_id'), 'conversation_id', 'text')} from take_over.messages where ${isNotSkipped('messages')}`,
-    `select messages.id, ${content(guid('messages'), address('author_id'), 'conversation_id', 'text')} from messages`,
+    `select messages.id, ${content(expectedGuid('messages'), author('author_id'), 'conversation_id', 'text')} from take_over.messages where ${isNotSkipped('messages')}`,
+    `select messages.id, ${content(expectedGuid('messages'), address('author_id'), 'conversation_id', 'text')} from messages`,
+  ),
+  comparisonOf(
+    'conversation_visibilities',
+    `select source.conversation_id || ' ' || lower(diaspora_handle) as id, '' as content
+     from take_over.conversation_visibilities as source join take_over.people on people.id = source.person_id
+     where ${isNotSkipped('conversation_visibilities', 'source.id')}`,
+    `select conversation_id || ' ' || ${address('person_id')} as id, '' as content from conversation_visibilities`,
+  ),
+  ...(['comment', 'like', 'poll_participation'] as const).map((name) =>
+    comparisonOf(
+      `${name}_signatures`,
+      `select ${name}_id as id, regexp_replace(author_signature, '\\s', '', 'g') as content
+       from take_over.${name}_signatures join take_over.signature_orders as orders on orders.id = signature_order_id
+       where ${isNotSkipped(`${name}_signatures`, `${name}_id`)}`,
+      `select id, author_signature as content from ${name}s
+       where exists (select from take_over.${name}_signatures as source where source.${name}_id = ${name}s.id)`,
+    ),
   ),
   comparisonOf(
     'post_visibilities',
@@ -112,9 +129,9 @@ export const COMPARISONS: readonly Comparison[] = [
   ),
   comparisonOf(
     'notifications',
-    `select notifications.id, ${content(guid('notifications'), 'recipient_id', 'unread')} from take_over.notifications
+    `select notifications.id, ${content(expectedGuid('notifications'), 'recipient_id', 'unread')} from take_over.notifications
      where guid is not null and ${isNotSkipped('notifications')}`,
-    `select notifications.id, ${content(guid('notifications'), 'user_id', 'not read')} from notifications
+    `select notifications.id, ${content(expectedGuid('notifications'), 'user_id', 'not read')} from notifications
      where exists (select from take_over.notifications as source where source.id = notifications.id and source.guid is not null)`,
   ),
   comparisonOf(
@@ -128,6 +145,11 @@ export const COMPARISONS: readonly Comparison[] = [
     `select authorization_id as id, ${content('token_hash')} from refresh_tokens`,
   ),
 ]
+
+/** Signatures of local people are made when they are first needed. */
+const keptSignatures = (name: string) =>
+  `select count(*) from ${name}s as kept join take_over.${name}_signatures as source on source.${name}_id = kept.id
+   where kept.author_signature is not null`
 
 /** How many rows of each table of the source are in the target. With those that were merged or dropped, they are all. */
 export const KEPT_ROWS: Readonly<Record<string, string>> = {
@@ -153,9 +175,9 @@ export const KEPT_ROWS: Readonly<Record<string, string>> = {
   poll_participations: 'select count(*) from poll_participations',
   comments: 'select count(*) from comments',
   likes: 'select count(*) from likes',
-  comment_signatures: 'select count(*) from comments where author_signature is not null',
-  like_signatures: 'select count(*) from likes where author_signature is not null',
-  poll_participation_signatures: 'select count(*) from poll_participations where author_signature is not null',
+  comment_signatures: keptSignatures('comment'),
+  like_signatures: keptSignatures('like'),
+  poll_participation_signatures: keptSignatures('poll_participation'),
   participations: 'select count(*) from participations',
   tags: 'select count(*) from tags',
   taggings: 'select count(*) from taggings',

@@ -1,13 +1,16 @@
-import type { KeyObject } from 'node:crypto'
 import type pg from 'pg'
+import type { Config } from '../../config/config.js'
 import type { ReportProgress } from '../../persistence/operations/progress.js'
 import type { Secrets } from '../../pod/pod.js'
-import { readPublicKey, verifyRsaSha256 } from '../../protocol/signatures/rsa.js'
 import { isPair } from '../preflight/key-pairs.js'
 import { TakeOverError } from '../take-over-error.js'
+import { compareFiles } from './compare-files.js'
+import { compareRights } from './compare-rights.js'
 import { COMPARISONS, KEPT_ROWS } from './comparisons.js'
+import { countSignatures, type SignatureCount } from './count-signatures.js'
+import { type ProbeReport, probePod } from './probe-pod.js'
 
-interface Difference {
+export interface Difference {
   readonly check: string
   readonly detail: string
   readonly examples: readonly string[]
@@ -21,21 +24,24 @@ interface Balance {
   readonly others: Readonly<Record<string, number>>
 }
 
-interface SignatureCount {
-  readonly table: string
-  readonly verified: number
-  readonly notVerified: number
-}
-
 export interface VerifyReport {
   readonly balances: readonly Balance[]
   readonly signatures: readonly SignatureCount[]
   readonly keys: number
+  /** Requests to this pod. */
+  readonly requests: ProbeReport
+  /** Compared files; undefined: the folder of pictures was not named. */
+  readonly files: number | undefined
   readonly differences: readonly Difference[]
 }
 
 export interface VerifyOptions {
+  readonly config: Config
   readonly secrets: Secrets
+  /** The folder of pictures, unless it is that of this pod too. */
+  readonly uploads: string | undefined
+  /** Pictures that the old pod has written later are not compared. */
+  readonly writtenBefore: Date
   readonly shouldVerifyAllSignatures: boolean
   readonly signal: AbortSignal
   readonly report: ReportProgress
@@ -43,7 +49,6 @@ export interface VerifyOptions {
 
 const EXAMPLES = 20
 const KEY_BATCH_SIZE = 200
-const SIGNATURES = 1_000
 
 /** Compares the target with the staging tables, by statements of its own. Nothing is changed. */
 export async function verifyTarget(session: pg.Client, options: VerifyOptions): Promise<VerifyReport> {
@@ -65,7 +70,13 @@ export async function verifyTarget(session: pg.Client, options: VerifyOptions): 
   }
   const keys = await checkKeys(session, options, differences)
   const signatures = await countSignatures(session, options)
-  return { balances, signatures, keys, differences }
+  differences.push(...(await compareRights(session)))
+  const { config, uploads } = options
+  const files = uploads === undefined ? undefined : await compareFiles(uploads, config, options)
+  differences.push(...(files?.differences ?? []))
+  const probed = await probePod(session, config)
+  differences.push(...probed.differences)
+  return { balances, signatures, keys, requests: probed.report, files: files?.files, differences }
 }
 
 /** Throws if anything differs. */
@@ -137,40 +148,3 @@ const selectKeys = `
     users.closed_at is not null or users.locked_at is not null as "isClosedOrLocked"
   from users join user_secrets on user_secrets.user_id = users.id join people on people.id = users.person_id
   where users.id > $1 order by users.id limit $2`
-
-/** Verifies stored signatures of remote authors, in an order that is the same at each run. */
-async function countSignatures(
-  session: pg.Client,
-  { shouldVerifyAllSignatures, signal }: VerifyOptions,
-): Promise<readonly SignatureCount[]> {
-  const counts: SignatureCount[] = []
-  const keys = new Map<string, KeyObject | undefined>()
-  for (const table of ['comments', 'likes', 'poll_participations'] as const) {
-    let [verified, notVerified] = [0, 0]
-    for (let after = 0; ; ) {
-      signal.throwIfAborted()
-      const { rows } = await session.query<{
-        id: number
-        signature: string
-        elements: [string, string][]
-        key: string
-      }>(
-        `select ${table}.id::float as id, author_signature as signature, signed_elements as elements, public_key as key
-         from ${table} join people on people.id = author_id
-         where author_signature is not null and ${table}.id > $1 order by ${table}.id limit ${SIGNATURES}`,
-        [after],
-      )
-      for (const { signature, elements, key } of rows) {
-        if (!keys.has(key)) keys.set(key, readPublicKey(key))
-        const text = Buffer.from(elements.map(([, value]) => value).join(';'))
-        const publicKey = keys.get(key)
-        if (publicKey !== undefined && verifyRsaSha256(text, publicKey, Buffer.from(signature, 'base64'))) verified += 1
-        else notVerified += 1
-      }
-      after = rows.at(-1)?.id ?? after
-      if (rows.length < SIGNATURES || !shouldVerifyAllSignatures) break
-    }
-    counts.push({ table, verified, notVerified })
-  }
-  return counts
-}

@@ -46,11 +46,11 @@ export async function openTestDatabase(): Promise<OpenDatabase> {
   return open(await createTestDatabase())
 }
 
-/** Opens a fresh database without tables. */
-export async function openEmptyDatabase(): Promise<OpenDatabase> {
+/** Opens a fresh database without tables; `options` are those of `create database`. */
+export async function openEmptyDatabase(options = ''): Promise<OpenDatabase> {
   const { server, superuser, prefix } = inject('testDatabases')
   const name = `${prefix}_${randomBytes(6).toString('hex')}`
-  await administer(server, (client) => client.query(`create database ${name}`))
+  await administer(server, (client) => client.query(`create database ${name} ${options}`))
   return open({
     url: databaseAt(server, name),
     async drop() {

@@ -13,6 +13,7 @@ export interface OldPod extends OpenDatabase {
   /** The text of a secret that must appear nowhere but in this database, by name. */
   readonly secrets: Readonly<Record<string, string>>
   readonly publicKeys: Readonly<Record<string, string>>
+  readonly privateKeys: ReadonlyMap<string, KeyObject>
   insert(table: string, ...rows: readonly Record<string, unknown>[]): Promise<void>
 }
 
@@ -23,14 +24,15 @@ export async function bcryptOf(password: string, pepper = DIASPORA_PEPPER): Prom
   return (await hash(text, 4)).replace(/^\$2[by]\$/, '$2a$')
 }
 
-export async function createOldPod(): Promise<OldPod> {
-  const database = await openEmptyDatabase()
+/** `options` are those of `create database`. */
+export async function createOldPod(options = ''): Promise<OldPod> {
+  const database = await openEmptyDatabase(options)
   const { db } = database
   await makeOldTables(db)
   const insert = async (table: string, ...rows: readonly Record<string, unknown>[]) => {
     if (rows.length > 0) await db(table).insert(rows)
   }
-  const keys = makeKeys(['alice', 'bob', 'carol', 'dave', 'erin', 'rita', 'sven', 'tina'])
+  const keys = makeKeys(['alice', 'bob', 'carol', 'dave', 'erin', 'rita', 'sven', 'tina', 'mia', 'moved'])
   const made = { insert, keys }
   const secrets = await addAccounts(db, made)
   await addPeople(made)
@@ -41,7 +43,8 @@ export async function createOldPod(): Promise<OldPod> {
   await addClients(made)
   await db.raw(`select setval('posts_id_seq', 900)`)
   const publicKeys = Object.fromEntries([...keys].map(([name, { publicText }]) => [name, publicText]))
-  return { ...database, secrets, publicKeys, insert }
+  const privateKeys = new Map([...keys].map(([name, { privateKey }]) => [name, privateKey]))
+  return { ...database, secrets, publicKeys, privateKeys, insert }
 }
 
 interface Key {
@@ -163,6 +166,8 @@ async function addPeople({ insert, keys }: Making): Promise<void> {
     remote(24, 'rita', 'Rita@one.example', { pod_id: 4 }),
     remote(25, 'sven', 'no address@x/y', { pod_id: 2 }),
     remote(26, 'tina', 'ulla@four.example', { pod_id: null }),
+    remote(27, 'mia', 'Mia@three.example:3000', { pod_id: 3, closed_account: true }),
+    remote(28, 'moved', 'mia@one.example', { pod_id: 1 }),
   )
   await insert(
     'profiles',
@@ -170,7 +175,10 @@ async function addPeople({ insert, keys }: Making): Promise<void> {
     { person_id: 21, first_name: 'Second' },
     { person_id: 22 },
     { person_id: 23 },
+    { person_id: 27 },
+    { person_id: 28 },
   )
+  await insert('account_migrations', { old_person_id: 27, new_person_id: 28, completed_at: '2021-01-01 00:00:00' })
 }
 
 async function addContacts({ insert }: Making): Promise<void> {
@@ -223,7 +231,7 @@ async function addPosts({ insert }: Making): Promise<void> {
     post(109, 999),
     post(110, 12, { type: 'ActivityStreams::Photo', text: '' }),
     post(111, 22, { created_at: '2099-01-01 00:00:00' }),
-    post(112, 12),
+    post(112, 12, { comments_count: 1, likes_count: 1 }),
     ...Array.from({ length: 40 }, (_, index) => post(200 + index, 12, { text: ` 🌻 line\r\nof post ${index} ` })),
   )
   await insert(
@@ -338,6 +346,8 @@ async function addInteractions({ insert, keys }: Making): Promise<void> {
     signature_order_id: 1,
     additional_data: '--- !ruby/hash:ActiveSupport::HashWithIndifferentAccess\nmood: good\n',
   })
+  await addMovedComment({ insert, keys })
+  await addOtherSignatures({ insert, keys })
   const like = (id: number, author: number, more: Record<string, unknown> = {}) => ({
     id,
     target_id: 101,
@@ -418,6 +428,50 @@ async function addInteractions({ insert, keys }: Making): Promise<void> {
     { item_id: 101, item_type: 'Post', text: 'spam', reviewed: false, user_id: 2 },
     { item_id: 995, item_type: 'Post', user_id: 2 },
   )
+}
+
+/** Of a person who has moved since: her new row is the author, her old handle is signed. */
+async function addMovedComment({ insert, keys }: Making): Promise<void> {
+  await insert('comments', { id: 7, text: 'by Mia', commentable_id: 101, author_id: 28, guid: guidOf('comment-7') })
+  const text = `Mia@three.example:3000;${guidOf('comment-7')};${guidOf('post-101')};by Mia`
+  const key = keys.get('mia')?.privateKey
+  if (key === undefined) throw new Error('Mia has no key.')
+  await insert('signature_orders', { id: 2, order: 'author guid parent_guid text' })
+  await insert('comment_signatures', {
+    comment_id: 7,
+    author_signature: sign('sha256', Buffer.from(text), key).toString('base64'),
+    signature_order_id: 2,
+  })
+}
+
+/** A like in the order of elements before 0.6, and a comment with a time that only YAML has. */
+async function addOtherSignatures({ insert, keys }: Making): Promise<void> {
+  const signature = (name: string, text: string) => {
+    const key = keys.get(name)?.privateKey
+    if (key === undefined) throw new Error(`${name} has no key.`)
+    return sign('sha256', Buffer.from(text), key).toString('base64')
+  }
+  await insert(
+    'signature_orders',
+    { id: 3, order: 'positive guid parent_type parent_guid author' },
+    { id: 4, order: 'author guid parent_guid text edited_at' },
+  )
+  await insert('likes', {
+    ...{ id: 8, target_id: 112, target_type: 'Post', author_id: 22, guid: guidOf('like-8'), positive: true },
+  })
+  await insert('like_signatures', {
+    like_id: 8,
+    author_signature: signature('sven', `true;${guidOf('like-8')};Post;${guidOf('post-112')};sven@two.example`),
+    signature_order_id: 3,
+  })
+  await insert('comments', { id: 8, text: 'edited', commentable_id: 112, author_id: 21, guid: guidOf('comment-8') })
+  const edited = `rita@one.example;${guidOf('comment-8')};${guidOf('post-112')};edited;2020-03-04T05:06:07Z`
+  await insert('comment_signatures', {
+    comment_id: 8,
+    author_signature: signature('rita', edited),
+    signature_order_id: 4,
+    additional_data: '---\nedited_at: 2020-03-04 05:06:07.000000000 Z\n',
+  })
 }
 
 async function addConversations({ insert }: Making): Promise<void> {

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { importedPhotoFile } from '../../../domain/photos/imported-photos.js'
-import { UPLOADS_PATH } from '../../../domain/photos/photos.js'
+import { originalOf, UPLOADS_PATH } from '../../../domain/photos/photos.js'
+import { makeMissingSizesJob } from '../../../jobs/definitions.js'
 import { isFileOfHiddenPhoto } from '../../../persistence/photos/hidden-files.js'
 import { isGuid } from '../../../protocol/values.js'
 import { beginFile } from '../../server/byte-range.js'
@@ -75,7 +76,7 @@ async function sendPicture(request: FastifyRequest, reply: FastifyReply, name: s
   // Shorter than the address is valid.
   if (link !== undefined) return reply.header('cache-control', `private, max-age=${LINK_SECONDS}`).redirect(link, 302)
   const facts = await pictures.find(name)
-  if (facts === undefined) throw noPicture()
+  if (facts === undefined) return sendOriginal(request, reply, { name, mediaType })
   // The content of a name never changes.
   reply.header('cache-control', `public, max-age=${A_YEAR}, immutable`).header('etag', facts.etag)
   // Browsers do not show it.
@@ -85,6 +86,33 @@ async function sendPicture(request: FastifyRequest, reply: FastifyReply, name: s
   if (request.method === 'HEAD') return reply.send()
   const stream = await pictures.open(name, range)
   if (stream === undefined) throw noPicture()
+  return reply.send(stream)
+}
+
+/**
+ * A pod that was taken over may lack sizes of its oldest photos: their originals are sent until the sizes are made. Nothing caches this
+ * answer. Other pictures may be where the old pod has moved them.
+ */
+async function sendOriginal(
+  { server: { pod }, log, method }: FastifyRequest,
+  reply: FastifyReply,
+  { name, mediaType }: { readonly name: string; readonly mediaType: string },
+): Promise<FastifyReply> {
+  const original = originalOf(name)
+  const facts = original === undefined ? undefined : await pod.pictures.find(original)
+  if (original === undefined || facts === undefined) {
+    const { imageRedirectUrl } = pod.config
+    if (imageRedirectUrl === undefined) throw noPicture()
+    return reply.redirect(`${imageRedirectUrl}${UPLOADS_PATH}${encodeURIComponent(name)}`, 301)
+  }
+  if (method !== 'HEAD') {
+    await pod.jobs
+      .enqueue(makeMissingSizesJob, { name: original }, { unique: `sizes-${original}` })
+      .catch((err: unknown) => log.warn({ err, picture: original }, 'missing sizes not enqueued'))
+  }
+  reply.header('cache-control', 'no-store').header('content-length', facts.bytes).type(mediaType)
+  if (mediaType === 'image/tiff') reply.header('content-disposition', 'attachment')
+  const stream = method === 'HEAD' ? undefined : await pod.pictures.open(original)
   return reply.send(stream)
 }
 

@@ -1,11 +1,10 @@
-import { messageOf } from '../errors/thrown.js'
-import { withoutRedisPassword } from '../jobs/queues/redis-address.js'
-import { countSidekiqJobs, type SidekiqJobs } from '../jobs/queues/sidekiq-jobs.js'
-import { TakeOverError } from './take-over-error.js'
+import { messageOf } from '../../errors/thrown.js'
+import { withoutRedisPassword } from '../../jobs/queues/redis-address.js'
+import { countSidekiqJobs, type SidekiqJobs } from '../../jobs/queues/sidekiq-jobs.js'
+import { TakeOverError } from '../take-over-error.js'
 
-/** Jobs without effect on people or other pods, which the new pod does by itself or not at all. */
-const NEEDLESS =
-  /^(Mail|Gather|Fetch|Export|Cron|Cleanup|Clean|Recurring|QueueUsers|RemoveOld|ResetPassword|CheckBirthday|ProcessBirthday)/
+/** Jobs whose effect is not in the database yet, and that only diaspora* can do. */
+const NEEDED = ['ReceiveLocal', 'DeferredRetraction', 'DeleteAccount']
 
 export async function findSidekiqJobs(url: string): Promise<SidekiqJobs> {
   return countSidekiqJobs(url).catch((cause: unknown) => {
@@ -16,16 +15,16 @@ export async function findSidekiqJobs(url: string): Promise<SidekiqJobs> {
   })
 }
 
-/** Refuses the switch while Sidekiq runs, or while a job waits whose effect would be lost. Returns the jobs that are dropped. */
+/** Refuses the switch while Sidekiq runs, or while a job waits whose effect would be lost. */
 export async function requireIdleSidekiq(
   url: string,
   { mayLoseJobs }: { readonly mayLoseJobs: boolean },
 ): Promise<SidekiqJobs> {
   const jobs = await findSidekiqJobs(url)
   if (jobs.processes > 0) throw new TakeOverError('A process of Sidekiq runs: stop it when its queues are empty.')
-  const needed = Object.entries(jobs.waiting).filter(([name]) => !NEEDLESS.test(name))
+  const needed = NEEDED.filter((name) => (jobs.waiting[name] ?? 0) > 0)
   if (needed.length === 0 || mayLoseJobs) return jobs
-  const listed = needed.map(([name, count]) => `${count} ${name}`).join(', ')
+  const listed = needed.map((name) => `${jobs.waiting[name]} ${name}`).join(', ')
   throw new TakeOverError(
     `Jobs of Sidekiq wait whose effect would be lost (${listed}): start Sidekiq until they are done, or drop them with --lose-jobs.`,
   )

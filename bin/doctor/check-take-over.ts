@@ -1,0 +1,28 @@
+import type { Knex } from 'knex'
+import { type CheckResult, checkWarning } from '../../src/domain/operations/check-result.js'
+import { findTakeOver, isOpened } from '../../src/persistence/operations/take-over-state.js'
+
+/** Days after which a password of the old pod is worth a question to its owner. */
+const EXPECTED_DAYS = 365
+const DAY_MS = 86_400_000
+
+/** Counts the accounts whose owners have not signed in since a take-over, so that their passwords still have the hashes of the old pod. */
+export async function checkTakeOver(db: Knex, now: Date): Promise<readonly CheckResult[]> {
+  const found = await findTakeOver(db)
+  if (found === undefined || !isOpened(found)) return []
+  const openedAt = new Date(String(found.report['openedAt'] ?? found.changedAt.toISOString()))
+  if (now.getTime() - openedAt.getTime() < EXPECTED_DAYS * DAY_MS) return []
+  const { rows } = await db.raw(`
+    select count(*)::int as count, (array_agg(users.username order by users.username))[1:5] as names
+    from user_secrets join users on users.id = user_secrets.user_id
+    where password_hash like '$2%' and users.closed_at is null`)
+  const [{ count, names }] = rows
+  if (count === 0) return []
+  const listed = `${names.join(', ')}${count > names.length ? ' …' : ''}`
+  return [
+    checkWarning(
+      'take-over',
+      `Accounts that nobody has used for a year still have the bcrypt hash of the old pod: ${count} (${listed}). The pepper of the old pod is kept for them; "pod user password NAME --link" makes a link for a new password.`,
+    ),
+  ]
+}

@@ -1,0 +1,54 @@
+import type { KeyObject } from 'node:crypto'
+import type { Knex } from 'knex'
+import { decryptPrivateKey } from '../../domain/accounts/private-keys.js'
+import { UserSecrets } from '../../persistence/models/user.js'
+import type { Pod } from '../../pod/pod.js'
+import { listElements } from '../../protocol/entities/relayable-elements.js'
+import type { CommentEntity, LikeEntity, PollParticipationEntity } from '../../protocol/entities/relayables.js'
+
+export type StoredRelayable = CommentEntity | LikeEntity | PollParticipationEntity
+
+const TABLES = {
+  comment: 'comments',
+  like: 'likes',
+  poll_participation: 'poll_participations',
+} as const satisfies Record<StoredRelayable['type'], string>
+
+interface AuthorOfRelayable {
+  readonly id: number
+  readonly isLocal: boolean
+  /** The signature of the envelope covers it. */
+  readonly isSigner: boolean
+}
+
+/**
+ * A relayable that was stored without a signature, as a pod that was taken over has those of its users, with one. The signature is kept,
+ * so that all pods get the same. Undefined: nobody can sign it, so that it is not sent.
+ */
+export async function signStoredRelayable<Stored extends StoredRelayable>(
+  { crypto, secrets }: Pick<Pod, 'crypto' | 'secrets'>,
+  db: Knex,
+  entity: Stored,
+  author: AuthorOfRelayable,
+): Promise<Stored | undefined> {
+  if (entity.author_signature !== undefined || author.isSigner) return entity
+  const kept = author.isLocal ? await UserSecrets.findByPerson(db, author.id) : undefined
+  if (kept === undefined) return undefined
+  const key = keyOf(secrets, kept)
+  if (key === undefined) return undefined
+  const elements = listElements(entity)
+  const signature = await crypto.signRelayable(entity, key)
+  await db(TABLES[entity.type])
+    .where({ guid: entity.guid, authorSignature: null })
+    .update({ authorSignature: signature, signedElements: JSON.stringify(elements) })
+  return { ...entity, author_signature: signature, elements }
+}
+
+/** Undefined: the old pod had no usable key of the account. */
+function keyOf(secrets: Pod['secrets'], { userId, sealedPrivateKey }: UserSecrets): KeyObject | undefined {
+  try {
+    return decryptPrivateKey(secrets, `user ${userId}`, sealedPrivateKey)
+  } catch {
+    return undefined
+  }
+}

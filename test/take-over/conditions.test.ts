@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto'
+import { afterEach, describe, expect, inject, it } from 'vitest'
+import { copyOldPod, switchOver } from '../../src/take-over/take-over.js'
+import { administer } from '../support/databases/test-database.js'
+import { contentOf } from '../support/take-over/content-of.js'
+import { createOldPod, OLD_HOST } from '../support/take-over/old-pod.js'
+import { openTestTarget } from '../support/take-over/take-over-target.js'
+
+describe('a take-over', () => {
+  const zone = process.env['TZ']
+  afterEach(() => {
+    if (zone === undefined) delete process.env['TZ']
+    else process.env['TZ'] = zone
+  })
+
+  it('needs no more than a role that may read, whatever the time zone of all clocks', async () => {
+    await using old = await createOldPod()
+    const taken = await openTestTarget(old.url, `https://${OLD_HOST}`)
+    const { superuser } = inject('testDatabases')
+    const role = `reader_${randomBytes(6).toString('hex')}`
+    const name = new URL(old.url).pathname.slice(1)
+    try {
+      process.env['TZ'] = 'Asia/Tokyo'
+      await administer(superuser, async (client) => {
+        await client.query(`create role ${role} login password 'reads only'`)
+        for (const database of [name, new URL(taken.target.url).pathname.slice(1)])
+          await client.query(`alter database ${database} set timezone = 'Asia/Tokyo'`)
+      })
+      await old.db.raw(`grant select on all tables in schema public to ${role}`)
+      const before = await contentOf(old.db)
+      const from = new URL(old.url)
+      from.username = role
+      from.password = 'reads only'
+      const options = { ...taken.options, from: from.href }
+      await copyOldPod(taken.target, options)
+      const { verification } = await switchOver(taken.target, options, async () => ({}))
+      expect(verification.differences).toEqual([])
+      expect(await contentOf(old.db)).toBe(before)
+      expect(
+        await taken.rowsOf(
+          `select to_char(created_at at time zone 'UTC', 'HH24:MI:SS.MS') as time from posts where id = 101`,
+        ),
+      ).toEqual([{ time: '03:04:05.999' }])
+      expect(await taken.rowsOf('select birthday from profiles where person_id = 11')).toEqual([
+        { birthday: '1004-02-29' },
+      ])
+    } finally {
+      await taken.close()
+      await old.db.raw(`revoke all on all tables in schema public from ${role}`)
+      await administer(superuser, (client) => client.query(`drop role ${role}`))
+    }
+  }, 60_000)
+
+  it('replaces bytes that are not UTF-8, and keeps all others', async () => {
+    await using old = await createOldPod(`encoding 'SQL_ASCII' template template0 locale_provider libc locale 'C'`)
+    const taken = await openTestTarget(old.url, `https://${OLD_HOST}`)
+    try {
+      const long = ` 🌻\r\n${'x'.repeat(65_500)} `
+      await old.db('posts').where({ id: 101 }).update({ text: long })
+      await old.db.raw(`update posts set text = convert_from('\\xc328'::bytea, 'SQL_ASCII') where id = 104`)
+      const { verification } = await switchOverAfterCopy()
+      expect(verification.differences).toEqual([])
+      expect(await taken.rowsOf('select text from posts where id in (101, 104) order by id')).toEqual([
+        { text: long },
+        { text: '\ufffd(' },
+      ])
+      expect(
+        await taken.rowsOf('select table_name as name, repaired::int from take_over.copied_blocks where repaired > 0'),
+      ).toEqual([{ name: 'posts', repaired: 1 }])
+    } finally {
+      await taken.close()
+    }
+
+    async function switchOverAfterCopy() {
+      await copyOldPod(taken.target, taken.options)
+      return switchOver(taken.target, taken.options, async () => ({}))
+    }
+  }, 60_000)
+
+  it('is refused by a database with accounts', async () => {
+    await using old = await createOldPod()
+    const taken = await openTestTarget(old.url, `https://${OLD_HOST}`)
+    try {
+      await copyOldPod(taken.target, taken.options)
+      await taken.target.db.raw(`
+        delete from take_over;
+        with person as (
+          insert into people (guid, address, public_key, name) values ('0123456789abcdef', 'someone@old.example', '', '') returning id
+        ) insert into users (person_id, username) select id, 'someone' from person`)
+      const before = await contentOf(taken.target.db)
+      await expect(copyOldPod(taken.target, taken.options)).rejects.toThrow('F4: ')
+      expect(await contentOf(taken.target.db)).toBe(before)
+    } finally {
+      await taken.close()
+    }
+  }, 60_000)
+})
