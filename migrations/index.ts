@@ -90,6 +90,9 @@ import { exportDownloads } from './0190-export-downloads.js'
 import { pruneTotals } from './0199-prune-totals.js'
 import { queueStore } from './0200-queue-store.js'
 import { auditActors } from './0201-audit-actors.js'
+import { importUploads } from './0204-import-uploads.js'
+import { importedConversations } from './0205-imported-conversations.js'
+import { importRetries } from './0206-import-retries.js'
 import { releasedWaiting } from './0211-released-waiting.js'
 import type { Migration } from './migration.js'
 
@@ -190,5 +193,8 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0199-prune-totals', pruneTotals],
   ['0200-queue-store', queueStore],
   ['0201-audit-actors', auditActors],
+  ['0204-import-uploads', importUploads],
+  ['0205-imported-conversations', importedConversations],
+  ['0206-import-retries', importRetries],
   ['0211-released-waiting', releasedWaiting],
 ])

@@ -248,6 +248,10 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     unknownPeopleOfHost: 'the item is refused: `over_limit`',
     photoEntries: 'the zip is refused: `too_many`',
     announceAttempts: 'the announcement to the pod ends',
+    checksADay: 'the upload is refused: 429',
+    checkDays: 'the start is refused: the archive has to be uploaded again',
+    identityAttempts: 'the account counts as unproven',
+    partBytes: '413',
   },
   ARCHIVE_READ_LIMITS: {
     depth: 'the archive is refused: `broken_json`',

@@ -188,6 +188,7 @@ export type SecretOwner =
   | `take-over ${number}`
   | 'pepper'
   | 'queue store'
+  | `import ${string}`
 
 /** Encrypts secrets in the database, so that a dump does not reveal them. */
 export interface Secrets {
@@ -197,6 +198,9 @@ export interface Secrets {
   unseal(sealed: Buffer, owner: SecretOwner): string
   /** Opens a text that an earlier version sealed without owner. */
   unsealUnbound(sealed: Buffer): string
+  /** The same for bytes. The result is longer by `SEAL_BYTES` of secrets.ts. */
+  sealBytes(bytes: Buffer, owner: SecretOwner): Buffer
+  unsealBytes(sealed: Buffer, owner: SecretOwner): Buffer
   /** HMAC-SHA256 of a text. MACs of one purpose say nothing about those of another. */
   mac(text: string, purpose: MacPurpose): Buffer
 }

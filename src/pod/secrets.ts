@@ -10,6 +10,8 @@ import type { SecretOwner, Secrets } from './pod.js'
 const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
+/** By so many bytes a sealed text is longer than the text. */
+export const SEAL_BYTES = NONCE_BYTES + TAG_BYTES
 const SHORTEST_KEY = 32
 const KEY_FILE = 'secret-key'
 
@@ -37,23 +39,27 @@ export async function hasSecretKey({ secretKey, dataDir }: Pick<Config, 'secretK
 }
 
 export function createSecrets(key: Buffer): Secrets {
-  function open(sealed: Buffer, owner: SecretOwner | undefined): string {
+  function open(sealed: Buffer, owner: SecretOwner | undefined): Buffer {
     const decipher = createDecipheriv(CIPHER, key, sealed.subarray(0, NONCE_BYTES))
     if (owner !== undefined) decipher.setAAD(Buffer.from(owner))
     decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
     const body = sealed.subarray(NONCE_BYTES, -TAG_BYTES)
-    return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8')
+    return Buffer.concat([decipher.update(body), decipher.final()])
+  }
+
+  function seal(bytes: Buffer, owner: SecretOwner): Buffer {
+    const nonce = randomBytes(NONCE_BYTES)
+    const cipher = createCipheriv(CIPHER, key, nonce)
+    cipher.setAAD(Buffer.from(owner))
+    return Buffer.concat([nonce, cipher.update(bytes), cipher.final(), cipher.getAuthTag()])
   }
 
   return {
-    seal(text, owner) {
-      const nonce = randomBytes(NONCE_BYTES)
-      const cipher = createCipheriv(CIPHER, key, nonce)
-      cipher.setAAD(Buffer.from(owner))
-      return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
-    },
-    unseal: open,
-    unsealUnbound: (sealed) => open(sealed, undefined),
+    seal: (text, owner) => seal(Buffer.from(text), owner),
+    unseal: (sealed, owner) => open(sealed, owner).toString('utf8'),
+    unsealUnbound: (sealed) => open(sealed, undefined).toString('utf8'),
+    sealBytes: seal,
+    unsealBytes: open,
     mac: (text, purpose) => createHmac('sha256', key).update(`${purpose}\0${text}`).digest(),
   }
 }

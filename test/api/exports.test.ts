@@ -49,7 +49,9 @@ describe('exports', () => {
       'content-type': 'application/gzip',
       'content-length': String(ready.bytes),
       'cache-control': 'private, no-store',
-      'content-disposition': expect.stringMatching(/^attachment; filename="diaspora_data_\d{4}-\d\d-\d\d\.json\.gz"$/),
+      'content-disposition': expect.stringMatching(
+        /^attachment; filename="diaspora_alice_copy_\d{4}-\d\d-\d\d\.json\.gz"$/,
+      ),
     })
     expect(JSON.parse(gunzipSync(file.rawPayload).toString()).user).toMatchObject({
       username: 'alice',

@@ -12,11 +12,19 @@ import { newGuid } from '../../src/domain/new-guid.js'
 import { importedPhotoFile } from '../../src/domain/photos/imported-photos.js'
 import { beginImport } from '../../src/federation/archives/imports/begin-import.js'
 import { checkArchive } from '../../src/federation/archives/imports/check-archive.js'
+import { retryItems } from '../../src/federation/archives/imports/retry-items.js'
 import { runImport } from '../../src/federation/archives/imports/run-import.js'
+import { cancelImport, pauseImport } from '../../src/federation/archives/imports/stop-import.js'
 import { sendDueAnnouncements } from '../../src/federation/archives/moves/send-announcements.js'
+import { openPlainFile } from '../../src/federation/archives/reading/archive-file.js'
 import { readPhotoOfZip } from '../../src/federation/archives/reading/archive-photos.js'
 import { spoolArchive } from '../../src/federation/archives/reading/spool-archive.js'
-import { findImport, type Import, type ImportSection } from '../../src/persistence/archives/imports.js'
+import {
+  findImport,
+  type Import,
+  type ImportSection,
+  saveImportProgress,
+} from '../../src/persistence/archives/imports.js'
 import { Tombstone } from '../../src/persistence/models/tombstone.js'
 import { DELIVERY_PRIORITY } from '../../src/persistence/outbound/delivery-priority.js'
 import { holdAndFindDueDeliveries } from '../../src/persistence/outbound/due-deliveries.js'
@@ -89,7 +97,7 @@ async function begin(
     file,
     photosFile: options.photos,
     user: user(options.as ?? al),
-    options: { settings: true, profile: true },
+    options: { contacts: true, content: true, settings: true, profile: true },
     moveFrom: options.move === false ? undefined : old.address,
   })
 }
@@ -104,8 +112,9 @@ async function importAll(archive: unknown, options: Parameters<typeof begin>[1] 
 
 async function check(archive: unknown, photosFile?: string) {
   const file = await writeArchiveFile(join(folder, newGuid()), archive)
-  const spooled = await spoolArchive(file, { folder: join(folder, newGuid()), maxBytes: 2 ** 30 })
-  return checkArchive(pod, { spooled, user: user(al), photosFile, signal: forever })
+  const spooled = await spoolArchive(await openPlainFile(file), { folder: join(folder, newGuid()), maxBytes: 2 ** 30 })
+  const photos = photosFile === undefined ? undefined : await openPlainFile(photosFile)
+  return checkArchive(pod, { spooled, user: user(al), photosFile: photos, signal: forever })
 }
 
 function counts({ counts: sections }: Pick<Import, 'counts'>, section: ImportSection) {
@@ -286,6 +295,90 @@ describe('an import with a move', () => {
   }
 })
 
+describe('an import that is stopped', () => {
+  /** Runs an import until it reports progress in a section; then the person does something, and the worker ends. */
+  async function runUntil(id: number, section: string, use: () => Promise<void>): Promise<void> {
+    const stop = new AbortController()
+    let done: Promise<void> | undefined
+    const reportProgress = (progress: { readonly section: string }) => {
+      if (progress.section !== section || done !== undefined) return
+      done = use().finally(() => stop.abort())
+    }
+    await runImport(pod, id, { signal: stop.signal, reportProgress, makePicture: makeImportedPicture }).catch(() => {})
+    await done
+  }
+
+  const relations = async () => ({
+    aspects: await pod.db('aspects').where({ userId: al.userId }).orderBy('id').select('id', 'name'),
+    contacts: await pod
+      .db('contacts')
+      .orderBy(['userId', 'personId'])
+      .select('userId', 'personId', 'sharing', 'receiving'),
+    memberships: await pod
+      .db('aspectMemberships')
+      .join('contacts', 'contacts.id', 'contactId')
+      .select('aspectId', 'personId'),
+    rest: await pod.rows('claimed_followers', 'blocks', 'tag_followings', 'import_changes', 'outbox'),
+  })
+
+  /** The account has a contact that the archive puts into another aspect, one that it blocks, and one on this pod. */
+  async function archiveOfKnownPeople() {
+    const people = await pod.remotePeople('carl', 'dora')
+    const { dora } = people
+    carl = people.carl
+    const [{ id: aspect }] = await pod.db('aspects').where({ userId: al.userId }).orderBy('id').limit(1)
+    for (const personId of [carl.id, dora.id]) {
+      const [{ id }] = await pod.db('contacts').insert({ userId: al.userId, personId, receiving: true }).returning('id')
+      await pod.db('aspectMemberships').insert({ aspectId: aspect, contactId: id })
+    }
+    const { archive } = wholeArchive()
+    const contacts = [archivedContact(bob.address), ...(archive.user['contacts'] as object[])]
+    return { ...archive, user: { ...archive.user, contacts, blocks: [dora.address], followed_tags: ['soup'] } }
+  }
+
+  it('is cancelled before the move, with everything that it has changed', async () => {
+    const archive = await archiveOfKnownPeople()
+    const before = await relations()
+    const { id, uid } = await begin(archive)
+    await runUntil(id, 'blocks', async () => {
+      expect(await relations()).not.toEqual(before)
+      await cancelImport(pod, user(al), uid)
+    })
+    expect(await relations()).toEqual(before)
+    expect(await findImport(pod.db, { id })).toMatchObject({ state: 'cancelled', sealedKey: null })
+    expect(await readdir(join(folder, 'uploads', 'imports'))).not.toContain(uid)
+    expect(await runImport(pod, id, { signal: forever, makePicture: makeImportedPicture })).toBeUndefined()
+  })
+
+  it('can only be paused behind the move, and then goes on where it was', async () => {
+    const { archive, posts } = wholeArchive()
+    const { id, uid } = await begin(archive)
+    const by = { userId: al.userId, uid }
+    await runUntil(id, 'posts', async () => {
+      await expect(cancelImport(pod, user(al), uid)).rejects.toMatchObject({ reason: 'import_beyond_cancel' })
+      await pauseImport(pod, by, 'paused')
+    })
+    expect(await findImport(pod.db, { id })).toMatchObject({ state: 'paused' })
+    expect(await runImport(pod, null, { signal: forever, makePicture: makeImportedPicture })).toBeUndefined()
+    await pauseImport(pod, by, 'running')
+    await runImport(pod, id, { signal: forever, makePicture: makeImportedPicture })
+    const done = await findImport(pod.db, { id })
+    expect(counts({ counts: done?.counts ?? {} }, 'posts')).toEqual({ imported: 3, skipped: 0 })
+    expect(await pod.db('posts').where({ guid: posts.public.guid })).toHaveLength(1)
+    await expect(pauseImport(pod, by, 'paused')).rejects.toMatchObject({ reason: 'import_over' })
+  })
+
+  it('stores nothing of a batch that ends after the pause', async () => {
+    const { id, uid } = await begin(wholeArchive().archive)
+    await pauseImport(pod, { userId: al.userId, uid }, 'paused')
+    const progress = { phase: 'contacts', lines: 1, counts: {} }
+    expect(await pod.db.transaction((transaction) => saveImportProgress(transaction, id, progress))).toBe(false)
+    await expect(pauseImport(pod, { userId: bob.userId, uid }, 'running')).rejects.toMatchObject({
+      reason: 'import_not_found',
+    })
+  })
+})
+
 describe('a message of the new account', () => {
   it('waits until the pod knows the move, and a contact ten minutes longer', async () => {
     const other = await addRecordingPod(pod.fakePods, pod, 'held.example:3000')
@@ -337,6 +430,44 @@ describe('a follower of the old account', () => {
   })
 })
 
+describe('an item for which another pod did not answer', () => {
+  it('is imported when the pod answers later, at most four times over weeks', async () => {
+    const later = new Date(Date.now() + 1_000)
+    let ahead = 0
+    const clock = { ...pod, now: () => new Date(later.getTime() + ahead * 3_600_000) }
+    const post = postBy(old, { text: 'Public' })
+    const eve = pod.fakePods.person(`eve-${newGuid().slice(0, 8)}@eves.example`)
+    const bad = { ...archivedRelayable(commentBy(eve, post, { text: 'Unsigned' })) }
+    pod.fakePods.script('eves.example/.well-known/webfinger', (_request, response) => void response.destroy())
+    const archive = archiveOf(old, {
+      user: { posts: [archivedPost(post)], contacts: [archivedContact(eve.address, { sharing: false })] },
+      others: [bad],
+    })
+    const { id } = await begin(archive)
+    await runImport(clock, id, { signal: forever, makePicture: makeImportedPicture })
+    const found = async () => (await findImport(pod.db, { id })) ?? { counts: {} }
+    expect(counts(await found(), 'contacts')).toEqual({ imported: 0, skipped: 0, not_found: 1 })
+
+    await retryItems(clock, forever)
+    expect((await findImport(pod.db, { id }))?.retries).toBe(0)
+    ahead = 1.1
+    await retryItems(clock, forever)
+    expect(counts(await found(), 'contacts')).toEqual({ imported: 0, skipped: 0, not_found: 1 })
+    pod.fakePods.script('eves.example/.well-known/webfinger', (_request, response) => {
+      response.setHeader('content-type', 'application/jrd+json').end(JSON.stringify(pod.fakePods.webFinger(eve)))
+    })
+    ahead += 24.1
+    await retryItems(clock, forever)
+    expect(counts(await found(), 'contacts')).toEqual({ imported: 1, skipped: 0 })
+    expect((await findImport(pod.db, { id }))?.retries).toBe(2)
+    for (const hours of [169, 721, 721]) {
+      ahead += hours
+      await retryItems(clock, forever)
+    }
+    expect(await pod.db('imports').where({ id }).first()).toMatchObject({ retryAt: null })
+  })
+})
+
 describe('the photos of an archive', () => {
   it('are found by their old names, made anew, and only those that the archive names', async () => {
     const picture = await twoColours().png().toBuffer()
@@ -375,6 +506,51 @@ describe('the photos of an archive', () => {
     expect(importedPhotoFile(al.guid, 'thumb_small_p1.png')).toBe(`thumb_small_${al.guid}-p1.png`)
     const { imageUrl } = await pod.db('profiles').where({ personId: al.id }).first()
     expect(imageUrl).toBe(`https://pod.example/uploads/images/thumb_large_${al.guid}-me.png`)
+  })
+
+  it('are fetched from the old pod without a zip, and from no other one', async () => {
+    const picture = await twoColours().png().toBuffer()
+    for (const host of ['old.example', 'pictures.example']) {
+      pod.fakePods.script(`${host}/uploads/images/p1.png`, (_request, response) => void response.end(picture))
+      pod.fakePods.script(`${host}/uploads/images/p2.png`, (_request, response) => void response.end(picture))
+    }
+    const photoAt = (host: string, name: string) =>
+      photoBy(old, { remote_photo_path: `https://${host}/uploads/images/`, remote_photo_name: name })
+    const photos = [photoAt('old.example', 'p1.png'), photoAt('pictures.example', 'p2.png')]
+    const done = await importAll(archiveOf(old, { user: { posts: [archivedPost(postBy(old, { photos }))] } }))
+
+    expect(counts(done, 'photos')).toEqual({ imported: 1, skipped: 0, photo_file_missing: 1 })
+    expect(await pod.db('photos').orderBy('name').select('name', 'remotePath')).toEqual([
+      { name: `${al.guid}-p1.png`, remotePath: null },
+      { name: 'p2.png', remotePath: 'https://pictures.example/uploads/images/' },
+    ])
+    expect(pod.fakePods.requests.filter((request) => request.endsWith('/p2.png'))).toEqual([])
+  })
+
+  it('that come after the move are announced one by one', async () => {
+    const picture = await twoColours().png().toBuffer()
+    const entities = [
+      photoBy(old, { remote_photo_name: 'late.png' }),
+      photoBy(old, { remote_photo_name: 'hidden.png' }),
+    ]
+    const archive = archiveOf(old, {
+      user: {
+        posts: entities.map((photo, index) =>
+          archivedPost(postBy(old, { public: index === 0, photos: [{ ...photo, public: index === 0 }] })),
+        ),
+      },
+    })
+    await importAll(archive)
+    expect(await pod.db('outbox').where({ name: 'dispatch' })).toEqual([])
+    const zip = new yazl.ZipFile()
+    for (const { remote_photo_name: name } of entities) zip.addBuffer(picture, name)
+    zip.end()
+    const photos = join(folder, newGuid())
+    await writeFile(photos, zip.outputStream as Readable)
+    const done = await importAll(archive, { photos })
+    expect(counts(done, 'photos')).toEqual({ imported: 2, skipped: 0 })
+    const records = await pod.db('outbox').pluck('data')
+    expect(records).toEqual([expect.objectContaining({ record: 'photo', guid: entities[0]?.guid })])
   })
 })
 
@@ -635,7 +811,8 @@ describe('an archive is refused', () => {
     await writeFile(latin, Buffer.from([0x7b, 0x22, 0xe9, 0x22, 0x3a, 0x31, 0x7d]))
     const bomb = join(folder, newGuid())
     await writeFile(bomb, gzipSync(Buffer.alloc(64 * 2 ** 20, ' ')))
-    const spool = (file: string) => spoolArchive(file, { folder: join(folder, newGuid()), maxBytes: 2 ** 30 })
+    const spool = async (file: string) =>
+      spoolArchive(await openPlainFile(file), { folder: join(folder, newGuid()), maxBytes: 2 ** 30 })
     await expect(spool(latin)).rejects.toMatchObject({ fault: 'not_utf8' })
     await expect(spool(bomb)).rejects.toMatchObject({ fault: 'too_large' })
   })
@@ -672,7 +849,10 @@ describe('an archive is read', () => {
     for (const bytes of files) {
       const file = join(folder, newGuid())
       await writeFile(file, bytes)
-      const spooled = await spoolArchive(file, { folder: join(folder, newGuid()), maxBytes: 2 ** 30 })
+      const spooled = await spoolArchive(await openPlainFile(file), {
+        folder: join(folder, newGuid()),
+        maxBytes: 2 ** 30,
+      })
       expect(spooled.counts.posts).toBe(1)
       expect(spooled.values.get('user.private_key')).toBe(privateKeyPem(old.privateKey))
     }
@@ -748,7 +928,10 @@ const fixtures = process.env['DIASPORA_FIXTURES']
 describe.runIf(fixtures !== undefined)('the archive of a real diaspora*', () => {
   it('is imported with everything that this pod can verify', async () => {
     const file = join(fixtures ?? '', 'dora-archive.json.gz')
-    const spooled = await spoolArchive(file, { folder: join(folder, newGuid()), maxBytes: 2 ** 30 })
+    const spooled = await spoolArchive(await openPlainFile(file), {
+      folder: join(folder, newGuid()),
+      maxBytes: 2 ** 30,
+    })
     await rm(spooled.folder, { recursive: true })
     expect(spooled.counts).toMatchObject({
       contact_groups: 5,
@@ -766,7 +949,7 @@ describe.runIf(fixtures !== undefined)('the archive of a real diaspora*', () => 
       file,
       photosFile: join(fixtures ?? '', 'dora-photos.zip'),
       user: user(bob),
-      options: { settings: true, profile: true },
+      options: { contacts: true, content: true, settings: true, profile: true },
       moveFrom: 'dora@localhost:4500',
     })
     await runImport(pod, id, { signal: forever, makePicture: makeImportedPicture })

@@ -57,7 +57,7 @@ describe('an archive of an account', () => {
       ...['username', 'email', 'language', 'private_key', 'disable_mail', 'show_community_spotlight_in_stream'],
       ...['auto_follow_back', 'auto_follow_back_aspect', 'profile', 'contact_groups', 'contacts', 'posts'],
       ...['followed_tags', 'post_subscriptions', 'relayables', 'blocks'],
-      ...['guid', 'created_at', 'photos', 'hidden_posts', 'muted_posts'],
+      ...['guid', 'created_at', 'photos', 'conversations', 'hidden_posts', 'muted_posts', 'settings', 'migrations'],
     ])
     expect(archive.user).toMatchObject({
       username: 'alice',

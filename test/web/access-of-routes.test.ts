@@ -41,6 +41,7 @@ const PUBLIC = [
   '/api/openid_connect/revoke',
   '/api/openid_connect/user_applications',
   '/apps',
+  '/assets/import.js',
   '/assets/passkeys.js',
   '/favicon.ico',
   '/favicon.svg',

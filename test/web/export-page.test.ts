@@ -30,6 +30,7 @@ it('the page requests an archive with the private key, shows its state, and give
   const [{ uid }] = await exportsOf()
   const file = await download(uid, dan)
   expect([file.statusCode, file.headers['cache-control']]).toEqual([200, 'private, no-store'])
+  expect(file.headers['content-disposition']).toMatch(/filename="diaspora_dan_data_\d{4}-\d\d-\d\d\.json\.gz"/)
   expect(JSON.parse(gunzipSync(file.rawPayload).toString()).user.private_key).toContain('BEGIN RSA PRIVATE KEY')
   const [entry] = await pod.pod.db('audit_entries').where({ action: 'archive.download' })
   expect(entry).toMatchObject({ via: 'console', after: { kind: 'archive', export: uid }, actor: { role: 'member' } })

@@ -6,9 +6,12 @@ import type { Command } from 'commander'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { csvLine } from '../../../src/domain/moderation/csv.js'
 import { beginImport, findImportOfFile } from '../../../src/federation/archives/imports/begin-import.js'
-import { type ArchiveReport, checkArchive } from '../../../src/federation/archives/imports/check-archive.js'
-import { runImport, toImportingUser } from '../../../src/federation/archives/imports/run-import.js'
+import { checkArchive } from '../../../src/federation/archives/imports/check-archive.js'
+import { toImportingUser } from '../../../src/federation/archives/imports/import-run-context.js'
+import { presentReport } from '../../../src/federation/archives/imports/present-report.js'
+import { runImport } from '../../../src/federation/archives/imports/run-import.js'
 import type { ImportingUser } from '../../../src/federation/archives/owner.js'
+import { openPlainFile } from '../../../src/federation/archives/reading/archive-file.js'
 import { deleteSpool, spoolArchive } from '../../../src/federation/archives/reading/spool-archive.js'
 import {
   listAnnouncedMoves,
@@ -96,9 +99,14 @@ async function checkFile(file: string, options: CheckOptions): Promise<void> {
       const user = options.for === undefined ? NO_ACCOUNT : await requireUser(pod, options.for)
       const folder = join(pod.config.uploadsDir, 'imports', `check-${randomUUID()}`)
       try {
-        const spooled = await spoolArchive(file, { folder, maxBytes: pod.config.importBytes, signal })
+        const spooled = await spoolArchive(await openPlainFile(file), {
+          folder,
+          maxBytes: pod.config.importBytes,
+          signal,
+        })
         const reportProgress = (step: string, done: number, total: number) => progress.report({ step, done, total })
-        return await checkArchive(pod, { spooled, user, photosFile: options.photos, signal, reportProgress })
+        const photosFile = options.photos === undefined ? undefined : await openPlainFile(options.photos)
+        return await checkArchive(pod, { spooled, user, photosFile, signal, reportProgress })
       } finally {
         await deleteSpool(folder)
       }
@@ -106,7 +114,7 @@ async function checkFile(file: string, options: CheckOptions): Promise<void> {
   )
     .catch(explainArchiveError)
     .finally(progress.end)
-  print(options, reportJson(report), describeReport(file, report, options.for !== undefined).map(printable))
+  print(options, presentReport(report), describeReport(file, report, options.for !== undefined).map(printable))
 }
 
 /** A check that is made for no account. */
@@ -131,7 +139,7 @@ async function importFile(file: string, options: ImportCommandOptions): Promise<
           file,
           photosFile: options.photos,
           user,
-          options: { settings: options.settings, profile: options.profile },
+          options: { contacts: true, content: true, settings: options.settings, profile: options.profile },
           moveFrom,
           signal,
         }))
@@ -234,25 +242,4 @@ async function requireFiles(...files: readonly (string | undefined)[]): Promise<
 function explainArchiveError(error: unknown): never {
   if (error instanceof ArchiveError) throw new CommandError(`${error.message} (${error.fault})`)
   throw error
-}
-
-function reportJson(report: ArchiveReport) {
-  const { file, oldAddress, identity, sections, refused, posts, photos, contacts, warnings } = report
-  return {
-    file,
-    old_address: oldAddress,
-    identity,
-    sections,
-    refused,
-    posts,
-    photos: { named: photos.named, found: photos.found, missing: photos.missing, not_named: photos.notNamed },
-    contacts: {
-      reachable: contacts.reachable,
-      moved: contacts.moved,
-      closed: contacts.closed,
-      unreachable: contacts.unreachable,
-      on_blocked_pods: contacts.onBlockedPods,
-    },
-    warnings,
-  }
 }

@@ -1,15 +1,39 @@
+import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
+import {
+  type AnnouncedMove,
+  findSilentContacts,
+  listAnnouncedMoves,
+  listWaitingPods,
+  type SilentContact,
+  type WaitingPod,
+} from '../../persistence/archives/account-moves.js'
+import {
+  type ArrivedUpload,
+  findLastUpload,
+  type ImportUpload,
+  listArrivedUploads,
+} from '../../persistence/archives/import-uploads.js'
 import { findImport, findImportsOfUser, type Import } from '../../persistence/archives/imports.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'
 
-export type { Import }
+export type { ArrivedUpload, Import }
 
 type ImportRefusal = 'import_not_found'
 
-/** The imports of the viewer, the newest first. */
-export async function listImports({ db }: Pick<Pod, 'db'>, { userId }: Viewer): Promise<readonly Import[]> {
-  return findImportsOfUser(db, userId)
+const DAY_MS = 24 * 60 * 60_000
+/** Days after a move, when a contact of the archive counts as silent. */
+const SILENT_DAYS = 14
+
+/** The imports of the viewer, and before them the uploaded archive that waits for its start, the newest first. */
+export async function listImports(
+  { db }: Pick<Pod, 'db'>,
+  { userId }: Viewer,
+): Promise<{ readonly uploads: readonly ArrivedUpload[]; readonly imports: readonly Import[] }> {
+  const uploads = await listArrivedUploads(db, userId)
+  return { uploads, imports: await findImportsOfUser(db, userId) }
 }
 
 export async function readImport({ db }: Pick<Pod, 'db'>, { userId }: Viewer, uid: string): Promise<Import> {
@@ -17,4 +41,51 @@ export async function readImport({ db }: Pick<Pod, 'db'>, { userId }: Viewer, ui
   if (accountImport === undefined)
     throw new Refusal<ImportRefusal>('import_not_found', 'There is no import with this id.')
   return accountImport
+}
+
+/** A move of the viewer to this account, the pods that do not know it yet, and the contacts from whom nothing has come. */
+export interface MoveOfViewer {
+  readonly move: AnnouncedMove
+  readonly pods: readonly WaitingPod[]
+  readonly silent: readonly SilentContact[]
+}
+
+/** Imports, the last upload and moves for the page of the viewer. */
+export async function listImportPage(
+  pod: Pick<Pod, 'db' | 'now'>,
+  { userId, personId }: Viewer,
+): Promise<{
+  readonly imports: readonly Import[]
+  readonly upload: ImportUpload | undefined
+  readonly moves: readonly MoveOfViewer[]
+}> {
+  const { db } = pod
+  const moves = await listAnnouncedMoves(db, { waiting: false, personId })
+  const pods = moves.length === 0 ? [] : await listWaitingPods(db, { personId })
+  const before = new Date(pod.now().getTime() - SILENT_DAYS * DAY_MS)
+  const silent = moves.length === 0 ? [] : await findSilentContacts(db, userId, before)
+  return {
+    imports: await findImportsOfUser(db, userId),
+    upload: await findLastUpload(db, userId),
+    moves: moves.map((move, index) => ({
+      move,
+      pods: pods.filter(({ oldAddress }) => oldAddress === move.oldAddress),
+      silent: index === moves.length - 1 ? silent : [], // contacts belong to the account, not to one move
+    })),
+  }
+}
+
+/** Sends the contact entity again to a contact from whom nothing has come since the move. */
+export async function shareAgain(
+  pod: Pick<Pod, 'db' | 'now' | 'jobs' | 'config' | 'claimedKey'>,
+  { userId, personId: ownPersonId }: Viewer,
+  personGuid: string,
+): Promise<void> {
+  const before = new Date(pod.now().getTime() - SILENT_DAYS * DAY_MS)
+  await inTransaction(pod, async (transaction) => {
+    const contact = (await findSilentContacts(transaction, userId, before)).find(({ guid }) => guid === personGuid)
+    if (contact === undefined) return
+    const record = { record: 'contact', userId, personId: contact.personId, sharing: true, blocking: false } as const
+    await enqueueJobs(pod, transaction, [newDispatchJob(ownPersonId, record)])
+  })
 }

@@ -24,6 +24,20 @@ export const IMPORT_LIMITS = {
   workerSeconds: 60,
   /** Attempts at one place of the archive after which an import has failed. */
   attempts: 3,
+  /** Hours before items are tried again for which another pod did not answer: after the import, and after each attempt. */
+  retryHours: [1, 24, 168, 720],
+  /** Archives that a person can have checked a day. */
+  checksADay: 5,
+  /** Days for which a check is valid. */
+  checkDays: 1,
+  /** Attempts to look up an old account whose pod does not answer, and the minutes between them. */
+  identityAttempts: 3,
+  identityMinutes: 10,
+  /** Bytes of a part of an uploaded file. */
+  partBytes: 8 * 1024 ** 2,
+  /** Days after an import is done, or after the upload, when the uploaded files are deleted. */
+  doneUploadDays: 1,
+  uploadDays: 7,
   /** Days for which the items of an import are kept. */
   itemDays: 30,
   /** Days for which a follower of an old account gets public posts without confirming the contact. */

@@ -1,6 +1,8 @@
 import { loadPrivateKey } from '../../domain/accounts/private-keys.js'
+import { findSettings } from '../../domain/accounts/settings.js'
 import { inChunks } from '../../jobs/chunks.js'
 import { type LoadPause, openLoadPause } from '../../jobs/inbound/pause-under-load.js'
+import { findArchivedMigrations } from '../../persistence/archives/account-moves.js'
 import {
   type ArchivedPod,
   archivedContacts,
@@ -15,6 +17,12 @@ import {
   ownRelayableGuids,
   subscribedPostGuids,
 } from '../../persistence/archives/archived-content.js'
+import {
+  type ArchivedConversation,
+  type ArchivedMessage,
+  archivedConversations,
+  findArchivedMessages,
+} from '../../persistence/archives/archived-conversations.js'
 import { archivedPhotos } from '../../persistence/archives/archived-photos.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
@@ -25,7 +33,7 @@ import { buildPhotoEntity, postEntities } from '../outbound/post-entities.js'
 import { streamedArray, streamedObject, writeObject } from './archive-format.js'
 import { archiveOthersRelayables, archiveOwnRelayables } from './archived-relayables.js'
 
-export type ArchiveSource = Pick<Pod, 'db' | 'config' | 'crypto' | 'secrets' | 'jobs'>
+export type ArchiveSource = Pick<Pod, 'db' | 'config' | 'crypto' | 'secrets' | 'jobs' | 'locales'>
 
 export interface ArchiveOptions {
   readonly username: string
@@ -41,6 +49,8 @@ export interface ArchiveOptions {
 
 /** Rows that are read at once. */
 const PAGE = 500
+/** Conversations that are read at once, with all their messages. */
+const CONVERSATIONS_AT_ONCE = 20
 /** Posts whose comments and likes are read at once. */
 const POST_BATCH_SIZE = 100
 
@@ -107,8 +117,11 @@ class ArchiveSections {
       ['guid', user.person?.guid],
       ['created_at', user.createdAt],
       ['photos', this.#photosWithoutPost()],
+      ['conversations', this.#conversations()],
       ['hidden_posts', lists.hiddenPosts],
       ['muted_posts', lists.mutedPosts],
+      ['settings', await this.#settings(aspects)],
+      ['migrations', await findArchivedMigrations(this.#source.db, personId)],
     ]
   }
 
@@ -186,6 +199,41 @@ class ArchiveSections {
     })
   }
 
+  #conversations() {
+    return this.#section('conversations', async function* (this: ArchiveSections) {
+      const { db } = this.#source
+      for await (const page of archivedConversations(db, this.#owner.personId, CONVERSATIONS_AT_ONCE)) {
+        const messages = await findArchivedMessages(
+          db,
+          page.map(({ id }) => id),
+        )
+        yield page.map((conversation) =>
+          archivedConversation(
+            conversation,
+            messages.filter(({ conversationId }) => conversationId === conversation.id),
+          ),
+        )
+      }
+    })
+  }
+
+  /** The settings of the API without e-mail address and second factor. Aspects stand by their names. */
+  async #settings(aspects: readonly { readonly id: number; readonly name: string }[]) {
+    const settings = await findSettings(this.#source, this.#owner.user.id)
+    const nameOf = (id: number | null) => aspects.find((aspect) => aspect.id === id)?.name
+    return {
+      language: settings.language,
+      time_zone: settings.timeZone,
+      follow_back_aspect: nameOf(settings.followBackAspectId) ?? null,
+      default_post_public: settings.defaultPostPublic,
+      default_post_aspects: settings.defaultPostAspectIds.flatMap((id) => nameOf(id) ?? []),
+      strip_exif: true,
+      mail_enabled: settings.mail.enabled,
+      mail_kinds: settings.mail.kinds,
+      digest_hour: settings.mail.digestHour,
+    }
+  }
+
   #postsQuery() {
     return { personId: this.#owner.personId, upTo: this.#options.upTo, limit: PAGE }
   }
@@ -226,7 +274,26 @@ interface Recipients {
   readonly url: string
 }
 
-/** Who has received a post: the schema requires exactly one of the two lists. */
+/** The messages stand in the conversation, each with its author. */
+function archivedConversation(
+  { guid, author, subject, createdAt, participants, read }: ArchivedConversation,
+  messages: readonly ArchivedMessage[],
+) {
+  const entity = entityToJson({
+    type: 'conversation',
+    ...{ author, guid, subject, participants, created_at: createdAt, messages: [] },
+  })
+  const written = messages.map((message) =>
+    entityToJson({
+      type: 'message',
+      ...{ author: message.author, guid: message.guid, text: message.text, created_at: message.createdAt },
+      conversation_guid: guid,
+    }),
+  )
+  return { ...entity, entity_data: { ...entity.entity_data, messages: written }, read }
+}
+
+/** Who has received a post: the schema wants exactly one of the two lists. */
 function audienceOf(post: ArchivedPost, { followers, url }: Recipients) {
   if (!post.public) return { subscribed_users_ids: post.readers, aspects: post.aspects }
   const origins = [...followers, ...post.pods].flatMap((pod) => podOrigin(pod) ?? [])

@@ -1,8 +1,16 @@
 import type { Catalogue } from '../translate.js'
 import { ACCOUNTS } from './accounts.js'
+import { IMPORTS } from './imports.js'
 import { MAILS } from './mails.js'
 import { PAGES } from './pages.js'
 import { SETTINGS } from './settings.js'
 import { COMMON } from './shared-messages.js'
 
-export const GERMAN = { ...COMMON, ...ACCOUNTS, ...SETTINGS, ...PAGES, ...MAILS } as const satisfies Catalogue
+export const GERMAN = {
+  ...COMMON,
+  ...ACCOUNTS,
+  ...SETTINGS,
+  ...PAGES,
+  ...IMPORTS,
+  ...MAILS,
+} as const satisfies Catalogue

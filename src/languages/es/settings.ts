@@ -17,6 +17,7 @@ export const SETTINGS = {
   'settings.notices': 'Comunicados',
   'settings.data': 'Tus datos',
   'settings.export': 'Exportación',
+  'settings.import': 'Importación',
 
   'settings.notice.saved': 'Tus cambios se han guardado.',
   'settings.notice.confirmed': 'Has leído todos los comunicados.',
@@ -34,6 +35,13 @@ export const SETTINGS = {
   'settings.notice.applications_ended': 'Ninguna aplicación tiene ya acceso.',
   'settings.notice.export_requested': 'La exportación se está preparando. Recarga esta página para ver cómo va.',
   'settings.notice.export_deleted': 'La exportación se ha eliminado.',
+  'settings.notice.import_uploaded': 'El archivo está subido. Se está comprobando.',
+  'settings.notice.import_dropped': 'Los archivos subidos se han eliminado.',
+  'settings.notice.import_started': 'La importación ha empezado.',
+  'settings.notice.import_paused': 'La importación está en pausa.',
+  'settings.notice.import_resumed': 'La importación continúa.',
+  'settings.notice.import_cancelled': 'La importación se ha cancelado y sus cambios se han deshecho.',
+  'settings.notice.import_shared': 'Se avisa otra vez al contacto.',
   'settings.notice.factor_off':
     'La aplicación de autenticación está desactivada. Se ha cerrado la sesión en los demás navegadores.',
   'settings.notice.tag_followed': 'Sigues la etiqueta. Las publicaciones públicas con ella aparecen en tu secuencia.',

@@ -17,6 +17,7 @@ export const SETTINGS = {
   'settings.notices': 'Avis',
   'settings.data': 'Vos données',
   'settings.export': 'Exportation',
+  'settings.import': 'Importation',
 
   'settings.notice.saved': 'Vos modifications sont enregistrées.',
   'settings.notice.confirmed': 'Vous avez lu tous les avis.',
@@ -35,6 +36,13 @@ export const SETTINGS = {
   'settings.notice.export_requested':
     'L’exportation est en préparation. Rechargez cette page pour voir où elle en est.',
   'settings.notice.export_deleted': 'L’exportation est supprimée.',
+  'settings.notice.import_uploaded': 'L’archive est envoyée. Elle est en cours de vérification.',
+  'settings.notice.import_dropped': 'Les fichiers envoyés sont supprimés.',
+  'settings.notice.import_started': 'L’importation a commencé.',
+  'settings.notice.import_paused': 'L’importation est en pause.',
+  'settings.notice.import_resumed': 'L’importation reprend.',
+  'settings.notice.import_cancelled': 'L’importation est annulée, et ses changements sont défaits.',
+  'settings.notice.import_shared': 'Le contact est informé à nouveau.',
   'settings.notice.factor_off':
     'L’application d’authentification est désactivée. Les autres navigateurs sont déconnectés.',
   'settings.notice.tag_followed':

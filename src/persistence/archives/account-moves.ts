@@ -181,15 +181,67 @@ export interface WaitingPod {
   readonly givenUp: boolean
 }
 
-export async function listWaitingPods(db: Knex): Promise<readonly WaitingPod[]> {
+export async function listWaitingPods(
+  db: Knex,
+  { personId = null }: { readonly personId?: number | null } = {},
+): Promise<readonly WaitingPod[]> {
   const { rows } = await db.raw(
     `select old_address as "oldAddress", pods.host || case when pods.port = 443 then '' else ':' || pods.port end as pod,
        due_at as "dueAt", attempts, last_status as "lastStatus", given_up_at is not null as "givenUp"
      from migration_announcements
      join account_migrations on account_migrations.id = migration_id
      join pods on pods.id = pod_id
-     where delivered_at is null
-     order by old_address, pods.host, pods.port`,
+     where delivered_at is null and new_person_id = coalesce(:personId::bigint, new_person_id)
+     order by old_address, pods.host, pods.port
+     limit case when :personId::bigint is null then null else :most::integer end`,
+    { personId, most: LISTED_PODS },
+  )
+  return rows
+}
+
+/** Pods that a page shows; a command shows all. */
+const LISTED_PODS = 200
+
+/** A contact of the account with whom the old account had a mutual contact, and who has not confirmed it. */
+export interface SilentContact {
+  readonly personId: number
+  readonly guid: string
+  readonly address: string
+}
+
+export async function findSilentContacts(
+  db: Knex,
+  userId: number,
+  claimedBefore: Date,
+): Promise<readonly SilentContact[]> {
+  const { rows } = await db.raw(
+    `select people.id as "personId", people.guid, people.address
+     from claimed_followers as claim
+     join contacts on contacts.user_id = claim.user_id and contacts.person_id = claim.person_id and contacts.receiving
+     join people on people.id = claim.person_id
+     where claim.user_id = ? and claim.created_at < ? and people.closed_at is null and people.pod_id is not null
+     order by people.address limit ?`,
+    [userId, claimedBefore, LISTED_PODS],
+  )
+  return rows
+}
+
+/** Earlier moves of an identity: the old network IDs, and the messages that announced them, the first one first. */
+export async function findArchivedMigrations(
+  db: Knex,
+  personId: number,
+): Promise<readonly { readonly old_address: string; readonly envelope: string }[]> {
+  const { rows } = await db.raw(
+    `with recursive earlier as (
+       select id, old_person_id, old_address, envelope from account_migrations where new_person_id = ?
+       union
+       select moves.id, moves.old_person_id, moves.old_address, moves.envelope
+       from account_migrations as moves join earlier on moves.new_person_id = earlier.old_person_id
+     )
+     select coalesce(old_address, people.address) as old_address, envelope
+     from earlier left join people on people.id = old_person_id
+     where envelope is not null order by earlier.id`,
+    [personId],
   )
   return rows
 }

@@ -9,18 +9,20 @@ export interface PlacedPhoto {
   readonly bytes: number
 }
 
-/** Turns photos of a person, which point to the old pod, into local ones. */
+/** Turns photos of a person, which point to the old pod, into local ones. Returns the guids of public ones. */
 export async function placeImportedPhotos(
   transaction: Knex.Transaction,
   authorId: number,
   photos: readonly PlacedPhoto[],
-): Promise<void> {
-  await transaction.raw(
+): Promise<readonly string[]> {
+  const { rows } = await transaction.raw(
     `update photos set remote_path = null, name = given.name, bytes = given.bytes
      from json_to_recordset(?::json) as given("oldName" text, name text, bytes bigint)
-     where photos.author_id = ? and photos.name = given."oldName" and photos.remote_path is not null`,
+     where photos.author_id = ? and photos.name = given."oldName" and photos.remote_path is not null
+     returning photos.guid, photos.public`,
     [JSON.stringify(photos), authorId],
   )
+  return rows.flatMap((row: { readonly guid: string; readonly public: boolean }) => (row.public ? row.guid : []))
 }
 
 /** A photo that belongs to no post, such as the picture of the profile. */

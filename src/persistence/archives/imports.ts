@@ -12,6 +12,7 @@ export const IMPORT_SECTIONS = [
   'relayables',
   'others_relayables',
   'subscriptions',
+  'conversations',
   'photos',
 ] as const
 
@@ -31,6 +32,8 @@ export interface SectionCounts {
 export type ImportCounts = Readonly<Partial<Record<ImportSection, SectionCounts>>>
 
 export interface ImportOptions {
+  /** Aspects, contacts, tags and blocks. Imports of earlier versions have no such option. */
+  readonly contacts?: boolean
   /** Posts, comments, likes and votes, for which the old account moves to this one. */
   readonly content: boolean
   readonly move: boolean
@@ -54,6 +57,8 @@ export interface Import {
   readonly phase: string
   readonly lines: number
   readonly counts: ImportCounts
+  /** How often items were tried again after the end. */
+  readonly retries: number
   /** Attempts since the last progress, the current one included. */
   readonly attempts: number
   readonly error: string | null
@@ -61,7 +66,7 @@ export interface Import {
   readonly finishedAt: Date | null
 }
 
-type NewImport = Omit<Import, 'id' | 'state' | 'lines' | 'attempts' | 'error' | 'finishedAt'>
+type NewImport = Omit<Import, 'id' | 'state' | 'lines' | 'retries' | 'attempts' | 'error' | 'finishedAt'>
 
 /** Stores an import; undefined: another one of the account is not finished. */
 export async function insertImport(transaction: Knex.Transaction, row: NewImport): Promise<Import | undefined> {
@@ -121,10 +126,11 @@ export async function recordImportHeartbeat(db: Knex, id: number): Promise<boole
   return changed > 0
 }
 
-/** Another process may continue at once. The attempt does not count. */
+/** Another process may go on at once, also when the import was paused. The attempt does not count. */
 export async function releaseImport(db: Knex, id: number): Promise<void> {
   await db('imports')
-    .where({ id, state: 'running' })
+    .where({ id })
+    .whereIn('state', ['running', 'paused'])
     .update({ aliveAt: null, attempts: db.raw('greatest(attempts - 1, 0)') })
 }
 
@@ -153,14 +159,14 @@ export async function insertItemOutcomes(
   return rows
 }
 
-/** Stores how far an import is. The attempts are counted from the start when the cursor has moved. */
+/** Stores how far an import is; false: it no longer runs. The attempts begin anew behind a cursor that has moved. */
 export async function saveImportProgress(
   transaction: Knex.Transaction,
   id: number,
   { phase, lines, counts }: Pick<Import, 'phase' | 'lines' | 'counts'>,
-): Promise<void> {
-  await transaction('imports')
-    .where({ id })
+): Promise<boolean> {
+  const changed = await transaction('imports')
+    .where({ id, state: 'running' })
     .update({
       phase,
       lines,
@@ -168,11 +174,36 @@ export async function saveImportProgress(
       aliveAt: transaction.fn.now(),
       attempts: transaction.raw('case when phase = ? and lines = ? then attempts else 1 end', [phase, lines]),
     })
+  return changed > 0
 }
 
-/** The key of the old account is not needed once the move is signed. */
-export async function deleteImportKey(transaction: Knex.Transaction, id: number): Promise<void> {
-  await transaction('imports').where({ id }).update({ sealedKey: null })
+/** The key of the old account is not needed once the move is signed. False: the import no longer runs. */
+export async function deleteImportKey(transaction: Knex.Transaction, id: number): Promise<boolean> {
+  const changed = await transaction('imports').where({ id, state: 'running' }).update({ sealedKey: null })
+  return changed > 0
+}
+
+/** Locks an import of an account: a batch that is being stored ends first. */
+export async function lockImport(
+  transaction: Knex.Transaction,
+  by: Pick<Import, 'userId' | 'uid'>,
+): Promise<Import | undefined> {
+  return transaction('imports').where(by).forUpdate().first()
+}
+
+/** Pauses an import, or lets it go on. The worker that runs it notices it with its next sign of life. */
+export async function setImportState(
+  transaction: Knex.Transaction,
+  id: number,
+  state: 'running' | 'paused',
+): Promise<void> {
+  await transaction('imports').where({ id }).update({ state })
+}
+
+/** Ends an import that was cancelled, with the items of which nothing is left. */
+export async function cancelImportRow(transaction: Knex.Transaction, id: number, finishedAt: Date): Promise<void> {
+  await transaction('imports').where({ id }).update({ state: 'cancelled', sealedKey: null, finishedAt })
+  await transaction('importItems').where({ importId: id }).delete()
 }
 
 /** Ends a running import. */
@@ -186,17 +217,18 @@ export async function finishImport(
     .update({ ...facts, sealedKey: null })
 }
 
-/** Old names of the photos whose files are stored, page by page. */
+/** Old names of the photos whose files are stored, or that the import has stored itself, page by page. */
 export async function* listImportedPhotoNames(
   db: Knex,
   importId: number,
   size: number,
+  outcomes: readonly ItemOutcome['outcome'][] = ['imported', 'already_there'],
 ): AsyncGenerator<readonly string[]> {
   let behind = -1
   for (;;) {
     const page: readonly Pick<ItemOutcome, 'position' | 'ref'>[] = await db('importItems')
       .where({ importId, section: 'photos' })
-      .whereNot({ outcome: 'refused' })
+      .whereIn('outcome', [...outcomes])
       .where('position', '>', behind)
       .orderBy('position')
       .limit(size)
@@ -237,7 +269,7 @@ export async function deleteOldImportRecords(
 ): Promise<void> {
   await db.raw(
     `delete from import_items using imports
-     where imports.id = import_id and finished_at < now() - make_interval(days => ?)`,
+     where imports.id = import_id and retry_at is null and finished_at < now() - make_interval(days => ?)`,
     [itemDays],
   )
   await db.raw('delete from claimed_followers where created_at < now() - make_interval(days => ?)', [claimDays])

@@ -3,21 +3,24 @@ import { escapeHtml, formatPolicy, PAGE_RULES } from './html.js'
 
 /**
  * The policy of a page with a form. Browsers apply `form-action` to every redirect that follows the form. If a client waits for the
- * result, only the client knows these addresses, so there is no `form-action`. Only pages that use passkeys run a script, which is a
- * file of this pod.
+ * result, only the client knows these addresses, so there is no `form-action`. Only pages that use passkeys or upload
+ * archives run a script, which is a file of this pod; the latter also sends requests.
  */
 export function formPolicy({
   leadsToClient,
   runsScript = false,
+  connects = false,
 }: {
   readonly leadsToClient: boolean
   readonly runsScript?: boolean
+  readonly connects?: boolean
 }): string {
   const { 'form-action': _, ...others } = PAGE_RULES
   return formatPolicy({
     ...others,
     ...(!leadsToClient && { 'form-action': "'self'" }),
     ...(runsScript && { 'script-src': "'self'" }),
+    ...(connects && { 'connect-src': "'self'" }),
   })
 }
 

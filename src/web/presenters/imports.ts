@@ -1,4 +1,4 @@
-import type { Import } from '../../domain/archives/imports.js'
+import type { ArrivedUpload, Import } from '../../domain/archives/imports.js'
 
 export function presentImport({ uid, oldAddress, options, createdAt, finishedAt, counts, ...found }: Import) {
   return {
@@ -12,5 +12,22 @@ export function presentImport({ uid, oldAddress, options, createdAt, finishedAt,
     error: found.error,
     created_at: createdAt.toISOString(),
     finished_at: finishedAt?.toISOString() ?? null,
+  }
+}
+
+/** An archive whose import has not begun: what the check says of it, once there is a report. */
+export function presentUpload({ uid, state, report, error, createdAt }: ArrivedUpload) {
+  const { old_address, identity, sections } = Object(report)
+  return {
+    id: uid,
+    state,
+    old_address: old_address ?? null,
+    identity: identity ?? null,
+    moves: false,
+    phase: 'check',
+    sections: sections ?? {},
+    error,
+    created_at: createdAt.toISOString(),
+    finished_at: null,
   }
 }

@@ -27,6 +27,7 @@ const SETTINGS_SECTIONS: readonly SettingsSection[] = [
   { path: '/settings/notices', label: 'settings.notices' },
   { path: '/settings/data', label: 'settings.data' },
   { path: '/settings/export', label: 'settings.export' },
+  { path: '/settings/import', label: 'settings.import' },
   { path: '/settings/close', label: 'settings.close' },
 ]
 

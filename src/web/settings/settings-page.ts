@@ -14,8 +14,10 @@ export interface SettingsPage {
   /** Cards: a list of sections. */
   readonly content: Markup
   readonly errors?: readonly FormError[]
-  /** The page uses passkeys. */
+  /** The page uses passkeys, or uploads archives. */
   readonly runsScript?: boolean
+  /** The script of the page sends requests. */
+  readonly connects?: boolean
 }
 
 /** What a form has done, shown on the page that follows it. The query has the end of the id. */
@@ -34,7 +36,7 @@ function isNotice(id: string): id is NoticeId {
 export function sendSettingsPage(
   request: FastifyRequest,
   reply: FastifyReply,
-  { title, content, errors = [], runsScript = false }: SettingsPage,
+  { title, content, errors = [], runsScript = false, connects = false }: SettingsPage,
 ): FastifyReply {
   const { podName } = request.server.pod.config
   const { t } = request.member
@@ -47,7 +49,7 @@ export function sendSettingsPage(
   if (errors.length > 0 && reply.statusCode === 200) reply.code(422)
   return reply
     .type('text/html; charset=utf-8')
-    .header('content-security-policy', formPolicy({ leadsToClient: false, runsScript }))
+    .header('content-security-policy', formPolicy({ leadsToClient: false, runsScript, connects }))
     .send(
       page({
         t,

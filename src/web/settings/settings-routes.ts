@@ -13,6 +13,7 @@ import { dataRoutes } from './data.js'
 import { emailRoutes } from './email.js'
 import { exportPageRoutes } from './exports.js'
 import { followingRoutes } from './following.js'
+import { importPageRoutes } from './imports/import-routes.js'
 import { invitationPageRoutes } from './invitations.js'
 import { mailRoutes } from './mail.js'
 import { noticeRoutes } from './notices.js'
@@ -61,6 +62,7 @@ export const settingsRoutes: FastifyPluginAsync = async (app) => {
       noticeRoutes,
       invitationPageRoutes,
       exportPageRoutes,
+      importPageRoutes,
       dataRoutes,
       twoFactorRoutes,
       passkeyRoutes,

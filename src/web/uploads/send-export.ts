@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../domain/accounts/viewers.js'
 import { type Export, exportFile, recordDownload } from '../../domain/archives/exports.js'
+import { User } from '../../persistence/models/user.js'
 import { beginFile } from '../server/byte-range.js'
 import { pageFault } from '../server/request-faults.js'
 
@@ -16,9 +17,13 @@ export async function sendExport(
   if (stream === undefined) throw pageFault(410, 'error.export_deleted')
   await recordDownload(request.server.pod, viewer, found, via)
   const day = found.createdAt.toISOString().slice(0, 10)
-  const name = found.kind === 'photos' ? `photos_${day}.zip` : `data_${day}.json.gz`
+  const { username } = await User.query(request.server.pod.db).findById(viewer.userId).throwIfNotFound()
+  const ending = found.kind === 'photos' ? 'zip' : 'json.gz'
+  const name = `${username}_${NAME_OF_KIND[found.kind]}_${day}.${ending}`
   return reply
     .type(found.kind === 'photos' ? 'application/zip' : 'application/gzip')
     .header('content-disposition', `attachment; filename="diaspora_${name}"`)
     .send(stream)
 }
+
+const NAME_OF_KIND: Readonly<Record<Export['kind'], string>> = { archive: 'data', copy: 'copy', photos: 'photos' }

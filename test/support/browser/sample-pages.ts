@@ -203,6 +203,7 @@ export async function openSamplePages(): Promise<SamplePages> {
       sessions: () => '/settings/sessions',
       applications: () => '/settings/applications',
       notices: () => '/settings/notices',
+      import: () => '/settings/import',
       'confirm access': () => '/users/confirm_access?return_to=/settings',
       consent: () => client.address({ scope }),
     },

@@ -56,6 +56,8 @@ export async function openQueuePod(stores: PodStores): Promise<QueuePod> {
       seal: (text) => Buffer.from(text),
       unseal: String,
       unsealUnbound: String,
+      sealBytes: (bytes) => bytes,
+      unsealBytes: (sealed) => sealed,
       mac: (text) => Buffer.from(text),
     },
     log,

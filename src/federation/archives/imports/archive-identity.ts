@@ -20,8 +20,12 @@ export interface ArchiveIdentity {
   readonly personId: number | undefined
 }
 
-/** Finds out whose archive it is. Throws an `ArchiveError` if it belongs to another person, or has moved to another account. */
-export async function identifyArchive(pod: Pod, owner: ArchiveOwner, user: ImportingUser): Promise<ArchiveIdentity> {
+/** Finds out whose archive it is. Throws an `ArchiveError` if it is somebody else's, or has moved to another account. */
+export async function identifyArchive(
+  pod: Pod,
+  owner: Pick<ArchiveOwner, 'address' | 'publicKey'>,
+  user: ImportingUser,
+): Promise<ArchiveIdentity> {
   const { address, publicKey } = owner
   const move = await findMoveOfPerson(pod.db, address)
   if (move !== undefined && Number(move.newPersonId) !== user.personId) {
@@ -56,4 +60,9 @@ async function findOldPerson(pod: Pod, address: string): Promise<Person | undefi
 export function allowsContent(state: IdentityState, moves: boolean): boolean {
   if (state === 'closed') return false
   return state === 'same' || state === 'moved_here' || moves
+}
+
+/** Conversations are imported only for the proven owner of the archive. */
+export function allowsConversations(state: IdentityState, moves: boolean): boolean {
+  return state !== 'unproven' && allowsContent(state, moves)
 }

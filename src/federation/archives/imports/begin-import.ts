@@ -1,7 +1,8 @@
-import { createHash } from 'node:crypto'
+import { createHash, type KeyObject } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { constants, copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Knex } from 'knex'
 import type { Actor } from '../../../domain/moderation/actor.js'
 import { auditContext } from '../../../domain/moderation/record-action.js'
 import { newGuid } from '../../../domain/new-guid.js'
@@ -17,9 +18,11 @@ import { appendAuditEntry } from '../../../persistence/moderation/audit-log.js'
 import type { Pod } from '../../../pod/pod.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import type { ImportingUser } from '../owner.js'
+import { type ArchiveFile, openPlainFile } from '../reading/archive-file.js'
 import { type ArchiveOwner, readArchiveOwner } from '../reading/archive-owner.js'
 import { readPhotoNames, requireZipSize } from '../reading/archive-photos.js'
-import { deleteSpool, spoolArchive } from '../reading/spool-archive.js'
+import { openSealedFile, type SealedPlace } from '../reading/sealed-file.js'
+import { deleteSpool, type SpooledArchive, spoolArchive } from '../reading/spool-archive.js'
 import { type ArchiveIdentity, allowsContent, identifyArchive } from './archive-identity.js'
 import { foundCounts } from './count-outcomes.js'
 
@@ -27,7 +30,7 @@ export interface ImportRequest {
   readonly file: string
   readonly photosFile: string | undefined
   readonly user: ImportingUser
-  readonly options: Pick<ImportOptions, 'settings' | 'profile'>
+  readonly options: Pick<ImportOptions, 'contacts' | 'content' | 'settings' | 'profile'>
   /** The old network ID, typed by the owner; undefined: the account does not move. */
   readonly moveFrom: string | undefined
   readonly signal?: AbortSignal
@@ -51,99 +54,135 @@ export async function findImportOfFile(pod: Pod, user: ImportingUser, file: stri
 
 /** Splits the archive and stores a new import, which a worker or the command runs. */
 export async function beginImport(pod: Pod, actor: Actor, request: ImportRequest): Promise<Import> {
-  const { user, file, photosFile, moveFrom } = request
+  const { user, photosFile } = request
   if ((await findUnfinishedImport(pod.db, user.userId)) !== undefined) throw importRunning()
   const uid = newGuid()
   const folder = importFolder(pod, { uid })
   try {
-    const spooled = await spoolArchive(file, {
+    const spooled = await spoolArchive(await openPlainFile(request.file), {
       folder,
       maxBytes: pod.config.importBytes,
       ...(request.signal && { signal: request.signal }),
     })
     const owner = readArchiveOwner(spooled.values)
     const identity = await identifyOrRecord(pod, actor, owner, user)
-    if (moveFrom !== undefined && moveFrom !== owner.address) {
-      throw new Refusal<ImportRefusal>('old_address_wrong', `The archive is of ${owner.address}, not of ${moveFrom}.`)
-    }
+    requireOldAddress(owner, request.moveFrom)
     if (photosFile !== undefined) {
-      await requireZipSize(photosFile, pod.config.importPhotoBytes)
+      requireZipSize(await openPlainFile(photosFile), pod.config.importPhotoBytes)
       await copyFile(photosFile, join(folder, PHOTOS_FILE), constants.COPYFILE_FICLONE)
     }
-    const photos = await readPhotoNames(spooled, owner.profile)
-    const counts = foundCounts(spooled, photos.size)
-    const { values, bytes, sha256, counts: lists } = spooled
-    return await storeImport(pod, actor, request, { uid, owner, identity, counts, lists, values, bytes, sha256 })
+    const photos = photosFile === undefined ? 'none' : 'plain'
+    const facts = await readImportFacts(spooled, owner, photos)
+    return await inTransaction(pod, (transaction) =>
+      storeImport(pod, transaction, actor, { ...request, uid, key: owner.privateKey, identity, facts }),
+    )
   } catch (error) {
     await deleteSpool(folder)
     throw error
   }
 }
 
-export const PHOTOS_FILE = 'photos.zip'
+const PHOTOS_FILE = 'photos.zip'
 
-interface NewImportFacts {
-  readonly uid: string
-  readonly owner: ArchiveOwner
-  readonly identity: ArchiveIdentity
-  readonly counts: Import['counts']
-  /** Lines of each list. */
-  readonly lists: Readonly<Record<string, number>>
-  readonly values: ReadonlyMap<string, unknown>
-  readonly bytes: number
-  readonly sha256: string
+/** The place of an uploaded file, which is encrypted. It is kept longer than the folder of the import. */
+export function uploadedFile({ config }: Pick<Pod, 'config'>, uid: string, kind: 'archive' | 'photos'): SealedPlace {
+  return { path: join(config.uploadsDir, 'imports', 'uploads', uid, kind), name: `${uid} ${kind}` }
 }
 
-async function storeImport(
-  pod: Pod,
-  actor: Actor,
-  { user, options, moveFrom, photosFile }: ImportRequest,
-  { uid, owner, identity, counts, lists, values, bytes, sha256 }: NewImportFacts,
-): Promise<Import> {
-  const moves = moveFrom !== undefined && !['same', 'moved_here', 'closed'].includes(identity.state)
+function photosOf({ header }: Pick<Import, 'header'>): PhotosOfImport {
+  if (header['photos'] === 'sealed' || header['photos'] === 'plain') return header['photos']
+  return header['has_photos'] === true ? 'plain' : 'none' // as earlier versions have noted it
+}
+
+/** The zip of photos; undefined: there is none. */
+export async function openPhotosOf(
+  pod: Pick<Pod, 'config' | 'secrets'>,
+  found: Pick<Import, 'uid' | 'header'>,
+): Promise<ArchiveFile | undefined> {
+  const photos = photosOf(found)
+  if (photos === 'none') return undefined
+  if (photos === 'plain') return openPlainFile(join(importFolder(pod, found), PHOTOS_FILE))
+  return openSealedFile(pod, uploadedFile(pod, found.uid, 'photos'))
+}
+
+/** What an import needs of an archive besides its lists. It is kept as JSON between the check and the start. */
+export interface ImportFacts extends Pick<Import, 'oldAddress' | 'header' | 'counts' | 'bytes' | 'sha256'> {
+  readonly header: Readonly<Record<string, unknown>> & { readonly photos: PhotosOfImport }
+}
+
+/** `plain`: in the folder of the import; `sealed`: as it was uploaded. */
+export type PhotosOfImport = 'none' | 'plain' | 'sealed'
+
+export async function readImportFacts(
+  spooled: SpooledArchive,
+  owner: ArchiveOwner,
+  photos: PhotosOfImport,
+): Promise<ImportFacts> {
+  const { values, bytes, sha256, counts: lists } = spooled
   const value = (name: string) => values.get(`user.${name}`)
+  const names = await readPhotoNames(spooled, owner.profile)
   const header = {
     version: owner.version,
     profile: owner.profile,
     language: value('language'),
     auto_follow_back: value('auto_follow_back'),
     auto_follow_back_aspect: value('auto_follow_back_aspect'),
-    has_photos: photosFile !== undefined,
+    settings: value('settings'),
+    photos,
     lists,
   }
-  const key = owner.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
-  return inTransaction(pod, async (transaction) => {
-    const inserted = await insertImport(transaction, {
-      uid,
-      userId: user.userId,
-      oldAddress: owner.address,
-      identity: identity.state,
-      options: { ...options, move: moves, content: allowsContent(identity.state, moves) },
-      header,
-      sealedKey: moves ? pod.secrets.seal(key, `user ${user.userId}`) : null,
-      bytes,
-      sha256,
-      phase: 'aspects',
-      counts,
-      createdAt: pod.now(),
-    })
-    if (inserted === undefined) throw importRunning()
-    const entry = {
-      ...auditContext(actor),
-      action: 'archive.import',
-      target: { type: 'person', guid: null, label: user.address },
-      after: { from: owner.address, move: moves },
-    }
-    await appendAuditEntry(transaction, entry, pod.now())
-    return inserted
+  return { oldAddress: owner.address, header, counts: foundCounts(spooled, names.size), bytes, sha256 }
+}
+
+/** The old network ID has to be typed: a move cannot be undone. */
+export function requireOldAddress({ address }: Pick<ArchiveOwner, 'address'>, typed: string | undefined): void {
+  if (typed === undefined || typed === address) return
+  throw new Refusal<ImportRefusal>('old_address_wrong', `The archive is of ${address}, not of ${typed}.`)
+}
+
+export interface NewImport extends Pick<ImportRequest, 'user' | 'options' | 'moveFrom'> {
+  readonly uid: string
+  readonly key: KeyObject
+  readonly identity: ArchiveIdentity
+  readonly facts: ImportFacts
+}
+
+/** Stores an import, which a worker runs. Throws `import_running` if another one of the account is not finished. */
+export async function storeImport(
+  pod: Pick<Pod, 'now' | 'secrets'>,
+  transaction: Knex.Transaction,
+  actor: Actor,
+  { uid, user, options, moveFrom, key, identity, facts }: NewImport,
+): Promise<Import> {
+  const moves = moveFrom !== undefined && !['same', 'moved_here', 'closed'].includes(identity.state)
+  const pem = key.export({ type: 'pkcs8', format: 'pem' }).toString()
+  const content = options.content && allowsContent(identity.state, moves)
+  const inserted = await insertImport(transaction, {
+    ...facts,
+    uid,
+    userId: user.userId,
+    identity: identity.state,
+    options: { ...options, move: moves, content },
+    sealedKey: moves ? pod.secrets.seal(pem, `user ${user.userId}`) : null,
+    phase: 'aspects',
+    createdAt: pod.now(),
   })
+  if (inserted === undefined) throw importRunning()
+  const entry = {
+    ...auditContext(actor),
+    action: 'archive.import',
+    target: { type: 'person', guid: null, label: user.address },
+    after: { from: facts.oldAddress, move: moves },
+  }
+  await appendAuditEntry(transaction, entry, pod.now())
+  return inserted
 }
 
 /** An archive with another key than the old account has may be an attack: the audit log has it. */
-async function identifyOrRecord(
+export async function identifyOrRecord(
   pod: Pod,
   actor: Actor,
-  owner: ArchiveOwner,
+  owner: Pick<ArchiveOwner, 'address' | 'publicKey'>,
   user: ImportingUser,
 ): Promise<ArchiveIdentity> {
   try {
@@ -162,6 +201,6 @@ async function identifyOrRecord(
   }
 }
 
-function importRunning(): Refusal<ImportRefusal> {
+export function importRunning(): Refusal<ImportRefusal> {
   return new Refusal('import_running', 'Another import of this account is not finished.')
 }

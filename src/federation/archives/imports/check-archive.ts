@@ -4,16 +4,17 @@ import { Pod as OtherPod } from '../../../persistence/models/pod.js'
 import type { Pod } from '../../../pod/pod.js'
 import { parseAddress, splitAddress } from '../../../protocol/address.js'
 import { parseHomeUrl, parsePodHost } from '../../discovery/pod-location.js'
+import { openPeopleFinder } from '../lookups/people-finder.js'
 import type { ImportingUser } from '../owner.js'
+import type { ArchiveFile } from '../reading/archive-file.js'
 import { type ArchiveOwner, type ArchiveVersion, readArchiveOwner, readMembers } from '../reading/archive-owner.js'
 import { readPhotoNames, readPhotosZip, requireZipSize } from '../reading/archive-photos.js'
 import { readItems } from '../reading/items-of-version.js'
 import { type SpooledArchive, spooledBatches } from '../reading/spool-archive.js'
-import { allowsContent, type IdentityState, identifyArchive } from './archive-identity.js'
+import { allowsContent, allowsConversations, type IdentityState, identifyArchive } from './archive-identity.js'
 import { addOutcomes, foundCounts } from './count-outcomes.js'
 import type { ImportContext } from './import-context.js'
-import { CONTENT_IMPORTERS, RELATION_IMPORTERS } from './list-importers.js'
-import { openPeopleFinder } from './people-finder.js'
+import { CONTENT_IMPORTERS, PRIVATE_IMPORTERS, RELATION_IMPORTERS } from './list-importers.js'
 
 /** What an import of an archive would do. */
 export interface ArchiveReport {
@@ -58,7 +59,7 @@ export type ArchiveWarning =
 export interface CheckRequest {
   readonly spooled: SpooledArchive
   readonly user: ImportingUser
-  readonly photosFile: string | undefined
+  readonly photosFile: ArchiveFile | undefined
   readonly signal: AbortSignal
   reportProgress?(section: string, done: number, total: number): void
 }
@@ -79,6 +80,7 @@ export async function checkArchive(pod: Pod, request: CheckRequest): Promise<Arc
     oldPersonId: identity.personId,
     people,
     fetches: undefined,
+    importId: undefined,
     planned: { posts: new Set(), comments: new Set(), polls: new Set() },
     signal: request.signal,
   }
@@ -105,7 +107,11 @@ export async function checkArchive(pod: Pod, request: CheckRequest): Promise<Arc
 async function judgeAll(context: ImportContext, request: CheckRequest, found: ImportCounts, state: IdentityState) {
   let counts = found
   const refused: Partial<Record<ImportSection, { ref: string; reason: string }[]>> = {}
-  const importers = allowsContent(state, true) ? [...RELATION_IMPORTERS, ...CONTENT_IMPORTERS] : RELATION_IMPORTERS
+  const importers = [
+    ...RELATION_IMPORTERS,
+    ...(allowsContent(state, true) ? CONTENT_IMPORTERS : []),
+    ...(allowsConversations(state, true) ? PRIVATE_IMPORTERS : []),
+  ]
   for (const importer of importers) {
     const { section, list } = importer
     const total = request.spooled.counts[list]
@@ -144,7 +150,7 @@ async function checkPhotos(
 ): Promise<PhotosReport> {
   const names = await readPhotoNames(spooled, owner.profile)
   if (photosFile === undefined) return { named: names.size, found: 0, missing: names.size, notNamed: 0 }
-  await requireZipSize(photosFile, pod.config.importPhotoBytes)
+  requireZipSize(photosFile, pod.config.importPhotoBytes)
   const { found, notNamed } = await readPhotosZip(photosFile, names)
   return { named: names.size, found, missing: names.size - found, notNamed }
 }

@@ -22,9 +22,12 @@ export function foundCounts({ counts }: Pick<SpooledArchive, 'counts'>, photos: 
     relayables: counts.own_comments + counts.own_reactions,
     others_relayables: counts.others_comments + counts.others_reactions,
     subscriptions: counts.post_subscriptions,
+    conversations: counts.conversations,
     photos,
   }
-  return Object.fromEntries(IMPORT_SECTIONS.map((section) => [section, { ...NO_ITEMS, found: found[section] }]))
+  // Only archives of this software have conversations.
+  const sections = IMPORT_SECTIONS.filter((section) => section !== 'conversations' || counts.conversations > 0)
+  return Object.fromEntries(sections.map((section) => [section, { ...NO_ITEMS, found: found[section] }]))
 }
 
 /** Adds the outcomes of a batch. */

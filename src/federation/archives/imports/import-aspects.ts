@@ -1,10 +1,11 @@
 import type { Knex } from 'knex'
 import { TEXT_LIMITS } from '../../../domain/limits.js'
+import { type ImportChange, recordChanges } from '../../../persistence/archives/import-changes.js'
 import { Aspect } from '../../../persistence/models/aspect.js'
 import { User } from '../../../persistence/models/user.js'
 import { cleanText } from '../../../protocol/xml/xml.js'
 import { readMembers } from '../reading/archive-owner.js'
-import { BatchResults, type ListImporter, NO_REF, type ReadyItem } from './import-context.js'
+import { BatchResults, type ImportContext, type ListImporter, NO_REF, type ReadyItem } from './import-context.js'
 
 /** The aspects of the owner, in their order. */
 export const aspectImporter: ListImporter<ReadyItem> = {
@@ -30,11 +31,11 @@ export const aspectImporter: ListImporter<ReadyItem> = {
     return results
   },
 
-  async store({ user }, transaction, ready) {
+  async store(context, transaction, ready) {
     const results = new BatchResults<ReadyItem>('aspects')
     await ensureAspects(
+      context,
       transaction,
-      user.userId,
       ready.map(({ ref }) => ref),
     )
     for (const item of ready) results.recordImported(item)
@@ -51,17 +52,21 @@ export function readAspectName(value: unknown): string | undefined {
 
 /** Creates the missing aspects; returns the ids of all by name in lower case. */
 export async function ensureAspects(
+  { user, importId }: Pick<ImportContext, 'user' | 'importId'>,
   transaction: Knex.Transaction,
-  userId: number,
   names: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
+  const { userId } = user
   await User.lock(transaction, userId)
   const aspects = await Aspect.query(transaction).where({ userId })
   const ids = new Map(aspects.map(({ name, id }) => [name.toLowerCase(), id]))
+  const made: ImportChange[] = []
   for (const name of names) {
     if (ids.has(name.toLowerCase())) continue
     const { id } = await Aspect.insertLast(transaction, userId, name)
     ids.set(name.toLowerCase(), id)
+    made.push({ kind: 'aspect', id })
   }
+  await recordChanges(transaction, importId, made)
   return ids
 }

@@ -1,13 +1,21 @@
 import type { Knex } from 'knex'
+import { type ImportChange, recordChanges } from '../../../persistence/archives/import-changes.js'
 import {
   findClaimedAmong,
   findContactsAmong,
   findUserBlocks,
+  type ImportedContact,
   insertImportedContacts,
 } from '../../../persistence/archives/imported-people.js'
-import { startSharing, stopReceiving, stopSharing } from '../../../persistence/contacts/contact-changes.js'
+import {
+  type BegunSharing,
+  startSharing,
+  stopReceiving,
+  stopSharing,
+} from '../../../persistence/contacts/contact-changes.js'
 import { User } from '../../../persistence/models/user.js'
 import { parseAddress } from '../../../protocol/address.js'
+import type { FoundPerson } from '../lookups/people-finder.js'
 import { isOwner } from '../owner.js'
 import { readMembers } from '../reading/archive-owner.js'
 import type { SpooledItem } from '../reading/spool-archive.js'
@@ -20,7 +28,6 @@ import {
   NO_REF,
   type ReadyItem,
 } from './import-context.js'
-import type { FoundPerson } from './people-finder.js'
 
 interface NamedContact extends ReadyItem {
   /** The owner shares with the person. */
@@ -69,25 +76,29 @@ export const contactImporter: ListImporter<ReadyContact> = {
     return results
   },
 
-  async store({ user }, transaction, ready) {
+  async store(context, transaction, ready) {
+    const { user, importId } = context
     const results = new BatchResults<ReadyContact>('contacts')
     const aspects = await ensureAspects(
+      context,
       transaction,
-      user.userId,
       ready.flatMap(({ groups, receiving }) => (receiving ? groups : [])),
     )
-    await insertImportedContacts(
-      transaction,
-      user.userId,
-      ready.map(({ personId, receiving, sharing, groups }) => ({
-        personId,
-        receiving,
-        claimed: sharing,
-        aspectIds: groups.flatMap((name) => aspects.get(name.toLowerCase()) ?? []),
-      })),
-    )
+    const contacts = ready.map(({ personId, receiving, sharing, groups }) => ({
+      personId,
+      receiving,
+      claimed: sharing,
+      aspectIds: groups.flatMap((name) => aspects.get(name.toLowerCase()) ?? []),
+    }))
+    await recordChanges(transaction, importId, await changesOf(transaction, user.userId, contacts))
+    await insertImportedContacts(transaction, user.userId, contacts)
     const shared = ready.filter(({ receiving }) => receiving).map(({ personId }) => personId)
-    await shareWithLocalPeople(transaction, user.personId, shared)
+    const begun = await shareWithLocalPeople(transaction, user.personId, shared)
+    await recordChanges(
+      transaction,
+      importId,
+      begun.map(({ userId }) => ({ kind: 'shared', userId: Number(userId) })),
+    )
     for (const contact of ready) results.recordImported(contact)
     return results.outcomes
   },
@@ -126,17 +137,40 @@ function faultOf(
   return blocks.has(newest.id) ? 'blocked' : undefined
 }
 
-/** On this pod both sides of a contact are stored; the people are not notified. */
+/** What the contacts will change, by the rows before. */
+async function changesOf(
+  transaction: Knex.Transaction,
+  userId: number,
+  contacts: readonly ImportedContact[],
+): Promise<readonly ImportChange[]> {
+  const ids = contacts.map(({ personId }) => personId)
+  const known = await findContactsAmong(transaction, userId, ids)
+  const claimed = await findClaimedAmong(transaction, userId, ids)
+  return contacts.flatMap(({ personId, ...contact }): readonly ImportChange[] => {
+    const before = known.get(personId)
+    const isNew = contact.receiving && before?.receiving !== true
+    const aspectIds = contact.receiving ? contact.aspectIds.filter((id) => !before?.aspectIds.includes(id)) : []
+    return [
+      ...(isNew ? [{ kind: 'contact', personId } as const] : []),
+      ...(!isNew && aspectIds.length > 0 ? [{ kind: 'memberships', personId, aspectIds } as const] : []),
+      ...(contact.claimed && !claimed.has(personId) && before?.sharing !== true
+        ? [{ kind: 'claim', personId } as const]
+        : []),
+    ]
+  })
+}
+
+/** On this pod both sides of a contact are stored; the people are not notified. Returns the pairs that are new. */
 async function shareWithLocalPeople(
   transaction: Knex.Transaction,
   personId: number,
   ids: readonly number[],
-): Promise<void> {
+): Promise<readonly BegunSharing[]> {
   const users = await User.query(transaction)
     .select('id')
     .whereIn('personId', [...ids])
     .orderBy('id')
-  await startSharing(
+  return startSharing(
     transaction,
     users.map(({ id }) => ({ userId: id, personId })),
   )
@@ -174,18 +208,29 @@ export const blockImporter: ListImporter<ReadyBlock> = {
     return results
   },
 
-  async store({ user }, transaction, ready) {
+  async store({ user, importId }, transaction, ready) {
     const results = new BatchResults<ReadyBlock>('blocks')
     if (ready.length > 0) {
       const { userId } = user
       const pairs = ready.map(({ personId }) => ({ userId, personId }))
+      const blocked = pairs.map(({ personId }) => personId)
+      const contacts = await findContactsAmong(transaction, userId, blocked)
+      const ended = [...contacts.values()].filter(({ receiving }) => receiving)
+      await recordChanges(transaction, importId, [
+        ...ended.map(({ personId, aspectIds }) => ({ kind: 'ended_contact', personId, aspectIds }) as const),
+        ...blocked.map((personId) => ({ kind: 'block', personId }) as const),
+      ])
       await transaction('blocks').insert(pairs).onConflict().ignore()
       await stopReceiving(transaction, pairs)
-      const ids = ready.map(({ personId }) => personId)
-      const users = await User.query(transaction).select('id').whereIn('personId', ids).orderBy('id')
-      await stopSharing(
+      const users = await User.query(transaction).select('id').whereIn('personId', blocked).orderBy('id')
+      const stopped = await stopSharing(
         transaction,
         users.map(({ id }) => ({ userId: id, personId: user.personId })),
+      )
+      await recordChanges(
+        transaction,
+        importId,
+        stopped.map(({ userId: id }) => ({ kind: 'unshared', userId: Number(id) })),
       )
     }
     for (const item of ready) results.recordImported(item)

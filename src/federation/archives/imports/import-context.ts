@@ -1,11 +1,11 @@
 import type { Knex } from 'knex'
 import type { ImportSection, ItemOutcome } from '../../../persistence/archives/imports.js'
 import type { Pod } from '../../../pod/pod.js'
+import type { Fetches } from '../lookups/fetches.js'
+import type { PeopleFinder } from '../lookups/people-finder.js'
 import type { ImportingUser } from '../owner.js'
 import type { ArchiveVersion } from '../reading/archive-owner.js'
 import type { SpooledItem, SpooledList } from '../reading/spool-archive.js'
-import type { Fetches } from './fetches.js'
-import type { PeopleFinder } from './people-finder.js'
 
 /** Makes the files of a picture by the prefixes of their sizes. Throws a `Refusal` for anything that is no picture. */
 export type MakePicture = (bytes: Buffer) => Promise<{ readonly files: ReadonlyMap<string, Buffer> }>
@@ -21,6 +21,8 @@ export interface ImportContext {
   readonly people: PeopleFinder
   /** Undefined in a check, which fetches no posts. */
   readonly fetches: Fetches | undefined
+  /** Undefined in a check, which changes nothing. */
+  readonly importId: number | undefined
   /** Guids that a check has read: later items may belong to them. */
   readonly planned:
     | { readonly posts: Set<string>; readonly comments: Set<string>; readonly polls: Set<string> }

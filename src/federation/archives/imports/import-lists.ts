@@ -2,6 +2,7 @@ import { newGuid } from '../../../domain/new-guid.js'
 import { normaliseTagName, requireTagName } from '../../../domain/posts/tags.js'
 import { Refusal } from '../../../domain/refusals.js'
 import { findArchivedLists } from '../../../persistence/archives/archived-account.js'
+import { type ImportChange, recordChanges } from '../../../persistence/archives/import-changes.js'
 import {
   findHolders,
   findSubscribed,
@@ -31,12 +32,16 @@ export const tagImporter: ListImporter<ReadyItem> = {
     return results
   },
 
-  async store({ user }, transaction, ready) {
+  async store({ user, importId }, transaction, ready) {
     const results = new BatchResults<ReadyItem>('tags')
+    const followed: ImportChange[] = []
     for (const item of ready) {
-      if (await Tag.follow(transaction, user.userId, item.ref)) results.recordImported(item)
-      else results.recordPresent(item)
+      if (await Tag.follow(transaction, user.userId, item.ref)) {
+        results.recordImported(item)
+        followed.push({ kind: 'tag', name: item.ref })
+      } else results.recordPresent(item)
     }
+    await recordChanges(transaction, importId, followed)
     return results.outcomes
   },
 }

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { findUserBlocks } from '../../../persistence/archives/imported-people.js'
 import { verifyRelayable } from '../../../protocol/signatures/relayable-signature.js'
 import { parsePublicKey } from '../../inbound/find-signers.js'
+import type { FoundPerson } from '../lookups/people-finder.js'
 import { BatchResults, type ImportContext, type ListImporter } from './import-context.js'
 import {
   buildParentKey,
@@ -12,7 +13,6 @@ import {
   readRelayables,
   storeRelayables,
 } from './import-relayables.js'
-import type { FoundPerson } from './people-finder.js'
 
 const SECTION = 'others_relayables'
 /** Signatures that are verified before other work of this process has its turn. */

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { newGuid } from '../../../domain/new-guid.js'
 import { importedPhotoName, PICTURE_ENDING } from '../../../domain/photos/imported-photos.js'
@@ -9,6 +8,7 @@ import {
   UPLOADS_PATH,
 } from '../../../domain/photos/photos.js'
 import { Refusal } from '../../../domain/refusals.js'
+import { enqueueJobs, newDispatchJob } from '../../../jobs/outbox/outbox.js'
 import {
   insertUnplacedPhoto,
   type PlacedPhoto,
@@ -19,15 +19,18 @@ import {
 import { type ItemOutcome, listImportedPhotoNames } from '../../../persistence/archives/imports.js'
 import { inTransaction } from '../../../persistence/database/transactions.js'
 import { Person } from '../../../persistence/models/person.js'
+import { openPhotoFetches, type PhotoFetches } from '../lookups/fetch-photos.js'
 import { isOwner } from '../owner.js'
+import type { ArchiveFile } from '../reading/archive-file.js'
 import { profilePictureName, readPhotoNames, readPhotoOfZip, readPhotosZip } from '../reading/archive-photos.js'
 import { spooledBatches } from '../reading/spool-archive.js'
 import type { ZipEntry } from '../reading/zip-file.js'
-import { PHOTOS_FILE } from './begin-import.js'
 import type { ImportContext, MakePicture } from './import-context.js'
 import { readArchivedEntity } from './read-entity.js'
 
 interface PhotosWork {
+  /** Undefined: no zip was given. */
+  readonly file: ArchiveFile | undefined
   readonly folder: string
   readonly profile: Readonly<Record<string, unknown>>
   /** Entries of the zip that are done. */
@@ -40,43 +43,83 @@ interface PhotosWork {
 /** A picture may be larger than an upload: older pods kept the original. */
 const TIMES_UPLOAD = 4
 
-/** Stores the pictures of the zip that photos of the archive are named like. Each is decoded and encoded again, like an upload. */
+/**
+ * Stores the pictures that photos of the archive are named like: those of the zip, then those that the old pod still has. Each is
+ * decoded and made anew, like an upload.
+ */
 export async function importPhotos(context: ImportContext, work: PhotosWork): Promise<void> {
   const { pod, user, signal } = context
   const names = await readPhotoNames(work, work.profile)
   const { guid } = await Person.query(pod.db).findById(user.personId).throwIfNotFound()
   let done = 0
   const seen = new Set<string>()
-  await readPhotosZip(join(work.folder, PHOTOS_FILE), names, async (entry) => {
-    seen.add(entry.name)
+  const each = async (name: string, store: () => Promise<PhotoOutcome>) => {
+    seen.add(name)
     done += 1
     if (done <= work.fromEntry) return
     signal.throwIfAborted()
-    const outcome = { section: 'photos', position: done, ref: entry.name } as const
-    await work.save(done, [{ ...outcome, ...(await storePicture(context, work.makePicture, entry, guid)) }])
+    const outcome = { section: 'photos', position: done, ref: name } as const
+    const stored = await store()
+    try {
+      await work.save(done, [{ ...outcome, ...stored }])
+    } catch (error) {
+      // Cancelled meanwhile, or to be repeated: no file stays that no item names.
+      if (stored.outcome === 'imported') await pod.pictures.delete(listPhotoFiles(importedPhotoName(guid, name)))
+      throw error
+    }
     work.reportProgress(done)
-  })
-  const missing = [...names].filter((name) => !seen.has(name))
-  const refused = { section: 'photos', outcome: 'refused', reason: 'photo_file_missing' } as const
-  await work.save(
-    done,
-    missing.map((ref, index) => ({ ...refused, position: done + index + 1, ref })),
-  )
+  }
+  if (work.file !== undefined) {
+    await readPhotosZip(work.file, names, (entry) =>
+      each(entry.name, () => storeEntry(context, work.makePicture, entry, guid)),
+    )
+  }
+  const fetches = await openPhotoFetches(pod, { ...work, oldAddress: context.oldAddress, maxBytes: largest(pod) })
+  for (const name of names) {
+    if (seen.has(name)) continue
+    await each(name, () => storeFetched(context, work.makePicture, { name, personGuid: guid, fetches }))
+  }
+}
+
+function largest({ config }: ImportContext['pod']): number {
+  return config.photoBytes * TIMES_UPLOAD
 }
 
 type PhotoOutcome = Pick<ItemOutcome, 'outcome' | 'reason'>
 
-async function storePicture(
+async function storeEntry(
   { pod }: ImportContext,
   makePicture: MakePicture,
   entry: ZipEntry,
   personGuid: string,
 ): Promise<PhotoOutcome> {
   const name = importedPhotoName(personGuid, entry.name)
-  if (!PICTURE_ENDING.test(entry.name) || entry.bytes > pod.config.photoBytes * TIMES_UPLOAD) return UNUSABLE
-  if ((await pod.pictures.find(name)) !== undefined) return { outcome: 'already_there', reason: null }
+  if (!PICTURE_ENDING.test(entry.name) || entry.bytes > largest(pod)) return UNUSABLE
+  if ((await pod.pictures.find(name)) !== undefined) return THERE
+  return storePicture(pod, makePicture, name, () => readPhotoOfZip(entry))
+}
+
+async function storeFetched(
+  { pod, signal }: ImportContext,
+  makePicture: MakePicture,
+  { name: oldName, personGuid, fetches }: { name: string; personGuid: string; fetches: PhotoFetches },
+): Promise<PhotoOutcome> {
+  const name = importedPhotoName(personGuid, oldName)
+  if ((await pod.pictures.find(name)) !== undefined) return THERE
+  if (!PICTURE_ENDING.test(oldName)) return MISSING
+  const bytes = await fetches.fetch(oldName, signal)
+  if (bytes === undefined) return MISSING
+  return storePicture(pod, makePicture, name, async () => bytes)
+}
+
+async function storePicture(
+  pod: ImportContext['pod'],
+  makePicture: MakePicture,
+  name: string,
+  read: () => Promise<Buffer>,
+): Promise<PhotoOutcome> {
   try {
-    const { files } = await makePicture(await readPhotoOfZip(entry))
+    const { files } = await makePicture(await read())
     const prepared = await pod.pictures.prepare(
       new Map([...files].map(([prefix, picture]) => [`${prefix}${name}`, picture])),
     )
@@ -88,10 +131,19 @@ async function storePicture(
   }
 }
 
+const THERE: PhotoOutcome = { outcome: 'already_there', reason: null }
+const MISSING: PhotoOutcome = { outcome: 'refused', reason: 'photo_file_missing' }
 const UNUSABLE: PhotoOutcome = { outcome: 'refused', reason: 'photo_unusable' }
 
-/** Lets the photos of the account point to the stored files; also photos that were imported before their files. */
-export async function attachPhotos(context: ImportContext, importId: number): Promise<void> {
+/**
+ * Lets the photos of the account point to the stored files; also photos that were imported before their files. `announces`: the account
+ * has moved before, so that other pods know the old place, and get an entity of each public photo.
+ */
+export async function attachPhotos(
+  context: ImportContext,
+  importId: number,
+  { announces }: { readonly announces: boolean },
+): Promise<void> {
   const { pod, user, signal } = context
   const { guid } = await Person.query(pod.db).findById(user.personId).throwIfNotFound()
   for await (const names of listImportedPhotoNames(pod.db, importId, PHOTO_BATCH_SIZE)) {
@@ -101,7 +153,12 @@ export async function attachPhotos(context: ImportContext, importId: number): Pr
       const name = importedPhotoName(guid, oldName)
       placed.push({ oldName, name, bytes: await countBytes(context, name) })
     }
-    await inTransaction(pod, (transaction) => placeImportedPhotos(transaction, user.personId, placed))
+    await inTransaction(pod, async (transaction) => {
+      const changed = await placeImportedPhotos(transaction, user.personId, placed)
+      if (!announces) return
+      const jobs = changed.map((photo) => newDispatchJob(user.personId, { record: 'photo', guid: photo }))
+      await enqueueJobs(pod, transaction, jobs)
+    })
   }
 }
 

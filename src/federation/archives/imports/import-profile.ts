@@ -1,4 +1,7 @@
 import type { Knex } from 'knex'
+import { type SettingsChange, writeSettings } from '../../../domain/accounts/settings.js'
+import { Refusal } from '../../../domain/refusals.js'
+import { Aspect } from '../../../persistence/models/aspect.js'
 import { Person, type ProfileFields } from '../../../persistence/models/person.js'
 import { User } from '../../../persistence/models/user.js'
 import { entityFromJson } from '../../../protocol/entities/entity-json.js'
@@ -51,19 +54,63 @@ function withoutNulls(data: Readonly<Record<string, unknown>>): Readonly<Record<
 
 /** Language and following back; never e-mail address, name, role or second factor. */
 export async function importSettings(
-  { pod, user }: ImportContext,
+  context: ImportContext,
   transaction: Knex.Transaction,
   header: Readonly<Record<string, unknown>>,
 ): Promise<void> {
+  const { pod, user } = context
   const { language, auto_follow_back: follows } = header
   const name = followBackAspectName(header['auto_follow_back_aspect'])
   if (typeof language === 'string' && pod.locales.languages.includes(language)) {
     await User.query(transaction).findById(user.userId).patch({ language })
   }
-  if (follows !== true || name === undefined) return
-  const aspects = await ensureAspects(transaction, user.userId, [name])
-  const followBackAspectId = aspects.get(name.toLowerCase()) ?? null
-  await User.query(transaction).findById(user.userId).patch({ followBackAspectId })
+  if (follows === true && name !== undefined) {
+    const aspects = await ensureAspects(context, transaction, [name])
+    const followBackAspectId = aspects.get(name.toLowerCase()) ?? null
+    await User.query(transaction).findById(user.userId).patch({ followBackAspectId })
+  }
+  await importOwnSettings(context, transaction, Object(header['settings']))
+}
+
+/** The settings that only archives of this software have. Each group is left as it is if a value of it is not accepted here. */
+async function importOwnSettings(
+  { pod, user }: ImportContext,
+  transaction: Knex.Transaction,
+  settings: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const { time_zone: timeZone, default_post_public: isPublic, default_post_aspects: names } = settings
+  const { mail_enabled: enabled, mail_kinds: kinds, digest_hour: digestHour } = settings
+  const aspects = await Aspect.query(transaction).where({ userId: user.userId })
+  const isNamed = (name: string) => Array.isArray(names) && names.includes(name)
+  const groups: readonly SettingsChange[] = [
+    typeof timeZone === 'string' ? { timeZone } : {},
+    typeof isPublic === 'boolean'
+      ? {
+          defaultPostPublic: isPublic,
+          defaultPostAspectIds: isPublic ? [] : aspects.filter(({ name }) => isNamed(name)).map(({ id }) => id),
+        }
+      : {},
+    {
+      mail: {
+        ...(typeof enabled === 'boolean' && { enabled }),
+        ...(typeof digestHour === 'number' && { digestHour }),
+        ...(readMembers(kinds) !== undefined && { kinds: textsOf(Object(kinds)) }),
+      },
+    },
+  ]
+  for (const group of groups) {
+    try {
+      await writeSettings({ db: transaction, locales: pod.locales }, user.userId, group)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+    }
+  }
+}
+
+function textsOf(members: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(members).filter((member): member is [string, string] => typeof member[1] === 'string'),
+  )
 }
 
 /** diaspora* writes the whole record of the aspect instead of its name. */

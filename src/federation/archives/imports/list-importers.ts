@@ -4,6 +4,7 @@ import type { SpooledItem, SpooledList } from '../reading/spool-archive.js'
 import { aspectImporter } from './import-aspects.js'
 import { blockImporter, contactImporter } from './import-contacts.js'
 import type { ImportContext, ListImporter, ReadyItem } from './import-context.js'
+import { conversationImporter } from './import-conversations.js'
 import { subscriptionImporter, tagImporter } from './import-lists.js'
 import { othersRelayableImporter } from './import-others-relayables.js'
 import { ownRelayableImporter } from './import-own-relayables.js'
@@ -41,6 +42,9 @@ export const CONTENT_IMPORTERS: readonly BatchImporter[] = [
   inBatches(othersRelayableImporter('others_reactions')),
   inBatches(subscriptionImporter),
 ]
+
+/** Lists that belong to the owner alone: only the key proves who that is. */
+export const PRIVATE_IMPORTERS: readonly BatchImporter[] = [inBatches(conversationImporter)]
 
 function inBatches<Ready extends ReadyItem>(importer: ListImporter<Ready>): BatchImporter {
   const { section, list } = importer

@@ -1,7 +1,9 @@
 import type { Knex } from 'knex'
 import { importedPhotosUrl } from '../../../domain/photos/imported-photos.js'
 import { Refusal } from '../../../domain/refusals.js'
+import { hasCode } from '../../../errors/thrown.js'
 import { type LoadPause, openLoadPause } from '../../../jobs/inbound/pause-under-load.js'
+import { deleteChanges } from '../../../persistence/archives/import-changes.js'
 import {
   claimImport,
   deleteImportKey,
@@ -18,7 +20,6 @@ import {
 } from '../../../persistence/archives/imports.js'
 import { inTransaction } from '../../../persistence/database/transactions.js'
 import { Person } from '../../../persistence/models/person.js'
-import { User } from '../../../persistence/models/user.js'
 import { refreshStreamsOfPerson } from '../../../persistence/people/move-person.js'
 import type { Pod } from '../../../pod/pod.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
@@ -26,19 +27,17 @@ import { readPrivateKey } from '../../../protocol/signatures/rsa.js'
 import { IMPORT_LIMITS } from '../limits.js'
 import { announceMove } from '../moves/announce-move.js'
 import { applyMove, signMove } from '../moves/move-account.js'
-import type { ImportingUser } from '../owner.js'
-import type { ArchiveVersion } from '../reading/archive-owner.js'
 import { readItems } from '../reading/items-of-version.js'
 import { deleteSpool, spooledBatches } from '../reading/spool-archive.js'
-import { importFolder } from './begin-import.js'
+import { importFolder, openPhotosOf } from './begin-import.js'
 import { addOutcomes } from './count-outcomes.js'
-import { openFetches } from './fetches.js'
 import type { ImportContext, MakePicture } from './import-context.js'
 import { importMarks } from './import-lists.js'
 import { attachPhotos, importPhotos, importPhotosWithoutPost, showProfilePicture } from './import-photos.js'
 import { importProfile, importSettings } from './import-profile.js'
-import { type BatchImporter, CONTENT_IMPORTERS, RELATION_IMPORTERS } from './list-importers.js'
-import { openPeopleFinder } from './people-finder.js'
+import { openImportContext } from './import-run-context.js'
+import { type BatchImporter, CONTENT_IMPORTERS, PRIVATE_IMPORTERS, RELATION_IMPORTERS } from './list-importers.js'
+import { keepForRetry } from './retry-items.js'
 
 interface ImportProgress {
   readonly section: string
@@ -79,11 +78,11 @@ export async function runImport(
   try {
     await run.go()
     await finishImport(pod.db, claimed.id, { state: 'done', finishedAt: pod.now() })
-    await deleteSpool(importFolder(pod, claimed))
+    await keepForRetry(pod, claimed, 0)
     await deleteOldImportRecords(pod.db, IMPORT_LIMITS)
     pod.log.info({ import: claimed.id, from: claimed.oldAddress }, 'archive imported')
   } catch (error) {
-    const isStopped = signal.aborted || unwanted.signal.aborted
+    const isStopped = signal.aborted || unwanted.signal.aborted || error instanceof ImportStopped
     await (isStopped ? releaseImport(pod.db, claimed.id) : endAttempt(pod, claimed, error)).catch((err: unknown) => {
       pod.log.warn({ err, import: claimed.id }, 'archive import not updated after an error')
     })
@@ -94,6 +93,11 @@ export async function runImport(
   return run.finished()
 }
 
+/** The import was paused or cancelled; what the transaction has done is undone. */
+class ImportStopped extends Error {
+  override name = 'ImportStopped'
+}
+
 /** The reason of an import whose attempts all end at the same place. */
 const CRASHED = 'crashed'
 
@@ -101,6 +105,7 @@ const CRASHED = 'crashed'
 async function endAttempt(pod: Pod, claimed: Import, error: unknown): Promise<void> {
   if (error instanceof ArchiveError) return failImport(pod, claimed, error.fault, error)
   if (error instanceof Refusal) return failImport(pod, claimed, error.reason, error)
+  if (hasCode(error, 'ENOSPC', 'EDQUOT')) return failImport(pod, claimed, 'no_space', error)
   pod.log.warn({ err: error, import: claimed.id }, 'archive import interrupted')
   // The attempts since the last progress, not since the claim.
   const attempts = (await findImport(pod.db, { id: claimed.id }))?.attempts ?? claimed.attempts
@@ -135,7 +140,7 @@ class ImportRun {
   }
 
   async go(): Promise<void> {
-    this.#context = await this.#openContext()
+    this.#context = await openImportContext(this.#pod, this.#import, this.#options.signal)
     const phases = this.#phases()
     const from = Math.max(
       0,
@@ -156,10 +161,13 @@ class ImportRun {
   #phases(): readonly Phase[] {
     const { options } = this.#import
     return [
-      ...RELATION_IMPORTERS.map((importer) => this.#listPhase(importer)),
+      ...(options.contacts === false ? [] : RELATION_IMPORTERS.map((importer) => this.#listPhase(importer))),
       this.#step('photos', () => this.#photos()),
       ...(options.move ? [this.#step('move', () => this.#move())] : []),
       ...(options.content ? CONTENT_IMPORTERS.map((importer) => this.#listPhase(importer)) : []),
+      ...(options.content && this.#import.identity !== 'unproven'
+        ? PRIVATE_IMPORTERS.map((importer) => this.#listPhase(importer))
+        : []),
       ...(options.content ? [this.#step('marks', () => this.#marks())] : []),
       this.#step('settings', () => this.#settings()),
       this.#step('place_photos', () => this.#attachPhotos()),
@@ -204,7 +212,7 @@ class ImportRun {
     outcomes: readonly ItemOutcome[],
   ): Promise<ImportCounts> {
     const counts = addOutcomes(this.#counts, await insertItemOutcomes(transaction, this.#import.id, outcomes))
-    await saveImportProgress(transaction, this.#import.id, { phase, lines, counts })
+    if (!(await saveImportProgress(transaction, this.#import.id, { phase, lines, counts }))) throw new ImportStopped()
     return counts
   }
 
@@ -228,14 +236,16 @@ class ImportRun {
     })
     await inTransaction(this.#pod, async (transaction) => {
       await applyMove(transaction, move, this.#pod.now())
-      await deleteImportKey(transaction, this.#import.id)
+      if (!(await deleteImportKey(transaction, this.#import.id))) throw new ImportStopped()
+      await deleteChanges(transaction, this.#import.id)
     })
   }
 
   async #photos(): Promise<void> {
     const { header, phase, lines } = this.#import
-    if (header['has_photos'] !== true) return
+    const file = await openPhotosOf(this.#pod, this.#import)
     await importPhotos(this.#opened(), {
+      file,
       folder: importFolder(this.#pod, this.#import),
       profile: Object(header['profile']),
       fromEntry: phase === 'photos' ? lines : 0,
@@ -252,9 +262,8 @@ class ImportRun {
   }
 
   async #attachPhotos(): Promise<void> {
-    const { id, header } = this.#import
-    if (header['has_photos'] !== true) return
-    await attachPhotos(this.#opened(), id)
+    const { id, identity } = this.#import
+    await attachPhotos(this.#opened(), id, { announces: identity === 'moved_here' })
     await importPhotosWithoutPost(this.#opened(), importFolder(this.#pod, this.#import))
   }
 
@@ -301,24 +310,6 @@ class ImportRun {
     await announceMove(this.#opened(), importFolder(this.#pod, this.#import))
   }
 
-  async #openContext(): Promise<ImportContext> {
-    const { userId, oldAddress, header } = this.#import
-    const user = await User.query(this.#pod.db).findById(userId).withGraphFetched('person').throwIfNotFound()
-    if (user.closedAt !== null) throw new Refusal('account_closed', 'The account is closed.')
-    const old = await Person.byAddress(this.#pod.db, oldAddress)
-    return {
-      pod: this.#pod,
-      user: toImportingUser(user),
-      version: header['version'] as ArchiveVersion, // as `beginImport` has stored it
-      oldAddress,
-      oldPersonId: old?.id,
-      people: openPeopleFinder(this.#pod),
-      fetches: openFetches(this.#pod),
-      planned: undefined,
-      signal: this.#options.signal,
-    }
-  }
-
   #opened(): ImportContext {
     if (this.#context === undefined) throw new Error('The import is not open.')
     return this.#context
@@ -330,9 +321,4 @@ const PHASE_OF_LIST: Readonly<Record<string, string>> = {
   contact_groups: 'aspects',
   followed_tags: 'tags',
   post_subscriptions: 'subscriptions',
-}
-
-export function toImportingUser({ id, personId, username, person }: User): ImportingUser {
-  if (person === undefined) throw new Error(`The account ${username} was read without its person.`)
-  return { userId: id, personId, username, address: person.address }
 }

@@ -1,7 +1,7 @@
-import { stat } from 'node:fs/promises'
 import { Refusal } from '../../../domain/refusals.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import { IMPORT_LIMITS } from '../limits.js'
+import type { ArchiveFile } from './archive-file.js'
 import { readMembers } from './archive-owner.js'
 import { type SpooledArchive, spooledBatches } from './spool-archive.js'
 import { openZip, type ZipEntry } from './zip-file.js'
@@ -17,18 +17,19 @@ export async function readPhotoNames(
   for await (const { items } of spooledBatches(folder, 'posts')) {
     for (const { value } of items) {
       const photos = readMembers(readMembers(value)?.['entity_data'])?.['photos']
-      if (Array.isArray(photos)) for (const photo of photos) addName(names, photo)
+      if (Array.isArray(photos)) for (const photo of photos) addPhotoName(names, photo)
     }
   }
   for await (const { items } of spooledBatches(folder, 'photos')) {
-    for (const { value } of items) addName(names, value)
+    for (const { value } of items) addPhotoName(names, value)
   }
   const picture = profilePictureName(profile)
   if (picture !== undefined) names.add(picture)
   return names
 }
 
-function addName(names: Set<string>, photo: unknown): void {
+/** Adds the name of a photo entity, if this pod accepts it. */
+export function addPhotoName(names: Set<string>, photo: unknown): void {
   const name = readMembers(readMembers(photo)?.['entity_data'])?.['remote_photo_name']
   if (typeof name === 'string' && PHOTO_NAME.test(name)) names.add(name)
 }
@@ -44,8 +45,7 @@ export function profilePictureName(profile: Readonly<Record<string, unknown>>): 
 }
 
 /** Throws an `ArchiveError` for a zip that is larger than the setting allows. */
-export async function requireZipSize(file: string, maxBytes: number): Promise<void> {
-  const { size } = await stat(file)
+export function requireZipSize({ size }: ArchiveFile, maxBytes: number): void {
   if (size > maxBytes) throw new ArchiveError('too_large', `The zip of photos is larger than ${maxBytes} bytes.`)
 }
 
@@ -58,7 +58,7 @@ export interface PhotosInZip {
 
 /** Reads the list of a zip; `use` gets the entries of the photos of the archive, the first of each name. */
 export async function readPhotosZip(
-  file: string,
+  file: ArchiveFile,
   names: ReadonlySet<string>,
   use: (entry: ZipEntry) => Promise<void> = async () => undefined,
 ): Promise<PhotosInZip> {

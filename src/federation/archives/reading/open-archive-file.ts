@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
 import { type Readable, Transform } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import { IMPORT_LIMITS } from '../limits.js'
+import type { ArchiveFile } from './archive-file.js'
 import { openZip } from './zip-file.js'
 
 /** The text of an archive, and what is known of its file once the text is read to its end. */
@@ -14,18 +13,16 @@ export interface OpenArchiveFile {
 }
 
 /** Opens an archive by its content: gzip, also of several members, a zip with a JSON file, or JSON. */
-export async function openArchiveFile(path: string, maxBytes: number): Promise<OpenArchiveFile> {
-  const handle = await open(path)
-  const start = await readStart(handle)
-  await handle.close()
-  const { size } = start
+export async function openArchiveFile(file: ArchiveFile, maxBytes: number): Promise<OpenArchiveFile> {
+  const { size } = file
   if (size > maxBytes) throw tooLarge(`The file is larger than ${maxBytes} bytes.`)
+  const start = await readStart(file)
 
   const digest = createHash('sha256')
-  const isZip = start.bytes.subarray(0, 4).equals(ZIP_START)
-  if (isZip) for await (const chunk of createReadStream(path)) digest.update(chunk)
-  const raw = isZip ? await openJsonOfZip(path) : digesting(createReadStream(path), digest)
-  const isGzip = start.bytes[0] === 0x1f && start.bytes[1] === 0x8b
+  const isZip = start.equals(ZIP_START)
+  if (isZip) for await (const chunk of file.read()) digest.update(chunk)
+  const raw = isZip ? await openJsonOfZip(file) : digesting(file.read(), digest)
+  const isGzip = start[0] === 0x1f && start[1] === 0x8b
   const bytes = isGzip ? raw.compose(createGunzip()) : raw
   return {
     text: decode(limited(bytes as Readable, size)),
@@ -35,10 +32,11 @@ export async function openArchiveFile(path: string, maxBytes: number): Promise<O
 
 const ZIP_START = Buffer.from('PK\x03\x04')
 
-async function readStart(handle: FileHandle) {
-  const { size } = await handle.stat()
-  const { buffer, bytesRead } = await handle.read(Buffer.alloc(4), 0, 4, 0)
-  return { size, bytes: buffer.subarray(0, bytesRead) }
+async function readStart(file: ArchiveFile): Promise<Buffer> {
+  if (file.size === 0) return Buffer.alloc(0)
+  const chunks: Buffer[] = []
+  for await (const chunk of file.read({ start: 0, end: ZIP_START.length })) chunks.push(chunk)
+  return Buffer.concat(chunks)
 }
 
 function digesting(source: Readable, digest: ReturnType<typeof createHash>): Readable {
@@ -52,8 +50,8 @@ function digesting(source: Readable, digest: ReturnType<typeof createHash>): Rea
 }
 
 /** The first JSON file of the zip, but none of the folders in which systems keep their own files. */
-async function openJsonOfZip(path: string): Promise<Readable> {
-  const zip = await openZip(path)
+async function openJsonOfZip(file: ArchiveFile): Promise<Readable> {
+  const zip = await openZip(file)
   for await (const { name, isPlainFile, open: openEntry } of zip.entries(IMPORT_LIMITS.photoEntries)) {
     if (!isPlainFile || !name.endsWith('.json') || name.startsWith('__') || name.includes('/__')) continue
     const content = await openEntry()

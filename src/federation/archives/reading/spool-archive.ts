@@ -1,9 +1,10 @@
 import { createReadStream } from 'node:fs'
-import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import { parsed, type SplitPlan, splitJson } from '../../../protocol/archives/json-splitter.js'
 import { IMPORT_LIMITS } from '../limits.js'
+import type { ArchiveFile } from './archive-file.js'
 import { openArchiveFile } from './open-archive-file.js'
 
 /** The lists of an archive. Comments are apart from likes and votes, because these may belong to them. */
@@ -20,6 +21,7 @@ const SPOOLED_LISTS = [
   'hidden_posts',
   'muted_posts',
   'migrations',
+  'conversations',
   'others_comments',
   'others_reactions',
   'others_posts',
@@ -57,6 +59,7 @@ const LISTS: Readonly<Record<string, readonly [SpooledList, SpooledList?]>> = {
   'user.hidden_posts': ['hidden_posts'],
   'user.muted_posts': ['muted_posts'],
   'user.migrations': ['migrations'],
+  'user.conversations': ['conversations'],
   'others_data.relayables': ['others_comments', 'others_reactions'],
   'others_data.posts': ['others_posts'],
 }
@@ -74,6 +77,7 @@ const PLAN: SplitPlan = {
       'language',
       'auto_follow_back',
       'auto_follow_back_aspect',
+      'settings',
     ]
       .map((name) => `user.${name}`)
       .concat('version'),
@@ -82,7 +86,7 @@ const PLAN: SplitPlan = {
 
 /** Reads an archive once and splits it. Whatever the file is, the memory for it stays small. */
 export async function spoolArchive(
-  file: string,
+  file: ArchiveFile,
   { folder, maxBytes, signal }: { readonly folder: string; readonly maxBytes: number; readonly signal?: AbortSignal },
 ): Promise<SpooledArchive> {
   const { text, facts } = await openArchiveFile(file, maxBytes)
@@ -105,6 +109,28 @@ export async function spoolArchive(
 
 export async function deleteSpool(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true })
+}
+
+/** Keeps the items of a split archive that are chosen, under their positions, and deletes the others. */
+export async function keepOfSpool(
+  folder: string,
+  isKept: (list: SpooledList, position: number) => boolean,
+): Promise<void> {
+  const kept = `${folder}-kept`
+  await deleteSpool(kept)
+  await mkdir(kept, { recursive: true, mode: 0o700 })
+  for (const list of SPOOLED_LISTS) {
+    const handle = await open(join(kept, list), 'a', 0o600)
+    try {
+      for await (const line of linesOf(join(folder, list))) {
+        if (isKept(list, Number(line.slice(0, line.indexOf('\t'))))) await handle.appendFile(`${line}\n`)
+      }
+    } finally {
+      await handle.close()
+    }
+  }
+  await deleteSpool(folder)
+  await rename(kept, folder)
 }
 
 /** A batch of items behind a place of the list, with the place from which to read on. */

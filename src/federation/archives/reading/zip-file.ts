@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import yauzl from 'yauzl'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
+import type { ArchiveFile } from './archive-file.js'
 
 export interface ZipEntry {
   /** As it stands in the zip: it may be a path, or anything else. */
@@ -18,8 +19,9 @@ export interface OpenZip {
 }
 
 /** Opens a zip. Names are not checked by the library: one bad name would end the reading of all others. */
-export async function openZip(path: string): Promise<OpenZip> {
-  const zip = await orDamaged(() => yauzl.openPromise(path, { autoClose: false, decodeStrings: false }))
+export async function openZip(file: ArchiveFile): Promise<OpenZip> {
+  const options = { autoClose: false, decodeStrings: false }
+  const zip = await orDamaged(() => yauzl.fromRandomAccessReaderPromise(new ZipReader(file), file.size, options))
   return {
     async *entries(atMost) {
       if (zip.entryCount > atMost) {
@@ -33,6 +35,19 @@ export async function openZip(path: string): Promise<OpenZip> {
       }
     },
     close: () => zip.close(),
+  }
+}
+
+class ZipReader extends yauzl.RandomAccessReader {
+  readonly #file: ArchiveFile
+
+  constructor(file: ArchiveFile) {
+    super()
+    this.#file = file
+  }
+
+  override _readStreamForRange(start: number, end: number): Readable {
+    return this.#file.read({ start, end })
   }
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { listImports, readImport } from '../../../domain/archives/imports.js'
-import { presentImport } from '../../presenters/imports.js'
+import { presentImport, presentUpload } from '../../presenters/imports.js'
 import { Timestamp } from '../../schemas/formats.js'
 import { nullable, refTo } from '../../schemas/references.js'
 
@@ -16,11 +16,13 @@ const SectionCounts = Type.Object({
 const ImportSchema = Type.Object(
   {
     id: Type.String(),
-    state: Type.Enum(['running', 'paused', 'done', 'failed', 'cancelled']),
-    old_address: Type.String({ description: 'The network ID of the archive.' }),
-    identity: Type.String({ description: '`proven`, `unproven`, `closed`, `moved_here`, `local` or `same`.' }),
+    state: Type.Enum(['uploaded', 'checking', 'checked', 'running', 'paused', 'done', 'failed', 'cancelled']),
+    old_address: nullable(Type.String({ description: 'The network ID of the archive; null until its check.' })),
+    identity: nullable(
+      Type.String({ description: '`proven`, `unproven`, `closed`, `moved_here`, `local` or `same`.' }),
+    ),
     moves: Type.Boolean({ description: 'The old account moves to this one.' }),
-    phase: Type.String({ description: 'The part that is imported, or was the last.' }),
+    phase: Type.String({ description: 'The part that is imported, or was the last; `check` before the start.' }),
     sections: Type.Record(Type.String(), SectionCounts, { description: 'Items by section of the archive.' }),
     error: nullable(Type.String()),
     created_at: Timestamp,
@@ -48,7 +50,10 @@ export const importRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { scopes: [...scopes] },
     },
-    async ({ viewer }) => (await listImports(app.pod, viewer)).map(presentImport),
+    async ({ viewer }) => {
+      const { uploads, imports } = await listImports(app.pod, viewer)
+      return [...uploads.map(presentUpload), ...imports.map(presentImport)]
+    },
   )
 
   app.get(
@@ -64,6 +69,9 @@ export const importRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { scopes: [...scopes], refusals: { import_not_found: 404 } },
     },
-    async ({ viewer, params: { import_id: id } }) => presentImport(await readImport(app.pod, viewer, id)),
+    async ({ viewer, params: { import_id: id } }) => {
+      const upload = (await listImports(app.pod, viewer)).uploads.find(({ uid }) => uid === id)
+      return upload === undefined ? presentImport(await readImport(app.pod, viewer, id)) : presentUpload(upload)
+    },
   )
 }

@@ -4,6 +4,7 @@ import { ICON_PATH } from '../../pages/html.js'
 import { PASSKEY_SCRIPT } from '../../pages/passkey-form.js'
 import { DEFAULT_AVATAR_PATH } from '../../presenters/people.js'
 import { isNotModified } from '../../server/entity-tags.js'
+import { IMPORT_SCRIPT } from '../../settings/imports/paths.js'
 
 const A_DAY = 86_400
 
@@ -26,6 +27,7 @@ const files = [
     headers: { 'cross-origin-resource-policy': 'cross-origin', 'access-control-allow-origin': '*' },
   },
   { path: ICON_PATH, file: 'favicon.svg', type: 'image/svg+xml', headers: {} },
+  { path: IMPORT_SCRIPT, file: 'import.js', type: 'text/javascript; charset=utf-8', headers: {} },
   { path: PASSKEY_SCRIPT, file: 'passkeys.js', type: 'text/javascript; charset=utf-8', headers: {} },
 ]
 

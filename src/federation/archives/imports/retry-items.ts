@@ -1,0 +1,83 @@
+import { Refusal } from '../../../domain/refusals.js'
+import {
+  claimRetry,
+  findRetriedItems,
+  type RetriedItems,
+  replaceOutcomes,
+  setRetry,
+} from '../../../persistence/archives/import-retries.js'
+import type { Import } from '../../../persistence/archives/imports.js'
+import { inTransaction } from '../../../persistence/database/transactions.js'
+import type { Pod } from '../../../pod/pod.js'
+import { IMPORT_LIMITS } from '../limits.js'
+import { readItems } from '../reading/items-of-version.js'
+import { deleteSpool, keepOfSpool, type SpooledItem, spooledBatches } from '../reading/spool-archive.js'
+import { importFolder } from './begin-import.js'
+import type { ImportContext } from './import-context.js'
+import { openImportContext } from './import-run-context.js'
+import { type BatchImporter, CONTENT_IMPORTERS, PRIVATE_IMPORTERS, RELATION_IMPORTERS } from './list-importers.js'
+
+const HOUR_MS = 60 * 60_000
+
+const IMPORTERS: readonly BatchImporter[] = [...RELATION_IMPORTERS, ...CONTENT_IMPORTERS, ...PRIVATE_IMPORTERS]
+
+/** Keeps the items of an ended import that are tried again, and deletes the others. */
+export async function keepForRetry(pod: Pod, ended: Pick<Import, 'id' | 'uid'>, retries: number): Promise<void> {
+  const folder = importFolder(pod, ended)
+  const hours = IMPORT_LIMITS.retryHours[retries]
+  const items = await findRetriedItems(pod.db, ended.id)
+  if (items.size === 0 || hours === undefined) {
+    await setRetry(pod.db, ended.id, null)
+    return deleteSpool(folder)
+  }
+  await keepOfSpool(folder, (list, position) => isRetried(items, list, position))
+  await setRetry(pod.db, ended.id, new Date(pod.now().getTime() + hours * HOUR_MS))
+}
+
+function isRetried(items: RetriedItems, list: string, position: number): boolean {
+  const importer = IMPORTERS.find((known) => known.list === list)
+  return importer !== undefined && items.get(importer.section)?.has(position) === true
+}
+
+/** Tries the due items of imports again, one import after the other. */
+export async function retryItems(pod: Pod, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const claimed = await claimRetry(pod.db, { now: pod.now(), leaseHours: IMPORT_LIMITS.retryHours[0] })
+    if (claimed === undefined) return
+    try {
+      await retryImport(pod, claimed, signal)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error // tried again after the lease
+      await setRetry(pod.db, claimed.id, null) // the account is closed
+      await deleteSpool(importFolder(pod, claimed))
+      continue
+    }
+    await keepForRetry(pod, claimed, claimed.retries)
+  }
+}
+
+async function retryImport(pod: Pod, claimed: Import, signal: AbortSignal): Promise<void> {
+  const context = await openImportContext(pod, claimed, signal)
+  const items = await findRetriedItems(pod.db, claimed.id)
+  for (const importer of IMPORTERS) {
+    const { list } = importer
+    for await (const batch of spooledBatches(importFolder(pod, claimed), list)) {
+      signal.throwIfAborted()
+      const due = batch.items.filter(({ position }) => isRetried(items, list, position))
+      if (due.length > 0) await retryBatch(context, claimed.id, importer, due)
+    }
+  }
+}
+
+async function retryBatch(
+  context: ImportContext,
+  importId: number,
+  importer: BatchImporter,
+  items: readonly SpooledItem[],
+): Promise<void> {
+  const batch = await importer.judge(context, readItems(context, importer.list, items))
+  await inTransaction(context.pod, async (transaction) => {
+    const stored = await batch.store(transaction)
+    await replaceOutcomes(transaction, importId, [...batch.outcomes, ...stored])
+  })
+}

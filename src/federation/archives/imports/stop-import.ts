@@ -1,0 +1,122 @@
+import type { Knex } from 'knex'
+import { importedPhotoName } from '../../../domain/photos/imported-photos.js'
+import { listPhotoFiles } from '../../../domain/photos/photos.js'
+import { Refusal } from '../../../domain/refusals.js'
+import { deleteChanges, type ImportChange, listChanges } from '../../../persistence/archives/import-changes.js'
+import { insertImportedContacts } from '../../../persistence/archives/imported-people.js'
+import {
+  cancelImportRow,
+  type Import,
+  listImportedPhotoNames,
+  lockImport,
+  setImportState,
+} from '../../../persistence/archives/imports.js'
+import { startSharing, stopReceiving, stopSharing } from '../../../persistence/contacts/contact-changes.js'
+import { inTransaction } from '../../../persistence/database/transactions.js'
+import { Person } from '../../../persistence/models/person.js'
+import { Tag } from '../../../persistence/models/tag.js'
+import type { Pod } from '../../../pod/pod.js'
+import type { ImportingUser } from '../owner.js'
+import { deleteSpool } from '../reading/spool-archive.js'
+import { importFolder } from './begin-import.js'
+
+type StopRefusal = 'import_not_found' | 'import_over' | 'import_beyond_cancel'
+
+/** Phases whose changes can be undone. The move and what comes after it cannot. */
+const BEFORE_MOVE: ReadonlySet<string> = new Set(['aspects', 'contacts', 'tags', 'blocks', 'photos'])
+
+export function isCancellable({ state, phase }: Pick<Import, 'state' | 'phase'>): boolean {
+  return (state === 'running' || state === 'paused') && BEFORE_MOVE.has(phase)
+}
+
+/** Pauses a running import, or lets a paused one go on. Repeating it changes nothing. */
+export async function pauseImport(
+  pod: Pod,
+  by: Pick<Import, 'userId' | 'uid'>,
+  state: 'running' | 'paused',
+): Promise<void> {
+  await inTransaction(pod, async (transaction) => {
+    const { id } = await requireUnfinished(transaction, by)
+    await setImportState(transaction, id, state)
+  })
+}
+
+/** Cancels an import before the move, and undoes what it has changed. Nothing is sent: nothing was sent before. */
+export async function cancelImport(pod: Pod, user: ImportingUser, uid: string): Promise<void> {
+  const { userId, personId } = user
+  const files = await inTransaction(pod, async (transaction) => {
+    const found = await requireUnfinished(transaction, { userId, uid })
+    if (!isCancellable(found)) {
+      throw new Refusal<StopRefusal>('import_beyond_cancel', 'The import is too far: it can only be paused.')
+    }
+    const { guid } = await Person.query(transaction).findById(personId).throwIfNotFound()
+    const names: string[] = []
+    for await (const page of listImportedPhotoNames(transaction, found.id, CHANGES_AT_ONCE, ['imported'])) {
+      names.push(...page.map((name) => importedPhotoName(guid, name)))
+    }
+    for await (const changes of listChanges(transaction, found.id, CHANGES_AT_ONCE)) {
+      await undoChanges(transaction, user, changes)
+    }
+    await deleteChanges(transaction, found.id)
+    await cancelImportRow(transaction, found.id, pod.now())
+    return names
+  })
+  await pod.pictures.delete(files.flatMap((name) => listPhotoFiles(name)))
+  await deleteSpool(importFolder(pod, { uid }))
+}
+
+const CHANGES_AT_ONCE = 500
+
+/** Undoes a page of changes, the last one first: each kind with few statements. */
+async function undoChanges(
+  transaction: Knex.Transaction,
+  { userId, personId }: ImportingUser,
+  changes: readonly ImportChange[],
+): Promise<void> {
+  const of = <Kind extends ImportChange['kind']>(...kinds: readonly Kind[]) =>
+    changes.filter((change): change is Extract<ImportChange, { kind: Kind }> =>
+      kinds.some((kind) => kind === change.kind),
+    )
+  const withPerson = (users: readonly { readonly userId: number }[]) =>
+    users.map(({ userId: id }) => ({ userId: id, personId }))
+  const withUser = (people: readonly { readonly personId: number }[]) =>
+    people.map(({ personId: id }) => ({ userId, personId: id }))
+  const idsOf = (people: readonly { readonly personId: number }[]) => people.map(({ personId: id }) => id)
+
+  await transaction('blocks')
+    .where({ userId })
+    .whereIn('personId', idsOf(of('block')))
+    .delete()
+  const restored = of('ended_contact').map((contact) => ({ ...contact, receiving: true, claimed: false }))
+  await insertImportedContacts(transaction, userId, restored)
+  await startSharing(transaction, withPerson(of('unshared')))
+  await stopSharing(transaction, withPerson(of('shared')))
+  await stopReceiving(transaction, withUser(of('contact')))
+  for (const { personId: id, aspectIds } of of('memberships')) {
+    const contact = transaction('contacts').where({ userId, personId: id }).select('id')
+    await transaction('aspectMemberships')
+      .whereIn('contactId', contact)
+      .whereIn('aspectId', [...aspectIds])
+      .delete()
+  }
+  await transaction('claimedFollowers')
+    .where({ userId })
+    .whereIn('personId', idsOf(of('claim')))
+    .delete()
+  for (const { name } of of('tag')) await Tag.unfollow(transaction, userId, name)
+  // An aspect that the person has used meanwhile stays.
+  await transaction('aspects')
+    .whereIn(
+      'id',
+      of('aspect').map(({ id }) => id),
+    )
+    .whereNotExists(transaction('aspectMemberships').whereRaw('aspect_id = aspects.id'))
+    .delete()
+}
+
+async function requireUnfinished(transaction: Knex.Transaction, by: Pick<Import, 'userId' | 'uid'>): Promise<Import> {
+  const found = await lockImport(transaction, by)
+  if (found === undefined) throw new Refusal<StopRefusal>('import_not_found', 'There is no import with this id.')
+  if (found.state === 'running' || found.state === 'paused') return found
+  throw new Refusal<StopRefusal>('import_over', 'The import is over.')
+}

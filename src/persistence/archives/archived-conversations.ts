@@ -1,0 +1,137 @@
+import type { Knex } from 'knex'
+import { pagesBehind } from '../sql/pages-behind.js'
+
+/** A conversation as one participant sees it. */
+export interface ArchivedConversation {
+  readonly id: number
+  readonly guid: string
+  readonly author: string
+  readonly subject: string
+  readonly createdAt: Date
+  readonly participants: readonly string[]
+  readonly read: boolean
+}
+
+export interface ArchivedMessage {
+  readonly conversationId: number
+  readonly guid: string
+  readonly author: string
+  readonly text: string
+  readonly createdAt: Date
+}
+
+/** The conversations of a person page by page, in the order of their ids. */
+export function archivedConversations(
+  db: Knex,
+  personId: number,
+  limit: number,
+): AsyncGenerator<readonly ArchivedConversation[]> {
+  return pagesBehind({
+    size: limit,
+    start: 0,
+    positionOf: ({ id }: ArchivedConversation) => id,
+    async read(behind) {
+      const { rows } = await db.raw(
+        `select conversations.id, conversations.guid, author.address as author, subject,
+           conversations.created_at as "createdAt", unread = 0 as read,
+           coalesce(imported_participants, array(
+             select people.address from conversation_visibilities as other
+             join people on people.id = other.person_id
+             where other.conversation_id = conversations.id order by people.address
+           )) as participants
+         from conversation_visibilities as visibility
+         join conversations on conversations.id = visibility.conversation_id
+         join people as author on author.id = conversations.author_id
+         where visibility.person_id = ? and conversations.id > ?
+         order by conversations.id limit ?`,
+        [personId, behind, limit],
+      )
+      return rows
+    },
+  })
+}
+
+/** The messages of conversations, the oldest first. */
+export async function findArchivedMessages(
+  db: Knex,
+  conversationIds: readonly number[],
+): Promise<readonly ArchivedMessage[]> {
+  const { rows } = await db.raw(
+    `select conversation_id as "conversationId", messages.guid, people.address as author, text,
+       messages.created_at as "createdAt"
+     from messages join people on people.id = messages.author_id
+     where conversation_id = any(?) order by conversation_id, arrived_at, messages.id`,
+    [[...conversationIds]],
+  )
+  return rows
+}
+
+/** Who sees conversations: of each guid that exists here, whether this person takes part. */
+export async function findConversationParts(
+  db: Knex,
+  personId: number,
+  guids: readonly string[],
+): Promise<ReadonlyMap<string, boolean>> {
+  const { rows } = await db.raw(
+    `select guid, exists (
+       select from conversation_visibilities where conversation_id = conversations.id and person_id = ?
+     ) as "takesPart"
+     from conversations where guid = any(?)`,
+    [personId, [...guids]],
+  )
+  return new Map(rows.map((row: { readonly guid: string; readonly takesPart: boolean }) => [row.guid, row.takesPart]))
+}
+
+/** A conversation of an archive, with its messages in their order. */
+export interface ImportedConversation {
+  readonly guid: string
+  readonly authorId: number
+  readonly subject: string
+  readonly participants: readonly string[]
+  readonly createdAt: Date
+  readonly updatedAt: Date
+  readonly read: boolean
+  readonly messages: readonly {
+    readonly guid: string
+    readonly authorId: number
+    readonly text: string
+    readonly createdAt: Date
+  }[]
+}
+
+/** Stores conversations that only one person sees. Messages whose guid exists are left out. Returns the guids of new conversations. */
+export async function insertImportedConversations(
+  transaction: Knex.Transaction,
+  personId: number,
+  conversations: readonly ImportedConversation[],
+): Promise<ReadonlySet<string>> {
+  if (conversations.length === 0) return new Set()
+  const { rows } = await transaction.raw(
+    `with given as (
+       select * from json_to_recordset(:json::json) as given(
+         guid text, "authorId" bigint, subject text, participants json, "createdAt" timestamptz, "updatedAt" timestamptz,
+         read boolean, messages json)
+     ), inserted as (
+       insert into conversations (guid, author_id, subject, created_at, updated_at, imported_participants)
+       select guid, "authorId", subject, "createdAt", "updatedAt", array(select json_array_elements_text(participants))
+       from given order by guid
+       on conflict do nothing
+       returning id, guid, created_at, updated_at
+     ), visible as (
+       insert into conversation_visibilities (conversation_id, person_id, unread, created_at, updated_at)
+       select inserted.id, :personId, case when given.read then 0 else 1 end, created_at, updated_at
+       from inserted join given using (guid)
+     ), written as (
+       insert into messages (guid, conversation_id, author_id, text, created_at, arrived_at)
+       select message.guid, inserted.id, message."authorId", message.text, message."createdAt", message."createdAt"
+       from inserted join given using (guid)
+       cross join lateral json_to_recordset(given.messages) as message(
+         guid text, "authorId" bigint, text text, "createdAt" timestamptz)
+       order by message.guid
+       on conflict do nothing
+     )
+     select guid from inserted`,
+    { json: JSON.stringify(conversations), personId },
+  )
+  return new Set(rows.map(({ guid }: { readonly guid: string }) => guid))
+}

@@ -1,0 +1,92 @@
+import type { Knex } from 'knex'
+import { rowsAsColumns } from '../sql/rows-as-columns.js'
+import type { Import, ImportCounts, ImportSection, ItemOutcome, SectionCounts } from './imports.js'
+
+/** Reasons that may be gone later: another pod did not answer, or did not know something yet. */
+const TRIED_AGAIN = ['not_found', 'author_unknown', 'parent_missing', 'root_missing']
+
+/** Positions of the items that are tried again, by section. */
+export type RetriedItems = ReadonlyMap<ImportSection, ReadonlySet<number>>
+
+export async function findRetriedItems(db: Knex, importId: number): Promise<RetriedItems> {
+  const rows: readonly Pick<ItemOutcome, 'section' | 'position'>[] = await db('importItems')
+    .where({ importId, outcome: 'refused' })
+    .whereIn('reason', TRIED_AGAIN)
+    .select('section', 'position')
+  const sections = new Map<ImportSection, Set<number>>()
+  for (const { section, position } of rows) {
+    const positions = sections.get(section) ?? new Set()
+    sections.set(section, positions.add(position))
+  }
+  return sections
+}
+
+/** Claims an import whose items are due: the next attempt is `leaseHours` later, whatever becomes of this one. */
+export async function claimRetry(
+  db: Knex,
+  { now, leaseHours }: { readonly now: Date; readonly leaseHours: number },
+): Promise<Import | undefined> {
+  const { rows } = await db.raw(
+    `update imports set retries = retries + 1, retry_at = :now::timestamptz + make_interval(hours => :leaseHours)
+     where id = (
+       select id from imports where retry_at <= :now and state = 'done' order by retry_at limit 1 for update skip locked
+     )
+     returning id`,
+    { now, leaseHours },
+  )
+  return rows.length === 0 ? undefined : db('imports').where({ id: rows[0].id }).first()
+}
+
+export async function setRetry(db: Knex, id: number, retryAt: Date | null): Promise<void> {
+  await db('imports').where({ id }).update({ retryAt })
+}
+
+/** Replaces outcomes of items, and counts all items of the import anew. */
+export async function replaceOutcomes(
+  transaction: Knex.Transaction,
+  importId: number,
+  items: readonly ItemOutcome[],
+): Promise<void> {
+  await transaction('imports').where({ id: importId }).forUpdate()
+  await transaction.raw(
+    `update import_items set outcome = given.outcome, reason = given.reason
+     from unnest(?::text[], ?::integer[], ?::text[], ?::text[], ?::text[]) as given(section, position, ref, outcome, reason)
+     where import_id = ? and import_items.section = given.section and import_items.position = given.position
+       and import_items.ref = given.ref`,
+    [...rowsAsColumns(items, ['section', 'position', 'ref', 'outcome', 'reason']), importId] as Knex.RawBinding[],
+  )
+  const { counts } = await transaction('imports').where({ id: importId }).first('counts')
+  await transaction('imports')
+    .where({ id: importId })
+    .update({ counts: JSON.stringify(await countAgain(transaction, importId, counts)) })
+}
+
+async function countAgain(
+  transaction: Knex.Transaction,
+  importId: number,
+  before: ImportCounts,
+): Promise<ImportCounts> {
+  const { rows } = await transaction.raw(
+    'select section, outcome, reason, count(*)::integer as count from import_items where import_id = ? group by 1, 2, 3',
+    [importId],
+  )
+  const counts = Object.entries(before).map(([section, { found }]): [string, SectionCounts] => {
+    const of = (outcome: ItemOutcome['outcome']) =>
+      rows.filter((row: { section: string; outcome: string }) => row.section === section && row.outcome === outcome)
+    const sum = (some: readonly { readonly count: number }[]) => some.reduce((total, { count }) => total + count, 0)
+    const by_reason = Object.fromEntries(
+      of('refused').map(({ reason, count }: { reason: string; count: number }) => [reason, count]),
+    )
+    return [
+      section,
+      {
+        found,
+        imported: sum(of('imported')),
+        skipped: sum(of('already_there')),
+        refused: sum(of('refused')),
+        by_reason,
+      },
+    ]
+  })
+  return Object.fromEntries(counts)
+}

@@ -1,0 +1,169 @@
+import type { Knex } from 'knex'
+
+type UploadState = 'uploading' | 'uploaded' | 'checking' | 'checked' | 'failed' | 'started' | 'expired'
+
+/** An archive that a person has uploaded. */
+export interface ImportUpload {
+  readonly id: number
+  readonly uid: string
+  readonly userId: number
+  readonly state: UploadState
+  readonly archiveBytes: number
+  readonly photoBytes: number
+  readonly attempts: number
+  readonly facts: unknown
+  readonly report: unknown
+  readonly sealedKey: Buffer | null
+  readonly error: string | null
+  readonly createdAt: Date
+  readonly checkedAt: Date | null
+}
+
+/** An upload of which something can still become. */
+const OPEN_STATES = ['uploading', 'uploaded', 'checking', 'checked'] as const satisfies readonly UploadState[]
+
+/** Stores an upload; undefined: the account has an open one. */
+export async function insertUpload(
+  transaction: Knex.Transaction,
+  row: Pick<ImportUpload, 'uid' | 'userId' | 'createdAt'>,
+): Promise<ImportUpload | undefined> {
+  const [made] = await transaction('importUploads')
+    .insert({ ...row, state: 'uploading' })
+    .onConflict()
+    .ignore()
+    .returning('*')
+  return made
+}
+
+export async function findOpenUpload(db: Knex, userId: number): Promise<ImportUpload | undefined> {
+  return db('importUploads')
+    .where({ userId })
+    .whereIn('state', [...OPEN_STATES])
+    .first()
+}
+
+/** An upload that has arrived and is no import yet. */
+export interface ArrivedUpload extends ImportUpload {
+  readonly state: (typeof ARRIVED_STATES)[number]
+}
+
+const ARRIVED_STATES = ['uploaded', 'checking', 'checked', 'failed'] as const satisfies readonly UploadState[]
+
+export async function listArrivedUploads(db: Knex, userId: number): Promise<readonly ArrivedUpload[]> {
+  return db('importUploads')
+    .where({ userId })
+    .whereIn('state', [...ARRIVED_STATES])
+    .orderBy('id', 'desc')
+    .limit(LISTED)
+}
+
+const LISTED = 100
+
+/** The upload of which the page speaks. */
+export async function findLastUpload(db: Knex, userId: number): Promise<ImportUpload | undefined> {
+  return db('importUploads').where({ userId }).orderBy('id', 'desc').first()
+}
+
+/** Locks an upload of an account. */
+export async function lockUpload(
+  transaction: Knex.Transaction,
+  userId: number,
+  uid: string,
+): Promise<ImportUpload | undefined> {
+  return transaction('importUploads').where({ userId, uid }).forUpdate().first()
+}
+
+/** Uploads of an account whose check was requested since a time. */
+export async function countUploadsSince(db: Knex, userId: number, since: Date): Promise<number> {
+  const { rows } = await db.raw(
+    `select count(*)::integer as count from import_uploads where user_id = ? and created_at > ? and state <> 'uploading'`,
+    [userId, since],
+  )
+  return rows[0].count
+}
+
+export async function changeUpload(
+  db: Knex,
+  id: number,
+  changes: Partial<
+    Omit<ImportUpload, 'id' | 'uid' | 'userId'> & { readonly checkAt: Date | null; readonly aliveAt: Date | null }
+  >,
+): Promise<void> {
+  const { facts, report } = changes
+  await db('importUploads')
+    .where({ id })
+    .update({
+      ...changes,
+      ...(facts !== undefined && { facts: JSON.stringify(facts) }),
+      ...(report !== undefined && { report: JSON.stringify(report) }),
+    })
+}
+
+export async function deleteUpload(db: Knex, id: number): Promise<void> {
+  await db('importUploads').where({ id }).delete()
+}
+
+/** Claims the next upload whose check is due, or whose worker has died, and counts the attempt. */
+export async function claimUpload(
+  db: Knex,
+  { now, deadAfterSeconds }: { readonly now: Date; readonly deadAfterSeconds: number },
+): Promise<ImportUpload | undefined> {
+  const { rows } = await db.raw(
+    `update import_uploads set state = 'checking', alive_at = now(), attempts = attempts + 1
+     where id = (
+       select id from import_uploads
+       where state in ('uploaded', 'checking') and check_at <= ? and (alive_at is null or alive_at < now() - make_interval(secs => ?))
+       order by check_at, id limit 1 for update skip locked
+     )
+     returning id`,
+    [now, deadAfterSeconds],
+  )
+  return rows.length === 0 ? undefined : db('importUploads').where({ id: rows[0].id }).first()
+}
+
+/** A sign of life of the check; false: the upload is gone. */
+export async function noteUploadAlive(db: Knex, id: number): Promise<boolean> {
+  const changed = await db('importUploads').where({ id, state: 'checking' }).update({ aliveAt: db.fn.now() })
+  return changed > 0
+}
+
+/** Another worker may check the upload at once. The attempt does not count. */
+export async function releaseUpload(db: Knex, id: number): Promise<void> {
+  await db('importUploads')
+    .where({ id, state: 'checking' })
+    .update({ aliveAt: null, attempts: db.raw('greatest(attempts - 1, 0)') })
+}
+
+/** Uploads whose files have to go: some time after the import is done, or after the upload. */
+export async function findExpiredUploads(
+  db: Knex,
+  {
+    doneBefore,
+    uploadedBefore,
+    limit,
+  }: { readonly doneBefore: Date; readonly uploadedBefore: Date; readonly limit: number },
+): Promise<readonly (Pick<ImportUpload, 'id' | 'uid'> & { readonly isDone: boolean })[]> {
+  const { rows } = await db.raw(
+    `select import_uploads.id, import_uploads.uid, imports.state is not distinct from 'done' as "isDone" from import_uploads
+     left join imports on imports.uid = import_uploads.uid
+     where import_uploads.state <> 'expired' and (
+       imports.state = 'done' and imports.finished_at < :doneBefore
+       or import_uploads.created_at < :uploadedBefore and imports.state is distinct from 'running'
+     )
+     order by import_uploads.id limit :limit`,
+    { doneBefore, uploadedBefore, limit },
+  )
+  return rows
+}
+
+/** The files are gone: an import that was paused ends. */
+export async function expireUploads(db: Knex, ids: readonly number[], now: Date): Promise<void> {
+  await db.raw(
+    `with expired as (
+       update import_uploads set state = 'expired', sealed_key = null where id = any(?) returning uid
+     )
+     update imports set state = 'failed', error = 'expired', sealed_key = null, finished_at = ?
+     from expired where imports.uid = expired.uid and imports.state = 'paused'`,
+    [[...ids], now],
+  )
+}

@@ -1,0 +1,163 @@
+import type { FastifyRequest } from 'fastify'
+import { listImportPage, type MoveOfViewer } from '../../../domain/archives/imports.js'
+import { isCancellable } from '../../../federation/archives/imports/stop-import.js'
+import type { ImportUpload } from '../../../persistence/archives/import-uploads.js'
+import type { Import } from '../../../persistence/archives/imports.js'
+import { OIDC_PATHS } from '../../oidc/paths.js'
+import { translateMarkup } from '../../pages/language/message-markup.js'
+import { html, type Markup } from '../../pages/markup.js'
+import { timeHtml } from '../../pages/time.js'
+import { settingsForm } from '../settings-page.js'
+import type { FieldErrors } from '../try-change.js'
+import { countsTable } from './counts-table.js'
+import { faultText, phaseText } from './import-texts.js'
+import { isRecentlyAuthenticated } from './member.js'
+import { IMPORT_PATHS, IMPORT_SCRIPT } from './paths.js'
+import { reportCards } from './report-page.js'
+
+const MEBIBYTE = 1024 ** 2
+
+/** The page of imports: the next step of the open one, then those before, then who knows of a move. */
+export async function importPage(request: FastifyRequest, errors: FieldErrors): Promise<Markup> {
+  const { pod } = request.server
+  const { viewer } = request.member
+  const found = await listImportPage(pod, viewer)
+  const running = found.imports.filter(({ state }) => state === 'running' || state === 'paused')
+  const over = found.imports.filter((each) => !running.includes(each))
+  return html`${running.length === 0 && uploadCards(request, found.upload, errors)}
+${running.map((each) => runningCard(request, each))}
+${found.moves.map((move) => moveCard(request, move))}
+${over.length > 0 && overCard(request, over)}`
+}
+
+function uploadCards(request: FastifyRequest, upload: ImportUpload | undefined, errors: FieldErrors): Markup {
+  const { t } = request.member
+  const { imports } = request.server.pod.config
+  if (imports !== 'on') {
+    return html`<section class="card"><p>${t(imports === 'off' ? 'import.off' : 'import.operator_only')}</p></section>`
+  }
+  switch (upload?.state) {
+    case 'uploaded':
+    case 'checking':
+      return html`<section class="card"><h2>${t('import.checking')}</h2>
+<p role="status">${t('import.checking_about')}</p>
+${upload.report !== null && html`<p>${t('import.identity_unproven_yet')}</p>`}
+${dropForm(request)}</section>`
+    case 'checked':
+      return reportCards(request, upload, { errors, drop: dropForm(request) })
+    default:
+      return html`${upload?.state === 'failed' && failedCard(request, upload)}${uploadCard(request, upload, errors)}`
+  }
+}
+
+function failedCard(request: FastifyRequest, { error, createdAt }: ImportUpload): Markup {
+  const { t } = request.member
+  return html`<section class="card"><h2>${t('import.refused')}</h2>
+<p>${translateMarkup(t, 'import.refused_because', { time: timeHtml(t, createdAt), reason: faultText(t, error ?? '') })}</p></section>\n`
+}
+
+function uploadCard(request: FastifyRequest, upload: ImportUpload | undefined, errors: FieldErrors): Markup {
+  const { t } = request.member
+  const { importBytes, importPhotoBytes } = request.server.pod.config
+  const begun =
+    upload?.state === 'uploading' && html`<p>${t('import.broken_off', { bytes: upload.archiveBytes })}</p>\n`
+  if (!isRecentlyAuthenticated(request)) {
+    const confirm = `${OIDC_PATHS.confirmAccess}?return_to=${encodeURIComponent(IMPORT_PATHS.page)}`
+    return html`<section class="card"><h2>${t('import.new')}</h2>
+<p class="soft">${t('import.about')}</p>
+${begun}<p>${translateMarkup(t, 'import.confirm_first', { link: confirm })}</p></section>`
+  }
+  const error = errors.find(({ field }) => field === 'archive')?.message
+  const token = request.member.session.formToken
+  return html`<section class="card"><h2>${t('import.new')}</h2>
+<p class="soft">${t('import.about')}</p>
+${begun}<form method="post" action="${IMPORT_PATHS.upload}?form=${token}" enctype="multipart/form-data" data-import-upload data-parts="${IMPORT_PATHS.parts}?form=${token}" data-check="${IMPORT_PATHS.check}" data-token="${token}">
+<p class="field"><label for="archive">${t('import.archive')}</label>
+<span class="soft small" id="archive-hint">${t('import.archive_hint', { size: Math.floor(importBytes / MEBIBYTE) })}</span>${error !== undefined && html`<span class="wrong" id="archive-error">${error}</span>`}
+<input id="archive" name="archive" type="file" accept=".gz,.json,.zip" required aria-describedby="archive-hint"${error !== undefined && html` aria-invalid="true"`}></p>
+<p class="field"><label for="photos">${t('import.photos')}</label>
+<span class="soft small" id="photos-hint">${t('import.photos_hint', { size: Math.floor(importPhotoBytes / MEBIBYTE) })}</span>
+<input id="photos" name="photos" type="file" accept=".zip" aria-describedby="photos-hint"></p>
+<p class="alert" role="alert" data-import-failed hidden>${t('import.upload_failed')}</p>
+<p role="status"><progress data-import-progress max="100" value="0" aria-label="${t('import.progress')}" hidden></progress></p>
+<p class="actions"><button>${t('import.upload')}</button></p></form>
+<script src="${IMPORT_SCRIPT}" defer></script></section>`
+}
+
+function dropForm(request: FastifyRequest): Markup {
+  const { t } = request.member
+  return settingsForm(
+    request,
+    html`<p class="actions"><button class="quiet">${t('import.drop')}</button></p>`,
+    IMPORT_PATHS.drop,
+  )
+}
+
+function runningCard(request: FastifyRequest, found: Import): Markup {
+  const { t } = request.member
+  const { uid, oldAddress, state, phase, lines, createdAt } = found
+  const time = timeHtml(t, createdAt)
+  const isPaused = state === 'paused'
+  const form = (path: string, label: string, look = '') =>
+    settingsForm(
+      request,
+      html`<input type="hidden" name="id" value="${uid}">
+<button${look !== '' && html` class="${look}"`}>${label}</button>`,
+      path,
+    )
+  return html`<section class="card"><h2>${t(isPaused ? 'import.paused' : 'import.running')}</h2>
+<p>${translateMarkup(t, 'import.started', { address: oldAddress, time })}</p>
+<p role="status">${translateMarkup(t, 'import.phase', { phase: phaseText(t, phase), lines })}</p>
+${countsTable(request, found.counts)}
+<p class="soft small">${t('import.reload')}</p>
+<div class="actions">${isPaused ? form(IMPORT_PATHS.resume, t('import.resume')) : form(IMPORT_PATHS.pause, t('import.pause'))}
+${isCancellable(found) && form(IMPORT_PATHS.cancel, t('import.cancel'), 'quiet')}</div>
+${!isCancellable(found) && html`<p class="soft small">${t('import.beyond_cancel')}</p>`}</section>\n`
+}
+
+function overCard(request: FastifyRequest, imports: readonly Import[]): Markup {
+  const { t } = request.member
+  const entries = imports.map(({ uid, oldAddress, state, error, createdAt, finishedAt, counts }) => {
+    const time = timeHtml(t, finishedAt ?? createdAt)
+    const address = oldAddress
+    const result =
+      state === 'done'
+        ? translateMarkup(t, 'import.done', { address, time })
+        : state === 'cancelled'
+          ? translateMarkup(t, 'import.cancelled', { address, time })
+          : translateMarkup(t, 'import.failed', { address, time, reason: faultText(t, error ?? '') })
+    const items = `${IMPORT_PATHS.page}/${uid}/items`
+    return html`<li><div><p>${result}</p>
+${
+  state !== 'cancelled' &&
+  html`<details><summary>${t('import.result')}</summary>${countsTable(request, counts)}
+<p>${t('import.items')} <a href="${items}.csv" download>CSV</a>, <a href="${items}.ndjson" download>NDJSON</a></p></details>`
+}</div></li>\n`
+  })
+  return html`<section class="card"><h2>${t('import.before')}</h2><ul class="entries">${entries}</ul></section>`
+}
+
+/** Which pods know of a move. */
+function moveCard(request: FastifyRequest, { move, pods, silent }: MoveOfViewer): Markup {
+  const { t } = request.member
+  const { oldAddress, movedAt, delivered, waiting, refused } = move
+  const waitingPods = pods.map(
+    ({ pod, givenUp, lastStatus }) =>
+      html`<li>${pod}: ${t(givenUp ? 'import.pod_refused' : 'import.pod_waiting')}${lastStatus !== null && html` (HTTP ${lastStatus})`}</li>`,
+  )
+  return html`<section class="card"><h2>${t('import.announcement')}</h2>
+<p>${translateMarkup(t, 'import.moved', { address: oldAddress, time: timeHtml(t, movedAt) })}</p>
+<p>${t('import.announced_to', { delivered, waiting, refused })}</p>
+${waitingPods.length > 0 && html`<details><summary>${t('import.waiting_pods')}</summary><ul>${waitingPods}</ul></details>`}
+${
+  silent.length > 0 &&
+  html`<h3>${t('import.silent')}</h3><p class="soft">${t('import.silent_about')}</p><ul class="entries">${silent.map(
+    ({ guid, address }) =>
+      html`<li><div><p><bdi>${address}</bdi></p></div>${settingsForm(
+        request,
+        html`<input type="hidden" name="person" value="${guid}"><button class="quiet">${translateMarkup(t, 'import.share_again', { address })}</button>`,
+        IMPORT_PATHS.shareAgain,
+      )}</li>`,
+  )}</ul>`
+}</section>\n`
+}

@@ -1,0 +1,178 @@
+import { Readable } from 'node:stream'
+import multipart from '@fastify/multipart'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { Knex } from 'knex'
+import { reauthenticate } from '../../../domain/accounts/factors/reauthenticate.js'
+import { readImport, shareAgain } from '../../../domain/archives/imports.js'
+import type { Actor } from '../../../domain/moderation/actor.js'
+import { csvLine } from '../../../domain/moderation/csv.js'
+import { cancelImport, pauseImport } from '../../../federation/archives/imports/stop-import.js'
+import { dropUpload, requestCheck } from '../../../federation/archives/uploads/receive-upload.js'
+import { startImport } from '../../../federation/archives/uploads/start-import.js'
+import { type ItemOutcome, listItemOutcomes } from '../../../persistence/archives/imports.js'
+import { User } from '../../../persistence/models/user.js'
+import { formText } from '../../oidc/form-text.js'
+import { OIDC_PATHS } from '../../oidc/paths.js'
+import { openWrongPasswords } from '../../oidc/wrong-passwords.js'
+import { queryText } from '../../schemas/query-text.js'
+import { sendSettingsPage } from '../settings-page.js'
+import { collectFieldErrors, type FieldErrors } from '../try-change.js'
+import { importPage } from './import-page.js'
+import { importingMember, isRecentlyAuthenticated } from './member.js'
+import { IMPORT_PATHS } from './paths.js'
+import { readUploadedFiles, uploadPartRoutes } from './upload-routes.js'
+
+const UPLOAD_REFUSALS = {
+  ...{ imports_off: undefined, upload_running: undefined, upload_missing: 'archive', import_running: undefined },
+  ...{ too_many_checks: undefined, too_large: 'archive', no_space: undefined },
+}
+
+const START_REFUSALS = {
+  ...{ imports_off: undefined, check_needed: undefined, import_running: undefined, content_needs_move: 'content' },
+  ...{ old_address_missing: 'old_address', old_address_wrong: 'old_address', old_account_unproven: 'old_password' },
+  ...{ key_mismatch: undefined, moved_elsewhere: undefined, same_account: undefined },
+}
+
+const STOP_REFUSALS = { import_not_found: undefined, import_over: undefined, import_beyond_cancel: undefined }
+
+/** Refusals that say: later. */
+const LATER: ReadonlySet<string> = new Set(['import_running', 'upload_running', 'too_many_checks'])
+
+/** Imports of archives into the own account: upload, check, choices, progress, result. */
+export const importPageRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  await app.register(multipart, { throwFileSizeLimit: false })
+  await app.register(uploadPartRoutes)
+  const route = { config: { member: 'session' }, schema: { hide: true } } as const
+  const withProof = { ...route, config: { member: 'proof' } } as const
+  const wrongPasswords = openWrongPasswords(() => pod.now())
+
+  async function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
+    const { t } = request.member
+    return sendSettingsPage(request, reply, {
+      title: t('settings.import'),
+      content: await importPage(request, errors),
+      errors,
+      ...{ runsScript: true, connects: true },
+    })
+  }
+
+  /** Runs a change and shows the page again. */
+  async function change(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    notice: string,
+    fields: Parameters<typeof collectFieldErrors>[1],
+    use: () => Promise<unknown>,
+  ) {
+    const errors = await collectFieldErrors(request.member.t, fields, use, (reason) => {
+      if (LATER.has(reason)) reply.code(429)
+      else if (reason === 'too_large') reply.code(413)
+      else if (reason === 'no_space') reply.code(507)
+    })
+    if (errors.length > 0) return show(request, reply, errors)
+    return reply.redirect(`${IMPORT_PATHS.page}?notice=${notice}`, 303)
+  }
+
+  app.get(IMPORT_PATHS.page, route, async (request, reply) => show(request, reply))
+
+  // The token is in the query, so that the files are read only if it is right.
+  app.post(IMPORT_PATHS.upload, { ...route, config: { ...route.config, checksForm: true } }, async (request, reply) => {
+    request.member.session.checkForm(queryText(request, 'form'))
+    if (!isRecentlyAuthenticated(request)) {
+      const back = encodeURIComponent(IMPORT_PATHS.page)
+      return reply.header('connection', 'close').redirect(`${OIDC_PATHS.confirmAccess}?return_to=${back}`, 303)
+    }
+    return change(request, reply, 'import_uploaded', UPLOAD_REFUSALS, () => readUploadedFiles(request, reply))
+  })
+
+  app.post(IMPORT_PATHS.check, route, async (request, reply) =>
+    change(request, reply, 'import_uploaded', UPLOAD_REFUSALS, () => requestCheck(pod, importingMember(request))),
+  )
+
+  app.post(IMPORT_PATHS.drop, route, async (request, reply) => {
+    await dropUpload(pod, importingMember(request))
+    return reply.redirect(`${IMPORT_PATHS.page}?notice=import_dropped`, 303)
+  })
+
+  app.post(IMPORT_PATHS.start, withProof, async (request, reply) =>
+    change(request, reply, 'import_started', START_REFUSALS, async () => {
+      const user = importingMember(request)
+      const isChosen = (name: string) => formText(request, name) !== undefined
+      const choices = {
+        ...{ contacts: isChosen('contacts'), content: isChosen('content'), settings: isChosen('settings') },
+        ...{ profile: isChosen('profile'), move: isChosen('move'), oldAddress: formText(request, 'old_address') ?? '' },
+      }
+      await startImport(pod, actorOf(request), user, choices, (name) => proveOldAccount(request, name))
+    }),
+  )
+
+  /** The owner of an old account on this pod types its password, and the code of its second factor. */
+  async function proveOldAccount(request: FastifyRequest, username: string): Promise<boolean> {
+    const old = await User.byUsername(pod.db, username)
+    const wait = wrongPasswords.waitFor(request.ip, username)
+    if (wait !== undefined) throw wait
+    const password = formText(request, 'old_password')
+    if (old === undefined || password === undefined) return false
+    const answer = { password, code: formText(request, 'old_code') ?? '' }
+    const outcome = await reauthenticate(pod, old.id, answer)
+    if (outcome === 'password_right' || outcome === 'code_right') return true
+    wrongPasswords.count(request.ip, username)
+    return false
+  }
+
+  for (const [path, state, notice] of [
+    [IMPORT_PATHS.pause, 'paused', 'import_paused'],
+    [IMPORT_PATHS.resume, 'running', 'import_resumed'],
+  ] as const) {
+    app.post(path, route, async (request, reply) => {
+      const by = { userId: request.member.viewer.userId, uid: formText(request, 'id') ?? '' }
+      return change(request, reply, notice, STOP_REFUSALS, () => pauseImport(pod, by, state))
+    })
+  }
+
+  app.post(IMPORT_PATHS.cancel, route, async (request, reply) =>
+    change(request, reply, 'import_cancelled', STOP_REFUSALS, () =>
+      cancelImport(pod, importingMember(request), formText(request, 'id') ?? ''),
+    ),
+  )
+
+  app.post(IMPORT_PATHS.shareAgain, route, async (request, reply) => {
+    await shareAgain(pod, request.member.viewer, formText(request, 'person') ?? '')
+    return reply.redirect(`${IMPORT_PATHS.page}?notice=import_shared`, 303)
+  })
+
+  for (const format of ['ndjson', 'csv'] as const) {
+    app.get<{ Params: { id: string } }>(
+      `${IMPORT_PATHS.page}/:id/items.${format}`,
+      { ...route, config: { ...route.config, refusals: { import_not_found: 404 } } },
+      async (request, reply) => {
+        const found = await readImport(pod, request.member.viewer, request.params.id)
+        return reply
+          .type(format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson')
+          .header('content-disposition', `attachment; filename="import-items.${format}"`)
+          .send(Readable.from(itemLines(pod.db, found.id, format)))
+      },
+    )
+  }
+}
+
+const ITEMS_AT_ONCE = 1_000
+
+/** The items of an import, line by line. */
+async function* itemLines(db: Knex, importId: number, format: 'csv' | 'ndjson'): AsyncGenerator<string> {
+  if (format === 'csv') yield csvLine(['section', 'position', 'ref', 'outcome', 'reason'])
+  for await (const page of listItemOutcomes(db, importId, ITEMS_AT_ONCE)) {
+    yield page.map((item) => itemLine(item, format)).join('')
+  }
+}
+
+function itemLine({ section, position, ref, outcome, reason }: ItemOutcome, format: 'csv' | 'ndjson'): string {
+  if (format === 'csv') return csvLine([section, position, ref, outcome, reason])
+  return `${JSON.stringify({ section, position, ref, outcome, reason })}\n`
+}
+
+function actorOf({ member, id }: FastifyRequest): Actor {
+  const { userId, personId, guid, address } = member.account
+  return { userId, personId, guid, name: address, role: 'member', via: 'console', traceId: id }
+}

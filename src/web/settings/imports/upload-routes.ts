@@ -1,0 +1,127 @@
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { Refusal } from '../../../domain/refusals.js'
+import { IMPORT_LIMITS } from '../../../federation/archives/limits.js'
+import {
+  beginUpload,
+  countArrivedBytes,
+  dropUpload,
+  requestCheck,
+  storeUploadedFile,
+  storeUploadedPart,
+  type UploadKind,
+  type UploadRefusal,
+} from '../../../federation/archives/uploads/receive-upload.js'
+import { findOpenUpload } from '../../../persistence/archives/import-uploads.js'
+import { queryText } from '../../schemas/query-text.js'
+import { pageFault } from '../../server/request-faults.js'
+import { extendTimeLimit } from '../../server/slow-requests.js'
+import { importingMember, isRecentlyAuthenticated } from './member.js'
+import { IMPORT_PATHS } from './paths.js'
+
+const KINDS = ['archive', 'photos'] as const satisfies readonly UploadKind[]
+
+/** Reads archive and photos from the form, one after the other, and requests the check. An upload that was broken off is replaced. */
+export async function readUploadedFiles(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { pod } = request.server
+  const user = importingMember(request)
+  if (!request.isMultipart()) throw missing()
+  // What follows a refused file would be read as the next request.
+  reply.header('connection', 'close')
+  if ((await findOpenUpload(pod.db, user.userId))?.state === 'uploading') await dropUpload(pod, user)
+  const upload = await beginUpload(pod, user)
+  try {
+    const limits = { files: KINDS.length, fileSize: Math.max(pod.config.importBytes, pod.config.importPhotoBytes) + 1 }
+    for await (const part of request.parts({ limits })) {
+      if (part.type !== 'file') continue
+      const kind = KINDS.find((known) => known === part.fieldname)
+      if (kind === undefined || part.filename === '') part.file.resume()
+      else await storeUploadedFile(pod, upload, kind, stayingAlive(request, part.file))
+    }
+    await requestCheck(pod, user)
+    reply.removeHeader('connection')
+  } catch (error) {
+    await dropUpload(pod, user)
+    throw error
+  }
+}
+
+const EXTEND_EVERY_BYTES = 1024 * 1024
+
+/** An upload may take hours, as long as bytes arrive. */
+async function* stayingAlive(request: FastifyRequest, source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let bytes = 0
+  extendTimeLimit(request.raw)
+  for await (const chunk of source) {
+    bytes += chunk.length
+    if (bytes > EXTEND_EVERY_BYTES) {
+      extendTimeLimit(request.raw)
+      bytes = 0
+    }
+    yield chunk
+  }
+}
+
+/** Files in parts with an offset, for the script of the page: it goes on after a break. */
+export const uploadPartRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const route = { schema: { hide: true }, config: { member: 'session', checksForm: true } } as const
+
+  app.addHook('onRoute', (added) => {
+    if (added.url === IMPORT_PATHS.parts) added.bodyLimit = IMPORT_LIMITS.partBytes
+  })
+  app.addContentTypeParser('application/octet-stream', { parseAs: 'buffer' }, (_request, bytes, done) =>
+    done(null, bytes),
+  )
+
+  app.get(IMPORT_PATHS.parts, route, async (request, reply) =>
+    answerPart(reply, () => countArrivedBytes(pod, importingMember(request), kindOf(request))),
+  )
+
+  app.post(IMPORT_PATHS.parts, route, async (request, reply) => {
+    request.member.session.checkForm(queryText(request, 'form'))
+    extendTimeLimit(request.raw)
+    const user = importingMember(request)
+    const { body } = request
+    return answerPart(reply, async () => {
+      if (!Buffer.isBuffer(body)) throw missing()
+      const place = { kind: kindOf(request), offset: Number(queryText(request, 'offset') ?? '0') }
+      if (place.kind === 'archive' && place.offset === 0) {
+        if (!isRecentlyAuthenticated(request)) throw pageFault(403, 'error.forbidden')
+        if ((await findOpenUpload(pod.db, user.userId))?.state === 'uploading') await dropUpload(pod, user)
+        await beginUpload(pod, user)
+      }
+      return storeUploadedPart(pod, user, place, body)
+    })
+  })
+}
+
+const STATUS_OF_REFUSAL: Readonly<Record<string, number>> = {
+  ...{
+    imports_off: 403,
+    upload_running: 429,
+    upload_missing: 404,
+    too_many_checks: 429,
+    too_large: 413,
+    no_space: 507,
+  },
+  ...{ import_running: 429, upload_offset: 409 },
+}
+
+/** The offset of the next part, or the reason of a refusal, as JSON. */
+async function answerPart(reply: FastifyReply, use: () => Promise<number>) {
+  try {
+    return { offset: await use() }
+  } catch (error) {
+    const status = error instanceof Refusal ? STATUS_OF_REFUSAL[error.reason] : undefined
+    if (!(error instanceof Refusal) || status === undefined) throw error
+    return reply.code(status).send({ reason: error.reason, ...error.details })
+  }
+}
+
+function kindOf(request: FastifyRequest): UploadKind {
+  return queryText(request, 'file') === 'photos' ? 'photos' : 'archive'
+}
+
+function missing(): Refusal<UploadRefusal> {
+  return new Refusal('upload_missing', 'Choose the file of an archive.')
+}
