@@ -198,7 +198,7 @@ export interface Secrets {
   unseal(sealed: Buffer, owner: SecretOwner): string
   /** Opens a text that an earlier version sealed without owner. */
   unsealUnbound(sealed: Buffer): string
-  /** The same for bytes. The result is longer by `SEAL_BYTES` of secrets.ts. */
+  /** The same for bytes. The result is 28 bytes longer (nonce and tag). */
   sealBytes(bytes: Buffer, owner: SecretOwner): Buffer
   unsealBytes(sealed: Buffer, owner: SecretOwner): Buffer
   /** HMAC-SHA256 of a text. MACs of one purpose say nothing about those of another. */

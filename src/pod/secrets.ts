@@ -10,8 +10,6 @@ import type { SecretOwner, Secrets } from './pod.js'
 const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** By so many bytes a sealed text is longer than the text. */
-export const SEAL_BYTES = NONCE_BYTES + TAG_BYTES
 const SHORTEST_KEY = 32
 const KEY_FILE = 'secret-key'
 

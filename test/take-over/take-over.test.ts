@@ -264,7 +264,7 @@ it('finds wrong rights, changed signatures and changed pictures', async () => {
     ),
   ).toContainEqual([
     'readers of private posts',
-    ['103 for a stranger readable', ...['bob', 'carol', 'dave', 'erin'].map((name) => `103 for ${name} readable`)],
+    ['103 for a visitor readable', ...['bob', 'carol', 'dave', 'erin'].map((name) => `103 for ${name} readable`)],
   ])
   expect(
     await checksAfter(

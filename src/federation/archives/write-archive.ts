@@ -50,7 +50,7 @@ export interface ArchiveOptions {
 /** Rows that are read at once. */
 const PAGE = 500
 /** Conversations that are read at once, with all their messages. */
-const CONVERSATIONS_AT_ONCE = 20
+const CONVERSATIONS_BATCH_SIZE = 20
 /** Posts whose comments and likes are read at once. */
 const POST_BATCH_SIZE = 100
 
@@ -202,7 +202,7 @@ class ArchiveSections {
   #conversations() {
     return this.#section('conversations', async function* (this: ArchiveSections) {
       const { db } = this.#source
-      for await (const page of archivedConversations(db, this.#owner.personId, CONVERSATIONS_AT_ONCE)) {
+      for await (const page of archivedConversations(db, this.#owner.personId, CONVERSATIONS_BATCH_SIZE)) {
         const messages = await findArchivedMessages(
           db,
           page.map(({ id }) => id),

@@ -83,7 +83,8 @@ export const IMPORTS = {
   'import.items': 'Jeder Eintrag:',
   'import.announcement': 'Wer vom Umzug weiß',
   'import.moved': '<bdi>{address}</bdi> ist am {time} zu diesem Konto umgezogen.',
-  'import.announced_to': 'Informierte Pods: {delivered, number}. Wartend: {waiting, number}. Aufgegeben: {refused, number}.',
+  'import.announced_to':
+    'Informierte Pods: {delivered, number}. Wartend: {waiting, number}. Aufgegeben: {refused, number}.',
   'import.waiting_pods': 'Pods, die es noch nicht wissen',
   'import.pod_waiting': 'wartet',
   'import.pod_refused': 'aufgegeben',

@@ -83,7 +83,8 @@ export const IMPORTS = {
   'import.items': 'Each item:',
   'import.announcement': 'Who knows of the move',
   'import.moved': '<bdi>{address}</bdi> moved to this account {time}.',
-  'import.announced_to': 'Pods that know it: {delivered, number}. Waiting: {waiting, number}. Given up: {refused, number}.',
+  'import.announced_to':
+    'Pods that know it: {delivered, number}. Waiting: {waiting, number}. Given up: {refused, number}.',
   'import.waiting_pods': 'Pods that do not know it yet',
   'import.pod_waiting': 'waiting',
   'import.pod_refused': 'given up',

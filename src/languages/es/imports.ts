@@ -81,7 +81,8 @@ export const IMPORTS = {
   'import.items': 'Cada elemento:',
   'import.announcement': 'Quién sabe de la mudanza',
   'import.moved': '<bdi>{address}</bdi> se mudó a esta cuenta el {time}.',
-  'import.announced_to': 'Pods avisados: {delivered, number}. En espera: {waiting, number}. Abandonados: {refused, number}.',
+  'import.announced_to':
+    'Pods avisados: {delivered, number}. En espera: {waiting, number}. Abandonados: {refused, number}.',
   'import.waiting_pods': 'Pods que aún no lo saben',
   'import.pod_waiting': 'en espera',
   'import.pod_refused': 'abandonado',

@@ -84,7 +84,8 @@ export const IMPORTS = {
   'import.items': 'Chaque élément :',
   'import.announcement': 'Qui est au courant du déménagement',
   'import.moved': '<bdi>{address}</bdi> a déménagé vers ce compte le {time}.',
-  'import.announced_to': 'Pods informés : {delivered, number}. En attente : {waiting, number}. Abandonnés : {refused, number}.',
+  'import.announced_to':
+    'Pods informés : {delivered, number}. En attente : {waiting, number}. Abandonnés : {refused, number}.',
   'import.waiting_pods': 'Pods qui ne le savent pas encore',
   'import.pod_waiting': 'en attente',
   'import.pod_refused': 'abandonné',

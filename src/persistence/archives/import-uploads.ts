@@ -122,7 +122,7 @@ export async function claimUpload(
 }
 
 /** A sign of life of the check; false: the upload is gone. */
-export async function noteUploadAlive(db: Knex, id: number): Promise<boolean> {
+export async function recordUploadHeartbeat(db: Knex, id: number): Promise<boolean> {
   const changed = await db('importUploads').where({ id, state: 'checking' }).update({ aliveAt: db.fn.now() })
   return changed > 0
 }

@@ -207,7 +207,7 @@ export async function lockCase(transaction: Knex.Transaction, id: number, hidden
   return findCase(transaction, id, hiddenAuthor)
 }
 
-/** One look-up by guid for each case. */
+/** One lookup by guid for each case. */
 const IS_HIDDEN = `
   case cases.target_type
     when 'post' then exists (select from posts where posts.guid = cases.target_guid and public_before_hiding is not null)

@@ -4,7 +4,7 @@ import type { Elements } from '../../protocol/entities/relayables.js'
 import { signedText } from '../../protocol/signatures/relayable-signature.js'
 import { readPublicKey, verifyRsaSha256 } from '../../protocol/signatures/rsa.js'
 
-const AT_ONCE = 500
+const BATCH_SIZE = 500
 
 interface SignedRow {
   readonly id: number
@@ -25,7 +25,7 @@ export async function keepOldHandles(session: pg.Client): Promise<void> {
     )
     await session.query(`declare moved no scroll cursor for ${selectOfMoved(table)}`)
     for (;;) {
-      const { rows } = await session.query<SignedRow>(`fetch ${AT_ONCE} from moved`)
+      const { rows } = await session.query<SignedRow>(`fetch ${BATCH_SIZE} from moved`)
       if (rows.length === 0) break
       const found = rows.flatMap((row) => {
         const elements = elementsThatVerify(row)

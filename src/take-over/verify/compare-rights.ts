@@ -8,7 +8,7 @@ const OTHER_ITEMS = 500
 const EXAMPLES = 20
 
 /**
- * Compares who may read private posts and photos: for some users, and for a stranger without an account, the rows of the source with
+ * Compares who may read private posts and photos: for some users, and for a visitor without an account, the rows of the source with
  * the rule of this pod.
  */
 export async function compareRights(session: pg.Client): Promise<readonly Difference[]> {
@@ -70,7 +70,7 @@ function selectOf(type: 'Post' | 'Photo', isReadable: string): string {
       ) as newest join readers using (user_id) where number <= ${ITEMS_OF_READER}
       union
       select id, readers.* from others cross join (
-        select * from readers union all select 0, 0, 'a stranger'
+        select * from readers union all select 0, 0, 'a visitor'
       ) as readers
     )
     select pairs.reader, pairs.id::text as id, allowed.id is not null as expected

@@ -15,7 +15,7 @@ export interface SignatureCount {
 }
 
 const SAMPLE = 1_000
-const AT_ONCE = 500
+const BATCH_SIZE = 500
 
 interface SignedRow {
   readonly order: string
@@ -41,7 +41,7 @@ export async function countSignatures(
       await session.query(`declare signed_rows no scroll cursor for ${selectSigned(table, limit)}`)
       for (;;) {
         signal.throwIfAborted()
-        const { rows } = await session.query<SignedRow>(`fetch ${AT_ONCE} from signed_rows`)
+        const { rows } = await session.query<SignedRow>(`fetch ${BATCH_SIZE} from signed_rows`)
         if (rows.length === 0) break
         for (const row of rows) count(counts, table, row, keys)
       }

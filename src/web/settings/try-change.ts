@@ -5,19 +5,19 @@ import { type ExplainedReason, refusalText } from '../pages/language/refusal-tex
 
 export type FieldErrors = readonly FormError[]
 
-/** Runs a use case; `noteRefusal` may set the status. A refusal becomes an error of the field that its reason names; other errors are thrown. */
+/** Runs a use case; `onRefusal` may set the status. A refusal becomes an error of the field that its reason names; other errors are thrown. */
 export async function collectFieldErrors(
   t: Translate,
   fields: Readonly<Partial<Record<ExplainedReason, string | undefined>>>,
   change: () => Promise<unknown>,
-  noteRefusal: (reason: string) => void = () => undefined,
+  onRefusal: (reason: string) => void = () => undefined,
 ): Promise<FieldErrors> {
   try {
     await change()
     return []
   } catch (error) {
     if (!(error instanceof Refusal) || !isListed(error.reason, fields)) throw error
-    noteRefusal(error.reason)
+    onRefusal(error.reason)
     return [{ field: fields[error.reason], message: refusalText(t, error) }]
   }
 }

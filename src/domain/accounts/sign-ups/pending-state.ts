@@ -6,7 +6,7 @@ import { ACCOUNT_LIMITS } from '../limits.js'
 import { enqueueConfirmation } from './begin-sign-up.js'
 
 /** What a pending sign-up waits for. */
-export type PendingState = 'confirmation' | 'approval'
+type PendingState = 'confirmation' | 'approval'
 
 export interface PendingSignUpState {
   readonly id: number

@@ -51,10 +51,10 @@ export async function cancelImport(pod: Pod, user: ImportingUser, uid: string): 
     }
     const { guid } = await Person.query(transaction).findById(personId).throwIfNotFound()
     const names: string[] = []
-    for await (const page of listImportedPhotoNames(transaction, found.id, CHANGES_AT_ONCE, ['imported'])) {
+    for await (const page of listImportedPhotoNames(transaction, found.id, CHANGES_BATCH_SIZE, ['imported'])) {
       names.push(...page.map((name) => importedPhotoName(guid, name)))
     }
-    for await (const changes of listChanges(transaction, found.id, CHANGES_AT_ONCE)) {
+    for await (const changes of listChanges(transaction, found.id, CHANGES_BATCH_SIZE)) {
       await undoChanges(transaction, user, changes)
     }
     await deleteChanges(transaction, found.id)
@@ -65,7 +65,7 @@ export async function cancelImport(pod: Pod, user: ImportingUser, uid: string): 
   await deleteSpool(importFolder(pod, { uid }))
 }
 
-const CHANGES_AT_ONCE = 500
+const CHANGES_BATCH_SIZE = 500
 
 /** Undoes a page of changes, the last one first: each kind with few statements. */
 async function undoChanges(

@@ -2,11 +2,12 @@ import { constants } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import type { Pod, SecretOwner } from '../../../pod/pod.js'
-import { SEAL_BYTES } from '../../../pod/secrets.js'
 import type { ArchiveFile } from './archive-file.js'
 
 /** Bytes that are encrypted together. Each piece can be read alone. */
 const PIECE = 64 * 1024
+/** Nonce and tag that `Secrets.sealBytes` adds. */
+const SEAL_BYTES = 28
 const SEALED_PIECE = PIECE + SEAL_BYTES
 
 /** A file on the disk that is encrypted piece by piece, with the key of the pod. */
@@ -35,6 +36,7 @@ export async function writeSealed(
     let pending = (await readPiece({ secrets }, place, handle, piece)).subarray(0, offset % PIECE)
     const writePiece = async (bytes: Buffer) => {
       const sealed = secrets.sealBytes(bytes, ownerOf(place, piece))
+      if (sealed.length !== bytes.length + SEAL_BYTES) throw new Error('The length of encrypted bytes has changed.')
       await handle.write(sealed, 0, sealed.length, piece * SEALED_PIECE)
       piece += 1
     }

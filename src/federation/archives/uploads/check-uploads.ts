@@ -6,7 +6,7 @@ import {
   expireUploads,
   findExpiredUploads,
   type ImportUpload,
-  noteUploadAlive,
+  recordUploadHeartbeat,
   releaseUpload,
 } from '../../../persistence/archives/import-uploads.js'
 import { User } from '../../../persistence/models/user.js'
@@ -22,7 +22,7 @@ import { openSealedFile } from '../reading/sealed-file.js'
 import { deleteSpool, spoolArchive } from '../reading/spool-archive.js'
 import { deleteUploadedFiles } from './receive-upload.js'
 
-const ALIVE_EVERY = 5_000
+const HEARTBEAT_INTERVAL_MS = 5_000
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
 
@@ -40,11 +40,11 @@ async function checkUpload(pod: Pod, upload: ImportUpload, stopping: AbortSignal
   if (upload.attempts > IMPORT_LIMITS.attempts + IMPORT_LIMITS.identityAttempts) return fail(pod, upload, 'crashed')
   const unwanted = new AbortController()
   const alive = setInterval(() => {
-    noteUploadAlive(pod.db, id).then(
+    recordUploadHeartbeat(pod.db, id).then(
       (isWanted) => isWanted || unwanted.abort(),
       () => undefined, // an outage has its own log lines
     )
-  }, ALIVE_EVERY)
+  }, HEARTBEAT_INTERVAL_MS)
   try {
     await storeCheck(pod, upload, AbortSignal.any([stopping, unwanted.signal]))
   } catch (error) {
@@ -92,7 +92,7 @@ async function fail(pod: Pod, { id, uid }: ImportUpload, error: string): Promise
   await deleteSpool(importFolder(pod, { uid }))
 }
 
-const EXPIRED_AT_ONCE = 100
+const EXPIRED_BATCH_SIZE = 100
 
 /** Deletes the files of uploads whose time is over. */
 export async function deleteExpiredUploads(pod: Pick<Pod, 'db' | 'config' | 'now'>): Promise<void> {
@@ -101,7 +101,7 @@ export async function deleteExpiredUploads(pod: Pick<Pod, 'db' | 'config' | 'now
   const expired = await findExpiredUploads(pod.db, {
     doneBefore: before(IMPORT_LIMITS.doneUploadDays),
     uploadedBefore: before(IMPORT_LIMITS.uploadDays),
-    limit: EXPIRED_AT_ONCE,
+    limit: EXPIRED_BATCH_SIZE,
   })
   if (expired.length === 0) return
   await expireUploads(

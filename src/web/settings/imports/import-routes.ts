@@ -157,12 +157,12 @@ export const importPageRoutes: FastifyPluginAsync = async (app) => {
   }
 }
 
-const ITEMS_AT_ONCE = 1_000
+const ITEMS_BATCH_SIZE = 1_000
 
 /** The items of an import, line by line. */
 async function* itemLines(db: Knex, importId: number, format: 'csv' | 'ndjson'): AsyncGenerator<string> {
   if (format === 'csv') yield csvLine(['section', 'position', 'ref', 'outcome', 'reason'])
-  for await (const page of listItemOutcomes(db, importId, ITEMS_AT_ONCE)) {
+  for await (const page of listItemOutcomes(db, importId, ITEMS_BATCH_SIZE)) {
     yield page.map((item) => itemLine(item, format)).join('')
   }
 }
