@@ -285,7 +285,7 @@ describe('a backup', () => {
     expect(await place.restore(manifest, { ...options, replace: true })).toMatchObject({ renamed: [] })
     expect(await rowsOf(place.db)).toEqual(await rowsOf(source.pod.db))
     expect(readFileSync(join(place.dataDir, 'secret-key'), 'utf8')).toBe(SECRET_KEY)
-  })
+  }, 120_000)
 })
 
 describe('the repository', () => {

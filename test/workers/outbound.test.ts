@@ -164,10 +164,11 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     for (let n = 0; n < 5; n += 1) await enqueueFor(other)
     expect((await pod.jobs.counts('outbound-slow')).waiting).toBe(1)
 
-    let answerFirst: () => void = () => {}
-    fakePods.script(`${other.host}/receive/public`, (request, response) => {
-      request.resume()
-      answerFirst = () => response.writeHead(202).end()
+    const firstRequest = new Promise<() => void>((resolve) => {
+      fakePods.script(`${other.host}/receive/public`, (request, response) => {
+        request.resume()
+        resolve(() => response.writeHead(202).end())
+      })
     })
     let runs = 0
     const counted: typeof outboundSlowHandlers = {
@@ -178,7 +179,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
       },
     }
     workers = startTestWorkers(pod, { handlers: { 'outbound-slow': counted }, queues: ['outbound-slow'] })
-    await vi.waitFor(() => expect(answerFirst.name).toBe('answerFirst'), { interval: 10, timeout: 5_000 })
+    const answerFirst = await firstRequest
     await write(other)
     for (let n = 0; n < 5; n += 1) await enqueueFor(other)
     const whileItRuns = await pod.jobs.counts('outbound-slow')

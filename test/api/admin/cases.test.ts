@@ -67,7 +67,7 @@ describe('a case', () => {
     expect((await mod.post(`/cases/${id}/resolve`, { reason: 'Gone' })).body).toMatchObject({
       reason: 'bad_transition',
     })
-    expect((await mod.post(`/cases/${id}/resolve`, { without_action: true })).body).toEqual({
+    expect((await mod.post(`/cases/${id}/resolve`, { without_action: true })).body).toMatchObject({
       changed: true,
       state: 'resolved',
     })
