@@ -16,7 +16,7 @@ export async function openPostgresSource(url: string, longestTransaction = LONGE
   return {
     kind: 'postgres',
     identity: () => identityOf(session),
-    encoding: async () => (await session.query('show server_encoding')).rows[0].server_encoding,
+    encoding: () => readEncoding(session),
     listTables: () => listTables(session),
     async listVersions() {
       if (!columnsByTable.has('schema_migrations')) return []
@@ -75,7 +75,14 @@ async function connect(url: string, longestTransaction: number): Promise<pg.Clie
     set session characteristics as transaction read only;
     set default_transaction_read_only = on; set datestyle = iso; set timezone = 'UTC'; set bytea_output = hex;
     set statement_timeout = ${longestTransaction}`)
+  // Without this the server refuses to send bytes that are not UTF-8; the copy replaces them.
+  if ((await readEncoding(session)) === 'SQL_ASCII') await session.query(`set client_encoding = 'SQL_ASCII'`)
   return session
+}
+
+async function readEncoding(session: pg.Client): Promise<string> {
+  const { rows } = await session.query<{ server_encoding: string }>('show server_encoding')
+  return rows[0]?.server_encoding ?? ''
 }
 
 async function countRows(session: pg.Client, table: string): ReturnType<Source['countRows']> {
