@@ -3,6 +3,7 @@ import { closeDueAccounts, closingOperation } from '../../src/domain/accounts/cl
 import { runOperation } from '../../src/domain/operations/long-operations.js'
 import type { TestBrowser } from '../support/browser/scriptless-browser.js'
 import { allow, CALLBACK, codeIn, registerTestClient, type TestOidcClient } from '../support/http/oidc-client.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 import { type ConsolePod, startConsolePod } from '../support/pods/console-pod.js'
 
 let pod: ConsolePod
@@ -445,7 +446,7 @@ describe('closing the own account', () => {
     expect([again.url.pathname, (await userRow()).closeAt, await statusWith(token)]).toEqual(['/settings', null, 200])
   })
 
-  it('deletes it after seven days: no person, no mailbox, and nobody gets the name (case 39)', async () => {
+  it('deletes it after seven days: no person, no mailbox, and the name is never free again', async () => {
     const { db } = pod.pod
     await pod.people('max')
     const max = pod.visitor()
@@ -455,6 +456,8 @@ describe('closing the own account', () => {
     await close(max, 'max')
     const { id, personId } = await userRow('max')
     const { guid } = await db('people').where({ id: personId }).first('guid')
+    const tina = await addRemotePerson(pod.pod, 'tina@three.example')
+    await db('contacts').insert({ userId: id, personId: tina.id, sharing: true, receiving: true })
     const statusOf = async (path: string) => (await pod.inject(path)).statusCode
     const webfinger = '/.well-known/webfinger?resource=acct:max@pod.example'
     await pod.pod.db('outbox').delete()
@@ -468,7 +471,7 @@ describe('closing the own account', () => {
     await runOperation(pod.pod, work, closingOperation, new AbortController().signal)
 
     expect([await statusOf(webfinger), await statusOf(`/people/${guid}`)]).toEqual([404, 410])
-    expect(await db('outbox').whereRaw(`data::text like '%account_deletion%'`)).toHaveLength(1)
+    expect(await db('outbound_messages').where({ record: 'account_deletion', guid })).toHaveLength(1)
     for (const table of [
       'aspects',
       'contacts',
