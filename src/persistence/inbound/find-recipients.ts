@@ -23,7 +23,7 @@ const recipients = `
     people.id as "personId",
     people.guid,
     people.address,
-    people.closed_at is not null as is_closed,
+    people.closed_at is not null as "isClosed",
     user_secrets.sealed_private_key as "sealedPrivateKey"
   from people
   join users on users.person_id = people.id
