@@ -137,7 +137,7 @@ describe('the page of imports', () => {
     } finally {
       pod.later(-7.1 * 86_400)
     }
-    expect(await uploads()).toMatchObject([{ state: 'expired', sealed_key: null }])
+    expect(await uploads()).toMatchObject([{ state: 'expired', sealedKey: null }])
     expect((await readdir(join(folder, 'imports'))).filter((name) => name === uid)).toEqual([])
   })
 
@@ -166,6 +166,7 @@ describe('the page of imports', () => {
   })
 
   it('needs a recent authentication for upload and start, and the token of the session', async () => {
+    const token = await tokenOf(dan)
     await upload({ archive: zipped(archive()) })
     await check()
     pod.later(660)
@@ -177,7 +178,7 @@ describe('the page of imports', () => {
       expect(dan.page.body).toContain('Confirm your password')
       const answer = await pod.inject({
         method: 'POST',
-        url: `/settings/import/upload?form=${await tokenOf(dan)}`,
+        url: `/settings/import/upload?form=${token}`,
         headers: { cookie: cookiesOf(dan), 'content-type': 'multipart/form-data; boundary=x' },
         payload: '--x--\r\n',
       })
