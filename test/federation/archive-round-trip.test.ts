@@ -90,7 +90,7 @@ it('an archive that is exported, imported and exported again is the same', async
   await pod.db.transaction((transaction) =>
     writeSettings({ db: transaction, locales: pod.locales }, al.userId, {
       ...{ language: 'fr', timeZone: 'Europe/Paris', followBackAspectId: aspects[0].id },
-      ...{ defaultPostAspectIds: [aspects[0].id], mail: { digestHour: 7, kinds: { mentioned: 'digest' } } },
+      ...{ defaultPostAspectIds: [aspects[0].id], mail: { digestHour: 7, kinds: { mentioned: 'daily' } } },
     }),
   )
   await pod
@@ -153,5 +153,7 @@ it('an archive that is exported, imported and exported again is the same', async
   const done = await importInto(bob, first, al.address)
   expect(done?.counts.conversations).toMatchObject({ found: 1, imported: 1, refused: 0 })
   expect(comparable(await exported('bob'), bob.address)).toEqual(comparable(first, al.address))
-  expect(await pod.db('conversation_visibilities').pluck('personId')).toEqual([bob.id])
+  expect((await pod.db('conversation_visibilities').select('personId')).map(({ personId }) => personId)).toEqual([
+    bob.id,
+  ])
 })

@@ -108,7 +108,7 @@ export async function insertImportedConversations(
   if (conversations.length === 0) return new Set()
   const { rows } = await transaction.raw(
     `with given as (
-       select * from json_to_recordset(:json::json) as given(
+       select * from json_to_recordset(:conversations::json) as given(
          guid text, "authorId" bigint, subject text, participants json, "createdAt" timestamptz, "updatedAt" timestamptz,
          read boolean, messages json)
      ), inserted as (
@@ -131,7 +131,7 @@ export async function insertImportedConversations(
        on conflict do nothing
      )
      select guid from inserted`,
-    { json: JSON.stringify(conversations), personId },
+    { conversations: JSON.stringify(conversations), personId },
   )
   return new Set(rows.map(({ guid }: { readonly guid: string }) => guid))
 }
