@@ -107,7 +107,7 @@ it('a program folder that cannot be written runs a whole pod, which stops cleanl
   expect(response.status).toBe(200)
   const form = new FormData()
   form.set('image', new Blob([new Uint8Array(await plain(300, 200).jpeg().toBuffer())]), 'picture.jpg')
-  const photo = await fetch(`${summary.address}/api/v1/photos`, {
+  const photo = await fetch(`${summary.address}/api/v1/photos?pending=true`, {
     ...{ method: 'POST', body: form },
     headers: { authorization: `Bearer ${token.access_token}` },
   })
