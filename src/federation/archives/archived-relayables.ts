@@ -5,26 +5,17 @@ import {
   findPollIds,
   relayablesBelow,
 } from '../../persistence/archives/archived-content.js'
-import { storeSignature } from '../../persistence/archives/kept-signatures.js'
 import { Person } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
 import { type EntityJson, entityToJson } from '../../protocol/entities/entity-json.js'
-import { listElements } from '../../protocol/entities/relayable-elements.js'
-import type { Relayable } from '../../protocol/entities/relayables.js'
-import { commentEntities, likeEntities, voteEntities } from '../outbound/relayable-entities.js'
+import { commentEntities, likeEntities, type OutgoingRelayable, voteEntities } from '../outbound/relayable-entities.js'
+import { addSignature } from '../outbound/sign-stored-relayables.js'
 
 type Source = Pick<Pod, 'db' | 'config' | 'crypto' | 'secrets'>
 
 const ENTITIES: Readonly<
-  Record<ArchivedRelayableKind, (source: Source, guids: readonly string[]) => Promise<readonly Relayable[]>>
+  Record<ArchivedRelayableKind, (source: Source, guids: readonly string[]) => Promise<readonly OutgoingRelayable[]>>
 > = { comment: commentEntities, like: likeEntities, likeOfComment: likeEntities, vote: voteEntities }
-
-const TABLES = {
-  comment: 'comments',
-  like: 'likes',
-  likeOfComment: 'likes',
-  vote: 'poll_participations',
-} as const
 
 /** Likes and votes have a time that their entities do not contain. */
 type ArchivedRelayable = EntityJson & { readonly created_at?: string }
@@ -53,7 +44,7 @@ export async function* archiveOthersRelayables(
   const below = (kind: ArchivedRelayableKind, parentIds: readonly number[]) =>
     relayablesBelow(source.db, { kind, parentIds, personId, limit })
   const archive = async (kind: ArchivedRelayableKind, guids: readonly string[]) => {
-    const signed = await signMissing(source, kind, await ENTITIES[kind](source, guids))
+    const signed = await signMissing(source, await ENTITIES[kind](source, guids))
     countLeftOut(guids.length - signed.length)
     return withTimes(source, kind, signed, entityToJson)
   }
@@ -77,7 +68,7 @@ function guidsOfOthers(rows: readonly { readonly guid: string; readonly isOwn: b
   return rows.filter(({ isOwn }) => !isOwn).map(({ guid }) => guid)
 }
 
-async function withTimes<Entity extends Relayable>(
+async function withTimes<Entity extends OutgoingRelayable>(
   { db }: Source,
   kind: ArchivedRelayableKind,
   entities: readonly Entity[],
@@ -100,9 +91,8 @@ async function withTimes<Entity extends Relayable>(
  * Signs what people of this pod wrote below the owner's posts: such relayables have no signature until another pod needs it. The
  * signature is stored. Relayables whose author has no key here any more are left out.
  */
-async function signMissing<Entity extends Relayable>(
+async function signMissing<Entity extends OutgoingRelayable>(
   source: Source,
-  kind: ArchivedRelayableKind,
   entities: readonly Entity[],
 ): Promise<readonly Entity[]> {
   const unsigned = entities.filter(({ author_signature }) => author_signature === undefined)
@@ -118,11 +108,7 @@ async function signMissing<Entity extends Relayable>(
     else {
       const personId = ids.get(entity.author)
       const key = personId === undefined ? undefined : await loadPrivateKey(source, personId).catch(() => undefined)
-      if (key === undefined) continue
-      const signature = await source.crypto.signRelayable(entity, key)
-      const elements = listElements(entity)
-      await storeSignature(source.db, TABLES[kind], entity.guid, { signature, elements })
-      signed.push({ ...entity, author_signature: signature, elements })
+      if (key !== undefined) signed.push(await addSignature(source, entity, key))
     }
   }
   return signed

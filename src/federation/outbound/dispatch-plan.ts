@@ -19,8 +19,8 @@ import type { Entity, RelayableKind } from '../../protocol/entities/registry.js'
 import { conversationEntity, messageEntity } from './conversation-entities.js'
 import { contactEntity, profileEntity } from './person-entities.js'
 import { photoEntity, postEntity } from './post-entities.js'
-import { participationEntity, relayableEntity } from './relayable-entities.js'
-import { type StoredRelayable, signStoredRelayable } from './sign-stored-relayables.js'
+import { type OutgoingRelayable, participationEntity, relayableEntity } from './relayable-entities.js'
+import { signStoredRelayable } from './sign-stored-relayables.js'
 
 /** A message to other pods, with its recipients. */
 export interface DispatchPlan {
@@ -124,9 +124,9 @@ async function planRelayable(source: Source, kind: RelayableKind, guid: string):
 /** Authors of local posts sign the envelopes of their own interactions. */
 function signed(
   source: Source,
-  entity: StoredRelayable,
+  entity: OutgoingRelayable,
   { author, root }: DispatchedRelayable,
-): Promise<StoredRelayable | undefined> {
+): Promise<OutgoingRelayable | undefined> {
   return signStoredRelayable(source, source.db, entity, { ...author, isSigner: author.id === root.author.id })
 }
 

@@ -12,7 +12,8 @@ import type {
 } from '../../protocol/entities/relayables.js'
 
 type Source = Pick<Pod, 'db'>
-type OutgoingRelayable = Extract<Entity, { readonly type: RelayableKind }>
+/** A comment, like or vote as it is sent; one without a signature cannot be relayed. */
+export type OutgoingRelayable = Extract<Entity, { readonly type: RelayableKind }>
 
 /** The entity with exactly the elements that its author has signed; undefined: it is deleted. */
 export async function relayableEntity(

@@ -11,8 +11,8 @@ import { isGuid } from '../../protocol/values.js'
 import { podOrigin } from '../discovery/pod-origin.js'
 import type { EnvelopeCache } from './envelope-cache.js'
 import { postEntity } from './post-entities.js'
-import { relayableEntity } from './relayable-entities.js'
-import { type StoredRelayable, signStoredRelayable } from './sign-stored-relayables.js'
+import { type OutgoingRelayable, relayableEntity } from './relayable-entities.js'
+import { signStoredRelayable } from './sign-stored-relayables.js'
 
 /** The answer to a fetch of an entity. */
 export type ServedEntity =
@@ -70,7 +70,7 @@ async function signedComment(
   pod: Pod,
   { guid, author }: FetchableEntity,
   owner: EntityAuthor,
-): Promise<StoredRelayable | undefined> {
+): Promise<OutgoingRelayable | undefined> {
   const entity = await relayableEntity(pod, 'comment', guid)
   const { personId: id } = author
   const signer = { id, isLocal: author.pod === null, isSigner: id === owner.personId }

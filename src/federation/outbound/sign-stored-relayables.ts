@@ -1,18 +1,11 @@
 import type { KeyObject } from 'node:crypto'
 import type { Knex } from 'knex'
 import { decryptPrivateKey } from '../../domain/accounts/private-keys.js'
+import { storeSignature } from '../../persistence/interactions/kept-signatures.js'
 import { UserSecrets } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
 import { listElements } from '../../protocol/entities/relayable-elements.js'
-import type { CommentEntity, LikeEntity, PollParticipationEntity } from '../../protocol/entities/relayables.js'
-
-export type StoredRelayable = CommentEntity | LikeEntity | PollParticipationEntity
-
-const TABLES = {
-  comment: 'comments',
-  like: 'likes',
-  poll_participation: 'poll_participations',
-} as const satisfies Record<StoredRelayable['type'], string>
+import type { OutgoingRelayable } from './relayable-entities.js'
 
 interface AuthorOfRelayable {
   readonly id: number
@@ -25,7 +18,7 @@ interface AuthorOfRelayable {
  * A relayable that was stored without a signature, as a pod that was taken over has those of its users, with one. The signature is kept,
  * so that all pods get the same. Undefined: nobody can sign it, so that it is not sent.
  */
-export async function signStoredRelayable<Stored extends StoredRelayable>(
+export async function signStoredRelayable<Stored extends OutgoingRelayable>(
   { crypto, secrets }: Pick<Pod, 'crypto' | 'secrets'>,
   db: Knex,
   entity: Stored,
@@ -36,11 +29,18 @@ export async function signStoredRelayable<Stored extends StoredRelayable>(
   if (kept === undefined) return undefined
   const key = keyOf(secrets, kept)
   if (key === undefined) return undefined
-  const elements = listElements(entity)
+  return addSignature({ crypto, db }, entity, key)
+}
+
+/** Signs a relayable with the key of its author, and stores the signature unless there is one. */
+export async function addSignature<Stored extends OutgoingRelayable>(
+  { crypto, db }: Pick<Pod, 'crypto' | 'db'>,
+  entity: Stored,
+  key: KeyObject,
+): Promise<Stored> {
   const signature = await crypto.signRelayable(entity, key)
-  await db(TABLES[entity.type])
-    .where({ guid: entity.guid, authorSignature: null })
-    .update({ authorSignature: signature, signedElements: JSON.stringify(elements) })
+  const elements = listElements(entity)
+  await storeSignature(db, entity.type, entity.guid, { signature, elements })
   return { ...entity, author_signature: signature, elements }
 }
 

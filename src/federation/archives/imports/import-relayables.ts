@@ -16,6 +16,8 @@ import {
 import { raiseCounts } from '../../../persistence/inbound/raise-counts.js'
 import { Mention } from '../../../persistence/models/mention.js'
 import { Tag } from '../../../persistence/models/tag.js'
+import { RECORD_TABLES } from '../../../persistence/sql/record-tables.js'
+import { RELAYABLE_KINDS } from '../../../protocol/entities/registry.js'
 import type {
   CommentEntity,
   Elements,
@@ -79,14 +81,12 @@ export async function findStoredRelayables(
   relayables: readonly ReadyRelayable[],
 ): Promise<ReadonlyMap<string, string>> {
   const addresses = new Map<string, string>()
-  for (const [type, table] of Object.entries(TABLES) as [ArchivedRelayable['type'], (typeof TABLES)['comment']][]) {
-    const guids = relayables.filter(({ entity }) => entity.type === type).map(({ ref }) => ref)
-    for (const [guid, holder] of await findHolders(db, table, guids)) addresses.set(guid, holder)
+  for (const kind of RELAYABLE_KINDS) {
+    const guids = relayables.filter(({ entity }) => entity.type === kind).map(({ ref }) => ref)
+    for (const [guid, holder] of await findHolders(db, RECORD_TABLES[kind].table, guids)) addresses.set(guid, holder)
   }
   return addresses
 }
-
-const TABLES = { comment: 'comments', like: 'likes', poll_participation: 'poll_participations' } as const
 
 /** The parents of relayables that are stored here, by `buildParentKey`. */
 export async function findParentsOf(
