@@ -24,7 +24,6 @@ import { type OutputOptions, print, table } from '../output.js'
 import { describeBytes, showProgress } from '../progress.js'
 import { readCommandConfig } from '../read-command-config.js'
 import { requirePictureStores } from '../require-picture-stores.js'
-import { startRestoredCopy } from '../start-restored-copy.js'
 import { withPod } from '../with-pod.js'
 
 interface FromOption {
@@ -217,7 +216,10 @@ async function verify(id: string, { from, identity, start, ...options }: VerifyO
   const faults = await interruptible('Nothing was changed.', async (signal) => {
     const work = { repository, identities, signal, report: progress.report }
     const found = await verifyBackup(manifest, work)
-    return start && found.length === 0 ? startRestoredCopy(manifest, work) : found
+    if (!start || found.length > 0) return found
+    // The web process that is started takes longer to load than all other parts of the command.
+    const { startRestoredCopy } = await import('../start-restored-copy.js')
+    return startRestoredCopy(manifest, work)
   }).finally(progress.end)
   if (faults.length === 0) await recordVerification(repository, id, new Date())
   const isOpened = identities !== undefined || manifest.recipients.length === 0

@@ -82,15 +82,16 @@ async function checkMigrations(db: Knex): Promise<CheckResult> {
   }
   if (pending.length === 0) return checkPassed('migrations', 'The tables are those of this version.')
   const { rows } = await db.raw('select pg_size_pretty(pg_database_size(current_database())) as size')
-  const kinds = pending.map((name) => (isConcurrent(name) ? `${name}, an index made while the pod runs` : name))
+  const kinds = await Promise.all(pending.map(describeMigration))
   return checkFailure(
     'migrations',
     `${pending.length} migrations are pending on a database of ${rows[0].size} (${kinds.join('; ')}): run "pod db migrate".`,
   )
 }
 
-function isConcurrent(name: string): boolean {
-  return migrations.get(name)?.config?.transaction === false
+async function describeMigration(name: string): Promise<string> {
+  const migration = await migrations.get(name)?.()
+  return migration?.config?.transaction === false ? `${name}, an index made while the pod runs` : name
 }
 
 /** The disk of the embedded database; that of another server cannot be seen. */

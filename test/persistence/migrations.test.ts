@@ -95,8 +95,8 @@ describe('migrations', () => {
   })
 
   it('can be reverted one by one', async () => {
-    for (const [, migration] of migrations) await migration.up(db)
-    for (const [, migration] of [...migrations].reverse()) await migration.down(db)
+    for (const load of migrations.values()) await (await load()).up(db)
+    for (const load of [...migrations.values()].reverse()) await (await load()).down(db)
 
     expect((await schemaOf(db)).tables).toEqual([])
   })
@@ -153,12 +153,17 @@ describe('migrations', () => {
       up: (on: Knex) => on.schema.createTable('next', () => {}),
       down: (on: Knex) => on.schema.dropTable('next'),
     }
-    const known = new Map([...migrations, ['9001-next', next], ['9002-faulty', faulty]])
+    const known = new Map([...migrations, ['9001-next', async () => next], ['9002-faulty', async () => faulty]])
     await expect(migrate(db, { known })).rejects.toThrow('division by zero')
     expect((await migrationStatus(db)).unknown).toEqual(['9001-next'])
 
     const none = { up: async () => undefined, down: async () => undefined }
-    const repaired = new Map([...migrations, ['9001-next', next], ['9002-repaired', none], ['9003-last', none]])
+    const repaired = new Map([
+      ...migrations,
+      ['9001-next', async () => next],
+      ['9002-repaired', async () => none],
+      ['9003-last', async () => none],
+    ])
     expect(await migrate(db, { known: repaired })).toEqual(['9002-repaired', '9003-last'])
     const batches = await db('knex_migrations').where('name', '>', '9002').distinct().pluck('batch')
     expect(batches).toHaveLength(1)
@@ -171,7 +176,7 @@ describe('migrations', () => {
       up: (on: Knex) => createIndexConcurrently(on, 'posts_test', 'on posts (type)'),
       down: async () => undefined,
     }
-    const known = new Map([...migrations, ['9001-index', index]])
+    const known = new Map([...migrations, ['9001-index', async () => index]])
     const state = async () =>
       (await db.raw(`select indisvalid as valid from pg_index where indexrelid = to_regclass('posts_test')`)).rows
     const writer = await db.transaction()

@@ -3,6 +3,7 @@ import createKnex, { type Knex } from 'knex'
 import { knexSnakeCaseMappers } from 'objection'
 import pg from 'pg'
 import { migrations } from '../../../migrations/index.js'
+import type { Migration } from '../../../migrations/migration.js'
 import { isLockTimeout } from './errors.js'
 
 /** Limits of the database use of a process. Times are in milliseconds. */
@@ -385,7 +386,11 @@ const SETTINGS = { disableMigrationsListValidation: true } as const
 
 /** The same migrations, all in one transaction. */
 function inOne(known: Migrations): Knex.MigrationSource<string> {
-  return migrationSource(new Map([...known].map(([name, { up, down }]) => [name, { up, down }])))
+  const withoutConfig = async (load: () => Promise<Migration>): Promise<Migration> => {
+    const { up, down } = await load()
+    return { up, down }
+  }
+  return migrationSource(new Map([...known].map(([name, load]) => [name, () => withoutConfig(load)])))
 }
 
 /** Migration names without a file extension, which is .ts in tests and .js in production. */
@@ -394,9 +399,9 @@ function migrationSource(known: Migrations): Knex.MigrationSource<string> {
     getMigrations: async () => [...known.keys()],
     getMigrationName: (name) => name,
     async getMigration(name) {
-      const migration = known.get(name)
-      if (migration === undefined) throw new Error(`There is no migration ${name}.`)
-      return migration
+      const load = known.get(name)
+      if (load === undefined) throw new Error(`There is no migration ${name}.`)
+      return load()
     },
   }
 }
