@@ -424,7 +424,7 @@ describe('the commands', { timeout: 60_000 }, () => {
     it.each(['', 'fly', 'user', 'user create', 'status --fast', 'user list --limit none'])(
       'answers "pod %s" with 2',
       async (words) => {
-        const { code, stderr } = await pod(words.split(' ').filter(Boolean), settings)
+        const { code, stderr } = await pod(words.split(' ').filter(Boolean), settings, { ownProcess: true })
 
         expect(stderr).not.toBe('')
         expect(code).toBe(2)

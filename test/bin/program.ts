@@ -7,8 +7,10 @@ import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { memoryFolder } from '../support/files/memory-folder.js'
+import { type CommandOutcome, type CommandRunner, openCommandRunner } from '../support/processes/command-runner.js'
 
 const PROGRAM = fileURLToPath(new URL('../../dist/bin/pod.js', import.meta.url))
+const PROGRAM_MODULE = fileURLToPath(new URL('../../dist/bin/program.js', import.meta.url))
 const NO_ENV_FILE_HERE = fileURLToPath(new URL('.', import.meta.url))
 const SHORT_KEYS = fileURLToPath(new URL('../support/processes/short-keys.cjs', import.meta.url))
 const LONGEST_COMMAND = 60_000
@@ -16,11 +18,7 @@ const LONGEST_COMMAND = 60_000
 /** Environment of the program; variables of this shell or test run are excluded. */
 export type Settings = Readonly<Record<string, string>>
 
-export interface Outcome {
-  readonly code: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
+export type Outcome = CommandOutcome
 
 /** A folder for the data of one test file. */
 export async function makeFolder(): Promise<{ readonly path: string; remove(): Promise<void> }> {
@@ -41,11 +39,39 @@ export function databasePid(dataDir: string): number | undefined {
   return existsSync(pidFile) ? Number.parseInt(readFileSync(pidFile, 'utf8'), 10) : undefined
 }
 
-/** Runs one command of the compiled program to its end. */
+interface CommandOptions {
+  readonly input?: string
+  /** A working folder with a file `.env`. The command has a process of its own. */
+  readonly cwd?: string
+  /** As an operator starts it: for what a process does at its start and end. Takes a second longer. */
+  readonly ownProcess?: boolean
+}
+
+/** Commands that run until they are stopped, and end their process themselves. */
+const PROCESSES: readonly string[] = ['start', 'web', 'worker']
+
+let runner: CommandRunner | undefined
+
+/** Runs one command of the compiled program to its end, in a process that is kept for the next one; beside another command, in its own. */
 export async function pod(
   words: readonly string[],
   settings: Settings,
-  { input = '', cwd }: { readonly input?: string; readonly cwd?: string } = {},
+  options: CommandOptions = {},
+): Promise<Outcome> {
+  const { input = '', cwd, ownProcess = cwd !== undefined || PROCESSES.includes(words[0] ?? '') } = options
+  if (ownProcess || runner?.isBusy()) return runInOwnProcess(words, settings, input, cwd)
+  requireProgram()
+  if (runner?.hasEnded() !== false)
+    runner = openCommandRunner(PROGRAM_MODULE, { preload: SHORT_KEYS, cwd: NO_ENV_FILE_HERE })
+  const timer = setTimeout(runner.kill, LONGEST_COMMAND)
+  return runner.run({ words, environment: environmentOf(settings), input }).finally(() => clearTimeout(timer))
+}
+
+async function runInOwnProcess(
+  words: readonly string[],
+  settings: Settings,
+  input: string,
+  cwd: string | undefined,
 ): Promise<Outcome> {
   const child = launch(words, settings, cwd)
   child.stdin?.end(input)
@@ -144,18 +170,26 @@ export async function statusOf(url: string, init?: RequestInit): Promise<number>
   )
 }
 
-function launch(words: readonly string[], settings: Settings, cwd = NO_ENV_FILE_HERE): ChildProcess {
+function requireProgram(): void {
   if (!existsSync(PROGRAM)) throw new Error(`${PROGRAM} is missing: compile it first, with "npm run build".`)
+}
+
+function environmentOf(settings: Settings): Readonly<Record<string, string | undefined>> {
+  return {
+    PATH: process.env['PATH'],
+    HOME: process.env['HOME'],
+    NODE_OPTIONS: `--require ${SHORT_KEYS}`,
+    PORT: '0',
+    ADMIN_LISTEN: '127.0.0.1:0',
+    ...settings,
+  }
+}
+
+function launch(words: readonly string[], settings: Settings, cwd = NO_ENV_FILE_HERE): ChildProcess {
+  requireProgram()
   return spawn(process.execPath, [PROGRAM, ...words], {
     cwd,
-    env: {
-      PATH: process.env['PATH'],
-      HOME: process.env['HOME'],
-      NODE_OPTIONS: `--require ${SHORT_KEYS}`,
-      PORT: '0',
-      ADMIN_LISTEN: '127.0.0.1:0',
-      ...settings,
-    },
+    env: environmentOf(settings),
     stdio: 'pipe',
     // Like a command in a terminal: the leader of its own group, which is what Ctrl-C reaches.
     detached: true,
