@@ -5,7 +5,6 @@ import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'
 import { Person } from '../../src/persistence/models/person.js'
-import { Pod } from '../../src/persistence/models/pod.js'
 import { Tag } from '../../src/persistence/models/tag.js'
 import { readXml } from '../../src/protocol/xml/xml.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
@@ -231,55 +230,5 @@ describe('GET /oembed', () => {
 
     for (const url of urls) expect([url, (await oembed(url)).statusCode]).toEqual([url, 404])
     expect((await oembed(urls[0] ?? '', '&format=xml')).statusCode).toBe(501)
-  })
-})
-
-describe('the form that follows a person from another pod', () => {
-  const follow = (entered: string) => pod.inject(`${personPath(ann)}/follow?pod=${encodeURIComponent(entered)}`)
-  const linkOf = (body: string) => /class="button" href="([^"]+)"/.exec(body)?.[1]?.replaceAll('&#38;', '&')
-
-  it('stands on the page of a local person, whose policy allows this target only', async () => {
-    const { headers, body } = await pod.inject(personPath(ann))
-
-    expect(body).toContain(`action="${personPath(ann)}/follow"`)
-    expect(headers['content-security-policy']).toContain("form-action 'self'")
-  })
-
-  it.each([
-    ['R.example', 'https://r.example/people?q=ann%40p.example'],
-    ['https://r.example/some/page', 'https://r.example/people?q=ann%40p.example'],
-    ['carol@r.example:3000', 'https://r.example:3000/people?q=ann%40p.example'],
-    ['f.example', 'https://f.example/contact/follow?url=ann%40p.example'],
-    ['h.example', 'https://h.example/follow?f=&url=ann%40p.example'],
-  ])('leads from %s to %s', async (entered, url) => {
-    for (const [host, software] of [
-      ['f.example', 'friendica'],
-      ['h.example', 'Hubzilla'],
-    ] as const)
-      await Pod.query(pod.pod.db).insert({ host, port: 443, ssl: true, software }).onConflict(['host', 'port']).ignore()
-
-    const { statusCode, body } = await follow(entered)
-
-    expect([statusCode, linkOf(body)]).toEqual([200, url])
-  })
-
-  it.each([
-    '',
-    'p.example',
-    'nothing',
-    'javascript:alert(1)',
-    'a b.example',
-    '"><script>',
-    `${'a'.repeat(400)}.example`,
-  ])('shows the form again for %j', async (entered) => {
-    const { statusCode, body } = await follow(entered)
-
-    expect(statusCode).toBe(422)
-    expect(body).toContain('aria-invalid="true"')
-    expect(body).not.toContain('<script')
-  })
-
-  it('is no page of a person of another pod', async () => {
-    expect((await pod.inject(`/people/${quin.guid}/follow?pod=r.example`)).statusCode).toBe(404)
   })
 })

@@ -18,6 +18,8 @@ export const ANONYMOUS_LOOKUP_LIMITS = {
   atOnceOfHost: 4,
   /** A user is waiting, and the other pod may be slow. */
   discoveryMs: 8_000,
+  /** WebFinger of a visitor who wants to follow from another pod; web requests it while the visitor waits. */
+  followUrlMs: 3_000,
 } as const
 
 /** Lookups of people, entities and pods. */

@@ -8,12 +8,12 @@ import { readPastedLink } from '../../protocol/pasted-links.js'
 import { ANONYMOUS_LOOKUP_LIMITS } from './limits.js'
 import { isOtherHost, isRemoteAddress } from './pod-location.js'
 
-/** A lookup of a remote person or entity, done by a worker. */
+/** A lookup of an object that another pod may have. */
 export interface Lookup<Result> {
-  /** Searches only the database. */
+  /** Searches only this pod. */
   find(): Promise<Result | undefined>
-  /** Enqueues the job, unless it exists, and waits for its end for a limited time. Undefined: no remote pod can have it. */
-  runJob?: () => Promise<LookUpResult<Result>>
+  /** Requests the object from the other pod and waits for a limited time. Undefined: no other pod can have it. */
+  requestFromPod?: () => Promise<LookUpResult<Result>>
 }
 
 type LookUpResult<Result> =
@@ -33,13 +33,13 @@ export function lookUpPerson(pod: Pod, text: string): Lookup<Person> {
   const { address } = pasted
   const find = async () => Person.byAddress(pod.db, address)
   if (!isRemoteAddress(pod, address)) return { find }
-  return { find, runJob: () => runJob(pod, lookUpPersonJob, { address }, `look-up-${address}`, find) }
+  return { find, requestFromPod: () => runJob(pod, lookUpPersonJob, { address }, `look-up-${address}`, find) }
 }
 
 function lookUpProfile(pod: Pod, { host, guid }: { readonly host: string; readonly guid: string }): Lookup<Person> {
   const find = async () => Person.query(pod.db).findOne({ guid }).withGraphFetched('pod')
   if (!isOtherHost(pod, host)) return { find }
-  return { find, runJob: () => runJob(pod, lookUpPersonJob, { host, guid }, `look-up-${guid}-${host}`, find) }
+  return { find, requestFromPod: () => runJob(pod, lookUpPersonJob, { host, guid }, `look-up-${guid}-${host}`, find) }
 }
 
 /** The post that the pod at this host has under this guid; `find` says whether it is here. */
@@ -50,7 +50,7 @@ export function lookUpPost<Result>(
 ): Lookup<Result> {
   if (!isOtherHost(pod, host)) return { find }
   const wanted = { type: 'post', guid, from: host, depth: 0, fetchesLeft } as const
-  return { find, runJob: () => runJob(pod, lookUpLinkedJob, wanted, `look-up-post-${guid}-${host}`, find) }
+  return { find, requestFromPod: () => runJob(pod, lookUpLinkedJob, wanted, `look-up-post-${guid}-${host}`, find) }
 }
 
 /** The entity of a link, fetched from the pod of its author. `find` searches the database. */
@@ -62,9 +62,10 @@ export function lookUpLinkedEntity<Result>(
 ): Lookup<Result> {
   if (!isRemoteAddress(pod, author)) return { find }
   const wanted = { type, guid, from: author, author, depth: 0, fetchesLeft }
-  return { find, runJob: () => runJob(pod, lookUpLinkedJob, wanted, `look-up-${type}-${guid}-${author}`, find) }
+  return { find, requestFromPod: () => runJob(pod, lookUpLinkedJob, wanted, `look-up-${type}-${guid}-${author}`, find) }
 }
 
+/** Enqueues the job, unless it exists, and waits for its end for a limited time. */
 async function runJob<Definition extends AnyJob, Result>(
   { jobs }: Pick<Pod, 'jobs'>,
   job: Definition,

@@ -37,6 +37,8 @@ export interface Hcard {
 const hcardRel = 'http://microformats.org/profile/hcard'
 /** The same for all pods, in spite of its host name. */
 const podRel = 'http://joindiaspora.com/seed_location'
+/** The page on which members of a pod follow others. */
+const subscribeRel = 'http://ostatus.org/schema/1.0/subscribe'
 
 /** Throws `DiscoveryFailed` unless the document describes this address and links to its pod and hCard. */
 export function readWebFinger(json: string, address: string): PersonLinks {
@@ -44,14 +46,7 @@ export function readWebFinger(json: string, address: string): PersonLinks {
   const subject = readMember(document, 'subject')
   const isAbout = typeof subject === 'string' && subject.replace(/^acct:/i, '').toLowerCase() === address
   if (!isAbout) throw new ProtocolError('DiscoveryFailed', `the WebFinger document is not about ${address}`)
-  const links = readMember(document, 'links')
-  const hrefOf = (rel: string) => {
-    const link: unknown = Array.isArray(links)
-      ? links.find((candidate) => readMember(candidate, 'rel') === rel)
-      : undefined
-    const href = readMember(link, 'href')
-    return typeof href === 'string' ? href : undefined
-  }
+  const hrefOf = (rel: string) => readLink(document, rel, 'href')
 
   const hcardUrl = hrefOf(hcardRel) ?? ''
   if (webUrl(hcardUrl) === undefined || !isUrlWithHostAndPath(hcardUrl)) {
@@ -62,6 +57,25 @@ export function readWebFinger(json: string, address: string): PersonLinks {
     throw new ProtocolError('DiscoveryFailed', 'the WebFinger document has no usable link to a pod')
   }
   return { hcardUrl, podUrl: `${podUrl.origin}/` }
+}
+
+/** Returns where members of a pod follow others, from the WebFinger document of one of them; `{uri}` stands for the address. */
+export function readSubscribeTemplate(json: string): string {
+  const template = readLink(parseJson(json), subscribeRel, 'template')
+  // Braces are no characters of a URL.
+  if (template?.includes('{uri}') !== true || webUrl(template.replaceAll('{uri}', '0')) === undefined) {
+    throw new ProtocolError('DiscoveryFailed', 'the WebFinger document names no usable page for following')
+  }
+  return template
+}
+
+function readLink(document: unknown, rel: string, member: 'href' | 'template'): string | undefined {
+  const links = readMember(document, 'links')
+  const link: unknown = Array.isArray(links)
+    ? links.find((candidate) => readMember(candidate, 'rel') === rel)
+    : undefined
+  const value = readMember(link, member)
+  return typeof value === 'string' ? value : undefined
 }
 
 /** `isUrlWithHost` comes first: `URL` finds a host in texts that have none. */
@@ -92,7 +106,7 @@ export function writeWebFinger(person: {
       { rel: podRelOf(host), type: 'text/html', href: podUrl },
       { rel: 'http://webfinger.net/rel/profile-page', type: 'text/html', href: `${podUrl}u/${name}` },
       { rel: 'salmon', href: `${podUrl}receive/users/${guid}` },
-      { rel: 'http://ostatus.org/schema/1.0/subscribe', template: `${podUrl}people?q={uri}` },
+      { rel: subscribeRel, template: `${podUrl}people?q={uri}` },
       { rel: 'http://openid.net/specs/connect/1.0/issuer', href: issuer },
       ...(successorUrl === undefined
         ? []

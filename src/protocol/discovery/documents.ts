@@ -1,5 +1,5 @@
 import { ProtocolError, type ProtocolFault } from '../errors.js'
-import { type Hcard, type PersonLinks, readHcard, readWebFinger } from './discovery-documents.js'
+import { type Hcard, type PersonLinks, readHcard, readSubscribeTemplate, readWebFinger } from './discovery-documents.js'
 import { PERSON_STREAM_LIMITS } from './limits.js'
 import { type NodeInfo, readNodeInfo, readNodeInfoLink } from './node-info.js'
 import { readPersonStream } from './person-stream.js'
@@ -7,6 +7,8 @@ import { readPersonStream } from './person-stream.js'
 /** The content of each type of document that other pods publish. */
 export interface DocumentContents {
   readonly webFinger: PersonLinks
+  /** With `{uri}` in the place of the address to follow. */
+  readonly subscribeTemplate: string
   readonly hcard: Hcard
   readonly nodeInfoLink: string
   readonly nodeInfo: NodeInfo
@@ -40,6 +42,8 @@ function contentOf(document: ReceivedDocument): DocumentContents[DocumentType] {
   switch (document.type) {
     case 'webFinger':
       return readWebFinger(document.text, document.address)
+    case 'subscribeTemplate':
+      return readSubscribeTemplate(document.text)
     case 'hcard':
       return readHcard(document.text)
     case 'nodeInfoLink':

@@ -35,13 +35,13 @@ export function openAnonymousLookups(pod: Pod): AnswerLookup {
   return async (request, reply, lookUp, { known, unknown }) => {
     const found = await lookUp.find()
     if (found !== undefined) return known(found)
-    if (lookUp.runJob === undefined) throw unknown()
+    if (lookUp.requestFromPod === undefined) throw unknown()
     limitAddress(request.ip) // first: one address must not use up the limit of all
     limitAll('all')
     if (waiting >= waitingAtOnce) throw tooBusy(HTTP_LIMITS.retryAfterSeconds)
     waiting += 1
     try {
-      const result = await lookUp.runJob()
+      const result = await lookUp.requestFromPod()
       if (result.state === 'found') return known(result.found)
       if (result.state === 'unknown') throw unknown()
       return answerPending(request, reply)

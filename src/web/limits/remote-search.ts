@@ -19,14 +19,14 @@ export function addRemoteSearch(app: FastifyInstance): void {
 /** Finds an object in the database, or on another pod within seconds. The viewer's other searches may make it skip the other pod. */
 export async function lookUpForViewer<Found>(
   { server, viewer, log }: FastifyRequest,
-  { find, runJob }: Lookup<Found>,
+  { find, requestFromPod }: Lookup<Found>,
   mayRunJob = true,
 ): Promise<Found | undefined> {
   let found: Found | undefined = await find()
-  if (found !== undefined || runJob === undefined || !mayRunJob) return found
+  if (found !== undefined || requestFromPod === undefined || !mayRunJob) return found
   await server.remoteSearch.runIfFree(viewer.userId, async () => {
     try {
-      const result = await runJob()
+      const result = await requestFromPod()
       if (result.state === 'found') found = result.found
     } catch (error) {
       if (!(error instanceof QueueUnavailable)) throw error

@@ -51,16 +51,16 @@ function pathTo(found: FetchableEntity | undefined, { author }: EntityLink): str
 }
 
 function personPath(pod: Pod, text: string): Lookup<string> {
-  const { find, runJob } = lookUpPerson(pod, text)
+  const { find, requestFromPod } = lookUpPerson(pod, text)
   const pathOf = ({ guid }: Person) => `/people/${guid}`
   return {
     async find() {
       const person = await find()
       return person && pathOf(person)
     },
-    ...(runJob && {
-      async runJob() {
-        const result = await runJob()
+    ...(requestFromPod && {
+      async requestFromPod() {
+        const result = await requestFromPod()
         return result.state === 'found' ? { state: 'found', found: pathOf(result.found) } : result
       },
     }),

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { findMovedLocalPerson, type MovedPerson } from '../../../domain/people/moved-people.js'
 import { findKnownPerson, findLocalPerson } from '../../../domain/people/people.js'
-import { findFollowUrl } from '../../../domain/people/remote-follow.js'
 import { findPublicPostPage, listPublicPosts, readPublicPosts } from '../../../domain/posts/public-posts.js'
+import { lookUpFollowUrl, readVisitorAccount } from '../../../federation/discovery/follow-url.js'
 import { lookUpPerson } from '../../../federation/discovery/lookups.js'
 import { podOrigin } from '../../../federation/discovery/pod-origin.js'
 import type { Person } from '../../../persistence/models/person.js'
@@ -73,12 +73,16 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
     const person = await findPerson(request.params.guid)
     if (person.podId !== null) throw unknownPerson()
     const entered = queryText(request, 'pod') ?? ''
-    const followUrl = await findFollowUrl(pod, person.address, entered)
-    return reply
-      .code(followUrl === undefined ? 422 : 200)
-      .type('text/html; charset=utf-8')
-      .header('content-security-policy', FOLLOW_FORM_POLICY)
-      .send(followPage({ person, followUrl, entered }, { ...pod.config, t: textsFor(request, reply) }))
+    const visitor = readVisitorAccount(pod, entered)
+    const send = (followUrl: string | undefined) =>
+      reply
+        .code(followUrl === undefined ? 422 : 200)
+        .type('text/html; charset=utf-8')
+        .header('content-security-policy', FOLLOW_FORM_POLICY)
+        .send(followPage({ person, followUrl, entered }, { ...pod.config, t: textsFor(request, reply) }))
+    if (visitor === undefined) return send(undefined)
+    const lookUp = lookUpFollowUrl(pod, person.address, visitor)
+    return app.answerLookUp(request, reply, lookUp, { known: send, unknown: unknownPerson })
   })
 
   // Read by pods that have just met the person.
