@@ -149,6 +149,9 @@ describe('the code flow', () => {
     expect(protectedHeader).toMatchObject({ alg: 'RS256', kid: 'default' })
     expect(payload).toMatchObject({ sub: 'alice@pod.example', nonce: 'n-1', acr: '0', at_hash: expect.any(String) })
     expect(payload['auth_time']).toBeGreaterThanOrEqual(before)
+    const { claims_supported: supported } = (await pod.inject('/.well-known/openid-configuration')).json()
+    const ofUserInfo = ['name', 'nickname', 'profile', 'picture', 'email']
+    expect(supported.toSorted()).toEqual([...Object.keys(payload), ...ofUserInfo].toSorted())
     expect((payload.exp ?? 0) - (payload.iat ?? 0)).toBe(1_800)
   })
 

@@ -1,7 +1,10 @@
 import { CLIENT_AUTH_METHODS } from '../../domain/accounts/clients.js'
 import { ALL_SCOPES } from '../../domain/accounts/scopes.js'
 import { OIDC_PATHS } from './paths.js'
-import { ACR_VALUES } from './sessions/levels.js'
+import { ACR_VALUES, OPENID_CLAIMS } from './sessions/levels.js'
+
+/** Of an ID token; `nonce` only if the request has one. */
+const ID_TOKEN_CLAIMS = ['iss', 'aud', 'exp', 'iat', 'nonce', 'at_hash', ...OPENID_CLAIMS]
 
 /** The discovery document of the authorization server. The issuer must equal that of the ID tokens exactly. */
 export function describeIssuer(podUrl: string, issuer: string): object {
@@ -25,7 +28,7 @@ export function describeIssuer(podUrl: string, issuer: string): object {
     code_challenge_methods_supported: ['S256'],
     prompt_values_supported: ['none', 'login', 'consent', 'create'],
     acr_values_supported: ACR_VALUES,
-    claims_supported: ['sub', 'name', 'nickname', 'profile', 'picture'],
+    claims_supported: [...ID_TOKEN_CLAIMS, 'name', 'nickname', 'profile', 'picture', 'email'],
     claims_parameter_supported: true,
     request_parameter_supported: false,
     request_uri_parameter_supported: false,

@@ -18,7 +18,7 @@ import { type Library, loadLibrary } from './provider-internals/load-library.js'
 import { patchModels } from './provider-internals/patch-models.js'
 import { preserveRequestCookies } from './request-cookies.js'
 import { ClaimsFault, requestedScopes, ScopeFault } from './scope-rules.js'
-import { ACR_VALUES } from './sessions/levels.js'
+import { ACR_VALUES, OPENID_CLAIMS } from './sessions/levels.js'
 import { shapeAnswers } from './shape-answers.js'
 
 /** The page of each prompt that is not the sign-in. */
@@ -79,7 +79,7 @@ function settings(pod: Pod, library: Library): Configuration {
   const { errors } = library
   return {
     scopes: [...ALL_SCOPES],
-    claims: { openid: ['sub', 'auth_time', 'acr', 'amr'] },
+    claims: { openid: OPENID_CLAIMS },
     acrValues: ACR_VALUES,
     responseTypes: ['code'],
     subjectTypes: ['public'],

@@ -12,5 +12,8 @@ export type Level = keyof typeof LEVELS
 /** The class that needs two factors. */
 export const TWO_FACTORS = '2'
 
+/** What the scope `openid` adds to ID tokens. */
+export const OPENID_CLAIMS: string[] = ['sub', 'auth_time', 'acr', 'amr']
+
 /** The classes that ID tokens can have. */
 export const ACR_VALUES: string[] = [LEVELS.password.acr, TWO_FACTORS]
