@@ -97,6 +97,8 @@ export const migrations: ReadonlyMap<string, () => Promise<Migration>> = new Map
   ['0186-email-undos', async () => (await import('./0186-email-undos.js')).emailUndos],
   ['0188-origin-of-second-steps', async () => (await import('./0188-origin-of-second-steps.js')).originOfSecondSteps],
   ['0190-export-downloads', async () => (await import('./0190-export-downloads.js')).exportDownloads],
+  ['0191-inactive-accounts', async () => (await import('./0191-inactive-accounts.js')).inactiveAccounts],
+  ['0192-accepted-terms', async () => (await import('./0192-accepted-terms.js')).acceptedTerms],
   ['0199-prune-totals', async () => (await import('./0199-prune-totals.js')).pruneTotals],
   ['0200-queue-store', async () => (await import('./0200-queue-store.js')).queueStore],
   ['0201-audit-actors', async () => (await import('./0201-audit-actors.js')).auditActors],

@@ -224,6 +224,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     atOnce: 'not found',
     atOnceOfHost: 'not found',
     discoveryMs: 'not found',
+    followUrlMs: 'the page that the software of the pod is known to have',
   },
   PERSON_STREAM_LIMITS: {
     posts: 'not fetched',
@@ -361,6 +362,12 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     wrongCodesPerHour: '429',
     authenticatedSeconds: 'a page asks the user for the password',
     wrongAttempts: 'the session ends',
+  },
+  POD_LIMITS: {
+    termsBytes: 'the pod does not start',
+  },
+  INACTIVITY_LIMITS: {
+    accountsAtOnce: 'left to the next run, an hour later',
   },
   ACCOUNT_LIMITS: {
     resetsPerHour: 'the same page, no mail',

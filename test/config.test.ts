@@ -264,6 +264,7 @@ describe('backups and retention', () => {
       { BACKUP_KEEP: 'd' },
       { RETENTION_POSTS_DAYS: '29' },
       { RETENTION_TOMBSTONES_DAYS: '10' },
+      { INACTIVE_ACCOUNT_DAYS: '30' },
     ]) {
       expect(() => readConfig(wrong)).toThrow(`${Object.keys(wrong)[0]} must be`)
     }

@@ -1,5 +1,9 @@
 import type { Command } from 'commander'
-import { cancelClosingByOperator, closeByOperator, closeNowByOperator } from '../../src/domain/accounts/own-closing.js'
+import {
+  cancelClosingByOperator,
+  closeByOperator,
+  closeNowByOperator,
+} from '../../src/domain/accounts/closing/own-closing.js'
 import { CommandError } from '../command-error.js'
 import { type OutputOptions, print } from '../output.js'
 import { withPod } from '../with-pod.js'

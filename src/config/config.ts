@@ -110,6 +110,10 @@ export interface Config {
   readonly localesDir: string | undefined
   /** The account that signs participations; not set: the account of the pod. */
   readonly podminAccount: string | undefined
+  /** Where people reach the operator: an e-mail address, or the address of a page. */
+  readonly podminContact: string | undefined
+  /** A file with the terms that people accept when they sign up. */
+  readonly termsFile: string | undefined
   /** Who may sign up; published in NodeInfo. */
   readonly registrations: 'open' | 'invite' | 'closed'
   /** Accounts in a day with which open sign-up stops; 0: unlimited. */
@@ -118,6 +122,8 @@ export interface Config {
   readonly reportEvidenceDays: number
   /** Days between the decision to close an account and its end. */
   readonly closeGraceDays: number
+  /** Days without use after which an account is closed; 0: never. */
+  readonly inactiveAccountDays: number
   /** Invitations of a member that may be open; 0: members make none. */
   readonly invitationsPerUser: number
   /** Days without an active moderator after which open sign-ups need a decision; 0: never. */
@@ -253,9 +259,12 @@ interface Environment extends MailVariables, TracingVariables {
   readonly DEFAULT_LANGUAGE: string
   readonly LOCALES_DIR?: string
   readonly PODMIN_ACCOUNT?: string
+  readonly PODMIN_CONTACT?: string
+  readonly TERMS_FILE?: string
   readonly REGISTRATIONS?: 'open' | 'invite' | 'closed'
   readonly SIGN_UPS_PER_DAY: number
   readonly CLOSE_GRACE_DAYS: number
+  readonly INACTIVE_ACCOUNT_DAYS: number
   readonly REPORT_EVIDENCE_DAYS: number
   readonly INVITATIONS_PER_USER: number
   readonly UNATTENDED_DAYS: number
@@ -472,6 +481,13 @@ const settings = {
     description: 'the code of a language, like en or de',
   },
   LOCALES_DIR: { type: 'string', minLength: 1, description: 'the path of a folder' },
+  PODMIN_CONTACT: {
+    type: 'string',
+    maxLength: 254,
+    pattern: '^(https?://[^\\s<>"]+|[^\\s@<>",;:()]+@[A-Za-z0-9.-]+)$',
+    description: 'an e-mail address, or an http or https address',
+  },
+  TERMS_FILE: { type: 'string', minLength: 1, description: 'the path of a file' },
   STATISTICS: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
   SIGN_UPS_PER_DAY: rateLimit(30),
   REPORT_EVIDENCE_DAYS: {
@@ -492,6 +508,15 @@ const settings = {
     maximum: 60,
     default: 7,
     description: 'a number of days from 0 to 60',
+  },
+  INACTIVE_ACCOUNT_DAYS: {
+    type: 'integer',
+    minimum: 0,
+    maximum: 36_500,
+    default: 0,
+    // Owners are warned 30 days before.
+    not: { minimum: 1, maximum: 30 },
+    description: 'a number of days from 31, or 0 for never',
   },
   SIGN_IN_LIMIT: rateLimit(20),
   CLIENT_LIMIT: rateLimit(20),
@@ -645,8 +670,11 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     defaultLanguage: given.DEFAULT_LANGUAGE,
     localesDir: given.LOCALES_DIR === undefined ? undefined : resolve(given.LOCALES_DIR),
     podminAccount: given.PODMIN_ACCOUNT?.toLowerCase(),
+    podminContact: given.PODMIN_CONTACT,
+    termsFile: given.TERMS_FILE === undefined ? undefined : resolve(given.TERMS_FILE),
     ...signUpSettings(given, url, mail),
     closeGraceDays: given.CLOSE_GRACE_DAYS,
+    inactiveAccountDays: given.INACTIVE_ACCOUNT_DAYS,
     unattendedDays: given.UNATTENDED_DAYS,
     reportEvidenceDays: given.REPORT_EVIDENCE_DAYS,
     mail,

@@ -72,10 +72,13 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
   registrations: (registrations) => ({ REGISTRATIONS: registrations }),
   signUpsPerDay: (count) => ({ SIGN_UPS_PER_DAY: count }),
   closeGraceDays: (days) => ({ CLOSE_GRACE_DAYS: days }),
+  inactiveAccountDays: (days) => ({ INACTIVE_ACCOUNT_DAYS: days }),
   invitationsPerUser: (count) => ({ INVITATIONS_PER_USER: count }),
   unattendedDays: (days) => ({ UNATTENDED_DAYS: days }),
   reportEvidenceDays: (days) => ({ REPORT_EVIDENCE_DAYS: days }),
   podminAccount: (name) => ({ PODMIN_ACCOUNT: name ?? null }),
+  podminContact: (contact) => ({ PODMIN_CONTACT: contact ?? null }),
+  termsFile: (file) => ({ TERMS_FILE: file ?? null }),
   mail: (mail) => ({
     SMTP_URL: withoutPassword(mail?.url),
     MAIL_FROM: mail?.from ?? null,

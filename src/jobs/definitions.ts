@@ -222,6 +222,9 @@ export const findClustersJob = defineJob<object>()('maintenance', 'find-clusters
 /** Closes accounts whose grace period is over. */
 export const closeAccountsJob = defineJob<object>()('maintenance', 'close-accounts', notKept)
 
+/** Warns the owners of accounts that nobody uses, and closes these accounts. */
+export const closeInactiveJob = defineJob<object>()('maintenance', 'close-inactive', notKept)
+
 /** Deletes expired rows. */
 export const pruneJob = defineJob<object>()('maintenance', 'prune', notKept)
 
@@ -344,6 +347,7 @@ export const JOB_DEFINITIONS: readonly AnyJob[] = [
   purgePostsJob,
   findClustersJob,
   closeAccountsJob,
+  closeInactiveJob,
   pruneJob,
   runOperationJob,
   makePhotoJob,

@@ -37,6 +37,7 @@ import { checkFormerQueue } from './former-queue.js'
 import { openMailExchanges } from './mail-exchanges.js'
 import type { Pod, PodCrypto, Secrets } from './pod.js'
 import { createSecrets, readSecretKey } from './secrets.js'
+import { readTerms } from './terms.js'
 
 export interface OpenPod extends Pod {
   readonly pictures: CountedPictures
@@ -63,6 +64,7 @@ export async function openPod(config: Config, kind: ProcessKind, dependencies: P
   const log = dependencies.log ?? openLog(config, kind)
   const databaseUrl = await databaseUrlOf(config)
   const locales = openOperatorLocales(config)
+  const terms = kind === 'web' ? await readTerms(config) : undefined
   const secrets = createSecrets(await readSecretKey(config))
   const db = openDatabase({ url: databaseUrl, applicationName: `pod ${kind}`, ...limitsOf(config, kind) })
   const outages = openOutageLog({ name: 'database', log, answers: () => isDatabaseReachable(db, ANSWERED_WITHIN) })
@@ -100,6 +102,7 @@ export async function openPod(config: Config, kind: ProcessKind, dependencies: P
       mailExchanges: config.isolated ? async () => [] : openMailExchanges(),
       pictures: countFailures(openPictureStorage(config)),
       locales,
+      terms,
       log,
       now: dependencies.now ?? (() => new Date()),
       async close() {

@@ -35,8 +35,18 @@ export interface Pod {
   readonly mailExchanges: (domain: string) => Promise<readonly string[]>
   readonly pictures: PictureStorage
   readonly locales: Locales
+  /** What people accept when they sign up; undefined: nothing, or this process shows no pages. */
+  readonly terms: Terms | undefined
   readonly log: Logger
   now(): Date
+}
+
+/** The terms of the operator, which people accept when they sign up. */
+export interface Terms {
+  /** Markdown. */
+  readonly text: string
+  /** Changes with each change of the text. */
+  readonly version: string
 }
 
 /** Makes spans for OpenTelemetry. */

@@ -56,7 +56,7 @@ const NOT_OFFERED = [
     'settings.paypal_donations.enable',
     'settings.liberapay_username',
   ],
-  ...['settings.bitcoin_address', 'settings.maintenance.remove_old_users.enable', 'settings.csp.report_uri'],
+  ...['settings.bitcoin_address', 'settings.csp.report_uri'],
   ...['map.mapbox.enabled', 'settings.community_spotlight.enable', 'settings.source_url', 'server.database'],
 ]
 
@@ -71,6 +71,7 @@ function addressesOf(read: ReadSetting) {
 }
 
 function rulesOf(read: ReadSetting) {
+  const removesUnused = isOn(read('settings.maintenance.remove_old_users.enable'), false)
   const isOpen = isOn(read('settings.enable_registrations'), true)
   const counts = ['user_counts', 'post_counts', 'comment_counts']
   const names = read('settings.username_blacklist')
@@ -79,6 +80,10 @@ function rulesOf(read: ReadSetting) {
     REGISTRATIONS: isOpen ? 'open' : isOn(read('settings.invitations.open'), true) ? 'invite' : 'closed',
     STATISTICS: counts.every((name) => isOn(read(`privacy.statistics.${name}`), true)) ? 'on' : 'off',
     PODMIN_ACCOUNT: textOf(read('admins.account')),
+    PODMIN_CONTACT: textOf(read('admins.podmin_email')),
+    INACTIVE_ACCOUNT_DAYS: removesUnused
+      ? (textOf(read('settings.maintenance.remove_old_users.after_days')) ?? '730')
+      : undefined,
     USERNAME_BLACKLIST: Array.isArray(names) ? names.join(',') : textOf(names)?.replace(/\s*,\s*/g, ','),
   }
 }

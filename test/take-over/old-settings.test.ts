@@ -28,6 +28,10 @@ user_counts = true
 post_counts = false
 [configuration.admins]
 account = "alice"
+podmin_email = "alice@old.example"
+[configuration.settings.maintenance.remove_old_users]
+enable = true
+after_days = 365
 [configuration.mail]
 enable = true
 sender_address = "pod@old.example"
@@ -59,6 +63,7 @@ it('reads the settings of an old pod as those of this one, and lists the others'
       ...{ POD_URL: 'https://www.old.example', OIDC_ISSUER: 'https://www.old.example/' },
       ...{ IMAGE_REDIRECT_URL: 'https://pictures.example/', POD_NAME: 'In production', REGISTRATIONS: 'invite' },
       ...{ STATISTICS: 'off', PODMIN_ACCOUNT: 'alice', USERNAME_BLACKLIST: 'admin,root' },
+      ...{ PODMIN_CONTACT: 'alice@old.example', INACTIVE_ACCOUNT_DAYS: '365' },
       SMTP_URL: 'smtp://pod%40old.example:p%2Fw@mail.old.example:587',
       ...{ MAIL_FROM: 'pod@old.example', STORAGE: 's3', S3_BUCKET: 'bucket', S3_REGION: 'eu-west-1' },
       ...{ S3_ACCESS_KEY_ID: 'key', S3_SECRET_ACCESS_KEY: "it's # a secret" },

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { findEmail } from '../../src/domain/accounts/change-email.js'
+import { closeOwnAccount } from '../../src/domain/accounts/closing/own-closing.js'
 import {
   checkCode,
   confirmTotp,
@@ -8,7 +9,6 @@ import {
   turnTotpOff,
 } from '../../src/domain/accounts/factors/second-factor.js'
 import { readBase32, totpCode } from '../../src/domain/accounts/factors/totp.js'
-import { closeOwnAccount } from '../../src/domain/accounts/own-closing.js'
 import { createResetLink } from '../../src/domain/accounts/passwords/password-reset.js'
 import { recordDownload, requestExport } from '../../src/domain/archives/exports.js'
 import { ACCOUNT_MAIL_KINDS, isNoticeKind, NOTICE_DELIVERY } from '../../src/domain/mail/mail-kinds.js'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { closeDueAccounts, closingOperation } from '../../src/domain/accounts/close-account.js'
+import { closeDueAccounts, closingOperation } from '../../src/domain/accounts/closing/close-account.js'
 import { runOperation } from '../../src/domain/operations/long-operations.js'
 import type { TestBrowser } from '../support/browser/scriptless-browser.js'
 import { allow, CALLBACK, codeIn, registerTestClient, type TestOidcClient } from '../support/http/oidc-client.js'

@@ -1,4 +1,5 @@
-import { closeDueAccounts, closingOperation } from '../../src/domain/accounts/close-account.js'
+import { closeDueAccounts, closingOperation } from '../../src/domain/accounts/closing/close-account.js'
+import { closeInactiveAccounts } from '../../src/domain/accounts/closing/close-inactive.js'
 import { checkAttendance } from '../../src/domain/accounts/sign-ups/unattended.js'
 import { MAIL_LIMITS } from '../../src/domain/mail/limits.js'
 import { enqueueDigests } from '../../src/domain/mail/notices.js'
@@ -23,6 +24,7 @@ import {
   checkAttendanceJob,
   checkPodsJob,
   closeAccountsJob,
+  closeInactiveJob,
   digestsJob,
   endNetworkRulesJob,
   endPodRulesJob,
@@ -64,6 +66,7 @@ export const maintenanceSchedules: readonly Schedule[] = [
   { job: purgePostsJob, every: 60_000 },
   { job: findClustersJob, every: 60_000 },
   { job: closeAccountsJob, every: 60_000 },
+  { job: closeInactiveJob, every: 3_600_000 },
 ]
 
 type MaintenanceJob =
@@ -71,6 +74,7 @@ type MaintenanceJob =
   | typeof purgePostsJob
   | typeof findClustersJob
   | typeof closeAccountsJob
+  | typeof closeInactiveJob
   | typeof wakeWaitingJob
   | typeof checkPodsJob
   | typeof checkAttendanceJob
@@ -108,6 +112,7 @@ export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, JobContext> = {
   'purge-posts': (pod) => purgePosts(pod),
   'find-clusters': (pod) => logClusters(pod),
   'close-accounts': (pod) => logClosedAccounts(pod),
+  'close-inactive': (pod) => closeInactiveAccounts(pod),
   'wake-waiting': (pod, { data }) => resumeWaiting(pod, data.entityKeys),
   'run-operation': (pod, work, deadline) => runOperation(pod, work, OPERATIONS, deadline),
 }

@@ -71,9 +71,11 @@ export async function signUp(
     readonly email?: string | null
     /** The address of the browser. */
     readonly ip: string
+    /** Null: the pod has no terms. */
+    readonly termsVersion?: string | null
   },
 ): Promise<Account> {
-  const { invitation, email = null, ip } = person
+  const { invitation, email = null, ip, termsVersion = null } = person
   const refused = await findSignUpRefusal(pod, invitation)
   if (refused) throw refused
   return createUser(pod, person, async (transaction, user) => {
@@ -82,6 +84,7 @@ export async function signUp(
       .patch({
         signedUpAt: raw(`date_trunc('milliseconds', now())`),
         unconfirmedEmail: email,
+        ...(termsVersion !== null && { termsVersion, termsAcceptedAt: pod.now() }),
         signUpIp: parsePlainAddress(ip),
         signUpNetwork: formatNetwork(ip),
       })

@@ -4,6 +4,14 @@ export const CLIENT_LIMITS = {
   sectorDocumentBytes: 64 * 1024,
 } as const
 
+/** Accounts that nobody uses, with `INACTIVE_ACCOUNT_DAYS`. */
+export const INACTIVITY_LIMITS = {
+  /** Days between the warning and the beginning of the closing. */
+  warnedDays: 30,
+  /** Accounts that one run warns, and that one run begins to close. */
+  accountsAtOnce: 100,
+} as const
+
 /** Local accounts. */
 export const ACCOUNT_LIMITS = {
   /** Parsed private keys of local people, each of a few kilobytes. */

@@ -38,7 +38,8 @@ export async function findOwnData(pod: Pick<Pod, 'db' | 'config' | 'locales'>, o
     listMailsOfUser(db, owner.userId),
   ])
   const { address, username, guid } = owner
-  const { createdAt, signedUpAt, signUpNetwork, lastSignInAt, role } = user
+  const { createdAt, signedUpAt, signUpNetwork, lastSignInAt, activeAt, inactiveWarnedAt, role } = user
+  const { termsVersion, termsAcceptedAt } = user
   return {
     counts: {
       ...(counted as Readonly<Record<CountedCategory, number>>),
@@ -47,7 +48,8 @@ export async function findOwnData(pod: Pick<Pod, 'db' | 'config' | 'locales'>, o
     },
     items: {
       account: {
-        ...{ address, username, guid, role, createdAt, signedUpAt, signUpNetwork, lastSignInAt },
+        ...{ address, username, guid, role, createdAt, signedUpAt, signUpNetwork },
+        ...{ lastSignInAt, activeAt, inactiveWarnedAt, termsVersion, termsAcceptedAt },
         ...{ settings, passkeys },
       },
       sessions: sessions.map(({ uid: _, ...session }) => session),

@@ -19,7 +19,10 @@ export async function listSessions({ db }: Pick<Pod, 'db'>, userId: number): Pro
   return listBrowserSessions(db, userId)
 }
 
-/** Notes a sign-in. A mail reports it if the browser is new to the account, except the first browser of all. */
+/**
+ * Notes a sign-in. A mail reports it if the browser is new to the account, except the first browser of all. An account that was being
+ * closed because nobody used it stays.
+ */
 export async function recordSignIn(
   pod: Pick<Pod, 'db' | 'now' | 'jobs' | 'config' | 'claimedKey'>,
   address: string,
@@ -33,6 +36,10 @@ export async function recordSignIn(
       .forNoKeyUpdate()
       .first()
     if (user === undefined) return
+    await User.query(transaction)
+      .where({ id: user.id, closingBy: 'inactivity', closedAt: null })
+      .where('closeAt', '>', pod.now())
+      .patch({ closeAt: null, closingBy: null })
     const browser = { userId: user.id, browserHash: hashToken(`${user.id} ${browserId}`) }
     const isNew = await recordKnownBrowser(transaction, browser, {
       at: pod.now(),

@@ -34,7 +34,7 @@ export async function endSessionsIfRevoked({ db }: Pick<Pod, 'db'>, credential: 
 export interface SignIn extends Credential {
   readonly userId: number
   readonly needsFactor: boolean
-  /** The owner closes the account: the sign-in leads to `/settings/close` only. */
+  /** The account is being closed, and the sign-in alone does not keep it: it leads to `/settings/close` only. */
   readonly isClosing: boolean
 }
 
@@ -57,7 +57,7 @@ export async function signIn(
   const { id: userId } = user
   const needsFactor = hasFactor(await findFactors(pod.db, userId))
   return {
-    ...{ userId, address, needsFactor, isClosing: user.closeAt !== null },
+    ...{ userId, address, needsFactor, isClosing: isClosingForGood(pod, user) },
     async isValid() {
       if (!(await isPasswordHash(pod, userId, passwordHash))) return false
       return needsFactor || !hasFactor(await findFactors(pod.db, userId))
@@ -97,6 +97,11 @@ export async function isPassword(pod: Pick<Pod, 'db' | 'secrets'>, userId: numbe
 /** The owner of an account who closes it may sign in to keep it. */
 export function mayHaveAccess({ closedAt, lockedAt, closingBy }: User): boolean {
   return closedAt === null && lockedAt === null && closingBy !== 'moderator'
+}
+
+/** A sign-in keeps an account that was being closed because nobody used it. */
+export function isClosingForGood({ now }: Pick<Pod, 'now'>, { closeAt, closingBy }: User): boolean {
+  return closeAt !== null && (closingBy !== 'inactivity' || closeAt <= now())
 }
 
 let unknownUserHash: Promise<string> | undefined

@@ -1,10 +1,10 @@
 import type { MailData } from '../../jobs/definitions.js'
-import type { Translate } from '../../languages/translate.js'
 import { countMailsOfUser } from '../../persistence/mail/mails.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
 import { issueToken, issueUndoToken, TOKEN_HOURS, type TokenPurpose } from '../accounts/account-tokens.js'
 import { findFactors } from '../accounts/factors/second-factor.js'
+import { INACTIVITY_LIMITS } from '../accounts/limits.js'
 import type { ComposedMail } from './compose-mail.js'
 import { MAIL_LIMITS } from './limits.js'
 import { ACCOUNT_MAIL_KINDS, type AccountMailKind } from './mail-kinds.js'
@@ -27,9 +27,18 @@ const TOKEN_MAILS: Readonly<
 const PAGES: Readonly<Partial<Record<AccountMailKind, string>>> = {
   moderation_notice: '/settings/notices',
   account_closing: '/settings/close',
+  account_unused: '/settings',
+  account_unused_closing: '/settings',
   archive_ready: '/settings/export',
   sign_ups_unattended: '/admin/sign-ups',
 }
+
+/** Mails that name a day; without it their cause has ended. */
+const MAILS_OF_A_DAY: ReadonlySet<AccountMailKind> = new Set([
+  'account_closing',
+  'account_unused',
+  'account_unused_closing',
+])
 
 /** Seconds after which a mail is of no use any more; undefined: it is sent as long as attempts remain. */
 export function linkLifetime(kind: AccountMailKind): number | undefined {
@@ -44,6 +53,8 @@ export async function composeAccountMail(pod: Pod, mail: AccountMail): Promise<C
   const user = userId === undefined ? undefined : await User.query(pod.db).findById(userId).withGraphFetched('person')
   if (user?.person === undefined || user.closedAt !== null || user.lockedAt !== null) return undefined
   if (await isSuppressed(pod, user)) return undefined
+  const day = dayOf(pod, kind, user)
+  if (day === undefined && MAILS_OF_A_DAY.has(kind)) return undefined
   const link = TOKEN_MAILS[kind]
   const recipient = await findRecipient(pod, user, mail)
   if (recipient === undefined) return undefined
@@ -55,17 +66,25 @@ export async function composeAccountMail(pod: Pod, mail: AccountMail): Promise<C
         account: user.person.address,
         address: user.unconfirmedEmail ?? user.email ?? undefined,
         count: kind === 'recovery_code_used' ? (await findFactors(pod.db, user.id)).recoveryCodesLeft : undefined,
-        day: closingDay(user, pod.locales.translator(user.language)),
+        day,
       },
       path: link === undefined ? PAGES[kind] : `${link.path}?token=${token}`,
     }),
   }
 }
 
-function closingDay({ closeAt, timeZone }: User, { language }: Translate): string | undefined {
-  return closeAt === null
-    ? undefined
-    : new Intl.DateTimeFormat(language, { dateStyle: 'long', timeZone }).format(closeAt)
+/** The day of the end of the account; in the warning before, the day on which its closing begins. */
+function dayOf({ locales }: Pick<Pod, 'locales'>, kind: AccountMailKind, user: User): string | undefined {
+  const { closeAt, inactiveWarnedAt, activeAt, timeZone } = user
+  const isUsedAgain = activeAt !== null && inactiveWarnedAt !== null && activeAt > inactiveWarnedAt
+  const warnedUntil = inactiveWarnedAt === null || isUsedAgain ? null : daysAfter(inactiveWarnedAt)
+  const day = kind === 'account_unused' ? warnedUntil : closeAt
+  const { language } = locales.translator(user.language)
+  return day === null ? undefined : new Intl.DateTimeFormat(language, { dateStyle: 'long', timeZone }).format(day)
+}
+
+function daysAfter(warnedAt: Date): Date {
+  return new Date(warnedAt.getTime() + INACTIVITY_LIMITS.warnedDays * 86_400_000)
 }
 
 /** The words of an account mail, in the language of its reader. */

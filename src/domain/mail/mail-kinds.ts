@@ -18,6 +18,8 @@ export const ACCOUNT_MAIL_KINDS = [
   'passkey_refused',
   'moderation_notice',
   'account_closing',
+  'account_unused',
+  'account_unused_closing',
   'archive_ready',
   'archive_downloaded',
   'sign_ups_unattended',

@@ -8,6 +8,8 @@ export const ACCOUNTS = {
   'sign_in.lost_password': 'Ich habe mein Passwort verloren',
   'sign_in.lost_without_mail':
     'Frag die Betreiber dieses Pods, wenn du dein Passwort verloren hast: Er verschickt keine E-Mails.',
+  'sign_in.ask_operator':
+    'Wenn du dich nicht anmelden kannst, zum Beispiel weil dein Konto gesperrt ist, frag die Betreiber: <link>{contact}</link>',
   'sign_in.create_account': 'Konto anlegen',
   'sign_in.other_account': 'Mit einem anderen Konto anmelden',
 
@@ -25,6 +27,7 @@ export const ACCOUNTS = {
   'sign_up.password_again': 'Passwort wiederholen',
   'sign_up.language': 'Sprache dieser Seiten und der E-Mails',
   'sign_up.reason': 'Warum möchtest du hier ein Konto? Die Moderation liest es.',
+  'sign_up.terms': 'Ich habe die <link>Nutzungsbedingungen von <bdi>{pod}</bdi></link> gelesen und akzeptiere sie.',
   'sign_up.button': 'Konto anlegen',
   'sign_up.sign_in': 'Mit einem vorhandenen Konto anmelden',
   'sign_up.enter_again': 'Bitte gib auch das Passwort noch einmal ein.',
@@ -35,6 +38,9 @@ export const ACCOUNTS = {
     'Sieh in dein Postfach: Der Link in unserer E-Mail bestätigt deine E-Mail-Adresse. Er gilt drei Tage.',
   'sign_up.wait_for_moderator':
     'Die Moderation dieses Pods entscheidet über deine Registrierung. Vorher kannst du dich nicht anmelden.',
+
+  'terms.title': 'Nutzungsbedingungen von {pod}',
+  'terms.version': 'Version {version}',
 
   'consent.title': 'Zugriff erlauben?',
   'consent.question': '<bdi>{client}</bdi> den Zugriff auf dein Konto erlauben?',

@@ -63,6 +63,14 @@ export const MAILS = {
   'mail.account_closing.text':
     'Das Konto {account} wird am {day} endgültig geschlossen. Bis dahin wird nichts gelöscht: Um das Konto zu behalten, melde dich an.\n\nWenn du das nicht warst, setz dein Passwort zurück und beende in den Einstellungen alle Sitzungen, oder frag die Betreiber des Pods.',
   'mail.account_closing.action': 'Konto behalten',
+  'mail.account_unused.subject': 'Dein Konto auf {pod} wird bald geschlossen',
+  'mail.account_unused.text':
+    'Das Konto {account} wurde lange nicht benutzt. Bleibt das bis zum {day} so, wird es geschlossen.\n\nUm es zu behalten, melde dich vorher an. Auch Anwendungen, die das Konto benutzen, erhalten es.',
+  'mail.account_unused.action': 'Anmelden',
+  'mail.account_unused_closing.subject': 'Dein Konto auf {pod} wird geschlossen',
+  'mail.account_unused_closing.text':
+    'Das Konto {account} wurde lange nicht benutzt und wird deshalb am {day} endgültig geschlossen. Bis dahin wird nichts gelöscht.\n\nUm das Konto zu behalten, melde dich vorher an.',
+  'mail.account_unused_closing.action': 'Konto behalten',
   'mail.archive_ready.subject': 'Dein Export von {pod} ist fertig',
   'mail.archive_ready.text':
     'Der Export von {account} ist fertig. Er wird 14 Tage aufbewahrt.\n\nWenn du das nicht warst, setz dein Passwort zurück und beende in den Einstellungen alle Sitzungen, oder frag die Betreiber des Pods.',

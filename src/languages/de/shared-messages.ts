@@ -71,6 +71,9 @@ export const COMMON = {
   'refusal.passwords_differ': 'Die beiden Passwörter sind nicht gleich.',
   'refusal.email_invalid': 'Gib eine E-Mail-Adresse wie name@mail.example ein.',
   'refusal.email_refused': 'Dieser Pod nimmt keine Konten mit dieser E-Mail-Adresse oder mit diesem Anbieter an.',
+  'refusal.terms_missing': 'Akzeptiere die Nutzungsbedingungen dieses Pods, um ein Konto anzulegen.',
+  'refusal.terms_changed':
+    'Die Nutzungsbedingungen dieses Pods haben sich geändert. Lies sie noch einmal und akzeptiere sie.',
   'refusal.reason_invalid': 'Sag in 1 bis 500 Zeichen, warum du hier ein Konto möchtest.',
   'refusal.host_changed': 'Dieser Pod kann gerade keine Konten anlegen. Bitte versuch es später noch einmal.',
   'refusal.sign_up_closed': 'Dieser Pod nimmt gerade keine neuen Konten an.',

@@ -8,6 +8,8 @@ export const ACCOUNTS = {
   'sign_in.button': 'Sign in',
   'sign_in.lost_password': 'I have lost my password',
   'sign_in.lost_without_mail': 'Ask the operator of this pod if you have lost your password: it sends no mail.',
+  'sign_in.ask_operator':
+    'If you cannot sign in, for example because your account is locked, ask the operator: <link>{contact}</link>',
   'sign_in.create_account': 'Create an account',
   'sign_in.other_account': 'Sign in with another account',
 
@@ -24,6 +26,7 @@ export const ACCOUNTS = {
   'sign_up.password_again': 'Repeat the password',
   'sign_up.language': 'Language of this site and of mails',
   'sign_up.reason': 'Why do you want an account here? A moderator reads it.',
+  'sign_up.terms': 'I have read the <link>terms of <bdi>{pod}</bdi></link> and accept them.',
   'sign_up.button': 'Create account',
   'sign_up.sign_in': 'Sign in to an existing account',
   'sign_up.enter_again': 'Please enter the password again, too.',
@@ -33,6 +36,9 @@ export const ACCOUNTS = {
   'sign_up.confirm':
     'Look into your mailbox: the link in our mail confirms your e-mail address. It is valid for three days.',
   'sign_up.wait_for_moderator': 'A moderator of this pod decides about your sign-up. You cannot sign in before.',
+
+  'terms.title': 'Terms of {pod}',
+  'terms.version': 'Version {version}',
 
   'consent.title': 'Allow access?',
   'consent.question': 'Allow <bdi>{client}</bdi> to use your account?',

@@ -62,6 +62,14 @@ export const MAILS = {
   'mail.account_closing.text':
     'The account {account} is closed for good on {day}. Until then nothing is deleted: to keep the account, sign in.\n\nIf this was not you, reset your password and end all sessions in the settings, or ask the operator of the pod.',
   'mail.account_closing.action': 'Keep the account',
+  'mail.account_unused.subject': 'Your account on {pod} will be closed',
+  'mail.account_unused.text':
+    'Nobody has used the account {account} for a long time. If that stays so until {day}, it is closed.\n\nTo keep it, sign in before. Applications that use the account keep it too.',
+  'mail.account_unused.action': 'Sign in',
+  'mail.account_unused_closing.subject': 'Your account on {pod} is being closed',
+  'mail.account_unused_closing.text':
+    'Nobody has used the account {account} for a long time, so it is closed for good on {day}. Until then nothing is deleted.\n\nTo keep the account, sign in before.',
+  'mail.account_unused_closing.action': 'Keep the account',
   'mail.archive_ready.subject': 'Your export from {pod} is ready',
   'mail.archive_ready.text':
     'The export of {account} is ready. It is kept for 14 days.\n\nIf this was not you, reset your password and end all sessions in the settings, or ask the operator of the pod.',

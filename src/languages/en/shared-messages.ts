@@ -68,6 +68,8 @@ export const COMMON = {
   'refusal.passwords_differ': 'The two passwords are not the same.',
   'refusal.email_invalid': 'Enter an e-mail address like name@mail.example.',
   'refusal.email_refused': 'This pod accepts no sign-ups with this e-mail address, or with any of this mail provider.',
+  'refusal.terms_missing': 'Accept the terms of this pod to create an account.',
+  'refusal.terms_changed': 'The terms of this pod have changed. Read them again and accept them.',
   'refusal.reason_invalid': 'Say in 1 to 500 characters why you want an account here.',
   'refusal.host_changed': 'This pod cannot create accounts at the moment. Please try again later.',
   'refusal.sign_up_closed': 'This pod does not accept new accounts at the moment.',

@@ -9,6 +9,8 @@ export const ACCOUNTS = {
   'sign_in.lost_password': 'He perdido mi contraseña',
   'sign_in.lost_without_mail':
     'Si has perdido tu contraseña, pregunta a los responsables de este pod: no envía correos.',
+  'sign_in.ask_operator':
+    'Si no puedes iniciar sesión, por ejemplo porque tu cuenta está bloqueada, pregunta a los responsables: <link>{contact}</link>',
   'sign_in.create_account': 'Crear una cuenta',
   'sign_in.other_account': 'Iniciar sesión con otra cuenta',
 
@@ -26,6 +28,7 @@ export const ACCOUNTS = {
   'sign_up.password_again': 'Repite la contraseña',
   'sign_up.language': 'Idioma de este sitio y de los correos',
   'sign_up.reason': '¿Por qué quieres una cuenta aquí? Lo lee la moderación.',
+  'sign_up.terms': 'He leído las <link>condiciones de uso de <bdi>{pod}</bdi></link> y las acepto.',
   'sign_up.button': 'Crear la cuenta',
   'sign_up.sign_in': 'Iniciar sesión con una cuenta existente',
   'sign_up.enter_again': 'Escribe también la contraseña de nuevo, por favor.',
@@ -34,6 +37,9 @@ export const ACCOUNTS = {
   'sign_up.waiting': 'Tu cuenta todavía no está abierta',
   'sign_up.confirm': 'Mira tu buzón: el enlace de nuestro correo confirma tu dirección. Es válido durante tres días.',
   'sign_up.wait_for_moderator': 'La moderación de este pod decide sobre tu registro. Antes no puedes iniciar sesión.',
+
+  'terms.title': 'Condiciones de uso de {pod}',
+  'terms.version': 'Versión {version}',
 
   'consent.title': '¿Permitir el acceso?',
   'consent.question': '¿Permitir que <bdi>{client}</bdi> use tu cuenta?',

@@ -61,6 +61,14 @@ export const MAILS = {
   'mail.account_closing.text':
     'La cuenta {account} se cerrará definitivamente el {day}. Hasta entonces no se elimina nada: para conservar la cuenta, inicia sesión.\n\nSi no has sido tú, restablece tu contraseña y termina todas las sesiones en los ajustes, o pregunta a los responsables del pod.',
   'mail.account_closing.action': 'Conservar la cuenta',
+  'mail.account_unused.subject': 'Tu cuenta en {pod} se cerrará pronto',
+  'mail.account_unused.text':
+    'Hace mucho tiempo que nadie usa la cuenta {account}. Si sigue así hasta el {day}, se cerrará.\n\nPara conservarla, inicia sesión antes. Las aplicaciones que usan la cuenta también la conservan.',
+  'mail.account_unused.action': 'Iniciar sesión',
+  'mail.account_unused_closing.subject': 'Tu cuenta en {pod} se va a cerrar',
+  'mail.account_unused_closing.text':
+    'Hace mucho tiempo que nadie usa la cuenta {account}, así que se cerrará definitivamente el {day}. Hasta entonces no se elimina nada.\n\nPara conservar la cuenta, inicia sesión antes.',
+  'mail.account_unused_closing.action': 'Conservar la cuenta',
   'mail.archive_ready.subject': 'Tu exportación de {pod} está lista',
   'mail.archive_ready.text':
     'La exportación de {account} está lista. Se conserva 14 días.\n\nSi no has sido tú, restablece tu contraseña y termina todas las sesiones en los ajustes, o pregunta a los responsables del pod.',

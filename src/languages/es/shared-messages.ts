@@ -71,6 +71,8 @@ export const COMMON = {
   'refusal.passwords_differ': 'Las dos contraseñas no son iguales.',
   'refusal.email_invalid': 'Escribe una dirección de correo como nombre@mail.example.',
   'refusal.email_refused': 'Este pod no acepta registros con esta dirección de correo ni con este proveedor.',
+  'refusal.terms_missing': 'Acepta las condiciones de uso de este pod para crear una cuenta.',
+  'refusal.terms_changed': 'Las condiciones de uso de este pod han cambiado. Léelas otra vez y acéptalas.',
   'refusal.reason_invalid': 'Di en 1 a 500 caracteres por qué quieres una cuenta aquí.',
   'refusal.host_changed': 'Este pod no puede crear cuentas en este momento. Inténtalo de nuevo más tarde.',
   'refusal.sign_up_closed': 'Este pod no acepta cuentas nuevas en este momento.',

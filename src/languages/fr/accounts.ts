@@ -8,6 +8,8 @@ export const ACCOUNTS = {
   'sign_in.lost_password': 'J’ai perdu mon mot de passe',
   'sign_in.lost_without_mail':
     'Si vous avez perdu votre mot de passe, adressez-vous aux responsables de ce pod : il n’envoie pas d’e-mails.',
+  'sign_in.ask_operator':
+    'Si vous ne pouvez pas vous connecter, par exemple parce que votre compte est verrouillé, adressez-vous aux responsables : <link>{contact}</link>',
   'sign_in.create_account': 'Créer un compte',
   'sign_in.other_account': 'Se connecter avec un autre compte',
 
@@ -25,6 +27,7 @@ export const ACCOUNTS = {
   'sign_up.password_again': 'Répétez le mot de passe',
   'sign_up.language': 'Langue de ce site et des e-mails',
   'sign_up.reason': 'Pourquoi souhaitez-vous un compte ici ? La modération le lira.',
+  'sign_up.terms': 'J’ai lu les <link>conditions d’utilisation de <bdi>{pod}</bdi></link> et je les accepte.',
   'sign_up.button': 'Créer le compte',
   'sign_up.sign_in': 'Se connecter à un compte existant',
   'sign_up.enter_again': 'Veuillez aussi saisir à nouveau le mot de passe.',
@@ -35,6 +38,9 @@ export const ACCOUNTS = {
     'Regardez dans votre boîte aux lettres : le lien de notre e-mail confirme votre adresse. Il est valable trois jours.',
   'sign_up.wait_for_moderator':
     'La modération de ce pod décide de votre inscription. Vous ne pouvez pas vous connecter avant.',
+
+  'terms.title': 'Conditions d’utilisation de {pod}',
+  'terms.version': 'Version {version}',
 
   'consent.title': 'Autoriser l’accès ?',
   'consent.question': 'Autoriser <bdi>{client}</bdi> à utiliser votre compte ?',

@@ -61,6 +61,14 @@ export const MAILS = {
   'mail.account_closing.text':
     'Le compte {account} sera définitivement fermé le {day}. D’ici là, rien n’est supprimé : pour garder le compte, connectez-vous.\n\nSi ce n’était pas vous, réinitialisez votre mot de passe et mettez fin à toutes les sessions dans les paramètres, ou adressez-vous aux responsables du pod.',
   'mail.account_closing.action': 'Garder le compte',
+  'mail.account_unused.subject': 'Votre compte sur {pod} va bientôt être fermé',
+  'mail.account_unused.text':
+    'Personne n’a utilisé le compte {account} depuis longtemps. Si rien ne change d’ici au {day}, il sera fermé.\n\nPour le garder, connectez-vous avant cette date. Les applications qui utilisent le compte le gardent aussi.',
+  'mail.account_unused.action': 'Se connecter',
+  'mail.account_unused_closing.subject': 'Votre compte sur {pod} va être fermé',
+  'mail.account_unused_closing.text':
+    'Personne n’a utilisé le compte {account} depuis longtemps ; il sera donc définitivement fermé le {day}. D’ici là, rien n’est supprimé.\n\nPour garder le compte, connectez-vous avant cette date.',
+  'mail.account_unused_closing.action': 'Garder le compte',
   'mail.archive_ready.subject': 'Votre exportation de {pod} est prête',
   'mail.archive_ready.text':
     'L’exportation de {account} est prête. Elle est conservée 14 jours.\n\nSi ce n’était pas vous, réinitialisez votre mot de passe et mettez fin à toutes les sessions dans les paramètres, ou adressez-vous aux responsables du pod.',

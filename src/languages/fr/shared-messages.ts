@@ -72,6 +72,8 @@ export const COMMON = {
   'refusal.passwords_differ': 'Les deux mots de passe ne sont pas identiques.',
   'refusal.email_invalid': 'Saisissez une adresse e-mail comme nom@mail.example.',
   'refusal.email_refused': 'Ce pod n’accepte pas d’inscription avec cette adresse e-mail ni avec ce fournisseur.',
+  'refusal.terms_missing': 'Acceptez les conditions d’utilisation de ce pod pour créer un compte.',
+  'refusal.terms_changed': 'Les conditions d’utilisation de ce pod ont changé. Relisez-les et acceptez-les.',
   'refusal.reason_invalid': 'Dites en 1 à 500 caractères pourquoi vous souhaitez un compte ici.',
   'refusal.host_changed': 'Ce pod ne peut pas créer de comptes pour le moment. Veuillez réessayer plus tard.',
   'refusal.sign_up_closed': 'Ce pod n’accepte pas de nouveaux comptes pour le moment.',

@@ -22,7 +22,10 @@ export interface BrowserSession {
   readonly browser: string
 }
 
-/** Notes the use of a session: its first one, each sign-in in it, and otherwise at most one in five minutes; of a sign-in the address too. */
+/**
+ * Notes the use of a session: its first one, each sign-in in it, and otherwise at most one in five minutes; of a sign-in the address too,
+ * and of the account at most one in a day.
+ */
 export async function updateSessionUse(db: Knex, { amr, ...use }: SessionUse): Promise<void> {
   await db.raw(
     `with noted as (
@@ -36,8 +39,13 @@ export async function updateSessionUse(db: Knex, { amr, ...use }: SessionUse): P
        or (browser_sessions.authenticated_at, browser_sessions.acr) <> (excluded.authenticated_at, excluded.acr)
      returning user_id, authenticated_at
    )
-   update users set sign_in_ip = cast(:ip as inet), sign_in_at = noted.authenticated_at
-   from noted where users.id = noted.user_id and users.sign_in_at is distinct from noted.authenticated_at`,
+   update users set
+     sign_in_ip = case when users.sign_in_at is distinct from noted.authenticated_at then cast(:ip as inet) else users.sign_in_ip end,
+     sign_in_at = noted.authenticated_at, active_at = :at
+   from noted where users.id = noted.user_id and (
+     users.sign_in_at is distinct from noted.authenticated_at
+     or coalesce(users.active_at, '-infinity') < cast(:at as timestamptz) - interval '1 day'
+   )`,
     { ...use, amr: [...amr] },
   )
 }

@@ -22,6 +22,15 @@ const HASH_COLUMNS: Readonly<Record<TokenKind, string>> = {
   authorization_code: 'code_hash',
 }
 
+/** Notes the use of the account at most once in a day. A locked row is skipped: a closing locks the user before the authorizations. */
+const NOTE_USE = `, noted as (
+       update users set active_at = date_trunc('milliseconds', now()) where id in (
+         select users.id from users join found on found.user_id = users.id
+         where coalesce(users.active_at, '-infinity') < now() - interval '1 day'
+         for no key update of users skip locked
+       )
+     )`
+
 /** Inserts a token. False: the authorization was deleted. */
 export async function insertToken(
   db: Knex,
@@ -39,10 +48,11 @@ export async function insertToken(
   const { hash, grantId, lifetime, scopes } = token
   const authorization =
     kind === 'access_token'
-      ? `update authorizations set last_used_at = date_trunc('milliseconds', now()) where grant_id = :grantId returning id`
+      ? `update authorizations set last_used_at = date_trunc('milliseconds', now()) where grant_id = :grantId returning id, user_id`
       : 'select id from authorizations where grant_id = :grantId for share'
   const { rowCount } = await db.raw(
     `with found as (${authorization})
+     ${kind === 'access_token' ? NOTE_USE : ''}
      insert into ${kind}s (authorization_id, ${HASH_COLUMNS[kind]}, payload, expires_at${scopes ? ', scopes' : ''})
      select id, :hash, :payload::jsonb, date_trunc('milliseconds', now()) + make_interval(secs => :lifetime::int)
        ${scopes ? ', :scopes::text[]' : ''}

@@ -18,6 +18,8 @@ export interface PendingSignUp {
   readonly decidedAt: Date | null
   readonly requestUid: string | null
   readonly network: string | null
+  /** The terms that the person has accepted; null: the pod had none. */
+  readonly termsVersion: string | null
   /** The rules of moderators that apply, by kind and id. */
   readonly rules: readonly string[]
   readonly mailsSent: number
@@ -27,7 +29,7 @@ export interface PendingSignUp {
 }
 
 const columns = `id, username, email, password_hash, language, invitation_id, reason, answer, needs_confirmation,
-  needs_approval, confirmed_at, decided_at, request_uid, network, rules, mails_sent, mailed_at, expires_at, created_at`
+  needs_approval, confirmed_at, decided_at, request_uid, network, terms_version, rules, mails_sent, mailed_at, expires_at, created_at`
   .split(',')
   .map((column) => column.trim())
 

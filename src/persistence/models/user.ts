@@ -10,10 +10,10 @@ export type Role = 'admin' | 'moderator'
 /** `suppressed`: the mailbox does not exist, so no notices are sent. */
 export type MailState = 'ok' | 'bouncing' | 'suppressed'
 
-/** The account of a local person. */
-/** Who has begun to close an account. */
-export type ClosingBy = 'owner' | 'moderator'
+/** Who has begun to close an account; `inactivity`: nobody has used it for the days of the setting. */
+export type ClosingBy = 'owner' | 'moderator' | 'inactivity'
 
+/** The account of a local person. */
 export class User extends Model {
   static override tableName = 'users'
   static override jsonAttributes = ['settings']
@@ -45,6 +45,10 @@ export class User extends Model {
   /** The user id of passkeys; null before the first one. */
   declare webauthnId: Buffer | null
   declare lastSignInAt: Date | null
+  /** The last use by a browser or an application, at most a day late; null: none is recorded. */
+  declare activeAt: Date | null
+  /** When the owner was warned because nobody uses the account. */
+  declare inactiveWarnedAt: Date | null
   declare lockedAt: Date | null
   declare closedAt: Date | null
   /** The end of the grace period of an account that is being closed. */
@@ -55,6 +59,9 @@ export class User extends Model {
   declare invitationId: number | null
   /** Null: a command has made the account. */
   declare signedUpAt: Date | null
+  /** The terms of the operator that were accepted with the sign-up; null: there were none. */
+  declare termsVersion: string | null
+  declare termsAcceptedAt: Date | null
   declare createdAt: Date
 
   declare person?: Person

@@ -16,6 +16,7 @@ export const OIDC_PATHS = {
   passkey: '/users/sign_in/passkey',
   confirmAccess: '/users/confirm_access',
   signOut: '/users/sign_out',
+  terms: '/terms',
   signUp: '/users/sign_up',
   confirmEmail: '/users/confirm_email',
   undoEmail: '/users/undo_email',

@@ -9,6 +9,7 @@ import { findPendingState, repeatConfirmation } from '../../domain/accounts/sign
 import { mustConfirmNotices } from '../../domain/moderation/notices/user-notices.js'
 import { limitAddresses } from '../limits/address-limit.js'
 import { countRateLimited, countSignInFailure } from '../limits/rejection-metrics.js'
+import { operatorContact } from '../pages/accounts/operator-contact.js'
 import { type SignInErrors, signInPage } from '../pages/accounts/sign-in-page.js'
 import { waitingPage } from '../pages/accounts/sign-up-page.js'
 import { formPolicy } from '../pages/forms.js'
@@ -73,6 +74,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
           resetPassword: pod.config.mail === undefined ? undefined : OIDC_PATHS.newPassword,
           passkey: hasPasskeys ? withDestination(OIDC_PATHS.passkey, { uid, returnTo }) : undefined,
           signUp: pod.config.registrations === 'open' ? withRequest(OIDC_PATHS.signUp, uid) : undefined,
+          contact: operatorContact(t, pod.config),
         }),
       )
   }

@@ -35,6 +35,7 @@ interface Visit {
   readonly email?: string | undefined
   readonly reason?: string | undefined
   readonly language?: string | undefined
+  readonly terms?: string | undefined
   readonly errors?: readonly SignUpError[]
 }
 
@@ -68,6 +69,10 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
         formTime: signFormTime(pod, pod.now()),
         email: pod.config.mail === undefined ? undefined : (visit.email ?? ''),
         reason: (await needsApproval(pod, visit.invitation)) ? (visit.reason ?? '') : undefined,
+        terms: pod.terms && {
+          ...{ path: OIDC_PATHS.terms, version: pod.terms.version },
+          isAccepted: visit.terms === pod.terms.version,
+        },
         request: visit.request,
         invitation: visit.invitation,
         errors: visit.errors ?? [],
@@ -91,6 +96,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
       password === again ? undefined : error('password_again', t('refusal.passwords_differ')),
       pod.locales.languages.includes(language) ? undefined : error('language', t('refusal.language_invalid')),
       of('reason'),
+      of('terms'),
     ]
     return errors.filter((each) => each !== undefined)
   }
@@ -119,6 +125,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
     const texts = { email: formText(request, 'email'), reason: formText(request, 'reason')?.trim() }
     const again = formText(request, 'password_again') ?? ''
     const language = formText(request, 'language') ?? t.language
+    const terms = formText(request, 'terms') && (formText(request, 'terms_version') ?? pod.terms?.version)
     const errors = isByProgram(request)
       ? [{ field: undefined, message: t('refusal.too_early') }]
       : await findErrors(t, {
@@ -126,16 +133,18 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
           password,
           again,
           language,
+          terms,
           ...texts,
           ip: request.ip,
           invitation: visit.invitation,
         })
-    const shown = { ...visit, username, language, ...texts }
+    const shown = { ...visit, username, language, terms, ...texts }
     if (errors.length > 0) return show(request, reply.code(422), browser, { ...shown, errors })
     try {
       const result = await beginSignUp(pod, {
         ...{ username, password, ...texts, language, invitation: visit.invitation, requestUid: visit.request },
         ip: request.ip,
+        terms,
       })
       setLanguageCookie(reply, language)
       return await finish(request, reply, browser, { result, interaction, language })
@@ -179,6 +188,8 @@ const FIELDS: Readonly<Record<string, SignUpField>> = {
   email_invalid: 'email',
   email_refused: 'email',
   reason_invalid: 'reason',
+  terms_missing: 'terms',
+  terms_changed: 'terms',
 }
 
 function errorOf(t: PageTexts, refusal: Refusal): SignUpError {

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { findAccountWithRole } from '../../domain/accounts/staff.js'
+import { termsHtml, termsPage } from '../pages/accounts/terms-page.js'
 import { formPolicy } from '../pages/forms.js'
 import { type PageTexts, withChoice } from '../pages/language/page-texts.js'
 import { keptLanguage, setLanguageCookie, textsFor } from '../pages/language/request-language.js'
@@ -11,7 +12,7 @@ import { OIDC_PATHS } from './paths.js'
 /** A path of this pod with its query: nothing that a browser reads as another host. */
 const OWN_PATH = /^\/(?![/\\])[\w\-./?=&%:~+,@!*();$]{0,2000}$/
 
-/** `/`: a page for visitors, and one for each person who is signed in; the apps; and the choice of a language. */
+/** `/`: a page for visitors, and one for each person who is signed in; the apps; the terms; and the choice of a language. */
 export const startPageRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
   const { podName, host, registrations } = pod.config
@@ -24,8 +25,9 @@ export const startPageRoutes: FastifyPluginAsync = async (app) => {
     const known = visitorPages.get(t.language)
     if (known !== undefined) return known
     const { signUp, signIn } = OIDC_PATHS
+    const terms = pod.terms && OIDC_PATHS.terms
     const own = withChoice(t, { languages: pod.locales.languages, returnTo: '/' })
-    const html = startPage({ t: own, podName, host, registrations, signUp, signIn })
+    const html = startPage({ t: own, podName, host, registrations, signUp, signIn, terms })
     visitorPages.set(t.language, html)
     return html
   }
@@ -64,6 +66,18 @@ export const startPageRoutes: FastifyPluginAsync = async (app) => {
       .header('cache-control', 'public, max-age=300')
       .send(appsPage({ t, podName, host }))
   })
+
+  if (pod.terms !== undefined) {
+    const { version } = pod.terms
+    const text = termsHtml(pod.terms)
+    app.get(OIDC_PATHS.terms, route, async (request, reply) => {
+      const t = textsFor(request, reply)
+      return reply
+        .type('text/html; charset=utf-8')
+        .header('cache-control', 'public, max-age=300')
+        .send(termsPage({ t, podName, version, text }))
+    })
+  }
 
   // A link and no form, so that pages need no cookie for it. It changes nothing but the language of this browser.
   app.get('/language', route, async (request, reply) => {

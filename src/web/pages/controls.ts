@@ -57,15 +57,21 @@ export function checkBox({
   checked,
   value = 'true',
   ...control
-}: Control & { readonly checked: boolean; readonly value?: string }): Markup {
-  const { name, label, hint } = control
+}: Omit<Control, 'label'> & {
+  readonly label: string | Markup
+  readonly checked: boolean
+  readonly value?: string
+}): Markup {
+  const { name, label, hint, error } = control
   const key = idOf(control)
-  return html`<p class="check"><input id="${key}" name="${name}" type="checkbox" value="${value}"${checked && html` checked`}${
-    hint !== undefined && html` aria-describedby="${key}-hint"`
-  }><label for="${key}">${label}</label>${hint !== undefined && html`<span class="soft small" id="${key}-hint">${hint}</span>`}</p>\n`
+  return html`<p class="check"><input id="${key}" name="${name}" type="checkbox" value="${value}"${checked && html` checked`}${described(
+    control,
+  )}><label for="${key}">${label}</label>${hint !== undefined && html`<span class="soft small" id="${key}-hint">${hint}</span>`}${
+    error !== undefined && html`<span class="wrong" id="${key}-error">${error}</span>`
+  }</p>\n`
 }
 
-function idOf({ id, name }: Control): string {
+function idOf({ id, name }: Pick<Control, 'id' | 'name'>): string {
   return id ?? name
 }
 
@@ -78,7 +84,7 @@ ${hint !== undefined && html`<span class="soft small" id="${id}-hint">${hint}</s
 }${input}</p>\n`
 }
 
-function described(control: Control): Markup {
+function described(control: Omit<Control, 'label'>): Markup {
   const { hint, error } = control
   const id = idOf(control)
   const ids = [...(error === undefined ? [] : [`${id}-error`]), ...(hint === undefined ? [] : [`${id}-hint`])].join(' ')

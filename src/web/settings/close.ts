@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { cancelOwnClosing, closeOwnAccount } from '../../domain/accounts/own-closing.js'
+import { cancelOwnClosing, closeOwnAccount } from '../../domain/accounts/closing/own-closing.js'
 import { formText } from '../oidc/form-text.js'
 import { linkPage } from '../pages/accounts/link-pages.js'
 import { textLine } from '../pages/controls.js'

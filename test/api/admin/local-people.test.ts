@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cancelClosing, closeDueAccounts, closingOperation } from '../../../src/domain/accounts/close-account.js'
+import {
+  cancelClosing,
+  closeDueAccounts,
+  closingOperation,
+} from '../../../src/domain/accounts/closing/close-account.js'
 import { signIn } from '../../../src/domain/accounts/sign-in.js'
 import { createComment } from '../../../src/domain/interactions/comments.js'
 import { exportLostContacts } from '../../../src/domain/moderation/notices/user-notices.js'

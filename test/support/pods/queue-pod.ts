@@ -37,6 +37,7 @@ export async function openQueuePod(stores: PodStores): Promise<QueuePod> {
     config,
     pictures: openPictureStorage(config),
     locales: openLocales(config),
+    terms: undefined,
     db,
     jobs,
     crypto: {

@@ -2,7 +2,7 @@ import { inTransaction } from '../../../persistence/database/transactions.js'
 import { User } from '../../../persistence/models/user.js'
 import type { Pod } from '../../../pod/pod.js'
 import { enqueueAccountMail } from '../../mail/enqueue-mail.js'
-import { type Credential, mayHaveAccess } from '../sign-in.js'
+import { type Credential, isClosingForGood, mayHaveAccess } from '../sign-in.js'
 import { FACTOR_LIMITS } from './limits.js'
 import { type ChallengeUse, makeChallenge, useChallenge } from './passkey-challenges.js'
 import type { RelyingParty } from './relying-party.js'
@@ -61,7 +61,7 @@ export async function checkPasskey(
   if (counter === undefined || !(await acceptCounter(pod, passkey, counter))) return undefined
   const { address } = user.person
   return {
-    ...{ userId: user.id, address, isClosing: user.closeAt !== null },
+    ...{ userId: user.id, address, isClosing: isClosingForGood(pod, user) },
     isValid: async () => (await pod.db('passkeys').where({ id: passkey.id }).first('id')) !== undefined,
   }
 }

@@ -35,6 +35,8 @@ export interface SignUpForm {
   /** The address of the browser. */
   readonly ip: string
   readonly language: string
+  /** The version of the terms that the person has accepted; undefined: none. */
+  readonly terms?: string | undefined
 }
 
 export type SignUpResult =
@@ -44,14 +46,21 @@ export type SignUpResult =
 
 /** All refusals of the fields of the form. Whether the e-mail address is in use is none of them. */
 export async function findSignUpFormRefusals(
-  pod: Pick<Pod, 'config' | 'db' | 'secrets' | 'mailExchanges'>,
-  form: Pick<SignUpForm, 'ip' | 'username' | 'password' | 'email' | 'reason' | 'invitation'>,
+  pod: Pick<Pod, 'config' | 'db' | 'secrets' | 'mailExchanges' | 'terms'>,
+  form: Pick<SignUpForm, 'ip' | 'username' | 'password' | 'email' | 'reason' | 'invitation' | 'terms'>,
 ): Promise<readonly Refusal[]> {
   const refusals = [...(await findNewAccountRefusals(pod, form)), ...(await findEmailRefusals(pod, form))]
   const isReasonFit = form.reason !== undefined && [...form.reason].length <= ACCOUNT_LIMITS.reasonCharacters
   if ((await needsApproval(pod, form.invitation)) && !isReasonFit) {
     const message = `Say in 1 to ${ACCOUNT_LIMITS.reasonCharacters} characters why you want an account here.`
     refusals.push(new Refusal('reason_invalid', message))
+  }
+  if (pod.terms !== undefined && form.terms !== pod.terms.version) {
+    refusals.push(
+      form.terms === undefined
+        ? new Refusal('terms_missing', 'Accept the terms of this pod.')
+        : new Refusal('terms_changed', 'The terms of this pod have changed. Read them again and accept them.'),
+    )
   }
   return refusals
 }
@@ -88,9 +97,10 @@ export async function beginSignUp(pod: Pod, form: SignUpForm): Promise<SignUpRes
   const invitation = form.invitation === undefined ? undefined : await findUsableInvitation(pod, form.invitation)
   const rules = await findSignUpRules(pod, { email, ip: form.ip })
   const approval = invitation === undefined && (rules.needsApproval || (await needsApproval(pod, form.invitation)))
+  const termsVersion = (pod.terms && form.terms) ?? null
   const needs = { confirmation: pod.config.signUpConfirmation, approval }
   if (!needs.confirmation && !needs.approval) {
-    return { account: await signUp(pod, { ...form, email }) }
+    return { account: await signUp(pod, { ...form, email, termsVersion }) }
   }
   const passwordHash = await hash(form.password, ARGON2)
   const network = formatNetwork(form.ip)
@@ -109,6 +119,7 @@ export async function beginSignUp(pod: Pod, form: SignUpForm): Promise<SignUpRes
           needsConfirmation: needs.confirmation,
           needsApproval: needs.approval,
           network,
+          termsVersion,
         },
         rules: [...namesOfRules(rules)],
         invitationId: invitation?.id ?? null,

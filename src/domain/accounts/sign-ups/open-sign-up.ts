@@ -66,7 +66,7 @@ async function openAccount(
   const row = await pendingSignUps(pod.db).where({ id }).first()
   if (row === undefined || row.username === null || row.passwordHash === null) throw signUpMissing()
   if (row.needsConfirmation && row.confirmedAt === null) throw signUpMissing()
-  const { username, passwordHash, language, email, invitationId, network } = row
+  const { username, passwordHash, language, email, invitationId, network, termsVersion } = row
   return createAccount(pod, { username, passwordHash, language, pendingId: id }, async (transaction, user) => {
     const ended = await transaction('pending_sign_ups').where({ id }).delete()
     if (ended === 0) throw signUpMissing()
@@ -75,6 +75,7 @@ async function openAccount(
       signedUpAt: pod.now(),
       signUpIp: await deleteSignUpAddress(transaction, id),
       signUpNetwork: network,
+      ...(termsVersion !== null && { termsVersion, termsAcceptedAt: row.createdAt }),
       ...(isConfirmed && { email, emailConfirmedAt: pod.now() }),
       ...(email !== null && !isConfirmed && { unconfirmedEmail: email }),
     })

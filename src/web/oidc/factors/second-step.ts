@@ -9,6 +9,7 @@ import {
 import { endSessionsIfRevoked } from '../../../domain/accounts/sign-in.js'
 import { limitAddresses } from '../../limits/address-limit.js'
 import { countRateLimited, countSignInFailure } from '../../limits/rejection-metrics.js'
+import { operatorContact } from '../../pages/accounts/operator-contact.js'
 import { secondStepPage } from '../../pages/accounts/second-step-page.js'
 import { formPolicy } from '../../pages/forms.js'
 import type { PageTexts } from '../../pages/language/page-texts.js'
@@ -69,6 +70,7 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
             passkeys === 0
               ? undefined
               : withDestination(OIDC_PATHS.passkey, { uid, returnTo: step.returnTo ?? undefined }),
+          contact: operatorContact(t, pod.config),
           error: errorText && { field: 'code', message: errorText(t) },
         }),
       )

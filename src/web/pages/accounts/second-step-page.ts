@@ -2,6 +2,7 @@ import { errorSummary, type FormError, field, hidden } from '../forms.js'
 import { escapeHtml, page } from '../html.js'
 import { messageHtml } from '../language/message-markup.js'
 import type { PageTexts } from '../language/page-texts.js'
+import type { Markup } from '../markup.js'
 
 export interface SecondStepFacts {
   readonly t: PageTexts
@@ -16,6 +17,8 @@ export interface SecondStepFacts {
   /** The page to use a passkey instead; undefined: the account has none. */
   readonly passkey: string | undefined
   readonly error: FormError | undefined
+  /** How to reach the operator. */
+  readonly contact: Markup
 }
 
 /** Asks for the code after the password. */
@@ -44,6 +47,6 @@ ${field({
 })}
 <p class="actions"><button>${escapeHtml(t('sign_in.button'))}</button></p>
 </form>
-<nav aria-label="${escapeHtml(t('common.more_pages'))}">${passkeyLink}<a href="${escapeHtml(signIn)}">${escapeHtml(t('sign_in.other_account'))}</a></nav>`,
+${facts.contact.text}<nav aria-label="${escapeHtml(t('common.more_pages'))}">${passkeyLink}<a href="${escapeHtml(signIn)}">${escapeHtml(t('sign_in.other_account'))}</a></nav>`,
   })
 }

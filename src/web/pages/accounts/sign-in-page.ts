@@ -2,7 +2,7 @@ import { alert, errorSummary, type FormError, field, hidden } from '../forms.js'
 import { page } from '../html.js'
 import { translateMarkup } from '../language/message-markup.js'
 import type { PageTexts } from '../language/page-texts.js'
-import { html, trusted } from '../markup.js'
+import { html, type Markup, trusted } from '../markup.js'
 
 export interface SignInFacts {
   readonly t: PageTexts
@@ -23,6 +23,8 @@ export interface SignInFacts {
   readonly resetPassword: string | undefined
   /** The page to create an account; undefined: this pod is not open for new accounts. */
   readonly signUp: string | undefined
+  /** How to reach the operator. */
+  readonly contact: Markup
 }
 
 export interface SignInErrors {
@@ -58,7 +60,7 @@ ${trusted(hidden({ form: formToken, request, return_to: returnTo }))}
 ${trusted(signInFields(facts))}
 <p class="actions"><button>${t('sign_in.button')}</button></p>
 </form>
-${resetPassword === undefined && html`<p class="soft">${t('sign_in.lost_without_mail')}</p>\n`}${
+${resetPassword === undefined && html`<p class="soft">${t('sign_in.lost_without_mail')}</p>\n`}${facts.contact}${
   links.length > 0 && html`<nav aria-label="${t('common.more_pages')}">${links}</nav>`
 }`.text,
   })

@@ -1,7 +1,8 @@
 import { languageName } from '../../../languages/languages.js'
-import { selectList, textArea } from '../controls.js'
+import { checkBox, selectList, textArea } from '../controls.js'
 import { errorSummary, type FormError, field, hidden } from '../forms.js'
 import { page, startLink } from '../html.js'
+import { translateMarkup } from '../language/message-markup.js'
 import type { PageTexts } from '../language/page-texts.js'
 import { html, trusted } from '../markup.js'
 
@@ -23,10 +24,12 @@ export interface SignUpFacts {
   readonly email: string | undefined
   /** Undefined: no moderator decides. */
   readonly reason: string | undefined
+  /** Undefined: the pod has no terms. */
+  readonly terms: { readonly path: string; readonly version: string; readonly isAccepted: boolean } | undefined
   readonly errors: readonly SignUpError[]
 }
 
-export type SignUpField = 'username' | 'email' | 'password' | 'password_again' | 'reason' | 'language'
+export type SignUpField = 'username' | 'email' | 'password' | 'password_again' | 'reason' | 'language' | 'terms'
 
 /** Undefined: the error concerns the whole form. */
 export interface SignUpError extends FormError {
@@ -34,7 +37,7 @@ export interface SignUpError extends FormError {
 }
 
 export function signUpPage(facts: SignUpFacts): string {
-  const { t, podName, action, signIn, formToken, request, invitation, errors, formTime } = facts
+  const { t, podName, action, signIn, formToken, request, invitation, errors, formTime, terms } = facts
   const title = t('sign_up.title')
   return page({
     t,
@@ -42,9 +45,9 @@ export function signUpPage(facts: SignUpFacts): string {
     site: podName,
     content: html`<h1>${title}</h1>
 ${trusted(errorSummary(t, errors, t('sign_up.enter_again')))}<form method="post" action="${action}" novalidate>
-${trusted(hidden({ form: formToken, form_time: formTime, request, invitation }))}
+${trusted(hidden({ form: formToken, form_time: formTime, request, invitation, terms_version: terms?.version }))}
 ${trap(t)}
-${signUpFields(facts)}
+${signUpFields(facts)}${termsBox(facts)}
 <p class="actions"><button>${t('sign_up.button')}</button></p>
 </form>
 <nav aria-label="${t('common.more_pages')}"><a href="${signIn}">${t('sign_up.sign_in')}</a></nav>`.text,
@@ -85,6 +88,13 @@ ${trusted(password)}
 ${trusted(again)}
 ${languageList}
 ${reason !== undefined && textArea({ ...reasonField, value: reason })}`
+}
+
+function termsBox({ t, podName, terms, errors }: SignUpFacts) {
+  if (terms === undefined) return html``
+  const label = translateMarkup(t, 'sign_up.terms', { link: terms.path, pod: podName })
+  const error = errors.find(({ field: name }) => name === 'terms')?.message
+  return checkBox({ name: 'terms', label, checked: terms.isAccepted, error })
 }
 
 /** Programs fill it in; people do not see it. */

@@ -18,10 +18,12 @@ export interface VisitorFacts extends PodFacts {
   readonly registrations: 'open' | 'invite' | 'closed'
   readonly signUp: string
   readonly signIn: string
+  /** The page of the terms; undefined: the pod has none. */
+  readonly terms: string | undefined
 }
 
 /** The start page for visitors who are not signed in. */
-export function startPage({ t, podName, host, registrations, signUp, signIn }: VisitorFacts): string {
+export function startPage({ t, podName, host, registrations, signUp, signIn, terms }: VisitorFacts): string {
   const isOpen = registrations === 'open'
   const refused = t(registrations === 'invite' ? 'start.invitation_only' : 'start.no_sign_up')
   return page({
@@ -32,8 +34,9 @@ export function startPage({ t, podName, host, registrations, signUp, signIn }: V
 <p>${translateMarkup(t, 'start.about', { host })}</p>
 <p>${t('start.apps_about')}</p>
 <p class="actions">${isOpen && html`<a class="button" href="${signUp}">${t('start.create_account')}</a>`}<a class="button${isOpen && ' quiet'}" href="${signIn}">${t('start.sign_in')}</a></p>
-${!isOpen && html`<p class="soft small">${refused}</p>\n`}<nav aria-label="${t('common.more_pages')}"><a href="/public">${t('start.public_posts')}</a><a href="/apps">${t('apps.title')}</a><a href="/api/docs">${t('start.api')}</a><a href="https://diasporafoundation.org">${t('start.about_diaspora')}</a></nav>`
-      .text,
+${!isOpen && html`<p class="soft small">${refused}</p>\n`}<nav aria-label="${t('common.more_pages')}"><a href="/public">${t('start.public_posts')}</a><a href="/apps">${t('apps.title')}</a><a href="/api/docs">${t('start.api')}</a>${
+      terms !== undefined && html`<a href="${terms}">${t('terms.title', { pod: podName })}</a>`
+    }<a href="https://diasporafoundation.org">${t('start.about_diaspora')}</a></nav>`.text,
   })
 }
 

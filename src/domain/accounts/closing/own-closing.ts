@@ -1,12 +1,17 @@
 import type { Knex } from 'knex'
-import { inTransaction } from '../../persistence/database/transactions.js'
-import { User } from '../../persistence/models/user.js'
-import type { Pod } from '../../pod/pod.js'
-import { enqueueAccountMail } from '../mail/enqueue-mail.js'
-import { Refusal } from '../refusals.js'
-import { closeUser } from './accounts.js'
+import { inTransaction } from '../../../persistence/database/transactions.js'
+import { User } from '../../../persistence/models/user.js'
+import type { Pod } from '../../../pod/pod.js'
+import { enqueueAccountMail } from '../../mail/enqueue-mail.js'
+import { Refusal } from '../../refusals.js'
+import { closeUser } from '../accounts.js'
+import {
+  changeAsOperator,
+  type OperatorPod,
+  recordChange,
+  type UserWithPerson,
+} from '../operator/change-as-operator.js'
 import { beginClosing, cancelClosing } from './close-account.js'
-import { changeAsOperator, type OperatorPod, recordChange, type UserWithPerson } from './operator/change-as-operator.js'
 
 /** Begins the closing of the own account, after the grace period of the setting. `typed` is the username, as a confirmation. */
 export async function closeOwnAccount(

@@ -1,0 +1,35 @@
+import type { Terms } from '../../../pod/pod.js'
+import { type Names, writeHtml } from '../../text/write-html.js'
+import { page, startLink } from '../html.js'
+import type { PageTexts } from '../language/page-texts.js'
+import { html, trusted } from '../markup.js'
+
+const NO_NAMES: Names = { personOf: () => undefined, entityOf: () => undefined }
+
+/** The text of the terms as HTML, below the heading of the page. */
+export function termsHtml({ text }: Terms): string {
+  return writeHtml(text, NO_NAMES)
+}
+
+export interface TermsFacts {
+  readonly t: PageTexts
+  readonly podName: string
+  readonly version: string
+  /** HTML. */
+  readonly text: string
+}
+
+export function termsPage({ t, podName, version, text }: TermsFacts): string {
+  const title = t('terms.title', { pod: podName })
+  return page({
+    t,
+    title,
+    site: podName,
+    content: html`<h1>${title}</h1>
+<p class="soft small">${t('terms.version', { version })}</p>
+<div class="text" dir="auto">
+${trusted(text)}
+</div>
+${trusted(startLink(t))}`.text,
+  })
+}
