@@ -381,6 +381,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     pendingSignUps: '503',
     confirmationMails: 'no mail',
     reasonCharacters: '422',
+    invitationsAfterDays: 'refused',
     formSecondsLeast: 'the form again',
     formSecondsMost: 'the form again',
     privateKeysKept: 'the oldest entry is removed',

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { closeUser } from '../../src/domain/accounts/accounts.js'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { closeOwnAccount } from '../../src/domain/accounts/closing/own-closing.js'
 import {
   createMessage,
   listConversations,
@@ -14,6 +14,7 @@ import { changeProfile } from '../../src/domain/people/profiles.js'
 import { deleteComment, deleteLike, deletePost } from '../../src/domain/posts/deletions.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
+import { closeAccountsJob } from '../../src/jobs/definitions.js'
 import type { Comment } from '../../src/persistence/models/comment.js'
 import { Participation } from '../../src/persistence/models/participation.js'
 import { Poll } from '../../src/persistence/models/poll.js'
@@ -301,10 +302,18 @@ describe('two pods', { timeout: 60_000 }, () => {
     expect(await news()).toEqual([[], []])
   })
 
-  it('delete a person who closes their account', async () => {
-    await closeUser(right.open, 'bob')
+  it('delete a person who closes their account when the grace period is over, and not before', async () => {
+    const closingBegan = right.open.now()
+    await closeOwnAccount(right.open, bob.userId, 'bob')
+    await quiet()
+    expect(await personAt(left, bob)).toMatchObject({ closedAt: null })
+
+    await right.open.db('users').where({ id: bob.userId }).update({ closeAt: closingBegan })
+    await right.open.jobs.enqueue(closeAccountsJob, {})
+    await vi.waitFor(async () => expect((await personAt(right, bob))?.closedAt).toBeInstanceOf(Date), 20_000)
     await quiet()
 
+    await expect(right.addUser('bob')).rejects.toThrow('taken')
     const gone = await personAt(left, bob)
     expect(gone).toMatchObject({ name: '', profile: { birthday: null, searchable: false } })
     expect(gone?.closedAt).toBeInstanceOf(Date)

@@ -39,6 +39,8 @@ export const ACCOUNT_LIMITS = {
   formSecondsMost: 86_400,
   /** Days without a sign-in after which a browser counts as new. */
   knownBrowserDays: 90,
+  /** Days after the sign-up from which a member can invite people. */
+  invitationsAfterDays: 7,
   /** Bytes of a name or address that is typed to reset a password. */
   typedBytes: 255,
 } as const

@@ -12,13 +12,12 @@ import type { Pod } from '../../pod/pod.js'
 import { type InvitationInput, type NewInvitationRecord, readInvitation } from '../moderation/sign-ups/invitations.js'
 import { Refusal } from '../refusals.js'
 import { insertInvitation } from './invitations.js'
+import { ACCOUNT_LIMITS } from './limits.js'
 import type { Viewer } from './viewers.js'
 
 type InvitationPod = Pick<Pod, 'db' | 'now' | 'config' | 'claimedKey'>
 type InvitingUser = Pick<Viewer, 'userId'>
 
-/** An account that is younger makes no invitations. */
-const FIRST_DAYS = 7
 const DAY_MS = 86_400_000
 
 /** Makes an invitation of a member. INVITATIONS_PER_USER of them may be open; moderators and admins have no limit. */
@@ -89,9 +88,10 @@ async function requireMayInvite(pod: Pick<Pod, 'now' | 'config'>, db: Knex, user
     throw new Refusal('invitations_not_allowed', 'Only moderators of this pod make invitations.', {
       details: { explanation: 'invitations_of_staff' },
     })
-  const since = new Date(pod.now().getTime() - FIRST_DAYS * DAY_MS)
+  const { invitationsAfterDays: days } = ACCOUNT_LIMITS
+  const since = new Date(pod.now().getTime() - days * DAY_MS)
   if (user.createdAt > since) {
-    throw new Refusal('invitations_not_allowed', `You can invite people ${FIRST_DAYS} days after your sign-up.`, {
+    throw new Refusal('invitations_not_allowed', `You can invite people ${days} days after your sign-up.`, {
       details: { explanation: 'invitations_too_early' },
     })
   }

@@ -35,7 +35,7 @@ export const ACCOUNTS = {
   'sign_up.refused': 'Du kannst hier kein Konto anlegen',
   'sign_up.waiting': 'Dein Konto ist noch nicht eröffnet',
   'sign_up.confirm':
-    'Sieh in dein Postfach: Der Link in unserer E-Mail bestätigt deine E-Mail-Adresse. Er gilt drei Tage.',
+    'Sieh in dein Postfach: Der Link in unserer E-Mail bestätigt deine E-Mail-Adresse. Er gilt 3 Tage.',
   'sign_up.wait_for_moderator':
     'Die Moderation dieses Pods entscheidet über deine Registrierung. Vorher kannst du dich nicht anmelden.',
 

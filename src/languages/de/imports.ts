@@ -18,7 +18,7 @@ export const IMPORTS = {
   'import.checking': 'Das Archiv wird geprüft',
   'import.checking_about':
     'Personen des Archivs werden gesucht, was einige Minuten dauern kann. Lade diese Seite neu, um den Bericht zu sehen.',
-  'import.identity_unproven_yet': 'Der alte Pod antwortet nicht. In zehn Minuten wird er wieder gefragt.',
+  'import.identity_unproven_yet': 'Der alte Pod antwortet nicht. In 10 Minuten wird er wieder gefragt.',
   'import.drop': 'Hochgeladene Dateien löschen',
   'import.refused': 'Das letzte Archiv wurde abgelehnt',
   'import.refused_because': 'Hochgeladen am {time}. {reason}',

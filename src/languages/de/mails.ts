@@ -1,7 +1,7 @@
 export const MAILS = {
   'mail.confirm_sign_up.subject': 'Bestätige deine E-Mail-Adresse für {pod}',
   'mail.confirm_sign_up.text':
-    'Jemand, wahrscheinlich du, möchte mit dieser E-Mail-Adresse das Konto {account} auf {pod} eröffnen.\n\nUm die Adresse zu bestätigen, öffne innerhalb von drei Tagen diese Seite und drück ihren Knopf. Wenn du das nicht warst, musst du nichts tun.',
+    'Jemand, wahrscheinlich du, möchte mit dieser E-Mail-Adresse das Konto {account} auf {pod} eröffnen.\n\nUm die Adresse zu bestätigen, öffne innerhalb von 3 Tagen diese Seite und drück ihren Knopf. Wenn du das nicht warst, musst du nichts tun.',
   'mail.confirm_sign_up.action': 'Adresse bestätigen',
   'mail.already_registered.subject': 'Du hast schon ein Konto auf {pod}',
   'mail.already_registered.text':
@@ -13,7 +13,7 @@ export const MAILS = {
     'Die Moderation von {pod} hat deine Registrierung nicht angenommen. Deine Daten wurden gelöscht.',
   'mail.password_reset.subject': 'Setz dein Passwort für {pod} zurück',
   'mail.password_reset.text':
-    'Für {account} wurde ein neues Passwort angefordert, wahrscheinlich von dir.\n\nUm eines zu setzen, öffne innerhalb von zwei Stunden diese Seite. Wenn du das nicht warst, musst du nichts tun.',
+    'Für {account} wurde ein neues Passwort angefordert, wahrscheinlich von dir.\n\nUm eines zu setzen, öffne innerhalb von 2 Stunden diese Seite. Wenn du das nicht warst, musst du nichts tun.',
   'mail.password_reset.action': 'Neues Passwort setzen',
   'mail.password_changed.subject': 'Das Passwort deines Kontos auf {pod} wurde geändert',
   'mail.password_changed.text':
@@ -24,7 +24,7 @@ export const MAILS = {
   'mail.confirm_email.action': 'Adresse bestätigen',
   'mail.email_changing.subject': 'Die E-Mail-Adresse deines Kontos auf {pod} wird geändert',
   'mail.email_changing.text':
-    'Das Konto {account} soll statt dieser die E-Mail-Adresse {address} bekommen.\n\nWenn du das nicht warst, öffne innerhalb von drei Tagen diese Seite: Diese Adresse wird wiederhergestellt, alle Sitzungen enden, und du setzt ein neues Passwort.',
+    'Das Konto {account} soll statt dieser die E-Mail-Adresse {address} bekommen.\n\nWenn du das nicht warst, öffne innerhalb von 3 Tagen diese Seite: Diese Adresse wird wiederhergestellt, alle Sitzungen enden, und du setzt ein neues Passwort.',
   'mail.email_changing.action': 'Änderung rückgängig machen',
   'mail.new_sign_in.subject': 'Neue Anmeldung auf {pod}',
   'mail.new_sign_in.text':

@@ -86,7 +86,7 @@ export const SETTINGS = {
   'profile.birthday': 'Geburtstag',
   'profile.birthday_hint':
     'Als 1984-05-06, oder 05-06 ohne Jahr. Deine Kontakte werden an diesem Tag benachrichtigt und sehen ihn hier; andere sehen ihn nur mit der Einstellung unten.',
-  'profile.tags': 'Bis zu fünf Tags',
+  'profile.tags': 'Bis zu 5 Tags',
   'profile.tags_hint': 'Durch Leerzeichen getrennt.',
   'profile.searchable': 'Andere und Suchmaschinen dürfen mich finden',
   'profile.public_details': 'Alle sehen Geburtstag, Geschlecht, Ort und den Text über mich',
@@ -116,7 +116,7 @@ export const SETTINGS = {
   'invitations.recall': 'Zurückziehen<hidden> von Einladung {id}</hidden>',
   'invitations.invite': 'Einladen',
   'invitations.uses': 'Für wie viele Personen (1 bis 100)',
-  'invitations.until_label': 'Bis (wie 2031-12-31; leer: zwei Wochen)',
+  'invitations.until_label': 'Bis (wie 2031-12-31; leer: 14 Tage)',
   'invitations.note': 'Notiz, die die Moderation lesen kann',
   'invitations.make': 'Einladung machen',
 

@@ -122,7 +122,7 @@ export const COMMON = {
   'refusal.location_invalid': 'Der Ort ist zu lang.',
   'refusal.gender_invalid': 'Das Geschlecht ist zu lang.',
   'refusal.birthday_invalid': 'Der Geburtstag ist ein Datum wie 1984-05-06, oder 05-06 ohne Jahr.',
-  'refusal.tags_invalid': 'Gib höchstens fünf Tags ein.',
+  'refusal.tags_invalid': 'Gib höchstens 5 Tags ein.',
   'refusal.filtered': 'Dieser Text wird auf diesem Pod nicht angenommen.',
   'refusal.image_missing': 'Wähle eine Datei.',
   'refusal.image_too_large': 'Diese Datei ist zu groß.',

@@ -34,7 +34,7 @@ export const ACCOUNTS = {
   'sign_up.refused': 'You cannot create an account here',
   'sign_up.waiting': 'Your account is not open yet',
   'sign_up.confirm':
-    'Look into your mailbox: the link in our mail confirms your e-mail address. It is valid for three days.',
+    'Look into your mailbox: the link in our mail confirms your e-mail address. It is valid for 3 days.',
   'sign_up.wait_for_moderator': 'A moderator of this pod decides about your sign-up. You cannot sign in before.',
 
   'terms.title': 'Terms of {pod}',

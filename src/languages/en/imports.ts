@@ -18,7 +18,7 @@ export const IMPORTS = {
   'import.checking': 'The archive is being checked',
   'import.checking_about':
     'People of the archive are looked up, which may take some minutes. Reload this page to see the report.',
-  'import.identity_unproven_yet': 'The old pod does not answer. It is asked again in ten minutes.',
+  'import.identity_unproven_yet': 'The old pod does not answer. It is asked again in 10 minutes.',
   'import.drop': 'Delete the uploaded files',
   'import.refused': 'The last archive was refused',
   'import.refused_because': 'Uploaded {time}. {reason}',

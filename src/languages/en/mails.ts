@@ -2,7 +2,7 @@
 export const MAILS = {
   'mail.confirm_sign_up.subject': 'Confirm your e-mail address for {pod}',
   'mail.confirm_sign_up.text':
-    'You, or another person, wants to open the account {account} on {pod} with this e-mail address.\n\nTo confirm the address, open this page and press its button within three days. If this was not you, you need not do anything.',
+    'You, or another person, wants to open the account {account} on {pod} with this e-mail address.\n\nTo confirm the address, open this page and press its button within 3 days. If this was not you, you need not do anything.',
   'mail.confirm_sign_up.action': 'Confirm the address',
   'mail.already_registered.subject': 'You already have an account on {pod}',
   'mail.already_registered.text':
@@ -13,7 +13,7 @@ export const MAILS = {
   'mail.sign_up_rejected.text': 'The moderators of {pod} have not accepted your sign-up. Your data has been deleted.',
   'mail.password_reset.subject': 'Reset your password for {pod}',
   'mail.password_reset.text':
-    'A new password was requested for {account}, probably by you.\n\nTo set one, open this page within two hours. If this was not you, you need not do anything.',
+    'A new password was requested for {account}, probably by you.\n\nTo set one, open this page within 2 hours. If this was not you, you need not do anything.',
   'mail.password_reset.action': 'Set a new password',
   'mail.password_changed.subject': 'The password of your account on {pod} has changed',
   'mail.password_changed.text':
@@ -24,7 +24,7 @@ export const MAILS = {
   'mail.confirm_email.action': 'Confirm the address',
   'mail.email_changing.subject': 'The e-mail address of your account on {pod} is being changed',
   'mail.email_changing.text':
-    'The account {account} is to have the e-mail address {address} instead of this one.\n\nIf this was not you, open this page within three days: this address is restored, all sessions end, and you set a new password.',
+    'The account {account} is to have the e-mail address {address} instead of this one.\n\nIf this was not you, open this page within 3 days: this address is restored, all sessions end, and you set a new password.',
   'mail.email_changing.action': 'Undo the change',
   'mail.new_sign_in.subject': 'New sign-in on {pod}',
   'mail.new_sign_in.text':

@@ -86,7 +86,7 @@ export const SETTINGS = {
   'profile.birthday': 'Birthday',
   'profile.birthday_hint':
     'As 1984-05-06, or 05-06 without a year. Your contacts are notified on this day, and see it here; other people see it only with the setting below.',
-  'profile.tags': 'Up to five tags',
+  'profile.tags': 'Up to 5 tags',
   'profile.tags_hint': 'Separated by blanks.',
   'profile.searchable': 'People and search engines may find me',
   'profile.public_details': 'Everyone sees birthday, gender, place and the text about me',
@@ -116,7 +116,7 @@ export const SETTINGS = {
   'invitations.recall': 'Recall<hidden> invitation {id}</hidden>',
   'invitations.invite': 'Invite',
   'invitations.uses': 'For how many people (1 to 100)',
-  'invitations.until_label': 'Until (like 2031-12-31; empty: two weeks)',
+  'invitations.until_label': 'Until (like 2031-12-31; empty: 14 days)',
   'invitations.note': 'Note, which moderators can read',
   'invitations.make': 'Make an invitation',
 

@@ -116,7 +116,7 @@ export const COMMON = {
   'refusal.location_invalid': 'The place is too long.',
   'refusal.gender_invalid': 'The gender is too long.',
   'refusal.birthday_invalid': 'The birthday is a date like 1984-05-06, or 05-06 without a year.',
-  'refusal.tags_invalid': 'Enter at most five tags.',
+  'refusal.tags_invalid': 'Enter at most 5 tags.',
   'refusal.filtered': 'This text is not accepted on this pod.',
   'refusal.image_missing': 'Choose a file.',
   'refusal.image_too_large': 'This file is too large.',

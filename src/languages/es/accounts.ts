@@ -35,7 +35,7 @@ export const ACCOUNTS = {
   'sign_up.trap': 'Deja esto vacío',
   'sign_up.refused': 'No puedes crear una cuenta aquí',
   'sign_up.waiting': 'Tu cuenta todavía no está abierta',
-  'sign_up.confirm': 'Mira tu buzón: el enlace de nuestro correo confirma tu dirección. Es válido durante tres días.',
+  'sign_up.confirm': 'Mira tu buzón: el enlace de nuestro correo confirma tu dirección. Es válido durante 3 días.',
   'sign_up.wait_for_moderator': 'La moderación de este pod decide sobre tu registro. Antes no puedes iniciar sesión.',
 
   'terms.title': 'Condiciones de uso de {pod}',

@@ -17,7 +17,7 @@ export const IMPORTS = {
   'import.checking': 'Se está comprobando el archivo',
   'import.checking_about':
     'Se buscan las personas del archivo, lo que puede tardar unos minutos. Recarga esta página para ver el informe.',
-  'import.identity_unproven_yet': 'El pod anterior no responde. Se le vuelve a preguntar en diez minutos.',
+  'import.identity_unproven_yet': 'El pod anterior no responde. Se le vuelve a preguntar en 10 minutos.',
   'import.drop': 'Eliminar los archivos subidos',
   'import.refused': 'El último archivo fue rechazado',
   'import.refused_because': 'Subido el {time}. {reason}',

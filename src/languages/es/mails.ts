@@ -1,7 +1,7 @@
 export const MAILS = {
   'mail.confirm_sign_up.subject': 'Confirma tu dirección de correo para {pod}',
   'mail.confirm_sign_up.text':
-    'Alguien, probablemente tú, quiere abrir la cuenta {account} en {pod} con esta dirección de correo.\n\nPara confirmar la dirección, abre esta página en los próximos tres días y pulsa su botón. Si no has sido tú, no tienes que hacer nada.',
+    'Alguien, probablemente tú, quiere abrir la cuenta {account} en {pod} con esta dirección de correo.\n\nPara confirmar la dirección, abre esta página en los próximos 3 días y pulsa su botón. Si no has sido tú, no tienes que hacer nada.',
   'mail.confirm_sign_up.action': 'Confirmar la dirección',
   'mail.already_registered.subject': 'Ya tienes una cuenta en {pod}',
   'mail.already_registered.text':
@@ -12,7 +12,7 @@ export const MAILS = {
   'mail.sign_up_rejected.text': 'La moderación de {pod} no ha aceptado tu registro. Tus datos se han eliminado.',
   'mail.password_reset.subject': 'Restablece tu contraseña para {pod}',
   'mail.password_reset.text':
-    'Se ha pedido una contraseña nueva para {account}, probablemente lo has hecho tú.\n\nPara establecer una, abre esta página en las próximas dos horas. Si no has sido tú, no tienes que hacer nada.',
+    'Se ha pedido una contraseña nueva para {account}, probablemente lo has hecho tú.\n\nPara establecer una, abre esta página en las próximas 2 horas. Si no has sido tú, no tienes que hacer nada.',
   'mail.password_reset.action': 'Establecer una contraseña nueva',
   'mail.password_changed.subject': 'La contraseña de tu cuenta en {pod} ha cambiado',
   'mail.password_changed.text':
@@ -23,7 +23,7 @@ export const MAILS = {
   'mail.confirm_email.action': 'Confirmar la dirección',
   'mail.email_changing.subject': 'La dirección de correo de tu cuenta en {pod} va a cambiar',
   'mail.email_changing.text':
-    'La cuenta {account} va a tener la dirección de correo {address} en lugar de esta.\n\nSi no has sido tú, abre esta página en los próximos tres días: se restablece esta dirección, terminan todas las sesiones y estableces una contraseña nueva.',
+    'La cuenta {account} va a tener la dirección de correo {address} en lugar de esta.\n\nSi no has sido tú, abre esta página en los próximos 3 días: se restablece esta dirección, terminan todas las sesiones y estableces una contraseña nueva.',
   'mail.email_changing.action': 'Deshacer el cambio',
   'mail.new_sign_in.subject': 'Inicio de sesión nuevo en {pod}',
   'mail.new_sign_in.text':

@@ -89,7 +89,7 @@ export const SETTINGS = {
   'profile.birthday': 'Cumpleaños',
   'profile.birthday_hint':
     'Como 1984-05-06, o 05-06 sin año. Tus contactos reciben un aviso ese día y lo ven aquí; los demás solo lo ven con el ajuste de abajo.',
-  'profile.tags': 'Hasta cinco etiquetas',
+  'profile.tags': 'Hasta 5 etiquetas',
   'profile.tags_hint': 'Separadas por espacios.',
   'profile.searchable': 'La gente y los buscadores pueden encontrarme',
   'profile.public_details': 'Todo el mundo ve el cumpleaños, el género, el lugar y el texto sobre mí',
@@ -119,7 +119,7 @@ export const SETTINGS = {
   'invitations.recall': 'Retirar<hidden> la invitación {id}</hidden>',
   'invitations.invite': 'Invitar',
   'invitations.uses': 'Para cuántas personas (de 1 a 100)',
-  'invitations.until_label': 'Hasta (como 2031-12-31; vacío: dos semanas)',
+  'invitations.until_label': 'Hasta (como 2031-12-31; vacío: 14 días)',
   'invitations.note': 'Nota, que la moderación puede leer',
   'invitations.make': 'Crear una invitación',
 

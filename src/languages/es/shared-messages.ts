@@ -121,7 +121,7 @@ export const COMMON = {
   'refusal.location_invalid': 'El lugar es demasiado largo.',
   'refusal.gender_invalid': 'El género es demasiado largo.',
   'refusal.birthday_invalid': 'El cumpleaños es una fecha como 1984-05-06, o 05-06 sin año.',
-  'refusal.tags_invalid': 'Escribe como máximo cinco etiquetas.',
+  'refusal.tags_invalid': 'Escribe como máximo 5 etiquetas.',
   'refusal.filtered': 'Este texto no se acepta en este pod.',
   'refusal.image_missing': 'Elige un archivo.',
   'refusal.image_too_large': 'Este archivo es demasiado grande.',

@@ -35,7 +35,7 @@ export const ACCOUNTS = {
   'sign_up.refused': 'Vous ne pouvez pas créer de compte ici',
   'sign_up.waiting': 'Votre compte n’est pas encore ouvert',
   'sign_up.confirm':
-    'Regardez dans votre boîte aux lettres : le lien de notre e-mail confirme votre adresse. Il est valable trois jours.',
+    'Regardez dans votre boîte aux lettres : le lien de notre e-mail confirme votre adresse. Il est valable 3 jours.',
   'sign_up.wait_for_moderator':
     'La modération de ce pod décide de votre inscription. Vous ne pouvez pas vous connecter avant.',
 

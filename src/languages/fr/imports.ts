@@ -18,7 +18,7 @@ export const IMPORTS = {
   'import.checking': 'L’archive est en cours de vérification',
   'import.checking_about':
     'Les personnes de l’archive sont recherchées, ce qui peut prendre quelques minutes. Rechargez cette page pour voir le rapport.',
-  'import.identity_unproven_yet': 'L’ancien pod ne répond pas. Il est interrogé à nouveau dans dix minutes.',
+  'import.identity_unproven_yet': 'L’ancien pod ne répond pas. Il est interrogé à nouveau dans 10 minutes.',
   'import.drop': 'Supprimer les fichiers envoyés',
   'import.refused': 'La dernière archive a été refusée',
   'import.refused_because': 'Envoyée le {time}. {reason}',

@@ -1,7 +1,7 @@
 export const MAILS = {
   'mail.confirm_sign_up.subject': 'Confirmez votre adresse e-mail pour {pod}',
   'mail.confirm_sign_up.text':
-    'Quelqu’un, probablement vous, veut ouvrir le compte {account} sur {pod} avec cette adresse e-mail.\n\nPour confirmer l’adresse, ouvrez cette page dans les trois jours et appuyez sur son bouton. Si ce n’était pas vous, vous n’avez rien à faire.',
+    'Quelqu’un, probablement vous, veut ouvrir le compte {account} sur {pod} avec cette adresse e-mail.\n\nPour confirmer l’adresse, ouvrez cette page dans les 3 jours et appuyez sur son bouton. Si ce n’était pas vous, vous n’avez rien à faire.',
   'mail.confirm_sign_up.action': 'Confirmer l’adresse',
   'mail.already_registered.subject': 'Vous avez déjà un compte sur {pod}',
   'mail.already_registered.text':
@@ -13,7 +13,7 @@ export const MAILS = {
     'La modération de {pod} n’a pas accepté votre inscription. Vos données ont été supprimées.',
   'mail.password_reset.subject': 'Réinitialisez votre mot de passe pour {pod}',
   'mail.password_reset.text':
-    'Un nouveau mot de passe a été demandé pour {account}, probablement par vous.\n\nPour en définir un, ouvrez cette page dans les deux heures. Si ce n’était pas vous, vous n’avez rien à faire.',
+    'Un nouveau mot de passe a été demandé pour {account}, probablement par vous.\n\nPour en définir un, ouvrez cette page dans les 2 heures. Si ce n’était pas vous, vous n’avez rien à faire.',
   'mail.password_reset.action': 'Définir un nouveau mot de passe',
   'mail.password_changed.subject': 'Le mot de passe de votre compte sur {pod} a changé',
   'mail.password_changed.text':
@@ -24,7 +24,7 @@ export const MAILS = {
   'mail.confirm_email.action': 'Confirmer l’adresse',
   'mail.email_changing.subject': 'L’adresse e-mail de votre compte sur {pod} va changer',
   'mail.email_changing.text':
-    'Le compte {account} doit recevoir l’adresse e-mail {address} à la place de celle-ci.\n\nSi ce n’était pas vous, ouvrez cette page dans les trois jours : cette adresse est rétablie, toutes les sessions prennent fin et vous définissez un nouveau mot de passe.',
+    'Le compte {account} doit recevoir l’adresse e-mail {address} à la place de celle-ci.\n\nSi ce n’était pas vous, ouvrez cette page dans les 3 jours : cette adresse est rétablie, toutes les sessions prennent fin et vous définissez un nouveau mot de passe.',
   'mail.email_changing.action': 'Annuler le changement',
   'mail.new_sign_in.subject': 'Nouvelle connexion sur {pod}',
   'mail.new_sign_in.text':

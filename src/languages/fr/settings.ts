@@ -89,7 +89,7 @@ export const SETTINGS = {
   'profile.birthday': 'Anniversaire',
   'profile.birthday_hint':
     'Comme 1984-05-06, ou 05-06 sans année. Vos contacts sont avertis ce jour-là et le voient ici ; les autres ne le voient qu’avec le réglage ci-dessous.',
-  'profile.tags': 'Jusqu’à cinq tags',
+  'profile.tags': 'Jusqu’à 5 tags',
   'profile.tags_hint': 'Séparés par des espaces.',
   'profile.searchable': 'Les gens et les moteurs de recherche peuvent me trouver',
   'profile.public_details': 'Tout le monde voit l’anniversaire, le genre, le lieu et le texte à propos de moi',
@@ -119,7 +119,7 @@ export const SETTINGS = {
   'invitations.recall': 'Annuler<hidden> l’invitation {id}</hidden>',
   'invitations.invite': 'Inviter',
   'invitations.uses': 'Pour combien de personnes (1 à 100)',
-  'invitations.until_label': 'Jusqu’au (comme 2031-12-31 ; vide : deux semaines)',
+  'invitations.until_label': 'Jusqu’au (comme 2031-12-31 ; vide : 14 jours)',
   'invitations.note': 'Note, que la modération peut lire',
   'invitations.make': 'Créer une invitation',
 

@@ -123,7 +123,7 @@ export const COMMON = {
   'refusal.location_invalid': 'Le lieu est trop long.',
   'refusal.gender_invalid': 'Le genre est trop long.',
   'refusal.birthday_invalid': 'L’anniversaire est une date comme 1984-05-06, ou 05-06 sans année.',
-  'refusal.tags_invalid': 'Saisissez cinq tags au plus.',
+  'refusal.tags_invalid': 'Saisissez 5 tags au plus.',
   'refusal.filtered': 'Ce texte n’est pas accepté sur ce pod.',
   'refusal.image_missing': 'Choisissez un fichier.',
   'refusal.image_too_large': 'Ce fichier est trop grand.',
