@@ -109,6 +109,8 @@ async function setSettings(
     'take_over.subject_key': createHash('sha256').update(secrets.mac('grants', 'take-over')).digest('hex'),
     // Sorts and hashes of large tables.
     work_mem: '64MB',
+    // Compiling a statement takes longer than it saves.
+    jit: 'off',
     maintenance_work_mem: '128MB',
   }
   for (const [name, value] of Object.entries(values))

@@ -107,7 +107,7 @@ const insertPeople = `
     source.serialized_public_key, trim(concat_ws(' ', profile.first_name, profile.last_name)),
     coalesce(profile.image_url_medium, profile.image_url),
     case when not map.is_local then ${sqlTime('source.updated_at', 'source.created_at')} end,
-    case when not map.is_local and (source.fetch_status >= 4 or exists (select from take_over.posts where author_id = source.id))
+    case when not map.is_local and (source.fetch_status >= 4 or authors.author_id is not null)
       then ${sqlTime('source.updated_at', 'source.created_at')} end,
     case
       -- The closing of an account that was interrupted is completed when this pod opens.
@@ -124,9 +124,10 @@ const insertPeople = `
   join take_over.map_people as map on map.id = source.id and map.new_id = source.id
   left join take_over.users on users.id = map.user_id
   left join take_over.map_profiles as profile on profile.person_id = source.id
-  left join lateral (
-    select person_id, completed_at from take_over.account_deletions where person_id = source.id order by id limit 1
-  ) as deleted on true`
+  left join (select distinct author_id from take_over.posts) as authors on authors.author_id = source.id
+  left join (
+    select distinct on (person_id) person_id, completed_at from take_over.account_deletions order by person_id, id
+  ) as deleted on deleted.person_id = source.id`
 
 const insertProfiles = `
   insert into profiles (

@@ -1,4 +1,4 @@
-import { insertSkippedRows, isCopied, sqlGuid, sqlSetting, sqlTimeOfContent } from './sql.js'
+import { insertSkippedRows, isCopied, sqlGuid, sqlSetting, sqlSettingOnce, sqlTimeOfContent } from './sql.js'
 
 const REMOTE = 'map.user_id is null and not map.is_local'
 
@@ -43,7 +43,7 @@ const insertPosts = `
   left join take_over.map_roots as roots on roots.id = source.id
   where ${isCopied('posts', 'source.id')}`
 
-const OWN_PATH = `(source.remote_photo_path is null or source.remote_photo_path = any(${sqlSetting('own_paths')}::text[]))`
+const OWN_PATH = `(source.remote_photo_path is null or source.remote_photo_path = any(${sqlSettingOnce('own_paths', 'text[]')}::text[]))`
 
 const insertPhotos = `
   insert into photos (

@@ -30,7 +30,8 @@ interface Check {
 }
 
 const EXAMPLES = 20
-const GUID = `'^[0-9A-Za-z_@.:-]{15,254}[0-9A-Za-z]$'`
+/** Without a count, which would make the pattern slow. */
+const GUID = `'^[0-9A-Za-z_@.:-]*[0-9A-Za-z]$'`
 const HANDLE = `'^[[:alnum:]._-]+@([[:alnum:].-]+|\\[[0-9a-f:.]+\\])(:[0-9]+)?$'`
 
 /** Columns of the source that are ids of other rows, which no foreign key guards. */
@@ -181,7 +182,7 @@ const CHECKS: readonly Check[] = [
       code: 'D08',
       table,
       needs: [`${table}.guid`],
-      select: `select id::text as example from ${table} where guid is null or guid !~ ${GUID}`,
+      select: `select id::text as example from ${table} where guid is null or length(guid) not between 16 and 255 or guid !~ ${GUID}`,
     }),
   ),
   doubled('aspects', 'user_id, lower(name)'),
