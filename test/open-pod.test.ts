@@ -1,9 +1,11 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createCipheriv, createHash, randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { readConfig } from '../src/config/config.js'
 import { createUser } from '../src/domain/accounts/accounts.js'
 import { StartError } from '../src/errors/start-error.js'
+import { UserSecrets } from '../src/persistence/models/user.js'
 import { openPod } from '../src/pod/open-pod.js'
-import { createTestDatabase, databaseAt, type TestDatabase } from './support/databases/test-database.js'
+import { createTestDatabase, databaseAt, openTestDatabase, type TestDatabase } from './support/databases/test-database.js'
 import { openTcpProxy } from './support/http/tcp-proxy.js'
 import { fixedKeyCrypto } from './support/pods/fixed-key-crypto.js'
 
@@ -48,6 +50,45 @@ it('opening a pod fails for accounts created with another secret key', async () 
 
   expect(await sentenceOf(open({ SECRET_KEY: SECRET_KEY.toUpperCase() }))).toMatch(/another secret key .* SECRET_KEY/)
   await (await open({})).close()
+})
+
+it('a pod that cannot be opened leaves no timer and no connection', async () => {
+  await using own = await openTestDatabase()
+  const settings = { DATABASE_URL: own.url, DATABASE_READ_URL: own.url, SECRET_KEY, LOG_LEVEL: 'silent' }
+  // The storage of pictures is opened last.
+  const config = { ...readConfig(settings), storage: 's3', s3: undefined } as const
+  const started = vi.spyOn(globalThis, 'setInterval')
+  const cleared = vi.spyOn(globalThis, 'clearInterval')
+  try {
+    const opening = openPod(config, 'web', { crypto: fixedKeyCrypto() })
+    await expect(opening).rejects.toThrow('The settings name no S3 store.')
+    const timers = started.mock.results.map(({ value }) => value)
+    expect(timers.length).toBeGreaterThan(0)
+    expect(cleared.mock.calls.map(([timer]) => timer)).toEqual(expect.arrayContaining(timers))
+  } finally {
+    started.mockRestore()
+    cleared.mockRestore()
+  }
+  const connections = own.db('pg_stat_activity').whereRaw(`datname = current_database() and application_name like 'pod %'`)
+  await expect.poll(() => connections.clone().select('application_name')).toEqual([])
+})
+
+it('only web and worker processes bind the private keys of an earlier version', async () => {
+  const pod = await open({})
+  await createUser(pod, { username: 'bob', password: 'correct horse' })
+  const { userId } = await UserSecrets.query(pod.db).orderBy('userId').first().throwIfNotFound()
+  const { privateKey } = await pod.crypto.generateKeyPair()
+  const unbound = async () => UserSecrets.query(pod.db).where({ bound: false }).resultSize()
+  const nonce = randomBytes(12)
+  const cipher = createCipheriv('aes-256-gcm', createHash('sha256').update(SECRET_KEY).digest(), nonce)
+  const sealedPrivateKey = Buffer.concat([nonce, cipher.update(privateKey), cipher.final(), cipher.getAuthTag()])
+  await UserSecrets.query(pod.db).findById(userId).patch({ sealedPrivateKey, bound: false })
+
+  await (await openPod(pod.config, 'command', { crypto: fixedKeyCrypto() })).close()
+  expect(await unbound()).toBe(1)
+  await (await openPod(pod.config, 'worker', { crypto: fixedKeyCrypto() })).close()
+  expect(await unbound()).toBe(0)
+  await pod.close()
 })
 
 it.each(['select 1', 'knex_migrations', 'user_secrets'])(

@@ -59,65 +59,102 @@ const COMMAND_POOL = 4
 /** A busy database answers later than usual; that is no outage. */
 const ANSWERED_WITHIN = 3_000
 
-/** Opens all parts of a pod. Throws a StartError that names what is missing. */
+/** Opens all parts of a pod. Throws a StartError that names what is missing; the parts that are open by then are closed. */
 export async function openPod(config: Config, kind: ProcessKind, dependencies: PodDependencies): Promise<OpenPod> {
+  const closers = openClosers()
+  try {
+    return await openParts(config, kind, dependencies, closers)
+  } catch (error) {
+    await closers.closeAll().catch(() => undefined) // the first error has the reason
+    throw error
+  }
+}
+
+async function openParts(
+  config: Config,
+  kind: ProcessKind,
+  dependencies: PodDependencies,
+  closers: Closers,
+): Promise<OpenPod> {
   const log = dependencies.log ?? openLog(config, kind)
   const databaseUrl = await databaseUrlOf(config)
   const locales = openOperatorLocales(config)
   const terms = kind === 'web' ? await readTerms(config) : undefined
   const secrets = createSecrets(await readSecretKey(config))
+  const tracer = await openTracing(config, kind, log)
+  closers.add(async () => tracer?.close())
   const db = openDatabase({ url: databaseUrl, applicationName: `pod ${kind}`, ...limitsOf(config, kind) })
+  closers.add(() => db.destroy())
   const outages = openOutageLog({ name: 'database', log, answers: () => isDatabaseReachable(db, ANSWERED_WITHIN) })
+  closers.add(async () => outages.close())
   let isOpen = false
   onConnectionError(db, (error) => {
     if (isOpen) void outages.suspect(error)
   })
-  try {
-    await untilReachable(db, databaseUrl, PATIENCE[kind], log, async () => {
-      await checkMigrations(db)
-      if (kind !== 'command') await checkTakeOver(db)
-      await checkSecretKey(db, secrets, config)
-      const keys = await bindPrivateKeys({ db, secrets })
-      if (keys > 0) log.warn({ keys }, 'private keys that an earlier version has sealed are bound to their users')
-    })
-    isOpen = true
-    const queue = queueSettings(config, databaseUrl)
-    if (kind !== 'command' && !config.isolated) await checkFormerQueue({ db, secrets, log }, queue)
-    const jobs = await openJobQueues({ ...queue, log })
-    const replica = openReplica(config, databaseUrl, kind, log)
-    const tracer = await openTracing(config, kind, log)
-    const { name, version } = readSoftware()
-    const remote = config.isolated
-      ? openIsolatedRemotePods()
-      : openRemotePods({ allowPrivate: config.allowPrivateAddresses, userAgent: `${name}/${version}`, log })
-    return {
-      config,
-      db,
-      ...(replica && { replica }),
-      ...(tracer && { tracer }),
-      jobs,
-      crypto: dependencies.crypto,
-      remote,
-      secrets,
-      mailExchanges: config.isolated ? async () => [] : openMailExchanges(),
-      pictures: countFailures(openPictureStorage(config)),
-      locales,
-      terms,
-      log,
-      now: dependencies.now ?? (() => new Date()),
-      async close() {
-        await remote.close()
-        outages.close()
-        await jobs.close()
-        await replica?.close()
-        await db.destroy()
-        await tracer?.close()
-      },
-    }
-  } catch (error) {
-    await db.destroy()
-    throw error
+  await untilReachable(db, databaseUrl, PATIENCE[kind], log, async () => {
+    await checkMigrations(db)
+    if (kind !== 'command') await checkTakeOver(db)
+    await checkSecretKey(db, secrets, config)
+    if (kind !== 'command') await bindKeysOfEarlierVersions(db, secrets, log)
+  })
+  isOpen = true
+  const queue = queueSettings(config, databaseUrl)
+  if (kind !== 'command' && !config.isolated) await checkFormerQueue({ db, secrets, log }, queue)
+  const jobs = await openJobQueues({ ...queue, log })
+  closers.add(() => jobs.close())
+  const replica = openReplica(config, databaseUrl, kind, log)
+  closers.add(async () => replica?.close())
+  const { name, version } = readSoftware()
+  const remote = config.isolated
+    ? openIsolatedRemotePods()
+    : openRemotePods({ allowPrivate: config.allowPrivateAddresses, userAgent: `${name}/${version}`, log })
+  closers.add(() => remote.close())
+  return {
+    config,
+    db,
+    ...(replica && { replica }),
+    ...(tracer && { tracer }),
+    jobs,
+    crypto: dependencies.crypto,
+    remote,
+    secrets,
+    mailExchanges: config.isolated ? async () => [] : openMailExchanges(),
+    pictures: countFailures(openPictureStorage(config)),
+    locales,
+    terms,
+    log,
+    now: dependencies.now ?? (() => new Date()),
+    async close() {
+      isOpen = false
+      await closers.closeAll()
+    },
   }
+}
+
+interface Closers {
+  add(close: () => Promise<void>): void
+  /** Closes the part that was added last first, because each part may use earlier ones. A failure does not keep the others open. */
+  closeAll(): Promise<void>
+}
+
+function openClosers(): Closers {
+  const closers: (() => Promise<void>)[] = []
+  return {
+    add: (close) => closers.push(close),
+    async closeAll() {
+      const failures: unknown[] = []
+      for (let close = closers.pop(); close !== undefined; close = closers.pop()) {
+        await close().catch((error: unknown) => failures.push(error))
+      }
+      if (failures.length > 0) throw failures[0]
+    },
+  }
+}
+
+/** Web and worker processes do this when they start; a command changes no key. */
+async function bindKeysOfEarlierVersions(db: Knex, secrets: Secrets, log: Logger): Promise<void> {
+  const keys = await bindPrivateKeys({ db, secrets })
+  if (keys > 0) log.warn({ keys }, 'private keys that an earlier version has sealed are bound to their users')
 }
 
 /** The catalogues of the operator are checked at the start. */
