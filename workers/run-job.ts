@@ -5,7 +5,7 @@ import { inSpan } from '../src/jobs/operations/in-span.js'
 import { AlreadyDone, type JobContext, type LoadedJob, loadJob, readOutboxId } from '../src/jobs/outbox/outbox.js'
 import { giveUpOutboxRow } from '../src/jobs/waiting/resume-messages.js'
 import { failOperationOfJob } from '../src/persistence/operations/operations.js'
-import type { Pod, SpanOptions } from '../src/pod/pod.js'
+import { type Pod, type SpanOptions, withRequestContext } from '../src/pod/pod.js'
 import { withDeadline } from './deadline.js'
 import { FailedJob } from './failed-job.js'
 import { type JobOutcome, outcomeOfError } from './job-outcome.js'
@@ -85,7 +85,7 @@ function spanOf({ queueName: queue, name }: Job, { trace }: Pick<JobContext, 'tr
 
 /** The pod with the trace of a job, for its rows and its log lines. */
 function tracedPod(pod: Pod, { trace }: Pick<JobContext, 'trace'>): Pod {
-  return trace === undefined ? pod : { ...pod, trace, log: pod.log.child({ trace }) }
+  return trace === undefined ? pod : { ...withRequestContext(pod, { trace }), log: pod.log.child({ trace }) }
 }
 
 /** Whether the outcome completes the job. */

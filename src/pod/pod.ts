@@ -4,9 +4,8 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/config.js'
 import type { JobQueues } from '../jobs/queues/job-queues.js'
 import type { Locales } from '../languages/locales.js'
-import type { ClaimedKey } from '../persistence/accounts/idempotency-keys.js'
 import type { ReadReplica } from '../persistence/database/read-replica.js'
-import type { Precondition } from '../persistence/database/transactions.js'
+import type { RequestContext } from '../persistence/database/request-context.js'
 import type { PodClock } from '../persistence/operations/processes.js'
 import type { PictureStorage } from '../persistence/photos/picture-storage.js'
 import type { ReadDocument, ReceivedDocument } from '../protocol/discovery/documents.js'
@@ -19,12 +18,8 @@ export interface Pod {
   readonly db: Knex
   /** Undefined: all reads go to the primary. */
   readonly replica?: ReadReplica
-  /** The Idempotency-Key that the current request has claimed; set by the web process for one request. */
-  readonly claimedKey?: () => ClaimedKey | undefined
-  /** The `If-Match` of the request. */
-  readonly precondition?: Precondition
-  /** The trace of the current request or job, 32 hexadecimal digits; rows that it writes have it. */
-  readonly trace?: string | undefined
+  /** Of the request or job that uses this pod, see `withRequestContext`; the pod of the process has none. */
+  readonly requestContext?: RequestContext
   /** Undefined: no spans are made. */
   readonly tracer?: Tracer | undefined
   readonly jobs: JobQueues
@@ -47,6 +42,11 @@ export interface Terms {
   readonly text: string
   /** Changes with each change of the text. */
   readonly version: string
+}
+
+/** The pod for one request or job, with what its transactions add. Fields of the context that are given before stay. */
+export function withRequestContext(pod: Pod, context: RequestContext): Pod {
+  return { ...pod, requestContext: { ...pod.requestContext, ...context } }
 }
 
 /** Makes spans for OpenTelemetry. */

@@ -267,7 +267,7 @@ async function enqueueAccountDeletion(
 
 /** Changes an account that is not closed. The row is locked, so that a simultaneous closing waits. */
 export async function changeOpenUser<Result>(
-  pod: Pick<Pod, 'db' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'requestContext'>,
   username: string,
   change: (transaction: Knex.Transaction, user: User) => Promise<Result>,
 ): Promise<Result> {

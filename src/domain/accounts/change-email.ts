@@ -22,7 +22,7 @@ const DAY_SECONDS = 86_400
  * change. Until then the old address stays. Whether another account uses the address is not revealed. Beyond the limits nothing is sent.
  */
 export async function requestEmailChange(
-  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'claimedKey' | 'secrets'>,
+  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'requestContext' | 'secrets'>,
   userId: number,
   typed: string,
 ): Promise<void> {
@@ -53,7 +53,7 @@ async function maySendChangeMails(transaction: Knex.Transaction, userId: number,
 }
 
 /** Confirms the mailbox of a token. Of two accounts with one address, the second is refused. */
-export async function confirmEmail(pod: Pick<Pod, 'db' | 'claimedKey'>, token: string): Promise<void> {
+export async function confirmEmail(pod: Pick<Pod, 'db' | 'requestContext'>, token: string): Promise<void> {
   await refuseTakenAddress(pod, async (transaction) => {
     const used = await useToken(transaction, 'confirm_email', token)
     if (used === undefined) throw tokenInvalid()
@@ -67,7 +67,7 @@ export async function confirmEmail(pod: Pick<Pod, 'db' | 'claimedKey'>, token: s
 
 /** Restores the old address, ends all access, and asks for a new password by a mail to the old address. */
 export async function undoEmailChange(
-  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'requestContext'>,
   token: string,
 ): Promise<void> {
   await refuseTakenAddress(pod, async (transaction) => {
@@ -86,7 +86,7 @@ export async function undoEmailChange(
 
 /** An address that another account has taken meanwhile makes the link invalid. */
 async function refuseTakenAddress(
-  pod: Pick<Pod, 'db' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'requestContext'>,
   change: (transaction: Knex.Transaction) => Promise<void>,
 ): Promise<void> {
   try {

@@ -15,7 +15,7 @@ import { insertInvitation } from './invitations.js'
 import { ACCOUNT_LIMITS } from './limits.js'
 import type { Viewer } from './viewers.js'
 
-type InvitationPod = Pick<Pod, 'db' | 'now' | 'config' | 'claimedKey'>
+type InvitationPod = Pick<Pod, 'db' | 'now' | 'config' | 'requestContext'>
 type InvitingUser = Pick<Viewer, 'userId'>
 
 const DAY_MS = 86_400_000

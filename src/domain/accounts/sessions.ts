@@ -24,7 +24,7 @@ export async function listSessions({ db }: Pick<Pod, 'db'>, userId: number): Pro
  * closed because nobody used it stays.
  */
 export async function recordSignIn(
-  pod: Pick<Pod, 'db' | 'now' | 'jobs' | 'config' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'now' | 'jobs' | 'config' | 'requestContext'>,
   address: string,
   browserId: string,
 ): Promise<void> {
@@ -68,6 +68,6 @@ export async function endApplications(transaction: Knex.Transaction, userId: num
   await sendSignal(transaction, 'access_ended')
 }
 
-export async function endAllApplications(pod: Pick<Pod, 'db' | 'claimedKey'>, userId: number): Promise<void> {
+export async function endAllApplications(pod: Pick<Pod, 'db' | 'requestContext'>, userId: number): Promise<void> {
   await inTransaction(pod, (transaction) => endApplications(transaction, userId))
 }

@@ -63,7 +63,7 @@ export async function findSettings({ db, locales }: SettingsPod, userId: number)
 
 /** Changes the given settings, all of them or none. `check` sees the settings before, with the account locked. */
 export async function changeSettings(
-  pod: Pick<Pod, 'db' | 'claimedKey' | 'locales'>,
+  pod: Pick<Pod, 'db' | 'requestContext' | 'locales'>,
   userId: number,
   change: SettingsChange,
   check: (current: AccountSettings) => void = () => undefined,

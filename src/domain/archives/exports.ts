@@ -36,7 +36,7 @@ const DAY_MS = 24 * 60 * 60 * 1_000
 
 /** Requests an export. A worker makes it; the file of an older one of the same kind goes. */
 export async function requestExport(
-  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'now' | 'requestContext'>,
   viewer: Viewer,
   kind: ExportKind,
 ): Promise<Export> {
@@ -86,7 +86,7 @@ export async function readFinishedExport(pod: Pick<Pod, 'db' | 'now'>, viewer: V
  * person. One entry and mail an hour: a download may come in many parts.
  */
 export async function recordDownload(
-  pod: Pick<Pod, 'db' | 'now' | 'claimedKey' | 'jobs' | 'config'>,
+  pod: Pick<Pod, 'db' | 'now' | 'requestContext' | 'jobs' | 'config'>,
   viewer: Viewer,
   { id, uid, kind }: Export,
   via: 'api' | 'console',

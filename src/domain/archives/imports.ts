@@ -77,7 +77,7 @@ export async function listImportPage(
 
 /** Sends the contact entity again to a contact from whom nothing has come since the move. */
 export async function shareAgain(
-  pod: Pick<Pod, 'db' | 'now' | 'jobs' | 'config' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'now' | 'jobs' | 'config' | 'requestContext'>,
   { userId, personId: ownPersonId }: Viewer,
   personGuid: string,
 ): Promise<void> {

@@ -35,7 +35,7 @@ export async function findMailStatus({ db, config }: Pick<Pod, 'db' | 'config'>)
 }
 
 /** Ends the pause after a refusal of the mail server: the next mail tries now, and with its success the others follow. */
-export async function resumeMail(pod: Pick<Pod, 'db' | 'now' | 'log' | 'claimedKey'>, actor: Actor): Promise<void> {
+export async function resumeMail(pod: Pick<Pod, 'db' | 'now' | 'log' | 'requestContext'>, actor: Actor): Promise<void> {
   const target = { type: 'queue', label: 'mail' }
   await recordOperatorChange(pod, actor, { action: 'mail.resume', target }, async (transaction) => {
     await endTransportPause(transaction)

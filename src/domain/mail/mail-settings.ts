@@ -28,7 +28,7 @@ export async function findMailPreferences({ db }: Pick<Pod, 'db'>, userId: numbe
 
 /** Changes the given preferences, all of them or none. */
 export async function changeMailPreferences(
-  pod: Pick<Pod, 'db' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'requestContext'>,
   userId: number,
   change: MailPreferencesChange,
 ): Promise<void> {

@@ -54,7 +54,7 @@ async function dailyKinds({ db }: Pick<Pod, 'db'>, userId: number): Promise<read
 }
 
 /** Ends the notices of a link. A second time changes nothing. */
-export async function unsubscribe(pod: Pick<Pod, 'db' | 'claimedKey'>, { userId, kinds }: Subscription): Promise<void> {
+export async function unsubscribe(pod: Pick<Pod, 'db' | 'requestContext'>, { userId, kinds }: Subscription): Promise<void> {
   if (kinds.length === 0) return
   await inTransaction(pod, async (transaction) => {
     await transaction('mail_preferences')

@@ -33,7 +33,7 @@ import {
   requireReason,
 } from './record-action.js'
 
-type UndoPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
+type UndoPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext'>
 
 /** Restores what an action changed. The action is locked and in force. */
 type Undo = (pod: UndoPod, transaction: Knex.Transaction, action: ActionRow) => Promise<void>

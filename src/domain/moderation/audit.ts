@@ -45,7 +45,7 @@ export type AuditFormat = 'ndjson' | 'csv'
 
 /** Streams the whole audit log, oldest entry first. The export itself is an entry, the last one. */
 export async function exportAudit(
-  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'now' | 'requestContext'>,
   actor: Actor,
   format: AuditFormat,
 ): Promise<Readable> {

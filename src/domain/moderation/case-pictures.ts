@@ -25,7 +25,7 @@ interface PictureOfCase {
  * and no file as it was uploaded. The request is recorded in the audit log. The copies are kept for a day.
  */
 export async function requestPictureOfCase(
-  pod: Pick<Pod, 'db' | 'jobs' | 'now' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'jobs' | 'now' | 'requestContext'>,
   actor: Actor,
   picture: PictureOfCase,
 ): Promise<void> {

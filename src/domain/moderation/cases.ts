@@ -67,7 +67,7 @@ export async function listModerationCases(
 
 /** Reads a case with its text, reports and history. Reading the text of private content is recorded in the audit log. */
 export async function readModerationCase(
-  pod: CasePod & Pick<Pod, 'claimedKey'>,
+  pod: CasePod & Pick<Pod, 'requestContext'>,
   actor: Actor,
   id: number,
 ): Promise<WholeCase> {

@@ -24,7 +24,7 @@ import {
 } from './cases.js'
 import { auditContext, requireReason } from './record-action.js'
 
-type ChangePod = CasePod & Pick<Pod, 'claimedKey'>
+type ChangePod = CasePod & Pick<Pod, 'requestContext'>
 
 interface CaseOptions {
   readonly reason?: string | undefined

@@ -16,7 +16,7 @@ export interface RoleOutcome extends ActionOutcome {
 
 /** Gives a local person a role, or takes it. It takes effect at the next request of the person. */
 export async function changeRole(
-  pod: Pick<Pod, 'db' | 'now' | 'log' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'now' | 'log' | 'requestContext'>,
   actor: Actor,
   guid: string,
   { role, confirm, caseId, ...options }: ChangeRoleOptions,

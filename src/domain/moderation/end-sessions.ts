@@ -6,7 +6,7 @@ import { withLockedUser } from './restrict-user.js'
 
 /** Ends all sessions, tokens and live streams of a local account. The person can sign in again. */
 export async function endSessionsAsModerator(
-  pod: Pick<Pod, 'db' | 'now' | 'log' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'now' | 'log' | 'requestContext'>,
   actor: Actor,
   guid: string,
   options: ActionOptions,

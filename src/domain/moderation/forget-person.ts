@@ -28,7 +28,7 @@ export async function findRemotePerson({ db }: Pick<Pod, 'db'>, address: string)
  * recorded first: the deletion takes several transactions.
  */
 export async function deleteRemotePerson(
-  pod: Pick<Pod, 'db' | 'now' | 'log' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'now' | 'log' | 'requestContext'>,
   actor: Actor,
   { id, guid, address, rows }: RemotePerson,
   options: ActionOptions,

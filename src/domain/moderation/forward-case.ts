@@ -40,7 +40,7 @@ export interface ForwardedCase {
  * sends it as a conversation; the other pod accepts that from contacts of its operator only.
  */
 export async function forwardCase(
-  pod: CasePod & Pick<Pod, 'claimedKey'>,
+  pod: CasePod & Pick<Pod, 'requestContext'>,
   actor: Actor,
   id: number,
   { includeReason = false, via }: ForwardInput,

@@ -15,7 +15,7 @@ import {
   requireReason,
 } from './record-action.js'
 
-type HidePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
+type HidePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext' | 'config'>
 
 export interface ContentActionOptions extends ActionOptions {
   /** A local author gets no notice. */

@@ -23,7 +23,7 @@ import { auditContext, requireReason } from './record-action.js'
 
 /** Lists people. A search for an e-mail or a network address is recorded in the audit log, without the address. */
 export async function listPeople(
-  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'now' | 'requestContext'>,
   actor: Actor,
   filter: PersonFilter,
   page: IdPage,
@@ -54,7 +54,7 @@ export interface WholePersonRecord extends PersonRecord, PersonContact {
 
 /** Reads a person with everything that restricts them. Reading an e-mail or network address is recorded in the audit log. */
 export async function readPerson(
-  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'now' | 'requestContext'>,
   actor: Actor,
   guid: string,
 ): Promise<WholePersonRecord> {
@@ -104,7 +104,7 @@ export async function findPersonState({ db }: Pick<Pod, 'db'>, actor: Actor, gui
 
 /** Reports of a user whose reports are muted do not raise the rank of a case. */
 export async function muteReports(
-  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'now' | 'requestContext'>,
   actor: Actor,
   guid: string,
   { muted, reason }: { readonly muted: boolean; readonly reason?: string | undefined },

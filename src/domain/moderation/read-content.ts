@@ -31,7 +31,7 @@ export async function findContentState(
 
 /** Reads a post or a comment for a moderator, hidden or not. Reading private content is recorded in the audit log. */
 export async function readRecordedContent(
-  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'now' | 'requestContext'>,
   actor: Actor,
   target: ContentTarget,
 ): Promise<FoundContent> {

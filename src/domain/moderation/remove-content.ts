@@ -26,7 +26,7 @@ export interface RemovalOutcome extends ActionOutcome {
   readonly retracted: boolean
 }
 
-type RemovalPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
+type RemovalPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext' | 'config'>
 
 /**
  * Removes a post or a comment. Where a local person may retract it, that is done: such a removal is final. Other content is hidden, and

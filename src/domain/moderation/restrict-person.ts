@@ -13,7 +13,7 @@ import { personNotFound } from './find-local-user.js'
 import { followUpRestrictions } from './follow-up-restrictions.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from './record-action.js'
 
-type RestrictPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
+type RestrictPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext' | 'config'>
 
 export interface RestrictOptions extends ActionOptions {
   /** The address, for a block of a person with relations to this pod. */

@@ -6,7 +6,7 @@ import { type Actor, lockAdmins, requireActionOn, requireOtherAdmin, requirePowe
 import { type LocalUser, lockLocalUser } from './find-local-user.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from './record-action.js'
 
-type UserPod = Pick<Pod, 'db' | 'now' | 'log' | 'claimedKey' | 'config'>
+type UserPod = Pick<Pod, 'db' | 'now' | 'log' | 'requestContext' | 'config'>
 
 /** Locks a local account: no sign-in, tokens are refused, posts stay. */
 export async function suspendAccount(
@@ -36,7 +36,7 @@ export async function suspendAccount(
 
 /** Finds and locks a local account for an action, and checks the rights. `admins` are locked too. */
 export async function withLockedUser<Outcome>(
-  pod: Pick<Pod, 'db' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'requestContext'>,
   actor: Actor,
   guid: string,
   options: Pick<ActionOptions, 'reason'>,

@@ -28,7 +28,7 @@ export async function readDeadLetterDetails(
 
 /** The same with the public entity; the audit log records the access. */
 export async function readDeadLetterPayload(
-  pod: Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext'>,
   actor: Actor,
   id: string,
 ): Promise<DeadLetterView> {

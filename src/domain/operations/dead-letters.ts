@@ -17,7 +17,7 @@ export interface DeadLetterChange {
   readonly reason?: string | undefined
 }
 
-type OperationsPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
+type OperationsPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext'>
 
 const GROUPS = 200
 

@@ -16,7 +16,7 @@ import { requireReason } from '../moderation/record-action.js'
 import { Refusal } from '../refusals.js'
 import { recordOperatorChange } from './record-operator-change.js'
 
-type OperationsPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
+type OperationsPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext' | 'config'>
 
 const ACTIONS = {
   wake: { power: 'administration', run: wakePod },

@@ -16,7 +16,7 @@ import { requireReason } from '../moderation/record-action.js'
 import { Refusal } from '../refusals.js'
 import { recordOperatorChange } from './record-operator-change.js'
 
-type QuarantinePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
+type QuarantinePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext'>
 
 export interface QuarantineChange extends QuarantineFilter {
   readonly reason?: string | undefined

@@ -36,7 +36,7 @@ export interface QueueOverview {
   readonly workers: number
 }
 
-type OperationsPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
+type OperationsPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext'>
 
 /** Lists the queues with their work. Undefined: the queue store is unavailable. */
 export async function listQueues(pod: Pick<Pod, 'db' | 'jobs'>): Promise<readonly QueueOverview[] | undefined> {

@@ -18,7 +18,7 @@ export interface OperatorChange {
  * has no entry. Returns whether there was a change.
  */
 export async function recordOperatorChange(
-  pod: Pick<Pod, 'db' | 'now' | 'log' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'now' | 'log' | 'requestContext'>,
   actor: Actor,
   { target, ...operation }: OperatorChange,
   change?: (transaction: Knex.Transaction) => Promise<AuditValues | undefined>,

@@ -15,7 +15,7 @@ import type { Pod } from '../../pod/pod.js'
 import { type ArchiveSource, writeArchive } from './write-archive.js'
 import { writePhotosZip } from './write-photos-zip.js'
 
-export type ExportSource = ArchiveSource & Pick<Pod, 'now' | 'pictures' | 'claimedKey'>
+export type ExportSource = ArchiveSource & Pick<Pod, 'now' | 'pictures' | 'requestContext'>
 
 export interface ExportProgress {
   readonly section: string
@@ -96,7 +96,7 @@ function digesting() {
 
 /** An export contains everything of a person: the audit log says who made it. */
 export async function recordExport(
-  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'now' | 'requestContext'>,
   actor: Actor,
   { username, kind }: Pick<ExportRun, 'username' | 'kind'>,
 ): Promise<void> {

@@ -1,56 +1,46 @@
 import type { Knex } from 'knex'
-import { type ClaimedKey, markKeyDone } from '../accounts/idempotency-keys.js'
+import { markKeyDone } from '../accounts/idempotency-keys.js'
 import { isDeadlock, isForeignKeyViolation, isLockTimeout } from './errors.js'
-
-/** The database of a pod, and the Idempotency-Key of the request for which it is written to. */
-interface TransactionContext {
-  readonly db: Knex
-  /** Undefined: no key, or the key is completed already. */
-  readonly claimedKey?: (() => ClaimedKey | undefined) | undefined
-  readonly precondition?: Precondition | undefined
-  /** The trace of the request or message that causes the changes: 32 hexadecimal digits. */
-  readonly trace?: string | undefined
-}
-
-/** The `If-Match` of the request for which the database is written to. */
-export interface Precondition {
-  /** A transaction with it is committed: later ones of the request need not compare again. */
-  isMet: boolean
-  /** Locks the object and compares it. Returns what throws if it was changed, for the end of the transaction. */
-  check(transaction: Knex.Transaction): Promise<() => void>
-}
+import type { RequestContext } from './request-context.js'
 
 const ATTEMPTS = 4
 
 /**
- * A transaction that is repeated at once, up to three times, after a deadlock or when a row it refers to is deleted meanwhile: the work
- * changes nothing outside of the transaction. With the pod of a request the transaction also
- * - compares the `If-Match` of the request before the work, until a first transaction of the request is committed,
- * - marks the claimed Idempotency-Key as done, so that the effect and its mark are committed together,
- * - gives its rows the trace of the request.
- * With `{ db }` alone it does none of these.
+ * Runs work in a transaction. It is repeated at once, up to three times, after a deadlock or when a row it refers to is deleted
+ * meanwhile, so the work changes nothing outside of the transaction. The request or job of the pod adds its steps, see `runForRequest`;
+ * with `{ db }` alone there are none.
  */
 export async function inTransaction<Result>(
-  { db, claimedKey, precondition, trace }: TransactionContext,
+  { db, requestContext = {} }: { readonly db: Knex; readonly requestContext?: RequestContext },
   work: (transaction: Knex.Transaction) => Promise<Result>,
 ): Promise<Result> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      const result = await db.transaction(async (transaction) => {
-        if (trace !== undefined) setTrace(transaction, trace)
-        const requireUnchanged = precondition?.isMet === false ? await precondition.check(transaction) : undefined
-        const made = await work(transaction)
-        requireUnchanged?.()
-        const claim = claimedKey?.()
-        if (claim !== undefined) await markKeyDone(transaction, claim)
-        return made
-      })
-      if (precondition !== undefined) precondition.isMet = true
-      return result
-    } catch (error) {
-      if (attempt === ATTEMPTS || !(isDeadlock(error) || isForeignKeyViolation(error))) throw error
-    }
-  }
+  const result = await retryAfter(isConflict, () =>
+    db.transaction((transaction) => runForRequest(transaction, requestContext, work)),
+  )
+  if (requestContext.precondition !== undefined) requestContext.precondition.isMet = true
+  return result
+}
+
+/**
+ * Sets the trace of the rows, compares the `If-Match` before the work and refuses after it, so that a refusal of the work has precedence,
+ * and marks the Idempotency-Key as done, so that the effect and its mark are committed together.
+ */
+async function runForRequest<Result>(
+  transaction: Knex.Transaction,
+  { trace, precondition, claimedKey }: RequestContext,
+  work: (transaction: Knex.Transaction) => Promise<Result>,
+): Promise<Result> {
+  setTrace(transaction, trace)
+  const requireUnchanged = precondition?.isMet === false ? await precondition.lockAndCompare(transaction) : undefined
+  const result = await work(transaction)
+  requireUnchanged?.()
+  const claim = claimedKey?.()
+  if (claim !== undefined) await markKeyDone(transaction, claim)
+  return result
+}
+
+function isConflict(error: unknown): boolean {
+  return isDeadlock(error) || isForeignKeyViolation(error)
 }
 
 /** Runs work after the commit of the transaction, or of the one around it; not after a rollback. The work must not throw. */
@@ -78,12 +68,19 @@ export function findTrace(transaction: Knex.Transaction): string | null {
 }
 
 /** Repeats work after a lock timeout: data of another pod that is already here is not fetched again because of a local delay. */
-export async function retryAfterLockTimeout<Result>(work: () => Promise<Result>): Promise<Result> {
+export function retryAfterLockTimeout<Result>(work: () => Promise<Result>): Promise<Result> {
+  return retryAfter(isLockTimeout, work)
+}
+
+async function retryAfter<Result>(
+  isTransient: (error: unknown) => boolean,
+  work: () => Promise<Result>,
+): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await work()
     } catch (error) {
-      if (attempt === ATTEMPTS || !isLockTimeout(error)) throw error
+      if (attempt === ATTEMPTS || !isTransient(error)) throw error
     }
   }
 }

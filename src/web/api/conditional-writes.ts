@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Knex } from 'knex'
+import type { Precondition } from '../../persistence/database/request-context.js'
+import { withRequestContext } from '../../pod/pod.js'
 import { isRead } from '../limits/write-limit.js'
 import { buildWeakTag, namesTag } from '../server/entity-tags.js'
 import { RequestFault } from '../server/request-faults.js'
@@ -42,21 +44,19 @@ export function addConditionalWrites(app: FastifyInstance, objects: ConditionalO
     if (wanted === undefined || isRead(request.method) || object === undefined) return
     const [path, { table, column, read }] = object
     const key = String(Reflect.get(Object(request.params), path.slice(path.lastIndexOf(':') + 1)))
-    request.pod = {
-      ...request.pod,
-      precondition: {
-        isMet: false,
-        async check(transaction) {
-          await transaction(table).where(column, key).select('id').forNoKeyUpdate()
-          // The use case answers what is wrong with a missing object.
-          const now = await read(request, transaction, key).catch(() => undefined)
-          const isSame = now === undefined || namesTag(wanted, tagOf(now))
-          return () => {
-            if (!isSame) throw changedMeanwhile()
-          }
-        },
+    const precondition: Precondition = {
+      isMet: false,
+      async lockAndCompare(transaction) {
+        await transaction(table).where(column, key).select('id').forNoKeyUpdate()
+        // The use case answers what is wrong with a missing object.
+        const current = await read(request, transaction, key).catch(() => undefined)
+        const isUnchanged = current === undefined || namesTag(wanted, tagOf(current))
+        return () => {
+          if (!isUnchanged) throw changedMeanwhile()
+        }
       },
     }
+    request.pod = withRequestContext(request.pod, { precondition })
   })
 }
 

@@ -9,7 +9,8 @@ import {
   type StoredAnswer,
   storeAnswer,
 } from '../../persistence/accounts/idempotency-keys.js'
-import type { Pod } from '../../pod/pod.js'
+import { type Pod, withRequestContext } from '../../pod/pod.js'
+import { isRead } from '../limits/write-limit.js'
 import { stripQuery } from '../server/paths.js'
 import { RequestFault } from '../server/request-faults.js'
 import { hashUpload, type UploadHash } from '../uploads/upload-hash.js'
@@ -20,7 +21,7 @@ declare module 'fastify' {
     uploadHash: UploadHash | undefined
     /** Set while this request has claimed its key. */
     claimedKey: (ClaimedKey & { readonly requestHash: Buffer }) | undefined
-    /** The pod for use cases that write: their transactions mark the claimed key as done. */
+    /** The pod for use cases that write: `inTransaction` adds the trace, the claimed key and the `If-Match` of the request. */
     pod: Pod
   }
 }
@@ -37,10 +38,10 @@ const LOST =
  */
 export function addIdempotency(app: FastifyInstance): void {
   app.decorateRequest('uploadHash', undefined)
-  app.decorateRequest('claimedKey', undefined)
+  app.decorateRequest('requestContext', undefined)
   app.decorateRequest('pod')
   app.addHook('onRequest', async (request) => {
-    request.pod = request.method === 'GET' || request.method === 'HEAD' ? app.pod : { ...app.pod, trace: request.id }
+    request.pod = isRead(request.method) ? app.pod : withRequestContext(app.pod, { trace: request.id })
   })
 
   async function watchUpload(request: FastifyRequest): Promise<void> {
@@ -63,7 +64,7 @@ export function addIdempotency(app: FastifyInstance): void {
   /** Not for uploads: files of an interrupted upload are deleted later, so it may run twice. */
   async function passClaim(request: FastifyRequest): Promise<void> {
     if (request.claimedKey === undefined || request.uploadHash !== undefined) return
-    request.pod = { ...request.pod, claimedKey: () => request.claimedKey }
+    request.pod = withRequestContext(request.pod, { claimedKey: () => request.claimedKey })
   }
 
   async function storeResponse(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {

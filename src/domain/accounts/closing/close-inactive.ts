@@ -18,7 +18,7 @@ import { INACTIVITY_LIMITS } from '../limits.js'
 import type { UserWithPerson } from '../operator/change-as-operator.js'
 import { beginClosing } from './close-account.js'
 
-type InactivityPod = Pick<Pod, 'db' | 'config' | 'jobs' | 'now' | 'log' | 'claimedKey'>
+type InactivityPod = Pick<Pod, 'db' | 'config' | 'jobs' | 'now' | 'log' | 'requestContext'>
 
 /**
  * Warns the owners of accounts that nobody has used for INACTIVE_ACCOUNT_DAYS less 30 days, and begins to close those that nobody has

@@ -15,7 +15,7 @@ import { beginClosing, cancelClosing } from './close-account.js'
 
 /** Begins the closing of the own account, after the grace period of the setting. `typed` is the username, as a confirmation. */
 export async function closeOwnAccount(
-  pod: Pick<Pod, 'db' | 'now' | 'jobs' | 'config' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'now' | 'jobs' | 'config' | 'requestContext'>,
   userId: number,
   typed: string,
 ): Promise<Date> {
@@ -40,7 +40,7 @@ async function beginOwnClosing(
 }
 
 /** Keeps the own account. Everything is as before, the access of applications too. */
-export async function cancelOwnClosing(pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>, userId: number): Promise<void> {
+export async function cancelOwnClosing(pod: Pick<Pod, 'db' | 'now' | 'requestContext'>, userId: number): Promise<void> {
   await inTransaction(pod, (transaction) => cancelClosing(pod, transaction, userId, 'owner'))
 }
 

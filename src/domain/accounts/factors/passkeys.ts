@@ -43,7 +43,7 @@ export async function listPasskeys({ db }: Pick<Pod, 'db'>, userId: number): Pro
 
 /** The options with which a browser makes a passkey, in the form of JSON that `parseCreationOptionsFromJSON` reads. */
 export async function beginPasskey(
-  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'now' | 'requestContext'>,
   { userId, address, sessionUid }: FactorOwner,
   party: RelyingParty,
 ): Promise<object> {
@@ -133,7 +133,7 @@ export async function removePasskey(pod: FactorPod, owner: FactorOwner, id: numb
   })
 }
 
-async function findOrMakeWebauthnId(pod: Pick<Pod, 'db' | 'claimedKey'>, userId: number): Promise<Buffer> {
+async function findOrMakeWebauthnId(pod: Pick<Pod, 'db' | 'requestContext'>, userId: number): Promise<Buffer> {
   return inTransaction(pod, async (transaction: Knex.Transaction) => {
     await User.lock(transaction, userId)
     const user = await User.query(transaction).findById(userId).throwIfNotFound()

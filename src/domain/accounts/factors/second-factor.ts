@@ -26,7 +26,7 @@ export interface FactorOwner {
 }
 
 /** What a change of factors needs, with a mail about it. */
-export type FactorPod = Pick<Pod, 'db' | 'now' | 'secrets' | 'config' | 'jobs' | 'claimedKey'>
+export type FactorPod = Pick<Pod, 'db' | 'now' | 'secrets' | 'config' | 'jobs' | 'requestContext'>
 
 type FactorRefusal = 'code_wrong' | 'factor_needed' | 'totp_on' | 'totp_off'
 
@@ -105,7 +105,7 @@ async function useTotpCode(
  * `confirmTotp`.
  */
 export async function findOrMakeTotpSecret(
-  pod: Pick<Pod, 'db' | 'secrets' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'secrets' | 'requestContext'>,
   userId: number,
   { keeps }: { readonly keeps: boolean },
 ): Promise<string> {

@@ -7,7 +7,7 @@ import { COMMAND_ACTOR } from '../../moderation/actor.js'
 import { auditContext } from '../../moderation/record-action.js'
 import { changeOpenUser } from '../accounts.js'
 
-export type OperatorPod = Pick<Pod, 'db' | 'now' | 'config' | 'jobs' | 'claimedKey' | 'locales'>
+export type OperatorPod = Pick<Pod, 'db' | 'now' | 'config' | 'jobs' | 'requestContext' | 'locales'>
 
 export type UserWithPerson = User & { readonly person: Person }
 

@@ -10,7 +10,7 @@ import { endApplications, endOtherSessions } from '../sessions.js'
 
 /** Sets a new password for a signed-in user. The other sessions end, and the access of applications if wanted. */
 export async function changePassword(
-  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'requestContext'>,
   { userId, address, sessionUid }: Omit<FactorOwner, 'role'>,
   { password, endsApplications }: { readonly password: string; readonly endsApplications: boolean },
 ): Promise<void> {

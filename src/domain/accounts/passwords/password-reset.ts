@@ -24,7 +24,7 @@ const LINK_HOURS = 24
  * Enqueues a reset for what was typed: a name or an e-mail address. It is looked up by a worker, so that the response and its time
  * do not tell whether there is such an account.
  */
-export async function requestPasswordReset(pod: Pick<Pod, 'db' | 'jobs' | 'claimedKey'>, typed: string): Promise<void> {
+export async function requestPasswordReset(pod: Pick<Pod, 'db' | 'jobs' | 'requestContext'>, typed: string): Promise<void> {
   const text = Buffer.from(typed).subarray(0, ACCOUNT_LIMITS.typedBytes).toString()
   await inTransaction(pod, (transaction) => enqueueJob(pod, transaction, resetPasswordJob, { typed: text }))
 }

@@ -27,7 +27,7 @@ export async function findPendingState(
 
 /** Sends the mail with the link again, at most every five minutes and five times. */
 export async function repeatConfirmation(
-  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'secrets' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'secrets' | 'requestContext'>,
   { id }: Pick<PendingSignUpState, 'id'>,
 ): Promise<void> {
   await inTransaction(pod, async (transaction) => {

@@ -49,7 +49,7 @@ export async function checkAttendance(pod: Pick<Pod, 'db' | 'config' | 'jobs' | 
 
 /** Lets people sign up again without a decision. Sign-ups that wait still need one. */
 export async function endUnattended(
-  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'now' | 'requestContext'>,
   actor: Actor,
   options: { readonly reason?: string | undefined },
 ): Promise<{ readonly changed: boolean }> {

@@ -41,7 +41,7 @@ import { type RuleDomain, readRuleDomain } from '../pods/rule-domain.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from '../record-action.js'
 import { clusterNotFound, lockOpenCluster, type ShownAuthor, withProposal } from './clusters.js'
 
-type CleanPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
+type CleanPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext' | 'config'>
 
 /** The parts of a cleaning. */
 export interface CleanParts {

@@ -60,7 +60,7 @@ export async function readCluster(
 
 /** Dismisses a cluster and its case. The same key opens no cluster for a week. */
 export async function dismissCluster(
-  pod: Pick<Pod, 'db' | 'now' | 'log' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'now' | 'log' | 'requestContext'>,
   actor: Actor,
   id: number,
   options: ActionOptions,

@@ -31,7 +31,7 @@ import { hideFoundContent } from '../hide-found-content.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { buildContentKeys, type ContentKey } from './content-keys.js'
 
-export type ClusterPod = Pick<Pod, 'db' | 'jobs' | 'config' | 'now' | 'log' | 'claimedKey'>
+export type ClusterPod = Pick<Pod, 'db' | 'jobs' | 'config' | 'now' | 'log' | 'requestContext'>
 
 export interface FoundClusters {
   readonly rows: number

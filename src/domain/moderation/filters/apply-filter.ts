@@ -28,7 +28,7 @@ export interface ApplyOutcome extends ActionOutcome {
  * one action, which one undo takes back.
  */
 export async function applyFilter(
-  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'now' | 'log' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'now' | 'log' | 'requestContext'>,
   actor: Actor,
   id: number,
   { days = 7, confirm, ...options }: ApplyOptions,

@@ -32,7 +32,7 @@ export interface FilterDryRun {
 
 /** What a filter would have hit in the last days. Changes nothing; reading private content is recorded in the audit log. */
 export async function dryRunFilter(
-  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'now' | 'requestContext'>,
   actor: Actor,
   input: NewFilter,
   { days = 7 }: { readonly days?: number | undefined },
@@ -56,7 +56,7 @@ export async function dryRunFilter(
 }
 
 async function recordPrivateRead(
-  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'now' | 'requestContext'>,
   actor: Actor,
   { kind, value }: FilterRule,
 ): Promise<void> {

@@ -32,7 +32,7 @@ import {
 import { reloadFilters } from './active-filters.js'
 import { readFilterValue } from './filter-values.js'
 
-type FilterPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
+type FilterPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext'>
 
 /** A filter as it is given. What is missing has its default, or stays as it is. */
 export type FilterInput = Partial<FilterRule>

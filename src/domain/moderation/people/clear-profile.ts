@@ -12,7 +12,7 @@ const EMPTY = {
 
 /** Removes the picture and all texts of a local profile, and sends the profile to other pods. */
 export async function clearProfile(
-  pod: Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext'>,
   actor: Actor,
   guid: string,
   options: Omit<ActionOptions, 'until'>,

@@ -26,7 +26,7 @@ export interface CloseOutcome extends ActionOutcome {
   readonly closeAt: Date | null
 }
 
-type ClosePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
+type ClosePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext' | 'config'>
 
 /** Closes a local account after the grace period. Its owner cannot prevent it; moderators can until then. */
 export async function closePerson(

@@ -35,7 +35,7 @@ import { sendNotice } from '../notices/send-notice.js'
 import { type ActionOutcome, recordAction, requireReason } from '../record-action.js'
 import { tombstonesFor } from '../remove-content.js'
 
-type ContentPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
+type ContentPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext' | 'config'>
 
 export interface PersonContentOptions extends Omit<ContentActionOptions, 'until'> {
   /** The user name or the address: required for a removal. */

@@ -9,7 +9,7 @@ import { auditContext, requireReason } from '../record-action.js'
 
 /** Adds a note about a local or remote person for other moderators. A moderator reads no notes about themselves. */
 export async function addPersonNote(
-  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'now' | 'requestContext'>,
   actor: Actor,
   guid: string,
   { text: written }: { readonly text: string },

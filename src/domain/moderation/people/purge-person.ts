@@ -14,7 +14,7 @@ import { type Actor, requirePower } from '../actor.js'
 import { personNotFound } from '../find-local-user.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from '../record-action.js'
 
-type PurgePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
+type PurgePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext'>
 
 export interface PurgePersonOptions extends Omit<ActionOptions, 'until'> {
   /** The address. */

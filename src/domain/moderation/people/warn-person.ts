@@ -14,7 +14,7 @@ export interface WarnOptions extends Omit<ActionOptions, 'until'> {
 
 /** Warns a local person, who sees the text after the next sign-in. */
 export async function warnPerson(
-  pod: Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>,
+  pod: Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext' | 'config'>,
   actor: Actor,
   guid: string,
   { text: written, ...options }: WarnOptions,

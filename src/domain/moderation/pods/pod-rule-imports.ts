@@ -32,7 +32,7 @@ import { type ActionOptions, requireReason } from '../record-action.js'
 import { enforcePodRules } from './pod-rules.js'
 import { readRuleDomain } from './rule-domain.js'
 
-type ImportPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
+type ImportPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext' | 'config'>
 
 export interface ImportPlan {
   readonly plan: PodRuleImport

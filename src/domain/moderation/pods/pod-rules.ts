@@ -39,7 +39,7 @@ import {
 import { startRestricting } from './restrict-pod-people.js'
 import { type RuleDomain, type RuleDomainInput, readRuleDomain } from './rule-domain.js'
 
-type RulePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
+type RulePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext' | 'config'>
 
 export interface PodRuleInput {
   readonly state: PodRule['state']

@@ -14,7 +14,7 @@ import { type Actor, requirePower } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { type ActionOptions, recordAction, requireReason } from '../record-action.js'
 
-type InvitationPod = Pick<Pod, 'db' | 'now' | 'log' | 'claimedKey' | 'config'>
+type InvitationPod = Pick<Pod, 'db' | 'now' | 'log' | 'requestContext' | 'config'>
 
 export interface InvitationInput {
   readonly uses?: number | undefined

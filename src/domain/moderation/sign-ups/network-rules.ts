@@ -26,7 +26,7 @@ import { MODERATION_LIMITS } from '../limits.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from '../record-action.js'
 import { reloadClosedNetworks } from './closed-networks.js'
 
-type RulePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config' | 'secrets'>
+type RulePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext' | 'config' | 'secrets'>
 
 export interface RuleInput<Severity extends string> {
   readonly severity?: Severity | undefined

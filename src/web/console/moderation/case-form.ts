@@ -24,7 +24,7 @@ export function caseOrPagePath(page: (request: FastifyRequest) => string): (requ
 
 /** Resolves the case of an action if the form asks for it. */
 export async function resolveCaseIfTicked(
-  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'now' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'now' | 'requestContext'>,
   request: FastifyRequest,
 ): Promise<void> {
   const caseId = formNumber(request, 'case_id')

@@ -1,0 +1,22 @@
+import type { Knex } from 'knex'
+import type { ClaimedKey } from '../accounts/idempotency-keys.js'
+
+/**
+ * What `inTransaction` adds to the transactions of one request or job. Web process and worker derive a pod with it for each of them, and
+ * only `inTransaction` reads it. A pod without it, such as that of a command, adds nothing.
+ */
+export interface RequestContext {
+  /** The trace of the request or message that causes the changes: 32 hexadecimal digits. Rows of the transaction have it. */
+  readonly trace?: string | undefined
+  /** The Idempotency-Key that the request has claimed. Undefined: none, or its response is stored already. */
+  readonly claimedKey?: (() => ClaimedKey | undefined) | undefined
+  /** The `If-Match` of the request. */
+  readonly precondition?: Precondition | undefined
+}
+
+export interface Precondition {
+  /** A transaction with it is committed: later ones of the request need not compare again. */
+  isMet: boolean
+  /** Locks the object and compares it. Returns what throws if the object was changed; the caller runs it after the work. */
+  lockAndCompare(transaction: Knex.Transaction): Promise<() => void>
+}
