@@ -1,5 +1,7 @@
+import type { RefusalReason } from './refusal-reasons.js'
+
 /** A request that the pod understood and refuses. The route decides the HTTP status. */
-export class Refusal<Reason extends string = string> extends Error {
+export class Refusal<Reason extends RefusalReason = RefusalReason> extends Error {
   override name = 'Refusal'
   readonly reason: Reason
   /** More members of the error body, for example what an unconfirmed action would change. */

@@ -1,8 +1,9 @@
 import type { JobsOptions } from 'bullmq'
+import type { MailKind } from '../persistence/mail/mail-kinds.js'
 import type { TextIds } from '../persistence/models/mention.js'
 import type { AnnouncedRows } from '../persistence/notifications/announcements.js'
 import type { FetchableKind, RecordKind, RelayableKind } from '../protocol/entities/registry.js'
-import { QUEUES, type QueueName } from './queues/queue-names.js'
+import type { QueueName } from './queues/queue-names.js'
 
 /** The definition of a job: its queue, name, options and data. */
 export interface JobDefinition<Queue extends QueueName, Name extends string, Data> {
@@ -107,6 +108,13 @@ export const participateJob = defineJob<{ readonly postGuids: readonly string[] 
   ...retriedForHours,
   priority: 10,
 })
+
+/** For rows that an earlier version has written: the job has another queue now. */
+export const formerParticipateJob = defineJob<{ readonly postGuids: readonly string[] }>()(
+  'outbound-slow',
+  'participate',
+  participateJob.options,
+)
 
 /** Sends the due deliveries of pods; pods that have answered before have a queue of their own. */
 export const deliverJob = defineJob<{ readonly podIds: readonly number[] }>()('outbound', 'deliver', notKept)
@@ -286,7 +294,7 @@ export const removePhotoFilesJob = defineJob<{ readonly names: readonly string[]
 export interface MailData {
   /** In `mails`. */
   readonly mailId: number
-  readonly kind: string
+  readonly kind: MailKind
   readonly userId?: number | undefined
   readonly signUpId?: number | undefined
   /** In `email_undos`. */
@@ -314,54 +322,6 @@ export const resetPasswordJob = defineJob<{ readonly typed: string }>()('mail', 
 export function probeJob<Queue extends QueueName>(queue: Queue): JobDefinition<Queue, 'probe', object> {
   return defineJob<object>()(queue, 'probe', notKept)
 }
-
-/** Every job that is added to a queue. Their options are found here by queue and name: see job-options.ts. */
-export const JOB_DEFINITIONS: readonly AnyJob[] = [
-  receivePublicJob,
-  receivePrivateJob,
-  dispatchJob,
-  dispatchRelaysJob,
-  announceJob,
-  participateJob,
-  deliverJob,
-  deliverSlowlyJob,
-  checkPodJob,
-  forwardEnvelopeJob,
-  discoverPersonJob,
-  discoverSignersJob,
-  discoverMentionedJob,
-  discoverSearchedJob,
-  fetchStreamJob,
-  lookUpPersonJob,
-  lookUpLinkedJob,
-  fetchEntityJob,
-  fetchLinkedJob,
-  checkPodsJob,
-  checkAttendanceJob,
-  endPodRulesJob,
-  endNetworkRulesJob,
-  restrictMissedPeopleJob,
-  changeMissedContentJob,
-  birthdaysJob,
-  wakeWaitingJob,
-  purgePostsJob,
-  findClustersJob,
-  closeAccountsJob,
-  closeInactiveJob,
-  pruneJob,
-  runOperationJob,
-  makePhotoJob,
-  removePhotoFilesJob,
-  previewPictureJob,
-  makeMissingSizesJob,
-  sendMailJob,
-  resetPasswordJob,
-  noticesJob,
-  digestsJob,
-  // For rows that an earlier version has written: the job has another queue now.
-  { ...participateJob, queue: 'outbound-slow' },
-  ...QUEUES.map(probeJob),
-]
 
 /** Milliseconds after a failed attempt: 15 s at first, longer each time, with jitter so that a burst is spread. */
 export function federationBackoff(attemptsMade: number, random = Math.random): number {

@@ -11,7 +11,7 @@ import {
 import { readBase32, totpCode } from '../../src/domain/accounts/factors/totp.js'
 import { createResetLink } from '../../src/domain/accounts/passwords/password-reset.js'
 import { recordDownload, requestExport } from '../../src/domain/archives/exports.js'
-import { ACCOUNT_MAIL_KINDS, isNoticeKind, NOTICE_DELIVERY } from '../../src/domain/mail/mail-kinds.js'
+import { ACCOUNT_MAIL_KINDS, isNoticeKind, NOTICE_DELIVERY } from '../../src/persistence/mail/mail-kinds.js'
 import { accountMailText, noticeText } from '../../src/domain/mail/mail-texts.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import { makeWaitingExports } from '../../src/federation/archives/make-exports.js'

@@ -123,7 +123,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
   })
 
   it.each([
-    ['a refusal', new Refusal('not_allowed', 'no')],
+    ['a refusal', new Refusal('not_author', 'no')],
     ['a message that is wrong', new ProtocolError('InvalidSignature', 'no')],
   ])('drops %s after one run', async (_, error) => {
     const handler = vi.fn(() => Promise.reject(error))

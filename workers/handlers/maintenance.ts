@@ -14,7 +14,7 @@ import { endPodRules } from '../../src/domain/moderation/pods/pod-rules.js'
 import { restrictMissedPeople, restrictOperation } from '../../src/domain/moderation/pods/restrict-pod-people.js'
 import { endNetworkRules } from '../../src/domain/moderation/sign-ups/network-rules.js'
 import { notifyOfTodaysBirthdays } from '../../src/domain/notifications/birthdays.js'
-import { runOperation } from '../../src/domain/operations/long-operations.js'
+import { type OperationWorks, runOperation } from '../../src/domain/operations/long-operations.js'
 import { continuePrune } from '../../src/domain/operations/prune.js'
 import { enqueuePodChecks } from '../../src/federation/discovery/pod-checks.js'
 import { QUARANTINE_LIMITS } from '../../src/federation/inbound/limits.js'
@@ -86,7 +86,7 @@ type MaintenanceJob =
   | typeof digestsJob
   | typeof runOperationJob
 
-const OPERATIONS = {
+const OPERATIONS: OperationWorks = {
   ...importOperations,
   ...restrictOperation,
   ...contentOperation,

@@ -1,6 +1,6 @@
 import { ENGLISH } from '../../languages/en/catalogue.js'
 import type { MessageId, Translate } from '../../languages/translate.js'
-import type { AccountMailKind, NoticeKind, StaffNoticeKind } from './mail-kinds.js'
+import type { AccountMailKind, NoticeKind, StaffNoticeKind } from '../../persistence/mail/mail-kinds.js'
 
 /** The words of a mail, without the parts that all mails have. */
 export interface MailText {

@@ -22,7 +22,7 @@ import type { Pod } from '../../pod/pod.js'
 import type { ComposedMail } from './compose-mail.js'
 import { enqueueMails } from './enqueue-mail.js'
 import { MAIL_LIMITS } from './limits.js'
-import { isNoticeKind, NOTICE_DELIVERY, type NoticeKind, type StaffNoticeKind } from './mail-kinds.js'
+import { isNoticeKind, type MailKind, NOTICE_DELIVERY, type NoticeKind, type StaffNoticeKind } from '../../persistence/mail/mail-kinds.js'
 import { type NoticeFacts, noticeLine, noticeText, staffNoticeText } from './mail-texts.js'
 import { unsubscribeUrl } from './unsubscribe.js'
 import { mailExcerpt, mailName, writeMail } from './write-mail.js'
@@ -56,7 +56,7 @@ export async function enqueueNotices(pod: Pod, work: JobContext & { readonly dat
 }
 
 async function withinLimits(db: Knex, due: readonly DueNotice[]): Promise<readonly DueNotice[]> {
-  const kinds = Object.keys(NOTICE_DELIVERY)
+  const kinds = Object.keys(NOTICE_DELIVERY) as NoticeKind[] // the keys of the table
   const room = new Map<number, number>()
   for (const userId of new Set(due.map((notice) => notice.userId))) {
     const inHour = await countMailsOfUser(db, userId, { kinds, seconds: 3_600 })
@@ -143,7 +143,7 @@ function write(pod: Pod, user: NoticeRecipient, kind: NoticeKind, facts: NoticeF
 function finish(
   pod: Pod,
   user: NoticeRecipient,
-  kind: string,
+  kind: MailKind,
   parts: Pick<Parameters<typeof writeMail>[0], 'text' | 'lines' | 'url'>,
 ): ComposedMail {
   const t = pod.locales.translator(user.language)

@@ -21,7 +21,7 @@ import { linkLifetime } from './account-mails.js'
 import { bounceAddress } from './bounces.js'
 import { type ComposedMail, composeMail } from './compose-mail.js'
 import { MAIL_LIMITS } from './limits.js'
-import { isAccountMail } from './mail-kinds.js'
+import { isAccountMail } from '../../persistence/mail/mail-kinds.js'
 import { sendMessage } from './smtp/send-message.js'
 import { readSmtpFault, type SmtpFault } from './smtp/smtp-faults.js'
 

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
-import { NOTICE_DELIVERY, STAFF_NOTICE_DELIVERY } from './mail-kinds.js'
+import { NOTICE_DELIVERY, STAFF_NOTICE_DELIVERY } from '../../persistence/mail/mail-kinds.js'
 
 /** Kinds of one-click links. Their positions are in links of sent mails: append only. */
 const LINK_KINDS = ['digest', ...Object.keys(NOTICE_DELIVERY), ...Object.keys(STAFF_NOTICE_DELIVERY)]

@@ -3,11 +3,11 @@ import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
 import { changeContentOfPerson, findContentChange } from '../../persistence/moderation/person-content.js'
 import type { RestrictionChange } from '../../persistence/moderation/restrictions.js'
 import type { Pod } from '../../pod/pod.js'
-import { continueOperation, type OperationWork } from '../operations/long-operations.js'
+import { continueOperation, type OperationWorks } from '../operations/long-operations.js'
 import { SYSTEM_ACTOR } from './actor.js'
 import { MODERATION_LIMITS } from './limits.js'
 
-const KIND = 'people.content'
+const KIND = 'people.content' as const
 
 /** Sends a contact message for each contact that is active again, and has the rest of the content hidden or shown in the background. */
 export async function followUpRestrictions(
@@ -37,7 +37,7 @@ async function startChangingContent(pod: Pick<Pod, 'jobs'>, transaction: Knex.Tr
 }
 
 /** Hides the content of blocked people in chunks, and shows it after the block. */
-export const contentOperation: Readonly<Record<string, OperationWork>> = {
+export const contentOperation: Pick<OperationWorks, typeof KIND> = {
   [KIND]: {
     async runChunk(_pod, transaction) {
       for (;;) {

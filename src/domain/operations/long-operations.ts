@@ -8,6 +8,7 @@ import {
   insertOperation,
   lockOperation,
   type NewOperation,
+  type OperationKind,
   recordProgress,
   touchStalledOperation,
 } from '../../persistence/operations/operations.js'
@@ -30,6 +31,8 @@ export interface OperationWork {
   /** Runs in the transaction that completes the operation: its audit entry belongs here. */
   complete(pod: OperationPod, transaction: Knex.Transaction, operation: BackgroundOperation): Promise<void>
 }
+
+export type OperationWorks = Readonly<Record<OperationKind, OperationWork>>
 
 /** Stores an operation with its job, in the transaction of the request. Refuses a second one of a kind on one target. */
 export async function startOperation(
@@ -64,7 +67,7 @@ export async function continueOperation(
 export async function runOperation(
   pod: OperationPod,
   { data, finish }: Pick<JobContext, 'finish'> & { readonly data: { readonly operationId: number } },
-  works: Readonly<Record<string, OperationWork>>,
+  works: OperationWorks,
   deadline: AbortSignal,
 ): Promise<void> {
   for (let isComplete = false; !isComplete; ) {
@@ -75,7 +78,7 @@ export async function runOperation(
         await finish(transaction)
         return true
       }
-      const work = works[operation.kind]
+      const work: OperationWork | undefined = works[operation.kind] // a newer version may have more kinds
       if (work === undefined) throw new Error(`There is no operation ${operation.kind}.`)
       const chunk = await work.runChunk(pod, transaction, operation)
       const isLast = chunk.done + chunk.skipped === 0

@@ -10,6 +10,7 @@ import {
   type NewRelay,
   type RecipientSelector,
 } from '../../persistence/outbound/insert-deliveries.js'
+import type { OutboundRecord, OutboundVerb } from '../../persistence/outbound/outbound-record.js'
 import type { Pod } from '../../pod/pod.js'
 import { writeEntity } from '../../protocol/entities/entity-xml.js'
 import type { Entity } from '../../protocol/entities/registry.js'
@@ -18,10 +19,9 @@ export type { RecipientSelector }
 
 /** A message to other pods, which becomes one envelope. */
 export interface OutgoingMessage {
-  /** Kind of the record: 'post', 'comment' … */
-  readonly record: string
+  readonly record: OutboundRecord
   readonly guid: string
-  readonly verb: 'create' | 'retract'
+  readonly verb: OutboundVerb
   /** The local person whose key signs the envelope. Null: the account of the pod. */
   readonly senderId: number | null
   readonly public: boolean

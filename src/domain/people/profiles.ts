@@ -73,7 +73,7 @@ function validateName(text: string): string {
   throw refusal('name', `A name has at most ${TEXT_LIMITS.nameCharacters} characters and no semicolon.`)
 }
 
-function validateText(field: string, text: string, longest?: number): string {
+function validateText(field: CheckedField, text: string, longest?: number): string {
   const fault = findTextFault(text, longest)
   if (fault === undefined) return text
   throw refusal(field, `The ${field} ${fault}.`)
@@ -104,6 +104,8 @@ function isUnchanged(profile: Profile, wanted: ProfileFields): boolean {
   })
 }
 
-function refusal(field: string, message: string): Refusal {
+type CheckedField = 'name' | 'bio' | 'location' | 'gender' | 'birthday' | 'tags'
+
+function refusal(field: CheckedField, message: string): Refusal {
   return new Refusal(`${field}_invalid`, message)
 }

@@ -1,8 +1,9 @@
 import type { Knex } from 'knex'
 import type { MailState } from '../models/user.js'
+import type { MailKind } from './mail-kinds.js'
 
 interface MailRow {
-  readonly kind: string
+  readonly kind: MailKind
   readonly userId?: number | undefined
   readonly mailbox?: Buffer
 }
@@ -57,7 +58,7 @@ export async function countMailsOfUser(
     kinds,
     seconds,
     isSent = false,
-  }: { readonly kinds?: readonly string[]; readonly seconds: number; readonly isSent?: boolean },
+  }: { readonly kinds?: readonly MailKind[]; readonly seconds: number; readonly isSent?: boolean },
 ): Promise<number> {
   const row = await db('mails')
     .where({ userId })

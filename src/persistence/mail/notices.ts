@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import type { NoticeKind, StaffNoticeKind } from './mail-kinds.js'
 
 /** The delivery of each kind that is not changed by a user, as two lists. */
 export interface KindDefaults {
@@ -28,7 +29,7 @@ const IS_SHOWN = `exists (
 
 export interface DueNotice {
   readonly userId: number
-  readonly kind: string
+  readonly kind: NoticeKind
   readonly notificationId?: number
   readonly conversationId?: number
 }
@@ -221,7 +222,7 @@ export async function recordDigest(transaction: Knex.Transaction, userId: number
 /** Moderators and admins who want a mail of this kind, except one person; none while such a mail of theirs is unsent. */
 export async function findStaffForNotice(
   db: Knex,
-  kind: string,
+  kind: StaffNoticeKind,
   exceptPersonGuid: string | undefined,
 ): Promise<readonly { readonly userId: number; readonly secondsSinceLast: number | null }[]> {
   const { rows } = await db.raw(

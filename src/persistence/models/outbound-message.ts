@@ -1,17 +1,17 @@
 import { Delivery } from './delivery.js'
 import { Model } from './model.js'
 import { Person } from './person.js'
+import type { OutboundRecord, OutboundVerb } from '../outbound/outbound-record.js'
 
 /** An outgoing message, stored once for all pods that receive it. */
 export class OutboundMessage extends Model {
   static override tableName = 'outbound_messages'
 
   declare id: number
-  /** Kind of the record. */
-  declare record: string
+  /** `unknown`: of a job of a pod that was taken over. */
+  declare record: OutboundRecord | 'unknown'
   declare guid: string
-  /** `create` or `retract`. */
-  declare verb: string
+  declare verb: OutboundVerb
   /** The local person whose key signs. Null: the account of the pod. */
   declare senderId: number | null
   declare public: boolean

@@ -1,12 +1,24 @@
 import type { Knex } from 'knex'
 import type { AuditActor, AuditChannel } from '../moderation/audit-log.js'
 
+/** One entry of the table of work in the worker each. */
+export type OperationKind =
+  | 'account.close'
+  | 'people.content'
+  | 'person.hide_content'
+  | 'person.purge'
+  | 'person.remove_content'
+  | 'person.show_content'
+  | 'pod_rules.import'
+  | 'pod_rules.restrict'
+  | 'pod_rules.undo_import'
+
 export type OperationState = 'queued' | 'running' | 'done' | 'failed' | 'undone'
 
 /** Long work that a job does in chunks. */
 export interface BackgroundOperation {
   readonly id: number
-  readonly kind: string
+  readonly kind: OperationKind
   readonly target: string
   readonly state: OperationState
   readonly done: number

@@ -1,9 +1,10 @@
 import type { Knex } from 'knex'
 import { rowByRow } from '../sql/row-by-row.js'
+import type { OutboundRecord } from './outbound-record.js'
 
 /** The record that a message is about. */
 export interface RecordKey {
-  readonly record: string
+  readonly record: OutboundRecord
   readonly guid: string
 }
 
@@ -25,7 +26,7 @@ export async function deleteRetractions(transaction: Knex.Transaction, { record,
 /** Deletes the retractions of records without an envelope of their own: no job has dispatched them. */
 export async function deleteRetractionsOfUndispatched(
   transaction: Knex.Transaction,
-  record: string,
+  record: OutboundRecord,
   guids: readonly string[],
 ): Promise<void> {
   if (guids.length === 0) return
@@ -45,7 +46,7 @@ export async function deleteRetractionsOfUndispatched(
  */
 export async function deleteRetractionsOfUnsentCreations(
   transaction: Knex.Transaction,
-  record: string,
+  record: OutboundRecord,
   guids: readonly string[],
 ): Promise<void> {
   if (guids.length > 0) await transaction.raw(deleteUnsentRetractions, { record, guids: [...guids] })

@@ -4,6 +4,7 @@ import type { PodStatus } from '../models/pod.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
 import { UNDELIVERED_LIMITS } from './limits.js'
+import type { OutboundRecord } from './outbound-record.js'
 
 /** SQL condition: the last delivery to the pod succeeded, within the last 7 days. */
 export const POD_IS_PROVEN = `coalesce(pods.failures = 0 and pods.last_success_at > now() - interval '7 days', false)`
@@ -96,7 +97,7 @@ export interface DueDelivery {
   readonly id: number
   readonly podId: number
   readonly messageId: number
-  readonly record: string
+  readonly record: OutboundRecord
   /** Guid of the entity that it refers to. */
   readonly about: string | null
   readonly priority: DeliveryPriority

@@ -7,6 +7,7 @@ import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js
 import { POD_IS_ASLEEP, POD_IS_PROVEN } from './due-deliveries.js'
 import { UNDELIVERED_LIMITS } from './limits.js'
 import { selectRemainingPods } from './remaining-pods.js'
+import type { OutboundRecord, OutboundVerb } from './outbound-record.js'
 
 /** Selects the recipients of a message. Local people can be among them and get no delivery. */
 export type RecipientSelector =
@@ -27,9 +28,9 @@ export type RecipientSelector =
   | { readonly of: 'people'; readonly personIds: readonly number[] }
 
 export interface NewOutboundMessage {
-  readonly record: string
+  readonly record: OutboundRecord
   readonly guid: string
-  readonly verb: string
+  readonly verb: OutboundVerb
   readonly senderId: number | null
   readonly public: boolean
   /** The payload. */

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { deleteCreations } from '../outbound/cancel-deliveries.js'
+import type { OutboundRecord } from '../outbound/outbound-record.js'
 import { KINDS_BELOW_POST, RECORD_TABLES, waysFromPost } from '../sql/record-tables.js'
 
 /** Rows under one post that are still deleted in the transaction of a retraction, and rows that one later transaction deletes. */
@@ -66,7 +67,7 @@ async function purgeComments(db: Knex, postIds: readonly number[]): Promise<void
 }
 
 /** Runs a statement that deletes a limited number of rows until none are left. Undelivered messages that create these rows are deleted. */
-async function deleteInChunks(db: Knex, record: string, statement: string, of: number | number[]): Promise<void> {
+async function deleteInChunks(db: Knex, record: OutboundRecord, statement: string, of: number | number[]): Promise<void> {
   let deleted = ROW_BATCH_SIZE
   while (deleted === ROW_BATCH_SIZE) {
     deleted = await db.transaction(async (transaction) => {

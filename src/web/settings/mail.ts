@@ -5,7 +5,7 @@ import {
   NOTICE_DELIVERY,
   PREFERENCE_DEFAULTS,
   STAFF_NOTICE_DELIVERY,
-} from '../../domain/mail/mail-kinds.js'
+} from '../../persistence/mail/mail-kinds.js'
 import { changeMailPreferences, findMailPreferences } from '../../domain/mail/mail-settings.js'
 import { formText } from '../oidc/form-text.js'
 import { checkBox, selectList } from '../pages/controls.js'

@@ -1,3 +1,4 @@
+import type { RefusalReason } from '../../domain/refusal-reasons.js'
 import { Refusal } from '../../domain/refusals.js'
 import type { Translate } from '../../languages/translate.js'
 import type { FormError } from '../pages/forms.js'
@@ -10,7 +11,7 @@ export async function collectFieldErrors(
   t: Translate,
   fields: Readonly<Partial<Record<ExplainedReason, string | undefined>>>,
   change: () => Promise<unknown>,
-  onRefusal: (reason: string) => void = () => undefined,
+  onRefusal: (reason: RefusalReason) => void = () => undefined,
 ): Promise<FieldErrors> {
   try {
     await change()

@@ -8,7 +8,7 @@ import { endUndoOfClosing } from '../../../persistence/moderation/actions.js'
 import { appendAuditEntry } from '../../../persistence/moderation/audit-log.js'
 import type { Pod } from '../../../pod/pod.js'
 import { lockAdmins, requireOtherAdmin, SYSTEM_ACTOR } from '../../moderation/actor.js'
-import { continueOperation, type OperationWork } from '../../operations/long-operations.js'
+import { continueOperation, type OperationWorks } from '../../operations/long-operations.js'
 import { newCommentRetraction, newPostRetraction } from '../../posts/new-retractions.js'
 import { retractEntity } from '../../posts/retract.js'
 import { Refusal } from '../../refusals.js'
@@ -84,13 +84,13 @@ export async function closeDueAccounts(pod: Pick<Pod, 'db' | 'jobs' | 'now'>): P
   return due.length
 }
 
-const KIND = 'account.close'
+const KIND = 'account.close' as const
 const CLOSING_BATCH_SIZE = 100
 /** Each takes some ten statements. */
 const RETRACTION_BATCH_SIZE = 50
 
 /** Retracts comments, then posts, and closes the account at the end. */
-export const closingOperation: Readonly<Record<string, OperationWork>> = {
+export const closingOperation: Pick<OperationWorks, typeof KIND> = {
   [KIND]: {
     async runChunk(pod, transaction, { target }) {
       const user = await lockDueUser(pod, transaction, target)

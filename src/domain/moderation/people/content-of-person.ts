@@ -21,7 +21,7 @@ import type { Pod } from '../../../pod/pod.js'
 import {
   type BackgroundOperation,
   continueOperation,
-  type OperationWork,
+  type OperationWorks,
   startOperation,
 } from '../../operations/long-operations.js'
 import { retractEntity } from '../../posts/retract.js'
@@ -136,13 +136,13 @@ interface PersonContentDetails {
 }
 
 const OPERATION_OF = { hide_content: 'person.hide_content', remove_content: 'person.remove_content' } as const
-const SHOW = 'person.show_content'
+const SHOW = 'person.show_content' as const
 const ROW_BATCH_SIZE = 500
 /** Each retraction takes some ten statements. */
 const REMOVAL_BATCH_SIZE = 50
 
 /** Hides, removes and shows content of a person. The target is the action: once it is undone, the rest stays as it is. */
-export const personContentOperations: Readonly<Record<string, OperationWork>> = {
+export const personContentOperations: Pick<OperationWorks, (typeof OPERATION_OF)[keyof typeof OPERATION_OF] | typeof SHOW> = {
   [OPERATION_OF.hide_content]: {
     async runChunk(_pod, transaction, { target }) {
       const { actionId, items } = await findNextItems(transaction, target, ROW_BATCH_SIZE)

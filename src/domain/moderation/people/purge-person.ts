@@ -7,7 +7,7 @@ import { deleteContactsOfPerson, findContentToPurge } from '../../../persistence
 import { countRelations } from '../../../persistence/moderation/person-relations.js'
 import { countRowsOfPerson, deletePerson } from '../../../persistence/people/delete-person.js'
 import type { Pod } from '../../../pod/pod.js'
-import { type BackgroundOperation, type OperationWork, startOperation } from '../../operations/long-operations.js'
+import { type BackgroundOperation, type OperationWorks, startOperation } from '../../operations/long-operations.js'
 import { destroyAndCancelCreations } from '../../posts/retract.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower } from '../actor.js'
@@ -87,11 +87,11 @@ export async function deletePurgedPerson(
   return outcome
 }
 
-const KIND = 'person.purge'
+const KIND = 'person.purge' as const
 const ROW_BATCH_SIZE = 200
 
 /** Deletes the content of a person, which is invisible already. */
-export const purgeOperation: Readonly<Record<string, OperationWork>> = {
+export const purgeOperation: Pick<OperationWorks, typeof KIND> = {
   [KIND]: {
     async runChunk(_pod, transaction, { target }) {
       const person = await Person.query(transaction).findOne({ guid: target })

@@ -24,7 +24,7 @@ import {
 } from '../../../persistence/moderation/pod-rule-imports.js'
 import { lockPodRules, type PodRule } from '../../../persistence/moderation/pod-rules.js'
 import type { Pod } from '../../../pod/pod.js'
-import { type BackgroundOperation, type OperationWork, startOperation } from '../../operations/long-operations.js'
+import { type BackgroundOperation, type OperationWork, type OperationWorks, startOperation } from '../../operations/long-operations.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
@@ -132,7 +132,7 @@ export async function undoImport(
 interface ImportStep {
   readonly from: PodRuleImport['state']
   readonly to: PodRuleImport['state']
-  readonly kind: string
+  readonly kind: typeof APPLY | typeof UNDO
   readonly confirm: string | undefined
   readonly options: ActionOptions
   count(transaction: Knex.Transaction): Promise<number>
@@ -161,10 +161,10 @@ async function startImportStep(
   })
 }
 
-const APPLY = 'pod_rules.import'
-const UNDO = 'pod_rules.undo_import'
+const APPLY = 'pod_rules.import' as const
+const UNDO = 'pod_rules.undo_import' as const
 
-export const importOperations: Readonly<Record<string, OperationWork>> = {
+export const importOperations: Pick<OperationWorks, typeof APPLY | typeof UNDO> = {
   [APPLY]: workOf(applyImportRows),
   [UNDO]: workOf((transaction, plan, { limit, at }) => undoImportRows(transaction, plan, { limit, at })),
 }

@@ -6,12 +6,12 @@ import {
 } from '../../../persistence/moderation/pod-rule-restrictions.js'
 import { liftRestrictions, restrictPeople } from '../../../persistence/moderation/restrictions.js'
 import type { Pod } from '../../../pod/pod.js'
-import { continueOperation, type OperationWork } from '../../operations/long-operations.js'
+import { continueOperation, type OperationWorks } from '../../operations/long-operations.js'
 import { SYSTEM_ACTOR } from '../actor.js'
 import { followUpRestrictions } from '../follow-up-restrictions.js'
 import { MODERATION_LIMITS } from '../limits.js'
 
-const KIND = 'pod_rules.restrict'
+const KIND = 'pod_rules.restrict' as const
 
 /** Brings the restrictions of people in line with the rules for their pods, in the background. */
 export async function startRestricting(pod: Pick<Pod, 'jobs'>, transaction: Knex.Transaction): Promise<void> {
@@ -25,7 +25,7 @@ export async function restrictMissedPeople(pod: Pick<Pod, 'db' | 'jobs'>): Promi
   await pod.db.transaction((transaction) => startRestricting(pod, transaction))
 }
 
-export const restrictOperation: Readonly<Record<string, OperationWork>> = {
+export const restrictOperation: Pick<OperationWorks, typeof KIND> = {
   [KIND]: {
     async runChunk(pod, transaction) {
       const people = await findPeopleAgainstRules(transaction, MODERATION_LIMITS.peopleOfChunk)

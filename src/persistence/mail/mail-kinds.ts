@@ -55,6 +55,8 @@ export const STAFF_NOTICE_DELIVERY = {
 
 export type StaffNoticeKind = keyof typeof STAFF_NOTICE_DELIVERY
 
+export type MailKind = AccountMailKind | NoticeKind | StaffNoticeKind | 'digest'
+
 /** All kinds whose delivery a user can choose. */
 export const PREFERENCE_DEFAULTS: Readonly<Record<NoticeKind | StaffNoticeKind, MailDelivery>> = {
   ...NOTICE_DELIVERY,
