@@ -3,6 +3,7 @@ import { Comment } from '../../persistence/models/comment.js'
 import { Person } from '../../persistence/models/person.js'
 import { Post } from '../../persistence/models/post.js'
 import { isAuthorUnblocked } from '../../persistence/posts/visibility.js'
+import { isRestricted } from '../../persistence/people/restricted-people.js'
 import type { Pod } from '../../pod/pod.js'
 import { PUBLIC_POST_LIMITS } from './limits.js'
 
@@ -83,10 +84,7 @@ export async function findPublicStreamPage(pod: Source, position?: PagePosition)
   return readPage(posts, { position, first: 'newest', limit: PUBLIC_POST_LIMITS.postsOnListPage })
 }
 
-/** Moderators have neither silenced nor blocked the author: visitors follow no people. One lookup by the primary key of `people`. */
-const AUTHOR_IS_UNRESTRICTED = `not exists (
-  select from people where people.id = posts.author_id and people.restriction is not null
-)`
+const AUTHOR_IS_UNRESTRICTED = `not ${isRestricted('posts.author_id')}`
 
 /** Reads the complete posts of a page, in its order. Posts that were deleted meanwhile are left out. */
 export async function readPublicPosts(pod: Source, page: ListPage<Post>): Promise<readonly PublicPost[]> {

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 import { isRetracted } from '../models/tombstone.js'
+import { isRestrictedFor } from '../people/restricted-people.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowByRow } from '../sql/row-by-row.js'
 
@@ -197,9 +198,7 @@ const refusedConversations = `
   ${rowByRow('users', 'users.person_id = people.id')}
   where not exists (select from contacts where contacts.user_id = users.id and contacts.person_id = authors.id)
     or exists (select from blocks where blocks.user_id = users.id and blocks.person_id = authors.id)
-    or authors.restriction is not null and not exists (
-      select from contacts where contacts.user_id = users.id and contacts.person_id = authors.id and contacts.receiving
-    )`
+    or ${isRestrictedFor('users.id', 'authors')}`
 
 const authors = {
   conversations: `

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { followRow } from '../people/restricted-people.js'
 
 /** New public content, as the search for clusters reads it. */
 export interface NewContent {
@@ -61,10 +62,7 @@ const newContent: Readonly<Record<NewContentSource, string>> = {
       select from conversation_visibilities as participants
       join users on users.person_id = participants.person_id
       where participants.conversation_id = conversations.id and participants.person_id <> conversations.author_id
-        and not exists (
-          select from contacts
-          where contacts.user_id = users.id and contacts.person_id = conversations.author_id and contacts.receiving
-        )
+        and not exists (select from ${followRow('users.id', 'conversations.author_id')})
     )
     order by conversations.id limit :limit`,
 }

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
+import { isRestrictedFor } from '../people/restricted-people.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { moveActivitySql } from './activity.js'
 import { type NotificationCauseRows, recipientSteps } from './notification-recipients.js'
@@ -57,13 +58,8 @@ function causedNotifications(steps: string, occurrences: string, moveActivity: b
         select from muted_posts
         where muted_posts.user_id = occurrence.user_id and muted_posts.post_id = occurrence.post_id
       )
-      -- Silenced and blocked people notify only those who follow them.
       and not exists (
-        select from people
-        where people.id = occurrence.actor_id and people.restriction is not null and not exists (
-          select from contacts
-          where contacts.user_id = occurrence.user_id and contacts.person_id = people.id and contacts.receiving
-        )
+        select from people where people.id = occurrence.actor_id and ${isRestrictedFor('occurrence.user_id', 'people')}
       )
       -- Hidden posts cause no notifications.
       and not exists (

@@ -5,6 +5,7 @@ import { escapeLike } from '../sql/escape-like.js'
 import { hasRow } from '../sql/has-row.js'
 import { type OffsetPage, type Page, toPage } from '../sql/keyset-page.js'
 import { prefixRangeEnd } from '../sql/prefix-range.js'
+import { followRow } from './restricted-people.js'
 
 /** The relationship of the user to the people found: any contact, one direction of sharing, or membership in one of these aspects. */
 export type ContactFilter = 'any' | 'sharing' | 'receiving' | { readonly aspectIds: readonly number[] }
@@ -108,7 +109,7 @@ function contactsMeeting(filter: ContactFilter, user: string, addParameter: AddP
 }
 
 function isFollowedBy(user: string): string {
-  return hasRow(`contacts where contacts.user_id = ${user} and contacts.person_id = people.id and contacts.receiving`)
+  return hasRow(followRow(user, 'people.id'))
 }
 
 function isContactOf(user: string): string {

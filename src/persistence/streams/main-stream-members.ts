@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
+import { followRow, isRestricted } from '../people/restricted-people.js'
 
 /** A post that is in the main stream of a user. Tokens without `private:read` show it only if it is `public`. */
 export interface MainStreamMember {
@@ -61,9 +62,6 @@ const selectMembers = `
     and not exists (select from blocks where blocks.user_id = readers.id and blocks.person_id = candidates.author_id)
     and (
       candidates.author_id = readers.person_id
-      or not exists (select from people where people.id = candidates.author_id and people.restriction is not null)
-      or exists (
-        select from contacts
-        where contacts.user_id = readers.id and contacts.person_id = candidates.author_id and contacts.receiving
-      )
+      or not ${isRestricted('candidates.author_id')}
+      or exists (select from ${followRow('readers.id', 'candidates.author_id')})
     )`
