@@ -12,10 +12,9 @@ import { mintToken } from '../src/domain/accounts/tokens.js'
 import { findViewer } from '../src/domain/accounts/viewers.js'
 import { newGuid } from '../src/domain/new-guid.js'
 import { publishPost } from '../src/domain/posts/publish-post.js'
-import { sendSignal } from '../src/jobs/signals.js'
 import { Person } from '../src/persistence/models/person.js'
 import { User } from '../src/persistence/models/user.js'
-import { insertAnnouncements } from '../src/persistence/notifications/announcements.js'
+import { publishAnnouncements } from '../src/domain/notifications/announcements.js'
 import { type OpenPod, openPod } from '../src/pod/open-pod.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
@@ -115,10 +114,12 @@ async function isToldToOneUser(pod: OpenPod, token: string, streams: readonly St
   const viewer = await findViewer(pod, token)
   if (viewer === undefined) throw new Error('The token was made a moment ago.')
   const { id } = await publishPost(pod, viewer, { text: 'Is anybody listening?', public: true })
-  await pod.db.transaction(async (transaction) => {
-    await insertAnnouncements(transaction, { posts: [id] })
-    await sendSignal(transaction, 'announced')
-  })
+  const row = { queue: 'notify', name: 'announce', data: JSON.stringify({ posts: [id] }) }
+  const rows = await pod.db('outbox').insert(row).returning('id')
+  await publishAnnouncements(
+    pod,
+    rows.map((written) => written.id),
+  )
   await pause(SETTLED_MS)
   return streams.every(({ events }, index) => events() === (index < STREAMS_OF_USER ? 1 : 0))
 }

@@ -4,10 +4,9 @@ import { setClientDialect } from '../../src/domain/accounts/clients.js'
 import { isScope } from '../../src/domain/accounts/scopes.js'
 import { mintToken } from '../../src/domain/accounts/tokens.js'
 import { createComment } from '../../src/domain/interactions/comments.js'
-import { sendSignal } from '../../src/jobs/signals.js'
 import type { ClientApiDialect } from '../../src/persistence/models/client.js'
-import { insertAnnouncements } from '../../src/persistence/notifications/announcements.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
+import { announce } from '../support/databases/announce.js'
 import { openEventStream } from '../support/http/event-stream.js'
 import { allow, CALLBACK, codeIn, postForm, register, registerTestClient } from '../support/http/oidc-client.js'
 import { type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
@@ -153,10 +152,7 @@ describe('a change of the dialect of a client', () => {
     const types: string[] = []
     for (const dialect of ['diaspora', null] as const) {
       await setClientDialect(api.pod, client.id, dialect)
-      await api.pod.db.transaction(async (transaction) => {
-        await insertAnnouncements(transaction, { notifications: [id] })
-        await sendSignal(transaction, 'announced')
-      })
+      await announce(api.pod.db, { notifications: [id] })
       types.push(...(await stream.take(1)).map(({ data }) => data.type))
     }
 

@@ -12,6 +12,7 @@ import { buildApp } from '../../src/web/server/app.js'
 import { maintenanceHandlers, prune } from '../../workers/handlers/maintenance.js'
 import { notifyHandlers } from '../../workers/handlers/notify.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
+import { addAnnounceRows } from '../support/databases/announce.js'
 import { type EventStream, follow, openEventStream } from '../support/http/event-stream.js'
 import { makeStaff } from '../support/people/staff.js'
 import type { ApiClient, ApiPerson } from '../support/pods/api-pod.js'
@@ -364,7 +365,8 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       const before = await newest()
       const { id } = await api.pod.db('posts').where({ guid: api.PB }).first('id')
       // Without the signal: the others do not know of it yet.
-      await api.pod.db.transaction((transaction) => insertAnnouncements(transaction, { posts: [id] }))
+      const rows = await addAnnounceRows(api.pod.db, [{ posts: [id] }])
+      await insertAnnouncements(api.pod.db, rows, { channel: 'unheard', payload: '' })
 
       await using ahead = await listen(alice, { query: 'types=post', lastEventId: before })
       expect((await ahead.take(1)).map(({ data }) => data.guid)).toEqual([api.PB])

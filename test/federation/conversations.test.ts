@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { savePerson } from '../../src/federation/discovery/save-person.js'
 import { listMessagesOfConversation } from '../../src/persistence/conversations/list-conversations.js'
-import { insertAnnouncements } from '../../src/persistence/notifications/announcements.js'
 import type { ConversationEntity, MessageEntity } from '../../src/protocol/entities/conversations.js'
+import { announce } from '../support/databases/announce.js'
 import { cardOf } from '../support/federation/fake-pods.js'
 import { allStored, privateMessage, publicMessage, receive } from '../support/federation/inbound-messages.js'
 import type { LocalUser } from '../support/people/local-users.js'
@@ -237,7 +237,7 @@ describe('a message', () => {
 
     expect(await seenBy(conversation.guid)).toEqual({ [quin.address]: 0, [ann.address]: 1, [ben.address]: 0 })
     const messages = (await pod.db('messages').pluck('id')).map(Number)
-    await pod.db.transaction((transaction) => insertAnnouncements(transaction, { messages }))
+    await announce(pod.db, { messages })
     expect(await pod.db('announcements').where({ kind: 'message' }).select('userId')).toEqual([{ userId: ann.userId }])
   })
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newGuid } from '../../src/domain/new-guid.js'
-import { dispatchRelays, dispatchRelaysOfRows } from '../../src/federation/outbound/dispatch-relays.js'
-import { loadJob } from '../../src/jobs/outbox/outbox.js'
+import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'
+import { groupOfJob, groupOfRows, loadJob } from '../../src/jobs/outbox/outbox.js'
 import { Mention } from '../../src/persistence/models/mention.js'
 import { Participation } from '../../src/persistence/models/participation.js'
 import type { Post } from '../../src/persistence/models/post.js'
@@ -39,7 +39,7 @@ async function relay(...guids: readonly string[]): Promise<void> {
   const { id, data } = await relayRow(...guids)
   const work = await loadJob(pod.db, { outboxId: id })
   if (work === undefined) throw new Error('The outbox row is gone.')
-  await dispatchRelays(pod, { ...work, data })
+  await dispatchRelays(pod, groupOfJob({ ...work, data }))
   expect(await pod.rows('outbox')).toEqual([0])
 }
 
@@ -78,7 +78,7 @@ describe('relays of one batch', () => {
     const rows = await Promise.all(comments.map(({ guid }) => relayRow(guid)))
     await pod.db('outbox').where({ id: rows[0]?.id }).delete()
 
-    await dispatchRelaysOfRows(pod, rows)
+    await dispatchRelays(pod, groupOfRows(rows))
 
     const sent = await Promise.all(comments.map(({ guid }) => sentAbout(pod, guid)))
     expect(sent.map(({ length }) => length)).toEqual([0, 1, 1])

@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newGuid } from '../../src/domain/new-guid.js'
-import { participate, participateForRows, participateInNext } from '../../src/federation/outbound/participate.js'
+import { participate, participateInNext } from '../../src/federation/outbound/participate.js'
 import { sealMessages } from '../../src/federation/outbound/seal-messages.js'
-import { loadJob } from '../../src/jobs/outbox/outbox.js'
+import { groupOfJob, groupOfRows, loadJob } from '../../src/jobs/outbox/outbox.js'
 import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'
@@ -43,7 +43,7 @@ async function work(...postGuids: string[]) {
 }
 
 async function participateIn({ guid }: Pick<Post, 'guid'>, as: Pod = pod): Promise<readonly OutboundMessage[]> {
-  await participate(as, await work(guid))
+  await participate(as, groupOfJob(await work(guid)))
   expect(await pod.rows('outbox')).toEqual([0])
   return OutboundMessage.query(pod.db).orderBy('id')
 }
@@ -106,7 +106,7 @@ describe('participations in the public posts of other pods', () => {
     const authors = [quin, quin, remy, sleeper, sleeper, blocked]
     const posts = await Promise.all(authors.map((author) => addPost(pod, author)))
 
-    await participate(pod, await work(...posts.map(({ guid }) => guid)))
+    await participate(pod, groupOfJob(await work(...posts.map(({ guid }) => guid))))
 
     const sent = await OutboundMessage.query(pod.db).orderBy('id')
     const to = await Promise.all(sent.map(async ({ guid }) => (await sentAbout(pod, guid)).flatMap((each) => each.to)))
@@ -128,8 +128,8 @@ describe('participations in the public posts of other pods', () => {
     await pod.db('pods').update({ participationAt: new Date() })
     const waiting = async () => OutboundMessage.query(pod.db).orderBy('id').select('about', 'id')
 
-    await participate(pod, await work(...guids.slice(0, 60)))
-    await participate(pod, await work(...guids.slice(60)))
+    await participate(pod, groupOfJob(await work(...guids.slice(0, 60))))
+    await participate(pod, groupOfJob(await work(...guids.slice(60))))
 
     // One more for an author without any.
     const abouts = new Set((await waiting()).map(({ about }) => about))
@@ -151,7 +151,7 @@ describe('participations in the public posts of other pods', () => {
     await participateInNext(pod, { podId, postGuids: [first.guid], isFirstOfPod: false })
     expect(await pod.rows('deliveries')).toEqual([1])
     await pod.db('deliveries').delete() // it has arrived
-    await participateForRows(pod, rows)
+    await participate(pod, groupOfRows(rows))
 
     expect(await pod.rows('deliveries', 'outbox')).toEqual([0, 0])
   })
@@ -163,7 +163,7 @@ describe('participations in the public posts of other pods', () => {
     const rows = works.map(({ outboxId = 0, data }) => ({ id: outboxId, data }))
     await pod.db('outbox').where({ id: rows[0]?.id }).delete()
 
-    await participateForRows(pod, rows)
+    await participate(pod, groupOfRows(rows))
 
     const abouts = (await OutboundMessage.query(pod.db)).map(({ about }) => about)
     expect(new Set(abouts)).toEqual(new Set(posts.slice(1).map(({ guid }) => guid)))
@@ -176,8 +176,8 @@ describe('participations in the public posts of other pods', () => {
     await pod.db('pods').update({ participationAt: null })
     const first = await addPost(pod, quin)
     const others = [await addPost(pod, quin), await addPost(pod, quin), await addPost(pod, quinta)]
-    await participate(pod, await work(first.guid, ...others.map(({ guid }) => guid)))
-    await participate(pod, await work(...others.map(({ guid }) => guid)))
+    await participate(pod, groupOfJob(await work(first.guid, ...others.map(({ guid }) => guid))))
+    await participate(pod, groupOfJob(await work(...others.map(({ guid }) => guid))))
     expect(await pod.rows('deliveries')).toEqual([1])
 
     await pod.db('deliveries').delete()
@@ -194,9 +194,9 @@ describe('participations in the public posts of other pods', () => {
     for (let count = 0; count < 100; count += 1) guids.push((await addPost(pod, quin)).guid)
     const [one, many] = [await work(guids[0] ?? ''), await work(...guids.slice(1))]
 
-    const statements = await statementsDuring(() => participate(pod, one), 'worker')
+    const statements = await statementsDuring(() => participate(pod, groupOfJob(one)), 'worker')
 
-    expect(await statementsDuring(() => participate(pod, many), 'worker')).toBe(statements)
+    expect(await statementsDuring(() => participate(pod, groupOfJob(many)), 'worker')).toBe(statements)
     expect(await pod.rows('deliveries')).toEqual([100])
   })
 

@@ -1,15 +1,11 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { publishAnnouncementsOfRows } from '../../src/domain/notifications/announcements.js'
+import { publishAnnouncements } from '../../src/domain/notifications/announcements.js'
 import { Mention } from '../../src/persistence/models/mention.js'
 import { Tag } from '../../src/persistence/models/tag.js'
 import type { User } from '../../src/persistence/models/user.js'
-import {
-  type AnnouncedRows,
-  findAnnouncementRange,
-  insertAnnouncements,
-  listAnnouncementsAfter,
-} from '../../src/persistence/notifications/announcements.js'
+import { findAnnouncementRange, listAnnouncementsAfter } from '../../src/persistence/notifications/announcements.js'
+import { addAnnounceRows, announce } from '../support/databases/announce.js'
 import { addPost, addUserRow } from '../support/databases/rows.js'
 import { type OpenDatabase, openTestDatabase } from '../support/databases/test-database.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
@@ -25,15 +21,14 @@ beforeAll(async () => {
 afterAll(() => database.close())
 beforeEach(() => db('announcements').delete())
 
-const announce = (news: AnnouncedRows) => db.transaction((transaction) => insertAnnouncements(transaction, news))
 const announced = async () => (await listAnnouncementsAfter(db, 0)).map(({ subjectId, userId }) => [subjectId, userId])
 
 it('lets one transaction at a time insert announcements, so that ids are in commit order', async () => {
   const { id } = await addPost({ db }, { id: alice.personId })
   const first = await db.transaction()
-  await insertAnnouncements(first, { posts: [id] })
+  await announce(first, { posts: [id] })
 
-  const second = announce({ posts: [id] })
+  const second = announce(db, { posts: [id] })
   await expect.poll(countWaiting).toBe(1)
   expect(await listAnnouncementsAfter(db, 0)).toEqual([])
   await first.commit()
@@ -45,24 +40,17 @@ it('lets one transaction at a time insert announcements, so that ids are in comm
   ])
 })
 
-async function addOutboxRows(all: readonly AnnouncedRows[]): Promise<readonly number[]> {
-  const rows: { id: number }[] = await db('outbox')
-    .insert(all.map((news) => ({ queue: 'notify', name: 'announce', data: JSON.stringify(news) })))
-    .returning('id')
-  return rows.map(({ id }) => id)
-}
-
 it('publishes the announcements of many outbox rows together, and each row once', async () => {
   const post = await addPost({ db }, { id: alice.personId })
   const other = await addPost({ db }, { id: alice.personId })
-  const ids = await addOutboxRows([
+  const ids = await addAnnounceRows(db, [
     { posts: [post.id] },
     { notifications: [], posts: [] },
     { shown: [{ userId: alice.id, postId: other.id }] },
   ])
 
-  await publishAnnouncementsOfRows({ db }, ids)
-  await publishAnnouncementsOfRows({ db }, ids)
+  await publishAnnouncements({ db }, ids)
+  await publishAnnouncements({ db }, ids)
 
   expect(await announced()).toEqual([
     [post.id, null],
@@ -74,13 +62,13 @@ it('publishes the announcements of many outbox rows together, and each row once'
 it('gives the announcements of outbox rows higher ids than those of a transaction that has committed before', async () => {
   const { id } = await addPost({ db }, { id: alice.personId })
   const later = await addPost({ db }, { id: alice.personId })
-  const rows = await addOutboxRows([{ posts: [later.id] }])
+  const rows = await addAnnounceRows(db, [{ posts: [later.id] }])
   const first = await db.transaction()
-  await insertAnnouncements(first, { posts: [id] })
+  await announce(first, { posts: [id] })
 
-  const second = publishAnnouncementsOfRows({ db }, rows)
+  const second = publishAnnouncements({ db }, rows)
   await expect.poll(countWaiting).toBe(1)
-  await insertAnnouncements(first, { posts: [id] })
+  await announce(first, { posts: [id] })
   await first.commit()
   await second
 
@@ -106,7 +94,7 @@ describe('a post is announced if a local user could have it in a stream:', () =>
     const remotePerson = await addRemotePerson({ db }, 'sam@s.example')
     const { id } = await addPost({ db }, { id: remotePerson.id })
 
-    expect(await announce({ posts: [id] })).toBe(0)
+    await announce(db, { posts: [id] })
     expect(await announced()).toEqual([])
   })
 
@@ -129,7 +117,7 @@ describe('a post is announced if a local user could have it in a stream:', () =>
     const post = await addPost({ db }, { id: remotePerson.id })
     await connect({ id: post.id, authorId: remotePerson.id })
 
-    expect(await announce({ posts: [post.id] })).toBe(1)
+    await announce(db, { posts: [post.id] })
     expect(await announced()).toEqual([[post.id, null]])
   })
 
@@ -139,14 +127,14 @@ describe('a post is announced if a local user could have it in a stream:', () =>
     await late.$query(db).patch({ createdAt: daysAgo(1.9) })
     await old.$query(db).patch({ createdAt: daysAgo(2.1) })
 
-    expect(await announce({ posts: [old.id, late.id] })).toBe(1)
+    await announce(db, { posts: [old.id, late.id] })
     expect(await announced()).toEqual([[late.id, null]])
   })
 
   it('to one user alone, if it is shared with them later', async () => {
     const { id } = await addPost({ db }, { id: alice.personId })
 
-    expect(await announce({ shown: [{ userId: alice.id, postId: id }] })).toBe(1)
+    await announce(db, { shown: [{ userId: alice.id, postId: id }] })
     expect(await announced()).toEqual([[id, alice.id]])
   })
 })
@@ -156,7 +144,7 @@ it('returns the range of stored announcements', async () => {
   expect(await findAnnouncementRange(db)).toEqual({ from: 0, newest: 0 })
 
   const { id } = await addPost({ db }, { id: alice.personId })
-  for (let number = 0; number < 3; number += 1) await announce({ posts: [id] })
+  for (let number = 0; number < 3; number += 1) await announce(db, { posts: [id] })
   expect(await findAnnouncementRange(db)).toEqual({ from: 0, newest: 3 })
 
   await db('announcements').where({ id: 1 }).delete()

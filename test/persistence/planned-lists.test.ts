@@ -27,12 +27,12 @@ import { listCommentsOfPost } from '../../src/persistence/interactions/list-comm
 import { listReactions } from '../../src/persistence/interactions/list-reactions.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { insertAnnouncements } from '../../src/persistence/notifications/announcements.js'
 import { insertCausedNotifications } from '../../src/persistence/notifications/insert-notifications.js'
 import { listNotificationsOfUser } from '../../src/persistence/notifications/list-notifications.js'
 import type { NotificationCauseRows } from '../../src/persistence/notifications/notification-recipients.js'
 import { listPhotosOfPerson } from '../../src/persistence/photos/list-photos.js'
 import { listPostsOfPerson } from '../../src/persistence/posts/list-posts.js'
+import { announce } from '../support/databases/announce.js'
 import { viewerOf } from '../support/people/local-users.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
@@ -136,7 +136,7 @@ it.each<[string, () => Promise<unknown>]>([
   ['outbox-row', () => loadJob(db, { outboxId: 1 })],
   ['messages-of-rows', () => findMessageRows(db, [1])],
   ['delete-outbox-rows', () => deleteOutboxRows(db, [1])],
-  ['new-announcements', () => inTransaction({ db }, (transaction) => insertAnnouncements(transaction, { posts: [1] }))],
+  ['announce-outbox-rows', () => announce(db, { posts: [1] })],
 ])('the statement %s has a generic plan', async (name, list) => {
   for (let request = 0; request < 2 * CUSTOM_PLANS; request += 1) await list()
 

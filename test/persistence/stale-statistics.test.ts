@@ -236,8 +236,7 @@ async function relayComments(): Promise<unknown> {
   const relays = Array.from({ length: 32 }, (_, index) => `c${index + 1}`)
   const { rows } = await workerDb.raw('select md5(name) as guid from unnest(?::text[]) as name', [relays])
   const data = { relays: rows.map(({ guid }: { guid: string }) => ({ record: 'comment', guid })) }
-  const none = { payload: undefined, acceptedAt: undefined, finish: async () => {} }
-  return dispatchRelays(worker(), { ...none, data })
+  return dispatchRelays(worker(), { take: async () => [data] })
 }
 
 const hashOf = (name: string) => createHash('md5').update(name).digest('hex')

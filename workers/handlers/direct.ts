@@ -1,7 +1,8 @@
-import { publishAnnouncementsOfRows } from '../../src/domain/notifications/announcements.js'
-import { dispatchRelaysOfRows } from '../../src/federation/outbound/dispatch-relays.js'
-import { participateForRows } from '../../src/federation/outbound/participate.js'
+import { publishAnnouncements } from '../../src/domain/notifications/announcements.js'
+import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'
+import { participate } from '../../src/federation/outbound/participate.js'
 import { announceJob, type DataOf, dispatchRelaysJob, participateJob } from '../../src/jobs/definitions.js'
+import { groupOfRows } from '../../src/jobs/outbox/outbox.js'
 import { type DirectDelivery, type DirectHandler, runTogether } from '../direct-runs.js'
 import { deliverAndParticipate } from './outbound.js'
 
@@ -21,7 +22,7 @@ export const directHandlers: readonly DirectHandler[] = [
     job: announceJob,
     atOnce: ANNOUNCEMENTS_TOGETHER,
     open: runTogether({ items: ANNOUNCEMENTS_TOGETHER, spacing: { ms: 250, enough: RECORDS.enough } }, (pod, rows) =>
-      publishAnnouncementsOfRows(
+      publishAnnouncements(
         pod,
         rows.map(({ id }) => id),
       ),
@@ -36,7 +37,7 @@ export const directHandlers: readonly DirectHandler[] = [
         spacing: { ms: 2_000, enough: RECORDS.enough },
         work: { atMost: RECORDS.atMost, of: ({ postGuids }) => postGuids.length },
       },
-      participateForRows,
+      (pod, rows) => participate(pod, groupOfRows(rows)),
     ),
   },
   {
@@ -48,7 +49,7 @@ export const directHandlers: readonly DirectHandler[] = [
         spacing: { ms: 1_000, enough: RECORDS.enough },
         work: { atMost: RECORDS.atMost, of: ({ relays }) => relays.length },
       },
-      dispatchRelaysOfRows,
+      (pod, rows) => dispatchRelays(pod, groupOfRows(rows)),
     ),
   },
 ]

@@ -4,5 +4,5 @@ import type { JobContext } from '../../src/jobs/outbox/outbox.js'
 import type { Pod } from '../../src/pod/pod.js'
 
 export const notifyHandlers: Handlers<typeof announceJob, Pod, JobContext> = {
-  announce: (pod, work) => publishAnnouncements(pod, work),
+  announce: (pod, { outboxId }) => publishAnnouncements(pod, outboxId === undefined ? [] : [outboxId]),
 }

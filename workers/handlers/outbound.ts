@@ -14,7 +14,7 @@ import type {
   Handlers,
   participateJob,
 } from '../../src/jobs/definitions.js'
-import type { JobContext } from '../../src/jobs/outbox/outbox.js'
+import { groupOfJob, type JobContext } from '../../src/jobs/outbox/outbox.js'
 import type { Pod } from '../../src/pod/pod.js'
 
 /** Sends due deliveries; where participations have arrived, those for the next posts follow. */
@@ -37,7 +37,7 @@ export const outboundSlowHandlers: Handlers<
   JobContext
 > = {
   // For rows of earlier versions: the job has another queue now.
-  participate: (pod, work) => participate(pod, work),
+  participate: (pod, work) => participate(pod, groupOfJob(work)),
   deliver: (pod, { data: { podIds } }, signal) =>
     deliverAndParticipate(pod, podIds, { queue: 'outbound-slow', signal }),
   'check-pod': (pod, { data: { podId } }) => checkKnownPod(pod, podId),
@@ -45,6 +45,6 @@ export const outboundSlowHandlers: Handlers<
 }
 
 export const relayHandlers: Handlers<typeof dispatchRelaysJob | typeof participateJob, Pod, JobContext> = {
-  'dispatch-relays': (pod, work) => dispatchRelays(pod, work),
-  participate: (pod, work) => participate(pod, work),
+  'dispatch-relays': (pod, work) => dispatchRelays(pod, groupOfJob(work)),
+  participate: (pod, work) => participate(pod, groupOfJob(work)),
 }

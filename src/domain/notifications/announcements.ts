@@ -1,13 +1,8 @@
 import type { Knex } from 'knex'
 import { announceJob, noticesJob, type OutgoingRecord } from '../../jobs/definitions.js'
-import { enqueueJobs, type JobContext, type NewJob, newDispatchJob, newJob } from '../../jobs/outbox/outbox.js'
-import { channelSignal, sendSignal } from '../../jobs/signals.js'
-import { inTransaction } from '../../persistence/database/transactions.js'
-import {
-  type AnnouncedRows,
-  insertAnnouncements,
-  insertAnnouncementsOfRows,
-} from '../../persistence/notifications/announcements.js'
+import { enqueueJobs, type NewJob, newDispatchJob, newJob } from '../../jobs/outbox/outbox.js'
+import { channelSignal } from '../../jobs/signals.js'
+import { type AnnouncedRows, insertAnnouncements } from '../../persistence/notifications/announcements.js'
 import type { Pod } from '../../pod/pod.js'
 import { MAIL_LIMITS } from '../mail/limits.js'
 
@@ -40,20 +35,10 @@ export function newAnnouncementJobs({ config }: Pick<Pod, 'config'>, news: Annou
   return [newJob(announceJob, news), ...(isMailed ? [notices] : [])]
 }
 
-/** Publishes the announcements of many outbox rows with one statement. Rows that are gone have been published. */
-export async function publishAnnouncementsOfRows({ db }: Pick<Pod, 'db'>, outboxIds: readonly number[]): Promise<void> {
-  await insertAnnouncementsOfRows(db, outboxIds, channelSignal('announced'))
-}
-
-/** Inserts announcements and signals the web processes, which send them to live event streams. */
-export async function publishAnnouncements(
-  pod: Pick<Pod, 'db'>,
-  work: JobContext & { readonly data: AnnouncedRows },
-): Promise<void> {
-  await inTransaction(pod, async (transaction) => {
-    // First, so that a repeated job fails here, before it takes the lock that other announcements wait for.
-    await work.finish(transaction)
-    const announcements = await insertAnnouncements(transaction, work.data)
-    if (announcements > 0) await sendSignal(transaction, 'announced')
-  })
+/**
+ * Inserts the announcements of outbox rows and signals the web processes, which send them to live event streams, with one statement.
+ * Rows that are gone have been published.
+ */
+export async function publishAnnouncements({ db }: Pick<Pod, 'db'>, outboxIds: readonly number[]): Promise<void> {
+  await insertAnnouncements(db, outboxIds, channelSignal('announced'))
 }

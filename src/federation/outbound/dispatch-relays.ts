@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { enqueueRelays, type Relay } from '../../domain/outbound/outgoing-messages.js'
 import type { RelayedRecords } from '../../jobs/definitions.js'
-import { type JobContext, type OutboxRowOf, takeOutboxRows } from '../../jobs/outbox/outbox.js'
+import type { JobGroup } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
 import { lockRelayedRecords } from '../../persistence/outbound/lock-dispatched.js'
@@ -13,22 +13,10 @@ import { relayableEntities } from './relayable-entities.js'
  * Relays interactions of remote people with local posts; the author of the post signs the envelopes. The number of statements does
  * not depend on the number of relayables. Deleted relayables are left out.
  */
-export async function dispatchRelays(pod: Pod, work: JobContext & { readonly data: RelayedRecords }): Promise<void> {
+export async function dispatchRelays(pod: Pod, group: JobGroup<RelayedRecords>): Promise<void> {
   await inTransaction(pod, async (transaction) => {
-    await work.finish(transaction)
-    await relayRecords(pod, transaction, work.data.relays)
-  })
-}
-
-/** The same for many outbox rows in one transaction. Rows that are gone were done by another worker. */
-export async function dispatchRelaysOfRows(pod: Pod, rows: readonly OutboxRowOf<RelayedRecords>[]): Promise<void> {
-  await inTransaction(pod, async (transaction) => {
-    const open = await takeOutboxRows(transaction, rows)
-    await relayRecords(
-      pod,
-      transaction,
-      open.flatMap(({ data }) => data.relays),
-    )
+    const relays = (await group.take(transaction)).flatMap((data) => data.relays)
+    await relayRecords(pod, transaction, relays)
   })
 }
 

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { enqueuePersonalMessages } from '../../domain/outbound/outgoing-messages.js'
-import { type JobContext, type OutboxRowOf, takeOutboxRows } from '../../jobs/outbox/outbox.js'
+import type { JobGroup } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import {
   type ArrivedParticipations,
@@ -21,24 +21,11 @@ import { findParticipationSigner, type ParticipationSigner } from './participati
  */
 export async function participate(
   pod: Pod,
-  work: JobContext<{ readonly postGuids: readonly string[] }>,
+  group: JobGroup<{ readonly postGuids: readonly string[] }>,
 ): Promise<void> {
   const signer = await findParticipationSigner(pod)
   await inTransaction(pod, async (transaction) => {
-    await work.finish(transaction)
-    if (signer !== undefined) await participateIn(pod, transaction, signer, work.data.postGuids)
-  })
-}
-
-/** The same for many outbox rows in one transaction. Rows that are gone were done by another worker. */
-export async function participateForRows(
-  pod: Pod,
-  rows: readonly OutboxRowOf<{ readonly postGuids: readonly string[] }>[],
-): Promise<void> {
-  const signer = await findParticipationSigner(pod)
-  await inTransaction(pod, async (transaction) => {
-    const open = await takeOutboxRows(transaction, rows)
-    const postGuids = open.flatMap(({ data }) => data.postGuids)
+    const postGuids = (await group.take(transaction)).flatMap((data) => data.postGuids)
     if (signer !== undefined && postGuids.length > 0) await participateIn(pod, transaction, signer, postGuids)
   })
 }

@@ -301,22 +301,37 @@ export async function deleteOutboxRows(db: Knex, ids: readonly number[]): Promis
 const deletedRows = `
   delete from outbox using unnest(${opaqueParam('$1', 'bigint[]')}) as done(id) where outbox.id = done.id returning outbox.id`
 
+/** The outbox rows of one or more jobs of a kind, for a handler that does their work together. */
+export interface JobGroup<Data> {
+  /** Deletes the rows in the transaction of their effect; returns the data of those that no other worker has done. */
+  take(transaction: Knex.Transaction): Promise<readonly Data[]>
+}
+
+export function groupOfJob<Data>({ data, finish }: JobContext & { readonly data: Data }): JobGroup<Data> {
+  return {
+    async take(transaction) {
+      await finish(transaction)
+      return [data]
+    },
+  }
+}
+
 /** A row that this process has written. */
 export interface OutboxRowOf<Data> {
   readonly id: number
   readonly data: Data
 }
 
-/** Deletes rows in the transaction of their effect, and returns those that existed. */
-export async function takeOutboxRows<Data>(
-  transaction: Knex.Transaction,
-  rows: readonly OutboxRowOf<Data>[],
-): Promise<readonly OutboxRowOf<Data>[]> {
-  const taken = await deleteOutboxRows(
-    transaction,
-    rows.map(({ id }) => id),
-  )
-  return rows.filter(({ id }) => taken.has(id))
+export function groupOfRows<Data>(rows: readonly OutboxRowOf<Data>[]): JobGroup<Data> {
+  return {
+    async take(transaction) {
+      const taken = await deleteOutboxRows(
+        transaction,
+        rows.map(({ id }) => id),
+      )
+      return rows.flatMap(({ id, data }) => (taken.has(id) ? [data] : []))
+    },
+  }
 }
 
 export function readOutboxId(data: unknown): number | undefined {

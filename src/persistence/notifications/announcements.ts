@@ -27,31 +27,6 @@ export interface AnnouncedRows {
   readonly cases?: readonly number[]
 }
 
-/**
- * Inserts announcements; returns how many. Old posts, and posts that can be in no local stream, get none. An advisory lock lets one
- * transaction at a time insert, so that ids become visible in ascending order and readers miss none.
- */
-export async function insertAnnouncements(
-  transaction: Knex.Transaction,
-  { notifications = [], messages = [], posts = [], shown = [], cases = [] }: AnnouncedRows,
-): Promise<number> {
-  await queryPrepared(
-    transaction,
-    'announcements-turn',
-    `select pg_advisory_xact_lock(hashtextextended('announcements', 0))`,
-    [],
-  )
-  const rows = await queryPrepared(transaction, 'new-announcements', insertAnnouncementRows, [
-    notifications,
-    messages,
-    posts,
-    shown.map(({ postId }) => postId),
-    shown.map(({ userId }) => userId),
-    cases,
-  ])
-  return rows.length
-}
-
 /** A notification that PostgreSQL sends to those who listen on the channel. */
 interface ChannelSignal {
   readonly channel: string
@@ -59,10 +34,11 @@ interface ChannelSignal {
 }
 
 /**
- * Inserts the announcements of outbox rows, deletes the rows and sends the signal, with one statement. Rows that are gone have been
- * announced.
+ * Inserts the announcements of outbox rows of `announce` jobs, deletes the rows and sends the signal, with one statement. Rows that are
+ * gone have been announced. Old posts, and posts that can be in no local stream, get no announcement. An advisory lock lets one
+ * transaction at a time insert, so that ids become visible in ascending order and readers miss none.
  */
-export async function insertAnnouncementsOfRows(
+export async function insertAnnouncements(
   db: Knex,
   outboxIds: readonly number[],
   { channel, payload }: ChannelSignal,
@@ -98,55 +74,13 @@ export function listAnnouncementsOfUser(
 /** Old posts are received through reshares and links. They appear far down in a stream, so they are not announced. */
 const MAX_POST_AGE = `interval '2 days'`
 
-/** A message is announced to all participants, its author included, except to those who block the author. */
-const newsOf = ({ notifications, messages, posts, shown, cases }: Readonly<Record<keyof AnnouncedRows, string>>) => `
-    select 'notification' as kind, notifications.id as subject_id, notifications.user_id
-    from notifications where notifications.id = any(${notifications}::bigint[])
-    union all
-    select 'message', messages.id, users.id
-    from messages
-    join conversation_visibilities as visible on visible.conversation_id = messages.conversation_id
-    join users on users.person_id = visible.person_id and users.closed_at is null
-    where messages.id = any(${messages}::bigint[]) and not exists (
-      select from blocks where blocks.user_id = users.id and blocks.person_id = messages.author_id
-    )
-    union all
-    select 'post', posts.id, null
-    from posts
-    where posts.id = any(${posts}::bigint[]) and posts.created_at > now() - ${MAX_POST_AGE} and (
-      exists (select from users where users.person_id = posts.author_id)
-      or exists (select from contacts where contacts.person_id = posts.author_id and contacts.receiving)
-      or exists (select from mentions join users on users.person_id = mentions.person_id where mentions.post_id = posts.id)
-      or exists (
-        select from taggings join tag_followings on tag_followings.tag_id = taggings.tag_id
-        where taggings.post_id = posts.id
-      )
-    )
-    union all
-    select 'post', shown.post_id, shown.user_id from ${shown} as shown(post_id, user_id)
-    union all
-    select distinct 'moderation_case', cases.id, null::bigint from unnest(${cases}::bigint[]) as cases(id)`
-
-const insertAnnouncementRows = `
-  with news as (${newsOf({
-    notifications: opaqueParam('$1', 'bigint[]'),
-    messages: opaqueParam('$2', 'bigint[]'),
-    posts: opaqueParam('$3', 'bigint[]'),
-    shown: `unnest(${opaqueParam('$4', 'bigint[]')}, ${opaqueParam('$5', 'bigint[]')})`,
-    cases: opaqueParam('$6', 'bigint[]'),
-  })}
-  )
-  insert into announcements (kind, subject_id, user_id)
-  select kind, subject_id, user_id from news order by kind, subject_id, user_id
-  returning id`
-
 /** All ids below a key of the data of the taken rows. */
 const takenIds = (key: string) =>
   `(select array_agg(each.id::bigint) from taken, jsonb_array_elements_text(taken.data -> '${key}') as each(id))`
 
 /**
- * The same for the rows of `announce` jobs, which it deletes, with the signal to those who listen. The rows are deleted before the
- * lock is taken, as by a job: two transactions would otherwise wait for each other. The ids are made after it.
+ * The rows are deleted before the lock is taken, as by a job: two transactions would otherwise wait for each other. The ids are made after
+ * it. A message is announced to all participants, its author included, except to those who block the author.
  */
 const announceOutboxRows = `
   with taken as (
@@ -157,16 +91,36 @@ const announceOutboxRows = `
     select pg_advisory_xact_lock(hashtextextended('announcements', 0))
     from (select count(*) from taken) as all_taken
     where all_taken.count > 0
-  ), news as (${newsOf({
-    notifications: takenIds('notifications'),
-    messages: takenIds('messages'),
-    posts: takenIds('posts'),
-    shown: `(
+  ), news as (
+    select 'notification' as kind, notifications.id as subject_id, notifications.user_id
+    from notifications where notifications.id = any(${takenIds('notifications')}::bigint[])
+    union all
+    select 'message', messages.id, users.id
+    from messages
+    join conversation_visibilities as visible on visible.conversation_id = messages.conversation_id
+    join users on users.person_id = visible.person_id and users.closed_at is null
+    where messages.id = any(${takenIds('messages')}::bigint[]) and not exists (
+      select from blocks where blocks.user_id = users.id and blocks.person_id = messages.author_id
+    )
+    union all
+    select 'post', posts.id, null
+    from posts
+    where posts.id = any(${takenIds('posts')}::bigint[]) and posts.created_at > now() - ${MAX_POST_AGE} and (
+      exists (select from users where users.person_id = posts.author_id)
+      or exists (select from contacts where contacts.person_id = posts.author_id and contacts.receiving)
+      or exists (select from mentions join users on users.person_id = mentions.person_id where mentions.post_id = posts.id)
+      or exists (
+        select from taggings join tag_followings on tag_followings.tag_id = taggings.tag_id
+        where taggings.post_id = posts.id
+      )
+    )
+    union all
+    select 'post', shown.post_id, shown.user_id from (
       select (each.pair ->> 'postId')::bigint, (each.pair ->> 'userId')::bigint
       from taken, jsonb_array_elements(taken.data -> 'shown') as each(pair)
-    )`,
-    cases: takenIds('cases'),
-  })}
+    ) as shown(post_id, user_id)
+    union all
+    select distinct 'moderation_case', cases.id, null::bigint from unnest(${takenIds('cases')}::bigint[]) as cases(id)
   ), inserted as (
     insert into announcements (kind, subject_id, user_id)
     select kind, subject_id, user_id from turn, news order by kind, subject_id, user_id
