@@ -514,7 +514,8 @@ function section(file: string, name: string, group: Group, source: string): read
   const begin = source.indexOf(`export const ${name} `)
   const inside = source.slice(begin, source.indexOf('} as const', begin))
   const rows = Object.entries(group).map(([key, value]) => {
-    const [, comment = ''] = new RegExp(`/\\*\\*\\s((?:(?!\\*/)[^])*?)\\s\\*/\\n  ${key}:`).exec(inside) ?? []
+    const [, comment] = new RegExp(`/\\*\\*\\s((?:(?!\\*/)[^])*?)\\s\\*/\\n  ${key}:`).exec(inside) ?? []
+    if (comment === undefined) throw new Error(`${key} in ${name} has no comment: say why it has this value.`)
     return row(`\`${key}\``, written(value), textOf(comment), beyond[name]?.[key] ?? '')
   })
   return [

@@ -2,18 +2,25 @@
 export const TEXT_LIMITS = {
   /** Posts, comments, messages and bios: what every pod of the network accepts. */
   textCharacters: 65_535,
+  /** The column of other pods has 255 characters. */
   subjectCharacters: 255,
   /** Displayed name of a person. */
   nameCharacters: 32,
   /** Location and gender. */
   profileLineCharacters: 255,
+  /** As on diaspora*. */
   tagsOfPerson: 5,
   /** A poll question, a poll answer, the name of a place. */
   labelCharacters: 255,
+  /** A poll with all answers fits in one message. */
   pollAnswers: 100,
+  /** Each photo is an entity of the message and a picture of the page. */
   photosOfPost: 100,
+  /** As on diaspora*. */
   aspectNameCharacters: 20,
+  /** The column of other pods has 255 characters. */
   tagCharacters: 255,
+  /** Each recipient gets a copy that is encrypted for them. */
   recipientsOfConversation: 100,
   /** Minimum. */
   passwordCharacters: 10,
@@ -21,5 +28,6 @@ export const TEXT_LIMITS = {
   passwordBytes: 128,
   /** People and tags stored with a text. */
   mentionsOfText: 100,
+  /** Each tag is a row and a lookup. */
   tagsOfText: 100,
 } as const

@@ -18,24 +18,29 @@ export const ACCOUNT_LIMITS = {
   privateKeysKept: 1_000,
   /** Mails with a link to reset the password of one account. */
   resetsPerHour: 3,
+  /** The mailbox of another person cannot be filled. */
   resetsPerDay: 6,
   /** Requested resets of one network address and web process in an hour. */
   resetsOfAddress: 10,
   /** Days for which the name of a sign-up is reserved. */
   unconfirmedDays: 3,
+  /** The same for a sign-up that waits for a moderator. */
   undecidedDays: 30,
-  /** Pending sign-ups of one network in a day, and in all. */
+  /** Pending sign-ups of one network in a day. */
   signUpsOfNetwork: 5,
+  /** In all: a moderator has to look through them. */
   pendingSignUps: 1_000,
   /** Mails about changes of the e-mail address of one user in a day: to the new address and to the old one. */
   emailChangeMails: 20,
-  /** Mails with the link of one sign-up, and the minutes between two of them. */
+  /** Mails with the link of one sign-up. The minutes between two of them follow. */
   confirmationMails: 5,
+  /** A mail may take some minutes to arrive. */
   confirmationMinutes: 5,
   /** The reason that a person gives for a sign-up. */
   reasonCharacters: 500,
-  /** Seconds between the form of a sign-up and its sending. */
+  /** Seconds between the form of a sign-up and its sending: a program is faster than a person. */
   formSecondsLeast: 3,
+  /** The proof of time in the form is valid for a day. */
   formSecondsMost: 86_400,
   /** Days without a sign-in after which a browser counts as new. */
   knownBrowserDays: 90,

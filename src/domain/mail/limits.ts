@@ -8,23 +8,27 @@ export const MAIL_LIMITS = {
   waitingDays: 14,
   /** Days for which kind and time of a mail are kept. */
   listedDays: 30,
-  /** Connection to the mail server, and inactivity of it, in milliseconds. */
+  /** Milliseconds until the mail server has accepted the connection. */
   connectMs: 10_000,
+  /** Milliseconds without an answer of the mail server within an SMTP conversation. */
   inactiveMs: 20_000,
   /** Permanent faults of a mailbox in `faultDays` after which it gets no more notices. */
   faults: 3,
+  /** Older faults are forgotten: a full mailbox is emptied some day. */
   faultDays: 14,
   /** Hours between two mails about the account to a mailbox that seems not to exist. */
   suppressedHours: 24,
   /** Bytes of a message that `pod mail bounce` reads. */
   bounceBytes: 256 * 1024,
-  /** Characters of the name of another person, and of a public text. */
+  /** Characters of the name of another person: it stands in the subject. */
   nameCharacters: 64,
+  /** Of a public text: enough to recognise it, not to replace the page. */
   excerptCharacters: 300,
   /** Seconds between a notification and its mail; a notification that is read meanwhile causes none. */
   noticeDelaySeconds: 120,
   /** Notices of one user; what is beyond is in the digest. */
   noticesPerHour: 30,
+  /** The same for a whole day. */
   noticesPerDay: 100,
   /** Lines of a digest; the rest is counted. */
   digestLines: 30,

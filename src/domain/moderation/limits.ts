@@ -4,11 +4,13 @@ export const MODERATION_LIMITS = {
   reasonCharacters: 2_000,
   /** Of one user in `reportsPerSeconds`. */
   reports: 30,
+  /** The period of `reports`: an hour. */
   reportsPerSeconds: 3_600,
   /** Without an entry for so long a taken case is open again. */
   takenCaseSeconds: 86_400,
   /** An imported list of rules. */
   importRows: 20_000,
+  /** The same list in bytes: 20 000 rows with a comment. */
   importBytes: 5 * 1_024 * 1_024,
   /** Rows of an operation in one transaction. */
   rowsOfChunk: 1_000,
@@ -16,13 +18,17 @@ export const MODERATION_LIMITS = {
   peopleOfChunk: 100,
   /** Sign-ups with one invitation. */
   invitationUses: 100,
+  /** Days for which an invitation is valid by default. */
   invitationDays: 14,
+  /** A link that is forgotten somewhere ends within a year. */
   longestInvitationDays: 365,
   /** Rules whose time is over, in one transaction. */
   rulesEndedAtOnce: 100,
-  /** Items of a page of the admin API without and with `per_page`. */
+  /** Items of a page of the admin API without `per_page`. */
   pageItems: 50,
+  /** The items are read whole. */
   mostPageItems: 100,
+  /** All are compiled in each process and compared with each text. */
   filters: 1_000,
   /** Of the value of a filter. */
   filterCharacters: 100,
@@ -34,13 +40,17 @@ export const MODERATION_LIMITS = {
   patternComparisons: 20_000,
   /** Latest hits kept of each filter, and shown with it. */
   hitsKept: 50,
+  /** Days for which hits are kept, as evidence for a change of the filter. */
   hitDays: 30,
   /** Of the text of a hit or a sample. */
   excerptCharacters: 200,
   /** A dry run ends after so many rows or seconds, newest rows first. */
   dryRunRows: 200_000,
+  /** A person waits for the answer. */
   dryRunSeconds: 20,
+  /** A filter is written for recent content. */
   dryRunDays: 30,
+  /** A person can look through them. */
   dryRunSamples: 50,
   /** Links or photos of one text that are compared with other content. */
   keysOfContent: 20,
@@ -48,7 +58,9 @@ export const MODERATION_LIMITS = {
   clusterTextCharacters: 20,
   /** New rows of each table that one search for clusters reads, in chunks. */
   clusterRows: 20_000,
+  /** Rows of such a chunk: one transaction. */
   clusterRowsAtOnce: 1_000,
+  /** Items of one cluster; a cleaning reads them all. */
   clusterItems: 20_000,
   /** Authors who are known for less time are new. */
   newAuthorDays: 7,
@@ -56,6 +68,7 @@ export const MODERATION_LIMITS = {
   knownAuthorDays: 30,
   /** Items and authors of one page or answer about a cluster. */
   clusterItemsShown: 100,
+  /** Authors whose content one cleaning changes. */
   clusterAuthors: 2_000,
   /** Pods that one cleaning makes rules for. */
   clusterPods: 50,

@@ -2,14 +2,17 @@
 export const PHOTO_LIMITS = {
   /** Concurrent uploads in one web process, and per user. Clients send a few in parallel, not dozens. */
   uploadsAtOnce: 32,
+  /** One person cannot use all of them. */
   uploadsOfPerson: 4,
   /** Photos per user; their disk space is limited by the setting PHOTO_QUOTA. */
   photosOfPerson: 20_000,
   /** Forms read before their token is known: per web process, and per network address. */
   uploadsBeforeToken: 8,
+  /** One network address cannot use all of them. */
   uploadsBeforeTokenOfAddress: 2,
   /** Waiting uploads, not read before their turn. Clients may send a whole album at once. */
   uploadsWaiting: 256,
+  /** One person cannot use all of them. */
   uploadsWaitingOfPerson: 24,
   /** How many times the largest picture is read to its end, so that the client can receive the 413. */
   timesRead: 4,
@@ -17,10 +20,13 @@ export const PHOTO_LIMITS = {
   madeWithinMs: 25_000,
   /** Interval of checks for the result: short at first, then longer. */
   firstLookMs: 20,
+  /** The longest of these intervals. */
   lastLookMs: 250,
   /** An upload has a few short options; the longest is the description. */
   formFields: 50,
+  /** The longest description in characters of four bytes. */
   fieldBytes: 6 * 1024,
+  /** The longest name of a field has some twenty bytes. */
   fieldNameBytes: 100,
   /** The original of a picture of a pod that was taken over, of which missing sizes are made. It is read as a whole. */
   originalBytes: 64 * 1024 * 1024,
@@ -30,10 +36,12 @@ export const PHOTO_LIMITS = {
   pixels: 100_000_000,
   /** Larger pictures are processed one after the other. */
   pixelsSideBySide: 25_000_000,
+  /** Each frame of an animation is decoded for each size. */
   frames: 1_000,
   /** For each size. */
   sizeSeconds: 15,
   /** An upload that is not a photo after this time never becomes one. */
   uploadAgeMs: 60 * 60_000,
+  /** How often older uploads are deleted. */
   sweepEveryMs: 10 * 60_000,
 } as const

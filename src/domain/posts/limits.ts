@@ -4,6 +4,7 @@ export const PUBLIC_POST_LIMITS = {
   postsOfPerson: 15,
   /** On the page of a tag and the page of all public posts. */
   postsOnListPage: 15,
+  /** The oldest ones; each is rendered from Markdown. */
   commentsOnPage: 50,
   /** Of a comment, a profile and each post of a list: only this part is read, scanned and shown. */
   excerptCharacters: 2_000,

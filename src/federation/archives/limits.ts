@@ -6,7 +6,9 @@ export const IMPORT_LIMITS = {
   expansionRatio: 200,
   /** Bytes of JSON up to which the ratio does not count. */
   ratioFromBytes: 16 * 1024 ** 2,
+  /** Fifty a day for ten years. */
   posts: 200_000,
+  /** Each unknown one is looked up at its pod. */
   contacts: 20_000,
   /** All items of an archive. */
   items: 2_000_000,
@@ -32,11 +34,13 @@ export const IMPORT_LIMITS = {
   checkDays: 1,
   /** Attempts to look up an old account whose pod does not answer, and the minutes between them. */
   identityAttempts: 3,
+  /** A pod that restarts is back by then. */
   identityMinutes: 10,
   /** Bytes of a part of an uploaded file. */
   partBytes: 8 * 1024 ** 2,
   /** Days after an import is done, or after the upload, when the uploaded files are deleted. */
   doneUploadDays: 1,
+  /** Time to decide after the check. */
   uploadDays: 7,
   /** Days for which the items of an import are kept. */
   itemDays: 30,

@@ -2,12 +2,17 @@
 export const ANONYMOUS_LOOKUP_LIMITS = {
   /** How long a request waits for a worker. Then it gets a page that reloads itself. */
   waitMs: 2_000,
+  /** How often a waiting request looks whether the job has ended. */
   pollIntervalMs: 100,
+  /** Seconds until such a page reloads itself. */
   reloadSeconds: 3,
+  /** Longer than `discoveryMs` in all: the lookup has ended or is lost. */
   reloads: 5,
   /** Per network address, and in total; each web process counts separately. */
   ofAddress: 30,
+  /** Ten addresses that use all of theirs. */
   ofAll: 300,
+  /** The period of both. */
   perSeconds: 60,
   /** Network addresses counted at the same time. */
   sources: 20_000,
@@ -15,6 +20,7 @@ export const ANONYMOUS_LOOKUP_LIMITS = {
   waitingAtOnce: 32,
   /** Concurrent lookups in one worker, and those of one host. */
   atOnce: 32,
+  /** One slow host cannot use all of them. */
   atOnceOfHost: 4,
   /** A user is waiting, and the other pod may be slow. */
   discoveryMs: 8_000,
@@ -26,11 +32,13 @@ export const ANONYMOUS_LOOKUP_LIMITS = {
 export const DISCOVERY_LIMITS = {
   /** A failed lookup is not repeated by every request. */
   failureRememberedMs: 60_000,
+  /** Entries in each process. */
   failuresRemembered: 10_000,
   /** Maximum age of a name or a picture. */
   personFreshMs: 24 * 60 * 60 * 1_000,
   /** The front page of a pod, including what it does to render. */
   frontPageMs: 12_000,
+  /** From http to https, and from the host to its page. */
   frontPageRedirects: 3,
   /** Maximum of browsers and other pods. */
   urlCharacters: 2_048,

@@ -10,9 +10,11 @@ export const INBOUND_LIMITS = {
 
 /** Rejected messages that an operator can examine. */
 export const QUARANTINE_LIMITS = {
+  /** More than an operator looks through. */
   rows: 10_000,
   /** Of their payloads. */
   bytes: 64 * 1024 * 1024,
+  /** A frequent fault does not displace a rare one. */
   rowsOfFault: 200,
   /** Of one claimed host; private messages count by the network that posted them. */
   rowsOfHost: 50,
@@ -20,5 +22,6 @@ export const QUARANTINE_LIMITS = {
   payloadBytes: 64 * 1024,
   /** In each process. Beyond it a random sample is stored. */
   insertsPerSecond: 10,
+  /** Time to look into the question of another operator. */
   days: 14,
 } as const

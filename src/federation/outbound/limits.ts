@@ -34,6 +34,7 @@ export const DELIVERY_LIMITS = {
   exchangeMs: 30_000,
   /** Proven pods that may use all of that time for a first attempt. If there are more, those above `patienceMs` yield. */
   silentAtOnce: 16,
+  /** Most pods answer in less time. */
   patienceMs: 1_500,
   /** Time until another worker may serve the pod of a worker that died. Longer than a drain with its last exchange. */
   leaseMs: 60_000,
@@ -41,6 +42,7 @@ export const DELIVERY_LIMITS = {
   redirects: 3,
   /** Pods checked per run (a run per minute), and the time since their last check. */
   checksAtOnce: 60,
+  /** Hours since the last check of a pod that is checked again. */
   checkEveryHours: 24,
   /** For an offline pod that has sent something. */
   recheckMinutes: 30,

@@ -6,14 +6,17 @@ export const REMOTE_LIMITS = {
   dnsTryMs: 1_500,
   /** Names whose addresses are kept, for as long as their record allows and at most this time. Each use checks the addresses again. */
   dnsNames: 5_000,
+  /** Milliseconds; a pod that moves is found within a minute. */
   dnsKeptMs: 60_000,
   /** TLS sessions that are kept for the next connection, of one to four kilobytes, and their maximum age. */
   tlsSessions: 5_000,
+  /** Servers change the keys of their sessions in hours. */
   tlsSessionMs: 60 * 60_000,
   /** Delay before the next address of a name is tried in parallel. The first address may be dead. */
   connectAttemptMs: 1_000,
   /** From the call to the last byte, including redirects and waiting for a slot. */
   exchangeMs: 30_000,
+  /** The default of Node. */
   headerBytes: 16 * 1024,
   /** WebFinger, hCard and NodeInfo have a few kilobytes; a key or a long list of links fits many times. */
   discoveryBytes: 128 * 1024,
@@ -21,6 +24,7 @@ export const REMOTE_LIMITS = {
   fetchBytes: 8 * 1024 * 1024,
   /** Read from an unneeded response, so that its connection can be reused. */
   unreadBytes: 4 * 1024,
+  /** A slower rest costs more than a new connection. */
   unreadMs: 1_000,
   /** From http to https, from www to the bare name, and from one owner to the next. */
   redirects: 4,
@@ -28,6 +32,7 @@ export const REMOTE_LIMITS = {
   atOnce: 768,
   /** A slow pod occupies at most this number of slots. */
   fetchesPerHost: 8,
+  /** The same for deliveries; see `atOnce` in `DELIVERY_LIMITS`. */
   deliveriesPerHost: 4,
   /** Requests to a third pod that an unknown sender can cause. */
   fetchesPerHostPerMinute: 600,

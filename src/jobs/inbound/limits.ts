@@ -4,6 +4,7 @@ export const RECEIVE_LIMITS = {
   bodyBytes: 8 * 1024 * 1024,
   /** Limits what a stalled or failed job holds. A larger message is a job of its own. */
   messagesPerJob: 128,
+  /** The same for long messages. */
   bytesPerJob: 256 * 1024,
   /** While two jobs are being added to the queue, the next one collects messages. */
   jobsUnderWay: 2,
@@ -29,11 +30,13 @@ export const RECEIVE_LIMITS = {
   sharesOfSite: 2,
   /** Sources counted at the same time. */
   sources: 100_000,
+  /** How often each web process reads the length of the queue. */
   pollIntervalMs: 1_000,
   /** Retry-After when a sender, or all senders, have sent too much, and while an inbound queue is drained. */
   retryAfterSeconds: 120,
   /** Cached guids of local people, so that a private message needs no database query. A guid never changes. */
   recipients: 10_000,
+  /** An account that was closed is noticed within this time; the worker rejects its messages before. */
   recipientAgeMs: 10 * 60_000,
   /** Guids in one database query. */
   recipientsPerQuestion: 128,
@@ -45,5 +48,6 @@ export const RECEIVE_LIMITS = {
 export const BACKGROUND_LIMITS = {
   /** Jobs of received messages that wait. With more of them, long work pauses. */
   pauseAboveJobs: 100,
+  /** How often long work reads the number of jobs. */
   lookEveryMs: 2_000,
 } as const

@@ -2,6 +2,7 @@
 export const REFERENCE_LIMITS = {
   /** A reshare of a reshare, or a link in a linked post. A longer chain is probably an attack. */
   chainDepth: 5,
+  /** Links to posts in one text; each is a fetch. */
   linksOfText: 10,
   /** A linked post, and the links in it. */
   linkDepth: 2,
@@ -22,13 +23,19 @@ export const WAITING_LIMITS = {
   waitSeconds: 6 * 3_600,
   /** Verified messages, in total and per host of the signer. */
   messages: 500_000,
+  /** The payloads of these messages. */
   bytes: 1024 * 1024 * 1024,
+  /** A tenth: one pod cannot displace the messages of the others. */
   messagesOfHost: 50_000,
+  /** The payloads of one host: an eighth. */
   bytesOfHost: 128 * 1024 * 1024,
   /** Unverified messages, in total and per host that they name. */
   unverifiedMessages: 20_000,
+  /** The payloads of these messages. */
   unverifiedBytes: 64 * 1024 * 1024,
+  /** A twentieth: an invented host cannot displace the messages of others. */
   unverifiedMessagesOfHost: 1_000,
+  /** The payloads that name one host: a sixteenth. */
   unverifiedBytesOfHost: 4 * 1024 * 1024,
   /** Nearly all legitimate messages are smaller. */
   unverifiedBytesOfMessage: 64 * 1024,
@@ -43,6 +50,7 @@ export const WAITING_LIMITS = {
   unverifiedWaitSeconds: 20 * 60,
   /** Dead letters, and the bytes of those with a payload. Unverified ones are kept without payload. */
   deadMessages: 100_000,
+  /** The payloads of dead letters. */
   deadBytes: 1024 * 1024 * 1024,
   /** How often the totals are checked. */
   pollIntervalMs: 10_000,
@@ -60,10 +68,13 @@ export const SIGNER_LIMITS = {
   atOnce: 4,
   /** At a host without a known pod, or with an offline one. A slower first answer is not worth a slot. */
   unknownHostMs: 6_000,
+  /** A pod that has answered before may be slow. */
   knownHostMs: 15_000,
-  /** Attempts of one lookup, and the waits between them in seconds. */
+  /** Attempts of one lookup. A host without a pod is probably invented. */
   triesAtUnknownHost: 3,
+  /** A pod that has answered before may be offline for some hours. */
   triesAtKnownHost: 6,
+  /** A restart takes seconds, a repair hours. */
   retrySeconds: [30, 300, 1_800, 7_200, 7_200],
   /** Delay for a host whose budget of the minute is used up. */
   busySeconds: 15,

@@ -8,6 +8,8 @@ export const REPLICA_LIMITS = {
   maxAgeMs: 5_000,
   /** For a connection, a statement and a response. With those of the primary they stay below what a client waits. */
   acquireTimeout: 1_000,
+  /** A list takes milliseconds; a replica that needs seconds is overloaded. */
   statementTimeout: 2_000,
+  /** Longer than `statementTimeout`, so that the server ends the statement first. */
   queryTimeout: 2_500,
 } as const

@@ -4,8 +4,11 @@ export const OIDC_LIMITS = {
   bodyBytes: 16 * 1024,
   /** A text about oneself has up to 65 535 characters, each of which a form writes with up to nine bytes. */
   settingsBodyBytes: 640 * 1024,
+  /** As on diaspora*: clients refresh once a day. */
   accessTokenSeconds: 86_400,
+  /** A client exchanges its code at once; RFC 6749 recommends ten minutes at most. */
   codeSeconds: 600,
+  /** A client reads it once, after the exchange. */
   idTokenSeconds: 1_800,
   /** Since the last use. */
   refreshTokenSeconds: 400 * 86_400,
@@ -21,17 +24,23 @@ export const OIDC_LIMITS = {
   interactionsBetweenTrims: 50,
   /** `state`, and `nonce`. */
   stateBytes: 1_024,
+  /** As diaspora* remembers a browser: two weeks without a visit. */
   sessionSeconds: 14 * 86_400,
   /** Browsers keep no cookie for longer. */
   browserCookieSeconds: 400 * 86_400,
-  /** The periods of the settings that limit one network address. */
+  /** The period of SIGN_IN_LIMIT. */
   signInsPerSeconds: 300,
+  /** The period of CLIENT_LIMIT. */
   clientsPerSeconds: 3_600,
+  /** The period of TOKEN_LIMIT. */
   tokensPerSeconds: 60,
+  /** The period of AUTHORIZATION_LIMIT. */
   authorizationsPerSeconds: 300,
   /** Wrong passwords of one network address for one account. Each further one doubles the delay. */
   wrongPasswords: 5,
+  /** Seconds until the attempt after `wrongPasswords`. */
   firstWaitSeconds: 5,
+  /** The delay is not doubled beyond this: a person who remembers the password is not locked out for the day. */
   longestWaitSeconds: 900,
   /** Network addresses counted at the same time, for each of these. */
   sources: 20_000,

@@ -36,6 +36,7 @@ export const HTTP_LIMITS = {
   urlBytes: 8 * 1024,
   /** A guid or a tag has up to 255 characters, counted after decoding. */
   pathParameterCharacters: 300,
+  /** A page link has guids, times and numbers; a search has a few words. */
   queryParameterCharacters: 1_024,
   /** API forms have a few dozen fields. Each field name is parsed. */
   formFields: 1_000,

@@ -6,9 +6,11 @@ export const FACTOR_LIMITS = {
   triesOfSecondStep: 5,
   /** Wrong codes for an account in an hour, from all addresses. */
   wrongCodesPerHour: 20,
+  /** Each works once. They fit on a note. */
   recoveryCodes: 10,
-  /** Passkeys of an account, and characters of their names. */
+  /** Passkeys of an account: some devices, and keys in a drawer. */
   passkeys: 10,
+  /** The name stands in one line of a list. */
   passkeyNameCharacters: 64,
   /** Time to use a passkey after the page was loaded. */
   challengeSeconds: 300,

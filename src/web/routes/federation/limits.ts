@@ -2,6 +2,7 @@
 export const SERVE_LIMITS = {
   /** Cached signed envelopes for fetch requests. */
   envelopes: 1_000,
+  /** Bytes of the cached envelopes: one may have megabytes. */
   envelopeBytes: 32 * 1024 * 1024,
   /** A photo may be removed from its post and a root may be deleted; nothing else in an envelope changes. */
   envelopeAgeMs: 60_000,
@@ -9,5 +10,6 @@ export const SERVE_LIMITS = {
   signaturesUnderWay: 64,
   /** Counting reads whole tables. */
   usageAgeMs: 60 * 60 * 1_000,
+  /** Whether sign-ups need an approval depends on settings and attendance; NodeInfo may be a few seconds late. */
   approvalAgeMs: 5_000,
 } as const
