@@ -5,7 +5,12 @@ import { createUser } from '../src/domain/accounts/accounts.js'
 import { StartError } from '../src/errors/start-error.js'
 import { UserSecrets } from '../src/persistence/models/user.js'
 import { openPod } from '../src/pod/open-pod.js'
-import { createTestDatabase, databaseAt, openTestDatabase, type TestDatabase } from './support/databases/test-database.js'
+import {
+  createTestDatabase,
+  databaseAt,
+  openTestDatabase,
+  type TestDatabase,
+} from './support/databases/test-database.js'
 import { openTcpProxy } from './support/http/tcp-proxy.js'
 import { fixedKeyCrypto } from './support/pods/fixed-key-crypto.js'
 
@@ -69,7 +74,9 @@ it('a pod that cannot be opened leaves no timer and no connection', async () => 
     started.mockRestore()
     cleared.mockRestore()
   }
-  const connections = own.db('pg_stat_activity').whereRaw(`datname = current_database() and application_name like 'pod %'`)
+  const connections = own
+    .db('pg_stat_activity')
+    .whereRaw(`datname = current_database() and application_name like 'pod %'`)
   await expect.poll(() => connections.clone().select('application_name')).toEqual([])
 })
 

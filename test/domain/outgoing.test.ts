@@ -128,7 +128,7 @@ describe('something that goes out', () => {
     expect(await sentAbout(pod, sent.guid)).toMatchObject([{ public: false, to: [one.address, other.address].sort() }])
   })
 
-  it.each(['profile', 'contact'])('is a new envelope each time it is a %s', async (record) => {
+  it.each(['profile', 'contact'] as const)('is a new envelope each time it is a %s', async (record) => {
     const person = await remotePerson()
     const sent = message({ record })
 

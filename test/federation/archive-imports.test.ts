@@ -383,9 +383,9 @@ describe('a message of the new account', () => {
   it('waits until the pod knows the move, and a contact ten minutes longer', async () => {
     const other = await addRecordingPod(pod.fakePods, pod, 'held.example:3000')
     await importAll(archiveOf(old, { user: { contacts: [archivedContact('x@held.example:3000')] } }))
-    const write = async (record: string) =>
+    const write = async (record: 'post' | 'contact') =>
       writeMessage(pod, { senderId: al.id, entity: postBy(al), record, guid: newGuid(), pods: [other.id] })
-    await write('status_message')
+    await write('post')
     await write('contact')
     const held = async () => {
       await pod.db('deliveries').update({ dueAt: new Date(Date.now() - 1_000) })
@@ -408,7 +408,7 @@ describe('a follower of the old account', () => {
       insertDeliveries(
         transaction,
         {
-          ...{ record: 'status_message', guid: post.guid, verb: 'create', senderId: al.id, public: true },
+          ...{ record: 'post', guid: post.guid, verb: 'create', senderId: al.id, public: true },
           ...{ entity: '<x/>', priority: DELIVERY_PRIORITY.own, trace: null },
         },
         { of: 'post', postId: post.id },

@@ -644,7 +644,7 @@ describe('the order', () => {
     const contact = (author: string, sharing: boolean): Entity => {
       return { type: 'contact', author, recipient: bob.address, following: sharing, sharing, blocking: false }
     }
-    const contactMessage = { record: 'contact', guid: bob.guid, people: [bob.row] }
+    const contactMessage = { record: 'contact', guid: bob.guid, people: [bob.row] } as const
     await createUser(pod, { username: 'ben', password: 'the password of ben' })
     const ben = await Person.byAddress(pod.db, 'ben@pod.example').throwIfNotFound()
     await writeMessage(pod, { ...contactMessage, senderId: ann.id, entity: contact(ann.address, true) })

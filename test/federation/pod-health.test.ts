@@ -8,6 +8,7 @@ import {
   toFailedDelivery,
 } from '../../src/federation/outbound/pod-health.js'
 import { RemotePodError } from '../../src/federation/remote-pod/remote-pod-error.js'
+import type { OutboundRecord } from '../../src/persistence/outbound/outbound-record.js'
 
 const arrived: DeliveryOutcome = { kind: 'arrived' }
 const refused: DeliveryOutcome = { kind: 'refused', fault: 'refused', status: 400, reason: 'no' }
@@ -67,7 +68,7 @@ describe('assessPod', () => {
 })
 
 describe('toFailedDelivery', () => {
-  const failureAfter = (outcome: DeliveryOutcome, attempts: number, record = 'post') =>
+  const failureAfter = (outcome: DeliveryOutcome, attempts: number, record: OutboundRecord = 'post') =>
     toFailedDelivery(outcome, { record, attempts }, DELIVERY_LIMITS)
 
   it('is none of what arrived, and of what was not tried', () => {

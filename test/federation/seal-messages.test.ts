@@ -19,7 +19,7 @@ beforeEach(() => pod.empty('outbound_messages'))
 
 async function messages(count: number, { id: senderId } = ann): Promise<readonly number[]> {
   const rows = Array.from({ length: count }, () => {
-    return { record: 'post', guid: newGuid(), verb: 'create', senderId, public: true, entity: '<post/>' }
+    return { record: 'post', guid: newGuid(), verb: 'create', senderId, public: true, entity: '<post/>' } as const
   })
   const inserted = await OutboundMessage.query(pod.db).insert(rows).returning('id')
   return inserted.map(({ id }) => id)

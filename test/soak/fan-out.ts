@@ -105,7 +105,7 @@ async function writePosts(pod: Pod, pods: readonly number[], posts: number): Pro
   for (let index = 0; index < posts; index += 1) {
     const post = newGuid()
     const now = new Date()
-    const steps: readonly (readonly [string, string, 'create' | 'retract', Entity])[] = [
+    const steps: readonly (readonly ['post' | 'comment', string, 'create' | 'retract', Entity])[] = [
       [
         'post',
         post,

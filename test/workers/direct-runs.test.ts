@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
-import { enqueueJobsOfKind, takeOutboxRows } from '../../src/jobs/outbox/outbox.js'
+import { enqueueJobsOfKind, groupOfRows } from '../../src/jobs/outbox/outbox.js'
 import { type DirectHandler, runTogether } from '../../workers/direct-runs.js'
 import type { HandlerTable } from '../../workers/run-job.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
@@ -62,8 +62,8 @@ describe.each(queueBackends)('rows that run without a job, with the queue in $st
 
   const greetDirectly = runTogether<Greeting>({ items: 1 }, async ({ db }, rows) => {
     if (rows.some(({ data }) => data.name === 'unknown')) throw new Error('There is no such name.')
-    const taken = await db.transaction((transaction) => takeOutboxRows(transaction, rows))
-    greetedDirectly.push(...taken.map(({ data }) => data.name))
+    const taken = await db.transaction((transaction) => groupOfRows(rows).take(transaction))
+    greetedDirectly.push(...taken.map(({ name }) => name))
   })
 
   it('are done after their commit, and no job is added', async () => {
@@ -133,8 +133,8 @@ describe.each(queueBackends)('rows that run without a job, with the queue in $st
       atOnce: 2,
       open: runTogether<Greeting>({ items: 1 }, async ({ db }, rows) => {
         await released
-        const taken = await db.transaction((transaction) => takeOutboxRows(transaction, rows))
-        greetedDirectly.push(...taken.map(({ data }) => data.name))
+        const taken = await db.transaction((transaction) => groupOfRows(rows).take(transaction))
+        greetedDirectly.push(...taken.map(({ name }) => name))
       }),
     })
     await commit('Alice')
@@ -155,7 +155,7 @@ describe.each(queueBackends)('rows that run without a job, with the queue in $st
       open: runTogether<Greeting>({ items: 10 }, async ({ db }, rows) => {
         groups.push(rows.length)
         await released
-        await db.transaction((transaction) => takeOutboxRows(transaction, rows))
+        await db.transaction((transaction) => groupOfRows(rows).take(transaction))
       }),
     })
     await commit('Alice')
@@ -174,8 +174,8 @@ describe.each(queueBackends)('rows that run without a job, with the queue in $st
       job: greet,
       atOnce: 10,
       open: runTogether<Greeting>({ items: 10, spacing: { ms: 3_600_000, enough: 3 } }, async ({ db }, rows) => {
-        const taken = await db.transaction((transaction) => takeOutboxRows(transaction, rows))
-        groups.push(taken.map(({ data }) => data.name))
+        const taken = await db.transaction((transaction) => groupOfRows(rows).take(transaction))
+        groups.push(taken.map(({ name }) => name))
       }),
     })
     await commit('Alice')

@@ -121,7 +121,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
       throw new FailedJob('broken', 'dead')
     }
     workers = startTestWorkers(pod, { handlers: { ...handlers, maintenance: { 'run-operation': failing } } })
-    const operation = { kind: 'people.content', target: 'people', total: 0, reason: 'For a test' }
+    const operation = { kind: 'people.content', target: 'people', total: 0, reason: 'For a test' } as const
     await pod.db.transaction((transaction) => startOperation(pod, transaction, SYSTEM_ACTOR, operation))
     const states = () => pod.db('operations').select('state', 'errors')
     await vi.waitFor(async () => expect(await states()).toEqual([{ state: 'failed', errors: ['broken'] }]), 10_000)

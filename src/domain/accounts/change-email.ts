@@ -37,7 +37,7 @@ export async function requestEmailChange(
     const undoId = old === null ? undefined : await keepEmailUndo(transaction, userId, old)
     await enqueueMails(pod, transaction, [
       { kind: 'confirm_email', userId, mailbox },
-      ...(undoId === undefined ? [] : [{ kind: 'email_changing', userId, undoId }]),
+      ...(undoId === undefined ? [] : [{ kind: 'email_changing', userId, undoId } as const]),
     ])
   })
 }
@@ -47,7 +47,7 @@ async function maySendChangeMails(transaction: Knex.Transaction, userId: number,
   await transaction.raw(`select pg_advisory_xact_lock(hashtextextended('mailbox ' || ?, 0))`, [mailbox.toString('hex')])
   const toMailbox = await countMailsOfMailbox(transaction, mailbox, DAY_SECONDS)
   if (toMailbox >= MAIL_LIMITS.confirmationsPerDay) return false
-  const kinds = ['confirm_email', 'email_changing']
+  const kinds = ['confirm_email', 'email_changing'] as const
   const ofUser = await countMailsOfUser(transaction, userId, { kinds, seconds: DAY_SECONDS })
   return ofUser < ACCOUNT_LIMITS.emailChangeMails
 }

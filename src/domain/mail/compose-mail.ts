@@ -1,7 +1,7 @@
 import type { MailData } from '../../jobs/definitions.js'
+import { isAccountMail } from '../../persistence/mail/mail-kinds.js'
 import type { Pod } from '../../pod/pod.js'
 import { composeAccountMail } from './account-mails.js'
-import { isAccountMail } from '../../persistence/mail/mail-kinds.js'
 import { composeNotice } from './notices.js'
 import { composeSignUpMail } from './sign-up-mails.js'
 import type { WrittenMail } from './write-mail.js'

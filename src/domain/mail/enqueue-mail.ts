@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
 import { type MailData, sendMailJob } from '../../jobs/definitions.js'
 import { enqueueJobs } from '../../jobs/outbox/outbox.js'
+import type { AccountMailKind } from '../../persistence/mail/mail-kinds.js'
 import { insertMails } from '../../persistence/mail/mails.js'
 import type { Pod } from '../../pod/pod.js'
-import type { AccountMailKind } from '../../persistence/mail/mail-kinds.js'
 
 export interface NewMail extends Omit<MailData, 'mailId'> {
   /** MAC of the mailbox, for mails to people without an account. */

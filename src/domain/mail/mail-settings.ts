@@ -1,9 +1,14 @@
 import type { Knex } from 'knex'
 import { inTransaction } from '../../persistence/database/transactions.js'
+import {
+  DELIVERIES,
+  isPreferenceKind,
+  type MailDelivery,
+  PREFERENCE_DEFAULTS,
+} from '../../persistence/mail/mail-kinds.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
-import { DELIVERIES, isPreferenceKind, type MailDelivery, PREFERENCE_DEFAULTS } from '../../persistence/mail/mail-kinds.js'
 
 export interface MailPreferences {
   readonly enabled: boolean

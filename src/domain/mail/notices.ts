@@ -3,6 +3,13 @@ import type { MailData } from '../../jobs/definitions.js'
 import type { JobContext } from '../../jobs/outbox/outbox.js'
 import { countUndecidedSignUps } from '../../persistence/accounts/pending-sign-ups.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
+import {
+  isNoticeKind,
+  type MailKind,
+  NOTICE_DELIVERY,
+  type NoticeKind,
+  type StaffNoticeKind,
+} from '../../persistence/mail/mail-kinds.js'
 import { countMailsOfUser } from '../../persistence/mail/mails.js'
 import {
   claimDigests,
@@ -22,7 +29,6 @@ import type { Pod } from '../../pod/pod.js'
 import type { ComposedMail } from './compose-mail.js'
 import { enqueueMails } from './enqueue-mail.js'
 import { MAIL_LIMITS } from './limits.js'
-import { isNoticeKind, type MailKind, NOTICE_DELIVERY, type NoticeKind, type StaffNoticeKind } from '../../persistence/mail/mail-kinds.js'
 import { type NoticeFacts, noticeLine, noticeText, staffNoticeText } from './mail-texts.js'
 import { unsubscribeUrl } from './unsubscribe.js'
 import { mailExcerpt, mailName, writeMail } from './write-mail.js'

@@ -1,6 +1,7 @@
 import type { MailData } from '../../jobs/definitions.js'
 import { type JobContext, postponed, sweepAllNow } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
+import { isAccountMail } from '../../persistence/mail/mail-kinds.js'
 import {
   countMailAttempt,
   deleteMail,
@@ -21,7 +22,6 @@ import { linkLifetime } from './account-mails.js'
 import { bounceAddress } from './bounces.js'
 import { type ComposedMail, composeMail } from './compose-mail.js'
 import { MAIL_LIMITS } from './limits.js'
-import { isAccountMail } from '../../persistence/mail/mail-kinds.js'
 import { sendMessage } from './smtp/send-message.js'
 import { readSmtpFault, type SmtpFault } from './smtp/smtp-faults.js'
 

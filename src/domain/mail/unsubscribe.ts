@@ -1,8 +1,8 @@
 import { timingSafeEqual } from 'node:crypto'
 import { inTransaction } from '../../persistence/database/transactions.js'
+import { NOTICE_DELIVERY, STAFF_NOTICE_DELIVERY } from '../../persistence/mail/mail-kinds.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
-import { NOTICE_DELIVERY, STAFF_NOTICE_DELIVERY } from '../../persistence/mail/mail-kinds.js'
 
 /** Kinds of one-click links. Their positions are in links of sent mails: append only. */
 const LINK_KINDS = ['digest', ...Object.keys(NOTICE_DELIVERY), ...Object.keys(STAFF_NOTICE_DELIVERY)]
@@ -54,7 +54,10 @@ async function dailyKinds({ db }: Pick<Pod, 'db'>, userId: number): Promise<read
 }
 
 /** Ends the notices of a link. A second time changes nothing. */
-export async function unsubscribe(pod: Pick<Pod, 'db' | 'requestContext'>, { userId, kinds }: Subscription): Promise<void> {
+export async function unsubscribe(
+  pod: Pick<Pod, 'db' | 'requestContext'>,
+  { userId, kinds }: Subscription,
+): Promise<void> {
   if (kinds.length === 0) return
   await inTransaction(pod, async (transaction) => {
     await transaction('mail_preferences')

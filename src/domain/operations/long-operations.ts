@@ -67,7 +67,7 @@ export async function continueOperation(
 export async function runOperation(
   pod: OperationPod,
   { data, finish }: Pick<JobContext, 'finish'> & { readonly data: { readonly operationId: number } },
-  works: OperationWorks,
+  works: Partial<OperationWorks>,
   deadline: AbortSignal,
 ): Promise<void> {
   for (let isComplete = false; !isComplete; ) {
@@ -78,7 +78,7 @@ export async function runOperation(
         await finish(transaction)
         return true
       }
-      const work: OperationWork | undefined = works[operation.kind] // a newer version may have more kinds
+      const work = works[operation.kind]
       if (work === undefined) throw new Error(`There is no operation ${operation.kind}.`)
       const chunk = await work.runChunk(pod, transaction, operation)
       const isLast = chunk.done + chunk.skipped === 0

@@ -19,10 +19,7 @@ import { findParticipationSigner, type ParticipationSigner } from './participati
  * PODMIN_ACCOUNT names. They are not stored as participations of a person. A repeat has the same guid and sends nothing. The number
  * that waits for a pod is limited, so that an author of thousands of posts cannot fill the delivery queue.
  */
-export async function participate(
-  pod: Pod,
-  group: JobGroup<{ readonly postGuids: readonly string[] }>,
-): Promise<void> {
+export async function participate(pod: Pod, group: JobGroup<{ readonly postGuids: readonly string[] }>): Promise<void> {
   const signer = await findParticipationSigner(pod)
   await inTransaction(pod, async (transaction) => {
     const postGuids = (await group.take(transaction)).flatMap((data) => data.postGuids)

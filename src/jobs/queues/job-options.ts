@@ -4,7 +4,10 @@ import { type AnyJob, probeJob, retriedForHours } from '../definitions.js'
 import { QUEUES } from './queue-names.js'
 
 /** Every job that is added to a queue: those that definitions.ts exports, and the probe of each queue. */
-export const JOB_DEFINITIONS: readonly AnyJob[] = [...Object.values(definitions).filter(isJob), ...QUEUES.map(probeJob)]
+export const JOB_DEFINITIONS: readonly AnyJob[] = [
+  ...Object.values<unknown>(definitions).filter(isJob),
+  ...QUEUES.map(probeJob),
+]
 
 function isJob(exported: unknown): exported is AnyJob {
   return typeof exported === 'object' && exported !== null && 'queue' in exported && 'name' in exported

@@ -1,7 +1,7 @@
+import type { OutboundRecord, OutboundVerb } from '../outbound/outbound-record.js'
 import { Delivery } from './delivery.js'
 import { Model } from './model.js'
 import { Person } from './person.js'
-import type { OutboundRecord, OutboundVerb } from '../outbound/outbound-record.js'
 
 /** An outgoing message, stored once for all pods that receive it. */
 export class OutboundMessage extends Model {

@@ -23,7 +23,11 @@ export interface MissingDelivery {
 }
 
 /** Finds the stored messages about a record, in the order of insertion. */
-export async function findDeliveryReports(db: Knex, record: OutboundRecord, guid: string): Promise<readonly DeliveryReport[]> {
+export async function findDeliveryReports(
+  db: Knex,
+  record: OutboundRecord,
+  guid: string,
+): Promise<readonly DeliveryReport[]> {
   const { rows } = await db.raw(
     `select messages.verb, messages.created_at as "writtenAt", messages.sent_to as "sentTo",
        greatest(messages.sent_to - count(deliveries.id), 0) as arrived,

@@ -6,8 +6,8 @@ import { rowByRow } from '../sql/row-by-row.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
 import { POD_IS_ASLEEP, POD_IS_PROVEN } from './due-deliveries.js'
 import { UNDELIVERED_LIMITS } from './limits.js'
-import { selectRemainingPods } from './remaining-pods.js'
 import type { OutboundRecord, OutboundVerb } from './outbound-record.js'
+import { selectRemainingPods } from './remaining-pods.js'
 
 /** Selects the recipients of a message. Local people can be among them and get no delivery. */
 export type RecipientSelector =

@@ -67,7 +67,12 @@ async function purgeComments(db: Knex, postIds: readonly number[]): Promise<void
 }
 
 /** Runs a statement that deletes a limited number of rows until none are left. Undelivered messages that create these rows are deleted. */
-async function deleteInChunks(db: Knex, record: OutboundRecord, statement: string, of: number | number[]): Promise<void> {
+async function deleteInChunks(
+  db: Knex,
+  record: OutboundRecord,
+  statement: string,
+  of: number | number[],
+): Promise<void> {
   let deleted = ROW_BATCH_SIZE
   while (deleted === ROW_BATCH_SIZE) {
     deleted = await db.transaction(async (transaction) => {

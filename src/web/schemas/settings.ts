@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import type { SettingsChange } from '../../domain/accounts/settings.js'
-import { DELIVERIES } from '../../persistence/mail/mail-kinds.js'
 import { Refusal } from '../../domain/refusals.js'
+import { DELIVERIES } from '../../persistence/mail/mail-kinds.js'
 import { BooleanField, readBoolean } from './booleans.js'
 import { Timestamp } from './formats.js'
 import { numberField } from './numbers.js'

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { changeMailPreferences, findMailPreferences } from '../../domain/mail/mail-settings.js'
 import {
   DELIVERIES,
   isPreferenceKind,
@@ -6,7 +7,6 @@ import {
   PREFERENCE_DEFAULTS,
   STAFF_NOTICE_DELIVERY,
 } from '../../persistence/mail/mail-kinds.js'
-import { changeMailPreferences, findMailPreferences } from '../../domain/mail/mail-settings.js'
 import { formText } from '../oidc/form-text.js'
 import { checkBox, selectList } from '../pages/controls.js'
 import { html } from '../pages/markup.js'

@@ -24,8 +24,8 @@ export async function collectFieldErrors(
 }
 
 function isListed<Reason extends string>(
-  reason: string,
+  reason: RefusalReason,
   fields: Readonly<Partial<Record<Reason, string | undefined>>>,
-): reason is Reason {
+): reason is RefusalReason & Reason {
   return reason in fields
 }

@@ -5,6 +5,7 @@ import { Delivery } from '../../../src/persistence/models/delivery.js'
 import { OutboundMessage } from '../../../src/persistence/models/outbound-message.js'
 import { Person } from '../../../src/persistence/models/person.js'
 import { Pod as OtherPod } from '../../../src/persistence/models/pod.js'
+import type { OutboundRecord } from '../../../src/persistence/outbound/outbound-record.js'
 import type { Pod } from '../../../src/pod/pod.js'
 import { writeEntity } from '../../../src/protocol/entities/entity-xml.js'
 import type { Entity } from '../../../src/protocol/entities/registry.js'
@@ -26,7 +27,7 @@ async function addPerson({ db }: Pod, { guid, address, publicKey }: FakePerson, 
 interface MessageToWrite {
   readonly senderId: number
   readonly entity: Entity
-  readonly record?: string
+  readonly record?: OutboundRecord
   readonly guid?: string
   readonly verb?: 'create' | 'retract'
   /** Pods, for a public message. */

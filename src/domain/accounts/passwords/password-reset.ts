@@ -24,7 +24,10 @@ const LINK_HOURS = 24
  * Enqueues a reset for what was typed: a name or an e-mail address. It is looked up by a worker, so that the response and its time
  * do not tell whether there is such an account.
  */
-export async function requestPasswordReset(pod: Pick<Pod, 'db' | 'jobs' | 'requestContext'>, typed: string): Promise<void> {
+export async function requestPasswordReset(
+  pod: Pick<Pod, 'db' | 'jobs' | 'requestContext'>,
+  typed: string,
+): Promise<void> {
   const text = Buffer.from(typed).subarray(0, ACCOUNT_LIMITS.typedBytes).toString()
   await inTransaction(pod, (transaction) => enqueueJob(pod, transaction, resetPasswordJob, { typed: text }))
 }
@@ -42,7 +45,7 @@ export async function startPasswordReset(
       await work.finish(transaction)
       const user = await findForReset(pod, transaction, work.data.typed)
       if (user === undefined) return
-      const kinds = ['password_reset']
+      const kinds = ['password_reset'] as const
       const inHour = await countMailsOfUser(transaction, user.id, { kinds, seconds: HOUR })
       const inDay = await countMailsOfUser(transaction, user.id, { kinds, seconds: 24 * HOUR })
       if (inHour >= ACCOUNT_LIMITS.resetsPerHour || inDay >= ACCOUNT_LIMITS.resetsPerDay) return

@@ -142,7 +142,10 @@ const ROW_BATCH_SIZE = 500
 const REMOVAL_BATCH_SIZE = 50
 
 /** Hides, removes and shows content of a person. The target is the action: once it is undone, the rest stays as it is. */
-export const personContentOperations: Pick<OperationWorks, (typeof OPERATION_OF)[keyof typeof OPERATION_OF] | typeof SHOW> = {
+export const personContentOperations: Pick<
+  OperationWorks,
+  (typeof OPERATION_OF)[keyof typeof OPERATION_OF] | typeof SHOW
+> = {
   [OPERATION_OF.hide_content]: {
     async runChunk(_pod, transaction, { target }) {
       const { actionId, items } = await findNextItems(transaction, target, ROW_BATCH_SIZE)

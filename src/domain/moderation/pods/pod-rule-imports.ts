@@ -24,7 +24,12 @@ import {
 } from '../../../persistence/moderation/pod-rule-imports.js'
 import { lockPodRules, type PodRule } from '../../../persistence/moderation/pod-rules.js'
 import type { Pod } from '../../../pod/pod.js'
-import { type BackgroundOperation, type OperationWork, type OperationWorks, startOperation } from '../../operations/long-operations.js'
+import {
+  type BackgroundOperation,
+  type OperationWork,
+  type OperationWorks,
+  startOperation,
+} from '../../operations/long-operations.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
