@@ -23,7 +23,7 @@ export async function startRestoredCopy(
   try {
     const database = await borrowDatabase(config)
     try {
-      await restoreBackup(manifest, config, database.url, { ...options, replace: false, endTokens: false })
+      await restoreBackup(manifest, config, database.url, { ...options, replace: false, shouldEndTokens: false })
       const withPicture = manifest.pictures.referenced !== true
       return await onPod({ ...config, databaseUrl: database.url }, (pod) => checkRestoredPod(pod, { withPicture }))
     } catch (error) {

@@ -15,8 +15,8 @@ export async function showOrChangeSettings(
   const body = readChanges(changes)
   const shown = await withPod(async (pod) => {
     if (changes.length > 0) await changeSettingsByOperator(pod, username, readSettingsChange(body), Object.keys(body))
-    const mailAvailable = pod.config.mail !== undefined
-    return presentSettings(await findSettingsByOperator(pod, username), { showsEmail: true, mailAvailable })
+    const isMailAvailable = pod.config.mail !== undefined
+    return presentSettings(await findSettingsByOperator(pod, username), { canShowEmail: true, isMailAvailable })
   })
   const { mail_kinds: kinds, ...others } = shown
   const ofKinds = Object.entries(kinds).map(([kind, delivery]) => [`mail_kinds.${kind}`, delivery] as const)

@@ -60,8 +60,8 @@ await runProcess('worker', startWorker)
 
 /** Opens the parts in the order of their dependencies; returns a function that closes them in reverse order. */
 async function startWorker(config: Config, { log, isClosing, fail }: RunningProcess): Promise<() => Promise<void>> {
-  const keepsPictures = config.workerQueues.includes('photos')
-  if (keepsPictures) await openPictureStorage(config).check()
+  const hasPictureQueue = config.workerQueues.includes('photos')
+  if (hasPictureQueue) await openPictureStorage(config).check()
   const crypto = openCryptoPool(config.cryptoThreads)
   const pod = await openPod(config, 'worker', { crypto, log })
   for (const warning of await pod.jobs.warnings().catch(asWarning)) log.warn(warning)
@@ -80,9 +80,9 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
     direct: directHandlers,
     directDelivery,
   })
-  const uploads = keepsPictures ? startUploadSweeper(pod) : undefined
-  const exports = keepsPictures ? startExports(pod) : undefined
-  const imports = keepsPictures
+  const uploads = hasPictureQueue ? startUploadSweeper(pod) : undefined
+  const exports = hasPictureQueue ? startExports(pod) : undefined
+  const imports = hasPictureQueue
     ? runPeriodically(IMPORT_POLL_INTERVAL_MS, (stopping) => runImportsAndAnnouncements(pod, stopping))
     : undefined
   const updates = config.workerQueues.includes('maintenance')

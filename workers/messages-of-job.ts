@@ -72,7 +72,7 @@ export async function splitJob(
   }))
   const definition: AnyJob = job.name === receivePublicJob.name ? receivePublicJob : receivePrivateJob
   const { priority } = job.opts
-  await pod.jobs.enqueueAll(definition, each, { names: messages.map(nameOf(job)), priority, divides: true })
+  await pod.jobs.enqueueAll(definition, each, { names: messages.map(nameOf(job)), priority, canDivide: true })
 }
 
 function nameOf({ id }: Job): (message: InboundMessage) => string {

@@ -155,10 +155,10 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
   if (options.directDelivery !== undefined && queues.includes('outbound')) {
     endDirectRuns.push(deliverDirectly(options.directDelivery))
   }
-  const servesMaintenance = queues.includes('maintenance')
-  const schedules = servesMaintenance ? startSchedules(pod) : undefined
-  const sweeping = servesMaintenance ? startSweeping(pod) : undefined
-  const sampling = servesMaintenance ? startQueueSampling(pod) : undefined
+  const hasMaintenanceQueue = queues.includes('maintenance')
+  const schedules = hasMaintenanceQueue ? startSchedules(pod) : undefined
+  const sweeping = hasMaintenanceQueue ? startSweeping(pod) : undefined
+  const sampling = hasMaintenanceQueue ? startQueueSampling(pod) : undefined
 
   async function close(): Promise<void> {
     for (const end of endDirectRuns) end()

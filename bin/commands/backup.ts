@@ -290,7 +290,7 @@ async function restore(target: string, id: string, options: RestoreOptions): Pro
           repository,
           identities,
           replace: options.replace ?? false,
-          endTokens: options.endTokens ?? false,
+          shouldEndTokens: options.endTokens ?? false,
           signal,
           report: progress.report,
         }),

@@ -57,7 +57,12 @@ async function check(options: OutputOptions): Promise<void> {
   if (missing.length > 0) throw new CommandError('Pictures are missing.')
 }
 
-async function move({ to, dryRun = false, deleteSource = false, ...options }: MoveCommandOptions): Promise<void> {
+async function move({
+  to,
+  dryRun = false,
+  deleteSource: shouldDeleteSource = false,
+  ...options
+}: MoveCommandOptions): Promise<void> {
   const progress = showProgress()
   const moved = await interruptible('The same command copies the rest.', (signal) =>
     withPod(async (pod) => {
@@ -74,7 +79,7 @@ async function move({ to, dryRun = false, deleteSource = false, ...options }: Mo
         from: openPictureStorageOfKind(config, from),
         to: openPictureStorageOfKind(config, to),
         dryRun,
-        deleteSource,
+        shouldDeleteSource,
         signal,
         report: (done) => progress.report({ step: 'pictures', done, total: undefined }),
       })

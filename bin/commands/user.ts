@@ -145,14 +145,14 @@ async function changePassword(
     const url = await withPod((pod) => createResetLink(pod, COMMAND_ACTOR, username))
     return print(options, { username, url }, [url])
   }
-  const { keepApplications: keepsApplications = false } = options
+  const { keepApplications: shouldKeepApplications = false } = options
   const password = await passwordOf(options)
-  await withPod((pod) => resetPasswordByOperator(pod, username, password.text, { keepsApplications }))
+  await withPod((pod) => resetPasswordByOperator(pod, username, password.text, { shouldKeepApplications }))
   print(options, { username, ...(password.made ? { password: password.text } : {}) }, [
     password.made
       ? `The new password of ${username} is ${password.text} and is not shown again.`
       : `${username} has the new password.`,
-    keepsApplications
+    shouldKeepApplications
       ? 'All browser sessions have ended; applications keep their access.'
       : 'All sessions and tokens have ended: applications have to be authorized again.',
   ])

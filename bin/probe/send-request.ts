@@ -11,7 +11,7 @@ export type ProbeResult = { readonly answer: RemoteAnswer } | { readonly fault: 
 export async function sendRequest({ remote }: ProbePod, url: string, accept = '*/*'): Promise<ProbeResult> {
   try {
     const { redirects, discoveryBytes: maxBytes } = REMOTE_LIMITS
-    return { answer: await remote.get(url, { accept, maxBytes, redirects, orPlain: true }) }
+    return { answer: await remote.get(url, { accept, maxBytes, redirects, mayUsePlain: true }) }
   } catch (error) {
     if (error instanceof RemotePodError) return { fault: error.message }
     throw error

@@ -863,7 +863,7 @@ function readS3(given: Environment, faults: string[]): S3Settings | undefined {
     prefix: given.S3_PREFIX,
     accessKeyId: id,
     secretAccessKey: secret,
-    pathStyle: given.S3_PATH_STYLE === undefined ? endpoint !== undefined : given.S3_PATH_STYLE === 'true',
+    isPathStyle: given.S3_PATH_STYLE === undefined ? endpoint !== undefined : given.S3_PATH_STYLE === 'true',
   }
 }
 
@@ -888,7 +888,7 @@ function readBackupS3(given: Environment, faults: string[]): Config['backupS3'] 
   const { BACKUP_S3_ACCESS_KEY_ID: accessKeyId, BACKUP_S3_SECRET_ACCESS_KEY: secretAccessKey } = given
   checkAddress('BACKUP_S3_ENDPOINT', endpoint, ['http:', 'https:'], faults)
   if (accessKeyId === undefined || secretAccessKey === undefined) return undefined
-  return { endpoint, region, accessKeyId, secretAccessKey, pathStyle: endpoint !== undefined }
+  return { endpoint, region, accessKeyId, secretAccessKey, isPathStyle: endpoint !== undefined }
 }
 
 function readQueues(text: string, faults: string[]): readonly QueueName[] {

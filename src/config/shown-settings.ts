@@ -48,7 +48,7 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
     S3_REGION: s3?.region ?? null,
     S3_BUCKET: s3?.bucket ?? null,
     S3_PREFIX: s3?.prefix ?? null,
-    S3_PATH_STYLE: s3 === undefined ? null : String(s3.pathStyle),
+    S3_PATH_STYLE: s3 === undefined ? null : String(s3.isPathStyle),
   }),
   s3Delivery: (delivery) => ({ S3_DELIVERY: delivery }),
   uploadsBaseUrl: (address) => ({ UPLOADS_BASE_URL: address ?? null }),

@@ -36,7 +36,7 @@ export function openSignals({ db, log }: Pick<Pod, 'db' | 'log'>): Signals {
   let session: ReturnType<typeof openSession> | undefined
   let reconnectTimer: NodeJS.Timeout | undefined
   let checkTimer: NodeJS.Timeout | undefined
-  let closed = false
+  let isClosed = false
 
   function notify(signal: string): void {
     for (const listener of listeners.get(signal as Signal) ?? []) listener() // an unknown signal has no listener
@@ -49,7 +49,7 @@ export function openSignals({ db, log }: Pick<Pod, 'db' | 'log'>): Signals {
     const opened = openSession(db, 'signals')
     session = opened
     const reconnect = () => {
-      if (session !== opened || closed) return
+      if (session !== opened || isClosed) return
       session = undefined
       void opened.end().catch(() => {})
       reconnectTimer = setTimeout(listen, RECONNECT_AFTER_MS)
@@ -77,7 +77,7 @@ export function openSignals({ db, log }: Pick<Pod, 'db' | 'log'>): Signals {
       return () => void ofSignal.delete(listener)
     },
     async close() {
-      closed = true
+      isClosed = true
       clearTimeout(reconnectTimer)
       clearInterval(checkTimer)
       await session?.end().catch(() => {})

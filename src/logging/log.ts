@@ -17,8 +17,8 @@ export function openLog(
   name: string,
   output: typeof STDOUT | typeof STDERR | DestinationStream = STDOUT,
 ): Logger {
-  const onTerminal = typeof output === 'number' && isatty(output)
-  const forPeople = config.logFormat === 'pretty' || (config.logFormat === 'auto' && onTerminal)
+  const isTerminal = typeof output === 'number' && isatty(output)
+  const isForPeople = config.logFormat === 'pretty' || (config.logFormat === 'auto' && isTerminal)
   const options = {
     name,
     level: config.logLevel,
@@ -26,8 +26,8 @@ export function openLog(
     serializers: { err: writeError },
     redact: { paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`]), censor: '[secret]' },
   }
-  if (!forPeople) return pino(options, typeof output === 'number' ? pino.destination(output) : output)
-  return pino(options, pretty({ destination: output, colorize: onTerminal, ignore: 'pid,hostname', sync: true }))
+  if (!isForPeople) return pino(options, typeof output === 'number' ? pino.destination(output) : output)
+  return pino(options, pretty({ destination: output, colorize: isTerminal, ignore: 'pid,hostname', sync: true }))
 }
 
 /** Database errors contain statement and values; only their code and a shortened message are logged. */

@@ -32,16 +32,16 @@ export async function checkFormerQueue(pieces: Pieces, settings: Settings): Prom
   if (former !== 'unchanged') {
     const place = placeOf(former)
     const remedy = 'run "pod queues move", with this setting, while the pod is stopped.'
-    const holds = await withQueue(pieces, former, hasMessages).catch((error: unknown) =>
+    const hasLeftMessages = await withQueue(pieces, former, hasMessages).catch((error: unknown) =>
       // A database without tables for the queue never had one.
       former.redisUrl === undefined && error instanceof StartError ? false : undefined,
     )
-    if (holds === undefined) {
+    if (hasLeftMessages === undefined) {
       throw new StartError(
         `REDIS_URL was changed, and the former queue, in ${place}, does not answer. It may hold accepted messages: start it and ${remedy} If it is lost, add --lost.`,
       )
     }
-    if (holds) {
+    if (hasLeftMessages) {
       throw new StartError(`REDIS_URL was changed, and the former queue, in ${place}, holds messages: ${remedy}`)
     }
   }

@@ -169,9 +169,9 @@ export interface GetOptions extends RequestOptions {
   /** Number of redirects to follow; one more is an error. */
   readonly redirects?: number
   /** A redirect to another host is an error. */
-  readonly sameHost?: boolean
+  readonly mustStayOnHost?: boolean
   /** Falls back to http if https fails and plain http is allowed for the host. */
-  readonly orPlain?: boolean
+  readonly mayUsePlain?: boolean
 }
 
 export interface RemoteAnswer {

@@ -49,8 +49,8 @@ export function readTimestamp(text: string): Date | undefined {
   if (parts === null) return undefined
   const [year, month, day] = [Number(parts[1]), Number(parts[2]), Number(parts[3])]
   const [hour, minute, second] = [Number(parts[4]), Number(parts[5]), Number(parts[6])]
-  const inRange = within(month, 1, 12) && within(day, 1, 31) && within(hour, 0, 23) && within(minute, 0, 59)
-  if (!inRange || !within(second, 0, 60)) return undefined
+  const isInRange = within(month, 1, 12) && within(day, 1, 31) && within(hour, 0, 23) && within(minute, 0, 59)
+  if (!isInRange || !within(second, 0, 60)) return undefined
   const offset = parts[7] === undefined ? 0 : readOffset(parts[7], Number(parts[8]), Number(parts[9]))
   if (offset === undefined) return undefined
 

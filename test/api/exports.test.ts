@@ -154,7 +154,7 @@ describe('exports', () => {
     const { id } = (await request('copy')).body
     await make()
     const waiting = (await request('photos')).body.id
-    await resetPassword(api.pod, 'alice', 'another correct horse', { keepsApplications: true })
+    await resetPassword(api.pod, 'alice', 'another correct horse', { shouldKeepApplications: true })
 
     expectError(await alice.get(`/user/exports/${id}/file`), 410)
     expectError(await alice.get(`/user/exports/${waiting}`), 404)

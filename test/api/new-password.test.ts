@@ -88,7 +88,7 @@ describe('a new password', () => {
     const browser = await signedIn('dora')
     const code = codeIn(await allow(pod.app, client, 'dora', SCOPE))
 
-    await resetPassword(pod.pod, 'dora', NEW, { keepsApplications: true })
+    await resetPassword(pod.pod, 'dora', NEW, { shouldKeepApplications: true })
 
     expect(await statusWith(token)).toBe(200)
     expect((await refresh(refreshToken)).statusCode).toBe(200)

@@ -34,7 +34,7 @@ interface CdnAnswer {
 }
 
 const signal = new AbortController().signal
-const work = { dryRun: false, deleteSource: false, signal, report: () => undefined }
+const work = { dryRun: false, shouldDeleteSource: false, signal, report: () => undefined }
 
 let store: S3Store
 let api: PhotoPod
@@ -281,7 +281,7 @@ describe('the move of pictures from a folder to S3', () => {
       present: 2,
       gone: 0,
     })
-    await movePictures(api.pod.db, { ...work, from: source, to: target, deleteSource: true })
+    await movePictures(api.pod.db, { ...work, from: source, to: target, shouldDeleteSource: true })
     expect(await source.list('')).toEqual([])
     expect(await text(moving, 'c.png')).toBe('content of c.png')
   })
@@ -296,7 +296,7 @@ describe('the move of pictures from a folder to S3', () => {
     const emptied = {
       ...source,
       async read(name: string) {
-        await movePictures(api.pod.db, { ...work, from: source, to: target, deleteSource: true })
+        await movePictures(api.pod.db, { ...work, from: source, to: target, shouldDeleteSource: true })
         return source.read(name)
       },
     }
@@ -309,14 +309,14 @@ describe('the move of pictures from a folder to S3', () => {
     const first = {
       ...target,
       async write(name: string, bytes: Buffer) {
-        second = movePictures(api.pod.db, { ...work, from: source, to: target, deleteSource: true })
+        second = movePictures(api.pod.db, { ...work, from: source, to: target, shouldDeleteSource: true })
         second.catch(() => undefined)
         await expect(second).rejects.toThrow('Another command is moving pictures')
         await target.write(name, bytes)
       },
     }
 
-    await movePictures(api.pod.db, { ...work, from: source, to: first, deleteSource: true })
+    await movePictures(api.pod.db, { ...work, from: source, to: first, shouldDeleteSource: true })
 
     expect(second).toBeDefined()
     expect(await text(moving, 'g.png')).toBe('moved once')

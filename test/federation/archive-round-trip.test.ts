@@ -34,7 +34,7 @@ afterAll(async () => {
 
 async function exported(username: string) {
   let text = ''
-  for await (const piece of writeArchive(pod, { username, withKey: true, upTo: pod.now() })) text += piece
+  for await (const piece of writeArchive(pod, { username, shouldIncludeKey: true, upTo: pod.now() })) text += piece
   return JSON.parse(text)
 }
 

@@ -400,7 +400,7 @@ describe('a worker', () => {
   afterEach(() => void vi.restoreAllMocks())
 
   it('reads a job in the same form as the worker of the library, with the same lock', async () => {
-    const plainJobs = await openJobQueues({ redisUrl: undefined, databaseUrl: database.url, log, tuned: false })
+    const plainJobs = await openJobQueues({ redisUrl: undefined, databaseUrl: database.url, log, isTuned: false })
     const seen: Job[] = []
     const lockedFor: number[] = []
     const run = async (job: Job) => {

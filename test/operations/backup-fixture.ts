@@ -89,7 +89,7 @@ export async function openRestorePlace(): Promise<RestorePlace> {
       await checkRestore(manifest, config)
       return restoreBackup(manifest, config, database.url, {
         replace: false,
-        endTokens: false,
+        shouldEndTokens: false,
         ...UNINTERRUPTED,
         ...options,
       })

@@ -110,7 +110,7 @@ it.each<[string, () => Promise<unknown>]>([
     'photos-of-person readable newest first',
     () => listPhotosOfPerson(db, viewer, { authorGuid, visibility: 'readable', page: { limit: 15 } }),
   ],
-  ['caused-notifications comments moving', () => causeNotifications({ comments: [1], moveActivity: true })],
+  ['caused-notifications comments moving', () => causeNotifications({ comments: [1], shouldMoveActivity: true })],
   ['caused-notifications posts likes', () => causeNotifications({ posts: [1], likes: [1] })],
   ['new-messages', () => inTransaction({ db }, (transaction) => insertNewMessages(transaction, [message()]))],
   ['references', () => findPostReferences(db, { posts: [postGuid], deleted: [postGuid] })],
@@ -157,7 +157,7 @@ function posts() {
   return listPostsOfPerson(db, viewer, { authorGuid, visibility: 'readable', page: { limit: 15 } })
 }
 
-function causeNotifications(causes: Partial<NotificationCauseRows> & { readonly moveActivity?: boolean }) {
+function causeNotifications(causes: Partial<NotificationCauseRows> & { readonly shouldMoveActivity?: boolean }) {
   const none = { posts: [], comments: [], likes: [], reshares: [], sharing: [], delivered: [] }
   return inTransaction({ db }, (transaction) =>
     insertCausedNotifications(transaction, { ...none, ...causes }, new Date()),

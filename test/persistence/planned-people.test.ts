@@ -41,7 +41,7 @@ async function fill(): Promise<void> {
 }
 
 const byName = (text: string, filters: readonly ContactFilter[] = []) =>
-  searchPeopleByName(db, { userId, filters, words: text.split(' '), beginning: text, contactsToo: true }, A_PAGE)
+  searchPeopleByName(db, { userId, filters, words: text.split(' '), beginning: text, shouldFindContacts: true }, A_PAGE)
 const byTag = (tag: string) => searchPeopleByTag(db, { userId, filters: [], tag }, A_PAGE)
 
 it.each<[string, () => Promise<Page<unknown>>, number]>([

@@ -62,7 +62,7 @@ export function openCryptoPool(
   })
 
   const beginWait = watchWaits(threads)
-  let closed = false
+  let isClosed = false
   let unfinished = 0
 
   async function run<Name extends keyof Tasks>(
@@ -70,7 +70,7 @@ export function openCryptoPool(
     task: Parameters<Tasks[Name]>[0],
     within: number,
   ): Promise<Awaited<ReturnType<Tasks[Name]>>> {
-    if (closed) throw new Error('The threads have been closed.') // the pool would start new threads
+    if (isClosed) throw new Error('The threads have been closed.') // the pool would start new threads
     if (unfinished >= threads + THREAD_LIMITS.tasksQueued) throw new ThreadsBusy('Too many tasks wait for a thread.')
     const signal = AbortSignal.timeout(within)
     const began = performance.now()
@@ -129,7 +129,7 @@ export function openCryptoPool(
     },
     load: () => ({ threads, running: unfinished - pool.queueSize, waiting: pool.queueSize }),
     async close() {
-      closed = true
+      isClosed = true
       await pool.destroy()
     },
   }

@@ -35,10 +35,10 @@ export function actionCommands(program: Command): void {
     .action(undo)
 }
 
-async function list({ target, inForce, limit, ...options }: ListOptions): Promise<void> {
+async function list({ target, inForce: isInForce, limit, ...options }: ListOptions): Promise<void> {
   const actions = await withPod(async (pod) => {
     const actor = await findActor(pod, options, 'moderation')
-    const { items } = await listModerationActions(pod, actor, { target, inForce }, { limit })
+    const { items } = await listModerationActions(pod, actor, { target, isInForce }, { limit })
     return items.map(presentAction)
   })
   const rows = actions.map(({ id, kind, target: on, actor, created_at: at, until, undo: { possible } }) => [

@@ -112,8 +112,8 @@ export async function createAccount(
       return accountOf(user, person)
     })
   } catch (error) {
-    const taken = isUniqueViolation(error, 'users_username_key') || isUniqueViolation(error, 'people_address_key')
-    throw taken ? usernameTaken(username) : error
+    const isTaken = isUniqueViolation(error, 'users_username_key') || isUniqueViolation(error, 'people_address_key')
+    throw isTaken ? usernameTaken(username) : error
   }
 }
 
@@ -148,7 +148,7 @@ export async function resetPassword(
   pod: Pod,
   username: string,
   password: string,
-  { keepsApplications = false }: { readonly keepsApplications?: boolean } = {},
+  { shouldKeepApplications = false }: { readonly shouldKeepApplications?: boolean } = {},
   also: (transaction: Knex.Transaction, user: User) => Promise<void> = async () => undefined,
 ): Promise<void> {
   requirePassword(password, (await User.byUsername(pod.db, username)) ?? { username, email: null })
@@ -157,7 +157,7 @@ export async function resetPassword(
     await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash })
     await endExportsOfUser(transaction, user.id)
     await deleteSessions(transaction, personOf(user).address)
-    if (keepsApplications) await deleteUnusedCodes(transaction, user.id)
+    if (shouldKeepApplications) await deleteUnusedCodes(transaction, user.id)
     else await deleteAuthorizations(transaction, user.id)
     await endMailLinks(transaction, user.id)
     await enqueueAccountMail(pod, transaction, 'password_changed', user.id)
@@ -328,8 +328,8 @@ function passwordRefusal(password: string, { username, email }: PasswordOwner): 
   if (lower === username || lower.startsWith(`${username}@`) || lower === email?.toLowerCase()) {
     return refusal('password_invalid', 'Choose a password that is not your name or address.', 'password_is_name')
   }
-  const longEnough = [...password].length >= TEXT_LIMITS.passwordCharacters
-  if (longEnough && Buffer.byteLength(password) <= TEXT_LIMITS.passwordBytes) return undefined
+  const isLongEnough = [...password].length >= TEXT_LIMITS.passwordCharacters
+  if (isLongEnough && Buffer.byteLength(password) <= TEXT_LIMITS.passwordBytes) return undefined
   return refusal(
     'password_invalid',
     `A password has at least ${TEXT_LIMITS.passwordCharacters} characters and at most ${TEXT_LIMITS.passwordBytes} bytes.`,

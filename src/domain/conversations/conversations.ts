@@ -122,9 +122,9 @@ export async function setConversationRead(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,
   guid: string,
-  read: boolean,
+  isRead: boolean,
 ): Promise<ListedConversation> {
-  const marked = await queryOwnVisibility(pod.db, viewer, guid).patch({ unread: read ? 0 : 1 })
+  const marked = await queryOwnVisibility(pod.db, viewer, guid).patch({ unread: isRead ? 0 : 1 })
   if (marked === 0) throw conversationNotFound()
   return findConversation(pod, viewer, guid)
 }

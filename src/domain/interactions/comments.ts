@@ -99,7 +99,11 @@ export async function createComment(
         commentsCount: transaction.raw('comments_count + 1'),
         interactedAt: transaction.raw('greatest(interacted_at, ?)', [createdAt]),
       })
-    const notifications = await notifyAbout(transaction, { comments: [comment.id], moveActivity: true }, createdAt)
+    const notifications = await notifyAbout(
+      transaction,
+      { comments: [comment.id], shouldMoveActivity: true },
+      createdAt,
+    )
     await enqueueDispatchAndAnnouncement(
       pod,
       transaction,

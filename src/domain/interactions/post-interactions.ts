@@ -37,10 +37,10 @@ export async function mutePost(pod: Pod, viewer: Viewer, postGuid: string): Prom
 }
 
 /** Hides a post in the viewer's streams, or shows it again. */
-export async function setPostHidden(pod: Pod, viewer: Viewer, postGuid: string, hidden: boolean): Promise<void> {
+export async function setPostHidden(pod: Pod, viewer: Viewer, postGuid: string, isHidden: boolean): Promise<void> {
   const post = await requirePost(pod, viewer, postGuid)
   const mark = { userId: viewer.userId, postId: post.id }
-  if (!hidden) {
+  if (!isHidden) {
     const shown = await pod.db('hiddenPosts').where(mark).delete()
     if (shown === 0) throw refusal('not_hidden', 'You have not hidden this post.')
     return

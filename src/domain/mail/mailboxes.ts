@@ -29,8 +29,8 @@ export function readMailDomain(typed: string): string {
 function canonicalMailbox(address: string): string {
   const [local = '', domain = ''] = address.toLowerCase().split('@')
   const untagged = local.replace(/\+.*$/, '')
-  const ignoresDots = domain === 'gmail.com' || domain === 'googlemail.com'
-  return `${ignoresDots ? untagged.replaceAll('.', '') : untagged}@${ignoresDots ? 'gmail.com' : domain}`
+  const shouldIgnoreDots = domain === 'gmail.com' || domain === 'googlemail.com'
+  return `${shouldIgnoreDots ? untagged.replaceAll('.', '') : untagged}@${shouldIgnoreDots ? 'gmail.com' : domain}`
 }
 
 /** The key of a rule about a mail domain, which is stored beside those about addresses. */

@@ -97,8 +97,8 @@ async function handleFault(pod: Pod, work: MailWork, fault: SmtpFault, attempts:
   const { probeSeconds, retrySeconds } = MAIL_LIMITS
   switch (fault.kind) {
     case 'operator': {
-      const began = await recordTransportFailure(pod.db, { ...fault, probeSeconds })
-      if (began) pod.log.warn({ fault: fault.fault, code: fault.code }, 'the mail server refuses this pod')
+      const hasBegun = await recordTransportFailure(pod.db, { ...fault, probeSeconds })
+      if (hasBegun) pod.log.warn({ fault: fault.fault, code: fault.code }, 'the mail server refuses this pod')
       throw await postponed(pod.db, outboxId, probeSeconds)
     }
     case 'temporary': {

@@ -135,9 +135,9 @@ export async function undoActionsOnTarget(
     type === 'person'
       ? await findActionsRestricting(pod.db, guid, kinds)
       : await findActionsInForce(pod.db, { targetType: type, targetGuid: guid }, kinds)
-  let changed = false
-  for (const { id } of actions) changed = (await undoAction(pod, actor, id, options)).changed || changed
-  return { changed }
+  let hasChanged = false
+  for (const { id } of actions) hasChanged = (await undoAction(pod, actor, id, options)).changed || hasChanged
+  return { changed: hasChanged }
 }
 
 const ENDED_ACTION_BATCH_SIZE = 100

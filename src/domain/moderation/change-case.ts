@@ -141,7 +141,7 @@ async function changeCase(
     if (moderationCase === undefined) throw caseNotFound()
     const at = pod.now()
     const steps: CaseStep[] = []
-    const changed = await run(
+    const hasChanged = await run(
       moderationCase,
       async (step) => {
         await applyStep(transaction, actor, moderationCase, step, at)
@@ -149,7 +149,7 @@ async function changeCase(
       },
       transaction,
     )
-    if (changed) await enqueueAnnouncement(pod, transaction, { cases: [id] })
+    if (hasChanged) await enqueueAnnouncement(pod, transaction, { cases: [id] })
     for (const { event } of steps) {
       await appendAuditEntry(
         transaction,
@@ -158,7 +158,7 @@ async function changeCase(
       )
     }
     const after = (await findCase(transaction, id, hidden)) ?? moderationCase
-    return { changed, case: { ...after, actions: await listCaseActions(transaction, [id]) } }
+    return { changed: hasChanged, case: { ...after, actions: await listCaseActions(transaction, [id]) } }
   })
 }
 

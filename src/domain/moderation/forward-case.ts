@@ -91,7 +91,7 @@ async function textOf(
   pod: Pick<Pod, 'config'>,
   transaction: Knex.Transaction,
   found: CaseRow,
-  includeReason: boolean,
+  shouldIncludeReason: boolean,
 ): Promise<string> {
   const { targetType: type, authorAddress: author } = found
   const lines = [
@@ -101,7 +101,7 @@ async function textOf(
   ]
   const link = publicLinkOf(found)
   if (link !== undefined) lines.push(link)
-  if (includeReason) {
+  if (shouldIncludeReason) {
     const { reports } = await readCaseHistory(transaction, found.id)
     const reasons = reports.slice(0, REASONS).map(({ reason }) => cut(reason))
     lines.push(...reasons.map((reason) => `Reason: ${reason}`))

@@ -139,7 +139,7 @@ async function addReport(pod: Pod, { userId }: Viewer, text: string, target: Rep
     await requireFewReports(pod, transaction, userId)
 
     const isClosed = found.state === 'resolved' || found.state === 'dismissed'
-    const reopens = isClosed && !found.ignoreFurther && !user.reportsMuted
+    const shouldReopen = isClosed && !found.ignoreFurther && !user.reportsMuted
     await transaction('moderation_cases')
       .where({ id: caseId })
       .increment('reportCount', 1)
@@ -147,7 +147,7 @@ async function addReport(pod: Pod, { userId }: Viewer, text: string, target: Rep
     await addCaseEvent(transaction, { caseId, event: 'reported', actorId: userId, at: createdAt })
     if (!user.reportsMuted)
       await enqueueStaffNotice(pod, transaction, 'someone_reported', snapshot.authorGuid ?? undefined)
-    if (reopens) {
+    if (shouldReopen) {
       await transaction('moderation_cases')
         .where({ id: caseId })
         .update({ state: 'open', takenById: null, takenAt: null, closedAt: null, changedAt: createdAt })

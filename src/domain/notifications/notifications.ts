@@ -27,7 +27,7 @@ export interface NotificationCauses {
   /** Private posts that another local user received just now. The posts themselves can be older. */
   readonly delivered?: readonly { readonly userId: number; readonly postId: number }[]
   /** Moves the posts of the comments forward in the activity streams of those involved, with the same statement. */
-  readonly moveActivity?: boolean
+  readonly shouldMoveActivity?: boolean
 }
 
 /**
@@ -46,11 +46,11 @@ export async function notifyAbout(
     reshares = [],
     sharing = [],
     delivered = [],
-    moveActivity = false,
+    shouldMoveActivity = false,
   } = causes
   const all = { posts, comments, likes, reshares, sharing, delivered }
   if (Object.values(all).every((rows) => rows.length === 0)) return []
-  return insertCausedNotifications(transaction, { ...all, moveActivity }, now)
+  return insertCausedNotifications(transaction, { ...all, shouldMoveActivity }, now)
 }
 
 /** Lists the viewer's notifications, newest first; oldest first for a page after a position. */

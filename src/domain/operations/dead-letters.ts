@@ -32,9 +32,9 @@ export async function listDeadLetterPage(
   const isTowardsNewer = page.before === undefined && page.after !== undefined
   const deadLetters = await findDeadLetters(pod, filter, { ...page, limit: limit + 1 })
   const items = deadLetters.slice(0, limit).map(withoutPlace)
-  const goesOn = deadLetters.length > limit
-  if (isTowardsNewer) return { items: items.toReversed(), hasOlder: true, hasNewer: goesOn }
-  return { items, hasOlder: goesOn, hasNewer: page.before !== undefined }
+  const hasMore = deadLetters.length > limit
+  if (isTowardsNewer) return { items: items.toReversed(), hasOlder: true, hasNewer: hasMore }
+  return { items, hasOlder: hasMore, hasNewer: page.before !== undefined }
 }
 
 export async function groupDeadLetters(

@@ -101,9 +101,9 @@ export async function pauseQueue(
   change: QueueChange,
 ): Promise<boolean> {
   requireStoppable(queue)
-  const changed = await save(pod, actor, queue, 'paused', change)
+  const hasChanged = await save(pod, actor, queue, 'paused', change)
   await pod.jobs.pause(queue)
-  return changed
+  return hasChanged
 }
 
 /** No new job is added, and the workers finish those that are there. What would have been added waits in the database. */
@@ -115,9 +115,9 @@ export async function drainQueue(
 ): Promise<boolean> {
   requireStoppable(queue)
   await requireConfirmation(pod, actor, queue, change)
-  const changed = await save(pod, actor, queue, 'draining', change)
+  const hasChanged = await save(pod, actor, queue, 'draining', change)
   await pod.jobs.resume(queue)
-  return changed
+  return hasChanged
 }
 
 /** Ends a pause or a drain. False: the queue runs already. */
@@ -127,9 +127,9 @@ export async function resumeQueue(
   queue: QueueName,
   change: QueueChange,
 ): Promise<boolean> {
-  const changed = await save(pod, actor, queue, 'running', change)
+  const hasChanged = await save(pod, actor, queue, 'running', change)
   await pod.jobs.resume(queue)
-  return changed
+  return hasChanged
 }
 
 const PROMOTED_AT_MOST = 1_000

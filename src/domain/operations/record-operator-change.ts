@@ -23,13 +23,13 @@ export async function recordOperatorChange(
   { target, ...operation }: OperatorChange,
   change?: (transaction: Knex.Transaction) => Promise<AuditValues | undefined>,
 ): Promise<boolean> {
-  const changed = await inTransaction(pod, async (transaction) => {
+  const hasChanged = await inTransaction(pod, async (transaction) => {
     const after = change === undefined ? operation.after : await change(transaction)
     if (change !== undefined && after === undefined) return false
     const entry = { ...operation, after, target: { ...target, guid: null } }
     await appendAuditEntry(transaction, { ...entry, ...auditContext(actor) }, pod.now())
     return true
   })
-  if (changed) pod.log.info({ action: operation.action, target: target.label }, 'operator action')
-  return changed
+  if (hasChanged) pod.log.info({ action: operation.action, target: target.label }, 'operator action')
+  return hasChanged
 }

@@ -58,14 +58,14 @@ async function enqueueBlockChange(
   transaction: Knex.Transaction,
   { userId, personId: ownPersonId }: Viewer,
   { id: personId, podId }: Person,
-  blocking: boolean,
+  isBlocking: boolean,
 ): Promise<void> {
   if (podId !== null) {
-    const record = { record: 'contact', userId, personId, sharing: false, blocking } as const
+    const record = { record: 'contact', userId, personId, sharing: false, blocking: isBlocking } as const
     await enqueueJobs(pod, transaction, [newDispatchJob(ownPersonId, record)])
     return
   }
-  if (!blocking) return
+  if (!isBlocking) return
   const user = await User.query(transaction).findOne({ personId })
   if (user !== undefined) await stopSharing(transaction, [{ userId: user.id, personId: ownPersonId }])
 }

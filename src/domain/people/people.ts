@@ -7,7 +7,7 @@ export interface OwnProfile {
   readonly person: Person
   readonly profile: Profile
   /** Birthday, gender, location and bio are public or the token may show them. */
-  readonly showsDetails: boolean
+  readonly canShowDetails: boolean
 }
 
 export async function findOwnProfile(pod: Pod, viewer: Viewer): Promise<OwnProfile> {
@@ -17,7 +17,7 @@ export async function findOwnProfile(pod: Pod, viewer: Viewer): Promise<OwnProfi
     .throwIfNotFound({ message: 'a user without a person' })
   const { profile } = person
   if (!profile) throw new Error(`Person ${person.guid} has no profile.`)
-  return { person, profile, showsDetails: profile.publicDetails || viewer.scopes.has('profile:read_private') }
+  return { person, profile, canShowDetails: profile.publicDetails || viewer.scopes.has('profile:read_private') }
 }
 
 /** Finds a local person, or the account of the pod, by address. Undefined also for closed accounts. */

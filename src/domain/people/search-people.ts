@@ -37,6 +37,6 @@ export async function searchPeople(
   if ([...text].length < SEARCH_LIMITS.shortest) return EMPTY_PAGE
   const words = text.split(/\s+/)
   const beginning = parseAddress(text) ?? text
-  const contactsToo = viewer.scopes.has('contacts:read')
-  return searchPeopleByName(pod.db, { userId, filters, words, beginning, contactsToo }, page)
+  const shouldFindContacts = viewer.scopes.has('contacts:read')
+  return searchPeopleByName(pod.db, { userId, filters, words, beginning, shouldFindContacts }, page)
 }

@@ -18,23 +18,28 @@ export interface VisiblePerson extends PersonWithRelationship {
   /** True for the viewer's own person. */
   readonly isOwn: boolean
   /** Birthday, gender, location and bio may be shown. */
-  readonly showsDetails: boolean
+  readonly canShowDetails: boolean
   /** Sharing and blocks between the viewer and the person may be shown. */
-  readonly showsRelationship: boolean
+  readonly canShowRelationship: boolean
 }
 
 /** Finds a person for a viewer. People who are not searchable need the scope `contacts:read`. */
 export async function findVisiblePerson(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<VisiblePerson> {
   const person = await findPersonWithRelationship(pod.db, viewer, guid)
-  const own = person?.id === viewer.personId
-  const showsRelationship = viewer.scopes.has('contacts:read')
-  const visibilityCondition = own || showsRelationship || person?.profile.searchable
+  const isOwn = person?.id === viewer.personId
+  const canShowRelationship = viewer.scopes.has('contacts:read')
+  const visibilityCondition = isOwn || canShowRelationship || person?.profile.searchable
   if (person?.closed) throw await movedOrNotFound(pod, guid)
   if (person === undefined || !visibilityCondition) throw personNotFound()
 
   const { publicDetails } = person.profile
-  const trusted = own ? viewer.scopes.has('profile:read_private') : person.relationship.sharing
-  return { ...person, isOwn: own, showsDetails: publicDetails || trusted, showsRelationship: own || showsRelationship }
+  const isTrusted = isOwn ? viewer.scopes.has('profile:read_private') : person.relationship.sharing
+  return {
+    ...person,
+    isOwn,
+    canShowDetails: publicDetails || isTrusted,
+    canShowRelationship: isOwn || canShowRelationship,
+  }
 }
 
 /** Lists posts of a person that the viewer may see. Posts that the viewer has hidden are included. */

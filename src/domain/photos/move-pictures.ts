@@ -14,7 +14,7 @@ interface MoveOptions {
   /** Counts only. */
   readonly dryRun: boolean
   /** Deletes each picture in the old store after its copy. */
-  readonly deleteSource: boolean
+  readonly shouldDeleteSource: boolean
   readonly signal: AbortSignal
   readonly report: (done: number) => void
 }
@@ -39,7 +39,14 @@ export async function movePictures(db: Knex, options: MoveOptions): Promise<Move
   )
 }
 
-async function copyPictures({ from, to, dryRun, deleteSource, signal, report }: MoveOptions): Promise<MovedPictures> {
+async function copyPictures({
+  from,
+  to,
+  dryRun,
+  shouldDeleteSource,
+  signal,
+  report,
+}: MoveOptions): Promise<MovedPictures> {
   const counts = { copied: 0, present: 0, gone: 0 }
   for (let after = ''; ; ) {
     signal.throwIfAborted()
@@ -52,7 +59,7 @@ async function copyPictures({ from, to, dryRun, deleteSource, signal, report }: 
         listed.slice(first, first + MAX_CONCURRENT_COPIES).map(async ({ name, bytes }) => {
           const outcome = (await isPresent(name, bytes)) ? 'present' : await copy(name)
           counts[outcome] += 1
-          if (deleteSource && !dryRun && outcome !== 'gone') await from.delete([name])
+          if (shouldDeleteSource && !dryRun && outcome !== 'gone') await from.delete([name])
         }),
       )
       report(counts.copied + counts.present + counts.gone)

@@ -27,10 +27,10 @@ export async function deletePost(pod: Pod, viewer: Viewer, guid: string): Promis
   if (!Post.isSentPublicly(post) && !viewer.scopes.has('private:modify')) {
     throw refusal('insufficient_scope', 'Deleting a private post needs the scope private:modify.')
   }
-  const deleted = await inTransaction(pod, (transaction) =>
+  const wasDeleted = await inTransaction(pod, (transaction) =>
     retractEntity(pod, transaction, newPostRetraction(post, viewer.personId)),
   )
-  if (!deleted) throw postNotFound()
+  if (!wasDeleted) throw postNotFound()
 }
 
 /** Deletes a comment. Allowed for its author and for the author of the post. */
@@ -45,10 +45,10 @@ export async function deleteComment(
     throw refusal('not_author', 'Neither this comment nor its post is yours.')
   }
 
-  const deleted = await inTransaction(pod, async (transaction) => {
+  const wasDeleted = await inTransaction(pod, async (transaction) => {
     return retractEntity(pod, transaction, await newCommentRetraction(transaction, comment, post, viewer.personId))
   })
-  if (!deleted) throw commentNotFound()
+  if (!wasDeleted) throw commentNotFound()
 }
 
 /** Deletes the viewer's like of a post or of a comment. */
@@ -61,7 +61,7 @@ export async function deleteLike(
   const like = await findLike(pod, viewer, post, target.commentGuid)
   if (!like) throw refusal('not_liked', 'You have not liked this.')
 
-  const deleted = await inTransaction(pod, async (transaction) => {
+  const wasDeleted = await inTransaction(pod, async (transaction) => {
     await Post.lock(transaction, post.id)
     const { id, guid, authorId } = like
     return retractEntity(pod, transaction, {
@@ -75,7 +75,7 @@ export async function deleteLike(
       recipients: recipientsUnderPost(post, []),
     })
   })
-  if (!deleted) throw refusal('not_liked', 'You have not liked this.')
+  if (!wasDeleted) throw refusal('not_liked', 'You have not liked this.')
 }
 
 /** Deletes a photo of the viewer, and its post if that has no text and no other photo. */

@@ -119,27 +119,27 @@ async function readPage<Item extends PostOrComment>(
     readonly limit: number
   },
 ): Promise<ListPage<Item>> {
-  const towardsOlder = position === undefined ? first === 'newest' : position.side === 'before'
-  const query = orderByTime(list(), towardsOlder ? 'desc' : 'asc').limit(limit + 1)
+  const isTowardsOlder = position === undefined ? first === 'newest' : position.side === 'before'
+  const query = orderByTime(list(), isTowardsOlder ? 'desc' : 'asc').limit(limit + 1)
   const posts = await (position === undefined ? query : limitToSide(query, position))
   const items = posts.slice(0, limit)
-  const goesOn = posts.length > limit
-  const goesBack = position !== undefined && (await hasItemsOnOtherSide(list, items[0], towardsOlder))
-  const isReversed = towardsOlder !== (first === 'newest')
+  const hasMore = posts.length > limit
+  const hasEarlier = position !== undefined && (await hasItemsOnOtherSide(list, items[0], isTowardsOlder))
+  const isReversed = isTowardsOlder !== (first === 'newest')
   return {
     items: isReversed ? items.reverse() : items,
-    hasOlder: towardsOlder ? goesOn : goesBack,
-    hasNewer: towardsOlder ? goesBack : goesOn,
+    hasOlder: isTowardsOlder ? hasMore : hasEarlier,
+    hasNewer: isTowardsOlder ? hasEarlier : hasMore,
   }
 }
 
 async function hasItemsOnOtherSide<Item extends PostOrComment>(
   list: () => QueryBuilder<Item>,
   item: Item | undefined,
-  towardsOlder: boolean,
+  isTowardsOlder: boolean,
 ): Promise<boolean> {
   if (item === undefined) return false
-  const position = { side: towardsOlder ? 'after' : 'before', time: item.createdAt, id: item.id } as const
+  const position = { side: isTowardsOlder ? 'after' : 'before', time: item.createdAt, id: item.id } as const
   const ids = list().clearSelect().clearWithGraph().select('id')
   return (await limitToSide(ids, position).limit(1)).length > 0
 }

@@ -109,8 +109,8 @@ function validatePost(viewer: Viewer, { text, poll, location, ...input }: NewPos
 
   if (poll !== undefined) {
     const { question, answers } = poll
-    const complete = answers.length >= 2 && answers.length <= TEXT_LIMITS.pollAnswers
-    if (!complete || ![question, ...answers].every(isName)) {
+    const isComplete = answers.length >= 2 && answers.length <= TEXT_LIMITS.pollAnswers
+    if (!isComplete || ![question, ...answers].every(isName)) {
       throw refusal(
         'poll_invalid',
         `A poll needs a question and 2 to ${TEXT_LIMITS.pollAnswers} answers, each of 1 to ${TEXT_LIMITS.labelCharacters} characters.`,

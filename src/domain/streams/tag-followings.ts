@@ -14,13 +14,13 @@ export async function listFollowedTags(pod: Pick<Pod, 'db'>, viewer: Viewer): Pr
 
 /** Follows a tag. The tag need not occur in any post yet. */
 export async function followTag(pod: Pick<Pod, 'db'>, viewer: Viewer, text: string): Promise<void> {
-  const followed = await Tag.follow(pod.db, viewer.userId, requireTagName(text))
-  if (!followed) throw refusal('already_followed', 'You already follow this tag.')
+  const wasAdded = await Tag.follow(pod.db, viewer.userId, requireTagName(text))
+  if (!wasAdded) throw refusal('already_followed', 'You already follow this tag.')
 }
 
 export async function unfollowTag(pod: Pick<Pod, 'db'>, viewer: Viewer, text: string): Promise<void> {
-  const unfollowed = await Tag.unfollow(pod.db, viewer.userId, normaliseTagName(text))
-  if (!unfollowed) throw refusal('not_followed', 'You do not follow this tag.')
+  const wasRemoved = await Tag.unfollow(pod.db, viewer.userId, normaliseTagName(text))
+  if (!wasRemoved) throw refusal('not_followed', 'You do not follow this tag.')
 }
 
 function refusal(reason: TagFollowingRefusal, message: string): Refusal<TagFollowingRefusal> {

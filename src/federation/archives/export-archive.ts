@@ -71,7 +71,7 @@ function exportContent(
   if (kind === 'photos') return [writePhotosZip(source, username, { reportProgress })]
   const archive = writeArchive(source, {
     username,
-    withKey: kind === 'archive',
+    shouldIncludeKey: kind === 'archive',
     upTo: source.now(),
     reportProgress,
     countLeftOut,

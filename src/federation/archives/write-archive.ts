@@ -38,7 +38,7 @@ export type ArchiveSource = Pick<Pod, 'db' | 'config' | 'crypto' | 'secrets' | '
 export interface ArchiveOptions {
   readonly username: string
   /** False: the archive can be read, but the account cannot be moved with it. */
-  readonly withKey: boolean
+  readonly shouldIncludeKey: boolean
   /** Posts that are newer are left out. */
   readonly upTo: Date
   readonly signal?: AbortSignal
@@ -100,7 +100,7 @@ class ArchiveSections {
       ['username', user.username],
       ['email', user.email ?? `${user.username}@${mailHost(this.#source.config.host)}`],
       ['language', user.language],
-      ['private_key', this.#options.withKey ? await this.#privateKey() : ''],
+      ['private_key', this.#options.shouldIncludeKey ? await this.#privateKey() : ''],
       ['disable_mail', false],
       ['show_community_spotlight_in_stream', false],
       ['auto_follow_back', user.followBackAspectId !== null],

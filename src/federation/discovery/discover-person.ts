@@ -143,7 +143,7 @@ async function requestText({ remote }: Pod, url: string, accept: string, until: 
       accept,
       maxBytes: REMOTE_LIMITS.discoveryBytes,
       redirects: REMOTE_LIMITS.redirects,
-      orPlain: true,
+      mayUsePlain: true,
       deadline: Math.max(1, until - performance.now()),
     })
     if (status < 200 || status > 299) throw failed(`${url} was answered with status ${status}`)

@@ -136,7 +136,7 @@ async function requestEnvelope({ remote }: Pod, url: string, until: number): Pro
       accept: 'application/magic-envelope+xml',
       maxBytes: REMOTE_LIMITS.fetchBytes,
       redirects: REMOTE_LIMITS.redirects,
-      orPlain: true,
+      mayUsePlain: true,
       deadline: millisecondsUntil(until),
     })
     if (status < 200 || status > 299) throw notFetchable(`${url} was answered with status ${status}`)

@@ -96,7 +96,7 @@ async function requestStream({ remote }: Pod, url: string): Promise<string> {
       accept: 'application/json',
       maxBytes: PERSON_STREAM_LIMITS.bytes,
       redirects: REMOTE_LIMITS.redirects,
-      orPlain: true,
+      mayUsePlain: true,
       deadline: PERSON_STREAM_LIMITS.requestMs,
     })
     if (status >= 200 && status <= 299) return body.toString()

@@ -77,8 +77,8 @@ async function requestFrontPage({ remote }: RequestContext, origin: string): Pro
     accept: 'text/html',
     maxBytes: REMOTE_LIMITS.fetchBytes,
     redirects: DISCOVERY_LIMITS.frontPageRedirects,
-    sameHost: true,
-    orPlain: true,
+    mustStayOnHost: true,
+    mayUsePlain: true,
     deadline: DISCOVERY_LIMITS.frontPageMs,
   })
   return expectSuccess(answer).url
@@ -90,7 +90,7 @@ async function requestNodeInfo(pod: RequestContext, origin: string): Promise<Nod
       accept: 'application/json',
       maxBytes: REMOTE_LIMITS.discoveryBytes,
       redirects: REMOTE_LIMITS.redirects,
-      orPlain: true,
+      mayUsePlain: true,
     })
     return expectSuccess(answer).body.toString()
   }

@@ -26,14 +26,14 @@ export function isAuthorised(resolved: ResolvedArrival): boolean {
 }
 
 /** The reason to ignore an entity that may be valid; undefined: there is none. */
-function reasonToIgnore({ entity, signer, author, isDeleted, authorIsLocal }: ResolvedArrival): string | undefined {
+function reasonToIgnore({ entity, signer, author, isDeleted, isAuthorLocal }: ResolvedArrival): string | undefined {
   if (isIgnoredOfBlocked(entity, signer, author)) return `Moderated: the author ${entity.author} is blocked`
   const reason =
     reasonToIgnorePerson(signer, entity) ??
     (isRelayable(entity) && author ? reasonToIgnorePerson(author, entity) : undefined)
   if (reason !== undefined) return reason
   // A stored entity would be a repeat; a deleted one could be restored by any pod that has kept its envelope.
-  if (authorIsLocal) return `${entity.author} is a local account`
+  if (isAuthorLocal) return `${entity.author} is a local account`
   // A moved account keeps its key and may sign its migration; all other entities of local accounts originate on this pod.
   if (signer.local && entity.type !== 'account_migration') return `${signer.address} is a local account`
   return isDeleted ? 'the entity or its parent was retracted before it arrived' : undefined

@@ -52,7 +52,7 @@ export interface Arrival<Entity extends ReceivedEntity = ReceivedEntity> {
   /** Set for a private message. */
   readonly recipient?: InboundRecipient | undefined
   /** The post it belongs to is local, so this pod relays the entity to the readers of the post. */
-  readonly parentIsLocal?: boolean
+  readonly isParentLocal?: boolean
 }
 
 /** An arrival with all facts that `authorise` decides on. */
@@ -63,7 +63,7 @@ export interface ResolvedArrival extends Arrival<ReceivableEntity> {
   /** A photo or a poll was removed from the post, because another author has used its guid. */
   readonly hasLostParts: boolean
   /** The named author has an account on this pod. */
-  readonly authorIsLocal: boolean
+  readonly isAuthorLocal: boolean
   /** The parent is stored, but the author of the entity does not receive it. */
   readonly hasUnreadableParent: boolean
 }

@@ -70,8 +70,15 @@ export async function openEnvelopes(
             ignored.push({ message, envelope, reason: `the pod of ${of} is blocked` })
             break
           }
-          const signed = result.sender !== undefined
-          waiting.push({ message, waitsFor: `person:${of}`, fault: 'DiscoveryFailed', fetchFrom: of, sender, signed })
+          const isSigned = result.sender !== undefined
+          waiting.push({
+            message,
+            waitsFor: `person:${of}`,
+            fault: 'DiscoveryFailed',
+            fetchFrom: of,
+            sender,
+            signed: isSigned,
+          })
         }
         break
       case undefined:

@@ -49,7 +49,7 @@ interface MentioningText {
 }
 
 interface NotificationContext {
-  readonly parentIsLocal: boolean
+  readonly isParentLocal: boolean
   isLocalAddress(address: string | undefined): boolean
 }
 
@@ -57,7 +57,7 @@ interface NotificationContext {
 interface ReceivedType<Entity extends ReceivableEntity> {
   readonly referenceOf: (entity: Entity) => Reference | undefined
   /** False: the author field grants nothing, so a remote person may name a local one in it. */
-  readonly authorIsSource: boolean
+  readonly isAuthorSource: boolean
   readonly listParts: (entity: Entity) => readonly PartReference[]
   /** Undefined: only retractions refer to the type. */
   readonly parentsIn: ((entity: Entity, root: Root | undefined) => ParentsOfOthers) | undefined
@@ -80,7 +80,7 @@ const no = () => false
 /** For types without a text, a parent, or anybody to notify. */
 const withoutContent = {
   referenceOf: none,
-  authorIsSource: true,
+  isAuthorSource: true,
   listParts: () => [],
   parentsIn: undefined,
   isEmpty: no,
@@ -96,7 +96,7 @@ type OfType<Type extends ReceivableEntity['type']> = Extract<ReceivableEntity, {
 const RECEIVED_TYPES: { readonly [Type in ReceivableEntity['type']]: ReceivedType<OfType<Type>> } = {
   status_message: {
     referenceOf: none,
-    authorIsSource: true,
+    isAuthorSource: true,
     listParts: ({ photos, poll }) => [...photos, ...(poll === undefined ? [] : [poll])],
     parentsIn({ author, guid, public: isPublic, poll }) {
       const root = { author, local: false, public: isPublic }
@@ -125,7 +125,7 @@ const RECEIVED_TYPES: { readonly [Type in ReceivableEntity['type']]: ReceivedTyp
   },
   comment: {
     referenceOf: ({ parent_guid: guid }) => ({ parent: { kind: 'post', guid } }),
-    authorIsSource: true,
+    isAuthorSource: true,
     listParts: () => [],
     parentsIn: ({ guid }, root) => (root === undefined ? {} : { roots: [{ kind: 'comment', guid, root }] }),
     isEmpty: ({ text }) => text.trim() === '',
@@ -150,8 +150,8 @@ const RECEIVED_TYPES: { readonly [Type in ReceivableEntity['type']]: ReceivedTyp
       parent: { kind: type === 'Post' ? 'post' : 'comment', guid },
     }),
     // A like notifies only the author of its parent. The author of a liked comment is not known at this point.
-    causeOf: ({ positive, parent_type: type }, { parentIsLocal }) =>
-      positive && (parentIsLocal || type === 'Comment') ? 'likes' : undefined,
+    causeOf: ({ positive, parent_type: type }, { isParentLocal }) =>
+      positive && (isParentLocal || type === 'Comment') ? 'likes' : undefined,
   },
   poll_participation: {
     ...withoutContent,
@@ -175,11 +175,11 @@ const RECEIVED_TYPES: { readonly [Type in ReceivableEntity['type']]: ReceivedTyp
   },
   contact: withoutContent,
   account_deletion: withoutContent,
-  account_migration: { ...withoutContent, authorIsSource: false },
+  account_migration: { ...withoutContent, isAuthorSource: false },
   retraction: {
     ...withoutContent,
     referenceOf: ({ target_type: type, target_guid: guid }) => ({ target: { type, guid } }),
-    authorIsSource: false,
+    isAuthorSource: false,
   },
 }
 

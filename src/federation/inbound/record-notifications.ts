@@ -16,10 +16,10 @@ export async function recordNotificationsAndActivity(
 ): Promise<readonly number[]> {
   const causes: Record<NotificationCause, number[]> = { posts: [], comments: [], likes: [], reshares: [] }
   for (const { id, arrival } of records) {
-    const { entity, parentIsLocal = false } = arrival
+    const { entity, isParentLocal = false } = arrival
     const isLocalAddress = (address: string | undefined) => address !== undefined && !isRemoteAddress(pod, address)
-    const cause = receivedType(entity).causeOf(entity, { parentIsLocal, isLocalAddress })
+    const cause = receivedType(entity).causeOf(entity, { isParentLocal, isLocalAddress })
     if (cause !== undefined) causes[cause].push(id)
   }
-  return notifyAbout(transaction, { ...causes, moveActivity: true }, pod.now())
+  return notifyAbout(transaction, { ...causes, shouldMoveActivity: true }, pod.now())
 }

@@ -65,11 +65,11 @@ function resolve(
     signature,
     firstSigned,
     recipient,
-    parentIsLocal: references.root?.local ?? false,
+    isParentLocal: references.root?.local ?? false,
     references,
     isDeleted: isRetracted(arrival, references, batch) || hasDeletedParent(arrival, references, batch),
     hasLostParts: entity !== whole,
-    authorIsLocal: receivedType(entity).authorIsSource && entity.author.endsWith(`@${config.host}`),
+    isAuthorLocal: receivedType(entity).isAuthorSource && entity.author.endsWith(`@${config.host}`),
     hasUnreadableParent: hasUnreadableParent(entity, batch),
   }
 }
@@ -151,7 +151,7 @@ function withoutPartsOfOtherAuthors(entity: ReceivableEntity, batch: BatchRefere
   if (entity.type !== 'status_message') return entity
   const { author, poll } = entity
   const photos = entity.photos.filter((photo) => !isPartOfOtherAuthor(photo, author, batch))
-  const losesPoll = poll !== undefined && isPartOfOtherAuthor(poll, author, batch)
-  if (photos.length === entity.photos.length && !losesPoll) return entity
-  return { ...entity, photos, poll: losesPoll ? undefined : poll }
+  const mustLosePoll = poll !== undefined && isPartOfOtherAuthor(poll, author, batch)
+  if (photos.length === entity.photos.length && !mustLosePoll) return entity
+  return { ...entity, photos, poll: mustLosePoll ? undefined : poll }
 }

@@ -35,7 +35,7 @@ interface PublicMentions {
   readonly textId: { readonly postId: number } | { readonly commentId: number }
   readonly text: string
   /** This pod delivers the text to the mentioned people. False under a remote post, whose pod relays the text. */
-  readonly deliversToMentioned: boolean
+  readonly shouldDeliverToMentioned: boolean
 }
 
 interface Source extends Pick<Pod, 'config' | 'crypto' | 'secrets'> {
@@ -86,7 +86,7 @@ async function planPost(source: Source, { guid }: { readonly guid: string }): Pr
   return {
     message: creationMessage('post', guid, { senderId: post.authorId, public: post.public, entity }),
     audience: { of: 'post', postId: post.id },
-    ...(post.public && { mentions: { textId: { postId: post.id }, text: post.text, deliversToMentioned: true } }),
+    ...(post.public && { mentions: { textId: { postId: post.id }, text: post.text, shouldDeliverToMentioned: true } }),
   }
 }
 
@@ -116,7 +116,7 @@ async function planRelayable(source: Source, kind: RelayableKind, guid: string):
     },
     audience: route.audience,
     ...(hasMentions && {
-      mentions: { textId: { commentId: record.id }, text, deliversToMentioned: root.author.isLocal },
+      mentions: { textId: { commentId: record.id }, text, shouldDeliverToMentioned: root.author.isLocal },
     }),
   }
 }

@@ -50,7 +50,7 @@ export async function deliverToMentioned(
     const plan = await planDispatch(pod, transaction, text)
     if (plan?.mentions === undefined || !readMentionedAddresses(plan.mentions.text).includes(person.address)) return
     await Mention.attach(transaction, plan.mentions.textId, [person.address])
-    if (!plan.mentions.deliversToMentioned) return
+    if (!plan.mentions.shouldDeliverToMentioned) return
     await enqueueMessage(pod, transaction, plan.message, { of: 'people', personIds: [person.id] })
   })
 }

@@ -67,10 +67,10 @@ export function checkedConnector(options: ConnectOptions): buildConnector.connec
   }
 
   async function resolve(url: URL, hostname: string, signal: AbortSignal): Promise<readonly string[]> {
-    const bySystem = isPrivateHostAllowed(options.allowPrivate, url)
+    const shouldUseSystem = isPrivateHostAllowed(options.allowPrivate, url)
     let addresses: readonly string[]
     try {
-      addresses = await untilAborted(options.resolve(hostname, { bySystem, signal }), signal)
+      addresses = await untilAborted(options.resolve(hostname, { shouldUseSystem, signal }), signal)
     } catch (error) {
       throw new RemotePodError('dns', `The name ${hostname} could not be resolved: ${textOf(error)}.`, { cause: error })
     }

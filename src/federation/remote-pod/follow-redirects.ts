@@ -35,12 +35,12 @@ export async function getFollowingRedirects(
   throw new RemotePodError('too_many_redirects', `${start.host} redirects more than ${maxRedirects} times.`)
 }
 
-function redirectUrl(from: URL, location: string, { sameHost }: GetOptions, allowPrivate: AllowPrivate): URL {
+function redirectUrl(from: URL, location: string, { mustStayOnHost }: GetOptions, allowPrivate: AllowPrivate): URL {
   const to = parseRequestUrl(location, allowPrivate, from)
   if (from.protocol === 'https:' && to.protocol !== 'https:') {
     throw new RemotePodError('not_allowed', `${from.host} redirects from https to plain http.`)
   }
-  if (sameHost === true && to.hostname !== from.hostname) {
+  if (mustStayOnHost === true && to.hostname !== from.hostname) {
     throw new RemotePodError('moved', `${from.host} redirects to ${to.host}.`)
   }
   return to

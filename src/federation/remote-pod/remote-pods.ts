@@ -55,7 +55,7 @@ export function openRemotePods(options: RemotePodsOptions): RemotePods & { close
           return await getFollowingRedirects(following, url, get, deadline)
         } catch (error) {
           const mayTryPlain =
-            get.orPlain === true &&
+            get.mayUsePlain === true &&
             url.protocol === 'https:' &&
             error instanceof RemotePodError &&
             faultsWorthPlainHttp.has(error.fault) &&

@@ -5,7 +5,7 @@ import { REMOTE_LIMITS } from './limits.js'
 
 interface ResolveOptions {
   /** Use the resolver of the system, which reads the hosts file and the names of a local network. */
-  readonly bySystem: boolean
+  readonly shouldUseSystem: boolean
   readonly signal: AbortSignal
 }
 
@@ -18,8 +18,8 @@ export type ResolveName = (name: string, options: ResolveOptions) => Promise<rea
  */
 export function nameResolver(servers?: readonly string[]): ResolveName {
   const kept = new ExpiringCache<readonly string[]>(REMOTE_LIMITS.dnsNames)
-  return async (name, { bySystem, signal }) => {
-    if (bySystem) return (await lookup(name, { all: true })).map(({ address }) => address)
+  return async (name, { shouldUseSystem, signal }) => {
+    if (shouldUseSystem) return (await lookup(name, { all: true })).map(({ address }) => address)
     if (name === 'localhost' || name.endsWith('.localhost')) return ['127.0.0.1', '::1'] // never sent to a name server (RFC 6761)
     const cachedAddresses = kept.get(name)
     if (cachedAddresses !== undefined) return cachedAddresses

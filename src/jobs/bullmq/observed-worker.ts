@@ -25,15 +25,15 @@ interface ObservedWorkerOptions {
   readonly backend: BackendFactory<IQueueBackend, 'shared'>
   readonly options: WorkerOptions<'shared'>
   /** False: the worker of the library, which cannot tell that its queue no longer answers. */
-  readonly tuned: boolean
+  readonly isTuned: boolean
 }
 
 export function openObservedWorker(
   name: string,
   run: (job: Job) => Promise<void>,
-  { backend, options, tuned }: ObservedWorkerOptions,
+  { backend, options, isTuned }: ObservedWorkerOptions,
 ): ObservedWorker & Pick<AnyBackendWorker, 'on'> {
-  return tuned ? new TunedWorker(name, run, options, backend) : new PlainWorker(name, run, options, backend)
+  return isTuned ? new TunedWorker(name, run, options, backend) : new PlainWorker(name, run, options, backend)
 }
 
 class TunedWorker

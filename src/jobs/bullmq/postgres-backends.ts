@@ -10,13 +10,13 @@ interface BackendOptions {
   /** Opened for the first worker. */
   openWorkers(): pg.Pool
   /** False: each worker listens on its own connection and fetches and ends its jobs one by one, as the library does it. */
-  readonly tuned: boolean
+  readonly isTuned: boolean
   report(where: string, error: Error): void
 }
 
 /** Backends of BullMQ on the pools of this process. */
 export function postgresBackends(options: BackendOptions): BackendFactory<IQueueBackend, 'shared'> {
-  return options.tuned ? tunedBackends(options) : plainBackends(options)
+  return options.isTuned ? tunedBackends(options) : plainBackends(options)
 }
 
 function tunedBackends({ producers, openWorkers, report }: BackendOptions): BackendFactory<IQueueBackend, 'shared'> {

@@ -186,7 +186,7 @@ export async function loadJob(db: Knex, data: unknown): Promise<LoadedJob | unde
 
 /** The job of a row that this process has written, with its data. Whether the row still exists is seen by `finish`. */
 export function jobOfRow(db: Knex, outboxId: number, data: unknown, trace?: string | null): LoadedJob {
-  let open = true
+  let isOpen = true
   return {
     outboxId,
     data,
@@ -196,10 +196,10 @@ export function jobOfRow(db: Knex, outboxId: number, data: unknown, trace?: stri
     async finish(transaction) {
       const deleted = await deleteOutboxRows(transaction, [outboxId])
       if (deleted.size === 0) throw new AlreadyDone('The outbox row is gone.')
-      open = false
+      isOpen = false
     },
     async finishIfOpen() {
-      if (open) await deleteOutboxRows(db, [outboxId])
+      if (isOpen) await deleteOutboxRows(db, [outboxId])
     },
   }
 }

@@ -54,7 +54,7 @@ export interface JobAdding {
     options?: {
       readonly names?: readonly string[]
       /** The jobs divide one that the queue has accepted: they are added while it is being drained, too. */
-      readonly divides?: boolean
+      readonly canDivide?: boolean
     } & Pick<AddOptions, 'priority' | 'within'>,
   ): Promise<void>
   /** Adds one job per outbox row, unless there is one. */
@@ -128,8 +128,8 @@ export function jobAdding({ client, store, prefix, optionsOf }: AddingOptions): 
       await addUnique(job.queue, jobs, options)
     },
 
-    async enqueueAll(job, all, { names = [], priority, within, divides = false } = {}) {
-      if (!divides) requireAccepted(job.queue)
+    async enqueueAll(job, all, { names = [], priority, within, canDivide = false } = {}) {
+      if (!canDivide) requireAccepted(job.queue)
       const jobs = all.map((data, index) => {
         const id = names[index]
         const opts = optionsOf(job, { priority, ...(id !== undefined && { deduplication: { id } }) })

@@ -43,7 +43,7 @@ export interface QueueSettings {
   /** Jobs beside those in definitions.ts; for tests. */
   readonly definitions?: readonly AnyJob[]
   /** False: BullMQ as it is published, without what src/jobs/bullmq changes for speed; for tests. */
-  readonly tuned?: boolean
+  readonly isTuned?: boolean
 }
 
 const FIRST_CONTACT_WITHIN = 1_000
@@ -88,12 +88,12 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
 }
 
 function openStore(
-  { redisUrl, redisReplicas = 0, databaseUrl, tuned = true }: QueueSettings,
+  { redisUrl, redisReplicas = 0, databaseUrl, isTuned = true }: QueueSettings,
   report: Report,
 ): QueueStore {
   return redisUrl === undefined
-    ? openPostgresStore(databaseUrl, { tuned, report })
-    : openRedisStore(redisUrl, { replicas: redisReplicas, tuned, report })
+    ? openPostgresStore(databaseUrl, { isTuned, report })
+    : openRedisStore(redisUrl, { replicas: redisReplicas, isTuned, report })
 }
 
 /** Throws only where the tables are missing or newer. A database that is unavailable now is reported by the first request. */

@@ -25,24 +25,24 @@ export const QUEUE_POOLS = { producers: 8, workers: 9 }
 /** Producers wait until a job is on disk, and have connections of their own for it. */
 export function openPostgresStore(
   databaseUrl: string,
-  { tuned, report }: { readonly tuned: boolean; readonly report: Report },
+  { isTuned, report }: { readonly isTuned: boolean; readonly report: Report },
 ): QueueStore {
   const producers = openPool(databaseUrl, { max: QUEUE_POOLS.producers, report })
   let workers: pg.Pool | undefined
 
   function openWorkers(): pg.Pool {
     // Without the shared connection each worker listens on one of its own.
-    const max = QUEUE_POOLS.workers + (tuned ? 0 : QUEUES.length)
+    const max = QUEUE_POOLS.workers + (isTuned ? 0 : QUEUES.length)
     workers ??= openPool(databaseUrl, { max, settings: COMMIT_OF_WORKERS, report })
     return workers
   }
 
   return {
     kind: 'postgresql',
-    tuned,
+    isTuned,
     pollSeconds: 45, // PostgreSQL notifies all who listen, and a worker that has lost its connection polls at once
     firstContact: Promise.resolve(),
-    backend: postgresBackends({ producers, openWorkers, tuned, report }),
+    backend: postgresBackends({ producers, openWorkers, isTuned, report }),
     isReady: () => true,
     summaries: postgresSummaries(producers),
     failedJobs: postgresFailedJobs(producers),

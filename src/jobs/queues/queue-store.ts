@@ -6,7 +6,7 @@ import type { ReadSummaries } from '../bullmq/job-summaries.js'
 export interface QueueStore {
   readonly kind: 'redis' | 'postgresql'
   /** False: without what src/jobs/bullmq changes for speed. */
-  readonly tuned: boolean
+  readonly isTuned: boolean
   /** Gives every queue and every worker its own backend on the shared connections. */
   readonly backend: BackendFactory<IQueueBackend, 'shared'>
   /**

@@ -9,7 +9,7 @@ interface RedisStoreOptions {
   /** Replicas that must have an added job; 0: none. */
   readonly replicas: number
   /** As in QueueStore. */
-  readonly tuned: boolean
+  readonly isTuned: boolean
   readonly report: Report
 }
 
@@ -29,10 +29,12 @@ const REPLICATED_WITHIN = 500
  * Producers have a connection of their own: it queues no command while Redis is unavailable and waits a second at most. The
  * connection of the workers waits without limit.
  */
-export function openRedisStore(redisUrl: string, { replicas, tuned, report }: RedisStoreOptions): QueueStore {
+export function openRedisStore(redisUrl: string, { replicas, isTuned, report }: RedisStoreOptions): QueueStore {
   const address = readRedisAddress(redisUrl)
   if (address === undefined) throw new Error('This is not an address of a Redis.')
-  const producer = connectToRedis(address, { patient: false }).on('error', (error: Error) => report('producer', error))
+  const producer = connectToRedis(address, { isPatient: false }).on('error', (error: Error) =>
+    report('producer', error),
+  )
   const firstContact = new Promise<void>((resolve) => {
     for (const event of ['ready', 'close', 'error']) producer.once(event, () => resolve())
   })
@@ -42,11 +44,11 @@ export function openRedisStore(redisUrl: string, { replicas, tuned, report }: Re
 
   return {
     kind: 'redis',
-    tuned,
+    isTuned,
     firstContact,
     backend: (name, options, kind) => {
       if (kind?.withBlockingConnection) {
-        worker ??= connectToRedis(address, { patient: true }).on('error', (error: Error) => report('worker', error))
+        worker ??= connectToRedis(address, { isPatient: true }).on('error', (error: Error) => report('worker', error))
       }
       const connection = kind?.withBlockingConnection && worker ? worker : producer
       return createRedisBackend(name, { ...options, connection }, kind)
@@ -84,21 +86,21 @@ export function openRedisStore(redisUrl: string, { replicas, tuned, report }: Re
   }
 }
 
-export function connectToRedis(address: RedisAddress, { patient }: { readonly patient: boolean }): Redis | Cluster {
+export function connectToRedis(address: RedisAddress, { isPatient }: { readonly isPatient: boolean }): Redis | Cluster {
   // The default backs off to many seconds: a worker would wait long after Redis is available again.
   const retryStrategy = (times: number) => Math.min(times * 100, 2_000)
   const options = {
     connectTimeout: CONNECT_TIMEOUT,
     // After a fail-over the former master still answers.
     reconnectOnError: (error) => error.message.includes('READONLY'),
-    ...(patient ? { maxRetriesPerRequest: null } : { maxRetriesPerRequest: 0, commandTimeout: COMMAND_TIMEOUT }),
+    ...(isPatient ? { maxRetriesPerRequest: null } : { maxRetriesPerRequest: 0, commandTimeout: COMMAND_TIMEOUT }),
   } satisfies RedisOptions
   if (address.kind === 'single') {
-    return new Redis(address.address, { ...options, retryStrategy, enableOfflineQueue: patient })
+    return new Redis(address.address, { ...options, retryStrategy, enableOfflineQueue: isPatient })
   }
   const { tls, username, password } = address
   // After a fail-over, connections to a server that is frozen or cut off stay open.
-  const silence = patient ? SILENT_WORKER : SILENT_PRODUCER
+  const silence = isPatient ? SILENT_WORKER : SILENT_PRODUCER
   const access = { ...(username && { username }), ...(password && { password }), ...(tls && { tls: {} }) }
   if (address.kind === 'sentinel') {
     const { sentinels, master, db, sentinelPassword } = address
@@ -115,13 +117,13 @@ export function connectToRedis(address: RedisAddress, { patient }: { readonly pa
       // Not the fail-over detector of the library: it ends a connection permanently that is being opened at that moment.
       socketTimeout: silence,
       retryStrategy,
-      enableOfflineQueue: patient,
+      enableOfflineQueue: isPatient,
     })
   }
   return new Cluster([...address.nodes], {
     redisOptions: { ...options, ...access, socketTimeout: silence },
     clusterRetryStrategy: retryStrategy,
-    enableOfflineQueue: patient,
+    enableOfflineQueue: isPatient,
     slotsRefreshTimeout: COMMAND_TIMEOUT,
     slotsRefreshInterval: SILENT_PRODUCER,
     // Certificates are issued for the names of the nodes.

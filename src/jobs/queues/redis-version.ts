@@ -9,7 +9,7 @@ const WITHIN_MS = 3_000
 export async function readRedisVersion(redisUrl: string): Promise<string> {
   const address = readRedisAddress(redisUrl)
   if (address === undefined) throw new Error('This is not an address of a Redis.')
-  const connection = connectToRedis(address, { patient: false }).on('error', () => undefined)
+  const connection = connectToRedis(address, { isPatient: false }).on('error', () => undefined)
   try {
     await once(connection, 'ready', { signal: AbortSignal.timeout(WITHIN_MS) })
     const server = connection instanceof Cluster ? connection.nodes('master')[0] : connection

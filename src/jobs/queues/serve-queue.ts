@@ -29,7 +29,7 @@ export function serveQueue(
   const apart = 1 + QUEUES.indexOf(name) / 100
   const worker = openObservedWorker(name, run, {
     backend: store.backend,
-    tuned: store.tuned,
+    isTuned: store.isTuned,
     options: {
       connection: 'shared',
       prefix: store.prefixOf(prefix, name),

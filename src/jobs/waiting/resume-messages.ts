@@ -116,7 +116,7 @@ async function resumeLast(transaction: Knex.Transaction, which: string, value: n
 }
 
 /** Each message returns to the queue by which it was received. */
-function resumed(which: string, last: boolean, alongside = ''): string {
+function resumed(which: string, isLast: boolean, alongside = ''): string {
   return `
     with resumed as (
       delete from waiting ${which} returning waiting.*
@@ -125,7 +125,7 @@ function resumed(which: string, last: boolean, alongside = ''): string {
     select
       case when recipient_guid is null then 'inbound' else 'inbound-private' end,
       name,
-      jsonb_build_object('recipientGuid', recipient_guid, 'times', times, 'last', ${last})
+      jsonb_build_object('recipientGuid', recipient_guid, 'times', times, 'last', ${isLast})
         || case when quarantine_id is null then '{}' else jsonb_build_object('quarantineId', quarantine_id, 'isReleased', is_released) end,
       payload,
       accepted_at,

@@ -131,8 +131,8 @@ const countNamedHosts = openWindowCounter<string>({
   now: () => performance.now(),
 })
 
-function hostsNamed(key: string, counts: boolean): number {
-  return counts ? countNamedHosts(key).count : 0
+function hostsNamed(key: string, isCounted: boolean): number {
+  return isCounted ? countNamedHosts(key).count : 0
 }
 
 const takeToken = openTokenBuckets({

@@ -199,12 +199,12 @@ interface Dropped {
 /** Hosts in one log line. */
 const HOSTS_NAMED = 5
 
-export function reportDropped({ log }: Pick<Pod, 'log'>, all: readonly Dropped[], signed: boolean): void {
+export function reportDropped({ log }: Pick<Pod, 'log'>, all: readonly Dropped[], isSigned: boolean): void {
   for (const reason of new Set(all.map((one) => one.reason))) {
     const hosts = all.filter((one) => one.reason === reason).map(({ host }) => host)
-    countDropped(reason, signed, hosts.length)
+    countDropped(reason, isSigned, hosts.length)
     log.warn(
-      { reason, signed, messages: hosts.length, hosts: [...new Set(hosts)].slice(0, HOSTS_NAMED) },
+      { reason, signed: isSigned, messages: hosts.length, hosts: [...new Set(hosts)].slice(0, HOSTS_NAMED) },
       'waiting messages dropped',
     )
   }

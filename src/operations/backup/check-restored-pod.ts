@@ -27,7 +27,7 @@ export async function checkRestoredPod(pod: Pod, { withPicture = true } = {}): P
 }
 
 /** One address of each kind: WebFinger and page of a person, a post, a picture, and the sign-in page. */
-async function listPathsToCheck({ db }: Pod, withPicture: boolean): Promise<readonly string[]> {
+async function listPathsToCheck({ db }: Pod, hasPicture: boolean): Promise<readonly string[]> {
   const person = await Person.query(db)
     .whereIn('id', db('users').whereNull('closedAt').select('personId'))
     .orderBy('id')
@@ -45,7 +45,7 @@ async function listPathsToCheck({ db }: Pod, withPicture: boolean): Promise<read
       ? []
       : [`/.well-known/webfinger?resource=acct:${encodeURIComponent(person.address)}`, `/people/${person.guid}`]),
     ...(post === undefined ? [] : [`/posts/${post.guid}`]),
-    ...(photo === undefined || !withPicture ? [] : [`${UPLOADS_PATH}${photo.name}`]),
+    ...(photo === undefined || !hasPicture ? [] : [`${UPLOADS_PATH}${photo.name}`]),
   ]
 }
 

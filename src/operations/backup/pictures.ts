@@ -130,14 +130,14 @@ export async function* readPictureList(content: AsyncIterable<Uint8Array>): Asyn
 export function previousPictures(list: AsyncIterable<PictureEntry>): (id: number) => Promise<readonly PictureEntry[]> {
   const entries = list[Symbol.asyncIterator]()
   let next: PictureEntry | undefined
-  let begun = false
+  let hasBegun = false
   const read = async () => {
     const { value, done } = await entries.next()
     next = done ? undefined : value
   }
   return async (id) => {
-    if (!begun) await read()
-    begun = true
+    if (!hasBegun) await read()
+    hasBegun = true
     while (next !== undefined && next.photoId < id) await read()
     const found: PictureEntry[] = []
     while (next !== undefined && next.photoId === id) {

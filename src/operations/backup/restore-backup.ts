@@ -37,7 +37,7 @@ export interface RestoreOptions {
   readonly identities: readonly string[] | undefined
   /** A database, pictures or a key that are there are renamed; otherwise they are refused. */
   readonly replace: boolean
-  readonly endTokens: boolean
+  readonly shouldEndTokens: boolean
   readonly signal: AbortSignal
   readonly report: ReportProgress
 }
@@ -103,7 +103,7 @@ async function load(
   try {
     await session.query('begin')
     const messages = await restoreTables(session, manifest, options)
-    if (options.endTokens) await endTokens(session)
+    if (options.shouldEndTokens) await endTokens(session)
     const { pictures, lost } = await restorePictures(session, manifest, openPictureStorage(config), options)
     await session.query('commit')
     return { rows: manifest.rows, messages, pictures, lostPictures: lost }
@@ -138,7 +138,7 @@ async function prepareTarget(
   const isPictureless = manifest.pictures.referenced === true
   const pictures = !isPictureless && !isRepeated && (await hasPictures(openPictureStorage(config)))
   const file = setting === undefined ? await findKeptKey(dataDir) : undefined
-  const otherKey = file !== undefined && file !== secretKey
+  const hasOtherKey = file !== undefined && file !== secretKey
 
   if (setting !== undefined && setting !== secretKey) {
     throw new BackupError(
@@ -148,7 +148,7 @@ async function prepareTarget(
   const full = [
     ...(target === 'full' ? ['the database has tables'] : []),
     ...(pictures ? [config.storage === 's3' ? 'the S3 store has pictures' : `${uploadsDir} has pictures`] : []),
-    ...(otherKey ? [`${dataDir} has another secret key`] : []),
+    ...(hasOtherKey ? [`${dataDir} has another secret key`] : []),
   ]
   if (full.length > 0 && !replace) {
     throw new BackupError(
@@ -165,7 +165,7 @@ async function prepareTarget(
   if (target === 'unfinished') await dropUnfinished(db)
   if (target === 'full') renamed.push(...(await moveAside(db, `${suffix}_${Date.now()}`)))
   if (pictures) renamed.push(await renameAside(join(uploadsDir, 'images')))
-  if (otherKey) renamed.push(await renameAside(secretKeyFile(dataDir)))
+  if (hasOtherKey) renamed.push(await renameAside(secretKeyFile(dataDir)))
   return renamed
 }
 

@@ -64,7 +64,7 @@ export function openReadReplica({
   let unusedUntil = Number.NEGATIVE_INFINITY
   let samples: readonly PositionSample[] = []
   let comparison: Promise<void> | undefined
-  let reportedInUse: boolean | undefined
+  let isReportedInUse: boolean | undefined
   let lastError: unknown
 
   async function compare(): Promise<void> {
@@ -87,9 +87,9 @@ export function openReadReplica({
   }
 
   function reportChange(): void {
-    if (isInUse() === reportedInUse) return
-    reportedInUse = isInUse()
-    if (reportedInUse) report('lists are read from the replica')
+    if (isInUse() === isReportedInUse) return
+    isReportedInUse = isInUse()
+    if (isReportedInUse) report('lists are read from the replica')
     else report('lists are read from the primary: the replica does not answer or lags behind', lastError)
   }
 
@@ -98,7 +98,7 @@ export function openReadReplica({
       comparison = undefined
       reportChange()
     })
-    if (reportedInUse !== undefined) reportChange() // a comparison may take long
+    if (isReportedInUse !== undefined) reportChange() // a comparison may take long
   }, limits.checkIntervalMs)
   timer.unref()
 

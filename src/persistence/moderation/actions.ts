@@ -27,20 +27,20 @@ export interface ActionFilter {
   /** A guid. */
   readonly target?: string | undefined
   readonly caseId?: number | undefined
-  readonly inForce?: boolean | undefined
+  readonly isInForce?: boolean | undefined
 }
 
 /** Lists actions, newest first. */
 export async function listActions(
   db: Knex,
-  { kind, target, caseId, inForce }: ActionFilter,
+  { kind, target, caseId, isInForce }: ActionFilter,
   page: IdPage,
 ): Promise<IdPageResult<ActionRow>> {
   const query = db('moderation_actions')
   if (kind !== undefined) query.where({ kind })
   if (target !== undefined) query.where({ targetGuid: target })
   if (caseId !== undefined) query.where({ caseId })
-  if (inForce !== undefined) query.whereRaw(`${inForce ? '' : 'not '}(can_be_undone and undone_by_id is null)`)
+  if (isInForce !== undefined) query.whereRaw(`${isInForce ? '' : 'not '}(can_be_undone and undone_by_id is null)`)
   return readIdPage(query, page)
 }
 

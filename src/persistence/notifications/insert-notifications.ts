@@ -7,18 +7,18 @@ import { type NotificationCauseRows, recipientSteps } from './notification-recip
 
 /**
  * Inserts the notifications of any number of causes with one statement. An unread notification about the same target is extended
- * instead. Returns the ids of new and extended ones. With `moveActivity`, commented posts move
+ * instead. Returns the ids of new and extended ones. With `shouldMoveActivity`, commented posts move
  * forward in activity streams.
  */
 export async function insertCausedNotifications(
   transaction: Knex.Transaction,
-  { moveActivity = false, ...causes }: NotificationCauseRows & { readonly moveActivity?: boolean },
+  { shouldMoveActivity = false, ...causes }: NotificationCauseRows & { readonly shouldMoveActivity?: boolean },
   now: Date,
 ): Promise<readonly number[]> {
   const values: unknown[] = [now]
   const { names, steps, occurrences } = recipientSteps(causes, values)
   if (names.length === 0) return []
-  const isMoving = moveActivity && causes.comments.length > 0
+  const isMoving = shouldMoveActivity && causes.comments.length > 0
   const text = causedNotifications(steps, occurrences, isMoving)
   const name = `caused-notifications ${names.join(' ')}${isMoving ? ' moving' : ''}`
   const written = await queryPrepared<{ id: number }>(transaction, name, text, values)
@@ -42,7 +42,7 @@ const NOW = opaqueParam('$1', 'timestamptz')
  * suppress them. Mentions conflict on their unique index. The rest merges into unread rows, inserted in key order so that two
  * transactions cannot deadlock.
  */
-function causedNotifications(steps: string, occurrences: string, moveActivity: boolean): string {
+function causedNotifications(steps: string, occurrences: string, shouldMoveActivity: boolean): string {
   return `
   with ${steps}, wanted as (
     select
@@ -94,7 +94,7 @@ function causedNotifications(steps: string, occurrences: string, moveActivity: b
     group by written.id, wanted.actor_id
     order by written.id, min(wanted.place)
     on conflict do nothing
-  )${moveActivity ? `, moved_activity as (${moveActivitySql('select post_id from comment')})` : ''}
+  )${shouldMoveActivity ? `, moved_activity as (${moveActivitySql('select post_id from comment')})` : ''}
   select id from written`
 }
 

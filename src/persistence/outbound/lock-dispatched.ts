@@ -125,7 +125,7 @@ function mapKinds(statementOf: (kind: RelayableKind) => string): Readonly<Record
   return Object.fromEntries(statements) // one for each kind
 }
 
-function relayable(kind: RelayableKind | 'participation', guids: '= ?' | '= any(?)', withTrace = false): string {
+function relayable(kind: RelayableKind | 'participation', guids: '= ?' | '= any(?)', hasTrace = false): string {
   const { table, author, post, mentioningText = `''` } = RECORD_TABLES[kind]
   return `
   select
@@ -138,7 +138,7 @@ function relayable(kind: RelayableKind | 'participation', guids: '= ?' | '= any(
       'public', ${SENT_PUBLICLY},
       'author', json_build_object('id', root_author.id, 'isLocal', ${isLocal('root_author')})
     ) as root
-    ${withTrace ? `, ${traceDigits(`${table}.trace_id`)} as trace` : ''}
+    ${hasTrace ? `, ${traceDigits(`${table}.trace_id`)} as trace` : ''}
   from ${table}
   join posts on posts.id = ${post}
   join people as author on author.id = ${author}

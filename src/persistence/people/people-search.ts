@@ -34,13 +34,13 @@ interface NameOrAddress {
   /** Or the address begins with this. */
   readonly beginning: string
   /** Also finds contacts of the user whose profiles are not searchable. */
-  readonly contactsToo: boolean
+  readonly shouldFindContacts: boolean
 }
 
 /** Searches people by name or address. Indexes `people_part_of_name` (trigrams), `people_shown_name` and the unique key of address. */
 export async function searchPeopleByName(
   db: Knex,
-  { words, beginning, contactsToo, ...search }: PeopleSearch & NameOrAddress,
+  { words, beginning, shouldFindContacts, ...search }: PeopleSearch & NameOrAddress,
   page: OffsetPage,
 ): Promise<Page<ListedPerson>> {
   const pattern = `%${words.map(escapeLike).join('%')}%`
@@ -54,7 +54,7 @@ export async function searchPeopleByName(
       or people.address = lower(${addParameter(beginning)})
       or ${isFollowedBy(addParameter(search.userId))}
     )
-    and (profiles.searchable ${contactsToo ? `or ${isContactOf(addParameter(search.userId))}` : ''})`
+    and (profiles.searchable ${shouldFindContacts ? `or ${isContactOf(addParameter(search.userId))}` : ''})`
   return searchPeople(db, condition, search, page)
 }
 

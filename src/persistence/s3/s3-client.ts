@@ -15,7 +15,7 @@ export interface S3Settings {
   readonly accessKeyId: string
   readonly secretAccessKey: string
   /** Whether the bucket is part of the path instead of the host name. */
-  readonly pathStyle: boolean
+  readonly isPathStyle: boolean
 }
 
 interface S3Object {
@@ -78,7 +78,7 @@ export function openS3Client(settings: S3Settings): S3Client {
   const bucketUrl = bucketUrlOf(settings)
   const urlOf = (key: string) =>
     new URL(`${bucketUrl}/${`${prefix}${key}`.split('/').map(encodeURIComponent).join('/')}`)
-  const sign = ({ method, url, headers }: Request, signQuery = false) =>
+  const sign = ({ method, url, headers }: Request, shouldSignQuery = false) =>
     new AwsV4Signer({
       method,
       url: url.href,
@@ -87,7 +87,7 @@ export function openS3Client(settings: S3Settings): S3Client {
       accessKeyId,
       secretAccessKey,
       service: 's3',
-      signQuery,
+      signQuery: shouldSignQuery,
     }).sign()
 
   async function send(request: Request): Promise<Response> {
@@ -165,11 +165,11 @@ export function openS3Client(settings: S3Settings): S3Client {
   }
 }
 
-function bucketUrlOf({ endpoint, region, bucket, pathStyle }: S3Settings): string {
+function bucketUrlOf({ endpoint, region, bucket, isPathStyle }: S3Settings): string {
   const url = new URL(endpoint ?? `https://s3.${region}.amazonaws.com`)
-  if (!pathStyle) url.hostname = `${bucket}.${url.hostname}`
+  if (!isPathStyle) url.hostname = `${bucket}.${url.hostname}`
   const base = url.href.replace(/\/+$/, '')
-  return pathStyle ? `${base}/${bucket}` : base
+  return isPathStyle ? `${base}/${bucket}` : base
 }
 
 /** With a length: S3 refuses chunked bodies. */

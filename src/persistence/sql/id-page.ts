@@ -26,7 +26,7 @@ export async function readIdPage<Item extends { readonly id: number }>(
   else if (after !== undefined) query.where(id, '>', after)
   const rows: readonly Item[] = await query
   const items = rows.slice(0, limit)
-  const goesOn = rows.length > limit
-  if (isTowardsNewer) return { items: items.reverse(), hasOlder: true, hasNewer: goesOn }
-  return { items, hasOlder: goesOn, hasNewer: before !== undefined }
+  const hasMore = rows.length > limit
+  if (isTowardsNewer) return { items: items.reverse(), hasOlder: true, hasNewer: hasMore }
+  return { items, hasOlder: hasMore, hasNewer: before !== undefined }
 }

@@ -87,7 +87,7 @@ export function keysetClauses(
 
 /** Writes the same clauses for a statement that reads one page from several tables, for the columns of each. */
 export interface KeysetClauseBuilder extends Pick<KeysetClauses, 'name' | 'maxRows'> {
-  readonly newestFirst: boolean
+  readonly isNewestFirst: boolean
   /** The time of the key, as an expression. Undefined: the page begins at the end of the list. */
   readonly startTime: string | undefined
   /** The condition on rows behind the key, or empty. */
@@ -105,19 +105,19 @@ export function keysetClausesFor(
   const { before, after, limit } = page
   const placeholder = (value: unknown) => `$${values.push(value) + firstValue - 1}`
   const order = pageOrder(page, orderWithoutKey)
-  const newestFirst = order === 'newest first'
-  const direction = newestFirst ? 'desc' : 'asc'
+  const isNewestFirst = order === 'newest first'
+  const direction = isNewestFirst ? 'desc' : 'asc'
   const key = before ?? after
   const startTime = key && opaqueParam(placeholder(key.time), 'timestamptz')
-  const startId = key && opaqueParam(placeholder(key.id ?? (newestFirst ? BELOW_SMALLEST_ID : LARGEST_ID)), 'bigint')
+  const startId = key && opaqueParam(placeholder(key.id ?? (isNewestFirst ? BELOW_SMALLEST_ID : LARGEST_ID)), 'bigint')
   const maxRows = maxRowsOfPage(page)
   return {
     name: `${order}${key === undefined ? '' : ' past key'}${maxRows === ORDINARY_PAGE_ROWS ? '' : ', long'}`,
     maxRows,
-    newestFirst,
+    isNewestFirst,
     startTime,
     pastKey: (time, id) =>
-      key === undefined ? '' : `and (${time}, ${id}) ${newestFirst ? '<' : '>'} (${startTime}, ${startId})`,
+      key === undefined ? '' : `and (${time}, ${id}) ${isNewestFirst ? '<' : '>'} (${startTime}, ${startId})`,
     orderBy: (time, id) => `order by ${time} ${direction}, ${id} ${direction}`,
     limit: placeholder(limit + 1),
   }

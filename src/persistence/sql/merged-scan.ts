@@ -102,7 +102,7 @@ function unionOf(postSets: readonly string[]): string {
  * page.
  */
 function selectPageEnd(page: KeysetClauseBuilder, postSets: readonly string[]): string {
-  const noEnd = `${page.newestFirst ? '-' : ''}infinity`
+  const noEnd = `${page.isNewestFirst ? '-' : ''}infinity`
   if (postSets.length === 0) return `select timestamptz '${noEnd}' as time`
   return `
     select coalesce((
@@ -113,5 +113,5 @@ function selectPageEnd(page: KeysetClauseBuilder, postSets: readonly string[]): 
 
 /** The condition that a time is not past a page end, which is the row of a CTE. */
 function notPast(page: KeysetClauseBuilder, time: string, pageEnd: string): string {
-  return `and ${time} ${page.newestFirst ? '>=' : '<='} (select time from ${pageEnd})`
+  return `and ${time} ${page.isNewestFirst ? '>=' : '<='} (select time from ${pageEnd})`
 }

@@ -99,7 +99,10 @@ export function createSparseWindowPage(page: KeysetClauseBuilder, windowEnd: str
  * The condition that a time is in the window. It always has two bounds: with one, the planner expects a third of all rows and may read
  * a whole table.
  */
-function windowCondition({ newestFirst, startTime }: KeysetClauseBuilder, windowEnd: string): (time: string) => string {
-  const [from, to] = newestFirst ? [windowEnd, startTime ?? `'infinity'`] : [startTime ?? `'-infinity'`, windowEnd]
+function windowCondition(
+  { isNewestFirst, startTime }: KeysetClauseBuilder,
+  windowEnd: string,
+): (time: string) => string {
+  const [from, to] = isNewestFirst ? [windowEnd, startTime ?? `'infinity'`] : [startTime ?? `'-infinity'`, windowEnd]
   return (time) => `${time} between ${from} and ${to}`
 }

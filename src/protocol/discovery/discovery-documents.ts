@@ -139,9 +139,9 @@ export function readHcard(html: string): Hcard {
 function problemOf(hcard: Hcard): string | undefined {
   if (!isGuid(hcard.guid)) return 'has no usable guid'
   if (readPublicKey(hcard.publicKey) === undefined) return 'has no usable key'
-  const namesFit =
+  const hasMatchingName =
     isAcceptedName(hcard.fullName, 70) && isAcceptedName(hcard.firstName, 32) && isAcceptedName(hcard.lastName, 32)
-  if (!namesFit) return 'has a name that is too long or contains a semicolon'
+  if (!hasMatchingName) return 'has a name that is too long or contains a semicolon'
   const images = [hcard.imageUrl, hcard.imageUrlMedium, hcard.imageUrlSmall]
   return images.every(isUrlWithPath) ? undefined : 'lacks an image'
 }

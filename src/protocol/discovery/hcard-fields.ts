@@ -31,10 +31,10 @@ interface OpenElement {
   /** Number of fields that are complete when the element closes. */
   readonly ownFields: number
   readonly frames: readonly ImageField[]
-  readonly inPre: boolean
+  readonly isInPre: boolean
 }
 
-const page: OpenElement = { texts: [], ownFields: 0, frames: [], inPre: false }
+const page: OpenElement = { texts: [], ownFields: 0, frames: [], isInPre: false }
 
 /**
  * Reads the text of the first element of each known class and the address of the first picture in each known image field.
@@ -67,21 +67,21 @@ export function readHcardFields(html: string): HcardFields {
     {
       onopentag(name, { class: classList = '', src }) {
         if (openElements.length >= HCARD_LIMITS.levels) throw tooDeep()
-        const { texts, frames, inPre: isWithinPre } = innermost()
-        const inPre = isWithinPre || name === 'pre'
+        const { texts, frames, isInPre: isWithinPre } = innermost()
+        const isInPre = isWithinPre || name === 'pre'
         const classes = new Set(classList.split(/\s+/))
         if (src !== undefined && classes.has('photo')) {
           for (const frame of frames.filter((candidate) => !images.has(candidate))) images.set(frame, src.trim())
         }
-        const ownTexts = beginTexts(classes, inPre)
-        const looseKeys = classes.has('key') && !inPre && keysOutsidePre.length === 0 ? [emptyText('key')] : []
+        const ownTexts = beginTexts(classes, isInPre)
+        const looseKeys = classes.has('key') && !isInPre && keysOutsidePre.length === 0 ? [emptyText('key')] : []
         keysOutsidePre.push(...looseKeys)
         const ownFrames = imageFields.filter((field) => classes.has(field) && !frames.includes(field))
         openElements.push({
           texts: [...texts, ...ownTexts, ...looseKeys],
           ownFields: ownTexts.length,
           frames: [...frames, ...ownFrames],
-          inPre,
+          isInPre,
         })
       },
       ontext(run) {

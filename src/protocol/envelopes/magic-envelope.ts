@@ -30,8 +30,8 @@ export function readMagicEnvelope(source: string | Uint8Array): MagicEnvelope {
 
 /** Throws `InvalidSignature` unless the owner of the key has signed this payload. */
 export function verifyMagicEnvelope(envelope: MagicEnvelope, key: KeyObject): void {
-  const fits = verifyRsaSha256(signedBytes(encodeBase64url(envelope.payload)), key, envelope.signature)
-  requireThat(fits, 'InvalidSignature', `the signature is not that of ${envelope.sender}`)
+  const isValid = verifyRsaSha256(signedBytes(encodeBase64url(envelope.payload)), key, envelope.signature)
+  requireThat(isValid, 'InvalidSignature', `the signature is not that of ${envelope.sender}`)
 }
 
 /** Signs the payload and writes the envelope in the form that all pods read. */

@@ -130,8 +130,8 @@ function forRecipient({ entity, recipient }: SenderCheck<OfType<'contact'>>): Pr
 
 function amongParticipants({ entity, recipient }: SenderCheck<ConversationEntity>): ProtocolFault | undefined {
   const { participants, author } = entity
-  const complete = recipient !== undefined && participants.includes(recipient) && participants.includes(author)
-  return complete ? undefined : 'RecipientMismatch'
+  const isComplete = recipient !== undefined && participants.includes(recipient) && participants.includes(author)
+  return isComplete ? undefined : 'RecipientMismatch'
 }
 
 function withinConversation(

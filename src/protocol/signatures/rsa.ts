@@ -28,8 +28,8 @@ function readUsableKey(read: () => KeyObject): KeyObject | undefined {
     return undefined
   }
   const { modulusLength = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {}
-  const bounded = modulusLength >= 1024 && modulusLength <= 8192 && [3n, 65537n].includes(publicExponent)
-  return key.asymmetricKeyType === 'rsa' && bounded ? key : undefined
+  const isBounded = modulusLength >= 1024 && modulusLength <= 8192 && [3n, 65537n].includes(publicExponent)
+  return key.asymmetricKeyType === 'rsa' && isBounded ? key : undefined
 }
 
 /** Trial encryption: an invalid modulus fails only in use, which would fail every delivery. */

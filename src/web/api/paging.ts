@@ -82,7 +82,7 @@ interface TimeLinks<Item> {
   /** The sort key of an item. Default: when it was created. */
   readonly keyOf?: (item: Item) => PageKey
   /** No `previous` link, as in streams. */
-  readonly onlyNext?: boolean
+  readonly hasNextOnly?: boolean
 }
 
 /**
@@ -94,7 +94,7 @@ export function linkTimePages<Item extends { readonly id: number; readonly creat
   reply: FastifyReply,
   page: TimePage,
   { items, more }: Page<Item>,
-  { order, keyOf = creationKey, onlyNext = false }: TimeLinks<Item> = {},
+  { order, keyOf = creationKey, hasNextOnly = false }: TimeLinks<Item> = {},
 ): void {
   const [first, last] = [items[0], items.at(-1)]
   if (first === undefined || last === undefined) return
@@ -114,7 +114,7 @@ export function linkTimePages<Item extends { readonly id: number; readonly creat
   }
   sendLinks(reply, {
     next: more ? link(nextSide, last) : undefined,
-    previous: onlyNext ? undefined : link(previousSide, first),
+    previous: hasNextOnly ? undefined : link(previousSide, first),
   })
 }
 

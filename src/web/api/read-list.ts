@@ -35,8 +35,8 @@ export async function readList<List>(
 export function addWriteNotes(app: FastifyInstance): void {
   app.addHook('onSend', (request, _reply, payload, done) => {
     const { authenticatedViewer: viewer, server, method, routeOptions } = request
-    const onlyReads = isRead(method) && routeOptions.config.writes === undefined
-    if (viewer === undefined || onlyReads || server.pod.replica === undefined) return done(null, payload)
+    const isReadOnly = isRead(method) && routeOptions.config.writes === undefined
+    if (viewer === undefined || isReadOnly || server.pod.replica === undefined) return done(null, payload)
     recordWrites(server.pod.db, [viewer.userId])
       // The write has succeeded, so its response is sent.
       .catch((err: unknown) => request.log.warn({ err }, 'recording a write failed; the user may read an older list'))

@@ -58,11 +58,11 @@ const unusedModel: Adapter = {
 function tokenAdapter(pod: Pod, { Provider, errors }: Library, kind: TokenKind): Adapter {
   const { InvalidGrant, InvalidRequest } = errors
   const current = () => Provider.ctx as KoaContextWithOIDC | undefined
-  const followsAuthorization = kind !== 'authorization_code'
+  const isBoundToAuthorization = kind !== 'authorization_code'
   return {
     ...unusedModel,
     async upsert(id, { jti: _jti, grantId = '', ...payload }, expiresIn = 0) {
-      const kept = await insertToken(pod.db, kind, {
+      const isKept = await insertToken(pod.db, kind, {
         hash: hashToken(id),
         grantId,
         payload:
@@ -72,7 +72,7 @@ function tokenAdapter(pod: Pod, { Provider, errors }: Library, kind: TokenKind):
         lifetime: expiresIn,
         scopes: kind === 'access_token' && isNarrowed(current()) ? String(payload.scope ?? '').split(' ') : undefined,
       })
-      if (!kept) throw new InvalidGrant('the authorization has been withdrawn')
+      if (!isKept) throw new InvalidGrant('the authorization has been withdrawn')
     },
     async find(id) {
       const token = await findToken(pod.db, kind, hashToken(id))
@@ -96,7 +96,7 @@ function tokenAdapter(pod: Pod, { Provider, errors }: Library, kind: TokenKind):
         grantId: token.grantId,
         clientId: token.clientId,
         accountId: token.address,
-        ...(followsAuthorization && { scope: token.scopes.join(' ') }),
+        ...(isBoundToAuthorization && { scope: token.scopes.join(' ') }),
       }
     },
     async consume(id) {

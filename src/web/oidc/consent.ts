@@ -40,7 +40,7 @@ export const consentRoutes: FastifyPluginAsync = async (app) => {
     const { browser, interaction, address, client, scopes, redirectUri } = await findPendingConsent(request, reply, uid)
     return reply
       .type('text/html; charset=utf-8')
-      .header('content-security-policy', formPolicy({ leadsToClient: true }))
+      .header('content-security-policy', formPolicy({ mayLeadToClient: true }))
       .send(
         consentPage({
           t: textsFor(request, reply, { uiLocales: readUiLocales(interaction) }),

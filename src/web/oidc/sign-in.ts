@@ -58,7 +58,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     const { podName, host } = pod.config
     return reply
       .type('text/html; charset=utf-8')
-      .header('content-security-policy', formPolicy({ leadsToClient: interaction !== undefined }))
+      .header('content-security-policy', formPolicy({ mayLeadToClient: interaction !== undefined }))
       .send(
         signInPage({
           t,

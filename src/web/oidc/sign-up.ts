@@ -55,7 +55,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
     if (refused?.reason === 'sign_up_full') reply.code(503).header('retry-after', String(refused.details['retryAfter']))
     else if (refused) reply.code(refused.reason === 'invitation_unusable' ? 404 : 403)
     if (refused) return reply.send(noSignUpPage(t, podName, refusalText(t, refused)))
-    return reply.header('content-security-policy', formPolicy({ leadsToClient: visit.request !== undefined })).send(
+    return reply.header('content-security-policy', formPolicy({ mayLeadToClient: visit.request !== undefined })).send(
       signUpPage({
         t,
         languages: pod.locales.languages,
@@ -166,7 +166,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
       const t = textsFor(request, reply, { uiLocales: language })
       return reply
         .type('text/html; charset=utf-8')
-        .header('content-security-policy', formPolicy({ leadsToClient: false }))
+        .header('content-security-policy', formPolicy({ mayLeadToClient: false }))
         .send(waitingPage(t, pod.config.podName, result.needs))
     }
     const target = await browser.signIn({ address: result.account.address, level: 'password' }, interaction)

@@ -44,7 +44,7 @@ export const startPageRoutes: FastifyPluginAsync = async (app) => {
     if (keptLanguage(request.headers.cookie) !== account.language) setLanguageCookie(reply, account.language)
     return reply
       .header('cache-control', 'private, no-store')
-      .header('content-security-policy', formPolicy({ leadsToClient: false }))
+      .header('content-security-policy', formPolicy({ mayLeadToClient: false }))
       .send(
         memberStartPage({
           t: textsFor(request, reply, { setting: account.language }),

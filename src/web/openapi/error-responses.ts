@@ -19,7 +19,7 @@ function reasonsOf({ method, config = {} }: RouteOptions, schema: FastifySchema)
     reasons.set(status, new Set([...(reasons.get(status) ?? []), ...added]))
   }
   const { malformed, invalid, authorization_missing: _, ...refusals } = config.refusals ?? {}
-  const reads = [method].flat().every(isRead)
+  const isReadRoute = [method].flat().every(isRead)
   const malformedStatus = statusOf(malformed) ?? 400
 
   add(400, 'token_repeated', 'malformed_request')
@@ -27,10 +27,10 @@ function reasonsOf({ method, config = {} }: RouteOptions, schema: FastifySchema)
   add(403, 'insufficient_scope')
   add(415, 'unsupported_media_type') // also of a GET that names a Content-Encoding
   for (const [reason, refusal] of Object.entries(refusals)) add(statusOf(refusal) ?? 422, reason as ErrorReason)
-  if (schema.params !== undefined || !reads) add(404, 'not_found')
+  if (schema.params !== undefined || !isReadRoute) add(404, 'not_found')
   addSchemaReasons(schema.querystring, (reason) => add(422, reason))
   if (schema.body !== undefined) addSchemaReasons(schema.body, (reason) => add(statusOf(invalid) ?? 422, reason))
-  if (!reads) {
+  if (!isReadRoute) {
     add(malformedStatus, 'malformed_body')
     add(413, 'body_too_large')
   }
@@ -39,7 +39,7 @@ function reasonsOf({ method, config = {} }: RouteOptions, schema: FastifySchema)
     add(409, 'idempotency_key_in_use', 'idempotency_result_lost')
     add(422, 'idempotency_key_reused', 'malformed_body')
   }
-  if (!reads || config.lasting) add(429, 'rate_limited')
+  if (!isReadRoute || config.lasting) add(429, 'rate_limited')
   // A value that passes every check and still cannot be stored.
   if (reasons.has(422)) add(422, 'field_invalid')
   add(500, 'internal_error')

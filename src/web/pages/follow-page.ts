@@ -54,7 +54,7 @@ export function followPage({ person, followUrl, entered }: FollowPageFacts, { t,
       title,
       description: '',
       site: podName,
-      indexed: false,
+      isIndexed: false,
       type: 'website',
     }),
     content: html`<h1>${translateMarkup(t, 'page.follow', { name })}</h1>

@@ -7,20 +7,20 @@ import { escapeHtml, formatPolicy, PAGE_RULES } from './html.js'
  * archives run a script, which is a file of this pod; the latter also sends requests.
  */
 export function formPolicy({
-  leadsToClient,
-  runsScript = false,
-  connects = false,
+  mayLeadToClient,
+  hasScript = false,
+  mayConnect = false,
 }: {
-  readonly leadsToClient: boolean
-  readonly runsScript?: boolean
-  readonly connects?: boolean
+  readonly mayLeadToClient: boolean
+  readonly hasScript?: boolean
+  readonly mayConnect?: boolean
 }): string {
   const { 'form-action': _, ...others } = PAGE_RULES
   return formatPolicy({
     ...others,
-    ...(!leadsToClient && { 'form-action': "'self'" }),
-    ...(runsScript && { 'script-src': "'self'" }),
-    ...(connects && { 'connect-src': "'self'" }),
+    ...(!mayLeadToClient && { 'form-action': "'self'" }),
+    ...(hasScript && { 'script-src': "'self'" }),
+    ...(mayConnect && { 'connect-src': "'self'" }),
   })
 }
 

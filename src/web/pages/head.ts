@@ -15,7 +15,7 @@ export interface HeadFacts {
   readonly description: string
   readonly site: string
   /** Whether search engines may show the page. */
-  readonly indexed: boolean
+  readonly isIndexed: boolean
   readonly type: 'article' | 'profile' | 'website'
   readonly image?: PreviewImage | undefined
   /** Of an article. */
@@ -27,7 +27,7 @@ export interface HeadFacts {
 
 /** Metadata for search engines, link previews (OpenGraph, oEmbed) and feed readers. */
 export function pageHead(facts: HeadFacts): string {
-  const { url, title, description, site, indexed, type, image, publishedAt, feed, oembedUrl } = facts
+  const { url, title, description, site, isIndexed, type, image, publishedAt, feed, oembedUrl } = facts
   const properties: readonly (readonly [name: string, content: string])[] = [
     ['og:type', type],
     ['og:title', title],
@@ -49,7 +49,7 @@ export function pageHead(facts: HeadFacts): string {
     `<meta name="twitter:card" content="${image?.width ? 'summary_large_image' : 'summary'}">`,
     ...(feed === undefined ? [] : [alternateLink('application/atom+xml', feed.url, feed.title)]),
     ...(oembedUrl === undefined ? [] : [alternateLink('application/json+oembed', oembedUrl, title)]),
-    ...(indexed ? [] : ['<meta name="robots" content="noindex">']),
+    ...(isIndexed ? [] : ['<meta name="robots" content="noindex">']),
     '',
   ].join('\n')
 }

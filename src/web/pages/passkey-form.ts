@@ -1,7 +1,7 @@
 import type { Translate } from '../../languages/translate.js'
 import { html, type Markup, type MarkupValue } from './markup.js'
 
-/** The script that makes and uses passkeys. Pages with it need a policy with `runsScript`. */
+/** The script that makes and uses passkeys. Pages with it need a policy with `hasScript`. */
 export const PASSKEY_SCRIPT = '/assets/passkeys.js'
 
 export interface PasskeyForm {

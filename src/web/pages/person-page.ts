@@ -42,7 +42,7 @@ export function personPage({ person, profile, posts, list, position, names }: Pe
       title: name,
       description: buildSummary(bio),
       site: podName,
-      indexed: profile.searchable,
+      isIndexed: profile.searchable,
       type: 'profile',
       image: avatarOf(profile, url),
       feed: { title: t('page.feed_of', { name }), url: feedUrl(url, person.address) },

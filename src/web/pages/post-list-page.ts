@@ -32,7 +32,7 @@ export function postListPage({ tag, path, posts, list, position, names }: PostLi
       title,
       description: introduction,
       site: podName,
-      indexed: false,
+      isIndexed: false,
       type: 'website',
     }),
     content: [

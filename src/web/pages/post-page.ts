@@ -25,7 +25,7 @@ export function postPage({ shared, comments, position, names }: PostPageFacts, p
   const { t, url, podName } = pod
   const { post, author, root } = shared
   const title = postTitle(t, shared)
-  const hidden = isNsfw(shared)
+  const isHidden = isNsfw(shared)
   return page({
     t,
     title: `${title} · ${podName}`,
@@ -34,11 +34,11 @@ export function postPage({ shared, comments, position, names }: PostPageFacts, p
     head: pageHead({
       url: `${url}/posts/${post.guid}`,
       title,
-      description: hidden ? '' : buildSummary((root ?? shared).post.text),
+      description: isHidden ? '' : buildSummary((root ?? shared).post.text),
       site: podName,
-      indexed: !hidden && author.profile?.searchable !== false,
+      isIndexed: !isHidden && author.profile?.searchable !== false,
       type: 'article',
-      image: hidden ? undefined : firstPicture(shared, url),
+      image: isHidden ? undefined : firstPicture(shared, url),
       publishedAt: post.createdAt,
       oembedUrl: `${url}/oembed?url=${encodeURIComponent(`${url}/posts/${post.guid}`)}`,
     }),

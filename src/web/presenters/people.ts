@@ -10,13 +10,13 @@ import { type PodAddresses, pictureUrl } from './picture-urls.js'
 export const DEFAULT_AVATAR_PATH = '/images/user/default.png'
 
 export function presentOwnProfile(
-  { person, profile, showsDetails }: OwnProfileFacts,
+  { person, profile, canShowDetails }: OwnProfileFacts,
   addresses: PodAddresses,
 ): Static<typeof OwnProfile> {
   return {
     ...presentNames(person),
     ...presentSettings(profile),
-    ...(showsDetails ? presentDetails(profile) : WITHHELD),
+    ...(canShowDetails ? presentDetails(profile) : WITHHELD),
     avatar: presentAvatar(profile, addresses),
     tags: profile.tags,
   }
@@ -34,16 +34,16 @@ export function presentUnreadCounts(counts: ShownUnreadCounts) {
 
 /** Hidden details are absent from the profile of another person, and null in the viewer's own profile. */
 export function presentPerson(shown: VisiblePerson, addresses: PodAddresses): Static<typeof OtherPerson> {
-  const { person, profile, isOwn: own, showsDetails, showsRelationship, relationship, aspects, blocked } = shown
+  const { person, profile, isOwn: own, canShowDetails, canShowRelationship, relationship, aspects, blocked } = shown
   return {
     ...presentNames(person),
     ...(own && { ...presentSettings(profile), ...WITHHELD }),
-    ...(showsDetails && presentDetails(profile)),
+    ...(canShowDetails && presentDetails(profile)),
     avatar: presentAvatar(profile, addresses),
     tags: profile.tags,
     blocked,
-    relationship: showsRelationship ? relationship : null,
-    aspects: showsRelationship ? [...aspects] : null,
+    relationship: canShowRelationship ? relationship : null,
+    aspects: canShowRelationship ? [...aspects] : null,
   }
 }
 

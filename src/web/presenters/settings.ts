@@ -2,10 +2,10 @@ import type { Static } from 'typebox'
 import type { AccountSettings } from '../../domain/accounts/settings.js'
 import type { UserSettings } from '../schemas/settings.js'
 
-/** `showsEmail`: the token may read the address. */
+/** `canShowEmail`: the token may read the address. */
 export function presentSettings(
   settings: AccountSettings,
-  { showsEmail, mailAvailable }: { readonly showsEmail: boolean; readonly mailAvailable: boolean },
+  { canShowEmail, isMailAvailable }: { readonly canShowEmail: boolean; readonly isMailAvailable: boolean },
 ): Static<typeof UserSettings> {
   const { mail, secondFactor } = settings
   return {
@@ -19,9 +19,9 @@ export function presentSettings(
     mail_enabled: mail.enabled,
     mail_kinds: { ...mail.kinds },
     digest_hour: mail.digestHour,
-    ...(showsEmail && { email: settings.email, unconfirmed_email: settings.unconfirmedEmail }),
+    ...(canShowEmail && { email: settings.email, unconfirmed_email: settings.unconfirmedEmail }),
     email_confirmed: settings.emailConfirmed,
-    mail_available: mailAvailable,
+    mail_available: isMailAvailable,
     mail_state: settings.mailState,
     second_factor: {
       totp: secondFactor.totp,

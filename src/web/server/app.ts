@@ -83,10 +83,10 @@ export async function buildApp(
   app.addHook('onRoute', (route) => void routes.push(route))
   app.decorate('knownRoutes', routes)
 
-  let closing = false
+  let isClosing = false
   app.decorate('announceClosing', () => {
-    if (closing) return
-    closing = true
+    if (isClosing) return
+    isClosing = true
     // A proxy that sends a write on a kept connection at the moment when it is closed gets no answer, and does not send it again.
     app.server.prependListener('request', (_request, response: ServerResponse) => {
       response.shouldKeepAlive = false
@@ -102,7 +102,7 @@ export async function buildApp(
   app.addHook('onClose', async () => app.inboundEndpoint.packing.close())
   app.decorate(
     'readiness',
-    webReadiness(pod, () => closing),
+    webReadiness(pod, () => isClosing),
   )
   app.setErrorHandler(handleError)
   // Each group of routes adds parsers for the bodies that it accepts; other bodies are not read.

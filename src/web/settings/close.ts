@@ -43,7 +43,7 @@ export const closeRoutes: FastifyPluginAsync = async (app) => {
     const t = textsFor(request, reply, { setting: account.language })
     return reply
       .type('text/html; charset=utf-8')
-      .header('content-security-policy', formPolicy({ leadsToClient: false }))
+      .header('content-security-policy', formPolicy({ mayLeadToClient: false }))
       .send(
         linkPage({
           t,

@@ -42,7 +42,7 @@ export const passkeyRoutes: FastifyPluginAsync = async (app) => {
     return sendSettingsPage(request, reply, {
       title: t('settings.passkeys'),
       errors,
-      runsScript: true,
+      hasScript: true,
       content: html`<section class="card"><p>${t('passkey.about')}</p>
 ${
   passkeys.length === 0

@@ -53,7 +53,7 @@ ${checkBox({
     const errors = await collectFieldErrors(request.member.t, { password_invalid: 'password' }, () =>
       changePassword(app.pod, request.member.owner, {
         password,
-        endsApplications: formText(request, 'end_applications') !== undefined,
+        shouldEndApplications: formText(request, 'end_applications') !== undefined,
       }),
     )
     return errors.length > 0 ? show(request, reply, errors) : redirectWithNotice(request, reply, 'password')

@@ -39,7 +39,7 @@ export const profileRoutes: FastifyPluginAsync = async (app) => {
     const isRepeated = errors.length > 0 && request.body !== undefined
     const typed = (name: string, stored: string | null) =>
       isRepeated ? (formText(request, name) ?? '') : (stored ?? '')
-    const ticked = (name: string, stored: boolean) => (isRepeated ? formText(request, name) !== undefined : stored)
+    const ticked = (name: string, isStored: boolean) => (isRepeated ? formText(request, name) !== undefined : isStored)
     const errorOf = (name: string) => errors.find(({ field }) => field === name)?.message
     return sendSettingsPage(request, reply, {
       title: t('settings.profile'),

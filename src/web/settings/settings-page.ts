@@ -15,9 +15,9 @@ export interface SettingsPage {
   readonly content: Markup
   readonly errors?: readonly FormError[]
   /** The page uses passkeys, or uploads archives. */
-  readonly runsScript?: boolean
+  readonly hasScript?: boolean
   /** The script of the page sends requests. */
-  readonly connects?: boolean
+  readonly mayConnect?: boolean
 }
 
 /** What a form has done, shown on the page that follows it. The query has the end of the id. */
@@ -36,7 +36,7 @@ function isNotice(id: string): id is NoticeId {
 export function sendSettingsPage(
   request: FastifyRequest,
   reply: FastifyReply,
-  { title, content, errors = [], runsScript = false, connects = false }: SettingsPage,
+  { title, content, errors = [], hasScript = false, mayConnect = false }: SettingsPage,
 ): FastifyReply {
   const { podName } = request.server.pod.config
   const { t } = request.member
@@ -49,7 +49,7 @@ export function sendSettingsPage(
   if (errors.length > 0 && reply.statusCode === 200) reply.code(422)
   return reply
     .type('text/html; charset=utf-8')
-    .header('content-security-policy', formPolicy({ leadsToClient: false, runsScript, connects }))
+    .header('content-security-policy', formPolicy({ mayLeadToClient: false, hasScript, mayConnect }))
     .send(
       page({
         t,

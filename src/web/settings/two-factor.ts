@@ -38,7 +38,7 @@ export const twoFactorRoutes: FastifyPluginAsync = async (app) => {
       errors,
       content: overview(request, await findFactors(pod.db, userId), {
         isNeeded: queryText(request, 'needed') !== undefined,
-        offersPasskeys: findRelyingParty(pod) !== undefined,
+        hasPasskeys: findRelyingParty(pod) !== undefined,
       }),
     })
   }
@@ -94,7 +94,7 @@ export const twoFactorRoutes: FastifyPluginAsync = async (app) => {
 function overview(
   request: FastifyRequest,
   factors: Factors,
-  { isNeeded, offersPasskeys }: { readonly isNeeded: boolean; readonly offersPasskeys: boolean },
+  { isNeeded, hasPasskeys }: { readonly isNeeded: boolean; readonly hasPasskeys: boolean },
 ): Markup {
   const { totp, recoveryCodesLeft: count } = factors
   const { t } = request.member
@@ -107,7 +107,7 @@ ${settingsForm(request, html`<p class="actions"><button class="quiet">${t('facto
 <p class="actions"><a class="button" href="${SET_UP}">${t('factor.set_up')}</a></p>`
 }</section>
 ${
-  offersPasskeys &&
+  hasPasskeys &&
   html`<section class="card"><h2>${t('settings.passkeys')}</h2>
 <p>${translateMarkup(t, 'passkey.count', { count: factors.passkeys })}</p>
 <p class="actions"><a class="button" href="/settings/passkeys">${t('settings.passkeys')}</a></p></section>\n`

@@ -45,14 +45,14 @@ type FoundReference = TextRange & Reference
 const foundIn = new WeakMap<StateInline, ReadonlyMap<number, FoundReference>>()
 
 /** A rule of markdown-it. Other rules skip letters, so `diaspora://` is found at its colon, and its scheme is removed again. */
-function readReference(state: StateInline, silent: boolean): boolean {
+function readReference(state: StateInline, isSilent: boolean): boolean {
   const character = state.src[state.pos]
   if (character !== '@' && character !== '#' && character !== ':') return false
   const known = foundIn.get(state) ?? findReferences(state.src)
   foundIn.set(state, known)
   const found = known.get(state.pos)
   if (found === undefined || found.end > state.posMax) return false
-  if (!silent) {
+  if (!isSilent) {
     const scheme = state.src.slice(found.start, state.pos)
     if (!state.pending.endsWith(scheme)) return false
     state.pending = state.pending.slice(0, state.pending.length - scheme.length)

@@ -29,14 +29,14 @@ export function writeExcerpt(
   names: Names,
   topLevel?: number,
 ): { readonly html: string; readonly complete: boolean } {
-  const complete = text.length <= PUBLIC_POST_LIMITS.excerptCharacters
+  const isComplete = text.length <= PUBLIC_POST_LIMITS.excerptCharacters
   return {
     html: writeHtml(
-      complete ? text : `${text.slice(0, PUBLIC_POST_LIMITS.excerptCharacters).trimEnd()} …`,
+      isComplete ? text : `${text.slice(0, PUBLIC_POST_LIMITS.excerptCharacters).trimEnd()} …`,
       names,
       topLevel,
     ),
-    complete,
+    complete: isComplete,
   }
 }
 

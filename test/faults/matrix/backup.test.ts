@@ -90,7 +90,7 @@ it('F38: a backup is made while messages arrive and workers are killed, and is r
   const settings = { ...environment, DATABASE_URL: url, DATA_DIR: join(folder, 'data') }
   const config = readConfig(settings)
   await restoreBackup(manifest, config, url, {
-    ...{ repository, identities: undefined, replace: false, endTokens: false },
+    ...{ repository, identities: undefined, replace: false, shouldEndTokens: false },
     ...uninterrupted,
   })
   const restored = await openPod(config, 'worker', { crypto: fixedKeyCrypto(), log: testLog() })

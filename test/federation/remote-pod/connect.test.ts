@@ -132,7 +132,7 @@ describe('a special address', () => {
       const pods = testRemotePods({ allowPrivate, dial })
       for (const scheme of ['https', 'http']) {
         const url = `${scheme}://${host}:${loopback.port}/`
-        expect(await faultOfExchange(pods.get(url, { ...small, redirects: 4, orPlain: true }))).toBe('not_allowed')
+        expect(await faultOfExchange(pods.get(url, { ...small, redirects: 4, mayUsePlain: true }))).toBe('not_allowed')
         expect(await faultOfExchange(pods.post(url, 'text/plain', 'x'))).toBe('not_allowed')
       }
     }

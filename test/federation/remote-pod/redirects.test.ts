@@ -94,11 +94,11 @@ describe('a redirect', () => {
     expect(other.paths).toEqual(['/end'])
   })
 
-  it('is refused to another host with the option sameHost', async () => {
+  it('is refused to another host with the option mustStayOnHost', async () => {
     const server = await serveRedirects()
     const pods = testRemotePods({ allowPrivate: 'all' })
     const ask = (to: string) =>
-      pods.get(`http://127.0.0.1:${server.port}${hop(to)}`, { maxBytes: 100, redirects: 3, sameHost: true })
+      pods.get(`http://127.0.0.1:${server.port}${hop(to)}`, { maxBytes: 100, redirects: 3, mustStayOnHost: true })
     expect((await ask('/end')).url.pathname).toBe('/end')
     expect(await faultOfExchange(ask(`http://localhost:${server.port}/`))).toBe('moved')
     expect(server.paths).toHaveLength(3)

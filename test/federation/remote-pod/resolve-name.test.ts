@@ -66,7 +66,7 @@ const ipv4 = (...octets: number[]) => Buffer.from(octets)
 const ipv6 = Buffer.from('26064700000000000000000000001111', 'hex')
 
 function asking(signal = new AbortController().signal) {
-  return { bySystem: false, signal }
+  return { shouldUseSystem: false, signal }
 }
 
 describe('a name', () => {
@@ -131,7 +131,7 @@ describe('a name', () => {
   it('can be resolved by the system, which reads the hosts file', async () => {
     const { servers, asked } = await serveNames(script)
     const resolve = nameResolver(servers)
-    expect(await resolve('127.0.0.1', { ...asking(), bySystem: true })).toEqual(['127.0.0.1'])
+    expect(await resolve('127.0.0.1', { ...asking(), shouldUseSystem: true })).toEqual(['127.0.0.1'])
     expect(asked).toEqual([])
   })
 })

@@ -98,7 +98,7 @@ describe('https', () => {
       ),
     )
     const pods = testRemotePods({ allowPrivate: 'all', resolve: async () => ['127.0.0.1'], ca })
-    const exchange = pods.get(`https://pod.example:${server.port}/`, { ...small, redirects: 4, orPlain: true })
+    const exchange = pods.get(`https://pod.example:${server.port}/`, { ...small, redirects: 4, mayUsePlain: true })
     expect(await faultOfExchange(exchange)).toBe('not_allowed')
     expect(plain.connections).toBe(0)
   })
@@ -148,7 +148,7 @@ describe('plain http after https', () => {
     const server = closing(await serveHttp((_request, response) => response.end('plain')))
     const pods = podsOnLoopback(server.port)
     const url = `https://127.0.0.1:${server.port}/x?y=1`
-    const answer = await pods.get(url, { ...small, orPlain: true })
+    const answer = await pods.get(url, { ...small, mayUsePlain: true })
     expect(answer.url.href).toBe(`http://127.0.0.1:${server.port}/x?y=1`)
     expect(answer.body.toString()).toBe('plain')
     expect(await faultOfExchange(pods.get(url, small))).toBe('ssl')
@@ -157,7 +157,7 @@ describe('plain http after https', () => {
   it('is not tried when the setting allows only another port', async () => {
     const server = closing(await serveRaw((socket) => socket.once('data', () => socket.destroy())))
     const pods = testRemotePods({ allowPrivate: new Set(['127.0.0.1:1']), resolve: async () => ['93.184.215.14'] })
-    const exchange = pods.get(`https://127.0.0.1:${server.port}/`, { ...small, orPlain: true })
+    const exchange = pods.get(`https://127.0.0.1:${server.port}/`, { ...small, mayUsePlain: true })
     expect(await faultOfExchange(exchange)).toBe('not_allowed')
     expect(server.connections).toBe(0)
   })
@@ -172,13 +172,13 @@ describe('plain http after https', () => {
         throw Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
       },
     })
-    expect(await faultOfExchange(pods.get('https://pod.example/', { ...small, orPlain: true }))).toBe('net')
+    expect(await faultOfExchange(pods.get('https://pod.example/', { ...small, mayUsePlain: true }))).toBe('net')
   })
 
   it('is not tried after an answer', async () => {
     const server = closing(await serveHttps(good, (_request, response) => response.writeHead(404).end()))
     const pods = podsOnLoopback(server.port, { ca })
-    const answer = await pods.get(`https://pod.example:${server.port}/`, { ...small, orPlain: true })
+    const answer = await pods.get(`https://pod.example:${server.port}/`, { ...small, mayUsePlain: true })
     expect(answer).toMatchObject({ status: 404 })
     expect(answer.url.protocol).toBe('https:')
   })

@@ -27,7 +27,7 @@ export interface QueuePod extends Pod {
 export async function openQueuePod(stores: PodStores): Promise<QueuePod> {
   const log = testLog()
   const db: Knex = openDatabase({ ...WORKER_LIMITS, url: stores.databaseUrl, applicationName: 'pod test' })
-  const jobs = await openJobQueues({ ...stores, log, tuned: process.env['QUEUE_TUNING'] !== 'off' })
+  const jobs = await openJobQueues({ ...stores, log, isTuned: process.env['QUEUE_TUNING'] !== 'off' })
   let closed: Promise<void> | undefined
   const config = readConfig({
     POD_URL: 'http://pod.example',

@@ -49,7 +49,7 @@ export async function startS3Store(): Promise<S3Store> {
     server.close()
     await rm(directory, { recursive: true, force: true })
   }
-  const settings = { endpoint, region: 'us-east-1', pathStyle: true, accessKeyId: KEY, secretAccessKey: KEY }
+  const settings = { endpoint, region: 'us-east-1', isPathStyle: true, accessKeyId: KEY, secretAccessKey: KEY }
   return {
     settings,
     environment: {

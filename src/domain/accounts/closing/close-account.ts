@@ -21,7 +21,7 @@ export interface ClosingOptions {
   /** Days until the account is closed; without it those of the setting. */
   readonly days?: number
   /** Retract comments and posts before the account is closed. */
-  readonly retractsContent: boolean
+  readonly shouldRetractContent: boolean
 }
 
 const DAY_MS = 86_400_000
@@ -34,12 +34,12 @@ export async function beginClosing(
   pod: Pick<Pod, 'config' | 'now'>,
   transaction: Knex.Transaction,
   user: UserWithPerson,
-  { by, days = pod.config.closeGraceDays, retractsContent }: ClosingOptions,
+  { by, days = pod.config.closeGraceDays, shouldRetractContent }: ClosingOptions,
 ): Promise<Date> {
   requireNotPodmin(pod, user)
   requireOtherAdmin(await lockAdmins(transaction), user.id)
   const closeAt = new Date(pod.now().getTime() + days * DAY_MS)
-  await user.$query(transaction).patch({ closeAt, closingBy: by, closingRetracts: retractsContent })
+  await user.$query(transaction).patch({ closeAt, closingBy: by, closingRetracts: shouldRetractContent })
   await endSessionsAndStreams(transaction, user.person.address)
   return closeAt
 }

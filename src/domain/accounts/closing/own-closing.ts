@@ -34,7 +34,7 @@ async function beginOwnClosing(
   transaction: Knex.Transaction,
   user: UserWithPerson,
 ): Promise<Date> {
-  const closeAt = await beginClosing(pod, transaction, user, { by: 'owner', retractsContent: false })
+  const closeAt = await beginClosing(pod, transaction, user, { by: 'owner', shouldRetractContent: false })
   await enqueueAccountMail(pod, transaction, 'account_closing', user.id)
   return closeAt
 }

@@ -56,10 +56,10 @@ export async function resetPasswordByOperator(
   pod: Pod,
   username: string,
   password: string,
-  { keepsApplications }: { readonly keepsApplications: boolean },
+  { shouldKeepApplications }: { readonly shouldKeepApplications: boolean },
 ): Promise<void> {
-  await resetPassword(pod, username, password, { keepsApplications }, (transaction, user) =>
-    recordChange(pod, transaction, user, { action: 'user.password', after: { applications: keepsApplications } }),
+  await resetPassword(pod, username, password, { shouldKeepApplications }, (transaction, user) =>
+    recordChange(pod, transaction, user, { action: 'user.password', after: { applications: shouldKeepApplications } }),
   )
 }
 

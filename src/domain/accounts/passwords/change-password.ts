@@ -12,7 +12,7 @@ import { endApplications, endOtherSessions } from '../sessions.js'
 export async function changePassword(
   pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'requestContext'>,
   { userId, address, sessionUid }: Omit<FactorOwner, 'role'>,
-  { password, endsApplications }: { readonly password: string; readonly endsApplications: boolean },
+  { password, shouldEndApplications }: { readonly password: string; readonly shouldEndApplications: boolean },
 ): Promise<void> {
   requirePassword(password, await User.query(pod.db).findById(userId).throwIfNotFound())
   const passwordHash = await hash(password, ARGON2)
@@ -22,7 +22,7 @@ export async function changePassword(
     await deletePendingTotp(transaction, userId)
     await endOtherSessions(transaction, { address, sessionUid })
     await deleteUnusedCodes(transaction, userId)
-    if (endsApplications) await endApplications(transaction, userId)
+    if (shouldEndApplications) await endApplications(transaction, userId)
     await enqueueAccountMail(pod, transaction, 'password_changed', userId)
   })
 }

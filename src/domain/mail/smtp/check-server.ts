@@ -36,8 +36,8 @@ export async function checkMailServer(
 
   async function run(step: MailCheckStep['step'], work: () => Promise<string>): Promise<boolean> {
     const begin = performance.now()
-    const add = (ok: boolean, answer: string, advice: string | null) =>
-      steps.push({ step, ok, ms: Math.round(performance.now() - begin), answer, advice })
+    const add = (hasSucceeded: boolean, answer: string, advice: string | null) =>
+      steps.push({ step, ok: hasSucceeded, ms: Math.round(performance.now() - begin), answer, advice })
     try {
       add(true, await work(), null)
       return true

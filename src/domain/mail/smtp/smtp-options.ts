@@ -7,7 +7,7 @@ export interface SmtpServer {
   readonly host: string
   readonly port: number
   /** TLS from the first byte. */
-  readonly secure: boolean
+  readonly isSecure: boolean
   readonly isLoopback: boolean
   readonly requireTLS: boolean
   readonly auth: { readonly user: string; readonly pass: string } | undefined
@@ -16,14 +16,14 @@ export interface SmtpServer {
 /** Reads SMTP_URL. */
 export function readSmtpUrl(text: string): SmtpServer {
   const url = new URL(text)
-  const secure = url.protocol === 'smtps:'
+  const isSecure = url.protocol === 'smtps:'
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const isLoopback = host === 'localhost' || host === '::1' || /^127\./.test(host)
-  const ignoresTls = url.searchParams.get('ignoreTLS') === 'true'
+  const shouldIgnoreTls = url.searchParams.get('ignoreTLS') === 'true'
   return {
-    ...{ host, secure, isLoopback },
-    port: Number(url.port) || (secure ? 465 : 587),
-    requireTLS: !secure && !isLoopback && !ignoresTls,
+    ...{ host, isSecure, isLoopback },
+    port: Number(url.port) || (isSecure ? 465 : 587),
+    requireTLS: !isSecure && !isLoopback && !shouldIgnoreTls,
     auth:
       url.username === ''
         ? undefined
@@ -36,9 +36,9 @@ export function readSmtpUrl(text: string): SmtpServer {
  * mail servers there are usually self-signed.
  */
 export function smtpOptions({ url }: Pick<MailSettings, 'url'>, clientName: string): SMTPTransportOptions {
-  const { host, port, secure, isLoopback, requireTLS, auth } = readSmtpUrl(url)
+  const { host, port, isSecure, isLoopback, requireTLS, auth } = readSmtpUrl(url)
   return {
-    ...{ host, port, secure, requireTLS, name: clientName },
+    ...{ host, port, secure: isSecure, requireTLS, name: clientName },
     ...(auth && { auth }),
     tls: { rejectUnauthorized: !isLoopback, ...(isIP(host) === 0 && { servername: host }) },
     disableFileAccess: true,

@@ -54,18 +54,18 @@ export async function applyFilter(
     if ((await lockFilter(transaction, id)) === undefined) throw filterNotFound()
     const guidsOf = (type: 'post' | 'comment') =>
       hit.flatMap(({ document }) => (document.type === type ? [document.guid] : []))
-    const hides = filter.action !== 'flag'
+    const shouldHide = filter.action !== 'flag'
     const flagged = hit.map(({ document: { type, guid } }) => ({ targetType: type, targetGuid: guid, filterId: id }))
     const action = await recordAction(pod, transaction, actor, {
       kind: 'filter.apply',
       target: { type: 'filter', guid: String(id), label: `${filter.kind}: ${filter.value}` },
       reason,
       caseId: options.caseId,
-      undo: { possible: hides },
+      undo: { possible: shouldHide },
       power,
-      after: { hits: hit.length, hidden: hides },
+      after: { hits: hit.length, hidden: shouldHide },
       effect: async (actionId) => {
-        if (!hides) {
+        if (!shouldHide) {
           const cases = await createFilterCases(transaction, flagged, pod.now())
           return enqueueAnnouncement(pod, transaction, { cases })
         }

@@ -75,8 +75,8 @@ export async function scanDocuments(
     }
     open = scans.filter(({ isOver }) => !isOver)
   }
-  const complete = scans.every(({ isOver }) => isOver)
-  return { found, scannedFrom: complete ? since : oldest, complete }
+  const isComplete = scans.every(({ isOver }) => isOver)
+  return { found, scannedFrom: isComplete ? since : oldest, complete: isComplete }
 }
 
 /** The tables that have the fields of a filter. */

@@ -46,7 +46,7 @@ export async function closePerson(
     const isClosedNow = immediately && !retractContent
     const closeAt = isClosedNow
       ? null
-      : await beginClosing(pod, transaction, user, { by: 'moderator', days, retractsContent: retractContent })
+      : await beginClosing(pod, transaction, user, { by: 'moderator', days, shouldRetractContent: retractContent })
     const action = await recordAction(pod, transaction, actor, {
       kind: 'close',
       target: { type: 'person', guid, label: user.username },

@@ -277,8 +277,18 @@ function createRuleDecider(
 
     const contacts = contactsOf.get(domain.name) ?? 0
     const verdict = verdictOf(domain.name, state)
-    const chosen = verdict !== 'covered' && contacts === 0
-    return { ...values, domain: domain.name, severity, state, subdomains: true, verdict, fault: null, contacts, chosen }
+    const isChosen = verdict !== 'covered' && contacts === 0
+    return {
+      ...values,
+      domain: domain.name,
+      severity,
+      state,
+      subdomains: true,
+      verdict,
+      fault: null,
+      contacts,
+      chosen: isChosen,
+    }
   }
 
   function domainOf(text: string): { readonly name: string; readonly fault?: string } {

@@ -57,12 +57,12 @@ async function findOldPerson(pod: Pod, address: string): Promise<Person | undefi
 }
 
 /** Posts and interactions are imported only as those of the account that has them on all other pods too. */
-export function allowsContent(state: IdentityState, moves: boolean): boolean {
+export function allowsContent(state: IdentityState, isMove: boolean): boolean {
   if (state === 'closed') return false
-  return state === 'same' || state === 'moved_here' || moves
+  return state === 'same' || state === 'moved_here' || isMove
 }
 
 /** Conversations are imported only for the proven owner of the archive. */
-export function allowsConversations(state: IdentityState, moves: boolean): boolean {
-  return state !== 'unproven' && allowsContent(state, moves)
+export function allowsConversations(state: IdentityState, isMove: boolean): boolean {
+  return state !== 'unproven' && allowsContent(state, isMove)
 }

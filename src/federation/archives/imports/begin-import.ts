@@ -154,16 +154,16 @@ export async function storeImport(
   actor: Actor,
   { uid, user, options, moveFrom, key, identity, facts }: NewImport,
 ): Promise<Import> {
-  const moves = moveFrom !== undefined && !['same', 'moved_here', 'closed'].includes(identity.state)
+  const isMove = moveFrom !== undefined && !['same', 'moved_here', 'closed'].includes(identity.state)
   const pem = key.export({ type: 'pkcs8', format: 'pem' }).toString()
-  const content = options.content && allowsContent(identity.state, moves)
+  const hasContent = options.content && allowsContent(identity.state, isMove)
   const inserted = await insertImport(transaction, {
     ...facts,
     uid,
     userId: user.userId,
     identity: identity.state,
-    options: { ...options, move: moves, content },
-    sealedKey: moves ? pod.secrets.seal(pem, `user ${user.userId}`) : null,
+    options: { ...options, move: isMove, content: hasContent },
+    sealedKey: isMove ? pod.secrets.seal(pem, `user ${user.userId}`) : null,
     phase: 'aspects',
     createdAt: pod.now(),
   })
@@ -172,7 +172,7 @@ export async function storeImport(
     ...auditContext(actor),
     action: 'archive.import',
     target: { type: 'person', guid: null, label: user.address },
-    after: { from: facts.oldAddress, move: moves },
+    after: { from: facts.oldAddress, move: isMove },
   }
   await appendAuditEntry(transaction, entry, pod.now())
   return inserted

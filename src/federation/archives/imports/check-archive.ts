@@ -170,7 +170,7 @@ async function countPosts(spooled: SpooledArchive, owner: ArchiveOwner): Promise
 
 async function checkContacts(context: ImportContext, spooled: SpooledArchive) {
   const counts: ContactsReport = { reachable: 0, moved: 0, closed: 0, unreachable: 0, onBlockedPods: 0 }
-  let friendica = false
+  let isFriendica = false
   for await (const { items } of spooledBatches(spooled.folder, 'contacts')) {
     const addresses = readItems(context, 'contacts', items).flatMap(({ value }) => {
       const address = readMembers(value)?.['account_id']
@@ -180,10 +180,10 @@ async function checkContacts(context: ImportContext, spooled: SpooledArchive) {
       if (found.state === 'refused') counts[found.reason === 'pod_blocked' ? 'onBlockedPods' : 'unreachable'] += 1
       else if (found.newest.closedAt !== null) counts.closed += 1
       else counts[found.newest.id === found.person.id ? 'reachable' : 'moved'] += 1
-      if (found.state === 'found' && found.newest.pod?.software === 'friendica') friendica = true
+      if (found.state === 'found' && found.newest.pod?.software === 'friendica') isFriendica = true
     }
   }
-  return { counts, friendica }
+  return { counts, friendica: isFriendica }
 }
 
 async function findWarnings(

@@ -45,10 +45,10 @@ export const conversationImporter: ListImporter<ReadyConversation> = {
     const others = authors.filter((author) => !isOwner(context, author))
     const people = await context.people.find(others, context.signal)
     for (const item of named) {
-      const takesPart = known.get(item.ref)
-      const conversation = takesPart === undefined ? conversationOf(context, item, people) : undefined
-      if (takesPart === true) results.recordPresent(item)
-      else if (takesPart === false) results.refuse(item, 'guid_taken')
+      const isParticipant = known.get(item.ref)
+      const conversation = isParticipant === undefined ? conversationOf(context, item, people) : undefined
+      if (isParticipant === true) results.recordPresent(item)
+      else if (isParticipant === false) results.refuse(item, 'guid_taken')
       else if (conversation === undefined) results.refuse(item, 'author_unknown')
       else results.accept({ position: item.position, ref: item.ref, conversation })
     }

@@ -136,13 +136,13 @@ const MISSING: PhotoOutcome = { outcome: 'refused', reason: 'photo_file_missing'
 const UNUSABLE: PhotoOutcome = { outcome: 'refused', reason: 'photo_unusable' }
 
 /**
- * Lets the photos of the account point to the stored files; also photos that were imported before their files. `announces`: the account
+ * Lets the photos of the account point to the stored files; also photos that were imported before their files. `shouldAnnounce`: the account
  * has moved before, so that other pods know the old place, and get an entity of each public photo.
  */
 export async function attachPhotos(
   context: ImportContext,
   importId: number,
-  { announces }: { readonly announces: boolean },
+  { shouldAnnounce }: { readonly shouldAnnounce: boolean },
 ): Promise<void> {
   const { pod, user, signal } = context
   const { guid } = await Person.query(pod.db).findById(user.personId).throwIfNotFound()
@@ -155,7 +155,7 @@ export async function attachPhotos(
     }
     await inTransaction(pod, async (transaction) => {
       const changed = await placeImportedPhotos(transaction, user.personId, placed)
-      if (!announces) return
+      if (!shouldAnnounce) return
       const jobs = changed.map((photo) => newDispatchJob(user.personId, { record: 'photo', guid: photo }))
       await enqueueJobs(pod, transaction, jobs)
     })

@@ -263,7 +263,7 @@ class ImportRun {
 
   async #attachPhotos(): Promise<void> {
     const { id, identity } = this.#import
-    await attachPhotos(this.#opened(), id, { announces: identity === 'moved_here' })
+    await attachPhotos(this.#opened(), id, { shouldAnnounce: identity === 'moved_here' })
     await importPhotosWithoutPost(this.#opened(), importFolder(this.#pod, this.#import))
   }
 

@@ -41,8 +41,8 @@ export async function openPhotoFetches(
       try {
         const { status, body } = await pod.remote.get(url, {
           maxBytes: photos.maxBytes,
-          sameHost: true,
-          orPlain: true,
+          mustStayOnHost: true,
+          mayUsePlain: true,
           signal,
         })
         failures = 0

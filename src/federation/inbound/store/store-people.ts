@@ -74,9 +74,9 @@ export async function storeContacts(
     last.set(`${userId} ${personId}`, { arrival, userId, personId })
   }
   const changes = [...last.values()]
-  const pairs = (sharing: boolean) =>
+  const pairs = (isSharing: boolean) =>
     changes
-      .filter(({ arrival }) => arrival.entity.sharing === sharing)
+      .filter(({ arrival }) => arrival.entity.sharing === isSharing)
       .map(({ userId, personId }) => ({ userId, personId }))
 
   await stopSharing(transaction, pairs(false))

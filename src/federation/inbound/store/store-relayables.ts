@@ -121,9 +121,9 @@ export async function storeParticipations(
   return { records, rejected: [], ignored }
 }
 
-function columnsOf({ entity, parentIsLocal, message: { trace } }: Arrival<StoredRelayable>) {
+function columnsOf({ entity, isParentLocal, message: { trace } }: Arrival<StoredRelayable>) {
   const { guid, author, parent_guid: parent, author_signature: signature, elements } = entity
-  return { guid, author, parent, trace, signed: parentIsLocal ? { signature, elements } : undefined }
+  return { guid, author, parent, trace, signed: isParentLocal ? { signature, elements } : undefined }
 }
 
 /** The first arrival of each guid. */

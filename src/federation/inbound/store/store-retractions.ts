@@ -48,8 +48,8 @@ export async function storeRetractions(
     if (ofKind.length > 0) await deleteTargets(pod, transaction, kind, ofKind)
   }
   const records = found.map(({ arrival, target }) => {
-    const byAuthor = arrival.sender === target.author
-    return { id: byAuthor ? target.authorId : (target.root?.authorId ?? target.authorId), arrival }
+    const isByAuthor = arrival.sender === target.author
+    return { id: isByAuthor ? target.authorId : (target.root?.authorId ?? target.authorId), arrival }
   })
   return { records, rejected, ignored }
 }

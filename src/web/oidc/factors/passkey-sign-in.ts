@@ -34,7 +34,7 @@ export const passkeySignInRoutes: FastifyPluginAsync = async (app) => {
     const formToken = browser.formToken()
     return reply
       .type('text/html; charset=utf-8')
-      .header('content-security-policy', formPolicy({ leadsToClient: uid !== undefined, runsScript: true }))
+      .header('content-security-policy', formPolicy({ mayLeadToClient: uid !== undefined, hasScript: true }))
       .send(
         passkeyPage({
           t,

@@ -54,7 +54,7 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
     const { recoveryCodesLeft, totp, passkeys } = await findFactors(pod.db, step.userId)
     return reply
       .type('text/html; charset=utf-8')
-      .header('content-security-policy', formPolicy({ leadsToClient: uid !== undefined }))
+      .header('content-security-policy', formPolicy({ mayLeadToClient: uid !== undefined }))
       .send(
         secondStepPage({
           t,

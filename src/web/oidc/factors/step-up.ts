@@ -132,11 +132,11 @@ export function openStepUp({ pod }: FastifyInstance): StepUp {
       const t = textsFor(request, reply, { setting: account.language })
       const factors = await findFactors(pod.db, account.userId)
       const use = { purpose: 'confirm', browser: session.uid } as const
-      const offersPasskey = party !== undefined && factors.passkeys > 0
-      const options = offersPasskey ? await beginPasskeyUse(pod, party, use, account.userId) : undefined
+      const hasPasskey = party !== undefined && factors.passkeys > 0
+      const options = hasPasskey ? await beginPasskeyUse(pod, party, use, account.userId) : undefined
       return reply
         .type('text/html; charset=utf-8')
-        .header('content-security-policy', formPolicy({ leadsToClient: false, runsScript: offersPasskey }))
+        .header('content-security-policy', formPolicy({ mayLeadToClient: false, hasScript: hasPasskey }))
         .send(
           confirmAccessPage({
             t,

@@ -22,7 +22,7 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
   const send = (reply: FastifyReply, text: string) =>
     reply
       .type('text/html; charset=utf-8')
-      .header('content-security-policy', formPolicy({ leadsToClient: false }))
+      .header('content-security-policy', formPolicy({ mayLeadToClient: false }))
       .send(text)
 
   const done = (t: PageTexts, reply: FastifyReply, title: string, content: MarkupValue) =>

@@ -56,7 +56,7 @@ export const passwordResetRoutes: FastifyPluginAsync = async (app) => {
   const send = (reply: FastifyReply, text: string) =>
     reply
       .type('text/html; charset=utf-8')
-      .header('content-security-policy', formPolicy({ leadsToClient: false }))
+      .header('content-security-policy', formPolicy({ mayLeadToClient: false }))
       .send(text)
 
   // Without a mail server there is no such page.

@@ -17,7 +17,7 @@ export const unsubscribeRoutes: FastifyPluginAsync = async (app) => {
     reply
       .type('text/html; charset=utf-8')
       .header('cache-control', 'no-store')
-      .header('content-security-policy', formPolicy({ leadsToClient: false }))
+      .header('content-security-policy', formPolicy({ mayLeadToClient: false }))
       .send(linkPage({ t, podName, title, content }))
 
   const unknown = (t: PageTexts, reply: FastifyReply) => {

@@ -45,9 +45,9 @@ function pathBackTo({ method, originalUrl, body }: FastifyRequest): string {
 
 /** Keeps the choice in the browser, and sends it back to the page. */
 export function setLanguageCookie(reply: FastifyReply, language: string): void {
-  const https = reply.server.pod.config.url.startsWith('https:')
+  const isHttps = reply.server.pod.config.url.startsWith('https:')
   const parts = [`${COOKIE}=${language}`, 'Path=/', `Max-Age=${A_YEAR}`, 'HttpOnly', 'SameSite=Lax']
-  const cookie = [...parts, ...(https ? ['Secure'] : [])].join('; ')
+  const cookie = [...parts, ...(isHttps ? ['Secure'] : [])].join('; ')
   // The library of OpenID Connect sets its cookies there, too.
   const others = [reply.raw.getHeader('set-cookie') ?? []].flat().map(String)
   reply.raw.setHeader('set-cookie', [...others, cookie])

@@ -165,8 +165,8 @@ function addPodActions(app: FastifyInstance): void {
         const actor = await findRequestActor(request, 'administration')
         const { pod } = await readPod(request.pod, actor, host)
         const end = given === undefined ? undefined : readTime('until', given)
-        const changed = await run(request.pod, actor, pod, { reason, until: end })
-        return { changed, ...presentPod(await readPod(request.pod, actor, host), request.pod.now()) }
+        const hasChanged = await run(request.pod, actor, pod, { reason, until: end })
+        return { changed: hasChanged, ...presentPod(await readPod(request.pod, actor, host), request.pod.now()) }
       },
     )
   }

@@ -203,9 +203,9 @@ async function changeOf(request: FastifyRequest): Promise<[Pod, Actor, QueueName
   ]
 }
 
-async function changedQueue(request: FastifyRequest, changed: boolean) {
+async function changedQueue(request: FastifyRequest, hasChanged: boolean) {
   const { name } = (request as ChangeRequest).params
   const queue = await findQueue(request.pod, name)
   if (queue === undefined) throw new QueueUnavailable('The queue is not reachable.')
-  return { changed, queue: presentQueue(queue) }
+  return { changed: hasChanged, queue: presentQueue(queue) }
 }

@@ -134,8 +134,8 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     config: { scopes, refusals: { ...missing, invalid: 422 } },
     handler: async (request) => {
-      const read = readBoolean(request.body.read)
-      const conversation = await setConversationRead(request.pod, request.viewer, request.params.guid, read)
+      const isRead = readBoolean(request.body.read)
+      const conversation = await setConversationRead(request.pod, request.viewer, request.params.guid, isRead)
       return presentMarkedConversation(conversation, readDialect(request))
     },
   })

@@ -103,9 +103,9 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     config: { scopes, refusals: { ...missing, invalid: 422 } },
     handler: async (request, reply) => {
-      const read = readBoolean(request.body.read)
+      const isRead = readBoolean(request.body.read)
       const { notification_id: guid } = request.params
-      const notification = await setNotificationRead(request.pod, request.viewer, guid, { read })
+      const notification = await setNotificationRead(request.pod, request.viewer, guid, { read: isRead })
       sendUnreadCounts(reply, await countUnread(request.pod, request.viewer))
       return presentNotification(notification, readDialect(request))
     },

@@ -10,7 +10,7 @@ import { buildWeakTag, namesTag } from '../../server/entity-tags.js'
 /** The settings of an account, without what only its pages change: address, password, factors, sessions, closing. */
 export const settingsApiRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const present = (settings: AccountSettings, { scopes }: Viewer) =>
-    presentSettings(settings, { showsEmail: scopes.has('email'), mailAvailable: app.pod.config.mail !== undefined })
+    presentSettings(settings, { canShowEmail: scopes.has('email'), isMailAvailable: app.pod.config.mail !== undefined })
 
   app.get(
     '/user/settings',

@@ -122,7 +122,7 @@ function send(
   posts: Page<ListedPost>,
   keyOf?: SimpleStream['keyOf'],
 ) {
-  linkTimePages(request, reply, page, posts, { onlyNext: true, ...(keyOf && { keyOf }) })
+  linkTimePages(request, reply, page, posts, { hasNextOnly: true, ...(keyOf && { keyOf }) })
   return posts.items.map((post) => presentPost(post, request.server.pod.config))
 }
 

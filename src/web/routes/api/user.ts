@@ -86,7 +86,7 @@ export const userRoutes: FastifyPluginAsyncTypebox = async (app) => {
           nsfw: optionalBoolean(nsfw),
         }),
       })
-      return present({ ...changed, showsDetails: true }, await countUnread(request.pod, request.viewer))
+      return present({ ...changed, canShowDetails: true }, await countUnread(request.pod, request.viewer))
     },
   )
 }

@@ -17,7 +17,7 @@ import { queryText } from '../../schemas/query-text.js'
 import { pageFault, type RequestFault } from '../../server/request-faults.js'
 
 /** The form for following from another pod is sent to this pod. */
-const FOLLOW_FORM_POLICY = formPolicy({ leadsToClient: false })
+const FOLLOW_FORM_POLICY = formPolicy({ mayLeadToClient: false })
 
 interface ByGuid {
   readonly Params: { readonly guid: string }

@@ -53,7 +53,7 @@ export const importPageRoutes: FastifyPluginAsync = async (app) => {
       title: t('settings.import'),
       content: await importPage(request, errors),
       errors,
-      ...{ runsScript: true, connects: true },
+      ...{ hasScript: true, mayConnect: true },
     })
   }
 

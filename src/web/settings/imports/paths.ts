@@ -1,6 +1,6 @@
 const PAGE = '/settings/import'
 
-/** The script that uploads files in parts. Pages with it need a policy with `connects`. */
+/** The script that uploads files in parts. Pages with it need a policy with `mayConnect`. */
 export const IMPORT_SCRIPT = '/assets/import.js'
 
 export const IMPORT_PATHS = {
