@@ -28,14 +28,14 @@ export interface ListedComment extends Pick<Comment, 'id' | 'guid' | 'text' | 'l
   readonly isHidden: boolean
   readonly author: PersonSummary
   readonly mentionedPeople: readonly PersonSummary[]
-  /** Actions of the reader. */
+  /** Actions of the viewer. */
   readonly own: { readonly liked: boolean; readonly reported: boolean }
 }
 
 /** The oldest first, if the page names no place; nothing, when no visible post has that guid. */
 export async function listCommentsOfPost(
   db: Knex,
-  reader: ViewerIds,
+  viewer: ViewerIds,
   {
     postGuid,
     visibility,
@@ -49,13 +49,13 @@ export async function listCommentsOfPost(
   const isShown = `(not hidden or author_id = $2) and ${isAuthorUnblocked('comments.author_id')}`
   const some = `select * from comments where post_id = (${post}) and ${isShown} ${condition} ${order}`
   const which = `select * from (${some}) as found limit ${maxRows}`
-  return toPage(await queryComments(db, reader, { name: `comments ${visibility} ${name}`, which, values }), page)
+  return toPage(await queryComments(db, viewer, { name: `comments ${visibility} ${name}`, which, values }), page)
 }
 
 /** Undefined: the comment was deleted. */
-export async function findListedComment(db: Knex, reader: ViewerIds, id: number): Promise<ListedComment | undefined> {
+export async function findListedComment(db: Knex, viewer: ViewerIds, id: number): Promise<ListedComment | undefined> {
   const which = 'select * from comments where id = $3'
-  const [comment] = await queryComments(db, reader, { name: 'comment', which, values: [id] })
+  const [comment] = await queryComments(db, viewer, { name: 'comment', which, values: [id] })
   return comment
 }
 
@@ -63,7 +63,7 @@ interface CommentQuery {
   readonly name: string
   /** Selects the comments, in the order in which they are to be listed. */
   readonly which: string
-  /** From $3 on: the reader's ids of user and person come before them. */
+  /** From $3 on: the viewer's ids of user and person come before them. */
   readonly values: readonly unknown[]
 }
 

@@ -21,7 +21,7 @@ const REACTION_SOURCES = {
   'reshares-of-post': `posts where root_id = ${TARGET} and public and ${isAuthorUnblocked('posts.author_id')}`,
 } as const
 
-/** Lists the reader's own reaction first, then the others, oldest first. */
+/** Lists the viewer's own reaction first, then the others, oldest first. */
 export async function listReactions(
   db: Knex,
   { personId }: Pick<ViewerIds, 'personId'>,
@@ -41,18 +41,18 @@ export async function listReactions(
   )
 }
 
-/** A person has at most one reaction: the reader's own is the first row, so the offset of the others is one less. */
+/** A person has at most one reaction: the viewer's own is the first row, so the offset of the others is one less. */
 function reactionsStatement(some: string, maxRows: number): string {
-  const [reader, limit, offset] = [
+  const [viewer, limit, offset] = [
     opaqueParam('$1', 'bigint'),
     opaqueParam('$3', 'bigint'),
     opaqueParam('$4', 'bigint'),
   ]
   return `
     with own as materialized (
-      select id, guid, created_at, author_id from ${some} and author_id = ${reader}
+      select id, guid, created_at, author_id from ${some} and author_id = ${viewer}
     ), others as (
-      select id, guid, created_at, author_id from ${some} and author_id <> ${reader}
+      select id, guid, created_at, author_id from ${some} and author_id <> ${viewer}
       order by id limit ${limit} offset greatest(0, ${offset} - (select count(*) from own))
     )
     select

@@ -2,14 +2,14 @@ import type { Knex } from 'knex'
 import { type ListedPost, listPosts, type ViewerIds } from '../posts/list-posts.js'
 import { ANNOUNCEMENT_BATCH_SIZE } from './announcements.js'
 
-/** Lists posts by ids. The caller has checked that they are in the reader's main stream. */
+/** Lists posts by ids. The caller has checked that they are in the viewer's main stream. */
 export function listAnnouncedPosts(
   db: Knex,
-  reader: ViewerIds,
+  viewer: ViewerIds,
   ids: readonly number[],
 ): Promise<readonly ListedPost[]> {
   const selectPosts = (columns: string) => `select ${columns} from posts where posts.id = any($3::bigint[])`
-  return listPosts(db, reader, {
+  return listPosts(db, viewer, {
     name: 'announced-posts',
     maxRows: ANNOUNCEMENT_BATCH_SIZE,
     selectPosts,

@@ -6,7 +6,7 @@ import { hasRow } from '../sql/has-row.js'
 import { keysetClauses, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
 import { type ListedPhoto, PHOTO_COLUMNS } from './list-photos.js'
 
-/** Lists the photos that the reader has uploaded, also those not attached to a post yet. Index `photos_of_author`. */
+/** Lists the photos that the viewer has uploaded, also those not attached to a post yet. Index `photos_of_author`. */
 export async function listUploadedPhotos(
   db: Knex,
   { personId }: Pick<ViewerIds, 'personId'>,
@@ -25,7 +25,7 @@ export async function listUploadedPhotos(
   return toPage(photos, page)
 }
 
-/** Finds a photo that the reader may see. A pending photo, not attached to a post yet, is visible to its author alone. */
+/** Finds a photo that the viewer may see. A pending photo, not attached to a post yet, is visible to its author alone. */
 export async function findReadablePhoto(
   db: Knex,
   { userId, personId }: ViewerIds,

@@ -40,7 +40,7 @@ const visibilityCondition: Readonly<Record<Visibility, string>> = {
 }
 
 /**
- * Lists the photos of one person that the reader may see, without pending ones. An unknown or closed person has none. Index
+ * Lists the photos of one person that the viewer may see, without pending ones. An unknown or closed person has none. Index
  * `photos_of_author` (author_id, created_at, id) from the page key on.
  */
 export async function listPhotosOfPerson(

@@ -3,7 +3,7 @@ import { queryPrepared } from '../database/database.js'
 import type { ViewerIds } from './list-posts.js'
 import { isAuthorUnblocked } from './visibility.js'
 
-/** A post that a reader may see, and the id of one of its comments. Null: the post has no such comment. */
+/** A post that a viewer may see, and the id of one of its comments. Null: the post has no such comment. */
 export interface ReadablePost {
   readonly id: number
   readonly public: boolean

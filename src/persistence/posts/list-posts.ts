@@ -38,7 +38,7 @@ export interface ListedPost extends Omit<PostContent, 'poll'>, Counters {
   readonly poll: ListedPoll | null
   /** Only the author is shown a hidden post. */
   readonly isHidden: boolean
-  /** What the reader has done with the post. */
+  /** What the viewer has done with the post. */
   readonly own: {
     readonly liked: boolean
     readonly reshared: boolean
@@ -65,7 +65,7 @@ export interface ListedPoll {
  */
 export async function listPostsOfPerson(
   db: Knex,
-  reader: ViewerIds,
+  viewer: ViewerIds,
   {
     authorGuid,
     visibility,
@@ -78,7 +78,7 @@ export async function listPostsOfPerson(
     id: 'posts.id',
     firstValue: 3,
   })
-  const posts = await listPosts(db, reader, {
+  const posts = await listPosts(db, viewer, {
     name: `posts-of-person ${visibility} ${name}`,
     maxRows,
     selectPosts: (columns) => `
@@ -93,13 +93,13 @@ export async function listPostsOfPerson(
  * Lists the posts of a query, in its order. Runs one statement, a second one if contents are not cached, and a third one if the page
  * has reshares of reshares.
  */
-export async function listPosts(db: Knex, reader: ViewerIds, query: PostQuery): Promise<readonly ListedPost[]> {
-  const rows = await readPostsRow(db, reader, query)
+export async function listPosts(db: Knex, viewer: ViewerIds, query: PostQuery): Promise<readonly ListedPost[]> {
+  const rows = await readPostsRow(db, viewer, query)
   const { posts, roots } = await buildPosts(db, rows)
   // Posts were deleted between the two statements: read again, so that the page is full.
-  if (posts.length < rows.posts.id.length) return listPosts(db, reader, query)
+  if (posts.length < rows.posts.id.length) return listPosts(db, viewer, query)
 
-  const originals = await readOriginals(db, reader, roots)
+  const originals = await readOriginals(db, viewer, roots)
   for (const post of posts) post.root = findOriginal(post, originals)
   return posts
 }
@@ -112,12 +112,12 @@ interface BuiltPost extends ListedPost {
 /** The roots by id, and behind roots that are reshares the posts of their chains. */
 async function readOriginals(
   db: Knex,
-  reader: ViewerIds,
+  viewer: ViewerIds,
   roots: readonly BuiltPost[],
 ): Promise<ReadonlyMap<number, BuiltPost>> {
   const reshareIds = roots.filter(({ type }) => type === 'Reshare').map(({ id }) => id)
   if (reshareIds.length === 0) return indexById(roots)
-  const { posts } = await buildPosts(db, await readPostsRow(db, reader, reshareChainQuery(reshareIds)))
+  const { posts } = await buildPosts(db, await readPostsRow(db, viewer, reshareChainQuery(reshareIds)))
   return indexById([...roots, ...posts])
 }
 

@@ -8,7 +8,7 @@ interface TagViewer {
   readonly personId: number
 }
 
-/** Lists names of tags with a prefix, in order: public tags, and tags that the reader follows or uses in recent posts. */
+/** Lists names of tags with a prefix, in order: public tags, and tags that the viewer follows or uses in recent posts. */
 export async function listTagNames(
   db: Knex,
   { userId, personId }: TagViewer,
@@ -23,12 +23,12 @@ export async function listTagNames(
   )
 }
 
-/** Recent posts of the reader that are searched for tags without public posts. */
+/** Recent posts of the viewer that are searched for tags without public posts. */
 const RECENT_OWN_POSTS = 500
 
 /**
  * Returns a page of names in byte order. Indexes: `tags_public` for the range of public tags, the primary key of `tag_followings` for
- * followed tags, and `posts_of_author` with `taggings_post_once` for the reader's recent posts.
+ * followed tags, and `posts_of_author` with `taggings_post_once` for the viewer's recent posts.
  */
 const selectTagNames = `
   select name from (

@@ -25,7 +25,7 @@ export interface PostQuery {
   readonly values: readonly unknown[]
 }
 
-/** Selects these columns of `posts` in listing order. $1 is the reader's user id, $2 the reader's person id. */
+/** Selects these columns of `posts` in listing order. $1 is the viewer's user id, $2 the viewer's person id. */
 export type SelectPosts = (columns: string) => string
 
 /** The columns of a post that may change. `post-contents.ts` caches the others. */
@@ -61,19 +61,19 @@ export const photoAggregate = aggregateColumns({
   text: nullableTextColumn(SHOWN_ALT_TEXT),
 })
 
-const readerVotedForAnswer = hasRow(`
+const viewerVotedForAnswer = hasRow(`
   poll_participations
   where poll_participations.poll_id = polls.id and poll_participations.author_id = $2
     and poll_participations.poll_answer_id = poll_answers.id`)
 
-/** The votes for an answer of a poll, and whether one is the reader's. */
+/** The votes for an answer of a poll, and whether one is the viewer's. */
 export const pollAnswerAggregate = aggregateColumns({
   id: numberColumn('poll_answers.id'),
   voteCount: numberColumn('vote_count'),
-  own: booleanColumn(readerVotedForAnswer),
+  own: booleanColumn(viewerVotedForAnswer),
 })
 
-/** What the reader has done with the posts of the page and their roots. */
+/** What the viewer has done with the posts of the page and their roots. */
 export const viewerActions = aggregateViewerActions({
   liked: 'post_id as id from likes where author_id = $2 and post_id = any(page.ids) and positive',
   reshared: 'root_id as id from posts where author_id = $2 and root_id = any(page.ids)',

@@ -1,14 +1,14 @@
 import { hasRow } from '../sql/has-row.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 
-/** In every statement that lists posts, $1 is the user id of the reader and $2 the person id. */
-export const READER_USER_ID = opaqueParam('$1', 'bigint')
-export const READER_PERSON_ID = opaqueParam('$2', 'bigint')
+/** In every statement that lists posts, $1 is the user id of the viewer and $2 the person id. */
+export const VIEWER_USER_ID = opaqueParam('$1', 'bigint')
+export const VIEWER_PERSON_ID = opaqueParam('$2', 'bigint')
 
-/** The posts that a token may show: `public` ones alone, or all that the reader may see. It also applies to the reader's own posts. */
+/** The posts that a token may show: `public` ones alone, or all that the viewer may see. It also applies to the viewer's own posts. */
 export type Visibility = 'public' | 'readable'
 
-/** SQL condition for rows of `posts` that a reader may see: public, their own, or delivered to them. */
+/** SQL condition for rows of `posts` that a viewer may see: public, their own, or delivered to them. */
 export function isReadableBy(personId: string, userId: string): string {
   return `(
     posts.public or posts.author_id = ${personId}
@@ -19,7 +19,7 @@ export function isReadableBy(personId: string, userId: string): string {
 /** SQL conditions for visible rows of `posts`. */
 export const visibilityCondition: Readonly<Record<Visibility, string>> = {
   public: 'posts.public',
-  readable: isReadableBy(READER_PERSON_ID, READER_USER_ID),
+  readable: isReadableBy(VIEWER_PERSON_ID, VIEWER_USER_ID),
 }
 
 /**

@@ -8,7 +8,7 @@
  * | Statement | Built by | Reads | Index |
  * | --- | --- | --- | --- |
  * | `stream main …, sparse` | `peopleStreamInSparseWindow` | all posts of the pod in a short time window | `posts_newest`, `post_visibilities_newest` |
- * | `stream main …, window` | `peopleStreamInWindow` | the posts of the reader's contacts in a time window | `posts_of_author`, `post_visibilities_of_author` |
+ * | `stream main …, window` | `peopleStreamInWindow` | the posts of the viewer's contacts in a time window | `posts_of_author`, `post_visibilities_of_author` |
  * | `stream main …` | `peopleStream` | the newest posts of each contact, merged | the same, and `posts_newest`, `post_visibilities_newest` |
  *
  * Mentions are read by `mentions_of_person`, followed tags by `taggings_of_tag`. `page-windows.ts` remembers the time windows.
@@ -16,7 +16,7 @@
 import type { Knex } from 'knex'
 import { type ListedPost, listPosts, type ViewerIds } from '../posts/list-posts.js'
 import type { PostQuery, SelectPosts } from '../posts/posts-statement.js'
-import { READER_USER_ID, type Visibility } from '../posts/visibility.js'
+import { VIEWER_USER_ID, type Visibility } from '../posts/visibility.js'
 import { type KeysetClauseBuilder, keysetClausesFor, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
 import { selectFirstPosts } from '../sql/merged-scan.js'
 import { opaqueParam } from '../sql/opaque-param.js'
@@ -38,7 +38,7 @@ import {
   taggedPosts,
 } from './post-scans.js'
 
-/** No stream has posts that the reader has hidden, or posts of blocked authors. */
+/** No stream has posts that the viewer has hidden, or posts of blocked authors. */
 export type Stream = keyof typeof streams
 
 export interface StreamQuery {
@@ -46,31 +46,31 @@ export interface StreamQuery {
   readonly page: TimePage
 }
 
-/** Lists a page of a stream as the reader sees it. */
+/** Lists a page of a stream as the viewer sees it. */
 export async function listStreamPosts(
   db: Knex,
-  reader: ViewerIds,
+  viewer: ViewerIds,
   { stream, ...query }: StreamQuery & { readonly stream: Stream },
 ): Promise<Page<ListedPost>> {
-  return listStreamPage(db, reader, query, { name: stream, source: streams[stream], values: [] })
+  return listStreamPage(db, viewer, query, { name: stream, source: streams[stream], values: [] })
 }
 
-/** Lists posts of the people in these aspects, and the reader's own posts that are public or shared with these aspects. */
+/** Lists posts of the people in these aspects, and the viewer's own posts that are public or shared with these aspects. */
 export async function listAspectStreamPosts(
   db: Knex,
-  reader: ViewerIds,
+  viewer: ViewerIds,
   { aspectIds, ...query }: StreamQuery & { readonly aspectIds: readonly number[] },
 ): Promise<Page<ListedPost>> {
-  return listStreamPage(db, reader, query, { name: 'aspects', source: aspectStream, values: [aspectIds] })
+  return listStreamPage(db, viewer, query, { name: 'aspects', source: aspectStream, values: [aspectIds] })
 }
 
 /** Lists posts with one tag. */
 export async function listPostsWithTag(
   db: Knex,
-  reader: ViewerIds,
+  viewer: ViewerIds,
   { tag, ...query }: StreamQuery & { readonly tag: string },
 ): Promise<Page<ListedPost>> {
-  return listStreamPage(db, reader, query, { name: 'tag', source: singleTagStream, values: [tag] })
+  return listStreamPage(db, viewer, query, { name: 'tag', source: singleTagStream, values: [tag] })
 }
 
 /** The statements of a stream. */
@@ -93,23 +93,23 @@ interface NamedStream {
 /** Reads the page from the window of the last read, and from the whole stream if there is no window or it does not fill the page. */
 async function listStreamPage(
   db: Knex,
-  reader: ViewerIds,
+  viewer: ViewerIds,
   query: StreamQuery,
   stream: NamedStream,
 ): Promise<Page<ListedPost>> {
   const { page } = query
   if (stream.source.selectInWindow === undefined) {
-    return toPage(await listPosts(db, reader, wholeStreamQuery(query, stream)), page)
+    return toPage(await listPosts(db, viewer, wholeStreamQuery(query, stream)), page)
   }
 
   const windows = getPageWindows(db)
-  const streamPage = { userId: reader.userId, stream: `${stream.name} ${query.visibility} ${stream.values}`, page }
+  const streamPage = { userId: viewer.userId, stream: `${stream.name} ${query.visibility} ${stream.values}`, page }
   const window = windows.find(streamPage)
-  const windowPosts = window && (await listPosts(db, reader, windowQuery(query, stream, window)))
+  const windowPosts = window && (await listPosts(db, viewer, windowQuery(query, stream, window)))
   const posts =
     windowPosts && isWholePage(windowPosts, page, window)
       ? windowPosts
-      : await listPosts(db, reader, wholeStreamQuery(query, stream))
+      : await listPosts(db, viewer, wholeStreamQuery(query, stream))
   windows.record(streamPage, posts, windowPosts?.length === 0)
   return toPage(posts, page)
 }
@@ -168,11 +168,11 @@ function lookUpPosts(page: KeysetClauseBuilder, rows: string, condition = 'true'
 const ASPECT_IDS = opaqueParam('$3', 'bigint[]')
 
 /** People in any aspect: a user shares with exactly these. Index `contacts_receiving`. */
-const peopleInAnyAspect = `select person_id from contacts where user_id = ${READER_USER_ID} and receiving`
+const peopleInAnyAspect = `select person_id from contacts where user_id = ${VIEWER_USER_ID} and receiving`
 
 const peopleInAspects = `
   select person_id from contacts
-  where user_id = ${READER_USER_ID}
+  where user_id = ${VIEWER_USER_ID}
     and id = any(array(select contact_id from aspect_memberships where aspect_id = any(${ASPECT_IDS}::bigint[])))`
 
 const isPublicOrInAspects = `(posts.public or (

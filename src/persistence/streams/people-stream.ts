@@ -1,5 +1,5 @@
 import type { SelectPosts } from '../posts/posts-statement.js'
-import { READER_PERSON_ID, READER_USER_ID, type Visibility, visibilityCondition } from '../posts/visibility.js'
+import { VIEWER_PERSON_ID, VIEWER_USER_ID, type Visibility, visibilityCondition } from '../posts/visibility.js'
 import type { KeysetClauseBuilder } from '../sql/keyset-page.js'
 import { type MergedScans, mergeScans, type PostScan } from '../sql/merged-scan.js'
 import {
@@ -22,9 +22,9 @@ const RECENT_POSTS = 1_000
 export interface PeopleStream {
   /** The authors, as a select of `person_id`. */
   readonly authors: string
-  /** The reader's own posts in the stream, as a condition. */
+  /** The viewer's own posts in the stream, as a condition. */
   readonly ownCondition: string
-  /** The stream also has posts with followed tags and posts that mention the reader, by any author. */
+  /** The stream also has posts with followed tags and posts that mention the viewer, by any author. */
   readonly hasTagsAndMentions: boolean
 }
 
@@ -80,18 +80,18 @@ export function peopleStreamInWindow(
   const isByAuthors = (authorId: string) => `${authorId} = any((select ids from authors)::bigint[])`
 
   const publicScans: WindowScan[] = [publicPosts(isByAuthors('posts.author_id'))]
-  const readerScans: WindowScan[] = [ownPosts(ownCondition)]
-  if (visibility === 'readable') readerScans.push(sharedPosts(isByAuthors('shared.author_id')))
+  const viewerScans: WindowScan[] = [ownPosts(ownCondition)]
+  if (visibility === 'readable') viewerScans.push(sharedPosts(isByAuthors('shared.author_id')))
   if (hasTagsAndMentions) {
     publicScans.push(postsWithFollowedTags('public'))
     const mentioning = mentioningPosts(visibility)
-    readerScans.push({ ...mentioning, from: `${mentioning.from} and ${mentioning.isPostVisible}` })
+    viewerScans.push({ ...mentioning, from: `${mentioning.from} and ${mentioning.isPostVisible}` })
   }
   windowPage.addCandidates('public_ids', publicScans)
-  windowPage.addCandidates('reader_ids', readerScans)
+  windowPage.addCandidates('viewer_ids', viewerScans)
   return windowPage.selectPosts(
     visibility === 'readable'
-      ? `(posts.public or posts.id = any(${windowPage.candidateIds('reader_ids')}))`
+      ? `(posts.public or posts.id = any(${windowPage.candidateIds('viewer_ids')}))`
       : 'posts.public',
   )
 }
@@ -107,7 +107,7 @@ export function peopleStreamInSparseWindow(
   windowEnd: string,
 ): SelectPosts {
   const windowPage = createSparseWindowPage(page, windowEnd)
-  const isOwn = `posts.author_id = ${READER_PERSON_ID}`
+  const isOwn = `posts.author_id = ${VIEWER_PERSON_ID}`
   const isShared = `posts.id = any(${windowPage.idsInWindow(sharedPosts('true'))})`
   const authorsInWindow = `select person_id from (${authors}) as authors where person_id = any(${windowPage.authorIds})`
   const reasons = [`posts.author_id = any(array(${authorsInWindow}))`, `${isOwn} and ${ownCondition}`]
@@ -134,17 +134,17 @@ export function tagStreamInWindow(page: KeysetClauseBuilder, visibility: Visibil
 }
 
 function addPostsWithFollowedTags(merged: MergedScans, visibility: Visibility): void {
-  const tagIds = `select tag_id from tag_followings where user_id = ${READER_USER_ID}`
+  const tagIds = `select tag_id from tag_followings where user_id = ${VIEWER_USER_ID}`
   merged.defineRows('followed_tags', selectKeys(tagIds))
   merged.addPostsOfEachKey('tagged_posts', 'followed_tags', taggedPosts(visibility, 'key'))
 }
 
-/** Selects ids as `key`. The planner assumes ten elements for the array, so that the plan does not depend on the reader's list. */
+/** Selects ids as `key`. The planner assumes ten elements for the array, so that the plan does not depend on the viewer's list. */
 function selectKeys(ids: string): string {
   return `select unnest(array(${ids})) as key`
 }
 
-const isBlocked = `(person_id in (select blocks.person_id from blocks where blocks.user_id = ${READER_USER_ID})) is true`
+const isBlocked = `(person_id in (select blocks.person_id from blocks where blocks.user_id = ${VIEWER_USER_ID})) is true`
 
 type RecentScan = Omit<PostScan, 'check'>
 
@@ -155,9 +155,9 @@ const allPosts: RecentScan = {
   id: 'id',
 }
 
-/** The private posts shared with the reader, by any author. Index `post_visibilities_newest`. */
+/** The private posts shared with the viewer, by any author. Index `post_visibilities_newest`. */
 const allSharedPosts: RecentScan = {
-  from: `select post_id as id, created_at as time, author_id from post_visibilities where user_id = ${READER_USER_ID}`,
+  from: `select post_id as id, created_at as time, author_id from post_visibilities where user_id = ${VIEWER_USER_ID}`,
   time: 'created_at',
   id: 'post_id',
 }
@@ -181,7 +181,7 @@ function doesNotFillPage(page: KeysetClauseBuilder, postSet: string): string {
   return `(select count(*) from ${postSet}) < ${page.limit}`
 }
 
-/** The reader has more shared posts than `recent_shared` has read. */
+/** The viewer has more shared posts than `recent_shared` has read. */
 function hasMoreSharedPosts(page: KeysetClauseBuilder): string {
   return `exists (${selectOrdered(page, allSharedPosts)} offset ${RECENT_POSTS} limit 1)`
 }

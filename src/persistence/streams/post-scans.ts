@@ -1,4 +1,4 @@
-import { READER_PERSON_ID, READER_USER_ID, type Visibility, visibilityCondition } from '../posts/visibility.js'
+import { VIEWER_PERSON_ID, VIEWER_USER_ID, type Visibility, visibilityCondition } from '../posts/visibility.js'
 import { hasRow } from '../sql/has-row.js'
 import type { PostScan } from '../sql/merged-scan.js'
 import { notBlocked, notHidden } from './stream-conditions.js'
@@ -10,14 +10,14 @@ import { notBlocked, notHidden } from './stream-conditions.js'
 export interface PostReferenceScan extends PostScan {
   /** The conditions of `check`, for a row of `posts`. */
   readonly postCondition: string
-  /** A condition on the scanned row: the reader may see its post. */
+  /** A condition on the scanned row: the viewer may see its post. */
   readonly isPostVisible: string
 }
 
-/** The reader's own posts. Index `posts_of_author`. */
+/** The viewer's own posts. Index `posts_of_author`. */
 export function ownPosts(condition: string): PostScan {
   return {
-    from: `posts where posts.author_id = ${READER_PERSON_ID} and ${condition}`,
+    from: `posts where posts.author_id = ${VIEWER_PERSON_ID} and ${condition}`,
     check: notHidden('posts.id'),
     time: 'posts.created_at',
     id: 'posts.id',
@@ -35,22 +35,22 @@ export function publicPosts(authorCondition: string): PostScan {
 }
 
 /**
- * The private posts that authors have shared with the reader, given as a condition on `shared.author_id`. Index
+ * The private posts that authors have shared with the viewer, given as a condition on `shared.author_id`. Index
  * `post_visibilities_of_author`, or `post_visibilities_newest` for all authors.
  */
 export function sharedPosts(authorCondition: string): PostScan {
   return {
-    from: `post_visibilities as shared where shared.user_id = ${READER_USER_ID} and ${authorCondition}`,
+    from: `post_visibilities as shared where shared.user_id = ${VIEWER_USER_ID} and ${authorCondition}`,
     check: notHidden('shared.post_id'),
     time: 'shared.created_at',
     id: 'shared.post_id',
   }
 }
 
-/** Posts that mention the reader. Mentions in comments do not count. Index `mentions_of_person`. */
+/** Posts that mention the viewer. Mentions in comments do not count. Index `mentions_of_person`. */
 export function mentioningPosts(visibility: Visibility): PostReferenceScan {
   return scanReferences(visibility, 'mentions', {
-    where: `mentions.person_id = ${READER_PERSON_ID} and mentions.post_id is not null`,
+    where: `mentions.person_id = ${VIEWER_PERSON_ID} and mentions.post_id is not null`,
   })
 }
 
@@ -61,33 +61,33 @@ export function taggedPosts(visibility: Visibility, tagId: string): PostReferenc
   })
 }
 
-/** Posts with any tag that the reader follows. */
+/** Posts with any tag that the viewer follows. */
 export function postsWithFollowedTags(visibility: Visibility): PostReferenceScan {
-  return taggedPosts(visibility, `any(array(select tag_id from tag_followings where user_id = ${READER_USER_ID}))`)
+  return taggedPosts(visibility, `any(array(select tag_id from tag_followings where user_id = ${VIEWER_USER_ID}))`)
 }
 
-/** Posts that the reader likes. Index `likes_of_person`. */
+/** Posts that the viewer likes. Index `likes_of_person`. */
 export function likedPosts(visibility: Visibility): PostReferenceScan {
-  const where = `likes.author_id = ${READER_PERSON_ID} and likes.post_created_at is not null and likes.positive`
+  const where = `likes.author_id = ${VIEWER_PERSON_ID} and likes.post_created_at is not null and likes.positive`
   return scanReferences(visibility, 'likes', { where, time: 'post_created_at' })
 }
 
-/** Posts that the reader has commented on, once per comment. Index `comments_of_person`. */
+/** Posts that the viewer has commented on, once per comment. Index `comments_of_person`. */
 export function commentedPosts(visibility: Visibility): PostScan {
-  const where = `comments.author_id = ${READER_PERSON_ID} and comments.post_created_at is not null`
+  const where = `comments.author_id = ${VIEWER_PERSON_ID} and comments.post_created_at is not null`
   return { ...scanReferences(visibility, 'comments', { where, time: 'post_created_at' }), hasDuplicates: true }
 }
 
 /**
- * The reader's own posts and posts that the reader participates in, by the time of the last interaction. Index `activity_entries_latest`.
+ * The viewer's own posts and posts that the viewer participates in, by the time of the last interaction. Index `activity_entries_latest`.
  */
 export function postsWithActivity(visibility: Visibility): PostReferenceScan {
-  const readerParticipates = hasRow(
-    `participations where participations.author_id = ${READER_PERSON_ID} and participations.post_id = posts.id`,
+  const viewerParticipates = hasRow(
+    `participations where participations.author_id = ${VIEWER_PERSON_ID} and participations.post_id = posts.id`,
   )
   return scanReferences(visibility, 'activity_entries', {
-    where: `activity_entries.user_id = ${READER_USER_ID}`,
-    postCondition: `(posts.author_id = ${READER_PERSON_ID} or ${readerParticipates})`,
+    where: `activity_entries.user_id = ${VIEWER_USER_ID}`,
+    postCondition: `(posts.author_id = ${VIEWER_PERSON_ID} or ${viewerParticipates})`,
     time: 'interacted_at',
   })
 }
