@@ -63,7 +63,7 @@ export async function splitJob(
   { alone }: { readonly alone: boolean },
 ): Promise<void> {
   const rest = alone ? { alone } : {}
-  const each = messages.map(({ envelope, recipientGuid, acceptedAt, source, trace }) => ({
+  const jobData = messages.map(({ envelope, recipientGuid, acceptedAt, source, trace }) => ({
     acceptedAt: acceptedAt.toISOString(),
     messages: [recipientGuid === undefined ? envelope : { recipientGuid, envelope, source, trace }],
     ...(recipientGuid === undefined && source !== undefined && { sources: [source] }),
@@ -72,7 +72,7 @@ export async function splitJob(
   }))
   const definition: AnyJob = job.name === receivePublicJob.name ? receivePublicJob : receivePrivateJob
   const { priority } = job.opts
-  await pod.jobs.enqueueAll(definition, each, { names: messages.map(nameOf(job)), priority, canDivide: true })
+  await pod.jobs.enqueueAll(definition, jobData, { names: messages.map(nameOf(job)), priority, canDivide: true })
 }
 
 function nameOf({ id }: Job): (message: InboundMessage) => string {

@@ -65,10 +65,10 @@ async function runJob(pod: Pod, { handlers, deadline, stopping }: RunnerOptions,
     try {
       work = await loadJob(pod.db, job.data)
       if (work === undefined) throw new AlreadyDone('The outbox row is gone.')
-      const taken = work
+      const loadedJob = work
       await withDeadline(deadline, stopping, (signal) =>
-        inSpan(pod.tracer, `job ${job.name}`, spanOf(job, taken), () =>
-          handle(tracedPod(pod, taken), taken as JobContext as JobContext<never>, signal),
+        inSpan(pod.tracer, `job ${job.name}`, spanOf(job, loadedJob), () =>
+          handle(tracedPod(pod, loadedJob), loadedJob as JobContext as JobContext<never>, signal),
         ),
       )
       await work.finishIfOpen()

@@ -7,11 +7,11 @@ export function cachedAnswer<Answer>(
   now = () => performance.now(),
 ): () => Promise<Answer> {
   const run = singleFlight(operation)
-  let kept: { readonly answer: Answer; readonly until: number } | undefined
+  let cached: { readonly answer: Answer; readonly until: number } | undefined
   return async () => {
-    if (kept !== undefined && kept.until > now()) return kept.answer
+    if (cached !== undefined && cached.until > now()) return cached.answer
     const answer = await run()
-    kept = { answer, until: now() + ageMs }
+    cached = { answer, until: now() + ageMs }
     return answer
   }
 }

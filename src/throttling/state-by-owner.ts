@@ -5,8 +5,8 @@
 export function stateByOwner<Owner extends object, State>(): (owner: Owner, open: () => State) => State {
   const states = new WeakMap<Owner, State>()
   return (owner, open) => {
-    const known = states.get(owner)
-    if (known !== undefined) return known
+    const existing = states.get(owner)
+    if (existing !== undefined) return existing
     const state = open()
     states.set(owner, state)
     return state

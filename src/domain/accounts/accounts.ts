@@ -287,7 +287,7 @@ export async function findNewAccountRefusals(
   const isTaken = async () =>
     (await User.byUsername(pod.db, username)) !== undefined || (await isNamePending(pod.db, username))
   const ofUsername = usernameRefusal(pod, username) ?? ((await isTaken()) ? usernameTaken(username) : undefined)
-  return [ofUsername, passwordRefusal(password, { username, email: null })].filter((found) => found !== undefined)
+  return [ofUsername, passwordRefusal(password, { username, email: null })].filter((refusal) => refusal !== undefined)
 }
 
 function requireUsername(pod: Pod, username: string): void {

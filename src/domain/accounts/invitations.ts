@@ -55,8 +55,8 @@ export async function findSignUpRefusal(
       'This pod accepts new accounts by invitation only. Ask its operator for an invitation.',
       'sign_up_invited',
     )
-  const found = await findUsableInvitation(pod, invitation)
-  return found ? undefined : invitationUnusable()
+  const usableInvitation = await findUsableInvitation(pod, invitation)
+  return usableInvitation ? undefined : invitationUnusable()
 }
 
 /** Creates an account and marks the invitation as used where one is required. */

@@ -7,9 +7,9 @@ import { ACCOUNT_LIMITS } from './limits.js'
 
 /** Loads the private key of a local person. Callers pass it to the crypto threads. */
 export async function loadPrivateKey(pod: Pick<Pod, 'db' | 'secrets'>, personId: number): Promise<KeyObject> {
-  const kept = await UserSecrets.findByPerson(pod.db, personId)
-  if (kept === undefined) throw new Error(`Person ${personId} has no private key on this pod.`)
-  return decryptPrivateKey(pod.secrets, `user ${kept.userId}`, kept.sealedPrivateKey)
+  const userSecrets = await UserSecrets.findByPerson(pod.db, personId)
+  if (userSecrets === undefined) throw new Error(`Person ${personId} has no private key on this pod.`)
+  return decryptPrivateKey(pod.secrets, `user ${userSecrets.userId}`, userSecrets.sealedPrivateKey)
 }
 
 /**

@@ -7,8 +7,8 @@ const KID = 'default'
 
 /** Loads the private key that signs ID tokens. It is created on first use; of several processes, the first insert wins. */
 export async function loadSigningKey(pod: Pick<Pod, 'db' | 'crypto' | 'secrets'>): Promise<JsonWebKey> {
-  const kept = (await SigningKey.query(pod.db).findById(KID)) ?? (await createSigningKey(pod))
-  const key = createPrivateKey(await unsealSigningKey(pod, kept)).export({ format: 'jwk' })
+  const storedKey = (await SigningKey.query(pod.db).findById(KID)) ?? (await createSigningKey(pod))
+  const key = createPrivateKey(await unsealSigningKey(pod, storedKey)).export({ format: 'jwk' })
   return { ...key, ...KEY_PARAMETERS }
 }
 

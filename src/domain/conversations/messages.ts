@@ -15,7 +15,10 @@ export async function addMessages(
   messages: readonly ArrivedMessage[],
   also: readonly NewJob[] = [],
 ): Promise<readonly InsertedRow[]> {
-  const written = await insertNewMessages(transaction, messages)
-  await enqueueJobs(pod, transaction, [...also, ...newAnnouncementJobs(pod, { messages: written.map(({ id }) => id) })])
-  return written
+  const insertedRows = await insertNewMessages(transaction, messages)
+  await enqueueJobs(pod, transaction, [
+    ...also,
+    ...newAnnouncementJobs(pod, { messages: insertedRows.map(({ id }) => id) }),
+  ])
+  return insertedRows
 }

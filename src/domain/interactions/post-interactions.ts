@@ -45,13 +45,13 @@ export async function setPostHidden(pod: Pod, viewer: Viewer, postGuid: string, 
     if (shown === 0) throw refusal('not_hidden', 'You have not hidden this post.')
     return
   }
-  const made = await pod
+  const insertedRows = await pod
     .db('hiddenPosts')
     .insert({ ...mark, createdAt: pod.now() })
     .onConflict()
     .ignore()
     .returning('postId')
-  if (made.length === 0) throw refusal('already_hidden', 'You have already hidden this post.')
+  if (insertedRows.length === 0) throw refusal('already_hidden', 'You have already hidden this post.')
 }
 
 function refusal(reason: InteractionRefusal, message: string): Refusal<InteractionRefusal> {

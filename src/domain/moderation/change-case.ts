@@ -42,23 +42,23 @@ export function takeCase(
   id: number,
   { force = false, reason }: CaseOptions & { readonly force?: boolean | undefined },
 ): Promise<CaseChange> {
-  return changeCase(pod, actor, id, reason, async (found, change) => {
-    if (found.state === 'taken' && found.takenById === actor.userId) return false
-    if (found.state === 'taken' && !force) {
-      throw new Refusal('taken_by_other', `${found.takenBy} has taken this case.`, {
-        details: { taken_by: found.takenBy },
+  return changeCase(pod, actor, id, reason, async (caseRow, change) => {
+    if (caseRow.state === 'taken' && caseRow.takenById === actor.userId) return false
+    if (caseRow.state === 'taken' && !force) {
+      throw new Refusal('taken_by_other', `${caseRow.takenBy} has taken this case.`, {
+        details: { taken_by: caseRow.takenBy },
       })
     }
-    if (found.state === 'taken') await change({ event: 'released' })
-    else requireState(found, ['open'])
+    if (caseRow.state === 'taken') await change({ event: 'released' })
+    else requireState(caseRow, ['open'])
     await change({ event: 'taken', state: 'taken' })
     return true
   })
 }
 
 export function releaseCase(pod: ChangePod, actor: Actor, id: number, { reason }: CaseOptions): Promise<CaseChange> {
-  return changeCase(pod, actor, id, reason, async (found, change) => {
-    requireState(found, ['taken'])
+  return changeCase(pod, actor, id, reason, async (caseRow, change) => {
+    requireState(caseRow, ['taken'])
     await change({ event: 'released', state: 'open' })
     return true
   })
@@ -85,8 +85,8 @@ export function resolveCase(
   id: number,
   { withoutAction = false, reason }: CaseOptions & { readonly withoutAction?: boolean | undefined },
 ): Promise<CaseChange> {
-  return changeCase(pod, actor, id, reason, async (found, change, transaction) => {
-    requireState(found, ['open', 'taken'])
+  return changeCase(pod, actor, id, reason, async (caseRow, change, transaction) => {
+    requireState(caseRow, ['open', 'taken'])
     const action = withoutAction ? undefined : await transaction('moderation_actions').where({ caseId: id }).first('id')
     if (!withoutAction && action === undefined) {
       throw badTransition('No action is linked to this case. Take one, or set without_action.')
@@ -103,16 +103,16 @@ export function dismissCase(
   id: number,
   { ignoreFurther = false, reason }: CaseOptions & { readonly ignoreFurther?: boolean | undefined },
 ): Promise<CaseChange> {
-  return changeCase(pod, actor, id, reason, async (found, change) => {
-    requireState(found, ['open', 'taken'])
+  return changeCase(pod, actor, id, reason, async (caseRow, change) => {
+    requireState(caseRow, ['open', 'taken'])
     await change({ event: 'dismissed', state: 'dismissed', text: reason, ignoreFurther })
     return true
   })
 }
 
 export function reopenCase(pod: ChangePod, actor: Actor, id: number, { reason }: CaseOptions): Promise<CaseChange> {
-  return changeCase(pod, actor, id, reason, async (found, change) => {
-    requireState(found, ['resolved', 'dismissed'])
+  return changeCase(pod, actor, id, reason, async (caseRow, change) => {
+    requireState(caseRow, ['resolved', 'dismissed'])
     await change({ event: 'reopened', state: 'open', text: reason, ignoreFurther: false })
     return true
   })
@@ -131,7 +131,7 @@ async function changeCase(
   actor: Actor,
   id: number,
   reason: string | undefined,
-  run: (found: CaseRow, change: (step: CaseStep) => Promise<void>, transaction: Knex.Transaction) => Promise<boolean>,
+  run: (caseRow: CaseRow, change: (step: CaseStep) => Promise<void>, transaction: Knex.Transaction) => Promise<boolean>,
 ): Promise<CaseChange> {
   requirePower(actor, 'moderation')
   await releaseIdle(pod)

@@ -48,10 +48,10 @@ export async function forwardCase(
   requirePower(actor, 'moderation')
   return inTransaction(pod, async (transaction) => {
     const find = via === undefined ? findCase : lockCase
-    const found = await find(transaction, id, hiddenAuthorForActor(actor))
-    if (found === undefined) throw caseNotFound()
-    const host = requireRemoteHost(pod, found)
-    const text = await textOf(pod, transaction, found, includeReason)
+    const caseRow = await find(transaction, id, hiddenAuthorForActor(actor))
+    if (caseRow === undefined) throw caseNotFound()
+    const host = requireRemoteHost(pod, caseRow)
+    const text = await textOf(pod, transaction, caseRow, includeReason)
     const podmin = await findOtherPodmin(transaction, host)
     const sender = await findPodmin(pod, transaction)
     const recipient = await findReachable(transaction, sender, podmin)
@@ -71,12 +71,12 @@ export async function forwardCase(
       })
       await enqueueAnnouncement(pod, transaction, { cases: [id] })
       const after = { via, to: recipient.address, reason_included: includeReason }
-      const entry = { ...auditContext(actor), ...caseEntry(found, 'case.forwarded'), after }
+      const entry = { ...auditContext(actor), ...caseEntry(caseRow, 'case.forwarded'), after }
       await appendAuditEntry(transaction, entry, at)
     }
     return {
       ...{ text, podmin, canConverse: recipient !== undefined, sent: via !== undefined },
-      mailto: `mailto:?subject=${encodeURIComponent(`Report of ${found.authorAddress}`)}&body=${encodeURIComponent(text)}`,
+      mailto: `mailto:?subject=${encodeURIComponent(`Report of ${caseRow.authorAddress}`)}&body=${encodeURIComponent(text)}`,
     }
   })
 }
@@ -90,19 +90,19 @@ function requireRemoteHost({ config }: Pick<Pod, 'config'>, { authorAddress }: C
 async function textOf(
   pod: Pick<Pod, 'config'>,
   transaction: Knex.Transaction,
-  found: CaseRow,
+  caseRow: CaseRow,
   shouldIncludeReason: boolean,
 ): Promise<string> {
-  const { targetType: type, authorAddress: author } = found
+  const { targetType: type, authorAddress: author } = caseRow
   const lines = [
     `The moderators of ${pod.config.host} have received a report about ${
-      type === 'person' ? `the person ${author}` : `a ${found.public ? '' : 'private '}${type} by ${author}`
+      type === 'person' ? `the person ${author}` : `a ${caseRow.public ? '' : 'private '}${type} by ${author}`
     }.`,
   ]
-  const link = publicLinkOf(found)
+  const link = publicLinkOf(caseRow)
   if (link !== undefined) lines.push(link)
   if (shouldIncludeReason) {
-    const { reports } = await readCaseHistory(transaction, found.id)
+    const { reports } = await readCaseHistory(transaction, caseRow.id)
     const reasons = reports.slice(0, REASONS).map(({ reason }) => cut(reason))
     lines.push(...reasons.map((reason) => `Reason: ${reason}`))
   }

@@ -137,9 +137,9 @@ export async function findPersonGuid(
   { db }: Pick<Pod, 'db'>,
   name: string,
 ): Promise<{ readonly guid: string; readonly address: string }> {
-  const found = name.includes('@')
+  const person = name.includes('@')
     ? await Person.byAddress(db, name.toLowerCase())
     : (await User.byUsername(db, name))?.person
-  if (found === undefined) throw new Refusal('person_not_found', `No person named ${name} is known.`)
-  return { guid: found.guid, address: found.address }
+  if (person === undefined) throw new Refusal('person_not_found', `No person named ${name} is known.`)
+  return { guid: person.guid, address: person.address }
 }

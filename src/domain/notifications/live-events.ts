@@ -105,8 +105,8 @@ export async function findLiveEvents(
     if (kind === 'notification') return notification === undefined ? [] : [{ id, kind, notification }]
     if (kind === 'message') return message === undefined ? [] : [{ id, kind, message }]
     if (kind === 'moderation_case') {
-      const found = cases.get(subjectId)
-      return found === undefined ? [] : [{ id, kind, case: found }]
+      const announcedCase = cases.get(subjectId)
+      return announcedCase === undefined ? [] : [{ id, kind, case: announcedCase }]
     }
     return post !== undefined && mayShowPost(viewer, post) ? [{ id, kind, post }] : []
   })
@@ -122,7 +122,9 @@ async function findSubjects<Row extends { readonly id: number }>(
 }
 
 function subjectIdsOfKind(kind: AnnouncementKind, announcements: readonly Announcement[]): readonly number[] {
-  return [...new Set(announcements.filter((each) => each.kind === kind).map(({ subjectId }) => subjectId))]
+  return [
+    ...new Set(announcements.filter((announcement) => announcement.kind === kind).map(({ subjectId }) => subjectId)),
+  ]
 }
 
 function groupByKey<Value>(pairs: readonly (readonly [number, Value])[]): ReadonlyMap<number, Value[]> {

@@ -132,10 +132,10 @@ async function findProgress({ db }: Pod, { guid, outboxId }: PendingUpload): Pro
 /** Withdraws the job of an upload and deletes its file. False: the job is already done. */
 async function withdrawUpload(pod: Pod, { outboxId, name, file }: PendingUpload): Promise<boolean> {
   const isWithdrawn = await inTransaction(pod, async (transaction) => {
-    const taken = await deleteOutboxRows(transaction, [outboxId])
+    const existingRows = await deleteOutboxRows(transaction, [outboxId])
     // A worker may have crashed after it had moved the files to the public folder.
-    if (taken.size > 0) await enqueueJob(pod, transaction, removePhotoFilesJob, { names: [name] })
-    return taken.size > 0
+    if (existingRows.size > 0) await enqueueJob(pod, transaction, removePhotoFilesJob, { names: [name] })
+    return existingRows.size > 0
   })
   if (isWithdrawn) await pod.pictures.deleteUploads([file])
   return isWithdrawn

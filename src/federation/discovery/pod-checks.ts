@@ -13,8 +13,8 @@ import { buildRequestOrigin } from './pod-location.js'
 /** Enqueues the daily check of each pod, and an earlier one for offline pods that have sent a message. */
 export async function enqueuePodChecks({ db, jobs }: Pick<Pod, 'db' | 'jobs'>): Promise<void> {
   const pods = await findPodsToCheck(db, DELIVERY_LIMITS)
-  const each = pods.map((podId) => ({ data: { podId }, unique: `check-${podId}` }))
-  await jobs.enqueueEach(checkPodJob, each, { again: true })
+  const podJobs = pods.map((podId) => ({ data: { podId }, unique: `check-${podId}` }))
+  await jobs.enqueueEach(checkPodJob, podJobs, { again: true })
 }
 
 /** Checks a pod now and saves the result, on request of an operator. False: the pod has no usable address. */

@@ -30,10 +30,10 @@ export interface DiscoveredPerson {
  * claim one guid, because discovery proves nothing. The second one gets a guid made by this pod, until a signature decides
  * (`recordFirstSignatures`). Throws `DiscoveryFailed` if a local person has the guid.
  */
-export async function savePerson(pod: Pod, found: DiscoveredPerson): Promise<Person> {
+export async function savePerson(pod: Pod, discovered: DiscoveredPerson): Promise<Person> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await retryAfterLockTimeout(() => inTransaction(pod, (transaction) => save(pod, transaction, found)))
+      return await retryAfterLockTimeout(() => inTransaction(pod, (transaction) => save(pod, transaction, discovered)))
     } catch (error) {
       // A concurrent transaction has given the guid to another person; the next attempt finds that person.
       if (attempt === MAX_ATTEMPTS || !isUniqueViolation(error, 'people_guid_key')) throw error
@@ -43,14 +43,14 @@ export async function savePerson(pod: Pod, found: DiscoveredPerson): Promise<Per
 
 const MAX_ATTEMPTS = 3
 
-async function save(pod: Pod, transaction: Knex.Transaction, found: DiscoveredPerson): Promise<Person> {
-  const { address, podUrl, hcard, began } = found
+async function save(pod: Pod, transaction: Knex.Transaction, discovered: DiscoveredPerson): Promise<Person> {
+  const { address, podUrl, hcard, began } = discovered
   const person = `person:${address}` as const
   await lockEntityKeys(transaction, [person])
   const storedPerson = await Person.byAddress(transaction, address)
   if (storedPerson === undefined) {
-    const guids = await findFreeGuid(transaction, found)
-    const publicKey = readKey(found)
+    const guids = await findFreeGuid(transaction, discovered)
+    const publicKey = readKey(discovered)
     const { id: podId } = await OtherPod.findOrInsert(transaction, {
       ...parsePodHost(podUrl),
       ssl: podUrl.protocol === 'https:',

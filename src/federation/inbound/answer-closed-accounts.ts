@@ -14,9 +14,9 @@ export async function answerSendersToClosedAccounts(
   rejected: readonly RejectedMessage[],
 ): Promise<void> {
   const sendersByRecipient = new Map<number, SendersToRecipient>()
-  for (const each of rejected) {
-    if (!isToClosedAccount(each)) continue
-    const { recipient, sender } = each.arrival
+  for (const rejectedMessage of rejected) {
+    if (!isToClosedAccount(rejectedMessage)) continue
+    const { recipient, sender } = rejectedMessage.arrival
     const answer = sendersByRecipient.get(recipient.personId) ?? { recipient, senders: new Set() }
     sendersByRecipient.set(recipient.personId, answer)
     answer.senders.add(sender)

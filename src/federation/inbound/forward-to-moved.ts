@@ -34,7 +34,7 @@ export async function forwardToMovedAuthors(
   )
   for (const { entity, sender, message } of late) {
     const [parent] = listParents(entity)
-    const root = roots.find((known) => known.kind === parent?.kind && known.guid === parent.guid)
+    const root = roots.find((post) => post.kind === parent?.kind && post.guid === parent.guid)
     const move = moves.find(({ newestId }) => newestId === root?.authorId)
     if (move === undefined || root?.public !== true) continue
     await enqueueJobsOfKind(pod, transaction, forwardEnvelopeJob, [{ envelope: message.envelope, podId: move.podId }])

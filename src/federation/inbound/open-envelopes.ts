@@ -27,9 +27,9 @@ export async function openEnvelopes(
   const rejected: RejectedMessage[] = [...undecryptable]
   const ignored: IgnoredMessage[] = []
   const ofBlockedPods = await findPeopleOfBlockedPods(pod, opened.values())
-  for (const each of decrypted) {
-    const { message, envelope, recipient } = each
-    const result = opened.get(each)
+  for (const decryptedMessage of decrypted) {
+    const { message, envelope, recipient } = decryptedMessage
+    const result = opened.get(decryptedMessage)
     switch (result?.state) {
       case 'open': {
         const { sender, entity, signature } = result
@@ -129,9 +129,9 @@ async function verifyEnvelopes(pod: Pod, envelopes: readonly DecryptedMessage[])
     for (const address of addresses) searched.add(address)
     const round = unopened.map(({ envelope, message }) => ({ envelope, receivedAt: message.acceptedAt }))
     const results = await pod.crypto.openEnvelopes(round, keysOf(signers))
-    for (const [index, each] of unopened.entries()) {
+    for (const [index, decrypted] of unopened.entries()) {
       const result = results[index]
-      if (result !== undefined) opened.set(each, result)
+      if (result !== undefined) opened.set(decrypted, result)
     }
     const missing = unopened.flatMap((each) => {
       const result = opened.get(each)

@@ -38,7 +38,7 @@ export async function quarantineRejected(
   if (chosen.length === 0) return
   await insertQuarantined(
     pod.db,
-    chosen.map((each) => rowOf(each, limits.payloadBytes)),
+    chosen.map((rejectedMessage) => rowOf(rejectedMessage, limits.payloadBytes)),
     limits,
   ).catch((err) => pod.log.debug({ err }, 'rejected messages not stored'))
 }

@@ -59,7 +59,7 @@ async function receiveInSteps(
   const steps = [opened, withinLimit, resolved, authorised, filtered]
   const unresolved = steps.flatMap((step) => step.waiting)
   const waiting = unresolved.filter(({ message: { resumed } }) => resumed === undefined || mayWaitAgain(resumed))
-  const givenUp = unresolved.filter((each) => !waiting.includes(each))
+  const givenUp = unresolved.filter((waitingMessage) => !waiting.includes(waitingMessage))
   const sorted = {
     ready: filtered.ready,
     waiting,

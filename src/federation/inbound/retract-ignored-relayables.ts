@@ -31,7 +31,7 @@ export async function retractIgnoredRelayables(
   for (const relayable of ignored) {
     const { type, guid, author: address } = relayable
     const [parent] = listParents(relayable)
-    const root = roots.find((known) => known.kind === parent?.kind && known.guid === parent.guid)
+    const root = roots.find((post) => post.kind === parent?.kind && post.guid === parent.guid)
     const author = authors.find((person) => person.address === address)
     if (root === undefined || !root.local || author === undefined) continue
     const [name] = ENTITY_TYPES[type].retractedAs

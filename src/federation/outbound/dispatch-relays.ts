@@ -36,8 +36,8 @@ async function relaysOfKind(
 ): Promise<readonly Relay[]> {
   if (guids.length === 0) return []
   const locked = await lockRelayedRecords(transaction, kind, guids)
-  const found = await relayableEntities({ db: transaction }, kind, guids)
-  const entities = new Map(found.map((entity) => [entity.guid, entity]))
+  const relayables = await relayableEntities({ db: transaction }, kind, guids)
+  const entities = new Map(relayables.map((entity) => [entity.guid, entity]))
   return locked.flatMap(({ guid, id, root, author, trace }) => {
     const entity = entities.get(guid)
     if (entity === undefined || !root.author.isLocal || author.isLocal) return []

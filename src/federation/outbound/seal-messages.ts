@@ -45,7 +45,7 @@ const KEPT = { maxSize: 8 * 1024 * 1024, sizeCalculation: envelopeBytes }
  * callers share the text of the envelope: one for each of hundreds of pods would fill the memory.
  */
 function openSealer(pod: SealerPod): SealMessages {
-  const kept = new LRUCache<number, string>(KEPT)
+  const envelopes = new LRUCache<number, string>(KEPT)
   const running = new Map<number, Promise<SealedMessage>>()
   const sealGroup = groupCommit(GROUPS, (ids: readonly number[]) => sealTogether(pod, ids))
 
@@ -61,12 +61,12 @@ function openSealer(pod: SealerPod): SealMessages {
   }
 
   function keep(id: number, sealed: SealedMessage): SealedMessage {
-    if (sealed.envelope !== undefined) kept.set(id, sealed.envelope)
+    if (sealed.envelope !== undefined) envelopes.set(id, sealed.envelope)
     return sealed
   }
 
   return async (ids) => {
-    const sealedById = new Map(ids.map((id) => [id, kept.get(id)] as const))
+    const sealedById = new Map(ids.map((id) => [id, envelopes.get(id)] as const))
     const fresh = ids.filter((id) => sealedById.get(id) === undefined && !running.has(id))
     if (fresh.length > 0) start(fresh)
     const sealed = ids.map(async (id): Promise<[number, SealedMessage]> => {

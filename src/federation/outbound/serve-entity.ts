@@ -52,7 +52,7 @@ function ownerOf({ author, postAuthor }: FetchableEntity): EntityAuthor {
 const findEntity: {
   readonly [Kind in FetchableEntity['record']]: (
     pod: Pod,
-    found: FetchableEntity,
+    entity: FetchableEntity,
     owner: EntityAuthor,
   ) => Promise<Entity | undefined>
 } = {
@@ -60,8 +60,8 @@ const findEntity: {
   comment: signedComment,
 }
 
-async function sealFetchable(pod: Pod, found: FetchableEntity, owner: EntityAuthor): Promise<string | undefined> {
-  const entity = await findEntity[found.record](pod, found, owner)
+async function sealFetchable(pod: Pod, fetchable: FetchableEntity, owner: EntityAuthor): Promise<string | undefined> {
+  const entity = await findEntity[fetchable.record](pod, fetchable, owner)
   if (entity === undefined) return undefined
   return pod.crypto.sealEnvelope(writeEntity(entity), owner.address, await loadPrivateKey(pod, owner.personId))
 }

@@ -25,9 +25,9 @@ export async function signStoredRelayable<Stored extends OutgoingRelayable>(
   author: AuthorOfRelayable,
 ): Promise<Stored | undefined> {
   if (entity.author_signature !== undefined || author.isSigner) return entity
-  const kept = author.isLocal ? await UserSecrets.findByPerson(db, author.id) : undefined
-  if (kept === undefined) return undefined
-  const key = keyOf(secrets, kept)
+  const userSecrets = author.isLocal ? await UserSecrets.findByPerson(db, author.id) : undefined
+  if (userSecrets === undefined) return undefined
+  const key = keyOf(secrets, userSecrets)
   if (key === undefined) return undefined
   return addSignature({ crypto, db }, entity, key)
 }

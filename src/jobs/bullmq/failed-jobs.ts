@@ -73,8 +73,8 @@ const READ_FAILED = `
 
 export function redisFailedJobs(redis: Pick<Redis | Cluster, 'eval'>): ReadFailedJobs {
   return async (queue, prefix, { order, behind, limit }) => {
-    const found: JobSummary[] = []
-    for (let from = 0; found.length < limit; from += JOBS_OF_RUN) {
+    const summaries: JobSummary[] = []
+    for (let from = 0; summaries.length < limit; from += JOBS_OF_RUN) {
       const keys = [`${prefix}:${queue}:failed`, `${prefix}:${queue}:`]
       const [jobs, isEnd] = (await redis.eval(
         READ_FAILED,
@@ -85,10 +85,10 @@ export function redisFailedJobs(redis: Pick<Redis | Cluster, 'eval'>): ReadFaile
         from,
         JOBS_OF_RUN,
       )) as ScriptResult
-      found.push(...jobs.map(summaryOf).filter((job) => isBehind(job, behind, order)))
+      summaries.push(...jobs.map(summaryOf).filter((job) => isBehind(job, behind, order)))
       if (isEnd === 1) break
     }
-    return found.slice(0, limit)
+    return summaries.slice(0, limit)
   }
 }
 

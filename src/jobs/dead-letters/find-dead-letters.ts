@@ -101,7 +101,7 @@ async function findJobs(
 ): Promise<readonly FoundDeadLetter[]> {
   const { id } = filter
   if (id !== undefined) return findJob(pod, filter, id)
-  const found = await Promise.all(
+  const jobsByQueue = await Promise.all(
     queuesOf(filter).map(async (queue) => {
       const jobs: FoundDeadLetter[] = []
       for await (const job of failedJobs(pod, queue, filter, page)) {
@@ -111,7 +111,7 @@ async function findJobs(
       return jobs
     }),
   )
-  return found.flat()
+  return jobsByQueue.flat()
 }
 
 async function findJob(
@@ -126,7 +126,7 @@ async function findJob(
   const isDead = job !== undefined && (await job.isFailed())
   if (!isDead || !queuesOf(filter).includes(queue)) return []
   const { name, timestamp, finishedOn = null, attemptsMade, failedReason, deduplicationId } = job
-  const found: JobSummary = {
+  const summary: JobSummary = {
     id: own.key,
     name,
     addedAt: timestamp,
@@ -135,8 +135,8 @@ async function findJob(
     fault: failedReason ?? null,
     uniqueName: deduplicationId ?? null,
   }
-  const isOfRow = found.uniqueName?.startsWith('outbox-') === true
-  return !isOfRow && matches(found, filter) ? [deadLetterOfJob(queue, found)] : []
+  const isOfRow = summary.uniqueName?.startsWith('outbox-') === true
+  return !isOfRow && matches(summary, filter) ? [deadLetterOfJob(queue, summary)] : []
 }
 
 /** The queues whose failed jobs may match. */
@@ -156,13 +156,13 @@ export async function* failedJobs(
   const limit = Math.min(page.limit, JOBS_OF_PAGE)
   let position = { at: behind.at.getTime(), id: behind.id }
   for (;;) {
-    const found = await jobs.failedWithoutRow(queue, { order, behind: position, limit })
-    for (const job of found) {
+    const summaries = await jobs.failedWithoutRow(queue, { order, behind: position, limit })
+    for (const job of summaries) {
       if (matches(job, filter)) yield job
     }
-    const last = found.at(-1)
+    const last = summaries.at(-1)
     const isPast = last !== undefined && isOutside(last, filter, order)
-    if (last === undefined || found.length < limit || isPast) return
+    if (last === undefined || summaries.length < limit || isPast) return
     position = { at: last.finishedAt ?? 0, id: last.id }
   }
 }

@@ -64,8 +64,8 @@ async function changeChunks(
   let changed = 0
   let after: DeadLetterPosition = BEFORE_ALL
   for (;;) {
-    const found = await findDeadLetters(pod, filter, { after, limit: LETTER_BATCH_SIZE })
-    const chunk = found.filter((each) => compareDeadLetters(each, end) <= 0)
+    const nextLetters = await findDeadLetters(pod, filter, { after, limit: LETTER_BATCH_SIZE })
+    const chunk = nextLetters.filter((deadLetter) => compareDeadLetters(deadLetter, end) <= 0)
     if (chunk.length > 0) changed += await change(chunk)
     const last = chunk.at(-1)
     if (last === undefined || chunk.length < LETTER_BATCH_SIZE) return changed

@@ -57,6 +57,6 @@ async function enqueueForEach(
   ids: readonly number[],
   options: AddOptions,
 ): Promise<void> {
-  const each = ids.map((podId) => ({ data: { podIds: [podId] }, unique: `pod-${podId}` }))
-  for (const chunk of inChunks(each, ENQUEUE_BATCH_SIZE)) await jobs.enqueueEach(job, chunk, options)
+  const podJobs = ids.map((podId) => ({ data: { podIds: [podId] }, unique: `pod-${podId}` }))
+  for (const chunk of inChunks(podJobs, ENQUEUE_BATCH_SIZE)) await jobs.enqueueEach(job, chunk, options)
 }

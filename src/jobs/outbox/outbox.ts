@@ -123,7 +123,7 @@ export async function enqueueJobs(
 ): Promise<readonly number[]> {
   if (all.length === 0) return []
   const trace = findTrace(transaction)
-  const written = await queryPrepared<{ id: number }>(transaction, 'new-outbox-rows', newOutboxRows, [
+  const insertedRows = await queryPrepared<{ id: number }>(transaction, 'new-outbox-rows', newOutboxRows, [
     all.map(({ job }) => job.queue),
     all.map(({ job }) => job.name),
     all.map(({ data }) => JSON.stringify(data)),
@@ -131,13 +131,13 @@ export async function enqueueJobs(
     all.map(({ dueInSeconds }) => dueInSeconds ?? SWEPT_AFTER_SECONDS),
     trace,
   ])
-  const rows = written.flatMap(({ id }, index) => {
+  const rows = insertedRows.flatMap(({ id }, index) => {
     const { job, data, dueInSeconds } = all[index] ?? {}
     if (job === undefined || dueInSeconds !== undefined) return []
     return [{ id, queue: job.queue, name: job.name, data, trace, ...handOver }]
   })
   handOverAfter(pod, transaction, rows)
-  return written.map(({ id }) => id)
+  return insertedRows.map(({ id }) => id)
 }
 
 const newOutboxRows = `
@@ -325,11 +325,11 @@ export interface OutboxRowOf<Data> {
 export function groupOfRows<Data>(rows: readonly OutboxRowOf<Data>[]): JobGroup<Data> {
   return {
     async take(transaction) {
-      const taken = await deleteOutboxRows(
+      const deletedIds = await deleteOutboxRows(
         transaction,
         rows.map(({ id }) => id),
       )
-      return rows.flatMap(({ id, data }) => (taken.has(id) ? [data] : []))
+      return rows.flatMap(({ id, data }) => (deletedIds.has(id) ? [data] : []))
     },
   }
 }

@@ -63,10 +63,10 @@ export function queueInspection({ client, store, prefix }: InspectedQueues): Que
     },
 
     async counts(name) {
-      const found = await client.request(name, (queue) =>
+      const jobCounts = await client.request(name, (queue) =>
         queue.getJobCounts('waiting', PAUSED_JOBS, 'prioritized', 'active', 'delayed', 'failed'),
       )
-      const count = (state: string) => found[state] ?? 0
+      const count = (state: string) => jobCounts[state] ?? 0
       return {
         // The library counts the waiting jobs of a paused queue as `paused`.
         waiting: count('waiting') + count('paused') + count('prioritized'),

@@ -76,8 +76,8 @@ export function openRedisStore(redisUrl: string, { replicas, isTuned, report }: 
       return !rooms.includes(false)
     },
     async warnings() {
-      const found = await Promise.all(servers().map(async (server) => warningsOf(server, replicas)))
-      return [...new Set(found.flat())]
+      const warnings = await Promise.all(servers().map(async (server) => warningsOf(server, replicas)))
+      return [...new Set(warnings.flat())]
     },
     close: async () => {
       producer.disconnect()

@@ -23,7 +23,7 @@ export function jobScheduling(client: QueueClient, optionsOf: OptionsOf): JobSch
   return {
     async keepSchedules(name, schedules) {
       return client.request(name, async (queue) => {
-        const made = await Promise.all(
+        const results = await Promise.all(
           schedules.map(async ({ job, every }) => {
             // One by one: the list of all schedules reads each one as well, and their names before.
             const schedule = await queue.getJobScheduler(job.name)
@@ -34,7 +34,7 @@ export function jobScheduling(client: QueueClient, optionsOf: OptionsOf): JobSch
             return true
           }),
         )
-        return made.includes(true)
+        return results.includes(true)
       })
     },
 

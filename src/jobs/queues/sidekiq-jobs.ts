@@ -68,9 +68,9 @@ async function* listPages(redis: Redis): AsyncGenerator<readonly SidekiqJob[]> {
   }
   for (const set of SORTED_SETS) {
     for (let start = 0, length = BATCH_SIZE; length === BATCH_SIZE; start += BATCH_SIZE) {
-      const found = await redis.zrange(set, `${start}`, `${start + BATCH_SIZE - 1}`, 'WITHSCORES')
-      length = found.length / 2
-      yield Array.from({ length }, (_, index) => readJob(found[index * 2] ?? '', found[index * 2 + 1]))
+      const keys = await redis.zrange(set, `${start}`, `${start + BATCH_SIZE - 1}`, 'WITHSCORES')
+      length = keys.length / 2
+      yield Array.from({ length }, (_, index) => readJob(keys[index * 2] ?? '', keys[index * 2 + 1]))
     }
   }
 }

@@ -97,8 +97,8 @@ async function deleteExcess(
   { table, host, reason, signed, excess }: Excess,
 ): Promise<void> {
   const bindings = { ...limits }
-  const found: { rows: { id: string }[] } = await pod.db.raw(excess, bindings)
-  const ids = found.rows.map(({ id }) => id)
+  const excessRows: { rows: { id: string }[] } = await pod.db.raw(excess, bindings)
+  const ids = excessRows.rows.map(({ id }) => id)
   for (let done = 0; done < ids.length; done += limits.rowsAtOnce) {
     const { rows } = await pod.db.raw(
       `with held as materialized (

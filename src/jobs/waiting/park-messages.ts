@@ -66,14 +66,14 @@ export async function parkMessages(
   // In one order: photos have no locks, and two posts may have the same ones.
   const available = [...new Set([...stored, ...meanwhile])].toSorted()
   const isStored = new Set(available)
-  const kept = await admitUnverified(pod, transaction, waiting, isStored)
+  const acceptedMessages = await admitUnverified(pod, transaction, waiting, isStored)
   const requested = await requestMissingEntities(
     pod,
     transaction,
-    kept.filter(({ waitsFor, signed }) => signed && !isStored.has(waitsFor)),
+    acceptedMessages.filter(({ waitsFor, signed }) => signed && !isStored.has(waitsFor)),
   )
-  await insertWaiting(transaction, kept, requested)
-  await boundUnverified(pod, transaction, kept)
+  await insertWaiting(transaction, acceptedMessages, requested)
+  await boundUnverified(pod, transaction, acceptedMessages)
   return available
 }
 

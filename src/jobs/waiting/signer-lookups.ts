@@ -54,7 +54,7 @@ export async function addLookups(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   signers: readonly ClaimedSigner[],
-  known: ReadonlySet<string>,
+  knownHosts: ReadonlySet<string>,
 ): Promise<void> {
   if (signers.length === 0) return
   await queryPrepared(transaction, 'new-signer-lookups', newLookups, [
@@ -62,7 +62,7 @@ export async function addLookups(
     signers.map(({ source }) => source ?? null),
   ])
   const hosts = new Map(
-    signers.map(({ host, source }) => [host, { host, source, isKnown: known.has(host), isRetry: false }]),
+    signers.map(({ host, source }) => [host, { host, source, isKnown: knownHosts.has(host), isRetry: false }]),
   )
   enqueueSignersAfter(pod, transaction, [...hosts.values()])
 }
@@ -93,14 +93,17 @@ export async function enqueueSigners(
   options?: AddOptions,
 ): Promise<void> {
   const byPriority = new Map<number, SignerHost[]>()
-  for (const each of new Map(hosts.map((host) => [host.host, host])).values()) {
-    const priority = priorityOf(each)
-    byPriority.set(priority, [...(byPriority.get(priority) ?? []), each])
+  for (const signerHost of new Map(hosts.map((host) => [host.host, host])).values()) {
+    const priority = priorityOf(signerHost)
+    byPriority.set(priority, [...(byPriority.get(priority) ?? []), signerHost])
   }
   for (const [priority, some] of byPriority) {
-    const each = some.map(({ host }) => ({ data: { host }, unique: `signers-${host}` }))
-    for (let done = 0; done < each.length; done += ENQUEUE_BATCH_SIZE) {
-      await jobs.enqueueEach(discoverSignersJob, each.slice(done, done + ENQUEUE_BATCH_SIZE), { ...options, priority })
+    const hostJobs = some.map(({ host }) => ({ data: { host }, unique: `signers-${host}` }))
+    for (let done = 0; done < hostJobs.length; done += ENQUEUE_BATCH_SIZE) {
+      await jobs.enqueueEach(discoverSignersJob, hostJobs.slice(done, done + ENQUEUE_BATCH_SIZE), {
+        ...options,
+        priority,
+      })
     }
   }
 }

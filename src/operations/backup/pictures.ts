@@ -139,11 +139,11 @@ export function previousPictures(list: AsyncIterable<PictureEntry>): (id: number
     if (!hasBegun) await read()
     hasBegun = true
     while (next !== undefined && next.photoId < id) await read()
-    const found: PictureEntry[] = []
+    const pictureEntries: PictureEntry[] = []
     while (next !== undefined && next.photoId === id) {
-      found.push(next)
+      pictureEntries.push(next)
       await read()
     }
-    return found
+    return pictureEntries
   }
 }

@@ -32,7 +32,7 @@ export async function restorePictures(
       const entries = await stored(id)
       for (const file of listPhotoFiles(name)) {
         const path = picturePath(file, manifest.recipients)
-        const entry = entries.find((each) => each.path === path)
+        const entry = entries.find((pictureEntry) => pictureEntry.path === path)
         if (entry === undefined) continue
         const content = await readPicture(entry, manifest, options)
         if (content === undefined) lost += 1

@@ -92,10 +92,10 @@ interface SpanStart extends Omit<SpanOptions, 'traces'> {
 function beginSpan(exporter: SpanExporter, start: SpanStart): ActiveSpan {
   const { name, traceId, spanId, parentSpanId, links, kind } = start
   const began = start.since ?? now()
-  let known: SpanAttributes = start.attributes ?? {}
+  let spanAttributes: SpanAttributes = start.attributes ?? {}
   return {
     set(attributes) {
-      known = { ...known, ...attributes }
+      spanAttributes = { ...spanAttributes, ...attributes }
     },
     beginChild: (childName) =>
       beginSpan(exporter, {
@@ -113,7 +113,7 @@ function beginSpan(exporter: SpanExporter, start: SpanStart): ActiveSpan {
         startTimeUnixNano: nanoseconds(began),
         endTimeUnixNano: nanoseconds(now()),
         attributes: Object.entries(NAMES).flatMap(([field, key]) => {
-          const value = known[field as keyof SpanAttributes] // the keys of NAMES are those of the attributes
+          const value = spanAttributes[field as keyof SpanAttributes] // the keys of NAMES are those of the attributes
           return value === undefined ? [] : [attributeOf(key, value)]
         }),
         status: result?.hasFailed === true ? FAILED : {},

@@ -14,8 +14,8 @@ export async function insertMails(
   mails: readonly MailRow[],
 ): Promise<readonly number[]> {
   const rows = mails.map(({ kind, userId = null, mailbox = null }) => ({ kind, userId, mailbox }))
-  const written = await transaction('mails').insert(rows).returning('id')
-  return written.map(({ id }) => id)
+  const insertedRows = await transaction('mails').insert(rows).returning('id')
+  return insertedRows.map(({ id }) => id)
 }
 
 export interface MailAttempts {

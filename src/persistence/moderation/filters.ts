@@ -158,7 +158,7 @@ export interface NewFilterHit {
 export async function insertFilterHits(
   db: Knex,
   hits: readonly Pick<NewFilterHit, 'filterId'>[],
-  kept: readonly NewFilterHit[],
+  keptHits: readonly NewFilterHit[],
   at: Date,
 ): Promise<void> {
   await db.raw(
@@ -183,7 +183,7 @@ export async function insertFilterHits(
        effect text
      )
      join filters on filters.id = kept."filterId"`,
-    { at, filterIds: hits.map(({ filterId }) => filterId), kept: JSON.stringify(kept) },
+    { at, filterIds: hits.map(({ filterId }) => filterId), kept: JSON.stringify(keptHits) },
   )
 }
 

@@ -21,8 +21,8 @@ export async function insertCausedNotifications(
   const isMoving = shouldMoveActivity && causes.comments.length > 0
   const text = causedNotifications(steps, occurrences, isMoving)
   const name = `caused-notifications ${names.join(' ')}${isMoving ? ' moving' : ''}`
-  const written = await queryPrepared<{ id: number }>(transaction, name, text, values)
-  return written.map(({ id }) => id)
+  const insertedRows = await queryPrepared<{ id: number }>(transaction, name, text, values)
+  return insertedRows.map(({ id }) => id)
 }
 
 /** Inserts a notification for each user and mutual contact with a birthday on this day, once a day; returns their ids. */

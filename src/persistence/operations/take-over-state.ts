@@ -23,8 +23,8 @@ export async function findTakeOver(db: Knex): Promise<TakeOver | undefined> {
 }
 
 /** From then on nothing is deleted or built again. */
-export function isOpened(found: Pick<TakeOver, 'state'> | undefined): boolean {
-  return found?.state === 'open' || found?.state === 'finished'
+export function isOpened(takeOver: Pick<TakeOver, 'state'> | undefined): boolean {
+  return takeOver?.state === 'open' || takeOver?.state === 'finished'
 }
 
 const now = `date_trunc('milliseconds', now())`

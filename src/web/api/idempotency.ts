@@ -53,11 +53,11 @@ export function addIdempotency(app: FastifyInstance): void {
     if (!hasKey(request)) return undefined
     const owner = ownerOf(request)
     const requestHash = hashRequest(request) // before validation changes texts to numbers
-    const known = await claimKey(app.pod.db, owner)
-    if (known.state === 'claimed') request.claimedKey = { ...owner, claim: known.claim, requestHash }
-    else if (known.state === 'running') throw stillRunning()
-    else if (known.state === 'lost') throw new RequestFault(409, LOST, { reason: 'idempotency_result_lost' })
-    else return replay(request, reply, requestHash, known)
+    const keyState = await claimKey(app.pod.db, owner)
+    if (keyState.state === 'claimed') request.claimedKey = { ...owner, claim: keyState.claim, requestHash }
+    else if (keyState.state === 'running') throw stillRunning()
+    else if (keyState.state === 'lost') throw new RequestFault(409, LOST, { reason: 'idempotency_result_lost' })
+    else return replay(request, reply, requestHash, keyState)
     return undefined
   }
 

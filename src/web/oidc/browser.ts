@@ -125,10 +125,10 @@ export async function getBrowser(app: FastifyInstance, request: FastifyRequest, 
 
   return {
     async address() {
-      const found = await session()
-      const { accountId } = found
+      const storedSession = await session()
+      const { accountId } = storedSession
       if (accountId === undefined || !(await findActiveUser(app.pod, accountId))) return undefined
-      await note(found)
+      await note(storedSession)
       return accountId
     },
     async signIn(login, interaction, returnTo = '/') {

@@ -16,23 +16,23 @@ export interface WrongPasswords {
 }
 
 export function openWrongPasswords(now: () => Date): WrongPasswords {
-  const known = new LRUCache<string, { readonly times: number; readonly until: number }>({
+  const attempts = new LRUCache<string, { readonly times: number; readonly until: number }>({
     maxSize: OIDC_LIMITS.sources,
     sizeCalculation: () => 1,
   })
   const keyOf = (ip: string, username: string) => `${networkOfAddress(ip)} ${username.slice(0, 255)}`
   return {
     waitFor(ip, username) {
-      const wait = (known.get(keyOf(ip, username))?.until ?? 0) - now().getTime()
+      const wait = (attempts.get(keyOf(ip, username))?.until ?? 0) - now().getTime()
       return wait > 0 ? tooMany(Math.ceil(wait / 1_000)) : undefined
     },
     count(ip, username) {
       const key = keyOf(ip, username)
-      const times = (known.get(key)?.times ?? 0) + 1
-      known.set(key, { times, until: now().getTime() + waitAfter(times) * 1_000 })
+      const times = (attempts.get(key)?.times ?? 0) + 1
+      attempts.set(key, { times, until: now().getTime() + waitAfter(times) * 1_000 })
     },
     forget(ip, username) {
-      known.delete(keyOf(ip, username))
+      attempts.delete(keyOf(ip, username))
     },
   }
 }

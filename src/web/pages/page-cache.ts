@@ -29,8 +29,8 @@ export function openPageCache(now: () => Date): PageCache {
 
   return {
     async get(key, render) {
-      const known = pages.get(key)
-      if (known !== undefined && known.until > now().getTime()) return known.html
+      const cachedPage = pages.get(key)
+      if (cachedPage !== undefined && cachedPage.until > now().getTime()) return cachedPage.html
       return rendering.run(key, () => renderAndKeep(key, render))
     },
   }

@@ -7,11 +7,11 @@ const formats = new Map<string, Intl.DateTimeFormat>()
 /** English dates have the order of the rest of Europe. */
 function formatOf({ language }: Translate, name: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   const key = `${language} ${name}`
-  const known = formats.get(key)
-  if (known !== undefined) return known
-  const made = new Intl.DateTimeFormat(language === 'en' ? 'en-GB' : language, { ...options, timeZone: 'UTC' })
-  formats.set(key, made)
-  return made
+  const cachedFormat = formats.get(key)
+  if (cachedFormat !== undefined) return cachedFormat
+  const newFormat = new Intl.DateTimeFormat(language === 'en' ? 'en-GB' : language, { ...options, timeZone: 'UTC' })
+  formats.set(key, newFormat)
+  return newFormat
 }
 
 export function timeHtml(t: Translate, time: Date): Markup {

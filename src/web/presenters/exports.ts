@@ -1,18 +1,18 @@
 import type { Export } from '../../domain/archives/exports.js'
 
-export function presentExport(found: Export) {
+export function presentExport(archiveExport: Export) {
   return {
-    id: found.uid,
-    kind: found.kind,
-    state: found.state,
-    section: found.section,
-    done: found.done,
-    bytes: found.bytes,
-    sha256: found.sha256,
-    left_out: found.leftOut,
-    error: found.error,
-    created_at: found.createdAt.toISOString(),
-    finished_at: found.finishedAt?.toISOString() ?? null,
-    expires_at: found.expiresAt?.toISOString() ?? null,
+    id: archiveExport.uid,
+    kind: archiveExport.kind,
+    state: archiveExport.state,
+    section: archiveExport.section,
+    done: archiveExport.done,
+    bytes: archiveExport.bytes,
+    sha256: archiveExport.sha256,
+    left_out: archiveExport.leftOut,
+    error: archiveExport.error,
+    created_at: archiveExport.createdAt.toISOString(),
+    finished_at: archiveExport.finishedAt?.toISOString() ?? null,
+    expires_at: archiveExport.expiresAt?.toISOString() ?? null,
   }
 }

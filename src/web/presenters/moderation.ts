@@ -72,17 +72,17 @@ export function presentWholeCase(whole: WholeCase, addresses: PodAddresses) {
   }
 }
 
-export function presentContent({ type, guid }: ContentTarget, found: FoundContent, addresses: PodAddresses) {
+export function presentContent({ type, guid }: ContentTarget, content: FoundContent, addresses: PodAddresses) {
   return {
     type,
     guid,
-    author: presentPersonSummary(found.author, addresses),
-    public: found.public,
-    created_at: found.createdAt.toISOString(),
-    text: found.text,
-    hidden: found.isHidden,
-    post: found.postGuid,
-    case_id: found.caseId ?? null,
+    author: presentPersonSummary(content.author, addresses),
+    public: content.public,
+    created_at: content.createdAt.toISOString(),
+    text: content.text,
+    hidden: content.isHidden,
+    post: content.postGuid,
+    case_id: content.caseId ?? null,
   }
 }
 

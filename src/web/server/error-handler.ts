@@ -131,11 +131,11 @@ function expectedRefusal(refusal: Refusal, refusals: RouteRefusals) {
   const expected: number | RefusalStatus | undefined = Reflect.get(refusals, reason)
   const status = statusOf(expected)
   if (status === undefined) return undefined
-  const known = isErrorReason(reason) ? reason : reasonOfStatus(status)
+  const apiReason = isErrorReason(reason) ? reason : reasonOfStatus(status)
   const isAboutField = status === 422 || status === 400
-  const field = typeof expected === 'object' ? expected.field : FIELD_OF_REASON[known]
+  const field = typeof expected === 'object' ? expected.field : FIELD_OF_REASON[apiReason]
   const text = (t: Translate) => refusalText(t, refusal)
-  return { status, message, reason: known, more, text, ...(isAboutField && { field }) }
+  return { status, message, reason: apiReason, more, text, ...(isAboutField && { field }) }
 }
 
 function statusOf(refusal: number | RefusalStatus | undefined): number | undefined {

@@ -86,23 +86,23 @@ ${settingsForm(
   PATH,
 )}</section>
 <section class="card"><h2>${t('export.yours')}</h2>
-${exports.length === 0 ? html`<p class="soft">${t('export.none')}</p>` : html`<ul class="entries">${exports.map((each) => exportEntry(request, each))}</ul>`}</section>`
+${exports.length === 0 ? html`<p class="soft">${t('export.none')}</p>` : html`<ul class="entries">${exports.map((archiveExport) => exportEntry(request, archiveExport))}</ul>`}</section>`
 }
 
-function exportEntry(request: FastifyRequest, found: Export): Markup {
+function exportEntry(request: FastifyRequest, archiveExport: Export): Markup {
   const { t } = request.member
-  const kind = t(`export.${found.kind}`)
-  const isReady = found.state === 'ready'
-  return html`<li><div><p>${translateMarkup(t, `export.${found.state}`, { kind })}</p>
-<p class="soft small">${progressOf(t, found)}</p>
+  const kind = t(`export.${archiveExport.kind}`)
+  const isReady = archiveExport.state === 'ready'
+  return html`<li><div><p>${translateMarkup(t, `export.${archiveExport.state}`, { kind })}</p>
+<p class="soft small">${progressOf(t, archiveExport)}</p>
 ${
   isReady &&
-  html`<p class="small">${translateMarkup(t, 'export.file', { bytes: found.bytes, hash: found.sha256 })}</p>
-<p><a href="${PATH}/${found.uid}/file" download>${translateMarkup(t, 'export.download', { kind })}</a></p>`
+  html`<p class="small">${translateMarkup(t, 'export.file', { bytes: archiveExport.bytes, hash: archiveExport.sha256 })}</p>
+<p><a href="${PATH}/${archiveExport.uid}/file" download>${translateMarkup(t, 'export.download', { kind })}</a></p>`
 }</div>
 ${settingsForm(
   request,
-  html`<input type="hidden" name="id" value="${found.uid}">
+  html`<input type="hidden" name="id" value="${archiveExport.uid}">
 <button class="quiet">${translateMarkup(t, 'export.delete', { kind })}</button>`,
   DELETE,
 )}</li>\n`

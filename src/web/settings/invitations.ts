@@ -46,7 +46,7 @@ export const invitationPageRoutes: FastifyPluginAsync = async (app) => {
       content: html`${url !== undefined && html`<section class="card"><h2>${t('invitations.link')}</h2><p>${t('invitations.link_about')} <code>${url}</code></p></section>\n`}<section class="card">${
         invitations.length === 0
           ? html`<p>${t('invitations.none')}</p>`
-          : html`<ul class="entries">${invitations.map((each) => invitationEntry(request, each, pod.now()))}</ul>`
+          : html`<ul class="entries">${invitations.map((invitation) => invitationEntry(request, invitation, pod.now()))}</ul>`
       }</section>
 <section class="card"><h2>${t('invitations.invite')}</h2>${refusal === undefined ? inviteForm(request, errors) : html`<p>${refusalText(t, refusal)}</p>`}</section>`,
     })

@@ -48,36 +48,36 @@ const foundIn = new WeakMap<StateInline, ReadonlyMap<number, FoundReference>>()
 function readReference(state: StateInline, isSilent: boolean): boolean {
   const character = state.src[state.pos]
   if (character !== '@' && character !== '#' && character !== ':') return false
-  const known = foundIn.get(state) ?? findReferences(state.src)
-  foundIn.set(state, known)
-  const found = known.get(state.pos)
-  if (found === undefined || found.end > state.posMax) return false
+  const cachedReferences = foundIn.get(state) ?? findReferences(state.src)
+  foundIn.set(state, cachedReferences)
+  const reference = cachedReferences.get(state.pos)
+  if (reference === undefined || reference.end > state.posMax) return false
   if (!isSilent) {
-    const scheme = state.src.slice(found.start, state.pos)
+    const scheme = state.src.slice(reference.start, state.pos)
     if (!state.pending.endsWith(scheme)) return false
     state.pending = state.pending.slice(0, state.pending.length - scheme.length)
-    addToken(state, found)
+    addToken(state, reference)
   }
-  state.pos = found.end
+  state.pos = reference.end
   return true
 }
 
-function addToken(state: StateInline, found: FoundReference): void {
+function addToken(state: StateInline, reference: FoundReference): void {
   const token = state.push(REFERENCE, '', 0)
-  token.meta = { reference: found }
-  token.content = state.src.slice(found.start, found.end)
+  token.meta = { reference }
+  token.content = state.src.slice(reference.start, reference.end)
   token.hidden = state.linkLevel > 0 // a link inside of a link would end it
 }
 
 /** By the position at which the rule finds them. */
 function findReferences(text: string): ReadonlyMap<number, FoundReference> {
-  const found = new Map<number, FoundReference>()
+  const references = new Map<number, FoundReference>()
   for (const { start, end } of findTags(text))
-    found.set(start, { type: 'tag', text: text.slice(start, end), start, end })
+    references.set(start, { type: 'tag', text: text.slice(start, end), start, end })
   for (const { start, end, ...link } of findLinks(text)) {
-    found.set(text.indexOf(':', start), { type: 'entity', link, text: text.slice(start, end), start, end })
+    references.set(text.indexOf(':', start), { type: 'entity', link, text: text.slice(start, end), start, end })
   }
   for (const { start, end, ...mention } of findMentions(text))
-    found.set(start, { type: 'mention', mention, start, end })
-  return found
+    references.set(start, { type: 'mention', mention, start, end })
+  return references
 }

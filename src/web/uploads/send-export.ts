@@ -9,19 +9,19 @@ import { pageFault } from '../server/request-faults.js'
 export async function sendExport(
   request: FastifyRequest,
   reply: FastifyReply,
-  found: Export,
+  archiveExport: Export,
   { viewer, via }: { readonly viewer: Viewer; readonly via: 'api' | 'console' },
 ): Promise<FastifyReply> {
-  const range = beginFile(request, reply, found.bytes ?? 0)
-  const stream = await request.server.pod.pictures.openExport(exportFile(found), range)
+  const range = beginFile(request, reply, archiveExport.bytes ?? 0)
+  const stream = await request.server.pod.pictures.openExport(exportFile(archiveExport), range)
   if (stream === undefined) throw pageFault(410, 'error.export_deleted')
-  await recordDownload(request.server.pod, viewer, found, via)
-  const day = found.createdAt.toISOString().slice(0, 10)
+  await recordDownload(request.server.pod, viewer, archiveExport, via)
+  const day = archiveExport.createdAt.toISOString().slice(0, 10)
   const { username } = await User.query(request.server.pod.db).findById(viewer.userId).throwIfNotFound()
-  const ending = found.kind === 'photos' ? 'zip' : 'json.gz'
-  const name = `${username}_${NAME_OF_KIND[found.kind]}_${day}.${ending}`
+  const ending = archiveExport.kind === 'photos' ? 'zip' : 'json.gz'
+  const name = `${username}_${NAME_OF_KIND[archiveExport.kind]}_${day}.${ending}`
   return reply
-    .type(found.kind === 'photos' ? 'application/zip' : 'application/gzip')
+    .type(archiveExport.kind === 'photos' ? 'application/zip' : 'application/gzip')
     .header('content-disposition', `attachment; filename="diaspora_${name}"`)
     .send(stream)
 }

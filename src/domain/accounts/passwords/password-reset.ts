@@ -66,8 +66,8 @@ async function findForReset(pod: Pick<Pod, 'config'>, db: Knex, typed: string): 
 /** Sets the password of the account of a token, and ends all its access: sessions, applications and other tokens. */
 export async function resetPasswordByToken(pod: Pod, token: string, password: string): Promise<void> {
   // An unknown token costs no hash.
-  const found = await findToken(pod.db, 'password_reset', token)
-  const owner = found && (await User.query(pod.db).findById(found.userId))
+  const accountToken = await findToken(pod.db, 'password_reset', token)
+  const owner = accountToken && (await User.query(pod.db).findById(accountToken.userId))
   if (owner === undefined) throw tokenInvalid()
   requirePassword(password, owner)
   const passwordHash = await hash(password, ARGON2)

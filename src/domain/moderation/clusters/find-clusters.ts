@@ -52,12 +52,12 @@ export async function findClusters(pod: ClusterPod): Promise<FoundClusters> {
   let rows = 0
   for (const source of NEW_CONTENT_SOURCES) {
     rows += await readSource(pod, source, async (content) => {
-      const found = content.flatMap((each) => keysOf(pod, each))
-      for (const { key, found: contentKey } of found) {
+      const keyedContent = content.flatMap((newContent) => keysOf(pod, newContent))
+      for (const { key, found: contentKey } of keyedContent) {
         if (contentKey === undefined) senderKeys.add(key)
         else keys.set(key, contentKey)
       }
-      await insertContentKeys(pod.db, found.map(rowOf), pod.now())
+      await insertContentKeys(pod.db, keyedContent.map(rowOf), pod.now())
     })
   }
   const since = new Date(pod.now().getTime() - HOUR_MS)
@@ -76,7 +76,11 @@ interface KeyedContent {
 
 function keysOf({ config }: ClusterPod, content: NewContent): readonly KeyedContent[] {
   if (content.type === 'conversation') return [{ content, key: `conversations:${content.authorId}` }]
-  return buildContentKeys(content, config.host).map((found) => ({ content, key: found.key, found }))
+  return buildContentKeys(content, config.host).map((contentKey) => ({
+    content,
+    key: contentKey.key,
+    found: contentKey,
+  }))
 }
 
 function rowOf({ content: { type, id, authorId, ownerId }, key }: KeyedContent): NewContentKey {
@@ -149,11 +153,11 @@ function mostPreciseFirst(keys: readonly ContentKey[]): readonly ContentKey[] {
 async function hideNewItems(
   pod: ClusterPod,
   transaction: Knex.Transaction,
-  known: readonly ClusterRow[],
+  clusters: readonly ClusterRow[],
   grown: readonly NewClusterItem[],
 ): Promise<void> {
   const hideable = grown.length === 0 ? [] : await leaveOutKnownAuthors(transaction, grown)
-  for (const { id, kind, label, caseId } of known.filter(({ state }) => state === 'open')) {
+  for (const { id, kind, label, caseId } of clusters.filter(({ state }) => state === 'open')) {
     const items = hideable.filter(({ clusterId }) => clusterId === id)
     if (items.length === 0) continue
     const target = { type: 'cluster', guid: String(id), label: `${kind}: ${label}` }

@@ -19,8 +19,8 @@ export async function activeFilters(pod: Pick<Pod, 'db' | 'jobs'>): Promise<Filt
 
 /** Loads the filters again if one of them has changed. */
 export async function reloadFilters(pod: Pick<Pod, 'db' | 'jobs'>): Promise<void> {
-  const known = await loaded.get(pod.jobs)
-  if (known === undefined || known.version !== (await readFiltersVersion(pod.db))) await load(pod)
+  const loadedFilters = await loaded.get(pod.jobs)
+  if (loadedFilters === undefined || loadedFilters.version !== (await readFiltersVersion(pod.db))) await load(pod)
 }
 
 /** Keeps the filters of a process up to date, also while it receives nothing. */

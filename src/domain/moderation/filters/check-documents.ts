@@ -36,23 +36,23 @@ export async function checkDocuments<Document extends FilterDocument>(
 ): Promise<readonly FilteredDocument<Document>[]> {
   const filters = await activeFilters(pod)
   if (filters.size === 0) return []
-  const found = documents.flatMap((document) => {
+  const matchedDocuments = documents.flatMap((document) => {
     const matches = filters.match(document)
     return matches.length === 0 ? [] : [{ document, matches }]
   })
-  return filterApplicable(pod, found)
+  return filterApplicable(pod, matchedDocuments)
 }
 
 /** Leaves out the matches whose conditions do not hold for the author. */
 export async function filterApplicable<Document extends FilterDocument>(
   { db, now }: Pick<Pod, 'db' | 'now'>,
-  found: readonly FilteredDocument<Document>[],
+  documents: readonly FilteredDocument<Document>[],
 ): Promise<readonly FilteredDocument<Document>[]> {
-  if (found.length === 0) return []
-  const addresses = [...new Set(found.map(({ document }) => document.author))]
+  if (documents.length === 0) return []
+  const addresses = [...new Set(documents.map(({ document }) => document.author))]
   const authors = new Map((await findFilteredAuthors(db, addresses)).map((author) => [author.address, author]))
   const at = now()
-  return found.flatMap(({ document, matches }) => {
+  return documents.flatMap(({ document, matches }) => {
     const author = authors.get(document.author)
     if (author === undefined) return []
     const applicable = matches.filter(({ filter }) => holdsFor(filter, author, at))
@@ -185,12 +185,12 @@ export async function requireUnfiltered(
   { personId }: Pick<Viewer, 'personId'>,
   documentOf: (author: string, authorGuid: string) => FilterDocument,
 ): Promise<CheckedText> {
-  const found = await checkDocument(pod, personId, documentOf)
-  if (found.some(isRejected)) {
-    await recordRejected(pod.db, found, pod.now())
+  const matchedDocuments = await checkDocument(pod, personId, documentOf)
+  if (matchedDocuments.some(isRejected)) {
+    await recordRejected(pod.db, matchedDocuments, pod.now())
     throw new Refusal('filtered', 'This text is not accepted on this pod.')
   }
-  return { record: (transaction) => recordStored(pod, transaction, found) }
+  return { record: (transaction) => recordStored(pod, transaction, matchedDocuments) }
 }
 
 async function checkDocument(

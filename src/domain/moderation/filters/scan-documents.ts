@@ -53,7 +53,7 @@ export async function scanDocuments(
   const scans = sourcesOf(rule).map(
     (source): SourceScan => ({ source, before: Number.MAX_SAFE_INTEGER, isOver: false }),
   )
-  const found: FilteredDocument[] = []
+  const documents: FilteredDocument[] = []
   let oldest = pod.now()
   let scanned = 0
   for (let open = scans; open.length > 0 && scanned < mostRows && performance.now() < until; ) {
@@ -71,12 +71,12 @@ export async function scanDocuments(
           const matched = match(document)
           return matched.length === 0 ? [] : [{ document, matches: matched }]
         })
-      found.push(...(await filterApplicable(pod, matches)))
+      documents.push(...(await filterApplicable(pod, matches)))
     }
     open = scans.filter(({ isOver }) => !isOver)
   }
   const isComplete = scans.every(({ isOver }) => isOver)
-  return { found, scannedFrom: isComplete ? since : oldest, complete: isComplete }
+  return { found: documents, scannedFrom: isComplete ? since : oldest, complete: isComplete }
 }
 
 /** The tables that have the fields of a filter. */

@@ -29,7 +29,8 @@ export const restrictOperation: Pick<OperationWorks, typeof KIND> = {
   [KIND]: {
     async runChunk(pod, transaction) {
       const people = await findPeopleAgainstRules(transaction, MODERATION_LIMITS.peopleOfChunk)
-      const of = (kind: PersonAgainstRules['kind']) => people.filter((each) => each.kind === kind).map(({ id }) => id)
+      const of = (kind: PersonAgainstRules['kind']) =>
+        people.filter((person) => person.kind === kind).map(({ id }) => id)
       const changes = [
         await restrictPeople(transaction, POD_RULES, 'block', of('block')),
         await restrictPeople(transaction, POD_RULES, 'silence', of('silence')),

@@ -39,7 +39,7 @@ export async function inviteByStaff(
   const reason = requireReason(options)
   const { uses, expiresAt, note } = readInvitation(pod, input)
   return inTransaction(pod, async (transaction) => {
-    const made = await insertInvitation(transaction, {
+    const newInvitation = await insertInvitation(transaction, {
       uses,
       expiresAt,
       createdBy: actor.name,
@@ -47,13 +47,13 @@ export async function inviteByStaff(
     })
     await recordAction(pod, transaction, actor, {
       kind: 'invitation',
-      target: targetOf(made.id),
+      target: targetOf(newInvitation.id),
       reason,
       undo: { possible: false },
       after: { uses, until: expiresAt.toISOString() },
     })
-    const invitation = await requireInvitation(transaction, made.id)
-    return { invitation, url: `${pod.config.url}/users/sign_up?invitation=${made.code}` }
+    const invitation = await requireInvitation(transaction, newInvitation.id)
+    return { invitation, url: `${pod.config.url}/users/sign_up?invitation=${newInvitation.code}` }
   })
 }
 

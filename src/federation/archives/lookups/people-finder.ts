@@ -53,8 +53,8 @@ export function openPeopleFinder(pod: Pod): PeopleFinder {
   return {
     async find(addresses, signal) {
       const wanted = [...new Set(addresses)].filter((address) => parseAddress(address) === address)
-      const known = await findKnown(pod, wanted)
-      const unknown = wanted.filter((address) => !known.has(address) && !refused.has(address))
+      const knownPeople = await findKnown(pod, wanted)
+      const unknown = wanted.filter((address) => !knownPeople.has(address) && !refused.has(address))
       const semaphore = new Semaphore(HOST_BATCH_SIZE)
       await Promise.all(
         unknown.map((address) =>
@@ -65,7 +65,7 @@ export function openPeopleFinder(pod: Pod): PeopleFinder {
           }),
         ),
       )
-      const people = unknown.length === 0 ? known : await findKnown(pod, wanted)
+      const people = unknown.length === 0 ? knownPeople : await findKnown(pod, wanted)
       return new Map(addresses.map((address) => [address, people.get(address) ?? refused.get(address) ?? NOT_FOUND]))
     },
   }

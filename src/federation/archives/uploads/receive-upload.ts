@@ -52,12 +52,12 @@ export async function beginUpload(pod: Pod, { userId }: ImportingUser): Promise<
       `At most ${IMPORT_LIMITS.checksADay} archives a day are checked.`,
     )
   }
-  const made = await inTransaction(pod, (transaction) =>
+  const upload = await inTransaction(pod, (transaction) =>
     insertUpload(transaction, { uid: newGuid(), userId, createdAt: now }),
   )
-  if (made === undefined) throw new Refusal<UploadRefusal>('upload_running', 'An uploaded archive is not finished.')
-  await mkdir(dirname(uploadedFile(pod, made.uid, 'archive').path), { recursive: true, mode: 0o700 })
-  return made
+  if (upload === undefined) throw new Refusal<UploadRefusal>('upload_running', 'An uploaded archive is not finished.')
+  await mkdir(dirname(uploadedFile(pod, upload.uid, 'archive').path), { recursive: true, mode: 0o700 })
+  return upload
 }
 
 /** Stores a whole file of an upload, encrypted. */

@@ -78,7 +78,7 @@ async function findTargets(
     transaction,
     arrivals.map(({ entity }) => ({ type: entity.target_type, guid: entity.target_guid })),
   )
-  const found: FoundTarget[] = []
+  const foundTargets: FoundTarget[] = []
   const rejected: RejectedMessage[] = []
   const ignored: IgnoredMessage[] = []
   for (const arrival of arrivals) {
@@ -90,15 +90,15 @@ async function findTargets(
       continue
     }
     const fault = faultOfArrival({ ...arrival, recipient: recipient?.address }, { target })
-    if (fault === undefined) found.push({ arrival, target })
+    if (fault === undefined) foundTargets.push({ arrival, target })
     else rejected.push({ message, arrival, fault, reason: `${arrival.sender} must not retract the ${targetName}` })
   }
-  return { found, rejected, ignored }
+  return { found: foundTargets, rejected, ignored }
 }
 
 /** A retraction of a person is the old form of a contact entity: the sender ends sharing with the recipient. */
-async function endSharing(transaction: Knex.Transaction, found: readonly FoundTarget[]): Promise<void> {
-  const pairs = found.flatMap(({ arrival: { entity, recipient }, target }) =>
+async function endSharing(transaction: Knex.Transaction, targets: readonly FoundTarget[]): Promise<void> {
+  const pairs = targets.flatMap(({ arrival: { entity, recipient }, target }) =>
     entity.target_type === 'Person' && recipient !== undefined
       ? [{ userId: recipient.userId, personId: target.authorId }]
       : [],
@@ -110,17 +110,17 @@ async function deleteTargets(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   kind: RetractableKind,
-  found: readonly FoundTarget[],
+  targets: readonly FoundTarget[],
 ): Promise<void> {
-  const ids = [...new Set(found.map(({ target }) => target.id))]
+  const ids = [...new Set(targets.map(({ target }) => target.id))]
   const mentions = kind === 'comment' ? await Mention.query(transaction).whereRaw('comment_id = any(?)', [ids]) : []
   const emptied = kind === 'photo' ? await findPostsEmptyWithoutPhotos(transaction, ids) : []
-  const isRelayed = found.some(({ target }) => target.root?.local)
+  const isRelayed = targets.some(({ target }) => target.root?.local)
   const recent = isRelayed && isRelayableKind(kind) ? await findRecentRelayables(transaction, kind, ids) : []
   const destroyed = await destroyEntities(transaction, kind, ids)
 
   const relayed: string[] = []
-  for (const { arrival, target } of firstOfEachTarget(kind, found, destroyed)) {
+  for (const { arrival, target } of firstOfEachTarget(kind, targets, destroyed)) {
     const mentioned = mentions.filter(({ commentId }) => commentId === target.id).map(({ personId }) => personId)
     if (!target.root?.local) continue
     await relayRetraction(pod, transaction, kind, arrival.entity, target.root, target, mentioned)
@@ -140,11 +140,11 @@ async function deleteTargets(
 /** The first retraction of each destroyed target, in one order for all batches, so that transactions cannot deadlock. */
 function firstOfEachTarget(
   kind: RetractableKind,
-  found: readonly FoundTarget[],
+  targets: readonly FoundTarget[],
   destroyed: readonly Destroyed[],
 ): readonly FoundTarget[] {
   const ids = new Set(destroyed.filter(({ record }) => record === kind).map(({ id }) => id))
-  const first = new Map(found.toReversed().map((one) => [one.target.id, one]))
+  const first = new Map(targets.toReversed().map((one) => [one.target.id, one]))
   return [...first.values()]
     .filter(({ target }) => ids.has(target.id))
     .sort((one, other) => (one.arrival.entity.target_guid < other.arrival.entity.target_guid ? -1 : 1))

@@ -118,7 +118,7 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
       }
       const cases = await listModerationCases(app.pod, await findRequestActor(request, 'moderation'), filter, page)
       linkOffsetPages(request, reply, page, cases)
-      return cases.items.map((each) => presentListedCase(each, app.pod.config))
+      return cases.items.map((caseWithActions) => presentListedCase(caseWithActions, app.pod.config))
     },
   )
 

@@ -58,8 +58,8 @@ function content(type: 'post' | 'comment'): ConditionalObject {
   return {
     ...{ table: `${type}s`, column: 'guid' },
     read: async (request, transaction, guid) => {
-      const found = await readContent(transaction, await findRequestActor(request, 'moderation'), { type, guid })
-      return presentContent({ type, guid }, found, configOf(request))
+      const foundContent = await readContent(transaction, await findRequestActor(request, 'moderation'), { type, guid })
+      return presentContent({ type, guid }, foundContent, configOf(request))
     },
   }
 }

@@ -144,8 +144,8 @@ async function withContent<Outcome extends object>(
   target: ContentTarget,
   outcome: Outcome,
 ) {
-  const found = await findContentState(pod, actor, target)
-  if (found === undefined) return outcome
-  const { text: _text, ...facts } = presentContent(target, found, pod.config)
+  const content = await findContentState(pod, actor, target)
+  if (content === undefined) return outcome
+  const { text: _text, ...facts } = presentContent(target, content, pod.config)
   return { ...facts, ...outcome }
 }

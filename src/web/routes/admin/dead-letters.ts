@@ -91,14 +91,14 @@ export const deadLetterRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const [, direction, ms, id = ''] = groups ?? []
       const position = groups === undefined ? undefined : { failedAt: new Date(Number(ms)), id }
       const page = direction === 'a' ? { after: position } : { before: position }
-      const found = await listDeadLetterPage(request.pod, actor, filter, { ...page, limit })
+      const deadLetters = await listDeadLetterPage(request.pod, actor, filter, { ...page, limit })
       const linkTo = createPageLinks(request)
-      const [first, last] = [found.items.at(0), found.items.at(-1)]
+      const [first, last] = [deadLetters.items.at(0), deadLetters.items.at(-1)]
       sendLinks(reply, {
-        next: last && found.hasOlder ? linkTo({ cursor: `b${cursorOf(last)}` }) : undefined,
-        previous: first && found.hasNewer ? linkTo({ cursor: `a${cursorOf(first)}` }) : undefined,
+        next: last && deadLetters.hasOlder ? linkTo({ cursor: `b${cursorOf(last)}` }) : undefined,
+        previous: first && deadLetters.hasNewer ? linkTo({ cursor: `a${cursorOf(first)}` }) : undefined,
       })
-      return found.items.map(presentDeadLetter)
+      return deadLetters.items.map(presentDeadLetter)
     },
   )
 

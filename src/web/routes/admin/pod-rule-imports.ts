@@ -153,7 +153,7 @@ async function readImportForm(request: FastifyRequest): Promise<{ csv: string; m
     }
   }
   if (csv === undefined) throw new Refusal('file_missing', 'The list has to come as field "file" of a form.')
-  const known = MODES.find((name) => name === mode)
-  if (known === undefined) throw new RequestFault(422, 'The mode is keep, stricter or replace.', { field: 'mode' })
-  return { csv, mode: known }
+  const importMode = MODES.find((name) => name === mode)
+  if (importMode === undefined) throw new RequestFault(422, 'The mode is keep, stricter or replace.', { field: 'mode' })
+  return { csv, mode: importMode }
 }

@@ -101,9 +101,9 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const { domain: name, subdomains, port, state, reason, case_id: caseId, confirm } = request.body
       const actor = await findRequestActor(request, 'moderation')
       const input = { domain: name, subdomains, port, state, ...readSettings(request.body) }
-      const made = await setPodRule(request.pod, actor, input, { reason, caseId, confirm })
-      reply.code(made.created ? 201 : 200)
-      return presentOutcome(made)
+      const ruleOutcome = await setPodRule(request.pod, actor, input, { reason, caseId, confirm })
+      reply.code(ruleOutcome.created ? 201 : 200)
+      return presentOutcome(ruleOutcome)
     },
   )
 

@@ -46,7 +46,7 @@ export const podRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const page = readOffsetPaging(paging)
       const pods = await listPods(app.pod, actor, { q: q?.toLowerCase(), state, status, sort }, page)
       linkOffsetPages(request, reply, page, pods)
-      return pods.items.map((each) => presentListedPod(each, app.pod.now()))
+      return pods.items.map((listedPod) => presentListedPod(listedPod, app.pod.now()))
     },
   )
 
@@ -64,8 +64,8 @@ export const podRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { role_needed: 403, pod_not_found: 404 } },
     },
     async (request) => {
-      const found = await readPod(app.pod, await findRequestActor(request, 'moderation'), request.params.host)
-      return presentPod(found, app.pod.now())
+      const pod = await readPod(app.pod, await findRequestActor(request, 'moderation'), request.params.host)
+      return presentPod(pod, app.pod.now())
     },
   )
 

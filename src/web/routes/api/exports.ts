@@ -68,8 +68,8 @@ export const exportRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async ({ viewer, body }, reply) => {
       requireCopy(body)
-      const made = await limited(requestExport(app.pod, viewer, body.kind))
-      return reply.code(202).send(presentExport(made))
+      const archiveExport = await limited(requestExport(app.pod, viewer, body.kind))
+      return reply.code(202).send(presentExport(archiveExport))
     },
   )
 

@@ -154,8 +154,8 @@ function readFilters(texts: readonly string[]): readonly ContactFilter[] {
 }
 
 function readFilter(text: string): ContactFilter {
-  const known = Object.hasOwn(contactFilters, text) ? contactFilters[text] : undefined
-  if (known !== undefined) return known
+  const namedFilter = Object.hasOwn(contactFilters, text) ? contactFilters[text] : undefined
+  if (namedFilter !== undefined) return namedFilter
   const [, ids] = /^aspect:([0-9]{1,15}(?:,[0-9]{1,15})*)$/.exec(text) ?? []
   if (ids !== undefined) return { aspectIds: ids.split(',').map(Number) }
   throw new RequestFault(422, '"filter" has an unknown value.', { field: 'filter' })

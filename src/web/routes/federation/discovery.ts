@@ -23,12 +23,12 @@ export const discoveryRoutes: FastifyPluginAsync = async (app) => {
     if (address === undefined) throw personNotFound()
     const person = await findLocalPerson(app.pod, address)
     const moved = person === undefined ? await findMovedLocalPerson(app.pod, { address }) : undefined
-    const found = person ?? moved
-    if (found === undefined) throw personNotFound()
+    const knownPerson = person ?? moved
+    if (knownPerson === undefined) throw personNotFound()
     const successorUrl = moved?.envelope ? `${url}/fetch/account_migration/${moved.guid}` : undefined
     return reply
       .type('application/jrd+json; charset=utf-8')
-      .send(JSON.stringify(writeWebFinger({ ...found, podUrl: `${url}/`, issuer: oidcIssuer, successorUrl })))
+      .send(JSON.stringify(writeWebFinger({ ...knownPerson, podUrl: `${url}/`, issuer: oidcIssuer, successorUrl })))
   })
 
   app.get<{ Params: { guid: string } }>('/hcard/users/:guid', { config, schema }, async (request, reply) => {

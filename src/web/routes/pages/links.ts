@@ -43,11 +43,11 @@ async function pathToPost(pod: Pod, guid: string): Promise<string | undefined> {
 }
 
 /** A link may claim any author; it leads to the object only if the claim is true. */
-function pathTo(found: FetchableEntity | undefined, { author }: EntityLink): string | undefined {
-  if (found?.author.address !== author || found.postAuthor.closed) return undefined
-  return found.record === 'comment'
-    ? `/posts/${found.postGuid}?comment=${found.guid}#${found.guid}`
-    : `/posts/${found.postGuid}`
+function pathTo(entity: FetchableEntity | undefined, { author }: EntityLink): string | undefined {
+  if (entity?.author.address !== author || entity.postAuthor.closed) return undefined
+  return entity.record === 'comment'
+    ? `/posts/${entity.postGuid}?comment=${entity.guid}#${entity.guid}`
+    : `/posts/${entity.postGuid}`
 }
 
 function personPath(pod: Pod, text: string): Lookup<string> {

@@ -41,10 +41,10 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
   }
 
   app.get<ByGuid>('/people/:guid', { config, schema }, async (request, reply) => {
-    const found = await findByGuid(request.params.guid)
-    const moved = await findMove(found)
+    const knownPerson = await findByGuid(request.params.guid)
+    const moved = await findMove(knownPerson)
     if (moved !== undefined) return answerMoved(request, reply, moved)
-    const person = requireOpen(found)
+    const person = requireOpen(knownPerson)
     if (person.podId !== null) {
       const origin = person.pod && podOrigin(person.pod)
       if (!origin) throw unknownPerson()

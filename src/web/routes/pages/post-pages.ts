@@ -28,9 +28,9 @@ export const postPageRoutes: FastifyPluginAsync = async (app) => {
   /** Links of a pod that was taken over have numbers. Private and unknown posts have the same answer. */
   async function leadToPost(number: string, reply: FastifyReply): Promise<FastifyReply> {
     const guid = await findPublicGuid(pod.db, Number(number))
-    const found = guid === undefined ? undefined : await findFetchableEntity(pod.db, 'post', guid)
-    if (guid === undefined || found === undefined || found.author.closed) throw noPost()
-    const { pod: authorPod } = found.author
+    const linkedEntity = guid === undefined ? undefined : await findFetchableEntity(pod.db, 'post', guid)
+    if (guid === undefined || linkedEntity === undefined || linkedEntity.author.closed) throw noPost()
+    const { pod: authorPod } = linkedEntity.author
     if (authorPod !== null) return reply.redirect(addressAtPod(authorPod, guid), 302)
     return reply.redirect(`${pod.config.url}/posts/${guid}`, 301)
   }
@@ -38,9 +38,9 @@ export const postPageRoutes: FastifyPluginAsync = async (app) => {
   app.get<ByGuid>('/posts/:guid', { config, schema }, async (request, reply) => {
     const { guid } = request.params
     if (isNumber(guid)) return leadToPost(guid, reply)
-    const found = isGuid(guid) ? await findFetchableEntity(pod.db, 'post', guid) : undefined
-    if (found === undefined || found.author.closed) throw noPost()
-    if (found.author.pod !== null) return reply.redirect(addressAtPod(found.author.pod, guid), 302)
+    const entity = isGuid(guid) ? await findFetchableEntity(pod.db, 'post', guid) : undefined
+    if (entity === undefined || entity.author.closed) throw noPost()
+    if (entity.author.pod !== null) return reply.redirect(addressAtPod(entity.author.pod, guid), 302)
 
     const shared = await findPublicPost(pod, guid)
     if (shared === undefined) throw noPost()

@@ -23,9 +23,9 @@ export async function importPage(request: FastifyRequest, errors: FieldErrors): 
   const { viewer } = request.member
   const found = await listImportPage(pod, viewer)
   const running = found.imports.filter(({ state }) => state === 'running' || state === 'paused')
-  const over = found.imports.filter((each) => !running.includes(each))
+  const over = found.imports.filter((archiveImport) => !running.includes(archiveImport))
   return html`${running.length === 0 && uploadCards(request, found.upload, errors)}
-${running.map((each) => runningCard(request, each))}
+${running.map((oneImport) => runningCard(request, oneImport))}
 ${found.moves.map((move) => moveCard(request, move))}
 ${over.length > 0 && overCard(request, over)}`
 }
@@ -93,9 +93,9 @@ function dropForm(request: FastifyRequest): Markup {
   )
 }
 
-function runningCard(request: FastifyRequest, found: Import): Markup {
+function runningCard(request: FastifyRequest, runningImport: Import): Markup {
   const { t } = request.member
-  const { uid, oldAddress, state, phase, lines, createdAt } = found
+  const { uid, oldAddress, state, phase, lines, createdAt } = runningImport
   const time = timeHtml(t, createdAt)
   const isPaused = state === 'paused'
   const form = (path: string, label: string, look = '') =>
@@ -108,11 +108,11 @@ function runningCard(request: FastifyRequest, found: Import): Markup {
   return html`<section class="card"><h2>${t(isPaused ? 'import.paused' : 'import.running')}</h2>
 <p>${translateMarkup(t, 'import.started', { address: oldAddress, time })}</p>
 <p role="status">${translateMarkup(t, 'import.phase', { phase: phaseText(t, phase), lines })}</p>
-${countsTable(request, found.counts)}
+${countsTable(request, runningImport.counts)}
 <p class="soft small">${t('import.reload')}</p>
 <div class="actions">${isPaused ? form(IMPORT_PATHS.resume, t('import.resume')) : form(IMPORT_PATHS.pause, t('import.pause'))}
-${isCancellable(found) && form(IMPORT_PATHS.cancel, t('import.cancel'), 'quiet')}</div>
-${!isCancellable(found) && html`<p class="soft small">${t('import.beyond_cancel')}</p>`}</section>\n`
+${isCancellable(runningImport) && form(IMPORT_PATHS.cancel, t('import.cancel'), 'quiet')}</div>
+${!isCancellable(runningImport) && html`<p class="soft small">${t('import.beyond_cancel')}</p>`}</section>\n`
 }
 
 function overCard(request: FastifyRequest, imports: readonly Import[]): Markup {

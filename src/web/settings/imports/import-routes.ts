@@ -147,11 +147,11 @@ export const importPageRoutes: FastifyPluginAsync = async (app) => {
       `${IMPORT_PATHS.page}/:id/items.${format}`,
       { ...route, config: { ...route.config, refusals: { import_not_found: 404 } } },
       async (request, reply) => {
-        const found = await readImport(pod, request.member.viewer, request.params.id)
+        const archiveImport = await readImport(pod, request.member.viewer, request.params.id)
         return reply
           .type(format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson')
           .header('content-disposition', `attachment; filename="import-items.${format}"`)
-          .send(Readable.from(itemLines(pod.db, found.id, format)))
+          .send(Readable.from(itemLines(pod.db, archiveImport.id, format)))
       },
     )
   }
