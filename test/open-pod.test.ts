@@ -92,7 +92,7 @@ it('only web and worker processes bind the private keys of an earlier version', 
 })
 
 it.each(['select 1', 'knex_migrations', 'user_secrets'])(
-  'waits for a database that goes away on a request for %s',
+  'opening a pod waits for a database that goes away on a request for %s',
   async (question) => {
     const proxy = await openTcpProxy(Number(new URL(database.url).port))
     const through = Object.assign(new URL(database.url), { port: `${proxy.port}` })

@@ -230,7 +230,7 @@ describe('the link to unsubscribe', () => {
   })
 })
 
-it('tells moderators of reports with a number and a link, without text, and not about themselves', async () => {
+it('a notice about reports has a number and a link, no text, and does not go to the reported moderator', async () => {
   await opened.people('carol')
   await opened.pod.db('users').where({ username: 'carol' }).update({ role: 'moderator' })
   await confirmMailbox(opened.pod, 'carol')
@@ -243,7 +243,7 @@ it('tells moderators of reports with a number and a link, without text, and not 
   expect(smtp.mails[0]?.source).not.toContain('sEcReT')
 })
 
-it('writes the day of a closing in the language of the mail, also for a setting that is no language tag', async () => {
+it('a mail has the day of a closing in its own language, also for a setting that is no language tag', async () => {
   const closeAt = new Date('2030-05-06T12:00:00Z')
   for (const [language, day] of [
     ['de_formal', '6. Mai 2030'],

@@ -194,7 +194,7 @@ it('an old remote post is removed; one that a local person has touched, or that 
   }
 })
 
-it('removes at most as many rows as wanted, and goes on with the rest', async () => {
+it('a run removes at most as many rows as wanted, and the next one the rest', async () => {
   const posts = [await addOldPost(), await addOldPost(), await addOldPost()]
 
   expect(await prune(test.pod, options({ limit: 2 }))).toMatchObject({ rows: 2 })
@@ -202,7 +202,7 @@ it('removes at most as many rows as wanted, and goes on with the rest', async ()
   expect(await prune(test.pod, options())).toMatchObject({ rows: 1 })
 })
 
-it('ends with its signal after a transaction, and the next run removes the rest', async () => {
+it('a run ends with its signal after a transaction, and the next one removes the rest', async () => {
   const interruption = new AbortController()
   await test.pod.db.raw(
     `insert into posts (guid, author_id, type, public, text, created_at, stored_at, interacted_at)
@@ -219,7 +219,7 @@ it('ends with its signal after a transaction, and the next run removes the rest'
   expect(first.rows + rest.rows).toBe(700)
 })
 
-it('leaves a post that another transaction has locked for the next run', async () => {
+it('a post that another transaction has locked is left for the next run', async () => {
   const post = await addOldPost()
   await test.pod.db.transaction(async (transaction) => {
     await transaction.raw('select from posts where id = ? for key share', [post.id])
@@ -228,7 +228,7 @@ it('leaves a post that another transaction has locked for the next run', async (
   expect(await prune(test.pod, options())).toMatchObject({ rows: 1 })
 })
 
-it('removes daily what the settings limit, once a day', async () => {
+it('what the settings limit is removed once a day', async () => {
   const retention = { posts: 90, withComments: false, notifications: 90, dead: 30, tombstones: 90 }
   const pod = { ...test.pod, config: { ...test.pod.config, retention } }
   const { db } = test.pod
@@ -247,7 +247,7 @@ it('removes daily what the settings limit, once a day', async () => {
   expect(await continuePrune(pod, 20_000)).toMatchObject({ posts: 1 })
 })
 
-it('is counted for the metrics: what was removed, by command too, and what the last daily run has found', async () => {
+it('the metrics count what was removed, by command too, and what the last daily run has found', async () => {
   const retention = { posts: 90, withComments: false, notifications: 90, dead: 30, tombstones: 90 }
   const pod = { ...test.pod, config: { ...test.pod.config, retention } }
   const { db } = test.pod

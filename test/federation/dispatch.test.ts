@@ -618,7 +618,7 @@ describe('a local person', () => {
   })
 })
 
-it('sends a photo with a new description again, and no more the former one', async () => {
+it('a photo with a new description is sent again, and the former one no more', async () => {
   const reader = await newRemotePerson()
   await addAspect(pod, ann.userId, [reader])
   const guid = newGuid()

@@ -13,7 +13,7 @@ function counting(envelope = 'sealed') {
   return seal
 }
 
-it('makes an envelope once, and again when it is too old', async () => {
+it('the cache makes an envelope once, and again when it is too old', async () => {
   let now = 0
   const cache = openEnvelopeCache(limits, () => now)
   const seal = counting()
@@ -27,7 +27,7 @@ it('makes an envelope once, and again when it is too old', async () => {
   expect(seal.made).toBe(2)
 })
 
-it('keeps no more than it may, and drops what was requested the longest ago', async () => {
+it('the cache keeps no more than it may, and drops what was requested the longest ago', async () => {
   const cache = openEnvelopeCache(limits, () => 0)
   const seal = counting()
   for (const name of ['a', 'b', 'c', 'a', 'd']) await cache.getOrSeal(name, seal)
@@ -39,7 +39,7 @@ it('keeps no more than it may, and drops what was requested the longest ago', as
   expect(seal.made).toBe(5)
 })
 
-it('keeps no more bytes than it may', async () => {
+it('the cache keeps no more bytes than it may', async () => {
   const cache = openEnvelopeCache(limits, () => 0)
   const small = counting()
   const large = counting('x'.repeat(99))
@@ -52,7 +52,7 @@ it('keeps no more bytes than it may', async () => {
   expect([small.made, large.made]).toEqual([2, 1])
 })
 
-it('keeps neither failures nor nothing', async () => {
+it('the cache keeps neither failures nor missing envelopes', async () => {
   const cache = openEnvelopeCache(limits, () => 0)
   const seal = counting()
 
@@ -62,7 +62,7 @@ it('keeps neither failures nor nothing', async () => {
   expect(seal.made).toBe(1)
 })
 
-it('lets those who ask for the same wait together, and turns others away when too much is under way', async () => {
+it('the cache makes an envelope once for simultaneous requests, and refuses others when too much is under way', async () => {
   const cache = openEnvelopeCache(limits, () => 0)
   let finish: (envelope: string) => void = () => {}
   const slow = () =>

@@ -48,7 +48,7 @@ async function meet(guid: string, address: string, namedIn: { record: 'post' | '
   return { work, person }
 }
 
-it('sends a post to a mentioned person after their discovery, and not again to the others', async () => {
+it('a post is sent to a mentioned person after their discovery, and not again to the others', async () => {
   const reader = await addRemotePerson(pod, 'reader@known.example')
   const post = await publish('Hello @{late@found.example}, @{ann@pod.example} and @{reader@known.example}')
   await dispatchNow(pod, { record: 'post', guid: post.guid })
@@ -67,7 +67,7 @@ it('sends a post to a mentioned person after their discovery, and not again to t
   await expect(deliverToMentioned(pod, work, person, { record: 'post', guid: post.guid })).rejects.toThrow(AlreadyDone)
 })
 
-it('sends a comment on a local post in the same way', async () => {
+it('a comment on a local post is sent in the same way', async () => {
   const post = await publish('Good morning')
   const comment = await createComment(pod, ann, { postGuid: post.guid, text: 'And @{late@comment.example}?' })
   await dispatchNow(pod, { record: 'comment', guid: comment.guid })
@@ -89,7 +89,7 @@ it('discovers people mentioned in a comment on a remote post, and leaves the del
   expect((await sentAbout(pod, comment.guid)).map(({ to }) => to)).toEqual([['r.example']])
 })
 
-it('sends a post at once to a mentioned person who has become known since', async () => {
+it('a post is sent at once to a mentioned person who has become known since', async () => {
   const post = await publish('Hello @{meanwhile@known.example}')
   await addRemotePerson(pod, 'meanwhile@known.example')
 
@@ -99,7 +99,7 @@ it('sends a post at once to a mentioned person who has become known since', asyn
   expect((await sentAbout(pod, post.guid)).map(({ to }) => to)).toEqual([['known.example']])
 })
 
-it('sends a comment at once to a mentioned person who has become known since', async () => {
+it('a comment is sent at once to a mentioned person who has become known since', async () => {
   const post = await publish('Good morning')
   const comment = await createComment(pod, ann, { postGuid: post.guid, text: 'And @{meanwhile@comment.example}?' })
   await addRemotePerson(pod, 'meanwhile@comment.example')
@@ -109,7 +109,7 @@ it('sends a comment at once to a mentioned person who has become known since', a
   expect((await sentAbout(pod, comment.guid)).map(({ to }) => to)).toEqual([['comment.example']])
 })
 
-it('sends no text that was deleted meanwhile', async () => {
+it('a text that was deleted meanwhile is not sent', async () => {
   const post = await publish('Hello @{too-late@found.example}')
   await dispatchNow(pod, { record: 'post', guid: post.guid })
   await Post.query(pod.db).findById(post.id).delete()

@@ -115,7 +115,7 @@ describe('a private post', () => {
   })
 })
 
-it('shows a public post to everyone when it arrives encrypted', async () => {
+it('a public post that arrives encrypted is shown to everyone', async () => {
   const post = postBy(quin)
 
   expect(await receive(pod, privateMessage(quin, ann, post))).toEqual(allStored)
@@ -124,6 +124,6 @@ it('shows a public post to everyone when it arrives encrypted', async () => {
   expect(await readers()).toEqual([[], []])
 })
 
-it('rejects a private post in a public message', async () => {
+it('a private post in a public message is rejected', async () => {
   expect(await receive(pod, publicMessage(quin, secret()))).toEqual({ ...allStored, rejected: ['NotPublic'] })
 })

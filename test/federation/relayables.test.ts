@@ -415,7 +415,7 @@ describe('any number of relayables', () => {
   })
 })
 
-it('stores no relayable by a person with a closed account, from any sender', async () => {
+it('a relayable by a person with a closed account is not stored, from any sender', async () => {
   const [localPost, remotePost] = [await postOfAnn(), postBy(remy)]
   await Person.query(pod.db).findById(quin.id).patch({ closedAt: new Date() })
 

@@ -26,7 +26,7 @@ const ignored = { waiting: [], rejected: [], ignored: 1 }
 const remove = (type: 'post' | 'comment', guid: string) =>
   removeContent(pod, COMMAND_ACTOR, { type, guid }, { reason: 'Spam' })
 
-it('keeps a removed post away when it is sent again, commented by its author or by others, or reshared', async () => {
+it('a removed post stays away when it is sent again, commented by its author or by others, or reshared', async () => {
   const post = postBy(quin)
   expect(await receive(pod, publicMessage(quin, post))).toEqual(allStored)
   expect(await remove('post', post.guid)).toMatchObject({ changed: true, retracted: false })
@@ -38,7 +38,7 @@ it('keeps a removed post away when it is sent again, commented by its author or 
   expect(await Post.query(pod.db).where({ guid: post.guid })).toMatchObject([{ public: false, commentsCount: 0 }])
 })
 
-it('keeps a removed comment away when the post author relays it again', async () => {
+it('a removed comment stays away when the post author relays it again', async () => {
   const post = postBy(quin)
   const comment = commentBy(remy, post)
   expect(await receive(pod, publicMessage(quin, post), publicMessage(quin, comment))).toEqual(allStored)
@@ -48,7 +48,7 @@ it('keeps a removed comment away when the post author relays it again', async ()
   expect(await Post.query(pod.db).findOne({ guid: post.guid })).toMatchObject({ commentsCount: 0 })
 })
 
-it('does not keep away an entity of another author with the guid of a purged post', async () => {
+it('an entity of another author with the guid of a purged post is stored', async () => {
   const post = postBy(quin)
   await receive(pod, publicMessage(quin, post))
   await purgeContent(pod, COMMAND_ACTOR, { type: 'post', guid: post.guid }, { reason: 'Spam', confirm: post.guid })
@@ -56,7 +56,7 @@ it('does not keep away an entity of another author with the guid of a purged pos
   expect(await receive(pod, publicMessage(remy, postBy(remy, { guid: post.guid })))).toEqual(allStored)
 })
 
-it('keeps a post away after the undo of its removal if the author has retracted it meanwhile', async () => {
+it('a post stays away after the undo of its removal if the author has retracted it meanwhile', async () => {
   const post = postBy(quin)
   await receive(pod, publicMessage(quin, post))
   const { action } = await remove('post', post.guid)
@@ -70,7 +70,7 @@ it('keeps a post away after the undo of its removal if the author has retracted 
   expect(await pod.db('tombstones').where({ permanent: true })).toEqual([])
 })
 
-it('shows a post after the undo of its removal, and leaves no tombstones', async () => {
+it('a post is shown after the undo of its removal, without tombstones', async () => {
   const post = postBy(quin)
   await receive(pod, publicMessage(quin, post))
   const { action } = await remove('post', post.guid)

@@ -85,7 +85,7 @@ const PUBLIC = [
   '/users/undo_email',
 ]
 
-it('names scopes or a power for every route that is not on the list of public ones', async () => {
+it('every route that is not on the list of public ones names scopes or a power', async () => {
   await using pod = await buildPod()
   const routes = pod.app.knownRoutes
 
@@ -107,7 +107,7 @@ it('names scopes or a power for every route that is not on the list of public on
   }
 })
 
-it('does not start with a route that declares no access', async () => {
+it('a web process does not start with a route that declares no access', async () => {
   await using pod = await buildPod()
   const forgetful: FastifyPluginAsync = async (app) => {
     app.get('/forgotten', async () => 'a secret')

@@ -432,7 +432,7 @@ it('signs in with a confirmed e-mail address, and not with an unconfirmed one', 
   expect(await signIn('frank@pod.example', 'another horse battery')).toBe(true)
 })
 
-it('leaves no address, token or subject in the log (case 52)', () => {
+it('mail leaves no address, token or subject in the log', () => {
   const text = JSON.stringify(log.lines)
   expect(log.lines.length).toBeGreaterThan(100)
   for (const secret of [
@@ -445,7 +445,7 @@ it('leaves no address, token or subject in the log (case 52)', () => {
   }
 })
 
-it('leaves no token or password in any table (case 46)', async () => {
+it('mail leaves no token or password in any table', async () => {
   const { db } = opened.pod
   const tokens = sentTokens()
   expect(tokens.length).toBeGreaterThan(5)

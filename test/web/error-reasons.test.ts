@@ -131,7 +131,7 @@ describe('field', () => {
   })
 })
 
-it('is one of a closed set, each of which some operation or the introduction documents', async () => {
+it('a reason is one of a closed set, each of which some operation or the introduction documents', async () => {
   const document = JSON.stringify(await describeApi())
 
   for (const reason of Object.keys(ERROR_REASONS)) expect(document).toContain(`\`${reason}\``)

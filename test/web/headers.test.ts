@@ -139,7 +139,7 @@ describe('X-Forwarded-For', () => {
   })
 })
 
-it('has no HSTS header on a pod without TLS', async () => {
+it('a response of a pod without TLS has no HSTS header', async () => {
   await using pod = await buildPod({ environment: { POD_URL: 'http://localhost:3000' } })
 
   expect((await pod.inject('/')).headers['strict-transport-security']).toBeUndefined()

@@ -15,7 +15,7 @@ it('pins the version of oidc-provider for which its models are patched', () => {
   expect(version, UPGRADE).toBe('9.13.3')
 })
 
-it('finds the members of the models that are patched', async () => {
+it('the models of oidc-provider have the members that are patched', async () => {
   const { Provider } = await loadLibrary(testLog())
   const provider: unknown = new Provider('https://pod.example')
   const memberOf = (...path: readonly string[]) =>

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { describeApi } from '../../src/web/openapi/document.js'
 import { buildPod } from '../support/pods/build-pod.js'
 
-it('is in the repository as the routes describe it (npm run openapi writes it)', async () => {
+it('the API description in the repository is that of the routes (npm run openapi writes it)', async () => {
   const written = await readFile(new URL('../../docs/openapi.json', import.meta.url), 'utf8')
 
   expect(JSON.parse(written)).toEqual(await describeApi())
@@ -18,7 +18,7 @@ it('matches the document that the pod serves', async () => {
   expect(response.json()).toEqual(await describeApi())
 })
 
-it('is shown on a page that has nothing above it, neither a logo nor a field to load other documents', async () => {
+it('the page of the API description has neither a logo nor a field to load other documents', async () => {
   await using pod = await buildPod()
 
   const page = await pod.inject('/api/docs')
@@ -29,7 +29,7 @@ it('is shown on a page that has nothing above it, neither a logo nor a field to 
   expect(script.body).toContain('"layout":"BaseLayout"')
 })
 
-it('is OpenAPI 3.1, and describes each call with its scopes', async () => {
+it('the API description is OpenAPI 3.1, and describes each call with its scopes', async () => {
   const document = (await describeApi()) as Description // made of nothing but this
 
   expect(document.openapi).toMatch(/^3\.1\./)
@@ -55,7 +55,7 @@ it('is OpenAPI 3.1, and describes each call with its scopes', async () => {
   expect(new Set(ids).size).toBe(ids.length)
 })
 
-it('names the OpenID Connect discovery, the headers of responses and the types of live events', async () => {
+it('the API description names the OpenID Connect discovery, the headers of responses and the types of live events', async () => {
   const { components, paths } = (await describeApi()) as Description // made of nothing but this
 
   expect(components.securitySchemes['openid']).toMatchObject({

@@ -382,7 +382,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
   })
 })
 
-it('answers 503 for a private message while the database is unavailable', async () => {
+it('a private message is answered with 503 while the database is unavailable', async () => {
   const [backend] = queueBackends
   if (backend === undefined) throw new Error('there is a back end')
   const stores = await openTestStores(backend)

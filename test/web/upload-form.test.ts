@@ -64,7 +64,7 @@ function begin() {
   return { client, answer }
 }
 
-it('reads an oversized form to its end, and keeps the connection', async () => {
+it('the pod reads an oversized form to its end, and keeps the connection', async () => {
   const { client, answer } = begin()
   client.end(whole)
 
@@ -95,7 +95,7 @@ it.each([
   await expect.poll(spool).toEqual([])
 })
 
-it('keeps nothing of a file whose sender goes away', async () => {
+it('the pod keeps nothing of a file whose sender goes away', async () => {
   const { client, answer } = begin()
   answer.catch(() => {})
   client.write(head)
@@ -107,7 +107,7 @@ it('keeps nothing of a file whose sender goes away', async () => {
   await expect.poll(spool).toEqual([])
 })
 
-it('answers 503 with Retry-After when no worker processes it in time', async () => {
+it('an upload is answered with 503 and Retry-After when no worker processes it in time', async () => {
   const { client, answer } = begin()
   client.end(formOf([pictureField(await twoColours().png().toBuffer())]).body)
 

@@ -95,7 +95,7 @@ async function aWhile(): Promise<void> {
   expect(await (await send(`read HTTP/1.1\r\n${length}`, '{')).answer).toBe('408')
 }
 
-it('are queued, two dozen of one person, and free their place when the client disconnects', async () => {
+it('uploads are queued, two dozen of one person, and free their place when the client disconnects', async () => {
   await listenWith({ requestTimeoutMs: 500 })
   const inside = await fill()
   const others = await uploads(WAITING + 1)
@@ -112,14 +112,14 @@ it('are queued, two dozen of one person, and free their place when the client di
   expect(new Set(await Promise.all(served.map(({ answer }) => answer)))).toEqual(new Set(['422']))
 })
 
-it('are refused when they have waited too long', async () => {
+it('uploads are refused when they have waited too long', async () => {
   await listenWith({}, 50)
   await fill()
 
   expect(await (await upload()).answer).toBe('429')
 })
 
-it('are not read while they are queued', async () => {
+it('uploads are not read while they are queued', async () => {
   await listenWith({ requestTimeoutMs: 200 })
   const [first] = await fill()
   const large = await upload(Buffer.alloc(8 * 1024 * 1024), 8 * 1024 * 1024)
@@ -145,7 +145,7 @@ it('free their place when a client disconnects in the middle of an unread body',
   expect(await next.answer).toBe('422')
 })
 
-it('are not closed as slow for the time in the queue', async () => {
+it('uploads are not closed as slow for the time in the queue', async () => {
   await listenWith({ requestTimeoutMs: 200, longRequestTimeoutMs: 1_500 })
   const slow = await fill()
   const waiting = await upload()

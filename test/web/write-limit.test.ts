@@ -30,7 +30,7 @@ const statusesOf = async (client: Pick<TestPerson, 'patch'>, times: number) => {
 }
 const allWell = (times: number) => Array.from({ length: times }, () => 200)
 
-it('is 600 a minute, and can be changed or turned off', () => {
+it('the write limit is 600 a minute, and can be changed or turned off', () => {
   const limitOf = (WRITE_LIMIT?: string) => readConfig({ ...(WRITE_LIMIT && { WRITE_LIMIT }) }).writeLimit
 
   expect([limitOf(), limitOf('7'), limitOf('0')]).toEqual([600, 7, 0])
@@ -48,7 +48,7 @@ it('allows as many writes as set, and refuses the next one with Retry-After', as
   expect(await statusesOf(alice, LIMIT + 1)).toEqual([...allWell(LIMIT), 429])
 })
 
-it('counts per person: their clients share it, other persons have their own', async () => {
+it('the write limit counts per person: their clients share it, other persons have their own', async () => {
   const other = await alice.with('profile:modify')
   const statuses = [...(await statusesOf(alice, LIMIT - 1)), ...(await statusesOf(other, 2))]
 
@@ -57,7 +57,7 @@ it('counts per person: their clients share it, other persons have their own', as
   expect(await statusesOf(bob, LIMIT)).toEqual(allWell(LIMIT))
 })
 
-it('counts successful writes, and neither reads nor refused requests', async () => {
+it('the write limit counts successful writes, and neither reads nor refused requests', async () => {
   for (let time = 0; time < LIMIT * 2; time += 1) expect((await alice.get('/api/v1/user')).statusCode).toBe(200)
   const missing = '/api/v1/posts/0123456789abcdef'
   const tries = [
@@ -73,7 +73,7 @@ it('counts successful writes, and neither reads nor refused requests', async () 
   expect((await alice.get('/api/v1/user')).statusCode).toBe(200)
 })
 
-it('counts a form once, with the token in the form or outside of it', async () => {
+it('the write limit counts a form once, with the token in the form or outside of it', async () => {
   const send = (payload: string, headers = {}) =>
     web.inject({
       method: 'PATCH',
@@ -94,14 +94,14 @@ it('counts a form once, with the token in the form or outside of it', async () =
   expect((await send(`bio=x&access_token=${alice.token}`)).statusCode).toBe(429)
 })
 
-it('refuses before it reads a body', async () => {
+it('the write limit refuses a request before its body is read', async () => {
   await statusesOf(alice, LIMIT)
   const tooLarge = { bio: 'x'.repeat(2_000_000) }
 
   expect((await alice.patch('/api/v1/user', tooLarge)).statusCode).toBe(429)
 })
 
-it('is in the API description of every operation that changes something', async () => {
+it('the write limit is in the API description of every operation that changes something', async () => {
   const { paths } = (await web.inject('/api/docs/json')).json()
   const calls = Object.values<Record<string, { operationId: string; responses: object }>>(paths).flatMap((path) =>
     Object.entries(path),
