@@ -20,7 +20,7 @@ import type { Secrets } from '../pod/pod.js'
 import { readPrivateKey } from '../protocol/signatures/rsa.js'
 import { buildTarget, emptyTarget } from './build/build-target.js'
 import { lockBrokenKeys } from './build/lock-broken-keys.js'
-import { examineBlocks, findTargetBlocks, type PreflightReport, preflight } from './preflight/preflight.js'
+import { examineObstacles, findTargetObstacles, type PreflightReport, preflight } from './preflight/preflight.js'
 import { carryJobs } from './sidekiq/carry-jobs.js'
 import { requireIdleSidekiq } from './sidekiq/require-idle-sidekiq.js'
 import type { CarriedJobs } from './sidekiq/stage-jobs.js'
@@ -72,7 +72,7 @@ export interface BuildReport extends CopyReport {
   readonly jobs?: CarriedJobs & { readonly dead: number }
 }
 
-/** Examines both databases; with blockers the take-over cannot continue. */
+/** Examines both databases; with obstacles the take-over cannot continue. */
 export async function examineOldPod(
   target: Omit<TakeOverTarget, 'secrets'>,
   options: TakeOverOptions,
@@ -240,14 +240,14 @@ async function requireUsable(target: TakeOverTarget, options: TakeOverOptions): 
   readOidcKey(options)
   requireOtherRedis(target.config, options)
   await requireNotOpen(target.db)
-  const [block] = await findTargetBlocks(target.db)
-  if (block !== undefined) throw new TakeOverError(`${block.code}: ${block.message}`)
+  const [obstacle] = await findTargetObstacles(target.db)
+  if (obstacle !== undefined) throw new TakeOverError(`${obstacle.code}: ${obstacle.message}`)
   await requireStopped(target.db)
-  const { blocks } = await withSource(options, async (source) => {
+  const { obstacles } = await withSource(options, async (source) => {
     await requireOtherDatabase(target.db, source)
-    return examineBlocks(target, source, options)
+    return examineObstacles(target, source, options)
   })
-  const [first] = blocks
+  const [first] = obstacles
   if (first !== undefined) throw new TakeOverError(`${first.code}: ${first.message}`)
 }
 

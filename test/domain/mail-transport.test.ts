@@ -238,8 +238,8 @@ describe('pod mail test', () => {
 
 describe('SMTP_URL', () => {
   it('needs TLS except on this machine, or where the operator says so', () => {
-    expect(readSmtpUrl('smtp://mail.example')).toMatchObject({ port: 587, secure: false, requireTLS: true })
-    expect(readSmtpUrl('smtps://mail.example')).toMatchObject({ port: 465, secure: true })
+    expect(readSmtpUrl('smtp://mail.example')).toMatchObject({ port: 587, isSecure: false, requireTLS: true })
+    expect(readSmtpUrl('smtps://mail.example')).toMatchObject({ port: 465, isSecure: true })
     expect(readSmtpUrl('smtp://127.0.0.1:25').requireTLS).toBe(false)
     expect(readSmtpUrl('smtp://mail.example?ignoreTLS=true').requireTLS).toBe(false)
     expect(readSmtpUrl('smtp://a%40b:c%2Fd@mail.example').auth).toEqual({ user: 'a@b', pass: 'c/d' })

@@ -14,7 +14,8 @@ import { checkKeyPairs, type KeyPairs } from './key-pairs.js'
 /** Bytes of the target for each byte of the source: staging tables, tables and indexes. */
 const SPACE_FACTOR = 2.6
 
-export interface Blocker {
+/** What prevents the take-over. */
+export interface Obstacle {
   readonly code: 'F1' | 'F2' | 'F3' | 'F4' | 'F5' | 'F6' | 'F7'
   readonly message: string
 }
@@ -44,7 +45,8 @@ export interface PreflightReport {
   readonly notChecked: readonly UncheckedTable[]
   /** Bytes that the take-over still needs. Free ones are unknown on another server. */
   readonly disk: { readonly needed: number; readonly free: number | undefined }
-  readonly blocks: readonly Blocker[]
+  /** Named `blocks` in the JSON of the command. */
+  readonly blocks: readonly Obstacle[]
 }
 
 export interface PreflightOptions {
@@ -57,7 +59,7 @@ interface Examined {
   readonly schema: SchemaState
   readonly disk: PreflightReport['disk']
   readonly keys: KeyPairs
-  readonly blocks: readonly Blocker[]
+  readonly obstacles: readonly Obstacle[]
 }
 
 /** Examines source and target, and changes nothing. */
@@ -67,13 +69,13 @@ export async function preflight(
   options: PreflightOptions,
 ): Promise<PreflightReport> {
   const { config } = target
-  const { schema, disk, keys, blocks } = await examineBlocks(target, source, options)
+  const { schema, disk, keys, obstacles } = await examineObstacles(target, source, options)
   const head = {
     release: schema.release,
     newestMigration: schema.newest,
     encoding: await source.encoding(),
     disk,
-    blocks,
+    blocks: obstacles,
   }
   if (schema.fault !== undefined) return { ...head, ...NOTHING }
   const tables = await countTables(source)
@@ -95,7 +97,7 @@ export async function preflight(
 }
 
 /** Why source and target do not fit; without the counts of rows, which take a while. */
-export async function examineBlocks(
+export async function examineObstacles(
   { db, config }: { readonly db: Knex; readonly config: Config },
   source: Source,
   { shouldLockBrokenKeys, uploads }: Pick<PreflightOptions, 'shouldLockBrokenKeys' | 'uploads'>,
@@ -105,24 +107,24 @@ export async function examineBlocks(
   const bytes = tables.reduce((sum, table) => sum + table.bytes, 0)
   const needed = Math.max(0, Math.ceil(bytes * SPACE_FACTOR) - (await usedBytes(db)))
   const disk = { needed, free: await freeBytes(config) }
-  const blocks = await findTargetBlocks(db)
+  const obstacles = await findTargetObstacles(db)
   if (disk.free !== undefined && disk.free < disk.needed) {
-    blocks.push({ code: 'F5', message: `The database needs ${disk.needed} bytes, and ${disk.free} are free.` })
+    obstacles.push({ code: 'F5', message: `The database needs ${disk.needed} bytes, and ${disk.free} are free.` })
   }
   if (uploads !== undefined && !(await hasPictures(uploads))) {
-    blocks.push({
+    obstacles.push({
       code: 'F7',
       message: `There is no folder ${picturesFolder(uploads)} with the pictures of the old pod.`,
     })
   }
   if (schema.fault !== undefined) {
-    blocks.unshift({ code: 'F3', message: `The old database cannot be read: ${schema.fault}.` })
-    return { schema, disk, keys: { checked: 0, broken: [] }, blocks }
+    obstacles.unshift({ code: 'F3', message: `The old database cannot be read: ${schema.fault}.` })
+    return { schema, disk, keys: { checked: 0, broken: [] }, obstacles }
   }
   const keys = await checkKeyPairs(source)
   const broken = shouldLockBrokenKeys ? 0 : keys.broken.filter(({ isClosed }) => !isClosed).length
-  blocks.push(...(await findSourceBlocks(source, config.host, broken)))
-  return { schema, disk, keys, blocks }
+  obstacles.push(...(await findSourceObstacles(source, config.host, broken)))
+  return { schema, disk, keys, obstacles }
 }
 
 function findBrokenKeys({ broken }: KeyPairs): readonly InvalidRowFinding[] {
@@ -144,7 +146,7 @@ const NOTHING = {
 } as const
 
 /** Why nothing may be copied into the target: it has accounts, or people, that do not come from this take-over. */
-export async function findTargetBlocks(db: Knex): Promise<Blocker[]> {
+export async function findTargetObstacles(db: Knex): Promise<Obstacle[]> {
   const takeOver = await findTakeOver(db)
   if (isOpened(takeOver)) {
     return [{ code: 'F4', message: 'This pod has been taken over and is open.' }]
@@ -163,19 +165,19 @@ export async function findTargetBlocks(db: Knex): Promise<Blocker[]> {
 }
 
 /** What in the source cannot be copied. */
-async function findSourceBlocks(source: Source, host: string, brokenKeys: number): Promise<readonly Blocker[]> {
-  const blocks: Blocker[] = []
+async function findSourceObstacles(source: Source, host: string, brokenKeys: number): Promise<readonly Obstacle[]> {
+  const obstacles: Obstacle[] = []
   const equal = await source.query<{ name: string }>(
     'select lower(username) as name from users group by 1 having count(*) > 1 order by 1 limit 20',
   )
   if (equal.length > 0) {
-    blocks.push({
+    obstacles.push({
       code: 'F1',
       message: `User names are equal but for case: ${equal.map(({ name }) => name).join(', ')}.`,
     })
   }
   if (brokenKeys > 0) {
-    blocks.push({
+    obstacles.push({
       code: 'F2',
       message: `${brokenKeys} open accounts have no valid key pair (D18): --lock-broken-keys locks them.`,
     })
@@ -186,7 +188,7 @@ async function findSourceBlocks(source: Source, host: string, brokenKeys: number
     [host],
   )
   if (elsewhere !== undefined && elsewhere.count > 0) {
-    blocks.push({
+    obstacles.push({
       code: 'F2',
       message: `${elsewhere.count} local accounts have a handle at another host than this pod (D20).`,
     })
@@ -199,13 +201,13 @@ async function findSourceBlocks(source: Source, host: string, brokenKeys: number
       'select count(*)::int as count from users where encrypted_otp_secret is not null',
     )
     if (row !== undefined && row.count > 0) {
-      blocks.push({
+      obstacles.push({
         code: 'F6',
         message: `${row.count} accounts have an encrypted second factor of a development version.`,
       })
     }
   }
-  return blocks
+  return obstacles
 }
 
 async function countTables(source: Source): Promise<PreflightReport['tables']> {

@@ -59,7 +59,7 @@ ${changes('Before', entry.before)}${changes('After', entry.after)}`,
   /** The action that an entry has recorded, if it is in force: both have the same time and target. */
   async function undoableAction(request: FastifyRequest, { action: kind, target, at }: AuditEntry) {
     if (target.guid === null) return undefined
-    const filter = { kind, target: target.guid, inForce: true }
+    const filter = { kind, target: target.guid, isInForce: true }
     const { items } = await listModerationActions(pod, request.console.actor, filter, { limit: 10 })
     return items.find(({ createdAt }) => createdAt.getTime() === at.getTime())?.id
   }

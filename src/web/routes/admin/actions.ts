@@ -35,7 +35,7 @@ export const actionRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { kind, target, case_id: caseId, in_force: inForce, ...paging } = request.query
-      const filter = { kind, target, caseId, inForce }
+      const filter = { kind, target, caseId, isInForce: inForce }
       const actor = await findRequestActor(request, 'moderation')
       const page = await listModerationActions(app.pod, actor, filter, readIdPaging(paging))
       linkIdPages(request, reply, page)
