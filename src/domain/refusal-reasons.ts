@@ -179,6 +179,8 @@ type OtherRefusalReason =
   | 'reset_failed'
   | 'sign_up_closed'
   | 'sign_up_full'
+  | 'terms_changed'
+  | 'terms_missing'
   | 'token_not_valid'
   | 'token_unknown'
   | 'too_large'

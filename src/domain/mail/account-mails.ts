@@ -1,5 +1,4 @@
 import type { MailData } from '../../jobs/definitions.js'
-import type { Translate } from '../../languages/translate.js'
 import { ACCOUNT_MAIL_KINDS, type AccountMailKind } from '../../persistence/mail/mail-kinds.js'
 import { countMailsOfUser } from '../../persistence/mail/mails.js'
 import { User } from '../../persistence/models/user.js'

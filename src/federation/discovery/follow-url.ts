@@ -88,7 +88,7 @@ async function requestTemplate(pod: Pod, home: URL, visitor: string): Promise<st
       accept: jrdTypes,
       maxBytes: REMOTE_LIMITS.discoveryBytes,
       redirects: REMOTE_LIMITS.redirects,
-      orPlain: true,
+      mayUsePlain: true,
       deadline: ANONYMOUS_LOOKUP_LIMITS.followUrlMs,
     })
     if (status !== 200) throw new ProtocolError('DiscoveryFailed', `${home.host} answered with status ${status}`)

@@ -71,7 +71,7 @@ async function closeUnused(pod: InactivityPod, username: string, terms: EndingTe
       const user = await User.byUsername(transaction, username).forUpdate()
       const isStillUnused = (await findEndingAccounts(transaction, terms, username)).length > 0
       if (user?.person === undefined || !isStillUnused) return false
-      await beginClosing(pod, transaction, user as UserWithPerson, { by: 'inactivity', retractsContent: false })
+      await beginClosing(pod, transaction, user as UserWithPerson, { by: 'inactivity', shouldRetractContent: false })
       await enqueueAccountMail(pod, transaction, 'account_unused_closing', user.id)
       const target = { type: 'person', guid: user.person.guid, label: username }
       const reason = `Nobody has used the account for ${terms.closeAfter} days.`
