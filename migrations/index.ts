@@ -99,6 +99,7 @@ export const migrations: ReadonlyMap<string, () => Promise<Migration>> = new Map
   ['0190-export-downloads', async () => (await import('./0190-export-downloads.js')).exportDownloads],
   ['0191-inactive-accounts', async () => (await import('./0191-inactive-accounts.js')).inactiveAccounts],
   ['0192-accepted-terms', async () => (await import('./0192-accepted-terms.js')).acceptedTerms],
+  ['0196-upload-space', async () => (await import('./0196-upload-space.js')).uploadSpace],
   ['0199-prune-totals', async () => (await import('./0199-prune-totals.js')).pruneTotals],
   ['0200-queue-store', async () => (await import('./0200-queue-store.js')).queueStore],
   ['0201-audit-actors', async () => (await import('./0201-audit-actors.js')).auditActors],

@@ -253,6 +253,8 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     checkDays: 'the start is refused: the archive has to be uploaded again',
     identityAttempts: 'the account counts as unproven',
     partBytes: '413',
+    keptFreeBytes: 'the upload is refused: 507; a check fails: `no_space`',
+    writingSeconds: 'another request may write to the file',
   },
   ARCHIVE_READ_LIMITS: {
     depth: 'the archive is refused: `broken_json`',

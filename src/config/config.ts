@@ -86,6 +86,8 @@ export interface Config {
   readonly importBytes: number
   /** The same for the zip of its photos. */
   readonly importPhotoBytes: number
+  /** The same for the uploaded files of all accounts together. */
+  readonly importTotalBytes: number
   /** Not set: made once, kept in the data folder. */
   readonly secretKey: string | undefined
   readonly trustProxy: boolean | string
@@ -238,6 +240,7 @@ interface Environment extends MailVariables, TracingVariables {
   readonly IMPORTS: ImportMode
   readonly IMPORT_BYTES: number
   readonly IMPORT_PHOTO_BYTES: number
+  readonly IMPORT_TOTAL_BYTES: number
   readonly POD_BYTES_PER_DAY: number
   readonly SPAM_CLUSTER_ITEMS: number
   readonly SPAM_CLUSTER_AUTHORS: number
@@ -382,6 +385,13 @@ const settings = {
     maximum: 2 ** 40,
     default: 5 * 2 ** 30,
     description: 'a number of bytes from 1048576 to 1099511627776',
+  },
+  IMPORT_TOTAL_BYTES: {
+    type: 'integer',
+    minimum: 2 ** 20,
+    maximum: 2 ** 50,
+    default: 20 * 2 ** 30,
+    description: 'a number of bytes from 1048576 to 1125899906842624',
   },
   POD_BYTES_PER_DAY: {
     type: 'integer',
@@ -725,6 +735,7 @@ function importLimits(given: Environment) {
     imports: given.IMPORTS,
     importBytes: given.IMPORT_BYTES,
     importPhotoBytes: given.IMPORT_PHOTO_BYTES,
+    importTotalBytes: given.IMPORT_TOTAL_BYTES,
   }
 }
 

@@ -57,6 +57,7 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
   imports: (mode) => ({ IMPORTS: mode }),
   importBytes: (bytes) => ({ IMPORT_BYTES: bytes }),
   importPhotoBytes: (bytes) => ({ IMPORT_PHOTO_BYTES: bytes }),
+  importTotalBytes: (bytes) => ({ IMPORT_TOTAL_BYTES: bytes }),
   podBytesPerDay: (bytes) => ({ POD_BYTES_PER_DAY: bytes }),
   spamClusterItems: (count) => ({ SPAM_CLUSTER_ITEMS: count }),
   spamClusterAuthors: (count) => ({ SPAM_CLUSTER_AUTHORS: count }),

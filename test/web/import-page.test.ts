@@ -28,6 +28,7 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   await pod.pod.db('import_uploads').delete()
+  await pod.pod.db('upload_space').delete()
   await pod.pod.db('imports').delete()
   await pod.pod.db('account_migrations').delete()
   await pod.pod.db('posts').delete()
@@ -224,6 +225,40 @@ describe('the page of imports', () => {
     })
     expect(complete.statusCode).toBe(303)
     expect((await check()).body).toContain('<b>Posts</b>: 1 in the archive')
+  })
+
+  it('stores a part once if two requests send it at a time', async () => {
+    const bytes = zipped(archive())
+    const token = await tokenOf(dan)
+    const part = (offset: number, end: number) =>
+      pod.inject({
+        method: 'POST',
+        url: `/settings/import/parts?form=${token}&file=archive&offset=${offset}`,
+        headers: { cookie: cookiesOf(dan), 'content-type': 'application/octet-stream' },
+        payload: bytes.subarray(offset, end),
+      })
+    expect((await part(0, 100)).json()).toEqual({ offset: 100 })
+    const twice = await Promise.all([part(100, 200), part(100, 200)])
+    expect(twice.map(({ statusCode }) => statusCode).sort()).toEqual([200, 409])
+    expect((await part(200, bytes.length)).json()).toEqual({ offset: bytes.length })
+    expect(await pod.pod.db('upload_space')).toMatchObject([{ reservedBytes: bytes.length, writingUntil: null }])
+  })
+
+  it('answers 503 while the uploads of all accounts take the whole space, and takes the next one when it is free', async () => {
+    const mod = await pod.signedIn('mod')
+    expect((await upload({ archive: zipped(archive()) }, mod)).statusCode).toBe(303)
+    const { importTotalBytes } = pod.pod.config
+    Object.assign(pod.pod.config, { importTotalBytes: 9 * 1024 ** 2 })
+    try {
+      await pod.pod.db('upload_space').update({ reservedBytes: 9 * 1024 ** 2 })
+      const refused = await upload({ archive: zipped(archive()) })
+      expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '3600'])
+      expect(refused.body).toContain('Other archives take all the space for uploads.')
+      await pod.pod.db('upload_space').update({ reservedBytes: 512 * 1024 })
+      expect((await upload({ archive: zipped(archive()) })).statusCode).toBe(303)
+    } finally {
+      Object.assign(pod.pod.config, { importTotalBytes })
+    }
   })
 
   it('imports content only with a move', async () => {

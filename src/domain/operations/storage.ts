@@ -20,7 +20,12 @@ export async function storageFacts({ config }: Pick<Pod, 'config'>): Promise<rea
   return Promise.all([...new Set([config.uploadsDir, config.dataDir])].map(factsOfFolder))
 }
 
-async function factsOfFolder(folder: string): Promise<StorageFacts> {
+/** Whether so many bytes more leave so many free. A folder that cannot be read is taken as empty. */
+export function hasSpaceFor({ freeBytes }: Pick<StorageFacts, 'freeBytes'>, bytes: number, keptFree: number): boolean {
+  return freeBytes === null || freeBytes - bytes >= keptFree
+}
+
+export async function factsOfFolder(folder: string): Promise<StorageFacts> {
   try {
     const { bavail, blocks, bsize } = await statfs(folder)
     return { folder, freeBytes: bavail * bsize, totalBytes: blocks * bsize }

@@ -38,6 +38,10 @@ export const IMPORT_LIMITS = {
   identityMinutes: 10,
   /** Bytes of a part of an uploaded file. */
   partBytes: 8 * 1024 ** 2,
+  /** Bytes of the disk that uploads and the lists of their archives leave free. */
+  keptFreeBytes: 1024 ** 3,
+  /** Seconds for which a request that writes a part of an upload keeps others from writing to it. */
+  writingSeconds: 60,
   /** Days after an import is done, or after the upload, when the uploaded files are deleted. */
   doneUploadDays: 1,
   /** Time to decide after the check. */

@@ -138,6 +138,8 @@ export const COMMON = {
   'refusal.too_many_checks': 'Du hast heute viele Archive prüfen lassen. Bitte versuch es morgen noch einmal.',
   'refusal.too_large': 'Die Datei ist größer, als dieser Pod annimmt.',
   'refusal.no_space': 'Der Pod hat keinen Platz für diese Datei.',
+  'refusal.uploads_full':
+    'Andere Archive belegen den ganzen Platz für hochgeladene Dateien. Bitte versuch es morgen noch einmal.',
   'refusal.check_needed': 'Die Prüfung ist zu alt. Lösche die Dateien und lade das Archiv noch einmal hoch.',
   'refusal.old_address_missing': 'Gib die alte Netzwerk-ID ein.',
   'refusal.old_address_wrong': 'Das Archiv ist von einer anderen Netzwerk-ID.',

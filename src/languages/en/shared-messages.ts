@@ -132,6 +132,7 @@ export const COMMON = {
   'refusal.too_many_checks': 'You have had many archives checked today. Please try again tomorrow.',
   'refusal.too_large': 'The file is larger than this pod accepts.',
   'refusal.no_space': 'The pod has no space for this file.',
+  'refusal.uploads_full': 'Other archives take all the space for uploads. Please try again tomorrow.',
   'refusal.check_needed': 'The check is too old. Delete the files and upload the archive again.',
   'refusal.old_address_missing': 'Type the old network ID.',
   'refusal.old_address_wrong': 'The archive is of another network ID.',

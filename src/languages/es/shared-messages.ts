@@ -137,6 +137,7 @@ export const COMMON = {
   'refusal.too_many_checks': 'Hoy se han comprobado muchos archivos tuyos. Inténtalo de nuevo mañana.',
   'refusal.too_large': 'El archivo es más grande de lo que acepta este pod.',
   'refusal.no_space': 'El pod no tiene espacio para este archivo.',
+  'refusal.uploads_full': 'Otros archivos ocupan todo el espacio para subidas. Inténtalo de nuevo mañana.',
   'refusal.check_needed': 'La comprobación es demasiado antigua. Elimina los archivos y sube el archivo otra vez.',
   'refusal.old_address_missing': 'Escribe el identificador de red antiguo.',
   'refusal.old_address_wrong': 'El archivo es de otro identificador de red.',

@@ -139,6 +139,8 @@ export const COMMON = {
   'refusal.too_many_checks': 'Vous avez fait vérifier beaucoup d’archives aujourd’hui. Veuillez réessayer demain.',
   'refusal.too_large': 'Le fichier est plus grand que ce que ce pod accepte.',
   'refusal.no_space': 'Le pod n’a pas de place pour ce fichier.',
+  'refusal.uploads_full':
+    'D’autres archives occupent toute la place prévue pour les envois. Veuillez réessayer demain.',
   'refusal.check_needed': 'La vérification est trop ancienne. Supprimez les fichiers et envoyez à nouveau l’archive.',
   'refusal.old_address_missing': 'Saisissez l’ancien identifiant réseau.',
   'refusal.old_address_wrong': 'L’archive est d’un autre identifiant réseau.',

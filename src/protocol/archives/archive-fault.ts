@@ -9,6 +9,7 @@ export type ArchiveFault =
   | 'same_account'
   | 'too_large'
   | 'too_many'
+  | 'no_space'
 
 /** An archive that cannot be imported as a whole. */
 export class ArchiveError extends Error {

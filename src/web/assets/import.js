@@ -31,7 +31,10 @@ async function sendFile(parts, name, file, report) {
     const url = `${parts}&file=${name}&offset=${offset}`
     const answer = await sendPart(url, file.slice(offset, offset + PART_BYTES))
     if (!answer.ok && answer.status !== 409) return false
-    offset = (await answer.json()).offset
+    const arrived = (await answer.json()).offset
+    // The request before it is still being stored.
+    if (!answer.ok && arrived === offset) await wait(WAIT_MS)
+    offset = arrived
     sent.set(key, offset)
     report(offset)
   }

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { factsOfFolder, hasSpaceFor } from '../../../domain/operations/storage.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import { parsed, type SplitPlan, splitJson } from '../../../protocol/archives/json-splitter.js'
 import { IMPORT_LIMITS } from '../limits.js'
@@ -93,18 +94,36 @@ export async function spoolArchive(
   await deleteSpool(folder)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const spool = new Spool(folder)
+  const requireSpace = openSpaceCheck(folder)
   try {
     for await (const part of splitJson(text, PLAN)) {
       signal?.throwIfAborted()
       if (part.kind === 'begin') await spool.begin(part.path)
       else if (part.kind === 'value') spool.keep(part.path, parsed(part.text))
-      else await spool.add(part.path, parsed(part.text))
+      else {
+        await requireSpace(part.text.length)
+        await spool.add(part.path, parsed(part.text))
+      }
     }
     await spool.flush()
   } finally {
     await spool.close()
   }
   return { folder, values: spool.values, counts: spool.counts(), ...facts() }
+}
+
+const SPACE_CHECK_CHARACTERS = 64 * 1024 ** 2
+
+/** Other data of the pod may be on the same disk. */
+function openSpaceCheck(folder: string): (characters: number) => Promise<void> {
+  let unchecked = SPACE_CHECK_CHARACTERS
+  return async (characters) => {
+    unchecked += characters
+    if (unchecked < SPACE_CHECK_CHARACTERS) return
+    unchecked = 0
+    if (hasSpaceFor(await factsOfFolder(folder), SPACE_CHECK_CHARACTERS, IMPORT_LIMITS.keptFreeBytes)) return
+    throw new ArchiveError('no_space', 'The disk has no space for the lists of the archive.')
+  }
 }
 
 export async function deleteSpool(folder: string): Promise<void> {

@@ -9,6 +9,7 @@ import {
   recordUploadHeartbeat,
   releaseUpload,
 } from '../../../persistence/archives/import-uploads.js'
+import { deleteUnusedSpace } from '../../../persistence/archives/upload-space.js'
 import { User } from '../../../persistence/models/user.js'
 import type { Pod } from '../../../pod/pod.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
@@ -103,6 +104,7 @@ export async function deleteExpiredUploads(pod: Pick<Pod, 'db' | 'config' | 'now
     uploadedBefore: before(IMPORT_LIMITS.uploadDays),
     limit: EXPIRED_BATCH_SIZE,
   })
+  await deleteUnusedSpace(pod.db)
   if (expired.length === 0) return
   await expireUploads(
     pod.db,

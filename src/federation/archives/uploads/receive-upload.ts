@@ -20,17 +20,18 @@ import { IMPORT_LIMITS } from '../limits.js'
 import type { ImportingUser } from '../owner.js'
 import { writeSealed } from '../reading/sealed-file.js'
 import { deleteSpool } from '../reading/spool-archive.js'
-
-export type UploadKind = 'archive' | 'photos'
-
-export type UploadRefusal =
-  | 'imports_off'
-  | 'upload_running'
-  | 'upload_missing'
-  | 'upload_offset'
-  | 'too_many_checks'
-  | 'too_large'
-  | 'no_space'
+import {
+  arrivedBytes,
+  type ClaimedPlace,
+  claimPlace,
+  endClaim,
+  extendPlace,
+  noSpace,
+  reservedFor,
+  type UploadKind,
+  type UploadRefusal,
+  uploadMissing,
+} from './upload-space.js'
 
 const DAY_MS = 24 * 60 * 60_000
 
@@ -63,17 +64,12 @@ export async function beginUpload(pod: Pod, { userId }: ImportingUser): Promise<
 /** Stores a whole file of an upload, encrypted. */
 export async function storeUploadedFile(
   pod: Pod,
-  { id, uid }: ImportUpload,
+  { uid, userId }: ImportUpload,
   kind: UploadKind,
   source: AsyncIterable<Buffer>,
 ): Promise<void> {
-  const bytes = await writePart(pod, uid, { kind, offset: 0 }, source)
-  await changeUpload(pod.db, id, kind === 'archive' ? { archiveBytes: bytes } : { photoBytes: bytes })
-}
-
-interface PartPlace {
-  readonly kind: UploadKind
-  readonly offset: number
+  const place = { userId, uid, kind, offset: 0, bytes: 0 }
+  await writePart(pod, await claimPlace(pod, place), 0, source)
 }
 
 /**
@@ -83,23 +79,12 @@ interface PartPlace {
 export async function storeUploadedPart(
   pod: Pod,
   { userId }: ImportingUser,
-  { kind, offset }: PartPlace,
+  { kind, offset }: { readonly kind: UploadKind; readonly offset: number },
   part: Buffer,
 ): Promise<number> {
-  const open = await requireOpenUpload(pod, userId)
-  return inTransaction(pod, async (transaction) => {
-    const upload = await lockUpload(transaction, userId, open.uid)
-    if (upload?.state !== 'uploading') throw uploadMissing()
-    const arrived = kind === 'archive' ? upload.archiveBytes : upload.photoBytes
-    if (offset !== arrived) {
-      throw new Refusal<UploadRefusal>('upload_offset', `The next part begins at byte ${arrived}.`, {
-        details: { offset: arrived },
-      })
-    }
-    const bytes = await writePart(pod, upload.uid, { kind, offset }, asSource(part))
-    await changeUpload(transaction, upload.id, kind === 'archive' ? { archiveBytes: bytes } : { photoBytes: bytes })
-    return bytes
-  })
+  const { uid } = await requireOpenUpload(pod, userId)
+  const place = await claimPlace(pod, { userId, uid, kind, offset, bytes: offset + part.length })
+  return writePart(pod, place, offset, asSource(part))
 }
 
 async function* asSource(part: Buffer): AsyncGenerator<Buffer> {
@@ -109,31 +94,44 @@ async function* asSource(part: Buffer): AsyncGenerator<Buffer> {
 /** How many bytes of a file have arrived. */
 export async function countArrivedBytes(pod: Pod, { userId }: ImportingUser, kind: UploadKind): Promise<number> {
   const upload = await requireOpenUpload(pod, userId)
-  return kind === 'archive' ? upload.archiveBytes : upload.photoBytes
+  return arrivedBytes(upload, kind)
 }
 
 async function writePart(
   pod: Pod,
-  uid: string,
-  { kind, offset }: PartPlace,
+  claimed: ClaimedPlace,
+  offset: number,
   source: AsyncIterable<Buffer>,
 ): Promise<number> {
+  const { upload, kind } = claimed
   const most = kind === 'archive' ? pod.config.importBytes : pod.config.importPhotoBytes
+  let place = claimed
+  const extend = async (bytes: number) => {
+    if (bytes > most) throw new Refusal<UploadRefusal>('too_large', 'The file is larger than this pod accepts.')
+    if (bytes > reservedFor(place)) place = await extendPlace(pod, place, bytes + IMPORT_LIMITS.partBytes)
+  }
+  let arrived: number | undefined
   try {
-    return await writeSealed(pod, uploadedFile(pod, uid, kind), offset, limited(source, most - offset))
+    arrived = await writeSealed(pod, uploadedFile(pod, upload.uid, kind), offset, counted(source, offset, extend))
   } catch (error) {
-    if (hasCode(error, 'ENOSPC', 'EDQUOT')) {
-      throw new Refusal<UploadRefusal>('no_space', 'The pod has no space for this file.', { cause: error })
-    }
+    await endClaim(pod, place, undefined)
+    if (hasCode(error, 'ENOSPC', 'EDQUOT')) throw noSpace(error)
+    if (hasCode(error, 'ENOENT')) throw uploadMissing() // dropped meanwhile
     throw error
   }
+  await endClaim(pod, place, arrived)
+  return arrived
 }
 
-async function* limited(source: AsyncIterable<Buffer>, most: number): AsyncGenerator<Buffer> {
-  let bytes = 0
+async function* counted(
+  source: AsyncIterable<Buffer>,
+  offset: number,
+  beforeBytes: (end: number) => Promise<void>,
+): AsyncGenerator<Buffer> {
+  let end = offset
   for await (const chunk of source) {
-    bytes += chunk.length
-    if (bytes > most) throw new Refusal<UploadRefusal>('too_large', 'The file is larger than this pod accepts.')
+    end += chunk.length
+    await beforeBytes(end)
     yield chunk
   }
 }
@@ -173,8 +171,4 @@ async function requireOpenUpload({ db }: Pick<Pod, 'db'>, userId: number): Promi
   const open = await findOpenUpload(db, userId)
   if (open === undefined) throw uploadMissing()
   return open
-}
-
-function uploadMissing(): Refusal<UploadRefusal> {
-  return new Refusal('upload_missing', 'No archive is being uploaded.')
 }

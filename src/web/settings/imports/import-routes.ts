@@ -20,11 +20,12 @@ import { collectFieldErrors, type FieldErrors } from '../try-change.js'
 import { importPage } from './import-page.js'
 import { importingMember, isRecentlyAuthenticated } from './member.js'
 import { IMPORT_PATHS } from './paths.js'
-import { readUploadedFiles, uploadPartRoutes } from './upload-routes.js'
+import { RETRY_AFTER_SECONDS, readUploadedFiles, uploadPartRoutes } from './upload-routes.js'
 
 const UPLOAD_REFUSALS = {
   ...{ imports_off: undefined, upload_running: undefined, upload_missing: 'archive', import_running: undefined },
   ...{ too_many_checks: undefined, too_large: 'archive', no_space: undefined },
+  ...{ uploads_full: undefined },
 }
 
 const START_REFUSALS = {
@@ -69,6 +70,7 @@ export const importPageRoutes: FastifyPluginAsync = async (app) => {
       if (LATER.has(reason)) reply.code(429)
       else if (reason === 'too_large') reply.code(413)
       else if (reason === 'no_space') reply.code(507)
+      else if (reason === 'uploads_full') reply.code(503).header('retry-after', RETRY_AFTER_SECONDS)
     })
     if (errors.length > 0) return show(request, reply, errors)
     return reply.redirect(`${IMPORT_PATHS.page}?notice=${notice}`, 303)

@@ -8,9 +8,8 @@ import {
   requestCheck,
   storeUploadedFile,
   storeUploadedPart,
-  type UploadKind,
-  type UploadRefusal,
 } from '../../../federation/archives/uploads/receive-upload.js'
+import type { UploadKind, UploadRefusal } from '../../../federation/archives/uploads/upload-space.js'
 import { findOpenUpload } from '../../../persistence/archives/import-uploads.js'
 import { queryText } from '../../schemas/query-text.js'
 import { pageFault } from '../../server/request-faults.js'
@@ -103,9 +102,13 @@ const STATUS_OF_REFUSAL: Readonly<Record<string, number>> = {
     too_many_checks: 429,
     too_large: 413,
     no_space: 507,
+    uploads_full: 503,
   },
   ...{ import_running: 429, upload_offset: 409 },
 }
+
+/** Uploads of others are deleted after days. */
+export const RETRY_AFTER_SECONDS = 60 * 60
 
 /** The offset of the next part, or the reason of a refusal, as JSON. */
 async function answerPart(reply: FastifyReply, use: () => Promise<number>) {
@@ -114,6 +117,7 @@ async function answerPart(reply: FastifyReply, use: () => Promise<number>) {
   } catch (error) {
     const status = error instanceof Refusal ? STATUS_OF_REFUSAL[error.reason] : undefined
     if (!(error instanceof Refusal) || status === undefined) throw error
+    if (status === 503) reply.header('retry-after', RETRY_AFTER_SECONDS)
     return reply.code(status).send({ reason: error.reason, ...error.details })
   }
 }

@@ -1,0 +1,56 @@
+import type { Knex } from 'knex'
+import type { ImportUpload } from './import-uploads.js'
+
+/** Disk space of an upload while it arrives. */
+export interface UploadSpace {
+  readonly uid: string
+  /** Bytes that its files may take, at least those that have arrived. */
+  readonly reservedBytes: number
+  /** Until then one request writes to a file of the upload. */
+  readonly writingUntil: Date | null
+}
+
+export async function findUploadSpace(db: Knex, uid: string): Promise<UploadSpace | undefined> {
+  return db('uploadSpace').where({ uid }).first()
+}
+
+/**
+ * Bytes that all other uploads may take on the disk. Other transactions wait for the end of this one, so that two of them do not reserve
+ * the same space.
+ */
+export async function lockReservedBytes(transaction: Knex.Transaction, uid: string): Promise<number> {
+  await transaction.raw(`select pg_advisory_xact_lock(hashtextextended('space of uploads', 0))`)
+  const { rows } = await transaction.raw(
+    `select coalesce(sum(greatest(reserved_bytes, archive_bytes + photo_bytes)), 0)::bigint as bytes
+     from import_uploads left join upload_space using (uid) where state <> 'expired' and uid <> ?`,
+    [uid],
+  )
+  return rows[0].bytes
+}
+
+export async function saveUploadSpace(transaction: Knex.Transaction, space: UploadSpace): Promise<void> {
+  await transaction('uploadSpace').insert(space).onConflict('uid').merge()
+}
+
+/** Stores how much of a file has arrived, if the request that has written it may still write. */
+export async function finishWriting(
+  transaction: Knex.Transaction,
+  { uid, writingUntil }: Pick<UploadSpace, 'uid' | 'writingUntil'>,
+  arrived: Partial<Pick<ImportUpload, 'archiveBytes' | 'photoBytes'>> & { readonly reservedBytes?: number },
+): Promise<boolean> {
+  const { reservedBytes, ...bytes } = arrived
+  const changed = await transaction('uploadSpace')
+    .where({ uid, writingUntil })
+    .update({ ...(reservedBytes !== undefined && { reservedBytes }), writingUntil: null })
+  if (changed === 0) return false
+  if (Object.keys(bytes).length === 0) return true
+  return (await transaction('importUploads').where({ uid, state: 'uploading' }).update(bytes)) > 0
+}
+
+/** Forgets the space of uploads whose files are deleted. */
+export async function deleteUnusedSpace(db: Knex): Promise<void> {
+  await db.raw(`
+    delete from upload_space where not exists (
+      select from import_uploads where import_uploads.uid = upload_space.uid and state <> 'expired'
+    )`)
+}
