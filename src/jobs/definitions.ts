@@ -173,6 +173,8 @@ export interface WantedEntity {
   readonly author?: string | undefined
   /** It is stored already, but not visible to the author of the message that refers to it: it is fetched as if it were unknown. */
   readonly isUnreadable?: true
+  /** An archive refers to it: this pod neither subscribes to it nor follows its links. */
+  readonly isForArchive?: true
   /** Length of the chain of references that has led to it. */
   readonly depth: number
   /** How many more fetches this one may cause, all levels together; not set: as for the first of a message, below it none. */
@@ -255,12 +257,16 @@ export interface Upload {
 /** Kept for a later post, used as profile picture, or published to aspects. */
 export type PhotoUse = 'pending' | 'profile' | 'published'
 
+export interface ForwardedEnvelope {
+  /** As it was received: a private one is encrypted for the old identity. */
+  readonly envelope: string
+  readonly podId: number
+  /** Of a private envelope: the people who have the keys. */
+  readonly encryptedFor?: { readonly oldId: number; readonly newestId: number }
+}
+
 /** Forwards an envelope of another author, unchanged: the author of its parent has moved to that pod. */
-export const forwardEnvelopeJob = defineJob<{ readonly envelope: string; readonly podId: number }>()(
-  'outbound-slow',
-  'forward-envelope',
-  retriedForHours,
-)
+export const forwardEnvelopeJob = defineJob<ForwardedEnvelope>()('outbound-slow', 'forward-envelope', retriedForHours)
 
 /** Makes a photo of an upload. A user waits for it, so that it is retried soon or not at all. */
 export const makePhotoJob = defineJob<Upload>()('photos', 'make-photo', {

@@ -60,13 +60,14 @@ function comparable(archive: Awaited<ReturnType<typeof exported>>, address: stri
     profile,
     posts,
     migrations: ______,
+    settings: { follow_back_aspect_id: _________, default_post_aspect_ids: __________, ...settings },
     ...user
   } = archive.user
   const { edited_at: _______, author: ________, ...about } = profile.entity_data
   const withoutRecipients = posts.map(
     ({ subscribed_pods_uris: _, subscribed_users_ids: __, ...post }: Record<string, unknown>) => post,
   )
-  const text = JSON.stringify({ ...user, about, posts: withoutRecipients, others: archive.others_data })
+  const text = JSON.stringify({ ...user, settings, about, posts: withoutRecipients, others: archive.others_data })
   return JSON.parse(text.replaceAll(address, 'me'))
 }
 
@@ -138,6 +139,7 @@ it('an archive that is exported, imported and exported again is the same', async
   expect(first.user.settings).toMatchObject({
     time_zone: 'Europe/Paris',
     follow_back_aspect: 'Garden people',
+    ...{ follow_back_aspect_id: Number(aspects[0].id), default_post_aspect_ids: [Number(aspects[0].id)] },
     digest_hour: 7,
   })
   expect(first.user.conversations).toMatchObject([
@@ -152,7 +154,9 @@ it('an archive that is exported, imported and exported again is the same', async
   await pod.db('aspects').where({ userId: bob.userId }).delete()
   const done = await importInto(bob, first, al.address)
   expect(done?.counts.conversations).toMatchObject({ found: 1, imported: 1, refused: 0 })
-  expect(comparable(await exported('bob'), bob.address)).toEqual(comparable(first, al.address))
+  const second = await exported('bob')
+  expect(comparable(second, bob.address)).toEqual(comparable(first, al.address))
+  expect(second.user.migrations).toMatchObject([{ old_address: 'alice@old.example' }, { old_address: al.address }])
   expect((await pod.db('conversation_visibilities').select('personId')).map(({ personId }) => personId)).toEqual([
     bob.id,
   ])

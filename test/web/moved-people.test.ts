@@ -1,11 +1,16 @@
+import { createPublicKey } from 'node:crypto'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
+import { forwardEnvelope } from '../../src/federation/outbound/forward-envelope.js'
 import type { AccountMigrationEntity } from '../../src/protocol/entities/people.js'
+import { decryptEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
+import { verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { signMigration } from '../../src/protocol/signatures/migration-signature.js'
 import { addPost } from '../support/databases/rows.js'
 import { commentBy, profileOf } from '../support/federation/entities.js'
 import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
-import { allStored, publicMessage, receive } from '../support/federation/inbound-messages.js'
+import { allStored, privateMessage, publicMessage, receive } from '../support/federation/inbound-messages.js'
 import { addLocalUser, type LocalUser } from '../support/people/local-users.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
 import { type ApiPerson, type ApiPod, startApiPod } from '../support/pods/api-pod.js'
@@ -110,6 +115,45 @@ it('a comment that comes late goes on to the new pod unchanged, and its author l
   await api.pod.db('outbox').delete()
   const relayed = publicMessage(quin, commentBy(carl, post))
   expect(await receive(api.pod, relayed)).toEqual(allStored)
+  expect(await api.pod.db('outbox').where({ name: 'forward-envelope' })).toEqual([])
+})
+
+it('a private comment that comes late goes on to the new identity alone, and its author learns of the move', async () => {
+  const author = (await api.pod.db('people').where({ address: quin.address }).first()) as never
+  const post = await addPost(api.pod, author, { public: false })
+  const dora = fakePods.person('dora@d.example')
+  const person = await addRemotePerson(api.pod, dora.address, dora)
+  const posted: { path: string; body: string }[] = []
+  await api.pod.db('pods').where({ host: 'q.example' }).update({ port: 3000, ssl: false })
+  fakePods.script(`q.example:3000/receive/users/${quin.guid}`, async (request, response) => {
+    posted.push({ path: request.url ?? '', body: await text(request) })
+    response.writeHead(202).end()
+  })
+  await api.pod.db('outbox').delete()
+  await api.pod.db('deliveries').delete()
+  const comment = commentBy(dora, post, { text: 'For the readers' })
+  const { rejected } = await receive(api.pod, privateMessage(dora, ann, comment))
+  expect(rejected).toEqual(['RecipientClosed'])
+
+  const [forwarded, ...more] = await api.pod.db('outbox').where({ name: 'forward-envelope' }).pluck('data')
+  expect(more).toEqual([])
+  expect(JSON.stringify(forwarded)).not.toContain('For the readers')
+  await forwardEnvelope(api.pod, forwarded)
+  const [{ body } = { body: '' }] = posted
+  const envelope = decryptEnvelope(body, quin.privateKey)
+  expect(
+    verifyEnvelope(envelope ?? '', new Map([[dora.address, createPublicKey(dora.publicKey)]]), new Date()),
+  ).toMatchObject({
+    ...{ state: 'open', sender: dora.address, signature: 'valid', entity: { guid: comment.guid } },
+  })
+  expect(await api.pod.db('deliveries').join('pods', 'pods.id', 'podId').pluck('pods.id')).toEqual([person.podId])
+
+  await api.pod.db('pods').where({ host: 'q.example' }).update({ port: 443, ssl: true })
+
+  // A private comment of somebody else, or under a post of somebody else, is not forwarded.
+  await api.pod.db('outbox').delete()
+  const other = await addPost(api.pod, person, { public: false })
+  await receive(api.pod, privateMessage(dora, ann, commentBy(dora, other)))
   expect(await api.pod.db('outbox').where({ name: 'forward-envelope' })).toEqual([])
 })
 

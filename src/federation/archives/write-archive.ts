@@ -217,15 +217,21 @@ class ArchiveSections {
     })
   }
 
-  /** The settings of the API without e-mail address and second factor. Aspects stand by their names. */
+  /**
+   * The settings of the API without e-mail address and second factor. Aspects have other ids on another pod: they stand by their names
+   * too, and only the names are read.
+   */
   async #settings(aspects: readonly { readonly id: number; readonly name: string }[]) {
     const settings = await findSettings(this.#source, this.#owner.user.id)
     const nameOf = (id: number | null) => aspects.find((aspect) => aspect.id === id)?.name
     return {
       language: settings.language,
+      available_languages: settings.availableLanguages,
       time_zone: settings.timeZone,
+      follow_back_aspect_id: settings.followBackAspectId,
       follow_back_aspect: nameOf(settings.followBackAspectId) ?? null,
       default_post_public: settings.defaultPostPublic,
+      default_post_aspect_ids: settings.defaultPostAspectIds,
       default_post_aspects: settings.defaultPostAspectIds.flatMap((id) => nameOf(id) ?? []),
       strip_exif: true,
       mail_enabled: settings.mail.enabled,

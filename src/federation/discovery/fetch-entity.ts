@@ -198,6 +198,7 @@ async function fetchMissing(pod: Pod, missing: WaitingMessage, chain: FetchChain
     orFrom: fallbackFetchFrom,
     author: missing.author,
     depth,
+    ...(message.wanted?.isForArchive && { isForArchive: true as const }),
   }
   await fetchFromEither(pod, { ...wanted, fetchesLeft: fetchesLeft - 1 - kept }, chain)
   return kept

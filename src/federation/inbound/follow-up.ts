@@ -12,7 +12,8 @@ import { receivedType } from './received-entities.js'
 
 /**
  * Enqueues the work that stored records cause, in their transaction: lookups of mentioned people, fetches of linked entities,
- * announcements to clients, and subscriptions to the comments on public posts.
+ * announcements to clients, and subscriptions to the comments on public posts. A post that was fetched for an archive is old, and an import
+ * sends nothing: it only looks up people.
  */
 export async function followUp(
   pod: Pod,
@@ -21,16 +22,17 @@ export async function followUp(
   notifications: readonly number[],
 ): Promise<void> {
   await enqueueMentionedLookups(pod, transaction, records)
+  const ofTheNetwork = records.filter(({ arrival }) => arrival.message.wanted?.isForArchive !== true)
   await enqueueLinkedFetches(
     pod,
     transaction,
-    records.map(({ arrival: { entity, message } }) => ({
+    ofTheNetwork.map(({ arrival: { entity, message } }) => ({
       text: readLinkedText(entity),
       depth: message.wanted?.depth ?? 0,
       fetchesLeft: countRemainingFetches(message),
     })),
   )
-  const posts = await publicPostsForLocalUsers(pod, transaction, records)
+  const posts = await publicPostsForLocalUsers(pod, transaction, ofTheNetwork)
   await enqueueJobs(pod, transaction, [
     ...newAnnouncementJobs(pod, { notifications, posts: posts.map(({ id }) => id) }),
     ...participationIn(posts),

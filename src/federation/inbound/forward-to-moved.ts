@@ -13,8 +13,9 @@ import { groupGuidsByKind, listParents } from './received-entities.js'
 const FORWARDED_DAYS = 400
 
 /**
- * A comment, like or vote under a post whose author has moved away from this pod is forwarded as it is to the new pod, which relays it.
- * The pod of its author gets the migration. Only authors of what they send are served: anything else may be sent twice.
+ * A comment, like or vote under a post whose author has moved away from this pod is forwarded as it is to the new pod, which relays it;
+ * a private one is encrypted for the new identity. The pod of its author gets the migration. Only authors of what they send are served:
+ * anything else may be sent twice.
  */
 export async function forwardToMovedAuthors(
   pod: Pick<Pod, 'jobs'>,
@@ -32,20 +33,27 @@ export async function forwardToMovedAuthors(
     roots.filter(({ local }) => !local).map(({ authorId }) => authorId),
     FORWARDED_DAYS,
   )
-  for (const { entity, sender, message } of late) {
+  for (const { entity, sender, message, recipient } of late) {
     const [parent] = listParents(entity)
     const root = roots.find((post) => post.kind === parent?.kind && post.guid === parent.guid)
-    const move = moves.find(({ newestId }) => newestId === root?.authorId)
-    if (move === undefined || root?.public !== true) continue
-    await enqueueJobsOfKind(pod, transaction, forwardEnvelopeJob, [{ envelope: message.envelope, podId: move.podId }])
-    const { oldId: personId, guid, address } = move
-    await answerWithClosingEntity(pod, transaction, { personId, guid, address }, [sender])
+    const move = moves.find(
+      ({ newestId, oldId }) => newestId === root?.authorId && (recipient === undefined || recipient.personId === oldId),
+    )
+    if (move === undefined || root?.public !== (recipient === undefined)) continue
+    const { oldId, newestId, podId } = move
+    const forwarded = { envelope: message.envelope, podId, ...(recipient && { encryptedFor: { oldId, newestId } }) }
+    await enqueueJobsOfKind(pod, transaction, forwardEnvelopeJob, [forwarded])
+    if (recipient !== undefined) continue // answered as every sender to a closed account
+    const { guid, address } = move
+    await answerWithClosingEntity(pod, transaction, { personId: oldId, guid, address }, [sender])
   }
 }
 
 function lateRelayable({ fault, arrival }: RejectedMessage): Arrival<StoredRelayable>[] {
-  if (fault !== 'InvalidSender' || arrival === undefined) return []
-  const { message, entity, sender } = arrival
-  const isPosted = message.recipientGuid === undefined && message.wanted === undefined
-  return isPosted && isStoredRelayable(entity) && entity.author === sender ? [{ ...arrival, entity }] : []
+  if (arrival === undefined) return []
+  const { message, entity, sender, recipient } = arrival
+  const isLate = fault === (recipient === undefined ? 'InvalidSender' : 'RecipientClosed')
+  return isLate && message.wanted === undefined && isStoredRelayable(entity) && entity.author === sender
+    ? [{ ...arrival, entity }]
+    : []
 }

@@ -11,7 +11,8 @@ export interface AccountMove {
   readonly remotePhotoPath: string | null
   /** Signed by the key of the old account, which is not kept. */
   readonly envelope: string
-  readonly envelopeFriendica: string
+  /** Null: of an earlier move, whose account has announced it to such pods itself. */
+  readonly envelopeFriendica: string | null
   readonly announceUntil: Date
 }
 
@@ -33,6 +34,38 @@ export async function insertMove(transaction: Knex.Transaction, move: AccountMov
   await transaction('accountMigrations').insert(move)
 }
 
+/** Keeps the message of a move that this pod knows already, and announces it until then. */
+export async function saveAnnouncedEnvelope(
+  transaction: Knex.Transaction,
+  id: number,
+  { envelope, announceUntil }: Pick<AccountMove, 'envelope' | 'announceUntil'>,
+): Promise<void> {
+  await transaction('accountMigrations')
+    .where({ id })
+    .update({ envelope: transaction.raw('coalesce(envelope, ?)', [envelope]), announceUntil })
+}
+
+/** The moves from these addresses that have led to a person, over any number of steps. */
+export async function findMovesTo(
+  db: Knex,
+  personId: number,
+  oldAddresses: readonly string[],
+): Promise<readonly { readonly id: number; readonly oldAddress: string }[]> {
+  const { rows } = await db.raw(
+    `with recursive earlier as (
+       select id, old_person_id, old_address from account_migrations where new_person_id = ?
+       union
+       select moves.id, moves.old_person_id, moves.old_address
+       from account_migrations as moves join earlier on moves.new_person_id = earlier.old_person_id
+     )
+     select earlier.id, coalesce(old_address, people.address) as "oldAddress"
+     from earlier left join people on people.id = old_person_id
+     where coalesce(old_address, people.address) = any(?) order by earlier.id`,
+    [personId, [...oldAddresses]],
+  )
+  return rows
+}
+
 /** A pod to which a move is announced in the first wave, at once. */
 export interface AnnouncedPod {
   readonly host: string
@@ -50,13 +83,17 @@ export async function insertUnknownPods(transaction: Knex.Transaction, pods: rea
 }
 
 /**
- * Notes to which pods a move is announced: those of the first wave at once, all other known pods spread over the hours. Pods that a rule
- * blocks are left out. Repeating it changes nothing.
+ * Notes to which pods a move is announced: those of the first wave at once, all other known pods spread over the hours; undefined hours:
+ * to no others. Pods that a rule blocks are left out. Repeating it changes nothing.
  */
 export async function insertAnnouncements(
   transaction: Knex.Transaction,
   migrationId: number,
-  { first, now, hours }: { readonly first: readonly AnnouncedPod[]; readonly now: Date; readonly hours: number },
+  {
+    first,
+    now,
+    hours,
+  }: { readonly first: readonly AnnouncedPod[]; readonly now: Date; readonly hours: number | undefined },
 ): Promise<void> {
   await transaction.raw(
     `insert into migration_announcements (migration_id, pod_id, wave, due_at)
@@ -67,6 +104,7 @@ export async function insertAnnouncements(
      on conflict do nothing`,
     { migrationId, now, first: JSON.stringify(first) },
   )
+  if (hours === undefined) return
   await transaction.raw(
     `insert into migration_announcements (migration_id, pod_id, wave, due_at)
      select :migrationId, pods.id, 2, :now::timestamptz + random() * make_interval(hours => :hours)
@@ -91,7 +129,7 @@ export interface DueAnnouncement {
 
 /**
  * Leases announcements that are due: other processes do not see them until the lease is over. A pod that did not answer is due as soon
- * as it answers other messages again.
+ * as it answers other messages again. A pod gets an earlier move of the same person first.
  */
 export async function leaseDueAnnouncements(
   db: Knex,
@@ -99,11 +137,18 @@ export async function leaseDueAnnouncements(
 ): Promise<readonly DueAnnouncement[]> {
   const { rows } = await db.raw(
     `with due as (
-       select migration_id, pod_id from migration_announcements join pods on pods.id = pod_id
+       select migration_id, pod_id from migration_announcements join pods on pods.id = migration_announcements.pod_id
        where delivered_at is null and given_up_at is null
          and pods.blocked_at is null and (pods.paused_until is null or pods.paused_until < :now::timestamptz)
          and (due_at <= :now::timestamptz or attempted_at < :now::timestamptz - interval '5 minutes'
            and last_status is null and pods.offline_since is null)
+         and not exists (
+           select from account_migrations as move
+           join account_migrations as earlier on earlier.new_person_id in (move.new_person_id, move.old_person_id) and earlier.id < move.id
+           join migration_announcements as before on before.migration_id = earlier.id
+           where move.id = migration_announcements.migration_id and before.pod_id = migration_announcements.pod_id
+             and before.attempted_at is null and before.given_up_at is null
+         )
        order by due_at limit :limit for update of migration_announcements skip locked
      ), leased as (
        update migration_announcements as announcement

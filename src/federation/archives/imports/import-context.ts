@@ -18,6 +18,8 @@ export interface ImportContext {
   readonly oldAddress: string
   /** The same as a person; undefined: this pod does not know it. */
   readonly oldPersonId: number | undefined
+  /** Network IDs before the old one, from which the owner has moved to this account. */
+  readonly earlierAddresses?: ReadonlySet<string>
   readonly people: PeopleFinder
   /** Undefined in a check, which fetches no posts. */
   readonly fetches: Fetches | undefined

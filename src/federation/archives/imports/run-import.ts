@@ -3,6 +3,7 @@ import { importedPhotosUrl } from '../../../domain/photos/imported-photos.js'
 import { Refusal } from '../../../domain/refusals.js'
 import { hasCode } from '../../../errors/thrown.js'
 import { type LoadPause, openLoadPause } from '../../../jobs/inbound/pause-under-load.js'
+import { findMovesTo } from '../../../persistence/archives/account-moves.js'
 import { deleteChanges } from '../../../persistence/archives/import-changes.js'
 import {
   claimImport,
@@ -26,6 +27,7 @@ import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import { readPrivateKey } from '../../../protocol/signatures/rsa.js'
 import { IMPORT_LIMITS } from '../limits.js'
 import { announceMove } from '../moves/announce-move.js'
+import { applyEarlierMoves, listEarlierMoves, verifyEarlierMoves } from '../moves/earlier-moves.js'
 import { applyMove, signMove } from '../moves/move-account.js'
 import { readItems } from '../reading/items-of-version.js'
 import { deleteSpool, spooledBatches } from '../reading/spool-archive.js'
@@ -141,6 +143,7 @@ class ImportRun {
 
   async go(): Promise<void> {
     this.#context = await openImportContext(this.#pod, this.#import, this.#options.signal)
+    await this.#findEarlierAddresses()
     const phases = this.#phases()
     const from = Math.max(
       0,
@@ -234,11 +237,26 @@ class ImportRun {
       oldKey,
       remotePhotoPath: await this.#photoPath(),
     })
+    const earlier = await verifyEarlierMoves(context, importFolder(this.#pod, this.#import), oldKey)
+    const { newPersonId, announceUntil } = move
     await inTransaction(this.#pod, async (transaction) => {
+      await applyEarlierMoves(transaction, earlier, { newPersonId, announceUntil, now: this.#pod.now() })
       await applyMove(transaction, move, this.#pod.now())
       if (!(await deleteImportKey(transaction, this.#import.id))) throw new ImportStopped()
       await deleteChanges(transaction, this.#import.id)
     })
+    await this.#findEarlierAddresses()
+  }
+
+  async #findEarlierAddresses(): Promise<void> {
+    const context = this.#opened()
+    const listed = await listEarlierMoves(importFolder(this.#pod, this.#import))
+    const moves = await findMovesTo(
+      this.#pod.db,
+      context.user.personId,
+      listed.map((move) => move.oldAddress),
+    )
+    this.#context = { ...context, earlierAddresses: new Set(moves.map((move) => move.oldAddress)) }
   }
 
   async #photos(): Promise<void> {

@@ -35,7 +35,8 @@ export function openFetches(pod: Pod): Fetches {
     if ((failures.get(host) ?? 0) >= FAILURES_IN_A_ROW) return
     await pace.wait(host, signal)
     try {
-      await fetchEntity(pod, { ...wanted, depth: 0, fetchesLeft: REFERENCE_LIMITS.fetchesOfMessage - 1 })
+      const fetchesLeft = REFERENCE_LIMITS.fetchesOfMessage - 1
+      await fetchEntity(pod, { ...wanted, depth: 0, fetchesLeft, isForArchive: true })
       failures.delete(host)
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error

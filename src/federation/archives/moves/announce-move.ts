@@ -1,5 +1,6 @@
 import {
   findMoveOfPerson,
+  findMovesTo,
   insertAnnouncements,
   insertUnknownPods,
 } from '../../../persistence/archives/account-moves.js'
@@ -12,6 +13,7 @@ import { IMPORT_LIMITS } from '../limits.js'
 import { type ArchiveVersion, readMembers } from '../reading/archive-owner.js'
 import { readItems } from '../reading/items-of-version.js'
 import { type SpooledList, spooledBatches } from '../reading/spool-archive.js'
+import { listEarlierMoves } from './earlier-moves.js'
 
 /** Pods of an archive that this pod does not know, and that it notes for the announcement. */
 const MOST_NEW_PODS = 2_000
@@ -22,10 +24,14 @@ interface ArchiveOfMove {
   readonly oldAddress: string
 }
 
-/** Notes to which pods the move is announced: those that the archive names at once, all other known ones later. */
+/**
+ * Notes to which pods the move is announced: those that the archive names at once, all other known ones later. The former also get the
+ * earlier moves.
+ */
 export async function announceMove(archive: ArchiveOfMove, folder: string): Promise<void> {
   const { pod, oldAddress } = archive
   const { people, pods } = await readHosts(archive, folder)
+  const earlier = await listEarlierMoves(folder)
   const recipientUrls = new Map<string, URL>([...pods, ...people])
   await inTransaction(pod, async (transaction) => {
     const move = await findMoveOfPerson(transaction, oldAddress)
@@ -33,6 +39,10 @@ export async function announceMove(archive: ArchiveOfMove, folder: string): Prom
     await insertUnknownPods(transaction, [...people.values()].slice(0, MOST_NEW_PODS).map(parsePodHost))
     const now = pod.now()
     const first = [...recipientUrls.values()].map(parsePodHost)
+    const listed = earlier.map((each) => each.oldAddress)
+    for (const { id } of await findMovesTo(transaction, Number(move.newPersonId), listed)) {
+      if (id !== move.id) await insertAnnouncements(transaction, id, { first, now, hours: undefined })
+    }
     await insertAnnouncements(transaction, move.id, { first, now, hours: IMPORT_LIMITS.secondWaveHours })
   })
 }

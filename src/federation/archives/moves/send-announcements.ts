@@ -35,7 +35,7 @@ export async function sendDueAnnouncements(pod: Pod, signal: AbortSignal): Promi
       ),
     )
     sent += due.length
-    if (due.length < BATCH_SIZE) break
+    if (due.length === 0) break
   }
   return sent
 }

@@ -1,0 +1,120 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import type { Knex } from 'knex'
+import { findMoveOfPerson, insertMove, saveAnnouncedEnvelope } from '../../../persistence/archives/account-moves.js'
+import { Person } from '../../../persistence/models/person.js'
+import { emptyPeople } from '../../../persistence/people/empty-people.js'
+import { movePerson } from '../../../persistence/people/move-person.js'
+import { parseAddress } from '../../../protocol/address.js'
+import { readMigration } from '../../../protocol/signatures/migration-signature.js'
+import { readPublicKey } from '../../../protocol/signatures/rsa.js'
+import type { ImportContext } from '../imports/import-context.js'
+import { readMembers } from '../reading/archive-owner.js'
+import { spooledBatches } from '../reading/spool-archive.js'
+
+/** The longest chain of moves that other pods follow. */
+const MOST_MOVES = 10
+
+/** A move of the owner to the account of the archive, or to one before it, with its signed message. */
+export interface EarlierMove {
+  readonly oldAddress: string
+  readonly envelope: string
+  readonly signature: string
+  readonly remotePhotoPath: string | null
+}
+
+interface ListedMove {
+  readonly oldAddress: string
+  readonly envelope: string
+}
+
+/** The moves that an archive lists, the oldest first. Nothing of them is verified. */
+export async function listEarlierMoves(folder: string): Promise<readonly ListedMove[]> {
+  for await (const { items } of spooledBatches(folder, 'migrations')) {
+    return items.slice(0, MOST_MOVES).flatMap(({ value }) => {
+      const { old_address: address, envelope } = readMembers(value) ?? {}
+      const oldAddress = typeof address === 'string' ? parseAddress(address) : undefined
+      return oldAddress === undefined || typeof envelope !== 'string' ? [] : [{ oldAddress, envelope }]
+    })
+  }
+  return []
+}
+
+/**
+ * The moves that an archive lists, those whose signatures hold by the keys that this pod knows or discovers. The owner could have
+ * written the others.
+ */
+export async function verifyEarlierMoves(
+  { pod, people, oldAddress, signal }: ImportContext,
+  folder: string,
+  ownerKey: KeyObject,
+): Promise<readonly EarlierMove[]> {
+  const listed = await listEarlierMoves(folder)
+  if (listed.length === 0) return []
+  const identities = new Set([...listed.map((move) => move.oldAddress), oldAddress])
+  const found = await people.find([...identities], signal)
+  const keys = new Map<string, KeyObject>()
+  for (const [address, each] of found) {
+    const key = each.state === 'found' ? readPublicKey(each.person.publicKey) : undefined
+    if (key !== undefined) keys.set(address, key)
+  }
+  keys.set(oldAddress, createPublicKey(ownerKey))
+  const opened = await pod.crypto.openEnvelopes(
+    listed.map(({ envelope }) => ({ envelope, receivedAt: pod.now() })),
+    keys,
+  )
+  const signed = listed.flatMap(({ oldAddress: from, envelope }, index) => {
+    const result = opened[index]
+    if (result?.state !== 'open' || result.entity.type !== 'account_migration') return []
+    const { entity, sender, signature } = result
+    const move = readMigration(entity)
+    // Signed by both identities: the one that sends it, and the other one inside.
+    const isSigned = signature === 'valid' && (sender === move.from || sender === move.to) && sender !== move.witness
+    if (!isSigned || move.from !== from || move.to === from) return []
+    const facts = { signature: entity.signature ?? '', remotePhotoPath: entity.remote_photo_path ?? null }
+    return [{ to: move.to, earlier: { oldAddress: from, envelope, ...facts } }]
+  })
+  const chain = addressesLeadingTo(oldAddress, signed)
+  const proven = signed.filter(({ to }) => chain.has(to)).map(({ earlier }) => earlier)
+  const others = listed.filter((move) => !proven.some((earlier) => earlier.envelope === move.envelope))
+  if (others.length > 0) pod.log.info({ moves: others.length }, 'earlier moves of an archive not proven')
+  return proven
+}
+
+/** The account of the archive, and the addresses from which signed moves lead to it. */
+function addressesLeadingTo(
+  oldAddress: string,
+  moves: readonly { readonly to: string; readonly earlier: EarlierMove }[],
+): ReadonlySet<string> {
+  const reached = new Set([oldAddress])
+  for (let before = 0; before < reached.size; ) {
+    before = reached.size
+    for (const { to, earlier } of moves) if (reached.has(to)) reached.add(earlier.oldAddress)
+  }
+  return reached
+}
+
+/** Applies earlier moves that this pod has not received, before the newest one, and keeps their messages for the announcement. */
+export async function applyEarlierMoves(
+  transaction: Knex.Transaction,
+  moves: readonly EarlierMove[],
+  {
+    newPersonId,
+    announceUntil,
+    now,
+  }: { readonly newPersonId: number; readonly announceUntil: Date; readonly now: Date },
+): Promise<void> {
+  for (const move of moves) {
+    const before = await findMoveOfPerson(transaction, move.oldAddress)
+    if (before !== undefined) {
+      await saveAnnouncedEnvelope(transaction, before.id, { envelope: move.envelope, announceUntil })
+      continue
+    }
+    const old = await Person.query(transaction).findOne({ address: move.oldAddress }).forNoKeyUpdate()
+    if (old?.id === newPersonId) continue
+    const row = { ...move, oldPersonId: old?.id ?? null, newPersonId, envelopeFriendica: null, announceUntil }
+    await insertMove(transaction, row)
+    if (old === undefined) continue
+    await movePerson(transaction, { from: old.id, to: newPersonId })
+    await emptyPeople(transaction, [old.id], now)
+  }
+}
