@@ -194,6 +194,7 @@ type OtherRefusalReason =
   | 'upload_missing'
   | 'upload_offset'
   | 'upload_running'
+  | 'uploads_full'
   | 'user_closed'
   | 'user_missing'
   | 'username_invalid'
