@@ -96,13 +96,13 @@ it('the earlier moves of an archive are announced to the pods that it names, bef
 })
 
 it('an earlier move is left out if its signatures do not hold, or if it leads to another account', async () => {
-  const stranger = pod.fakePods.person(`stranger-${newGuid().slice(0, 8)}@a.example`)
+  const other = pod.fakePods.person(`other-${newGuid().slice(0, 8)}@a.example`)
   await importWith({
     migrations: [
-      { old_address: anna.address, envelope: envelopeOfMove(anna, bella, stranger) },
-      { old_address: anna.address, envelope: envelopeOfMove(anna, stranger) },
-      { old_address: anna.address, envelope: envelopeOfMove({ ...anna, privateKey: stranger.privateKey }, bella) },
-      { old_address: stranger.address, envelope: envelopeOfMove(anna, bella) },
+      { old_address: anna.address, envelope: envelopeOfMove(anna, bella, other) },
+      { old_address: anna.address, envelope: envelopeOfMove(anna, other) },
+      { old_address: anna.address, envelope: envelopeOfMove({ ...anna, privateKey: other.privateKey }, bella) },
+      { old_address: other.address, envelope: envelopeOfMove(anna, bella) },
       { old_address: anna.address, envelope: 'no envelope' },
       'no move',
     ],
