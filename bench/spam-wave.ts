@@ -3,8 +3,10 @@ import { readConfig } from '../src/config/config.js'
 import { undoAction } from '../src/domain/moderation/actions.js'
 import { COMMAND_ACTOR } from '../src/domain/moderation/actor.js'
 import { cleanCluster } from '../src/domain/moderation/clusters/clean-cluster.js'
+import { cleaningOperations } from '../src/domain/moderation/clusters/cleaning-work.js'
 import { listSpamClusters } from '../src/domain/moderation/clusters/clusters.js'
 import { findClusters } from '../src/domain/moderation/clusters/find-clusters.js'
+import { runOperation } from '../src/domain/operations/long-operations.js'
 import { type OpenPod, openPod } from '../src/pod/open-pod.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import type { BenchOptions, Result } from './bench.js'
@@ -39,6 +41,7 @@ export async function* benchSpamWave(_options: BenchOptions): AsyncGenerator<Res
       for (const { id } of open) {
         const parts = { hide: true, remove: false, filter: true, authors: 'none', pods: 'none', except: [] } as const
         const { action } = await cleanCluster(pod, COMMAND_ACTOR, id, parts, { reason: 'Spam wave' })
+        await finishOperations(pod)
         if (action !== undefined) actions.push(action.id)
       }
     })
@@ -46,12 +49,22 @@ export async function* benchSpamWave(_options: BenchOptions): AsyncGenerator<Res
 
     const undo = await millisecondsOf(async () => {
       for (const id of actions) await undoAction(pod, COMMAND_ACTOR, id, { reason: 'Undo' })
+      await finishOperations(pod)
     })
     yield result('undo', undo, (await visibleItems(pod)) === ITEMS)
   } finally {
     await pod.close()
     await crypto.close()
     await stores.close()
+  }
+}
+
+/** The work that a worker does in the background. */
+async function finishOperations(pod: OpenPod): Promise<void> {
+  const ids: readonly number[] = await pod.db('operations').whereIn('state', ['queued', 'running']).pluck('id')
+  for (const operationId of ids) {
+    const work = { data: { operationId }, finish: async () => {} }
+    await runOperation(pod, work, cleaningOperations, new AbortController().signal)
   }
 }
 

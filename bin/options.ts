@@ -28,6 +28,11 @@ export function readCount(text: string): number {
   return Number(text)
 }
 
+export function readBytes(text: string): number {
+  if (!/^[1-9][0-9]{0,14}$/.test(text)) throw new InvalidArgumentError('It must be a number of bytes.')
+  return Number(text)
+}
+
 /** A day that exists, as YYYY-MM-DD. */
 export function readDay(text: string): string {
   const midnight = new Date(`${text}T00:00:00Z`)

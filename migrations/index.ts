@@ -107,4 +107,9 @@ export const migrations: ReadonlyMap<string, () => Promise<Migration>> = new Map
   ['0205-imported-conversations', async () => (await import('./0205-imported-conversations.js')).importedConversations],
   ['0206-import-retries', async () => (await import('./0206-import-retries.js')).importRetries],
   ['0211-released-waiting', async () => (await import('./0211-released-waiting.js')).releasedWaiting],
+  ['0212-operation-details', async () => (await import('./0212-operation-details.js')).operationDetails],
+  ['0213-cluster-progress', async () => (await import('./0213-cluster-progress.js')).clusterProgress],
+  ['0214-hidden-actors', async () => (await import('./0214-hidden-actors.js')).hiddenActors],
+  ['0215-pod-probes', async () => (await import('./0215-pod-probes.js')).podProbes],
+  ['0216-recorded-backups', async () => (await import('./0216-recorded-backups.js')).recordedBackups],
 ])

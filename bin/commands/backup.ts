@@ -15,11 +15,12 @@ import { checkRestore } from '../../src/operations/backup/restore-checks.js'
 import type { Retention } from '../../src/operations/backup/retention.js'
 import { openTarRepository } from '../../src/operations/backup/tar-repository.js'
 import { verifyBackup } from '../../src/operations/backup/verify-backup.js'
+import { recordForeignBackup } from '../../src/persistence/operations/backup-runs.js'
 import { borrowDatabase } from '../borrow-database.js'
 import { CommandError } from '../command-error.js'
 import { describeDatabaseTrouble } from '../database-trouble.js'
 import { interruptible } from '../interruptible.js'
-import { readCount } from '../options.js'
+import { readBytes, readCount, readTime } from '../options.js'
 import { type OutputOptions, print, table } from '../output.js'
 import { describeBytes, showProgress } from '../progress.js'
 import { readCommandConfig } from '../read-command-config.js'
@@ -99,6 +100,17 @@ export function backupCommands(program: Command): void {
     .option('--start', 'also restore it into a temporary database, and check pages and keys of the copy')
     .addHelpText('after', '\nExample:\n  pod backup verify 20260731T033000Z-5f0c --identity identity.txt')
     .action(verify)
+
+  backup
+    .command('record')
+    .description('Records a backup that another program has made, for the console and the metrics.')
+    .requiredOption('--tool <name>', 'the program')
+    .option('--at <time>', 'when it began; default: now', readTime)
+    .option('--bytes <number>', 'its size', readBytes)
+    .option('--verified', 'it was restored, or checked in another way')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod backup record --tool pgbackrest --bytes 1200000')
+    .action(record)
 
   backup
     .command('forget')
@@ -239,6 +251,27 @@ async function verify(id: string, { from, identity, start, ...options }: VerifyO
       faults.length === 1 ? 'The backup has one fault.' : `The backup has ${faults.length} faults.`,
     )
 }
+
+interface RecordOptions extends OutputOptions {
+  readonly tool: string
+  readonly at?: Date
+  readonly bytes?: number | null
+  readonly verified?: boolean
+}
+
+async function record({ tool, at, bytes = null, verified = false, ...options }: RecordOptions): Promise<void> {
+  const now = new Date()
+  const startedAt = at ?? now
+  if (startedAt > now) throw new CommandError('--at is in the future.')
+  if (tool.length > TOOL_CHARACTERS) throw new CommandError(`--tool has at most ${TOOL_CHARACTERS} characters.`)
+  const backup = { tool, at: startedAt, bytes, isVerified: verified }
+  const id = await withPod(({ db }) => recordForeignBackup(db, backup, now))
+  print(options, { id, tool, at: startedAt.toISOString(), bytes, verified }, [
+    `The backup of ${startedAt.toISOString()} is recorded as ${id}.`,
+  ])
+}
+
+const TOOL_CHARACTERS = 100
 
 async function forget({
   from,

@@ -128,7 +128,14 @@ async function probe(place: PodHost, options: OutputOptions): Promise<void> {
     }
     return known(pod, place)
   })
-  printPod(found, options)
+  const steps = found.probe?.steps ?? []
+  print(options, { ...present(found), probe: found.probe }, [
+    ...linesOf(found),
+    '',
+    ...table(steps.map(({ step, ok, ms, detail }) => [step, ok ? 'passed' : 'failed', `${ms} ms`, detail])).map(
+      printable,
+    ),
+  ])
   const isWell = found.status === 'no_errors'
   if (!isWell) throw new CommandError(`The pod is unhealthy: ${found.lastError ?? found.status}`)
 }

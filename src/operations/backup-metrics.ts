@@ -8,24 +8,27 @@ import { openRepository } from './backup/repository.js'
 /** Milliseconds between two looks at the repository. */
 const VERIFIED_READ_MS = 300_000
 
-/** Metrics of the backups of this pod, from the database. Without a place for backups there are none. */
+/** Metrics of the backups of this pod. Without a place for backups there are only those of backups that another program has made. */
 export function registerBackupMetrics(
   registry: Registry,
   { db, log, config }: Pick<Pod, 'db' | 'log' | 'config'>,
 ): void {
-  if (config.backupTo === undefined) return
   /** All gauges of one scrape share one statement. */
-  const read = singleFlight(() =>
-    readBackupFigures(db).catch((err: unknown) => {
+  const { backupTo, backupS3 } = config
+  const read = singleFlight(async () => {
+    try {
+      const figures = await readBackupFigures(db)
+      return backupTo === undefined && figures.tool === null ? undefined : figures
+    } catch (err) {
       log.debug({ err }, 'backup metrics unavailable')
       return undefined
-    }),
-  )
-  const { backupTo, backupS3 } = config
+    }
+  })
   let readAt = Number.NEGATIVE_INFINITY
   let newest: Date | undefined
   /** The repository is read rarely: in S3 it costs requests. */
   const verified = singleFlight(async () => {
+    if (backupTo === undefined) return undefined
     if (performance.now() - readAt < VERIFIED_READ_MS) return newest
     try {
       newest = await findNewestVerified(openRepository(backupTo, backupS3))
@@ -35,7 +38,7 @@ export function registerBackupMetrics(
     }
     return newest
   })
-  const gauge = (figure: keyof BackupFigures, name: string, help: string) =>
+  const gauge = (figure: Exclude<keyof BackupFigures, 'tool'>, name: string, help: string) =>
     new Gauge({
       name,
       help,
@@ -56,9 +59,12 @@ export function registerBackupMetrics(
     registers: [registry],
     async collect() {
       const startedAt = await verified()
-      if (startedAt === undefined) this.remove()
-      else this.set((Date.now() - startedAt.getTime()) / 1_000)
+      const recorded = (await read())?.verifiedAge ?? null
+      const own = startedAt === undefined ? null : (Date.now() - startedAt.getTime()) / 1_000
+      const ages = [recorded, own].filter((age) => age !== null)
+      if (ages.length === 0) this.remove()
+      else this.set(Math.min(...ages))
     },
   })
-  gauge('failures', 'pod_backup_failures_total', 'Backups that have failed or were killed.')
+  if (backupTo !== undefined) gauge('failures', 'pod_backup_failures_total', 'Backups that have failed or were killed.')
 }

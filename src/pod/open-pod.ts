@@ -28,6 +28,7 @@ import {
 } from '../persistence/database/errors.js'
 import { REPLICA_LIMITS } from '../persistence/database/limits.js'
 import { openReadReplica, type ReadReplica } from '../persistence/database/read-replica.js'
+import { watchSlowStatements } from '../persistence/database/slow-statements.js'
 import { UserSecrets } from '../persistence/models/user.js'
 import { findUnfinishedRestore, isDatabaseMoving, MOVE } from '../persistence/operations/restore-target.js'
 import { findTakeOver } from '../persistence/operations/take-over-state.js'
@@ -85,6 +86,7 @@ async function openParts(
   closers.add(async () => tracer?.close())
   const db = openDatabase({ url: databaseUrl, applicationName: `pod ${kind}`, ...limitsOf(config, kind) })
   closers.add(() => db.destroy())
+  if (kind !== 'command') watchSlowStatements(db)
   const outages = openOutageLog({ name: 'database', log, answers: () => isDatabaseReachable(db, ANSWERED_WITHIN) })
   closers.add(async () => outages.close())
   let isOpen = false

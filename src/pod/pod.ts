@@ -6,6 +6,7 @@ import type { JobQueues } from '../jobs/queues/job-queues.js'
 import type { Locales } from '../languages/locales.js'
 import type { ReadReplica } from '../persistence/database/read-replica.js'
 import type { RequestContext } from '../persistence/database/request-context.js'
+import type { ProbeStep } from '../persistence/models/pod.js'
 import type { PodClock } from '../persistence/operations/processes.js'
 import type { PictureStorage } from '../persistence/photos/picture-storage.js'
 import type { ReadDocument, ReceivedDocument } from '../protocol/discovery/documents.js'
@@ -152,6 +153,8 @@ export interface RemotePods {
   get(url: string | URL, options: GetOptions): Promise<RemoteAnswer>
   /** Follows no redirect and reads no body. */
   post(url: string | URL, contentType: string, body: string | Buffer, options?: RequestOptions): Promise<DeliveryAnswer>
+  /** Connects step by step, as a request does. Isolated pods and those of tests may be without it. */
+  probe?(url: string | URL): Promise<readonly ProbeStep[]>
   /** The clocks of the pods that have answered last. */
   readClock?(): PodClock | undefined
 }

@@ -195,7 +195,9 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
     const { code, stdout } = await pod(['pods', 'probe', host, '--json'], settings)
 
     expect(code).toBe(1) // the pod has no NodeInfo
-    expect(JSON.parse(stdout)).toMatchObject({ status: 'version_failed', offline_since: null, next_try_at: null })
+    const found = JSON.parse(stdout)
+    expect(found).toMatchObject({ status: 'version_failed', offline_since: null, next_try_at: null })
+    expect(found.probe.steps).toMatchObject(['dns', 'address', 'tcp', 'http'].map((step) => ({ step, ok: true })))
   })
 
   it('report the delivery state of a post', async () => {

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { undoAction } from '../../src/domain/moderation/actions.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
-import { cleanCluster, previewCleaning } from '../../src/domain/moderation/clusters/clean-cluster.js'
+import { cleanCluster } from '../../src/domain/moderation/clusters/clean-cluster.js'
+import { cleaningOperations } from '../../src/domain/moderation/clusters/cleaning-work.js'
 import { dismissCluster, listSpamClusters, readCluster } from '../../src/domain/moderation/clusters/clusters.js'
 import { buildContentKeys } from '../../src/domain/moderation/clusters/content-keys.js'
 import { findClusters } from '../../src/domain/moderation/clusters/find-clusters.js'
+import { previewCleaning } from '../../src/domain/moderation/clusters/plan-cleaning.js'
 import { reloadFilters } from '../../src/domain/moderation/filters/active-filters.js'
 import { changeFilter } from '../../src/domain/moderation/filters/filters.js'
 import { findPersonState } from '../../src/domain/moderation/people.js'
@@ -18,6 +20,7 @@ import { allStored, publicMessage, receive } from '../support/federation/inbound
 import type { LocalUser } from '../support/people/local-users.js'
 import type { RemotePerson } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
+import { crashInChunk, finishOperations } from '../support/pods/finish-operations.js'
 
 let pod: FederationPod
 let locals: readonly LocalUser[]
@@ -161,6 +164,95 @@ describe('six people of one pod who post one link under the posts of three users
     await comments(() => LINK, spammers.slice(1, 2))
     await findClusters(strict)
     expect(await pod.db('comments').where({ hidden: true })).toHaveLength(2)
+  })
+})
+
+describe('a cluster of more than 200 items', () => {
+  const ITEMS = 1_100
+
+  /** Comments of six people under three posts, which are inserted without messages. Returns the number of the cluster. */
+  async function wave(items = ITEMS): Promise<number> {
+    const posts = await comments((index) => `${index} ${LINK}`)
+    await pod.db.raw(
+      `insert into comments (guid, post_id, author_id, text)
+       select md5('wave' || number), (cast(:posts as bigint[]))[number % 3 + 1], (cast(:people as bigint[]))[number % 6 + 1], :text
+       from generate_series(1, :count) as number`,
+      {
+        posts: posts.map(({ id }) => id),
+        people: spammers.map(({ id }) => id),
+        text: `Win: ${LINK}`,
+        count: items - spammers.length,
+      },
+    )
+    await pod.db.raw('update posts set comments_count = (select count(*) from comments where post_id = posts.id)')
+    await findClusters(pod)
+    return (await clusters())[0]?.id ?? 0
+  }
+
+  const state = async () => (await clusters())[0]?.state
+  const hidden = async () => (await pod.db('comments').where({ hidden: true })).length
+  const counted = async () => (await pod.db('posts').sum('comments_count as sum'))[0]?.['sum']
+  const parts = { ...only, hide: true, filter: true } as const
+
+  it('is cleaned and restored in chunks, which go on after the death of a worker', async () => {
+    const id = await wave()
+    const notifications = await pod.rows('notifications')
+
+    const { action, operation } = await cleanCluster(pod, COMMAND_ACTOR, id, parts, { reason })
+
+    expect(operation).toMatchObject({ kind: 'cluster.clean', state: 'queued', total: ITEMS })
+    expect([await state(), await hidden(), (await pod.db('filters')).length]).toEqual(['cleaning', 0, 1])
+    await expect(finishOperations(pod, crashInChunk(cleaningOperations, 2))).rejects.toThrow('the worker dies')
+    expect([await state(), await hidden()]).toEqual(['cleaning', 500])
+    expect((await readCluster(pod, COMMAND_ACTOR, id)).operation).toMatchObject({ state: 'running', done: 500 })
+    await expect(cleanCluster(pod, COMMAND_ACTOR, id, parts, { reason })).rejects.toMatchObject({
+      reason: 'bad_transition',
+    })
+    await finishOperations(pod, cleaningOperations)
+    expect([await state(), await hidden(), Number(await counted())]).toEqual(['cleaned', ITEMS, 0])
+    expect(await pod.rows('notifications')).toEqual([0])
+    expect(
+      await pod.db('auditEntries').where({ action: 'cluster.clean', reason }).orderBy('id', 'desc').limit(1),
+    ).toMatchObject([{ after: { hidden: ITEMS } }])
+
+    await undoAction(pod, COMMAND_ACTOR, action?.id ?? 0, { reason: 'A mistake' })
+
+    expect([await state(), await hidden(), await pod.rows('filters')]).toEqual(['restoring', ITEMS - 200, [0]])
+    await expect(finishOperations(pod, crashInChunk(cleaningOperations, 2))).rejects.toThrow('the worker dies')
+    expect([await state(), await hidden()]).toEqual(['restoring', ITEMS - 700])
+    await finishOperations(pod, cleaningOperations)
+    expect([await state(), await hidden(), Number(await counted())]).toEqual(['open', 0, ITEMS])
+    expect(await pod.rows('notifications')).toEqual(notifications)
+  })
+
+  it('is shown again by an undo while it is cleaned', async () => {
+    const id = await wave()
+    const { action } = await cleanCluster(pod, COMMAND_ACTOR, id, parts, { reason })
+    await expect(finishOperations(pod, crashInChunk(cleaningOperations, 2))).rejects.toThrow('the worker dies')
+
+    await undoAction(pod, COMMAND_ACTOR, action?.id ?? 0, { reason: 'A mistake' })
+    await finishOperations(pod, cleaningOperations)
+
+    expect([await state(), await hidden(), Number(await counted())]).toEqual(['open', 0, ITEMS])
+    expect(await pod.db('hiddenContent')).toEqual([])
+  })
+
+  it('is retracted after its authors are blocked, in chunks of the same action', async () => {
+    const id = await wave(60)
+    const all = { ...parts, remove: true, authors: 'block', confirm: '60' } as const
+    const left = async () => (await pod.db('comments')).length
+
+    const { operation } = await cleanCluster(pod, COMMAND_ACTOR, id, all, { reason })
+    expect(operation).toMatchObject({ total: 60 + spammers.length })
+    await expect(finishOperations(pod, crashInChunk(cleaningOperations, 3))).rejects.toThrow('the worker dies')
+    expect([await state(), await left(), await hidden()]).toEqual(['cleaning', 10, 10])
+    await finishOperations(pod, cleaningOperations)
+
+    expect([await state(), await left()]).toEqual(['cleaned', 0])
+    expect(await pod.db('tombstones').where({ targetType: 'Comment' })).toHaveLength(60)
+    expect(await pod.db('people').where({ restriction: 'block' })).toHaveLength(spammers.length)
+    await pod.db('person_restrictions').delete()
+    await pod.db('people').update({ restriction: null })
   })
 })
 

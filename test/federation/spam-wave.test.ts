@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { undoAction } from '../../src/domain/moderation/actions.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import { cleanCluster } from '../../src/domain/moderation/clusters/clean-cluster.js'
+import { cleaningOperations } from '../../src/domain/moderation/clusters/cleaning-work.js'
 import { listSpamClusters } from '../../src/domain/moderation/clusters/clusters.js'
 import { findClusters } from '../../src/domain/moderation/clusters/find-clusters.js'
 import type { Post } from '../../src/persistence/models/post.js'
@@ -10,6 +11,7 @@ import { commentBy, postBy } from '../support/federation/entities.js'
 import type { FakePerson } from '../support/federation/fake-pods.js'
 import { allStored, publicMessage, receive } from '../support/federation/inbound-messages.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
+import { finishOperations } from '../support/pods/finish-operations.js'
 
 const PODS = 8
 const PEOPLE = 40
@@ -52,6 +54,7 @@ it('a wave of 400 items by 40 people of 8 pods is cleaned in at most ten request
   for (const { id } of open.items) {
     const parts = { hide: true, remove: false, filter: true, authors: 'none', pods: 'none', except: [] } as const
     const { action } = await cleanCluster(pod, COMMAND_ACTOR, id, parts, { reason: 'Spam wave' })
+    await finishOperations(pod, cleaningOperations)
     requests += 1
     if (action !== undefined) actions.push(action.id)
   }
@@ -69,6 +72,7 @@ it('a wave of 400 items by 40 people of 8 pods is cleaned in at most ten request
   expect(await pod.db('posts').where({ public: true })).toHaveLength(posts.length)
 
   for (const id of actions) await undoAction(pod, COMMAND_ACTOR, id, { reason: 'The friend was hit too' })
+  await finishOperations(pod, cleaningOperations)
   expect((await shown()).map(({ guid }) => guid)).toContain(honest.guid)
 })
 

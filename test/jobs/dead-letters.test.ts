@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { DeadLetterPosition } from '../../src/jobs/dead-letters/dead-letter.js'
 import { findDeadLetters, listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
-import { dropDeadLetters, replayDeadLetters } from '../../src/jobs/dead-letters/replay-dead-letters.js'
 import { showDeadLetter } from '../../src/jobs/dead-letters/show-dead-letter.js'
 import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { enqueueJob, type JobContext } from '../../src/jobs/outbox/outbox.js'
@@ -9,6 +8,7 @@ import type { Handler } from '../../workers/run-job.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
+import { dropDeadLetters, replayDeadLetters } from '../support/queues/change-dead-letters.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 import { startTestWorkers, untilIdle } from '../support/queues/test-workers.js'
 
@@ -132,10 +132,10 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
     const job = letters.find(({ id }) => id.startsWith('notify/'))
     broken = false
 
-    expect(await replayDeadLetters(pod, { id: row?.id ?? '' })).toBe(1)
+    expect(await replayDeadLetters(pod, { ids: [row?.id ?? ''] })).toBe(1)
     await untilIdle(pod)
     expect(await effects()).toEqual(['row'])
-    expect(await dropDeadLetters(pod, { id: job?.id ?? '' })).toBe(1)
+    expect(await dropDeadLetters(pod, { ids: [job?.id ?? ''] })).toBe(1)
 
     expect(await listDeadLetters(pod)).toEqual([])
     expect(await pod.jobs.counts('notify')).toMatchObject({ waiting: 0, failed: 0 })

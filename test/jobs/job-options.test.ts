@@ -1,6 +1,5 @@
 import { type Job, type JobsOptions, UnrecoverableError } from 'bullmq'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { replayDeadLetters } from '../../src/jobs/dead-letters/replay-dead-letters.js'
 import { makePhotoJob, receivePublicJob } from '../../src/jobs/definitions.js'
 import { enqueueJob } from '../../src/jobs/outbox/outbox.js'
 import { JOB_DEFINITIONS as jobs } from '../../src/jobs/queues/job-options.js'
@@ -8,6 +7,7 @@ import { QUEUES } from '../../src/jobs/queues/queue-names.js'
 import { messageReader, splitJob } from '../../workers/messages-of-job.js'
 import { sweep } from '../../workers/sweeper.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
+import { replayDeadLetters } from '../support/queues/change-dead-letters.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 /** Options that belong to one job and not to its definition. */

@@ -25,7 +25,7 @@ import { verifyBackup } from '../../src/operations/backup/verify-backup.js'
 import { registerBackupMetrics } from '../../src/operations/backup-metrics.js'
 import { migrate, migrateTo, migrationStatus } from '../../src/persistence/database/database.js'
 import { Photo } from '../../src/persistence/models/photo.js'
-import { claimDailyBackup } from '../../src/persistence/operations/backup-runs.js'
+import { claimDailyBackup, recordForeignBackup } from '../../src/persistence/operations/backup-runs.js'
 import { openPod } from '../../src/pod/open-pod.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { photoHandlers } from '../../workers/handlers/photos.js'
@@ -523,7 +523,18 @@ describe('the repository', () => {
 
     const without = new Registry()
     registerBackupMetrics(without, { db, log, config: { ...config, backupTo: undefined } })
-    expect(await without.metrics()).toBe('\n')
+    expect(await without.metrics()).not.toMatch(/^pod_backup_\w+ \d/m)
+
+    await recordForeignBackup(
+      db,
+      { tool: 'pgbackrest', at: new Date(), bytes: 5_000_000_000, isVerified: true },
+      new Date(),
+    )
+    const recorded = await without.metrics()
+    expect(recorded).toMatch(/^pod_backup_age_seconds \d/m)
+    expect(recorded).toMatch(/^pod_backup_bytes 5000000000$/m)
+    expect(recorded).toMatch(/^pod_backup_verified_age_seconds \d/m)
+    expect(recorded).not.toMatch(/^pod_backup_failures_total/m)
   })
 
   it('is due once after its time among all workers, and again an hour after a run that failed', async () => {

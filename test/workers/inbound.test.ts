@@ -5,7 +5,6 @@ import { readTrace } from '../../src/domain/operations/traces.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import type { ObservedWorker } from '../../src/jobs/bullmq/observed-worker.js'
 import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
-import { dropDeadLetters, replayDeadLetters } from '../../src/jobs/dead-letters/replay-dead-letters.js'
 import { showDeadLetter } from '../../src/jobs/dead-letters/show-dead-letter.js'
 import { receivePublicJob } from '../../src/jobs/definitions.js'
 import { SIGNER_LIMITS } from '../../src/jobs/waiting/limits.js'
@@ -24,6 +23,7 @@ import { type FakePerson, type FakePods, startFakePods } from '../support/federa
 import { hostOf } from '../support/people/remote-people.js'
 import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 import { type InboundPod, type InboundPodOptions, startInboundPod } from '../support/pods/inbound-pod.js'
+import { dropDeadLetters, replayDeadLetters } from '../support/queues/change-dead-letters.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 function commentBy(author: FakePerson, parentGuid: string, text = 'Nice') {

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { SYSTEM_ACTOR } from '../../src/domain/moderation/actor.js'
 import { startOperation } from '../../src/domain/operations/long-operations.js'
-import { replayDeadLetters } from '../../src/jobs/dead-letters/replay-dead-letters.js'
 import { birthdaysJob, defineJob, pruneJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { findUnservedQueues } from '../../src/jobs/operations/probe-queues.js'
 import { isIdle, queueFacts } from '../../src/jobs/operations/queue-facts.js'
@@ -12,6 +11,7 @@ import { maintenanceHandlers, maintenanceSchedules, prune } from '../../workers/
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { checkForDueWork, startSweeping, sweep } from '../../workers/sweeper.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
+import { replayDeadLetters } from '../support/queues/change-dead-letters.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 import { startTestWorkers, untilIdle } from '../support/queues/test-workers.js'
 

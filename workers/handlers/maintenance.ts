@@ -4,6 +4,7 @@ import { checkAttendance } from '../../src/domain/accounts/sign-ups/unattended.j
 import { MAIL_LIMITS } from '../../src/domain/mail/limits.js'
 import { enqueueDigests } from '../../src/domain/mail/notices.js'
 import { eraseOldEvidence } from '../../src/domain/moderation/cases.js'
+import { cleaningOperations } from '../../src/domain/moderation/clusters/cleaning-work.js'
 import { findClusters } from '../../src/domain/moderation/clusters/find-clusters.js'
 import { contentOperation, continueLostContentChange } from '../../src/domain/moderation/follow-up-restrictions.js'
 import { MODERATION_LIMITS } from '../../src/domain/moderation/limits.js'
@@ -14,6 +15,7 @@ import { endPodRules } from '../../src/domain/moderation/pods/pod-rules.js'
 import { restrictMissedPeople, restrictOperation } from '../../src/domain/moderation/pods/restrict-pod-people.js'
 import { endNetworkRules } from '../../src/domain/moderation/sign-ups/network-rules.js'
 import { notifyOfTodaysBirthdays } from '../../src/domain/notifications/birthdays.js'
+import { deadLetterOperations } from '../../src/domain/operations/dead-letters.js'
 import { type OperationWorks, runOperation } from '../../src/domain/operations/long-operations.js'
 import { continuePrune } from '../../src/domain/operations/prune.js'
 import { enqueuePodChecks } from '../../src/federation/discovery/pod-checks.js'
@@ -93,6 +95,8 @@ const OPERATIONS: OperationWorks = {
   ...closingOperation,
   ...personContentOperations,
   ...purgeOperation,
+  ...deadLetterOperations,
+  ...cleaningOperations,
 }
 
 export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, JobContext> = {

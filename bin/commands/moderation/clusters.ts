@@ -1,13 +1,15 @@
 import { type Command, Option } from 'commander'
-import { cleanCluster, previewCleaning } from '../../../src/domain/moderation/clusters/clean-cluster.js'
+import { type CleanOutcome, cleanCluster } from '../../../src/domain/moderation/clusters/clean-cluster.js'
 import { dismissCluster, listSpamClusters, readCluster } from '../../../src/domain/moderation/clusters/clusters.js'
-import type { ClusterRow } from '../../../src/persistence/moderation/clusters.js'
+import { previewCleaning } from '../../../src/domain/moderation/clusters/plan-cleaning.js'
+import { CLUSTER_STATES, type ClusterState } from '../../../src/persistence/moderation/clusters.js'
 import {
   presentCleaning,
   presentCluster,
   presentWholeCluster,
   readCleanParts,
 } from '../../../src/web/presenters/clusters.js'
+import { presentOperation } from '../../../src/web/presenters/operations.js'
 import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { readCount } from '../../options.js'
@@ -35,7 +37,7 @@ export function clusterCommands(program: Command): void {
 
   withActorOptions(clusters.command('list'))
     .description('Lists clusters, newest first.')
-    .addOption(new Option('--state <state...>', 'only those').choices(['open', 'cleaned', 'dismissed']))
+    .addOption(new Option('--state <state...>', 'only those').choices(CLUSTER_STATES))
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod clusters list --state open')
     .action(list)
@@ -78,10 +80,7 @@ export function clusterCommands(program: Command): void {
     .action(dismiss)
 }
 
-async function list({
-  state,
-  ...options
-}: ActorOptions & { readonly state?: readonly ClusterRow['state'][] }): Promise<void> {
+async function list({ state, ...options }: ActorOptions & { readonly state?: readonly ClusterState[] }): Promise<void> {
   const clusters = await withPod(async (pod) => {
     const actor = await findActor(pod, options, 'moderation')
     return (await listSpamClusters(pod, actor, { states: state }, { limit: CLUSTERS_SHOWN })).items.map(presentCluster)
@@ -116,6 +115,7 @@ async function show(id: number, options: ActorOptions): Promise<void> {
     ...table(
       authors.map(({ address, items: count, followed }) => [address, `${count} items`, followed ? 'followed' : '']),
     ).map(printable),
+    ...(shown.operation === null ? [] : [`${shown.operation.done} of ${shown.operation.total} done`]),
     `${shown.items} items by ${shown.authors} people of ${shown.pods} pods`,
   ])
 }
@@ -126,17 +126,20 @@ async function clean(id: number, { dryRun, yes, ...options }: CleanOptions): Pro
   if (isEmpty) throw new CommandError('Add --hide, --remove, --filter, --authors or --pods.')
   if (!dryRun && !yes)
     throw new CommandError(`Add --yes to clean cluster ${id}, or --dry-run to see what would change.`)
-  const done = await withPod(async (pod) => {
+  const { preview, operation } = await withPod(async (pod): Promise<Pick<CleanOutcome, 'preview' | 'operation'>> => {
     await queueAnswers(pod.jobs)
     const actor = await findActor(pod, options, 'moderation')
-    const preview = await previewCleaning(pod, actor, id, parts)
-    if (dryRun) return preview
-    const confirmed = { ...parts, confirm: String(preview.remove) }
-    return (await cleanCluster(pod, actor, id, confirmed, options)).preview
+    const planned = await previewCleaning(pod, actor, id, parts)
+    if (dryRun) return { preview: planned }
+    const confirmed = { ...parts, confirm: String(planned.remove) }
+    return cleanCluster(pod, actor, id, confirmed, options)
   })
-  const { hide, remove, people, authors, pods, filter } = done
-  print(options, { ...presentCleaning(done), changed: !dryRun }, [
-    `${dryRun ? 'Would hide' : 'Hidden'}: ${hide}, removed: ${remove}, by ${people} people.`,
+  const { hide, remove, people, authors, pods, filter } = preview
+  const words = dryRun ? 'Would hide' : operation === undefined ? 'Hidden' : 'To be hidden'
+  const work = operation === undefined ? null : presentOperation(operation)
+  print(options, { ...presentCleaning(preview), changed: !dryRun, operation: work }, [
+    `${words}: ${hide}, removed: ${remove}, by ${people} people.`,
+    ...(operation === undefined ? [] : [`operation ${operation.id} is queued`]),
     ...(authors === 0 ? [] : [`Authors: ${authors}`]),
     ...(pods.length === 0 ? [] : [`Pods: ${pods.join(', ')}`]),
     ...(filter === undefined ? [] : [printable(`Filter: ${filter.kind} ${filter.value}`)]),

@@ -1,11 +1,13 @@
 import { type Command, Option } from 'commander'
 import { readDeadLetterDetails, readDeadLetterPayload } from '../../../src/domain/operations/dead-letter-view.js'
 import { dropAudited, groupDeadLetters, replayAudited } from '../../../src/domain/operations/dead-letters.js'
+import type { BackgroundOperation } from '../../../src/domain/operations/long-operations.js'
 import type { DeadLetter, DeadLetterFilter } from '../../../src/jobs/dead-letters/dead-letter.js'
 import { DEAD_LETTER_GROUPS, type DeadLetterGroup } from '../../../src/jobs/dead-letters/failed-rows.js'
 import { listDeadLetters } from '../../../src/jobs/dead-letters/find-dead-letters.js'
 import { QUEUES, type QueueName } from '../../../src/jobs/queues/queue-names.js'
 import type { Pod } from '../../../src/pod/pod.js'
+import { presentOperation } from '../../../src/web/presenters/operations.js'
 import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { readCount, readTime } from '../../options.js'
@@ -127,10 +129,11 @@ async function show(id: string, options: OutputOptions & ActorOptions & { payloa
 
 async function replay(id: string | undefined, options: FilterOptions, command: Command): Promise<void> {
   const filter = chosen(id, options, command)
-  const replayed = await withQueue(async (pod) =>
+  const { count: replayed, operation } = await withQueue(async (pod) =>
     replayAudited(pod, await findActor(pod, options, 'administration'), changeOf(filter, options)),
   )
   if (id !== undefined && replayed === 0) throw new CommandError(`There is no dead letter ${id}.`)
+  if (operation !== undefined) return printOperation(options, operation)
   print(options, { replayed }, [`${replayed} ${replayed === 1 ? 'dead letter' : 'dead letters'} replayed.`])
 }
 
@@ -141,11 +144,18 @@ async function drop(
 ): Promise<void> {
   const filter = chosen(id, options, command)
   if (!options.yes) throw new CommandError('Deleted dead letters cannot be replayed: add --yes to confirm.')
-  const dropped = await withQueue(async (pod) =>
+  const { count: dropped, operation } = await withQueue(async (pod) =>
     dropAudited(pod, await findActor(pod, options, 'administration'), changeOf(filter, options)),
   )
   if (id !== undefined && dropped === 0) throw new CommandError(`There is no dead letter ${id}.`)
+  if (operation !== undefined) return printOperation(options, operation)
   print(options, { dropped }, [`${dropped} ${dropped === 1 ? 'dead letter' : 'dead letters'} deleted.`])
+}
+
+/** A worker does the work. */
+function printOperation(options: OutputOptions, operation: BackgroundOperation): void {
+  const { id, total } = operation
+  print(options, presentOperation(operation), [`operation ${id} is queued, for ${total} dead letters`])
 }
 
 /** All dead letters need an explicit --all. */
@@ -158,8 +168,8 @@ function chosen(id: string | undefined, options: FilterOptions, command: Command
 }
 
 function changeOf(filter: DeadLetterFilter, { reason }: FilterOptions) {
-  const { id, queue, fault, pod, entity } = filter
-  const label = id ?? ([queue, fault, pod, entity].filter((part) => part !== undefined).join(' ') || 'all')
+  const { ids, queue, fault, pod, entity } = filter
+  const label = ids?.join(', ') ?? ([queue, fault, pod, entity].filter((part) => part !== undefined).join(' ') || 'all')
   return { filter, label, reason }
 }
 
@@ -168,7 +178,7 @@ function filterOf(
   { queue, fault, pod, entity, since, until }: FilterOptions,
 ): DeadLetterFilter {
   return {
-    ...(id !== undefined && { id }),
+    ...(id !== undefined && { ids: [id] }),
     ...(queue !== undefined && { queue }),
     ...(fault !== undefined && { fault }),
     ...(pod !== undefined && { pod: pod.toLowerCase() }),

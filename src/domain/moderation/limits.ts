@@ -74,6 +74,10 @@ export const MODERATION_LIMITS = {
   clusterPods: 50,
   /** Items that a moderator cleans; an admin cleans all. */
   cleanedByModerator: 500,
+  /** Items and authors that a cleaning or its undo changes within the request; more are changed in the background. */
+  cleanedAtOnce: 200,
+  /** Retractions within the request. */
+  removedInRequest: 20,
   /** Items with a retraction in one cleaning; the others are hidden, and removed by the next one. */
   removedAtOnce: 500,
 } as const

@@ -49,13 +49,14 @@ export function openWorkFacts(pod: WorkPod): (actor: Actor) => Promise<WorkFacts
 }
 
 async function readWork(pod: WorkPod) {
-  const [facts, processes, requestedStates, folders, checks, newerRelease] = await Promise.all([
+  const [facts, processes, requestedStates, folders, checks, newerRelease, backup] = await Promise.all([
     queueFacts(pod),
     listProcesses(pod.db),
     listRequestedStates(pod.db),
     storageFacts(pod),
     listChecks(pod.db),
     findNewerRelease(pod, readSoftware().version),
+    readBackupFigures(pod.db),
   ])
-  return { facts, processes, requestedStates, folders, checks, newerRelease }
+  return { facts, processes, requestedStates, folders, checks, newerRelease, backup }
 }

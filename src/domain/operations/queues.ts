@@ -1,7 +1,7 @@
 import type { JobSummary } from '../../jobs/bullmq/job-summaries.js'
 import { discardMessages } from '../../jobs/inbound/discard-messages.js'
 import { jobsOfPod } from '../../jobs/operations/jobs-of-pod.js'
-import { queueFacts } from '../../jobs/operations/queue-facts.js'
+import { factsOfQueues } from '../../jobs/operations/queue-facts.js'
 import { type JobTimes, type QueueRates, queueRates } from '../../jobs/operations/queue-rates.js'
 import { sweepAllNow } from '../../jobs/outbox/outbox.js'
 import type { JobState, QueueCounts } from '../../jobs/queues/inspect-queues.js'
@@ -40,8 +40,8 @@ type OperationsPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext'>
 
 /** Lists the queues with their work. Undefined: the queue store is unavailable. */
 export async function listQueues(pod: Pick<Pod, 'db' | 'jobs'>): Promise<readonly QueueOverview[] | undefined> {
-  const [{ queues }, rates, requestedStates] = await Promise.all([
-    queueFacts(pod),
+  const [queues, rates, requestedStates] = await Promise.all([
+    factsOfQueues(pod).catch(() => null),
     queueRates(pod),
     listRequestedStates(pod.db),
   ])

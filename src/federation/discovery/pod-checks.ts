@@ -1,3 +1,4 @@
+import { raw } from 'objection'
 import { type Actor, requirePower } from '../../domain/moderation/actor.js'
 import { Refusal } from '../../domain/refusals.js'
 import { checkPodJob } from '../../jobs/definitions.js'
@@ -17,11 +18,17 @@ export async function enqueuePodChecks({ db, jobs }: Pick<Pod, 'db' | 'jobs'>): 
   await jobs.enqueueEach(checkPodJob, podJobs, { again: true })
 }
 
-/** Checks a pod now and saves the result, on request of an operator. False: the pod has no usable address. */
+/** Checks a pod now and saves the result with each step of a connection, on request of an operator. False: the pod has no usable address. */
 export async function probeKnownPod(pod: Pod, other: PodHost): Promise<boolean> {
   const origin = buildRequestOrigin({ ...other, ssl: true })
   if (origin === undefined) return false
-  await savePodCheck(pod.db, other, await checkPod(pod, origin), pod.now())
+  const check = await checkPod(pod, origin)
+  const steps = (await pod.remote.probe?.(check.frontPage?.origin ?? origin)) ?? []
+  await savePodCheck(pod.db, other, check, pod.now())
+  const probe = { at: pod.now().toISOString(), steps }
+  await OtherPod.query(pod.db)
+    .where({ host: other.host, port: other.port })
+    .patch({ probe: raw('?::jsonb', [JSON.stringify(probe)]) })
   return true
 }
 

@@ -110,7 +110,7 @@ export function checkedConnector(options: ConnectOptions): buildConnector.connec
 }
 
 /** Throws unless the address may be connected to: only public addresses, over https, and the hosts of the setting. */
-function checkAddress(allowPrivate: AllowPrivate, url: URL, address: string | undefined): void {
+export function checkAddress(allowPrivate: AllowPrivate, url: URL, address: string | undefined): void {
   const isPublic = address !== undefined && isPublicAddress(address)
   if (!isPublic && !isPrivateHostAllowed(allowPrivate, url)) {
     throw new RemotePodError('not_allowed', `${url.host} is not requested: ${address} is not a public address.`)
@@ -124,7 +124,7 @@ function checkAddress(allowPrivate: AllowPrivate, url: URL, address: string | un
 }
 
 /** A lookup that returns the checked addresses, so that a second DNS answer cannot replace them. */
-function fixedLookup(addresses: readonly string[]): LookupFunction {
+export function fixedLookup(addresses: readonly string[]): LookupFunction {
   const answers = addresses.map((address) => ({ address, family: isIP(address) }))
   return (_name, { all }, callback) => {
     const [first] = answers
@@ -146,7 +146,7 @@ function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Prom
 }
 
 /** The reason of OpenSSL, if there is one: its message contains file names and line numbers. */
-function textOf(error: unknown): string {
+export function textOf(error: unknown): string {
   const reason = error instanceof Error && 'reason' in error ? error.reason : undefined
   return typeof reason === 'string' ? reason : messageOf(error)
 }

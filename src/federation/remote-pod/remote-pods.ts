@@ -4,6 +4,7 @@ import type { GetOptions, RemoteAnswer, RemotePods } from '../../pod/pod.js'
 import { type Deadline, withDeadline } from './deadline.js'
 import { getFollowingRedirects } from './follow-redirects.js'
 import { REMOTE_LIMITS, type RemoteLimits } from './limits.js'
+import { probeConnection } from './probe-connection.js'
 import { readDeliveryAnswer } from './read-answer.js'
 import { type RemoteFault, RemotePodError } from './remote-pod-error.js'
 import { openRemoteRequests, type RemoteRequestOptions } from './remote-requests.js'
@@ -73,6 +74,8 @@ export function openRemotePods(options: RemotePodsOptions): RemotePods & { close
           readDeliveryAnswer(response, limits),
         )
       }),
+
+    probe: (url) => probeConnection(url, options),
 
     readClock: clock.read,
 

@@ -1,6 +1,6 @@
 import { countDeadDeliveries } from '../../persistence/outbound/dead-deliveries.js'
 import { QUEUES } from '../queues/queue-names.js'
-import type { DeadLetterFilter, DeadLetterPod } from './dead-letter.js'
+import { type DeadLetterFilter, type DeadLetterPod, keysOfSource } from './dead-letter.js'
 import { countFailedRows, type DeadLetterGroup } from './failed-rows.js'
 import { failedJobs } from './find-dead-letters.js'
 
@@ -10,40 +10,52 @@ export interface DeadLetterCount {
   readonly count: number
 }
 
+export interface CountLimits {
+  /** Groups that are returned. */
+  readonly groups: number
+  /** Only the latest of rows, deliveries and each queue are counted: for pages that must not take longer with more of them. */
+  readonly latest?: number
+}
+
 /** Counts dead letters by one of their properties, the most first. No payload is read. */
 export async function countDeadLetters(
   pod: DeadLetterPod,
   filter: DeadLetterFilter,
   by: DeadLetterGroup,
-  limit: number,
+  { groups, latest = Number.MAX_SAFE_INTEGER }: CountLimits,
 ): Promise<readonly DeadLetterCount[]> {
   const isForDeliveries = filter.queue === undefined || filter.queue === 'outbound'
   const counted = [
-    await countFailedRows(pod.db, filter, by),
-    isForDeliveries ? await countDeadDeliveries(pod.db, by, deliveriesOf(filter)) : [],
-    await countJobs(pod, filter, by),
+    await countFailedRows(pod.db, filter, by, latest),
+    isForDeliveries ? await countDeadDeliveries(pod.db, by, deliveriesOf(filter), latest) : [],
+    await countJobs(pod, filter, by, latest),
   ].flat()
   const sums = new Map<string | null, number>()
   for (const { value, count } of counted) sums.set(value, (sums.get(value) ?? 0) + count)
   return [...sums]
     .map(([value, count]) => ({ value, count }))
     .toSorted((one, other) => other.count - one.count || String(one.value).localeCompare(String(other.value)))
-    .slice(0, limit)
+    .slice(0, groups)
 }
 
-function deliveriesOf({ fault, pod, entity, since, until }: DeadLetterFilter) {
-  return { fault, pod, entity, since, until }
+function deliveriesOf({ ids, fault, pod, entity, since, until }: DeadLetterFilter) {
+  const keys = ids && keysOfSource(ids, 'deliveries').map(Number)
+  return { ids: keys, fault, pod, entity, since, until }
 }
 
 async function countJobs(
   pod: DeadLetterPod,
   filter: DeadLetterFilter,
   by: DeadLetterGroup,
+  latest: number,
 ): Promise<DeadLetterCount[]> {
-  if (filter.pod !== undefined || filter.entity !== undefined || filter.id !== undefined) return []
+  if (filter.pod !== undefined || filter.entity !== undefined || filter.ids !== undefined) return []
   const counts = new Map<string | null, number>()
   for (const queue of filter.queue === undefined ? QUEUES : [filter.queue]) {
-    for await (const job of failedJobs(pod, queue, filter, { limit: Number.POSITIVE_INFINITY })) {
+    let read = 0
+    for await (const job of failedJobs(pod, queue, filter, { limit: latest })) {
+      read += 1
+      if (read > latest) break
       const value = { queue, fault: job.fault, pod: null, entity: null, hour: hourOf(job.finishedAt) }[by]
       counts.set(value, (counts.get(value) ?? 0) + 1)
     }

@@ -22,7 +22,8 @@ export interface DeadLetter {
 
 /** Selects dead letters; without a field, all of them. */
 export interface DeadLetterFilter {
-  readonly id?: string
+  /** Only these, as far as they are dead letters. */
+  readonly ids?: readonly string[]
   readonly queue?: QueueName
   readonly fault?: string
   /** `far.example:8443`: only those of this pod, where the pod is known. */
@@ -53,11 +54,19 @@ export type DeadLetterSource = 'deliveries' | 'rows' | QueueName
 const SOURCES: readonly DeadLetterSource[] = ['deliveries', ...QUEUES, 'rows']
 
 /** The source and the id in it; undefined: no dead letter can have this id. */
-export function parseDeadLetterId(id: string): { readonly source: DeadLetterSource; readonly key: string } | undefined {
+function parseDeadLetterId(id: string): { readonly source: DeadLetterSource; readonly key: string } | undefined {
   const [, table, digits = ''] = /^(outbox|delivery)-([0-9]{1,15})$/.exec(id) ?? []
   if (table !== undefined) return { source: table === 'outbox' ? 'rows' : 'deliveries', key: digits }
   const [, queue = '', key = ''] = /^([a-z-]+)\/(.+)$/.exec(id) ?? []
   return isQueueName(queue) ? { source: queue, key } : undefined
+}
+
+/** The ids in one source, of those dead letters that are stored there. */
+export function keysOfSource(ids: readonly string[], source: DeadLetterSource): readonly string[] {
+  return ids.flatMap((id) => {
+    const own = parseDeadLetterId(id)
+    return own?.source === source ? [own.key] : []
+  })
 }
 
 /** In the order of time; at the same millisecond in the order of sources, and in each of them by id. */

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { traceDigits } from '../../persistence/sql/trace.js'
-import { type DeadLetterFilter, parseDeadLetterId, type SourcePage } from './dead-letter.js'
+import { type DeadLetterFilter, keysOfSource, type SourcePage } from './dead-letter.js'
 
 /** An outbox row that was given up, without its payload: payloads may be gigabytes together. */
 export interface FailedRow {
@@ -67,26 +67,31 @@ export async function findPodsOfRows(db: Knex, ids: readonly number[]): Promise<
   return new Map(rows.map(({ id, pod }: { readonly id: number; readonly pod: string | null }) => [id, pod]))
 }
 
-/** Counts rows that were given up, by one of their properties. */
+/** Counts rows among the latest that were given up, by one of their properties. */
 export async function countFailedRows(
   db: Knex,
   filter: DeadLetterFilter,
   by: DeadLetterGroup,
+  latest: number,
 ): Promise<readonly { readonly value: string | null; readonly count: number }[]> {
   const query = failedRows(db, filter)
   if (query === undefined) return []
-  return query.select(db.raw(`${GROUPS[by]} as value, count(*)::integer as count`)).groupByRaw('1')
+  const rows = query.orderBy('failedAt', 'desc').orderBy('id', 'desc').limit(latest).select('queue', 'data', 'failedAt')
+  return db
+    .from(rows.as('latest'))
+    .select(db.raw(`${GROUPS[by]} as value, count(*)::integer as count`))
+    .groupByRaw('1')
 }
 
 /** Undefined: no row can match. */
 function failedRows(
   db: Knex,
-  { id, queue, fault, pod, entity, since, until }: DeadLetterFilter,
+  { ids, queue, fault, pod, entity, since, until }: DeadLetterFilter,
 ): Knex.QueryBuilder | undefined {
-  const own = id === undefined ? undefined : parseDeadLetterId(id)
-  if (id !== undefined && own?.source !== 'rows') return undefined
+  const keys = ids && keysOfSource(ids, 'rows')
+  if (keys?.length === 0) return undefined
   const query = db('outbox').whereNotNull('failedAt')
-  if (own !== undefined) query.where({ id: Number(own.key) })
+  if (keys !== undefined) query.whereIn('id', keys.map(Number))
   if (queue !== undefined) query.where({ queue })
   if (fault !== undefined) query.whereRaw(`data ->> 'fault' = ?`, [fault])
   if (pod !== undefined) query.whereRaw(`${POD} = ?`, [pod])

@@ -8,9 +8,9 @@ import {
   type DeadLetterFilter,
   type DeadLetterPage,
   type DeadLetterPod,
+  keysOfSource,
   NUMBERS,
   pageOfSource,
-  parseDeadLetterId,
   TEXTS,
 } from './dead-letter.js'
 import { type FailedRow, listFailedRows } from './failed-rows.js'
@@ -83,11 +83,10 @@ async function findDeliveries(
   filter: DeadLetterFilter,
   page: DeadLetterPage,
 ): Promise<readonly FoundDeadLetter[]> {
-  const { id, queue, fault, pod, entity, since, until } = filter
-  const own = id === undefined ? undefined : parseDeadLetterId(id)
-  if ((queue !== undefined && queue !== 'outbound') || (id !== undefined && own?.source !== 'deliveries')) return []
-  const deliveryId = own === undefined ? undefined : Number(own.key)
-  const chosen = { id: deliveryId, fault, pod, entity, since, until }
+  const { ids, queue, fault, pod, entity, since, until } = filter
+  const keys = ids && keysOfSource(ids, 'deliveries')
+  if ((queue !== undefined && queue !== 'outbound') || keys?.length === 0) return []
+  const chosen = { ids: keys?.map(Number), fault, pod, entity, since, until }
   return (await listDeadDeliveries(db, chosen, pageOfSource('deliveries', page, filter, NUMBERS))).map(
     deadLetterOfDelivery,
   )
@@ -99,8 +98,7 @@ async function findJobs(
   filter: DeadLetterFilter,
   page: DeadLetterPage,
 ): Promise<readonly FoundDeadLetter[]> {
-  const { id } = filter
-  if (id !== undefined) return findJob(pod, filter, id)
+  if (filter.ids !== undefined) return findJobsById(pod, filter, filter.ids, page)
   const jobsByQueue = await Promise.all(
     queuesOf(filter).map(async (queue) => {
       const jobs: FoundDeadLetter[] = []
@@ -114,20 +112,33 @@ async function findJobs(
   return jobsByQueue.flat()
 }
 
+/** Those of the given jobs that match and stand behind the position of the page. */
+async function findJobsById(
+  pod: DeadLetterPod,
+  filter: DeadLetterFilter,
+  ids: readonly string[],
+  { before, after }: DeadLetterPage,
+): Promise<readonly FoundDeadLetter[]> {
+  const found = await Promise.all(
+    queuesOf(filter).flatMap((queue) => keysOfSource(ids, queue).map((key) => findJob(pod, filter, queue, key))),
+  )
+  return found
+    .flat()
+    .filter((each) => before === undefined || compareDeadLetters(each, before) < 0)
+    .filter((each) => after === undefined || compareDeadLetters(each, after) > 0)
+}
+
 async function findJob(
   { jobs }: DeadLetterPod,
   filter: DeadLetterFilter,
-  id: string,
+  queue: QueueName,
+  key: string,
 ): Promise<readonly FoundDeadLetter[]> {
-  const own = parseDeadLetterId(id)
-  if (own === undefined || own.source === 'rows' || own.source === 'deliveries') return []
-  const queue = own.source
-  const job = await jobs.find(queue, own.key)
-  const isDead = job !== undefined && (await job.isFailed())
-  if (!isDead || !queuesOf(filter).includes(queue)) return []
+  const job = await jobs.find(queue, key)
+  if (job === undefined || !(await job.isFailed())) return []
   const { name, timestamp, finishedOn = null, attemptsMade, failedReason, deduplicationId } = job
   const summary: JobSummary = {
-    id: own.key,
+    id: key,
     name,
     addedAt: timestamp,
     finishedAt: finishedOn,

@@ -17,7 +17,7 @@ export interface DeadLetterDetails extends DeadLetter {
 
 /** Shows one with its data and payload. */
 export async function showDeadLetter(pod: DeadLetterPod, id: string): Promise<DeadLetterDetails | undefined> {
-  const [deadLetter] = await findDeadLetters(pod, { id }, { limit: 1 })
+  const [deadLetter] = await findDeadLetters(pod, { ids: [id] }, { limit: 1 })
   if (deadLetter === undefined) return undefined
   const { outboxId, deliveryId, job } = deadLetter
   const [ofRow, failed, ofDelivery] = await Promise.all([
@@ -44,7 +44,10 @@ async function contentOfRow({ db }: DeadLetterPod, outboxId: number): Promise<Pa
 
 async function contentOfDelivery({ db }: DeadLetterPod, id: number): Promise<Partial<Content>> {
   const page = pageOfSource('deliveries', { limit: 1 }, {}, NUMBERS)
-  const [[delivery], found] = await Promise.all([listDeadDeliveries(db, { id }, page), findDeadDeliveryPayload(db, id)])
+  const [[delivery], found] = await Promise.all([
+    listDeadDeliveries(db, { ids: [id] }, page),
+    findDeadDeliveryPayload(db, id),
+  ])
   if (delivery === undefined || found === undefined) return {}
   const { person, record, guid, verb, status } = delivery
   const data = { pod: formatAddressHost(delivery), person, record, guid, verb, status }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import { readSoftware } from '../../config/software.js'
+import { listSlowStatements } from '../../persistence/database/slow-statements.js'
 import {
   deleteProcess,
   type PodClock,
@@ -18,6 +19,7 @@ import { isQueueName, type QueueName } from '../queues/queue-names.js'
 
 const EVERY_MS = 5_000
 const JOBS_SHOWN = 50
+const SLOW_STATEMENTS_SHOWN = 20
 
 export interface HeartbeatOptions {
   readonly kind: 'web' | 'worker'
@@ -49,6 +51,7 @@ export function startHeartbeat(
     const busy = performance.eventLoopUtilization(now, utilization).utilization
     utilization = now
     const clock = podClock()
+    const slowStatements = listSlowStatements(db).slice(0, SLOW_STATEMENTS_SHOWN)
     return {
       rssBytes: rss,
       heapBytes: heapUsed,
@@ -57,6 +60,7 @@ export function startHeartbeat(
       jobs: runningJobs().slice(0, JOBS_SHOWN),
       pictures: listPictureStores(config),
       ...(clock && { podClock: clock }),
+      ...(slowStatements.length > 0 && { slowStatements }),
     }
   }
 

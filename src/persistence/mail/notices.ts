@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { isActorShown } from '../notifications/shown-actors.js'
 import type { NoticeKind, StaffNoticeKind } from './mail-kinds.js'
 
 /** The delivery of each kind that is not changed by a user, as two lists. */
@@ -15,11 +16,16 @@ const KIND = `case when notifications.type = 'commented_on_post' then 'comment_o
 
 const PREFERENCE = `left join mail_preferences as chosen on chosen.user_id = users.id and chosen.kind = ${KIND}`
 
-/** At least one actor is not blocked; the post is neither muted, hidden by the user nor hidden by a moderator. */
+/** The user has not blocked the actor, and moderators do not hide them. */
+function isNamed(actors: string): string {
+  return `${isActorShown(actors, 'users.id')} and not exists (
+    select from blocks where blocks.user_id = users.id and blocks.person_id = ${actors}.person_id
+  )`
+}
+
+/** At least one actor is named; the post is neither muted, hidden by the user nor hidden by a moderator. */
 const IS_SHOWN = `exists (
-    select from notification_actors as actors where actors.notification_id = notifications.id and not exists (
-      select from blocks where blocks.user_id = users.id and blocks.person_id = actors.person_id
-    )
+    select from notification_actors as actors where actors.notification_id = notifications.id and ${isNamed('actors')}
   )
   and not exists (select from muted_posts as muted where muted.user_id = users.id and muted.post_id = notifications.post_id)
   and not exists (select from hidden_posts as hidden where hidden.user_id = users.id and hidden.post_id = notifications.post_id)
@@ -120,25 +126,23 @@ export async function findNotice(db: Knex, notificationId: number): Promise<Noti
 const selectNotices = `
   select ${KIND} as kind, coalesce(nullif(last.name, ''), last.address) as name, last.address, last.guid as "personGuid",
     (select count(*)::integer from notification_actors as others
-     where others.notification_id = notifications.id) as actors,
+     where others.notification_id = notifications.id and ${isNamed('others')}) as actors,
     posts.guid as "postGuid",
     coalesce(posts.public and posts.text !~* '#nsfw' and not coalesce(profiles.nsfw, false), false) as "isPublic",
     case
       when notifications.type = 'mentioned' then posts.text
       when notifications.type in ('commented_on_post', 'also_commented', 'mentioned_in_comment') then coalesce(
         (select text from comments where comments.id = notifications.comment_id),
-        (select text from comments where comments.post_id = posts.id and comments.author_id = last.id
+        (select text from comments where comments.post_id = posts.id and comments.author_id = last.id and not comments.hidden
          order by comments.id desc limit 1)
       )
     end as text
   from notifications
   join users on users.id = notifications.user_id
   join lateral (
-    select people.* from notification_actors join people on people.id = notification_actors.person_id
-    where notification_actors.notification_id = notifications.id and not exists (
-      select from blocks where blocks.user_id = notifications.user_id and blocks.person_id = people.id
-    )
-    order by notification_actors.id desc limit 1
+    select people.* from notification_actors as actors join people on people.id = actors.person_id
+    where actors.notification_id = notifications.id and ${isNamed('actors')}
+    order by actors.id desc limit 1
   ) as last on true
   left join posts on posts.id = notifications.post_id
   left join profiles on profiles.person_id = posts.author_id`

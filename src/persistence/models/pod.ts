@@ -13,6 +13,21 @@ export type PodStatus =
   | 'unknown_error'
 
 /** A remote pod and its health, the circuit breaker of all requests to it. This pod has no row. */
+/** A step of a connection to a pod. */
+export interface ProbeStep {
+  readonly step: 'dns' | 'address' | 'tcp' | 'tls' | 'http'
+  readonly ok: boolean
+  readonly ms: number
+  /** What was found, or why the step has failed. Parts of it come from the other pod. */
+  readonly detail: string
+}
+
+/** The last probe on request of an operator. */
+export interface PodProbe {
+  readonly at: string
+  readonly steps: readonly ProbeStep[]
+}
+
 export class Pod extends Model {
   static override tableName = 'pods'
 
@@ -56,6 +71,8 @@ export class Pod extends Model {
   declare drainedUntil: Date | null
   /** Number of deliveries that were not stored because the pod was asleep. */
   declare skippedDeliveries: number
+  /** Null: no operator has probed the pod. */
+  declare probe: PodProbe | null
   declare createdAt: Date
 
   /** Finds the pod at host and port, or inserts it. `ssl` stays true once https was seen. */

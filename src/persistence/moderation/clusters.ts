@@ -2,12 +2,17 @@ import type { Knex } from 'knex'
 import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
 import type { ContentIds } from './hidden-content.js'
 
+/** `cleaning` and `restoring`: a cleaning or its undo is in progress. */
+export const CLUSTER_STATES = ['open', 'cleaning', 'cleaned', 'restoring', 'dismissed'] as const
+
+export type ClusterState = (typeof CLUSTER_STATES)[number]
+
 export interface ClusterRow {
   readonly id: number
   readonly key: string
   readonly kind: 'text' | 'link' | 'mentions' | 'photo'
   readonly label: string
-  readonly state: 'open' | 'cleaned' | 'dismissed'
+  readonly state: ClusterState
   readonly caseId: number | null
   readonly firstAt: Date
   readonly lastAt: Date
@@ -134,7 +139,7 @@ export async function addClusterItems(
          and exists (select from people where people.id = author_id)
          and not exists (
            select from clusters as cleaned join cluster_items as items on items.cluster_id = cleaned.id
-           where cleaned.key = content_keys.key and cleaned.state = 'cleaned'
+           where cleaned.key = content_keys.key and cleaned.state in ('cleaning', 'cleaned', 'restoring')
              and items.type = content_keys.type and items.content_id = content_keys.content_id
          )
          and (select count(*) from cluster_items as known where known.cluster_id = clusters.id) < :maxItems
@@ -240,6 +245,68 @@ export async function listClusterItems(db: Knex, clusterId: number, limit: numbe
   return rows
 }
 
+/** A place in the items of a cluster, in the order of its primary key. */
+export interface ClusterPosition {
+  readonly type: 'post' | 'comment'
+  readonly contentId: number
+}
+
+/** An item that a cleaning may hide or retract. */
+export interface CleanableItem extends ClusterPosition {
+  readonly guid: string
+  readonly authorId: number
+  readonly isHidden: boolean
+  readonly at: Date
+  /** A local person may retract it: its author, or the author of its post. */
+  readonly isEntitled: boolean
+}
+
+interface CleanablePage {
+  /** Guids of items and people that are left out. */
+  readonly except: readonly string[]
+  readonly after?: ClusterPosition | undefined
+  readonly limit: number
+}
+
+/** Items of a cluster that are still stored, without those of moderators and admins, in the order of the primary key. No text is read. */
+export async function listCleanableItems(
+  db: Knex,
+  clusterId: number,
+  { except, after, limit }: CleanablePage,
+): Promise<readonly CleanableItem[]> {
+  const { rows } = await db.raw(
+    `select * from (
+       select items.type, items.content_id as "contentId", coalesce(comments.guid, posts.guid) as guid, items.author_id as "authorId",
+         case items.type when 'post' then posts.public_before_hiding is not null else comments.hidden end as "isHidden",
+         items.at, people.pod_id is null or owners.pod_id is null as "isEntitled"
+       from cluster_items as items
+       join people on people.id = items.author_id
+       left join comments on items.type = 'comment' and comments.id = items.content_id
+       join posts on posts.id = case items.type when 'post' then items.content_id else comments.post_id end
+       join people as owners on owners.id = posts.author_id
+       where items.cluster_id = :clusterId and (items.type, items.content_id) > (:afterType, cast(:afterId as bigint))
+         and people.guid <> all(cast(:except as text[]))
+         and not exists (select from users where users.person_id = people.id and users.role is not null)
+     ) as found
+     where guid <> all(cast(:except as text[]))
+     order by type, "contentId" limit :limit`,
+    { clusterId, except: [...except], afterType: after?.type ?? '', afterId: after?.contentId ?? 0, limit },
+  )
+  return rows
+}
+
+/** Those of the given people who have an account on this pod. */
+export async function findLocalAuthors(
+  db: Knex,
+  ids: readonly number[],
+): Promise<readonly { readonly id: number; readonly address: string }[]> {
+  return db('people')
+    .whereIn('id', [...ids])
+    .whereNull('podId')
+    .orderBy('id')
+    .select('id', 'address')
+}
+
 /** Closes the case of a cluster, unless a moderator has closed it. */
 export async function closeCaseOfCluster(
   transaction: Knex.Transaction,
@@ -261,12 +328,13 @@ export async function closeCaseOfCluster(
   )
 }
 
-/** Opens a cleaned cluster again, unless there is a newer open one with its key. */
+/** Opens a cluster again whose cleaning is undone. It is dismissed if there is a newer open one with its key. */
 export async function reopenCluster(transaction: Knex.Transaction, id: number): Promise<void> {
   await transaction.raw(
-    `update clusters set state = 'open'
-     where id = ? and state = 'cleaned'
-       and not exists (select from clusters as newer where newer.key = clusters.key and newer.state = 'open')`,
+    `update clusters set state = case
+       when exists (select from clusters as newer where newer.key = clusters.key and newer.state = 'open') then 'dismissed'
+       else 'open' end
+     where id = ? and state in ('cleaning', 'cleaned', 'restoring')`,
     [id],
   )
 }

@@ -126,7 +126,7 @@ export async function findClusterKeys(
          -- What was cleaned does not count again.
          and not exists (
            select from clusters join cluster_items as items on items.cluster_id = clusters.id
-           where clusters.key = content_keys.key and clusters.state = 'cleaned'
+           where clusters.key = content_keys.key and clusters.state in ('cleaning', 'cleaned', 'restoring')
              and items.type = content_keys.type and items.content_id = content_keys.content_id
          )
      ), by_author as (

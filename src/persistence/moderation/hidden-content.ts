@@ -64,6 +64,12 @@ export async function showContentOfAction(
   return rows.length
 }
 
+/** Counts what an action hides. */
+export async function countContentOfAction(db: Knex, actionId: number): Promise<number> {
+  const { rows } = await db.raw('select count(*)::integer as count from hidden_content where action_id = ?', [actionId])
+  return rows[0].count
+}
+
 /** Hides posts: from now on their author alone reads them. */
 export async function hidePosts(transaction: Knex.Transaction, ids: readonly number[]): Promise<void> {
   if (ids.length === 0) return
@@ -77,6 +83,7 @@ export async function hideComments(transaction: Knex.Transaction, ids: readonly 
   await transaction.raw(lockPostsOfComments, { ids: [...ids] })
   await transaction.raw(hideCommentsStatement, { ids: [...ids] })
   await transaction.raw(moveNotifications(ABOUT_COMMENTS), { ids: [...ids] })
+  await transaction.raw(hideActorsOfComments, { ids: [...ids] })
 }
 
 /** Shows content again for which no reason to hide it is left. */
@@ -93,6 +100,7 @@ export async function unhideContentRows(
     await transaction.raw(showCommentsStatement, { ids: [...commentIds] })
     await transaction.raw(restoreNotifications(ofContent('comment_id', 'comments.hidden')), { ids: [...commentIds] })
     await transaction.raw(restoreNotifications(OF_COMMENTS_OF_POST), { ids: [...commentIds] })
+    await transaction.raw(showActorsOfComments, { ids: [...commentIds] })
   }
 }
 
@@ -166,14 +174,52 @@ function restoreNotifications(source: string): string {
       on conflict do nothing
       returning id
     )
-    insert into notification_actors (notification_id, person_id)
-    select restored.id, actor.person_id
+    insert into notification_actors (notification_id, person_id, hidden)
+    select restored.id, actor.person_id, ${IS_ACTOR_HIDDEN}
     from moved
     join restored on restored.id = cast(moved.notification->>'id' as bigint)
     cross join unnest(moved.actor_ids) with ordinality as actor (person_id, place)
     where exists (select from people where people.id = actor.person_id)
     order by restored.id, actor.place`
 }
+
+/** What the actor of a restored notification did is hidden: all own comments on the post, or the reshare of it. */
+const IS_ACTOR_HIDDEN = `case
+      when moved.notification->>'type' in ('commented_on_post', 'also_commented') then
+        exists (select from comments where author_id = actor.person_id and post_id = cast(moved.notification->>'post_id' as bigint))
+        and not exists (
+          select from comments
+          where author_id = actor.person_id and post_id = cast(moved.notification->>'post_id' as bigint) and not hidden
+        )
+      when moved.notification->>'type' = 'reshared' then exists (
+        select from posts as reshares
+        where reshares.root_id = cast(moved.notification->>'post_id' as bigint) and reshares.author_id = actor.person_id
+          and reshares.public_before_hiding is not null
+      )
+      else false end`
+
+/** People without a visible comment on a post are not named in the notifications about its comments. */
+const hideActorsOfComments = `
+  update notification_actors as actors set hidden = true
+  from (select distinct author_id, post_id from comments where id = ${GIVEN}) as given
+  join notifications on notifications.post_id = given.post_id and notifications.type in ('commented_on_post', 'also_commented')
+  where actors.notification_id = notifications.id and actors.person_id = given.author_id and not actors.hidden
+    and not exists (
+      select from comments where comments.author_id = given.author_id and comments.post_id = given.post_id and not comments.hidden
+    )`
+
+const showActorsOfComments = `
+  update notification_actors as actors set hidden = false
+  from (select distinct author_id, post_id from comments where id = ${GIVEN} and not hidden) as given
+  join notifications on notifications.post_id = given.post_id and notifications.type in ('commented_on_post', 'also_commented')
+  where actors.notification_id = notifications.id and actors.person_id = given.author_id and actors.hidden`
+
+/** The author of a hidden reshare is not named in the notification about it. */
+const changeActorsOfReshares = `
+  update notification_actors as actors set hidden = reshares.public_before_hiding is not null
+  from posts as reshares join notifications on notifications.post_id = reshares.root_id and notifications.type = 'reshared'
+  where reshares.id = ${GIVEN} and actors.notification_id = notifications.id and actors.person_id = reshares.author_id
+    and actors.hidden <> (reshares.public_before_hiding is not null)`
 
 const hidePostsStatements = [
   `update posts set public_before_hiding = public, public = false where id = ${GIVEN} and public_before_hiding is null`,
@@ -189,6 +235,7 @@ const hidePostsStatements = [
   `update photos set public_before_hiding = public, public = false
    where post_id = ${GIVEN} and public_before_hiding is null`,
   moveNotifications(`notifications.post_id = ${GIVEN}`),
+  changeActorsOfReshares,
 ]
 
 /** No action hides the post, and its author is not blocked. */
@@ -213,6 +260,7 @@ const showPostsStatements = [
    )
    insert into photo_visibilities (user_id, photo_id) select * from moved on conflict do nothing`,
   restoreNotifications(ofContent('post_id', 'posts.public_before_hiding is not null')),
+  changeActorsOfReshares,
 ]
 
 /** Posts are locked before their comments, as in all other changes of comments. */

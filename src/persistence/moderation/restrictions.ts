@@ -56,6 +56,25 @@ export async function liftRestrictions(
   )
 }
 
+/** People whom a source restricts, in the order of their ids. */
+export async function findRestrictedPeople(
+  db: Knex,
+  { source, id }: RestrictionSource,
+  limit: number,
+): Promise<readonly number[]> {
+  const rows: readonly { readonly personId: number }[] = await db('person_restrictions')
+    .where({ source, sourceId: id })
+    .orderBy('personId')
+    .limit(limit)
+    .select('personId')
+  return rows.map(({ personId }) => personId)
+}
+
+export async function countRestrictedPeople(db: Knex, { source, id }: RestrictionSource): Promise<number> {
+  const [found] = await db('person_restrictions').where({ source, sourceId: id }).count()
+  return Number(found?.['count'] ?? 0)
+}
+
 /** Applies the restrictions that were moved to people together with content and contacts of others. */
 export async function reapplyRestrictions(
   transaction: Knex.Transaction,

@@ -93,7 +93,8 @@ function causedNotifications(steps: string, occurrences: string, shouldMoveActiv
     from written join wanted using (user_id, type, target_id)
     group by written.id, wanted.actor_id
     order by written.id, min(wanted.place)
-    on conflict do nothing
+    -- A moderator has hidden what the actor did before.
+    on conflict (notification_id, person_id) do update set hidden = false where notification_actors.hidden
   )${shouldMoveActivity ? `, moved_activity as (${moveActivitySql('select post_id from comment')})` : ''}
   select id from written`
 }

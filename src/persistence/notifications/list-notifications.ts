@@ -178,6 +178,6 @@ const firstActors = `
   select notification_id, person_id
   from (
     select notification_id, person_id, row_number() over (partition by notification_id order by id) as place
-    from notification_actors where notification_id = any(page.ids) and ${isActorShown('person_id')}
+    from notification_actors as actors where notification_id = any(page.ids) and ${isActorShown('actors', '$1')}
   ) as actor
   where place <= ${MAX_ACTORS}`

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Knex } from 'knex'
 import { isLocked } from '../database/session-lock.js'
@@ -28,6 +29,26 @@ export async function recordBackupEnd(db: Knex, id: string, result: BackupResult
     .update({ ...result, endedAt: db.raw(`date_trunc('milliseconds', now())`) })
 }
 
+/** A backup that another program has made. */
+interface RecordedBackup {
+  readonly tool: string
+  readonly at: Date
+  readonly bytes: number | null
+  readonly isVerified: boolean
+}
+
+/** Records a backup of another program, which then counts as the last complete backup. Returns its id. */
+export async function recordForeignBackup(
+  db: Knex,
+  { tool, at, bytes, isVerified }: RecordedBackup,
+  now: Date,
+): Promise<string> {
+  const id = `${at.toISOString().replaceAll(/[-:]|\.\d+/g, '')}-${randomBytes(2).toString('hex')}`
+  const row = { id, process: tool, startedAt: at, endedAt: at, bytes, tool, verifiedAt: isVerified ? now : null }
+  await db('backup_runs').insert(row)
+  return id
+}
+
 /**
  * Claims the daily backup for this process. False: there is a complete backup since the last scheduled time, or a process has
  * claimed it in the last hour. A run that fails is therefore repeated each hour. `at` is a time in UTC as HH:MM.
@@ -46,7 +67,8 @@ const claimBackup = `
   insert into periodic (name, last_run_at)
   select 'daily-backup', date_trunc('milliseconds', now()) from latest
   where not exists (
-    select from backup_runs where ended_at is not null and fault is null and started_at >= latest.scheduled
+    select from backup_runs
+    where ended_at is not null and fault is null and tool is null and started_at >= latest.scheduled
   )
   on conflict (name) do update set last_run_at = excluded.last_run_at
     where periodic.last_run_at <= now() - interval '1 hour'
@@ -71,6 +93,10 @@ export interface BackupFigures {
   readonly age: number | null
   readonly duration: number | null
   readonly bytes: number | null
+  /** The program that has made it; null: this one, or there is none. */
+  readonly tool: string | null
+  /** Since the newest recorded backup that was restored or checked. */
+  readonly verifiedAge: number | null
   /** Runs that have failed or were killed. */
   readonly failures: number
 }
@@ -85,6 +111,10 @@ const backupFigures = `
     extract(epoch from now() - last.started_at)::float as age,
     extract(epoch from last.ended_at - last.started_at)::float as duration,
     last.bytes::float as bytes,
+    last.tool,
+    (
+      select extract(epoch from now() - max(started_at))::float from backup_runs where verified_at is not null
+    ) as "verifiedAge",
     (
       select count(*)::float from backup_runs
       where fault is not null or (ended_at is null and started_at < now() - interval '1 day')

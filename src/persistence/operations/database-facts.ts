@@ -23,18 +23,58 @@ export interface DatabaseFacts {
   /** Seconds; null: no replica. */
   readonly replicaLag: number | null
   readonly tables: readonly TableFacts[]
+  /** Those that took longest first. */
+  readonly slowStatements: readonly SlowStatementFacts[]
+  /** `sample`: statements of more than half a second in the last hour, as running processes have measured them. */
+  readonly slowStatementSource: 'pg_stat_statements' | 'sample'
+}
+
+interface SlowStatementFacts {
+  /** Without values. */
+  readonly text: string
+  readonly count: number
+  readonly maxMs: number
 }
 
 const TABLES = 30
 
 /** Reads the statistics of the server: no table of the pod is scanned. */
 export async function readDatabaseFacts(db: Knex): Promise<DatabaseFacts> {
-  const [{ rows: single }, { rows: tables }] = await Promise.all([
+  const [{ rows: single }, { rows: tables }, slow] = await Promise.all([
     db.raw(selectDatabaseFacts),
     db.raw(largestTables, [TABLES]),
+    readSlowStatements(db),
   ])
-  return { ...single[0], tables }
+  return { ...single[0], tables, ...slow }
 }
+
+type SlowStatements = Pick<DatabaseFacts, 'slowStatements' | 'slowStatementSource'>
+
+/** The extension counts since its last reset, and for every client. It may be missing, not loaded, or not readable for this role. */
+async function readSlowStatements(db: Knex): Promise<SlowStatements> {
+  try {
+    const { rows } = await db.raw(ofExtension, [TEXT_CHARACTERS, SLOW_STATEMENTS])
+    return { slowStatements: rows, slowStatementSource: 'pg_stat_statements' }
+  } catch {
+    const { rows } = await db.raw(ofProcesses, [SLOW_STATEMENTS])
+    return { slowStatements: rows, slowStatementSource: 'sample' }
+  }
+}
+
+const SLOW_STATEMENTS = 20
+const TEXT_CHARACTERS = 500
+
+const ofExtension = `
+  select left(regexp_replace(query, '\\s+', ' ', 'g'), ?) as text, calls::float as count, max_exec_time::float as "maxMs"
+  from pg_stat_statements
+  where dbid = (select oid from pg_database where datname = current_database())
+  order by max_exec_time desc limit ?`
+
+const ofProcesses = `
+  select slow->>'text' as text, sum((slow->>'count')::integer)::float as count, max((slow->>'maxMs')::integer)::float as "maxMs"
+  from processes cross join jsonb_array_elements(facts->'slowStatements') as slow
+  where seen_at > now() - interval '30 seconds'
+  group by 1 order by 3 desc limit ?`
 
 const selectDatabaseFacts = `
   select

@@ -4,6 +4,10 @@ import type { AuditActor, AuditChannel } from '../moderation/audit-log.js'
 /** One entry of the table of work in the worker each. */
 export type OperationKind =
   | 'account.close'
+  | 'cluster.clean'
+  | 'cluster.restore'
+  | 'dead_letters.drop'
+  | 'dead_letters.replay'
   | 'people.content'
   | 'person.hide_content'
   | 'person.purge'
@@ -27,19 +31,23 @@ export interface BackgroundOperation {
   readonly errors: readonly string[]
   readonly actor: AuditActor & { readonly via: AuditChannel }
   readonly reason: string
+  /** What the work needs beside its target, and where it continues. */
+  readonly details: Readonly<Record<string, unknown>>
   readonly createdAt: Date
   readonly changedAt: Date
 }
 
-export type NewOperation = Pick<BackgroundOperation, 'kind' | 'target' | 'total' | 'actor' | 'reason'>
+export interface NewOperation extends Pick<BackgroundOperation, 'kind' | 'target' | 'total' | 'actor' | 'reason'> {
+  readonly details?: BackgroundOperation['details']
+}
 
 /** Undefined: an operation of this kind runs on the target. */
 export async function insertOperation(
   transaction: Knex.Transaction,
-  { actor, ...operation }: NewOperation,
+  { actor, details = {}, ...operation }: NewOperation,
 ): Promise<BackgroundOperation | undefined> {
   const [row] = await transaction('operations')
-    .insert({ ...operation, actor: JSON.stringify(actor) })
+    .insert({ ...operation, actor: JSON.stringify(actor), details: JSON.stringify(details) })
     .onConflict(transaction.raw(`(kind, target) where state in ('queued', 'running')`))
     .ignore()
     .returning('*')
@@ -48,6 +56,44 @@ export async function insertOperation(
 
 export async function findOperation(db: Knex, id: number): Promise<BackgroundOperation | undefined> {
   return db('operations').where({ id }).first()
+}
+
+/** Lists unfinished operations of some kinds, oldest first. */
+export async function listUnfinishedOperations(
+  db: Knex,
+  kinds: readonly string[],
+): Promise<readonly BackgroundOperation[]> {
+  return db('operations')
+    .whereIn('kind', [...kinds])
+    .whereIn('state', ['queued', 'running'])
+    .orderBy('id')
+    .limit(UNFINISHED_SHOWN)
+}
+
+/** Finds the operation of some kinds on a target that was started last. */
+export async function findLatestOperation(
+  db: Knex,
+  kinds: readonly string[],
+  target: string,
+): Promise<BackgroundOperation | undefined> {
+  return db('operations')
+    .whereIn('kind', [...kinds])
+    .where({ target })
+    .orderBy('id', 'desc')
+    .first()
+}
+
+const UNFINISHED_SHOWN = 20
+
+/** Sets some of the details of an operation. */
+export async function changeOperationDetails(
+  transaction: Knex.Transaction,
+  id: number,
+  details: BackgroundOperation['details'],
+): Promise<void> {
+  await transaction('operations')
+    .where({ id })
+    .update({ details: transaction.raw('details || ?::jsonb', [JSON.stringify(details)]) })
 }
 
 /** Locks an operation that is not done. A failed one whose job is replayed continues, unless the same one was started again. */

@@ -73,13 +73,17 @@ export async function listPodPage(
        ${POD_IS_ASLEEP} as asleep, ${POD_IS_PROVEN} as proven,
        (${countUpTo('select from people where people.pod_id = pods.id')}) as people,
        (${countUpTo(`select from deliveries where deliveries.pod_id = pods.id and state = 'waiting'`)}) as waiting,
-       (${countUpTo(`select from deliveries where deliveries.pod_id = pods.id and state = 'dead'`)}) as dead,
+       (${countUpTo(DEAD_OF_POD)}) as dead,
        (select created_at from deliveries where deliveries.pod_id = pods.id and state = 'waiting' order by id limit 1)
          as "oldestWaiting"
      from page as pods order by place`,
     [q === undefined ? null : `%${escapeLike(q)}%`, offset, limit, status ?? null],
   )
 }
+
+/** `offset 0` keeps the index of the pod: the index of dead deliveries has those of all pods. */
+const DEAD_OF_POD = `
+  select from (select state from deliveries where deliveries.pod_id = pods.id offset 0) as own where own.state = 'dead'`
 
 /** Joins the counts by pod, for an order by them. */
 function countedBy(counts: string): string {

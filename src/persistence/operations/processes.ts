@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
+import type { SlowStatement } from '../database/slow-statements.js'
 import type { PictureStores } from '../photos/open-pictures.js'
 import type { RequestedQueueState } from './queue-controls.js'
 
@@ -17,6 +18,8 @@ export interface ProcessFacts {
   readonly pictures?: PictureStores
   /** Missing: no other pod has answered. */
   readonly podClock?: PodClock
+  /** Missing: none in the last hour. */
+  readonly slowStatements?: readonly SlowStatement[]
 }
 
 /** The clocks of other pods, by their last answers. */

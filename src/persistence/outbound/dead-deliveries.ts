@@ -20,7 +20,7 @@ export interface DeadDelivery {
 }
 
 export interface DeadDeliveryFilter {
-  readonly id?: number | undefined
+  readonly ids?: readonly number[] | undefined
   readonly fault?: string | undefined
   /** With its port if it is not the default one. */
   readonly pod?: string | undefined
@@ -34,16 +34,16 @@ const NAME_OF_POD = `pods.host || case when pods.port = 443 then '' else ':' || 
 
 const MATCHES = `
   deliveries.state = 'dead'
-  and (cast(:id as bigint) is null or deliveries.id = :id)
+  and (cast(:ids as bigint[]) is null or deliveries.id = any(:ids))
   and (cast(:fault as text) is null or deliveries.last_fault = :fault)
   and (cast(:pod as text) is null or deliveries.pod_id in (select pods.id from pods where ${NAME_OF_POD} = :pod))
   and (cast(:entity as text) is null or messages.record = :entity)
   and (cast(:since as timestamptz) is null or deliveries.died_at >= :since)
   and (cast(:until as timestamptz) is null or deliveries.died_at < :until)`
 
-function bindings({ id, fault, pod, entity, since, until }: DeadDeliveryFilter) {
+function bindings({ ids, fault, pod, entity, since, until }: DeadDeliveryFilter) {
   return {
-    id: id ?? null,
+    ids: ids === undefined ? null : [...ids],
     fault: fault ?? null,
     pod: pod ?? null,
     entity: entity ?? null,
@@ -133,20 +133,25 @@ const GROUPS = {
   hour: `to_char(date_trunc('hour', deliveries.died_at at time zone 'UTC'), 'YYYY-MM-DD"T"HH24:00:00"Z"')`,
 } as const
 
-/** Counts dead deliveries by one of their properties. */
+/** Counts the latest dead deliveries by one of their properties. */
 export async function countDeadDeliveries(
   db: Knex,
   by: keyof typeof GROUPS,
   filter: DeadDeliveryFilter = {},
+  latest: number = Number.MAX_SAFE_INTEGER,
 ): Promise<readonly { readonly value: string | null; readonly count: number }[]> {
   const { rows } = await db.raw(
-    `select ${GROUPS[by]} as value, count(*)::integer as count
-     from deliveries
-     join pods on pods.id = deliveries.pod_id
-     join outbound_messages as messages on messages.id = deliveries.message_id
-     where ${MATCHES}
+    `select value, count(*)::integer as count
+     from (
+       select ${GROUPS[by]} as value
+       from deliveries
+       join pods on pods.id = deliveries.pod_id
+       join outbound_messages as messages on messages.id = deliveries.message_id
+       where ${MATCHES}
+       order by deliveries.died_at desc, deliveries.id desc limit :latest
+     ) as latest
      group by 1`,
-    bindings(filter),
+    { ...bindings(filter), latest },
   )
   return rows
 }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { PodHost, PodStatus } from '../models/pod.js'
+import type { PodHost, PodProbe, PodStatus } from '../models/pod.js'
 import { POD_IS_ASLEEP, POD_IS_PAUSED, POD_IS_PROVEN } from './due-deliveries.js'
 
 /** Another pod as an operator sees it. */
@@ -21,6 +21,8 @@ export interface KnownPod {
   /** Null, or in the past: not paused. */
   readonly pausedUntil: Date | null
   readonly skippedDeliveries: number
+  /** Null: no operator has probed it. */
+  readonly probe: PodProbe | null
   readonly proven: boolean
   readonly asleep: boolean
   /** Number of known people of the pod. */
@@ -51,7 +53,7 @@ export async function listKnownPods(db: Knex, { place, state }: KnownPodFilter =
     `select pods.id, pods.host, pods.port, pods.status, pods.last_error as "lastError", pods.software,
        pods.software_version as "softwareVersion", pods.failures, pods.next_try_at as "nextTryAt",
        pods.offline_since as "offlineSince", pods.last_success_at as "lastSuccessAt", pods.checked_at as "checkedAt",
-       pods.blocked_at as "blockedAt", pods.limited_at as "limitedAt", pods.paused_until as "pausedUntil", pods.skipped_deliveries as "skippedDeliveries",
+       pods.blocked_at as "blockedAt", pods.limited_at as "limitedAt", pods.paused_until as "pausedUntil", pods.skipped_deliveries as "skippedDeliveries", pods.probe,
        ${POD_IS_PROVEN} as proven, ${POD_IS_ASLEEP} as asleep,
        (select count(*) from people where people.pod_id = pods.id) as people,
        counted.waiting,

@@ -5,7 +5,13 @@ import {
   readDeadLetterDetails,
   readDeadLetterPayload,
 } from '../../domain/operations/dead-letter-view.js'
-import { dropAudited, listDeadLetterPage, replayAudited } from '../../domain/operations/dead-letters.js'
+import {
+  dropAudited,
+  listDeadLetterOperations,
+  listDeadLetterPage,
+  replayAudited,
+} from '../../domain/operations/dead-letters.js'
+import type { BackgroundOperation } from '../../domain/operations/long-operations.js'
 import { Refusal } from '../../domain/refusals.js'
 import { countDeadLetters, type DeadLetterCount } from '../../jobs/dead-letters/count-dead-letters.js'
 import type { DeadLetter, DeadLetterFilter, DeadLetterPosition } from '../../jobs/dead-letters/dead-letter.js'
@@ -18,12 +24,14 @@ import { isConfirmed, sendConfirmationPage } from './confirmation.js'
 import { sendConsolePage } from './console-page.js'
 import { explainFault } from './fault-words.js'
 import { actionForm, filterForm, hiddenField, reasonField, select, textField } from './form-parts.js'
+import { operationProgress } from './operation-progress.js'
 import { formatBytes, formatCount, formatTime } from './quantities.js'
 import { dataTable, factList } from './tables.js'
 import { traceLink } from './traces.js'
 
 const SHOWN = 50
-const GROUPS = 20
+/** The tables of faults and pods count the latest, so that the page is quick with any number of dead letters. */
+const COUNTED = { groups: 20, latest: 5_000 } as const
 
 interface Selection {
   readonly id?: string | undefined
@@ -46,10 +54,11 @@ export const deadLetterRoutes: FastifyPluginAsync = async (app) => {
     }
     const filter = filterOf(selection)
     const before = positionIn(queryText(request, 'before'))
-    const [{ items: letters, hasOlder }, byFault, byPod] = await Promise.all([
+    const [{ items: letters, hasOlder }, byFault, byPod, operations] = await Promise.all([
       listDeadLetterPage(pod, request.console.actor, filter, { before, limit: SHOWN }),
-      countDeadLetters(pod, filter, 'fault', GROUPS),
-      countDeadLetters(pod, filter, 'pod', GROUPS),
+      countDeadLetters(pod, filter, 'fault', COUNTED),
+      countDeadLetters(pod, filter, 'pod', COUNTED),
+      listDeadLetterOperations(pod, request.console.actor),
     ])
     const number = hasOlder ? `more than ${SHOWN}` : formatCount(letters.length)
     const isFiltered = Object.keys(filter).length > 0
@@ -61,12 +70,12 @@ export const deadLetterRoutes: FastifyPluginAsync = async (app) => {
     ]}`
     return sendConsolePage(request, reply, {
       title: `Dead letters: ${letters.length === 0 ? 'none' : number}`,
-      content: html`<section class="card">
+      content: html`${operationProgress(operations, wordsOfOperation)}<section class="card">
 <p>Jobs and deliveries that were given up. Replay them once their cause is repaired.</p>
 ${filterForm('/admin/dead-letters', filterFields)}
 ${letters.length === 0 ? html`<p>No dead letters match.</p>` : listOf(letters)}${hasOlder && olderLink(selection, letters.at(-1))}
 ${letters.length > 0 && isFiltered && actionsFor(request, selection, 'all that match')}</section>
-${groupTable('Dead letters by fault', 'fault', byFault)}${groupTable('Dead letters by pod', 'pod', byPod)}`,
+${groupTable('The latest dead letters by fault', 'fault', byFault)}${groupTable('The latest dead letters by pod', 'pod', byPod)}`,
     })
   })
 
@@ -96,8 +105,9 @@ ${actionsFor(request, { id }, 'this one')}</section>`,
   app.post('/admin/dead-letters/replay', { config, schema }, async (request, reply) => {
     const filter = chosen(request)
     const reason = formText(request, 'reason')
-    await replayAudited(pod, request.console.actor, { filter, label: labelOf(selectionIn(request)), reason })
-    return reply.redirect('/admin/dead-letters?notice=replayed', 303)
+    const change = { filter, label: labelOf(selectionIn(request)), reason }
+    const { operation } = await replayAudited(pod, request.console.actor, change)
+    return reply.redirect(`/admin/dead-letters?notice=${operation === undefined ? 'replayed' : 'work_started'}`, 303)
   })
 
   app.post('/admin/dead-letters/drop', { config, schema }, async (request, reply) => {
@@ -108,8 +118,9 @@ ${actionsFor(request, { id }, 'this one')}</section>`,
       const preview = html`<p>Deletes ${id === undefined ? 'all dead letters of' : 'the dead letter'} <b><bdi>${label}</bdi></b>. They cannot be replayed afterwards.</p>`
       return sendConfirmationPage(request, reply, { title: 'Delete dead letters', label, preview })
     }
-    await dropAudited(pod, request.console.actor, { filter, label, reason: formText(request, 'reason') })
-    return reply.redirect('/admin/dead-letters?notice=dropped', 303)
+    const change = { filter, label, reason: formText(request, 'reason') }
+    const { operation } = await dropAudited(pod, request.console.actor, change)
+    return reply.redirect(`/admin/dead-letters?notice=${operation === undefined ? 'dropped' : 'work_started'}`, 303)
   })
 
   function selectionIn(request: FastifyRequest): Selection {
@@ -130,12 +141,16 @@ ${actionsFor(request, { id }, 'this one')}</section>`,
 
   function filterOf({ id, queue, fault, pod: host }: Selection): DeadLetterFilter {
     return {
-      ...(id !== undefined && { id }),
+      ...(id !== undefined && { ids: [id] }),
       ...(queue !== undefined && isQueueName(queue) && { queue }),
       ...(fault !== undefined && { fault }),
       ...(host !== undefined && { pod: host.toLowerCase() }),
     }
   }
+}
+
+function wordsOfOperation({ kind, reason }: BackgroundOperation): Markup {
+  return html`${kind === 'dead_letters.drop' ? 'Deletion' : 'Replay'}: <bdi>${reason}</bdi>`
 }
 
 async function orNotFound<Found>(found: Promise<Found>): Promise<Found> {

@@ -7,6 +7,7 @@ export const NOTICES = {
   promoted: 'The delayed jobs are due now.',
   replayed: 'The dead letters run again.',
   dropped: 'The dead letters were deleted.',
+  work_started: 'A worker does this in the background. Reload the page for the progress.',
   messages_replayed: 'The messages are received again. Reload the page for their results.',
   messages_dropped: 'The messages were deleted.',
   woken: 'The failures of the pod are forgotten, and its deliveries are due.',
@@ -48,7 +49,8 @@ export const NOTICES = {
   filter_changed: 'The filter is changed.',
   filter_removed: 'The filter is removed.',
   filter_applied: 'The filter was applied to what is stored.',
-  cluster_cleaned: 'The cluster is cleaned. One undo takes it back, except for retractions.',
+  cluster_cleaned:
+    'The cleaning is decided; the state of the cluster shows whether it is done. One undo takes it back, except for retractions.',
   cluster_dismissed: 'The cluster is dismissed.',
   rule_set: 'The rule is in force.',
   rule_deleted: 'The rule is deleted.',

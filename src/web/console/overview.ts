@@ -56,7 +56,7 @@ interface Tile {
   readonly path: string
 }
 
-function describeWork({ facts, processes, requestedStates, folders, checks, newerRelease }: WorkFacts): {
+function describeWork({ facts, processes, requestedStates, folders, checks, newerRelease, backup }: WorkFacts): {
   readonly warnings: readonly Markup[]
   readonly tiles: readonly Tile[]
 } {
@@ -79,6 +79,7 @@ function describeWork({ facts, processes, requestedStates, folders, checks, newe
       ...stopped.map(({ queue, state }) => html`<a href="/admin/queues/${queue}">${queue}</a> is ${state}.`),
       ...low.map(({ folder }) => html`<a href="/admin/storage"><bdi>${folder}</bdi></a> is nearly full.`),
       ...failed.map(({ name }) => html`The <a href="/admin/checks">check</a> of ${name} has failed.`),
+      ...(backup.age === null ? [html`There is <a href="/admin/storage">no backup</a> of the pod.`] : []),
       ...(newerRelease === undefined ? [] : [html`Version ${newerRelease} of the program is available.`]),
     ],
     tiles: [

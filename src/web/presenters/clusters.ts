@@ -1,5 +1,6 @@
-import type { CleanParts, CleanPreview } from '../../domain/moderation/clusters/clean-cluster.js'
 import type { ListedCluster, WholeCluster } from '../../domain/moderation/clusters/clusters.js'
+import type { CleanParts, CleanPreview } from '../../domain/moderation/clusters/plan-cleaning.js'
+import { presentOperation } from './operations.js'
 
 export function presentCluster({ id, kind, label, state, caseId, firstAt, lastAt, ...counts }: ListedCluster) {
   return {
@@ -16,9 +17,10 @@ export function presentCluster({ id, kind, label, state, caseId, firstAt, lastAt
   }
 }
 
-export function presentWholeCluster({ items, authors, ...cluster }: WholeCluster) {
+export function presentWholeCluster({ items, authors, operation, ...cluster }: WholeCluster) {
   return {
     ...presentCluster(cluster),
+    operation: operation === undefined ? null : presentOperation(operation),
     newest_items: items.map(({ type, guid, author, authorGuid, text, at, isHidden, isEntitled }) => {
       const shown = { type, guid, author, author_guid: authorGuid, text, found_at: at.toISOString() }
       return { ...shown, hidden: isHidden, retractable: isEntitled }

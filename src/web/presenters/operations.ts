@@ -115,6 +115,8 @@ export function presentDatabase(facts: DatabaseFacts) {
     transaction_age: facts.transactionAge,
     replicas: facts.replicas,
     replica_lag_seconds: facts.replicaLag,
+    slow_statements: facts.slowStatements.map(({ text, count, maxMs }) => ({ text, count, max_ms: maxMs })),
+    slow_statements_from: facts.slowStatementSource,
     tables: facts.tables.map(({ name, bytes, rows, deadRows, vacuumedAt }) => ({
       name,
       bytes,

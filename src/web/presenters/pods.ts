@@ -35,6 +35,7 @@ export function presentPod({ pod, rules, activity }: PodWithRules, now: Date) {
     last_success_at: pod.lastSuccessAt?.toISOString() ?? null,
     checked_at: pod.checkedAt?.toISOString() ?? null,
     skipped_deliveries: Number(pod.skippedDeliveries),
+    probe: pod.probe && { at: pod.probe.at, steps: [...pod.probe.steps] },
     rules: rules.map(presentPodRule),
     delivery_ms: activity.latency,
     days: [...activity.days],

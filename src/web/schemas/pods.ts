@@ -39,6 +39,23 @@ export const PodSchema = Type.Object(
     last_success_at: nullable(Timestamp),
     checked_at: nullable(Timestamp),
     skipped_deliveries: Type.Integer({ description: 'Deliveries that were not stored because the pod was asleep.' }),
+    probe: nullable(
+      Type.Object(
+        {
+          at: Timestamp,
+          steps: Type.Array(
+            Type.Object({
+              step: Type.Enum(['dns', 'address', 'tcp', 'tls', 'http']),
+              ok: Type.Boolean(),
+              ms: Type.Integer(),
+              detail: Type.String({ description: 'What was found, or why the step has failed.' }),
+            }),
+            { description: 'In the order in which a request connects, up to the first that fails.' },
+          ),
+        },
+        { description: 'The last probe on request of an operator.' },
+      ),
+    ),
     rules: Type.Array(refTo(PodRuleSchema), { description: 'The rules for its host. The first one counts.' }),
     delivery_ms: Type.Object(
       { p50: nullable(Type.Integer()), p95: nullable(Type.Integer()) },

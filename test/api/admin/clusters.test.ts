@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { cleaningOperations } from '../../../src/domain/moderation/clusters/cleaning-work.js'
 import { findClusters } from '../../../src/domain/moderation/clusters/find-clusters.js'
 import { addPost } from '../../support/databases/rows.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
+import { finishOperations } from '../../support/pods/finish-operations.js'
 import { type SampleApiPod, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
 
 const reason = 'Spam wave'
@@ -75,6 +77,21 @@ describe('a cluster', () => {
     expect((await mod.post(`/actions/${body.action.id}/undo`, { reason })).body).toMatchObject({ changed: true })
     expect((await api.alice.get(`/posts/${guid}`)).status).toBe(200)
     await mod.post(`/clusters/${id}/dismiss`, { reason })
+  })
+
+  it('is cleaned by an operation if it is large, and shows the progress', async () => {
+    const author = await addRemotePerson(api.pod, `d${Math.random().toString(36).slice(2)}@s.example`)
+    await Promise.all(Array.from({ length: 200 }, () => addPost(api.pod, author, { text: `https://${page}` })))
+    await findClusters(api.pod)
+
+    const { status, headers, body } = await mod.post(`/clusters/${id}/clean`, { hide: true, reason })
+
+    expect([status, headers['location']]).toEqual([202, `/api/admin/v1/operations/${body.id}`])
+    expect(body).toMatchObject({ changed: true, state: 'queued', total: 206, preview: { hide: 206 } })
+    const inProgress = { state: 'cleaning', operation: { id: body.id, done: 0, total: 206 } }
+    expect((await mod.get(`/clusters/${id}`)).body).toMatchObject(inProgress)
+    await finishOperations(api.pod, cleaningOperations)
+    expect((await mod.get(`/clusters/${id}`)).body).toMatchObject({ state: 'cleaned', operation: null })
   })
 
   it('is dismissed with its case', async () => {

@@ -1,10 +1,12 @@
 import { createPrivateKey } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newGuid } from '../../../src/domain/new-guid.js'
+import { deadLetterOperations } from '../../../src/domain/operations/dead-letters.js'
 import { sealMagicEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
 import { statementsDuring } from '../../support/assertions/statement-count.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
 import { type ApiPod, startApiPod } from '../../support/pods/api-pod.js'
+import { crashInChunk, finishOperations, withChunkStep } from '../../support/pods/finish-operations.js'
 import { readKey } from '../../support/pods/fixed-key-crypto.js'
 
 let api: ApiPod
@@ -182,6 +184,69 @@ describe('dead letters', () => {
     const headers = { authorization: `Bearer ${adm.token}` }
     const { body } = await api.app.inject({ url: `/api/admin/v1/dead_letters/outbox-${id}/payload`, headers })
     expect(body).toContain(JSON.stringify({ entityKeys }).slice(0, -1))
+  })
+
+  it('are read, replayed and deleted by several ids', async () => {
+    await seed()
+    const ids = (await list()).map(({ id }: { id: string }) => id)
+
+    expect((await adm.post('/dead_letters/replay', { ids: [ids[1], 'outbox-0'], reason })).body).toEqual({ count: 1 })
+    const drop = await adm.post('/dead_letters/drop', { ids, reason })
+    expect(drop.body).toMatchObject({ reason: 'confirmation_needed', preview: { dead_letters: 2 } })
+    expect((await adm.post('/dead_letters/drop', { ids, reason, confirm: '2' })).body).toEqual({ count: 2 })
+    expect(await list()).toEqual([])
+  })
+
+  describe('beyond 1 000', () => {
+    const discarded = () => api.pod.db('outbox').where({ name: 'receive-public' }).whereNotNull('failedAt')
+    const seedMany = (count: number) =>
+      api.pod.db.raw(
+        `insert into outbox (queue, name, data, payload, accepted_at, failed_at)
+         select 'inbound', 'receive-public', '{"fault":"discarded"}', case when number = 1 then null else 'x' end, now(),
+           now() - interval '1 hour'
+         from generate_series(1, ?) as number`,
+        [count],
+      )
+
+    it('are deleted by an operation, in chunks of 1 000, and none that fails meanwhile', async () => {
+      await seedMany(2_300)
+
+      const { status, headers, body } = await adm.post('/dead_letters/drop', {
+        ...{ queue: 'inbound', reason, confirm: '2300' },
+      })
+
+      expect([status, headers['location']]).toEqual([202, `/api/admin/v1/operations/${body.id}`])
+      expect(body).toMatchObject({ kind: 'dead_letters.drop', state: 'queued', done: 0, total: 2_300 })
+      expect(await discarded()).toHaveLength(2_300)
+      const again = await adm.post('/dead_letters/drop', { queue: 'inbound', reason, confirm: '2300' })
+      expect(again.body).toMatchObject({ code: 409, reason: 'operation_running' })
+      await seedMany(1)
+      await api.pod.db.raw(`update outbox set failed_at = now() where id = (select max(id) from outbox)`)
+      const chunks: number[] = []
+      await finishOperations(
+        api.pod,
+        withChunkStep(deadLetterOperations, ({ done }) => void chunks.push(done)),
+      )
+      expect(chunks).toEqual([1_000, 1_000, 300, 0])
+      expect(await discarded()).toHaveLength(1)
+      expect((await adm.get(`/operations/${body.id}`)).body).toMatchObject({ state: 'done', done: 2_300 })
+      expect((await adm.get('/audit?action=dead_letters.drop')).body[0]).toMatchObject({
+        target: { label: 'inbound' },
+        after: { count: 2_300 },
+      })
+    })
+
+    it('are replayed by an operation that continues after a crash; those without content are skipped', async () => {
+      await seedMany(1_500)
+
+      const { body } = await adm.post('/dead_letters/replay', { queue: 'inbound', reason })
+      await expect(finishOperations(api.pod, crashInChunk(deadLetterOperations, 2))).rejects.toThrow('the worker dies')
+      expect((await adm.get(`/operations/${body.id}`)).body).toMatchObject({ state: 'running', done: 999, skipped: 1 })
+      await finishOperations(api.pod, deadLetterOperations)
+
+      expect((await adm.get(`/operations/${body.id}`)).body).toMatchObject({ state: 'done', done: 1_499, skipped: 1 })
+      expect(await discarded()).toHaveLength(1)
+    })
   })
 
   it('are listed with the same number of statements, however many there are', async () => {

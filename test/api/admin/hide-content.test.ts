@@ -214,6 +214,68 @@ describe('a hidden post', () => {
   })
 })
 
+/** The people whom the user's notifications about the comments on a post name; undefined: there is none. */
+async function commentersIn(user: SampleApiPod['alice'], postGuid: string): Promise<readonly string[] | undefined> {
+  const { body } = await user.get('/notifications?only_unread=true')
+  const found = body.find((each: { type: string; target: { guid: string } }) =>
+    each.type.endsWith('commented') || each.type === 'commented_on_post' ? each.target.guid === postGuid : false,
+  )
+  return found && guidsOf(found.event_creators)
+}
+
+describe('the notification about comments of several people', () => {
+  it('names those with a visible comment, in any order of actions and undos', async () => {
+    const postGuid = await publish(api, api.alice, { text: 'Who comes?', public: true })
+    const comment = async (by: SampleApiPod['bob'], text: string) =>
+      `/comments/${(await createComment(api.pod, by.viewer, { postGuid, text })).guid}`
+    const [bobs, carols] = [await comment(api.bob, 'Me'), await comment(api.carol, 'Me too')]
+    const bobsSecond = await comment(api.bob, 'At noon')
+    const named = async () => (await commentersIn(api.alice, postGuid))?.toSorted()
+    const [bob, carol] = [api.bob.guid, api.carol.guid]
+    expect(await named()).toEqual([bob, carol].toSorted())
+
+    const first = await hide(bobs)
+    expect(await named()).toEqual([bob, carol].toSorted())
+    const second = await hide(bobsSecond)
+    expect(await named()).toEqual([carol])
+    const third = await hide(carols)
+    expect(await named()).toBeUndefined()
+    expect((await api.alice.get('/user')).body.unread_notifications).toBe(
+      (await api.alice.get('/notifications?only_unread=true')).body.length,
+    )
+    await undo(third)
+    expect(await named()).toEqual([carol])
+    await undo(first)
+    expect(await named()).toEqual([bob, carol].toSorted())
+    await undo(second)
+
+    await hide(bobs)
+    await hide(bobsSecond)
+    expect(await named()).toEqual([carol])
+    await comment(api.bob, 'Sorry')
+    expect(await named()).toEqual([bob, carol].toSorted())
+  })
+})
+
+describe('a hidden reshare', () => {
+  it('does not name its author in the notification of the author of the post, until the undo', async () => {
+    const guid = await publish(api, api.alice, { text: 'To be passed on', public: true })
+    const reshare = (await api.bob.post(`/posts/${guid}/reshares`, {})).body.guid
+    await api.carol.post(`/posts/${guid}/reshares`, {})
+    const named = async () => {
+      const { body } = await api.alice.get('/notifications?type=reshared')
+      return guidsOf(body.find((each: { target: { guid: string } }) => each.target.guid === guid).event_creators)
+    }
+    expect(await named()).toEqual([api.bob.guid, api.carol.guid])
+
+    const action = await hide(`/posts/${reshare}`)
+
+    expect(await named()).toEqual([api.carol.guid])
+    await undo(action)
+    expect(await named()).toEqual([api.bob.guid, api.carol.guid])
+  })
+})
+
 describe('a hidden comment', () => {
   it('is neither counted nor listed, and is shown to its author', async () => {
     const postGuid = await publish(api, api.alice, { text: 'Good morning', public: true })
@@ -233,6 +295,8 @@ describe('a hidden comment', () => {
     const own = (await api.bob.get(`/posts/${postGuid}/comments`)).body
     expect(own).toMatchObject([{ guid, moderation }, { guid: other }])
     expect(own[1].moderation).toBeUndefined()
+
+    expect(await commentersIn(api.alice, postGuid)).toEqual([api.carol.guid])
 
     await undo(action)
     expect(await count()).toBe(2)

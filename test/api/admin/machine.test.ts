@@ -49,6 +49,17 @@ describe('the admin API', () => {
     const { body } = await adm.get('/database')
     expect(body).toMatchObject({ replicas: 0, replica_lag_seconds: null, bytes: expect.any(Number) })
     expect(body.tables.map(({ name }: { name: string }) => name)).toContain('public.people')
+    const slow = { text: 'select pg_sleep($1)', count: 2, maxMs: 900, lastAt: new Date().toISOString() }
+    const measured = { rssBytes: 2, heapBytes: 1, busyPercent: 3, queues: [], jobs: [], slowStatements: [slow] }
+    for (const pid of [8, 9]) {
+      const id = `00000000-0000-4000-8000-00000000000${pid}`
+      const started = { startedAt: new Date(0), version: '1.0.0', host: 'machine', pid }
+      await recordHeartbeat(api.pod.db, { id, kind: 'worker', ...started, facts: measured })
+    }
+    expect((await adm.get('/database')).body).toMatchObject({
+      slow_statements_from: 'sample',
+      slow_statements: [{ text: 'select pg_sleep($1)', count: 4, max_ms: 900 }],
+    })
     const { folders } = (await adm.get('/storage')).body
     for (const each of folders) expect(each).toMatchObject({ folder: expect.any(String), nearly_full: false })
     expect(folders.length).toBeGreaterThan(0)

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { listDeadLetters } from '../../../src/jobs/dead-letters/find-dead-letters.js'
-import { replayDeadLetters } from '../../../src/jobs/dead-letters/replay-dead-letters.js'
 import { discoverPersonJob, fetchStreamJob, receivePublicJob } from '../../../src/jobs/definitions.js'
 import { enqueueJobsOfKind } from '../../../src/jobs/outbox/outbox.js'
 import { sweep } from '../../../workers/sweeper.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
 import { type ApiPod, startApiPod } from '../../support/pods/api-pod.js'
+import { replayDeadLetters } from '../../support/queues/change-dead-letters.js'
 
 let api: ApiPod
 let adm: StaffClient
@@ -85,6 +85,21 @@ describe('the queues of the admin API', () => {
   })
 })
 
+describe('a paused inbound queue', () => {
+  it('accepts messages with 202, which wait until it is resumed', async () => {
+    expect((await adm.post('/queues/inbound/pause', { reason })).body).toMatchObject({ queue: { state: 'paused' } })
+
+    const accepted = await api.app.inject({ method: 'POST', url: '/receive/public', payload: '<xml/>' })
+    expect(accepted.statusCode).toBe(202)
+    const inbound = async () => (await adm.get('/queues')).body.find(({ name }: { name: string }) => name === 'inbound')
+    expect(await inbound()).toMatchObject({ state: 'paused', waiting: 1, active: 0 })
+
+    await adm.post('/queues/inbound/resume', { reason })
+    expect(await inbound()).toMatchObject({ state: 'running', waiting: 1 })
+    await api.pod.jobs.discard('inbound')
+  })
+})
+
 describe('the jobs of a queue', () => {
   it('are listed page by page without their data, and delayed ones are made due by name', async () => {
     const add = (address: string, delay: number) =>
@@ -137,7 +152,8 @@ describe('discarded messages', () => {
     expect(dead).toMatchObject([{ queue: 'inbound' }, { queue: 'inbound' }])
 
     expect(await replayDeadLetters(api.pod, { fault: 'discarded' })).toBe(2)
-    expect((await adm.get('/queues/inbound/jobs')).body).toHaveLength(2)
+    // After the commit the rows are handed to the queue.
+    await vi.waitFor(async () => expect((await adm.get('/queues/inbound/jobs')).body).toHaveLength(2))
     const rows = await api.pod.db('outbox').where({ queue: 'inbound' }).orderBy('id').select('payload', 'acceptedAt')
     expect(rows).toEqual(payloads.map((payload) => ({ payload, acceptedAt: new Date(0) })))
     await api.pod.db('outbox').delete()

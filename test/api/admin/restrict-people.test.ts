@@ -149,30 +149,38 @@ describe('a blocked person', () => {
     expect((await api.alice.get(`/posts/${api.PB}`)).body.interaction_counters.comments).toBe(1)
   })
 
-  it('is no actor of a notification, and has none alone, until the undo', async () => {
-    const mia = await addRemotePerson(api.pod, 'mia@m.example')
-    const userId = api.carol.viewer.userId
-    const notify = async (guid: string, ...actors: readonly number[]) => {
-      const post = await api.pod.db('posts').where({ guid }).first('id')
-      const row = { guid: newGuid(), userId, type: 'liked', postId: post.id }
-      const [{ id }] = await api.pod.db('notifications').insert(row).returning('id')
-      await api.pod.db('notification_actors').insert(actors.map((personId) => ({ notificationId: id, personId })))
-    }
-    await notify(api.PA, mia.id, api.bob.viewer.personId)
-    await notify(api.PB, mia.id)
-    const shown = async () => {
-      const { body } = await api.carol.get('/notifications?only_unread=true')
-      const counts = (await api.carol.get('/user')).body.unread_notifications
-      return [counts, ...body.map((each: { event_creators: { guid: string }[] }) => guidsOf(each.event_creators))]
-    }
-    expect(await shown()).toEqual([2, [mia.guid], [mia.guid, api.bob.guid]])
+  it.each(['block', 'silence'])(
+    'is no actor of a notification, and has none alone, until the undo (%s)',
+    async (kind) => {
+      const mia = await addRemotePerson(api.pod, `mia-${kind}@m.example`)
+      const userId = api.carol.viewer.userId
+      const notify = async (guid: string, ...actors: readonly number[]) => {
+        const post = await api.pod.db('posts').where({ guid }).first('id')
+        const row = { guid: newGuid(), userId, type: 'liked', postId: post.id }
+        const [{ id }] = await api.pod.db('notifications').insert(row).returning('id')
+        await api.pod.db('notification_actors').insert(actors.map((personId) => ({ notificationId: id, personId })))
+      }
+      await notify(api.PA, mia.id, api.bob.viewer.personId)
+      await notify(api.PB, mia.id)
+      const shown = async () => {
+        const { body } = await api.carol.get('/notifications?only_unread=true')
+        const counts = (await api.carol.get('/user')).body.unread_notifications
+        return [counts, ...body.map((each: { event_creators: { guid: string }[] }) => guidsOf(each.event_creators))]
+      }
+      expect(await shown()).toEqual([2, [mia.guid], [mia.guid, api.bob.guid]])
 
-    const action = await act(mia.guid, 'block', { confirm: mia.address })
+      const action = await act(mia.guid, kind, kind === 'block' ? { confirm: mia.address } : {})
 
-    expect(await shown()).toEqual([1, [api.bob.guid]])
-    await undo(action)
-    expect(await shown()).toEqual([2, [mia.guid], [mia.guid, api.bob.guid]])
-  })
+      expect(await shown()).toEqual([1, [api.bob.guid]])
+      if (kind === 'silence') {
+        await share(api, api.carol, mia)
+        expect(await shown()).toEqual([2, [mia.guid], [mia.guid, api.bob.guid]])
+      }
+      await undo(action)
+      expect(await shown()).toEqual([2, [mia.guid], [mia.guid, api.bob.guid]])
+      await api.pod.db('notifications').where({ userId }).delete()
+    },
+  )
 
   it('is absent with conversations and messages too, until the undo', async () => {
     const quin = await addRemotePerson(api.pod, 'quin@quin.example')

@@ -96,6 +96,13 @@ async function seedOperations({ pod }: ConsolePod, text: string): Promise<number
         softwareVersion: '1',
       },
       ...{ checkedAt: new Date(), nextTryAt: new Date(Date.now() + 3_600_000), offlineSince: new Date() },
+      probe: JSON.stringify({
+        at: new Date().toISOString(),
+        steps: [
+          { step: 'dns', ok: true, ms: 12, detail: '192.0.2.7' },
+          { step: 'tcp', ok: false, ms: 5_000, detail: text.slice(0, 200) },
+        ],
+      }),
     })
   await db('pod_days').insert({ podId: eve.podId, day: db.raw('current_date'), delivered: 3, received: 12_000 })
   await replaceChecks(db, [
@@ -165,6 +172,12 @@ async function seedOperations({ pod }: ConsolePod, text: string): Promise<number
     startedAt: new Date(),
     seenAt: new Date(Date.now() + 3_600_000),
   }
+  const slow = {
+    text: 'select * from posts where text ilike $1',
+    count: 3,
+    maxMs: 812,
+    lastAt: new Date().toISOString(),
+  }
   const facts = { rssBytes: 140e6, heapBytes: 60e6, busyPercent: 12, queues: ['inbound', 'inbound-private', 'fetch'] }
   const job = { queue: 'inbound', name: 'receive-public', attempt: 1, since: new Date().toISOString() }
   await db('processes').insert([
@@ -174,7 +187,7 @@ async function seedOperations({ pod }: ConsolePod, text: string): Promise<number
       id: crypto.randomUUID(),
       pid: 4712,
       kind: 'worker',
-      facts: JSON.stringify({ ...facts, jobs: [job] }),
+      facts: JSON.stringify({ ...facts, jobs: [job], slowStatements: [slow] }),
     },
   ])
   return letter.id

@@ -13,6 +13,7 @@ import {
   listClusters,
   lockCluster,
 } from '../../../persistence/moderation/clusters.js'
+import { type BackgroundOperation, findLatestOperation } from '../../../persistence/operations/operations.js'
 import type { IdPage, IdPageResult } from '../../../persistence/sql/id-page.js'
 import type { Pod } from '../../../pod/pod.js'
 import { Refusal } from '../../refusals.js'
@@ -27,7 +28,12 @@ export interface ShownAuthor extends ClusterAuthor {
   readonly isProposed: boolean
 }
 
+/** The kinds of operations that clean a cluster, and that take a cleaning back. */
+export const CLEANING_OPERATIONS = { clean: 'cluster.clean', restore: 'cluster.restore' } as const
+
 export interface WholeCluster extends ListedCluster {
+  /** The cleaning or undo in progress. */
+  readonly operation: BackgroundOperation | undefined
   /** The newest. */
   readonly items: readonly ClusterItem[]
   readonly authors: readonly ShownAuthor[]
@@ -55,7 +61,11 @@ export async function readCluster(
   if (cluster === undefined) throw clusterNotFound()
   const items = await listClusterItems(db, id, MODERATION_LIMITS.clusterItemsShown)
   const authors = await listClusterAuthors(db, id, MODERATION_LIMITS.clusterItemsShown)
-  return { ...cluster, items, authors: authors.map((author) => withProposal(author, now())) }
+  const isInProgress = cluster.state === 'cleaning' || cluster.state === 'restoring'
+  const operation = isInProgress
+    ? await findLatestOperation(db, Object.values(CLEANING_OPERATIONS), String(id))
+    : undefined
+  return { ...cluster, items, authors: authors.map((author) => withProposal(author, now())), operation }
 }
 
 /** Dismisses a cluster and its case. The same key opens no cluster for a week. */

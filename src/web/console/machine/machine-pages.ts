@@ -6,11 +6,20 @@ import type { DatabaseFacts } from '../../../persistence/operations/database-fac
 import type { PodProcess } from '../../../persistence/operations/processes.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { sendConsolePage } from '../console-page.js'
-import { formatBytes, formatCount, formatRelativeTime, formatSeconds, formatTime } from '../quantities.js'
-import { dataTable, factList, stateBadge } from '../tables.js'
+import {
+  formatBytes,
+  formatCount,
+  formatMilliseconds,
+  formatRelativeTime,
+  formatSeconds,
+  formatTime,
+} from '../quantities.js'
+import { dataTable, factList, listCard, stateBadge } from '../tables.js'
 
 /** A share of the connections from which an operator should act. */
 const NEARLY_FULL = 0.8
+/** Backups are made daily. */
+const BACKUP_LATE_SECONDS = 26 * 3_600
 /** The server stops writing at two billion. */
 const TRANSACTIONS_WARN = 1_000_000_000
 
@@ -39,6 +48,7 @@ ${jobTable(processes, pod.now())}`,
     return sendConsolePage(request, reply, {
       title: `Database: ${formatBytes(facts.bytes)}`,
       content: html`<section class="card">${databaseFacts(facts)}</section>
+<section class="card"><h2>Slow statements</h2>${slowStatements(facts)}</section>
 <section class="card"><h2>Largest tables</h2>${tableTable(facts)}</section>`,
     })
   })
@@ -67,15 +77,23 @@ ${jobTable(processes, pod.now())}`,
               : stateBadge('enough space', 'good'),
         ]),
       })}</section>
-<section class="card"><h2>Backups</h2>${backupFacts(backup)}</section>`,
+<section class="card"><h2>Backups</h2>${backupFacts(backup)}
+<p class="soft small"><code>pod backup record</code> records a backup that another program has made, <code>pod backup verify</code> checks those of the pod.</p></section>`,
     })
   })
 }
 
 /** The figures of the last complete backup. */
-function backupFacts({ age, duration, bytes: size, failures }: BackupFigures): Markup {
+function backupFacts({ age, duration, bytes: size, failures, tool, verifiedAge }: BackupFigures): Markup {
+  const isLate = age === null || age > BACKUP_LATE_SECONDS
+  const state = isLate ? stateBadge(age === null ? 'there is none' : 'too old', 'bad') : stateBadge('in time', 'good')
   return factList([
-    ['Last complete backup', age === null ? 'never' : `${formatSeconds(age)} ago`],
+    ['Last complete backup', html`${age === null ? 'never' : `${formatSeconds(age)} ago`} ${state}`],
+    ...(tool === null ? [] : [['Made by', html`<bdi>${tool}</bdi>`] as const]),
+    [
+      'Restored or checked, of those recorded',
+      verifiedAge === null ? 'none' : `one of ${formatSeconds(verifiedAge)} ago`,
+    ],
     ...(age === null
       ? []
       : [['Its duration', formatSeconds(duration)] as const, ['Its size', formatBytes(size)] as const]),
@@ -151,6 +169,27 @@ function databaseFacts(facts: DatabaseFacts): Markup {
     ],
     ['Replicas', replicas === 0 ? 'none' : `${replicas}, lag ${formatSeconds(replicaLag)}`],
   ])
+}
+
+function slowStatements({ slowStatements: statements, slowStatementSource }: DatabaseFacts): Markup {
+  const source =
+    slowStatementSource === 'sample'
+      ? 'Statements of more than half a second in the last hour, as the running processes have measured them. The extension pg_stat_statements counts longer.'
+      : 'As the extension pg_stat_statements has counted them since its last reset, of all clients.'
+  const table = {
+    caption: 'Statements without their values, those that took longest first',
+    columns: [
+      { title: 'Longest', kind: 'number' as const },
+      { title: 'Times', kind: 'number' as const },
+      { title: 'Statement', kind: 'wide' as const },
+    ],
+    rows: statements.map(({ text, count, maxMs }) => [
+      formatMilliseconds(maxMs),
+      formatCount(count),
+      html`<code>${text}</code>`,
+    ]),
+  }
+  return html`<p>${source}</p>${listCard(table, { empty: 'There are none.' })}`
 }
 
 function tableTable({ tables }: DatabaseFacts): Markup {

@@ -1,18 +1,25 @@
 import type { FastifyRequest } from 'fastify'
-import type { CleanPreview } from '../../../domain/moderation/clusters/clean-cluster.js'
 import type { ListedCluster, ShownAuthor, WholeCluster } from '../../../domain/moderation/clusters/clusters.js'
+import type { CleanPreview } from '../../../domain/moderation/clusters/plan-cleaning.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { previewList } from '../actions.js'
 import type { ConsolePage } from '../console-page.js'
 import { actionForm, buildChoices, checkbox, hiddenField, reasonField, select } from '../form-parts.js'
 import { keptFields } from '../kept-fields.js'
+import { operationProgress } from '../operation-progress.js'
 import { formatCount, formatTime } from '../quantities.js'
 import { factList, listCard, stateBadge } from '../tables.js'
 
 export const CLEAN_AUTHORS = ['none', 'silence', 'block', 'lock'] as const
 export const CLEAN_PODS = ['none', 'limited', 'blocked'] as const
 
-const STATE_LOOKS = { open: 'warn', cleaned: 'good', dismissed: 'neutral' } as const
+const STATE_LOOKS = {
+  open: 'warn',
+  cleaning: 'warn',
+  cleaned: 'good',
+  restoring: 'warn',
+  dismissed: 'neutral',
+} as const
 
 export function clusterState({ state }: ListedCluster): Markup {
   return stateBadge(state, STATE_LOOKS[state])
@@ -32,7 +39,7 @@ export function clusterPage(request: FastifyRequest, cluster: WholeCluster): Con
   ])
   return {
     title: `Spam cluster ${id}: ${cluster.state}`,
-    content: html`<section class="card">${facts}</section>
+    content: html`${progressOf(cluster)}<section class="card">${facts}</section>
 ${
   cluster.state === 'open'
     ? html`<section class="card"><h2>Clean</h2>${cleanForm(request, cluster)}</section>
@@ -42,6 +49,19 @@ ${
 }
 <section class="card"><h2>Items</h2>${listCard(itemTable(cluster), { empty: 'No item is stored any more.' })}</section>`,
   }
+}
+
+const IN_PROGRESS = {
+  cleaning: 'This cluster is being cleaned: some items are visible until the work is done.',
+  restoring: 'The cleaning is being undone: some items are hidden until the work is done.',
+} as const
+
+function progressOf({ state, operation }: WholeCluster): Markup | '' {
+  if (state !== 'cleaning' && state !== 'restoring') return ''
+  const failed = html`<p class="alert" role="alert">The work has failed. Replay its job <code>run-operation</code> in the <a href="/admin/dead-letters">dead letters</a>.</p>`
+  return html`<section class="card"><p role="status">${IN_PROGRESS[state]} Reload the page for the progress.</p>
+${operation?.state === 'failed' && failed}</section>
+${operation !== undefined && operationProgress([operation], ({ reason }) => html`<bdi>${reason}</bdi>`)}`
 }
 
 function cleanForm(request: FastifyRequest, cluster: WholeCluster): Markup {

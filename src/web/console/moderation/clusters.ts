@@ -1,11 +1,13 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { type CleanParts, cleanCluster, previewCleaning } from '../../../domain/moderation/clusters/clean-cluster.js'
+import { cleanCluster } from '../../../domain/moderation/clusters/clean-cluster.js'
 import {
   dismissCluster,
   type ListedCluster,
   listSpamClusters,
   readCluster,
 } from '../../../domain/moderation/clusters/clusters.js'
+import { type CleanParts, previewCleaning } from '../../../domain/moderation/clusters/plan-cleaning.js'
+import { CLUSTER_STATES } from '../../../persistence/moderation/clusters.js'
 import { html } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
 import { addFormAction, pathWithParameters } from '../actions.js'
@@ -18,8 +20,6 @@ import { listCard } from '../tables.js'
 import { readActionOptions } from './case-form.js'
 import { CLEAN_AUTHORS, CLEAN_PODS, clusterPage, clusterState, previewPage } from './cluster-page.js'
 
-const STATES = ['open', 'cleaned', 'dismissed'] as const
-
 /** `/admin/clusters`: groups of posts and comments that look like spam. */
 export const clusterRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
@@ -28,10 +28,15 @@ export const clusterRoutes: FastifyPluginAsync = async (app) => {
 
   app.get('/admin/clusters', { config, schema }, async (request, reply) => {
     const state = queryText(request, 'state')
-    const chosen = STATES.find((each) => each === state)
+    const chosen = CLUSTER_STATES.find((each) => each === state)
     const states = state === 'all' ? undefined : [chosen ?? ('open' as const)]
     const page = await listSpamClusters(pod, request.console.actor, { states }, idPageIn(request))
-    const choices = select('State', 'state', [['', 'open'], ...buildChoices(STATES.slice(1)), ['all', 'all']], state)
+    const choices = select(
+      'State',
+      'state',
+      [['', 'open'], ...buildChoices(CLUSTER_STATES.slice(1)), ['all', 'all']],
+      state,
+    )
     return sendConsolePage(request, reply, {
       title: page.items.length === 0 ? 'Spam clusters: none' : 'Spam clusters',
       content: html`<section class="card">${filterForm('/admin/clusters', choices)}

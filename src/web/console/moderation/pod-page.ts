@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { hasPower } from '../../../domain/accounts/role-powers.js'
 import type { PodActivityReport, PodWithRules } from '../../../domain/operations/pods.js'
+import type { ProbeStep } from '../../../persistence/models/pod.js'
 import type { UndeliveredMessage } from '../../../persistence/operations/pod-pages.js'
 import type { KnownPod } from '../../../persistence/outbound/known-pods.js'
 import { type PodState, type PodStateFields, toPodState } from '../../../persistence/outbound/pod-state.js'
@@ -39,7 +40,7 @@ export function podPage(
   return {
     title: `${host}: ${toPodState(other, now)}`,
     content: html`<section class="card">${factsOf(other, now)}</section>
-<section class="card"><h2>Exchanges</h2>${activityOf(activity)}</section>
+${probeOf(other)}<section class="card"><h2>Exchanges</h2>${activityOf(activity)}</section>
 <section class="card"><h2>Rules</h2>${rulesOf(rules)}<p><a href="/admin/people?pod=${encodeURIComponent(host)}">People of this pod</a></p></section>
 <section class="card"><h2>Undelivered messages</h2>${
       undelivered.length === 0 ? html`<p>Nothing waits for this pod.</p>` : deliveryTable(undelivered)
@@ -73,6 +74,36 @@ function factsOf(other: KnownPod, now: Date): Markup {
     ['Last success', formatTime(other.lastSuccessAt)],
     ['Blocked', formatTime(other.blockedAt)],
   ])
+}
+
+const STEP_NAMES = {
+  dns: 'Name',
+  address: 'Address',
+  tcp: 'Connection (TCP)',
+  tls: 'Encryption (TLS)',
+  http: 'Front page (HTTP)',
+} as const satisfies Readonly<Record<ProbeStep['step'], string>>
+
+/** The steps of the last probe. */
+function probeOf({ probe }: KnownPod): Markup | '' {
+  if (probe === null || probe.steps.length === 0) return ''
+  return html`<section class="card"><h2>Last probe</h2><p class="soft small">${formatTime(new Date(probe.at))}</p>${dataTable(
+    {
+      caption: 'The steps of a connection, up to the first that fails',
+      columns: [
+        { title: 'Step' },
+        { title: 'State' },
+        { title: 'Time', kind: 'number' },
+        { title: 'Result', kind: 'wide' },
+      ],
+      rows: probe.steps.map(({ step, ok, ms, detail }) => [
+        STEP_NAMES[step],
+        ok ? stateBadge('passed', 'good') : stateBadge('failed', 'bad'),
+        formatMilliseconds(ms),
+        html`<bdi>${detail}</bdi>`,
+      ]),
+    },
+  )}</section>\n`
 }
 
 /** Deliveries and messages of each of the last 14 days. */
@@ -129,7 +160,7 @@ function actionsFor(request: FastifyRequest, other: KnownPod): Markup {
   return html`${
     isAdmin &&
     !isBlocked &&
-    html`<section class="card"><h2>Probe</h2><p>Requests the front page and NodeInfo of the pod now.</p>${actionForm(request, path('probe'), html`<button class="quiet">Probe now</button>`, { layout: 'buttons' })}</section>\n`
+    html`<section class="card"><h2>Probe</h2><p>Connects to the pod step by step, and requests its front page and NodeInfo now.</p>${actionForm(request, path('probe'), html`<button class="quiet">Probe now</button>`, { layout: 'buttons' })}</section>\n`
   }<section class="card choices">${
     isAdmin &&
     (isPaused

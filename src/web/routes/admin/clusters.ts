@@ -1,10 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
-import { cleanCluster, previewCleaning } from '../../../domain/moderation/clusters/clean-cluster.js'
+import { cleanCluster } from '../../../domain/moderation/clusters/clean-cluster.js'
 import { dismissCluster, listSpamClusters, readCluster } from '../../../domain/moderation/clusters/clusters.js'
+import { previewCleaning } from '../../../domain/moderation/clusters/plan-cleaning.js'
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
 import { presentCleaning, presentCluster, presentWholeCluster, readCleanParts } from '../../presenters/clusters.js'
+import { presentOperation } from '../../presenters/operations.js'
 import {
   CleanPreviewSchema,
   ClusterSchema,
@@ -12,6 +14,7 @@ import {
   cleanBody,
   WholeClusterSchema,
 } from '../../schemas/moderation/clusters.js'
+import { OperationSchema } from '../../schemas/moderation/pod-rule-imports.js'
 import { ActionSummary, actionBody, actionRefusals, Changed } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
 import { findRequestActor } from './actor-of.js'
@@ -113,21 +116,30 @@ export const clusterRoutes: FastifyPluginAsyncTypebox = async (app) => {
             { action: Type.Optional(ActionSummary), changed: Changed, done: refTo(CleanPreviewSchema) },
             { description: 'The cluster is cleaned.' },
           ),
+          202: Type.Object(
+            {
+              ...OperationSchema.properties,
+              ...{ action: Type.Optional(ActionSummary), changed: Changed, preview: refTo(CleanPreviewSchema) },
+            },
+            { description: 'More than 200 items and authors: the work in the background; `Location` leads to it.' },
+          ),
         },
       },
-      config: { scopes: ['moderation'], refusals: { ...refusals, confirmation_needed: 409 } },
+      config: { scopes: ['moderation'], refusals: { ...refusals, confirmation_needed: 409, operation_running: 409 } },
     },
-    async (request) => {
+    async (request, reply) => {
       const { reason, case_id: caseId, confirm, ...parts } = request.body
       const actor = await findRequestActor(request, 'moderation')
-      const { preview, ...outcome } = await cleanCluster(
+      const { preview, operation, ...outcome } = await cleanCluster(
         request.pod,
         actor,
         request.params.id,
         { ...readCleanParts(parts), confirm },
         { reason, caseId },
       )
-      return { ...outcome, done: presentCleaning(preview) }
+      if (operation === undefined) return { ...outcome, done: presentCleaning(preview) }
+      reply.code(202).header('location', `/api/admin/v1/operations/${operation.id}`)
+      return { ...presentOperation(operation), ...outcome, preview: presentCleaning(preview) }
     },
   )
 

@@ -1,7 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { formatDeadLetterView, readDeadLetterPayload } from '../../../domain/operations/dead-letter-view.js'
 import {
+  type DeadLetterOutcome,
   dropConfirmed,
   groupDeadLetters,
   listDeadLetterPage,
@@ -13,7 +15,8 @@ import { DEAD_LETTER_GROUPS } from '../../../jobs/dead-letters/failed-rows.js'
 import { QUEUES } from '../../../jobs/queues/queue-names.js'
 import { cursorPaging, readCursor } from '../../api/cursor-paging.js'
 import { createPageLinks, sendLinks } from '../../api/page-links.js'
-import { presentDeadLetter } from '../../presenters/operations.js'
+import { presentDeadLetter, presentOperation } from '../../presenters/operations.js'
+import { OperationSchema } from '../../schemas/moderation/pod-rule-imports.js'
 import { actionBody, actionRefusals } from '../../schemas/moderation.js'
 import { DeadLetterSchema } from '../../schemas/operations.js'
 import { refTo } from '../../schemas/references.js'
@@ -35,13 +38,20 @@ const FilterFields = Type.Object(filterFields)
 
 const Group = Type.Enum([...DEAD_LETTER_GROUPS])
 
+/** Dead letters that are chosen by their ids. */
+const IDS = 100
+
 const choice = Type.Object({
   id: Type.Optional(Type.String({ description: 'One dead letter; or at least one of the other fields.' })),
+  ids: Type.Optional(Type.Array(Type.String(), { minItems: 1, maxItems: IDS, description: 'Several dead letters.' })),
   ...filterFields,
   reason: actionBody.reason,
 })
 
-const counted = { 200: Type.Object({ count: Type.Integer() }, { description: 'The dead letters that were changed.' }) }
+const answers = {
+  200: Type.Object({ count: Type.Integer() }, { description: 'The dead letters that were changed.' }),
+  202: refTo(OperationSchema, 'More than 1 000: the work in the background; `Location` leads to it.'),
+}
 
 /** Work that was given up. */
 export const deadLetterRoutes: FastifyPluginAsyncTypebox = async (app) => {
@@ -153,13 +163,13 @@ export const deadLetterRoutes: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Run dead letters again',
         description: 'With all their attempts. A job that runs twice has the effect of one run.',
         body: choice,
-        response: counted,
+        response: answers,
       },
-      config: { scopes, refusals: actionRefusals },
+      config: { scopes, refusals: { ...actionRefusals, operation_running: 409 } },
     },
-    async (request) => {
+    async (request, reply) => {
       const actor = await findRequestActor(request, 'administration')
-      return { count: await replayAudited(request.pod, actor, changeOf(request.body)) }
+      return answer(reply, await replayAudited(request.pod, actor, changeOf(request.body)))
     },
   )
 
@@ -175,14 +185,14 @@ export const deadLetterRoutes: FastifyPluginAsyncTypebox = async (app) => {
           ...choice.properties,
           confirm: Type.Optional(Type.String({ description: 'The number of dead letters.' })),
         }),
-        response: counted,
+        response: answers,
       },
-      config: { scopes, refusals: { ...actionRefusals, confirmation_needed: 409 } },
+      config: { scopes, refusals: { ...actionRefusals, confirmation_needed: 409, operation_running: 409 } },
     },
-    async (request) => {
+    async (request, reply) => {
       const actor = await findRequestActor(request, 'administration')
       const change = changeOf(request.body)
-      return { count: await dropConfirmed(request.pod, actor, { ...change, confirm: request.body.confirm }) }
+      return answer(reply, await dropConfirmed(request.pod, actor, { ...change, confirm: request.body.confirm }))
     },
   )
 }
@@ -194,16 +204,26 @@ function cursorOf({ failedAt, id }: DeadLetterPosition): string {
   return `${failedAt.getTime()}.${id}`
 }
 
+function answer(reply: FastifyReply, { count, operation }: DeadLetterOutcome) {
+  if (operation === undefined) return { count }
+  reply.code(202).header('location', `/api/admin/v1/operations/${operation.id}`)
+  return presentOperation(operation)
+}
+
+const IDS_IN_LABEL = 10
+
 type Fields = Static<typeof FilterFields>
 
 /** At least one field has to be given: nothing changes all dead letters by mistake. */
-function changeOf({ id, reason, ...fields }: Static<typeof choice>) {
-  const filter = { ...filterOf(fields), ...(id !== undefined && { id }) }
+function changeOf({ id, ids = [], reason, ...fields }: Static<typeof choice>) {
+  const chosen = id === undefined ? ids : [id, ...ids]
+  const filter = { ...filterOf(fields), ...(chosen.length > 0 && { ids: chosen }) }
   if (Object.keys(filter).length === 0) {
     throw new RequestFault(422, 'Choose dead letters by id or by another field.', { field: 'id' })
   }
   const { queue, fault, pod, entity } = fields
-  const label = id ?? [queue, fault, pod, entity].filter((part) => part !== undefined).join(' ')
+  const byFields = [queue, fault, pod, entity].filter((part) => part !== undefined).join(' ')
+  const label = chosen.length === 0 ? byFields : chosen.slice(0, IDS_IN_LABEL).join(', ')
   return { filter, label, reason }
 }
 

@@ -38,6 +38,18 @@ const Database = Type.Object(
     transaction_age: Type.Number({ description: 'Transactions since the oldest row was frozen.' }),
     replicas: Type.Integer(),
     replica_lag_seconds: nullable(Type.Number()),
+    slow_statements: Type.Array(
+      Type.Object({
+        text: Type.String({ description: 'Without values.' }),
+        count: Type.Number(),
+        max_ms: Type.Number(),
+      }),
+      { description: 'Those that took longest first.' },
+    ),
+    slow_statements_from: Type.Enum(['pg_stat_statements', 'sample'], {
+      description:
+        '`sample`: statements of more than half a second in the last hour, as the running processes have measured them.',
+    }),
     tables: Type.Array(
       Type.Object({
         name: Type.String(),

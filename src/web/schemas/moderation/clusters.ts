@@ -1,8 +1,12 @@
 import { Type } from 'typebox'
+import { CLUSTER_STATES } from '../../../persistence/moderation/clusters.js'
 import { Timestamp } from '../formats.js'
 import { nullable } from '../references.js'
+import { OperationSchema } from './pod-rule-imports.js'
 
-export const ClusterState = Type.Enum(['open', 'cleaned', 'dismissed'])
+export const ClusterState = Type.Enum([...CLUSTER_STATES], {
+  description: '`cleaning` and `restoring`: a cleaning or its undo is in progress.',
+})
 
 const clusterFields = {
   id: Type.Integer(),
@@ -25,6 +29,7 @@ export const ClusterSchema = Type.Object(clusterFields, {
 export const WholeClusterSchema = Type.Object(
   {
     ...clusterFields,
+    operation: nullable(Type.Object(OperationSchema.properties, { description: 'The cleaning or undo in progress.' })),
     newest_items: Type.Array(
       Type.Object({
         type: Type.Enum(['post', 'comment']),

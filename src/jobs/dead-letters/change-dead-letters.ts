@@ -1,0 +1,153 @@
+import type { Knex } from 'knex'
+import { deleteDeadDeliveries, reviveDeliveries } from '../../persistence/outbound/dead-deliveries.js'
+import { inChunks } from '../chunks.js'
+import { enqueueDeliveriesAfterCommit } from '../outbox/enqueue-deliveries.js'
+import { handOverAfter, unmarkFailed } from '../outbox/outbox.js'
+import { QUEUES } from '../queues/queue-names.js'
+import {
+  compareDeadLetters,
+  type DeadLetterFilter,
+  type DeadLetterPod,
+  type DeadLetterPosition,
+} from './dead-letter.js'
+import { type FoundDeadLetter, findDeadLetters } from './find-dead-letters.js'
+
+/** Dead letters that one transaction changes. They are read without their payloads. */
+export const DEAD_LETTERS_OF_CHUNK = 1_000
+
+/** Rows that one statement changes or deletes: a payload may have megabytes, in thousands of pieces. */
+const ROW_BATCH_SIZE = 100
+
+/** Runs dead letters again, with all their attempts, or deletes them. */
+export type DeadLetterWork = 'replay' | 'drop'
+
+/** The dead letters that existed when the work began: those that fail again meanwhile are younger than the end. */
+export interface DeadLetterRange {
+  readonly after: DeadLetterPosition
+  readonly end: DeadLetterPosition
+}
+
+interface DeadLetterChunk {
+  readonly changed: number
+  /** Dead letters without their payload are not replayed. */
+  readonly skipped: number
+  /** The dead letters behind them; undefined: nothing is left. */
+  readonly rest: DeadLetterRange | undefined
+}
+
+/** All dead letters up to the youngest that matches; undefined: none matches. */
+export async function findDeadLetterRange(
+  pod: DeadLetterPod,
+  filter: DeadLetterFilter,
+): Promise<DeadLetterRange | undefined> {
+  const [youngest] = await findDeadLetters(pod, filter, { limit: 1 })
+  if (youngest === undefined) return undefined
+  return { after: BEFORE_ALL, end: { id: youngest.id, failedAt: youngest.failedAt } }
+}
+
+const BEFORE_ALL: DeadLetterPosition = { id: 'delivery-0', failedAt: new Date(0) }
+
+/**
+ * Changes the oldest chunk of a range in a transaction, which keeps the order of deliveries to a pod. A job that runs twice has the
+ * effect of one run. Failed jobs are no rows: they stay changed after a rollback, and a repeated chunk does not find them again.
+ */
+export async function changeDeadLetters(
+  pod: Pick<DeadLetterPod, 'jobs'>,
+  transaction: Knex.Transaction,
+  work: DeadLetterWork,
+  filter: DeadLetterFilter,
+  { after, end }: DeadLetterRange,
+): Promise<DeadLetterChunk> {
+  const source = { db: transaction, jobs: pod.jobs }
+  const found = await findDeadLetters(source, filter, { after, limit: DEAD_LETTERS_OF_CHUNK })
+  const chunk = found.filter((each) => compareDeadLetters(each, end) <= 0)
+  const changed = work === 'replay' ? chunk.filter(({ isEmpty = false }) => !isEmpty) : chunk
+  if (changed.length > 0) await CHANGES[work](pod, transaction, changed)
+  const last = chunk.at(-1)
+  const hasMore = last !== undefined && chunk.length === DEAD_LETTERS_OF_CHUNK
+  const rest = hasMore ? { after: { id: last.id, failedAt: last.failedAt }, end } : undefined
+  return { changed: changed.length, skipped: chunk.length - changed.length, rest }
+}
+
+const CHANGES = { replay, drop } as const
+
+async function replay(
+  pod: Pick<DeadLetterPod, 'jobs'>,
+  transaction: Knex.Transaction,
+  deadLetters: readonly FoundDeadLetter[],
+): Promise<void> {
+  for (const ids of inChunks(deliveriesAmong(deadLetters), ROW_BATCH_SIZE)) {
+    const podIds = await reviveDeliveries(transaction, ids)
+    const duePods = podIds.map((podId) => ({ podId, proven: false }))
+    enqueueDeliveriesAfterCommit(pod, transaction, duePods)
+  }
+  const ofRows = deadLetters.filter(({ outboxId }) => outboxId !== undefined)
+  for (const some of inChunks(ofRows, ROW_BATCH_SIZE)) await replayRows(pod, transaction, some)
+  for (const { outboxId, deliveryId, job } of deadLetters) {
+    if (outboxId === undefined && deliveryId === undefined && job !== undefined) await replayJob(pod, job)
+  }
+}
+
+async function drop(
+  pod: Pick<DeadLetterPod, 'jobs'>,
+  transaction: Knex.Transaction,
+  deadLetters: readonly FoundDeadLetter[],
+): Promise<void> {
+  for (const ids of inChunks(deliveriesAmong(deadLetters), ROW_BATCH_SIZE)) await deleteDeadDeliveries(transaction, ids)
+  for (const ids of inChunks(rowsAmong(deadLetters), ROW_BATCH_SIZE)) {
+    await transaction('outbox')
+      .whereIn('id', [...ids])
+      .whereNotNull('failedAt')
+      .delete()
+  }
+  await removeJobs(pod, deadLetters)
+}
+
+function rowsAmong(deadLetters: readonly FoundDeadLetter[]): readonly number[] {
+  return deadLetters.flatMap(({ outboxId }) => outboxId ?? [])
+}
+
+function deliveriesAmong(deadLetters: readonly FoundDeadLetter[]): readonly number[] {
+  return deadLetters.flatMap(({ deliveryId }) => deliveryId ?? [])
+}
+
+/** The sweeper adds the jobs of rows that the queue does not accept. */
+async function replayRows(
+  pod: Pick<DeadLetterPod, 'jobs'>,
+  transaction: Knex.Transaction,
+  deadLetters: readonly FoundDeadLetter[],
+): Promise<void> {
+  await unmarkFailed(transaction, rowsAmong(deadLetters))
+  await removeJobs(pod, deadLetters)
+  const rows = deadLetters.flatMap(({ outboxId, queue, name }) => {
+    const known = QUEUES.find((each) => each === queue)
+    return known === undefined || outboxId === undefined ? [] : [{ id: outboxId, queue: known, name }]
+  })
+  handOverAfter(pod, transaction, rows)
+}
+
+async function replayJob({ jobs }: Pick<DeadLetterPod, 'jobs'>, { queue, id }: FailedJobId): Promise<void> {
+  const job = await jobs.find(queue, id)
+  if (job === undefined) return // another replay was faster
+  await job.updateData(withoutNotes(job.data))
+  await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true })
+}
+
+type FailedJobId = NonNullable<FoundDeadLetter['job']>
+
+async function removeJobs(
+  { jobs }: Pick<DeadLetterPod, 'jobs'>,
+  deadLetters: readonly FoundDeadLetter[],
+): Promise<void> {
+  const failed = deadLetters.flatMap(({ job }) => job ?? [])
+  for (const some of inChunks(failed, ROW_BATCH_SIZE)) {
+    await Promise.all(some.map(({ queue, id }) => jobs.remove(queue, id)))
+  }
+}
+
+/** Crashes before the replay must not count against the job: the cause may be repaired. */
+function withoutNotes(data: unknown): unknown {
+  if (typeof data !== 'object' || data === null || !('suspectStarts' in data)) return data
+  const { suspectStarts: _, ...rest } = data
+  return rest
+}

@@ -1,0 +1,48 @@
+import {
+  type OperationWork,
+  type OperationWorks,
+  runOperation,
+} from '../../../src/domain/operations/long-operations.js'
+import type { Pod } from '../../../src/pod/pod.js'
+
+type OperationPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'config'>
+
+/** Runs the unfinished operations of these kinds to their end, as a worker does. Returns their ids. */
+export async function finishOperations(pod: OperationPod, works: Partial<OperationWorks>): Promise<readonly number[]> {
+  const ids: readonly number[] = await pod
+    .db('operations')
+    .whereIn('kind', Object.keys(works))
+    .whereIn('state', ['queued', 'running'])
+    .orderBy('id')
+    .pluck('id')
+  for (const operationId of ids) {
+    await runOperation(pod, { data: { operationId }, finish: async () => {} }, works, new AbortController().signal)
+  }
+  return ids
+}
+
+/** The works, with a step at the end of the transaction of each chunk. */
+export function withChunkStep(
+  works: Partial<OperationWorks>,
+  step: (chunk: { readonly done: number; readonly skipped: number }) => void,
+): Partial<OperationWorks> {
+  return Object.fromEntries(
+    Object.entries(works).map(([kind, work]) => {
+      const runChunk: OperationWork['runChunk'] = async (...given) => {
+        const chunk = await work.runChunk(...given)
+        step(chunk)
+        return chunk
+      }
+      return [kind, { ...work, runChunk }]
+    }),
+  )
+}
+
+/** The works of a worker that dies before the commit of a chunk. */
+export function crashInChunk(works: Partial<OperationWorks>, number: number): Partial<OperationWorks> {
+  let chunks = 0
+  return withChunkStep(works, () => {
+    chunks += 1
+    if (chunks === number) throw new Error('the worker dies')
+  })
+}
