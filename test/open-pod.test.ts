@@ -1,8 +1,9 @@
 import { createCipheriv, createHash, randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { readConfig } from '../src/config/config.js'
 import { createUser } from '../src/domain/accounts/accounts.js'
 import { StartError } from '../src/errors/start-error.js'
+import { REPLICA_LIMITS } from '../src/persistence/database/limits.js'
 import { UserSecrets } from '../src/persistence/models/user.js'
 import { openPod } from '../src/pod/open-pod.js'
 import {
@@ -57,13 +58,25 @@ it('opening a pod fails for accounts created with another secret key', async () 
   await (await open({})).close()
 })
 
-it('a pod that cannot be opened leaves no connection', async () => {
+it('a pod that cannot be opened closes its read replica and its database', async () => {
   await using own = await openTestDatabase()
   const settings = { DATABASE_URL: own.url, DATABASE_READ_URL: own.url, SECRET_KEY, LOG_LEVEL: 'silent' }
   // The storage of pictures is opened last.
   const config = { ...readConfig(settings), storage: 's3', s3: undefined } as const
-  const opening = openPod(config, 'web', { crypto: fixedKeyCrypto() })
-  await expect(opening).rejects.toThrow('The settings name no S3 store.')
+  const started = vi.spyOn(globalThis, 'setInterval')
+  const cleared = vi.spyOn(globalThis, 'clearInterval')
+  try {
+    const opening = openPod(config, 'web', { crypto: fixedKeyCrypto() })
+    await expect(opening).rejects.toThrow('The settings name no S3 store.')
+    const checks = started.mock.results.filter(
+      (_, index) => started.mock.calls[index]?.[1] === REPLICA_LIMITS.checkIntervalMs,
+    )
+    expect(checks).toHaveLength(1)
+    expect(cleared.mock.calls.map(([timer]) => timer)).toContain(checks[0]?.value)
+  } finally {
+    started.mockRestore()
+    cleared.mockRestore()
+  }
   const connections = async () => {
     const { rows } = await own.db.raw(
       `select application_name from pg_stat_activity where datname = current_database() and application_name like 'pod %'`,

@@ -85,7 +85,7 @@ describe('blocking a person', () => {
     expect(await pod.db('notifications').orderBy('id').pluck('read')).toEqual([true, false])
   })
 
-  it('is refused', async () => {
+  it('oneself, an unknown person or the same person again is refused', async () => {
     const { guid } = await Person.query(pod.db).findById(ann.personId).throwIfNotFound()
 
     expect(await reasonOf(block(guid))).toBe('own_person')

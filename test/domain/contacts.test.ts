@@ -116,7 +116,7 @@ describe('adding a person to an aspect', () => {
     expect((await contacts()).filter(({ receiving }) => receiving)).toHaveLength(1)
   })
 
-  it('is refused', async () => {
+  it('is refused for the aspect of another user, and for people who cannot be a contact or are in it already', async () => {
     const gone = await addRemotePerson(pod, 'gone@q.example')
     await gone.$query(pod.db).patch({ closedAt: new Date() })
     const blocked = await addRemotePerson(pod, 'blocked@q.example')
@@ -169,7 +169,7 @@ describe('removing a person from an aspect', () => {
     ])
   })
 
-  it('is refused', async () => {
+  it('is refused for the aspect of another user, and for people who are not in it', async () => {
     await add(ann, ann.family, quin)
 
     expect(await reasonOf(remove(ann, ben.family, quin))).toBe('aspect_not_found')
@@ -212,7 +212,7 @@ describe('deleting an aspect', () => {
     expect(await contacts()).toEqual([])
   })
 
-  it('is for its owner', async () => {
+  it('is refused to other users than its owner', async () => {
     expect(await reasonOf(deleteAspect(pod, ann.viewer, ben.family))).toBe('aspect_not_found')
     expect(await Aspect.query(pod.db).findById(ben.family)).toBeDefined()
   })

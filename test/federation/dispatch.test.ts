@@ -363,7 +363,7 @@ describe('what is said about a post', () => {
     expect(ofPost?.read).toMatchObject({ parent_type: 'Post', parent_guid: post.guid })
   })
 
-  it('may be a vote', async () => {
+  it('a vote is sent to the people who have the post', async () => {
     const post = await publishPost(pod, ann, {
       text: 'Tea?',
       public: true,

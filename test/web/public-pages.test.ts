@@ -310,7 +310,7 @@ describe('GET /posts/:guid', () => {
     expect(await where(`/posts/${guid}`)).toEqual([302, `https://q.example/posts/${guid}`])
   })
 
-  it('has a short address', async () => {
+  it('the short address of a post leads to its page', async () => {
     const { guid } = await publish()
 
     expect(await where(`/p/${guid}`)).toEqual([301, `https://p.example/posts/${guid}`])
@@ -424,7 +424,7 @@ describe('GET /people/:guid', () => {
     expect(await where(`/people/${away.guid}`)).toEqual([410, undefined])
   })
 
-  it('is found by name', async () => {
+  it('a person is found by their user name', async () => {
     const page = `https://p.example/people/${ann.account.guid}`
 
     expect(await where('/u/ann')).toEqual([302, page])

@@ -238,7 +238,7 @@ describe.each(Object.entries(ACTIONS))('POST %s', (pattern, needed) => {
     }
   })
 
-  it('is no page', async () => {
+  it('a path that only takes forms answers GET with 404', async () => {
     if (!(pattern in PAGES)) expect((await send('adm', 'GET', path)).statusCode).toBe(404)
   })
 })
