@@ -55,7 +55,8 @@ export const API_REFUSALS = {
   digest_hour_invalid: 'The hour is not a number from 0 to 23.',
   mail_kind_invalid: 'There is no such kind of notice, or it has no such delivery; `field` names it.',
   read_only: 'The field cannot be changed over the API; `field` names it.',
-  changed_since: 'The object has changed since the read whose `ETag` is in `If-Match`.',
+  // Of the settings; the name of `changed_meanwhile` before the other objects had it.
+  changed_since: 'The settings are not the version that `If-Match` names. Read them again.',
   image_invalid: 'The file is not a JPEG, PNG, GIF or WebP picture that the pod can read.',
   alt_text_invalid: 'The description of the photo is too long, or has characters that a text cannot have.',
   photo_quota: 'Your photos use all the space or the number that the pod allows.',

@@ -80,7 +80,7 @@ in that case.
 **The admin API** below \`/api/admin/v1\` is for moderators and admins. Its scopes \`moderation\` and \`administration\` are granted only to
 users with the role, and the role is checked at every request (403 \`role_needed\`). Every action needs a \`reason\` and is recorded in
 the audit log. Dangerous actions need \`confirm\`: without it the answer is 409 \`confirmation_needed\` with a \`preview\`. A change of a
-single object with the \`ETag\` of its GET as \`If-Match\` is refused with 412 \`changed_meanwhile\` if it was changed since.
+single object with the \`ETag\` of its GET as \`If-Match\` is refused with 412 \`changed_meanwhile\` (settings: \`changed_since\`) if it was changed meanwhile.
 
 **Live events.** \`GET /api/v1/streaming\` sends notifications, messages and posts as they arrive, so clients need not poll.
 

@@ -59,7 +59,7 @@ export const settingsApiRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const known = request.headers['if-match']
       const changed = await changeSettings(request.pod, viewer.userId, readSettingsChange(body), (current) => {
         if (known === undefined || namesTag(known, buildWeakTag(textOf(current)))) return
-        throw new Refusal('changed_since', 'The settings have changed since they were read. Read them again.')
+        throw new Refusal('changed_since', 'The settings were changed meanwhile. Read them again.')
       })
       reply.header('etag', buildWeakTag(textOf(changed)))
       return present(changed, viewer)
