@@ -278,6 +278,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     keysKept: 'the oldest entry is removed',
     clockSkewMs: 'replaced by the current time',
     oldestPost: 'replaced by the time of receipt',
+    movesInARow: 'the migration is rejected: `NotAllowed`',
   },
   RECEIVE_LIMITS: {
     bodyBytes: '413',

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
 import { newGuid } from '../../src/domain/new-guid.js'
+import { searchPeople } from '../../src/domain/people/search-people.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'
 import type { AccountMigrationEntity } from '../../src/protocol/entities/people.js'
 import { signMigration } from '../../src/protocol/signatures/migration-signature.js'
 import { addPost } from '../support/databases/rows.js'
-import { profileOf } from '../support/federation/entities.js'
+import { commentBy, postBy, profileOf, reshareBy } from '../support/federation/entities.js'
 import type { FakePerson } from '../support/federation/fake-pods.js'
 import { allStored, privateMessage, publicMessage, receive } from '../support/federation/inbound-messages.js'
 import { addAspect } from '../support/people/aspects.js'
@@ -20,6 +21,7 @@ let ann: LocalUser
 let ben: LocalUser
 let quin: RemotePerson
 let quin2: RemotePerson
+let carl: RemotePerson
 beforeAll(async () => {
   pod = await openFederationPod()
   ;({ ann, ben } = await pod.localUsers('ann', 'ben'))
@@ -29,7 +31,7 @@ beforeEach(async () => {
   await pod.empty(
     'account_migrations, posts, photos, contacts, notifications, blocks, conversations, tombstones, outbox, outbound_messages',
   )
-  ;({ quin } = await pod.remotePeople('quin'))
+  ;({ quin, carl } = await pod.remotePeople('quin', 'carl'))
   quin2 = await pod.addRemotePerson('quin2@r.example')
 })
 
@@ -177,6 +179,99 @@ describe('an account migration', () => {
       rejected: ['NotAllowed'],
     })
     expect(await Person.query(pod.db).findById(quin3.id)).toMatchObject({ closedAt: null })
+  })
+
+  it('applies an earlier move after a later one without the profile of the identity between, and finds the newest one by the oldest address', async () => {
+    const quin3 = await pod.addRemotePerson('quin3b@s.example')
+    await receive(pod, publicMessage(quin2, migration(quin2, quin3)))
+    await receive(pod, publicMessage(quin, migration(quin, quin2)))
+
+    expect(await pod.db('profiles').where({ personId: quin2.id }).first()).toMatchObject({ firstName: null })
+    await pod.db('profiles').where({ personId: quin3.id }).update({ searchable: true })
+    const viewer = { userId: ann.userId, personId: ann.id, scopes: new Set(['contacts:read']) } as never
+    const search = { filters: [], nameOrAddress: quin.address }
+    const { items } = await searchPeople(pod, viewer, search, { offset: 0, limit: 10 })
+    expect(items.map(({ address }) => address)).toEqual([quin3.address])
+  })
+
+  it('that is the tenth in a row is rejected, and one of a deleted account', async () => {
+    const people = await Promise.all(
+      Array.from({ length: 11 }, (_, index) => pod.addRemotePerson(`chain${index}@c${index}.example`)),
+    )
+    const moves = people
+      .slice(1)
+      .map((to, index) => publicMessage(people[index] as Party & FakePerson, migration(people[index] as Party, to)))
+    for (const move of moves.slice(0, 9)) expect(await receive(pod, move)).toEqual(allStored)
+    expect(await receive(pod, moves[9] as never)).toEqual({ ...allStored, rejected: ['NotAllowed'] })
+
+    await Person.query(pod.db).findById(quin.id).patch({ closedAt: new Date() })
+    const deleted = await receive(pod, publicMessage(quin2, migration(quin, quin2, quin2)))
+    expect(deleted).toEqual({ ...allStored, rejected: ['NotAllowed'] })
+  })
+
+  it('sends the contact also where only the local person shares', async () => {
+    await addAspect(pod, ann.userId, [quin])
+    await receive(pod, publicMessage(quin, migration(quin, quin2)))
+    expect(await pod.db('outbox').where({ name: 'dispatch' }).pluck('data')).toEqual([
+      { record: 'contact', userId: ann.userId, personId: quin2.id, sharing: true, blocking: false },
+    ])
+  })
+
+  it('lets a mention of the old address reach the newest identity, once', async () => {
+    await receive(
+      pod,
+      publicMessage(quin, migration(quin, { address: ann.address, privateKey: await loadPrivateKey(pod, ann.id) })),
+    )
+    const text = `@{Quin; ${quin.address}} and @{Ann; ${ann.address}}`
+    expect(await receive(pod, publicMessage(quin2, postBy(quin2, { text })))).toEqual(allStored)
+    expect(await pod.db('mentions').pluck('personId')).toEqual([ann.id])
+    expect(await pod.db('notifications').select('userId', 'type')).toEqual([{ userId: ann.userId, type: 'mentioned' }])
+  })
+
+  it('lets a reshare name the old address of the author of its root', async () => {
+    const root = await addPost(pod, quin)
+    await receive(pod, publicMessage(quin, migration(quin, quin2)))
+    const reshare = { ...reshareBy(carl), root_author: quin.address, root_guid: root.guid }
+    expect(await receive(pod, publicMessage(carl, reshare))).toEqual(allStored)
+    expect(await pod.db('posts').where({ guid: reshare.guid }).first()).toMatchObject({ rootId: root.id })
+    const wrong = { ...reshareBy(carl), root_author: ben.address, root_guid: root.guid }
+    expect(await receive(pod, publicMessage(carl, wrong))).toEqual({ ...allStored, rejected: ['ValidationError'] })
+  })
+
+  it('lets other pods relay comments of the old identity, which become those of the newest; its own messages are ignored', async () => {
+    const root = await addPost(pod, carl)
+    await receive(pod, publicMessage(quin, migration(quin, quin2)))
+    const comment = commentBy(quin, root)
+    expect(await receive(pod, publicMessage(carl, comment))).toEqual(allStored)
+    expect(await pod.db('comments').where({ guid: comment.guid }).first()).toMatchObject({ authorId: quin2.id })
+    expect(await receive(pod, publicMessage(quin, commentBy(quin, root)))).toEqual({ ...allStored, ignored: 1 })
+    expect(await receive(pod, publicMessage(quin, postBy(quin, { text: 'Late' })))).toEqual({
+      ...allStored,
+      ignored: 1,
+    })
+    const forged = { ...commentBy(quin, root), author_signature: commentBy(quin2, root).author_signature }
+    expect(await receive(pod, publicMessage(carl, forged))).toMatchObject({ rejected: [expect.any(String)] })
+  })
+
+  it('of a person who has become local takes late comments as those of the account', async () => {
+    const root = await addPost(pod, carl)
+    await receive(
+      pod,
+      publicMessage(quin, migration(quin, { address: ann.address, privateKey: await loadPrivateKey(pod, ann.id) })),
+    )
+    const comment = commentBy(quin, root)
+    expect(await receive(pod, publicMessage(carl, comment))).toEqual(allStored)
+    expect(await pod.db('comments').where({ guid: comment.guid }).first()).toMatchObject({ authorId: ann.id })
+  })
+
+  it('to a blocked pod changes nothing', async () => {
+    const post = await addPost(pod, quin)
+    await pod.db('pods').where({ host: 'r.example' }).update({ blockedAt: new Date() })
+    const result = await receive(pod, publicMessage(quin, migration(quin, quin2)))
+    await pod.db('pods').where({ host: 'r.example' }).update({ blockedAt: null })
+    expect(result).not.toEqual(allStored)
+    expect(await postsOf(quin.id)).toEqual([post.guid])
+    expect(await Person.query(pod.db).findById(quin.id)).toMatchObject({ closedAt: null })
   })
 
   it('is applied once; a repeat is ignored, and one to another identity is rejected', async () => {

@@ -4,10 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
 import { runImportsAndAnnouncements } from '../../workers/run-imports.js'
 import type { TestBrowser } from '../support/browser/scriptless-browser.js'
+import { addPost } from '../support/databases/rows.js'
 import { archivedContact, archivedPost, archiveOf } from '../support/federation/archives.js'
 import { postBy } from '../support/federation/entities.js'
+import { addLocalUser } from '../support/people/local-users.js'
 import { type ConsolePod, startConsolePod } from '../support/pods/console-pod.js'
 
 const never = new AbortController().signal
@@ -259,6 +262,30 @@ describe('the page of imports', () => {
     } finally {
       Object.assign(pod.pod.config, { importTotalBytes })
     }
+  })
+
+  it('moves another account of this pod only with the password of that account', async () => {
+    const { pod: opened } = pod
+    const account = await addLocalUser(opened, 'moving')
+    const from = { address: account.address, privateKey: await loadPrivateKey(opened, account.id) }
+    const { guid } = await addPost(opened, account)
+    await upload({ archive: zipped(archiveOf(from)) })
+    await work()
+    await dan.visit('/settings/import')
+    const choices = { contacts: 'true', content: 'true', move: 'true', old_address: from.address }
+    await dan.submit({ ...choices, old_password: 'a wrong password' }, '/settings/import/start')
+    expect(dan.page.body).toContain('The password or the code of the old account is wrong.')
+    await dan.submit(choices, '/settings/import/start')
+    expect(dan.page.statusCode).toBe(422)
+    expect(await opened.db('imports')).toEqual([])
+
+    await dan.submit({ ...choices, old_password: 'the password of moving' }, '/settings/import/start')
+    await work()
+    const [{ userId }] = await opened.db('imports')
+    const { personId } = await opened.db('users').where({ id: userId }).first()
+    expect(await opened.db('posts').where({ guid }).first()).toMatchObject({ authorId: personId })
+    expect(await opened.db('users').where({ id: account.userId }).first()).toMatchObject({ lockedAt: expect.any(Date) })
+    expect(await opened.db('people').where({ id: account.id }).first()).toMatchObject({ closedAt: expect.any(Date) })
   })
 
   it('imports content only with a move', async () => {

@@ -51,6 +51,8 @@ export interface Arrival<Entity extends ReceivedEntity = ReceivedEntity> {
   readonly firstSigned?: readonly string[] | undefined
   /** Set for a private message. */
   readonly recipient?: InboundRecipient | undefined
+  /** The address that the author has signed with, and has moved away from since. */
+  readonly movedFrom?: string | undefined
   /** The post it belongs to is local, so this pod relays the entity to the readers of the post. */
   readonly isParentLocal?: boolean
 }

@@ -6,6 +6,8 @@ export const INBOUND_LIMITS = {
   clockSkewMs: 5 * 60_000,
   /** The network did not exist before. */
   oldestPost: new Date('2000-01-01T00:00:00Z'),
+  /** Moves of one person, one after the other; the last one is refused. */
+  movesInARow: 10,
 } as const
 
 /** Rejected messages that an operator can examine. */

@@ -15,6 +15,7 @@ import { countDailyBytes, ignoreOverDailyBytes } from './daily-bytes.js'
 import { type FilteredArrivals, filterArrivals, recordFilteredArrivals } from './filter-arrivals.js'
 import { followUp } from './follow-up.js'
 import { forwardToMovedAuthors } from './forward-to-moved.js'
+import { followMovedAuthors, followMovedRootAuthors } from './moved-authors.js'
 import { ignoreNewlyBlocked } from './newly-blocked.js'
 import { openEnvelopes } from './open-envelopes.js'
 import { quarantineRejected, recordReplays } from './quarantine.js'
@@ -52,8 +53,9 @@ async function receiveInSteps(
   const began = performance.now()
   const opened = await timeStep('open', span, () => openEnvelopes(pod, messages))
   const withinLimit = ignoreOverDailyBytes(pod, opened.ready)
-  const resolved = await timeStep('resolve', span, () => resolveReferences(pod, withinLimit.ready))
-  const authorised = authorise(resolved.ready)
+  const known = await followMovedAuthors(pod, withinLimit.ready)
+  const resolved = await timeStep('resolve', span, () => resolveReferences(pod, known))
+  const authorised = authorise(await followMovedRootAuthors(pod, resolved.ready))
   const filtered = await filterArrivals(pod, authorised.ready)
 
   const steps = [opened, withinLimit, resolved, authorised, filtered]

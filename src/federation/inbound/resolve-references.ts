@@ -52,7 +52,7 @@ function resolve(
   arrival: Arrival<ReceivableEntity>,
   batch: BatchReferences,
 ): ResolvedArrival {
-  const { message, sender, signer, author, signature, firstSigned, recipient } = arrival
+  const { message, sender, signer, author, signature, firstSigned, recipient, movedFrom } = arrival
   const whole = withoutUnusablePhotos(arrival.entity, batch)
   const entity = withoutPartsOfOtherAuthors(whole, batch)
   const references = findReferences(entity, batch)
@@ -65,11 +65,13 @@ function resolve(
     signature,
     firstSigned,
     recipient,
+    movedFrom,
     isParentLocal: references.root?.local ?? false,
     references,
     isDeleted: isRetracted(arrival, references, batch) || hasDeletedParent(arrival, references, batch),
     hasLostParts: entity !== whole,
-    isAuthorLocal: receivedType(entity).isAuthorSource && entity.author.endsWith(`@${config.host}`),
+    isAuthorLocal:
+      movedFrom === undefined && receivedType(entity).isAuthorSource && entity.author.endsWith(`@${config.host}`),
     hasUnreadableParent: hasUnreadableParent(entity, batch),
   }
 }

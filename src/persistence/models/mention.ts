@@ -59,14 +59,24 @@ interface Mentioning {
   readonly commentId?: number
 }
 
+/** A text may name an old identity of a person who has moved. */
 const mentions = `
   insert into mentions (person_id, post_id, comment_id, created_at)
-  select people.id, target."postId", target."commentId", posts.created_at
+  select distinct on (target."postId", target."commentId", coalesce(newest.id, people.id))
+    coalesce(newest.id, people.id), target."postId", target."commentId", posts.created_at
   from json_to_recordset(?::json) as target("postId" bigint, "commentId" bigint, addresses json)
   cross join json_array_elements_text(target.addresses) as named(address)
   join people on people.address = named.address
+  left join lateral (
+    with recursive step(id, depth) as (
+      select new_person_id, 1 from account_migrations where old_person_id = people.id and people.closed_at is not null
+      union
+      select new_person_id, depth + 1 from step join account_migrations on old_person_id = step.id where depth < 100
+    )
+    select id from step order by depth desc limit 1
+  ) as newest on true
   left join posts on posts.id = target."postId"
-  order by target."postId", target."commentId", people.id
+  order by target."postId", target."commentId", coalesce(newest.id, people.id)
   on conflict do nothing`
 
 const attached = `

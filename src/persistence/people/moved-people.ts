@@ -92,3 +92,46 @@ export async function findEnvelopeOfMove(db: Knex, oldGuid: string): Promise<str
   )
   return rows[0]?.envelope
 }
+
+/** The newest addresses of people who have moved, by the old ones. */
+export async function findNewestAddresses(
+  db: Knex,
+  oldAddresses: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await db.raw(
+    `with recursive step(start, id, depth) as (
+       select coalesce(old.address, old_address), new_person_id, 1
+       from account_migrations left join people as old on old.id = old_person_id
+       where old.address = any(:addresses) or old_address = any(:addresses)
+       union
+       select start, new_person_id, depth + 1 from step join account_migrations on old_person_id = step.id where depth < 100
+     )
+     select distinct on (start) start, people.address from step join people on people.id = step.id order by start, depth desc`,
+    { addresses: [...new Set(oldAddresses)] },
+  )
+  return new Map(
+    rows.map(({ start, address }: { readonly start: string; readonly address: string }) => [start, address]),
+  )
+}
+
+/** Moves in a row that one more move from a person to another one would make. */
+export async function countMovesInARow(
+  transaction: Knex.Transaction,
+  { from, to }: { readonly from: number; readonly to: number },
+): Promise<number> {
+  const { rows } = await transaction.raw(
+    `with recursive before(id, depth) as (
+       select :from::bigint, 0
+       union
+       select old_person_id, depth + 1 from before join account_migrations on new_person_id = before.id
+       where old_person_id is not null and depth < 100
+     ), after(id, depth) as (
+       select :to::bigint, 0
+       union
+       select new_person_id, depth + 1 from after join account_migrations on old_person_id = after.id where depth < 100
+     )
+     select (select max(depth) from before) + 1 + (select max(depth) from after) as moves`,
+    { from, to },
+  )
+  return rows[0].moves
+}

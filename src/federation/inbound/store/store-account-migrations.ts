@@ -5,10 +5,12 @@ import { Person } from '../../../persistence/models/person.js'
 import { User } from '../../../persistence/models/user.js'
 import { emptyPeople } from '../../../persistence/people/empty-people.js'
 import { findMigration, findNewestIdentity, movePerson, movePhotos } from '../../../persistence/people/move-person.js'
+import { countMovesInARow } from '../../../persistence/people/moved-people.js'
 import type { Pod } from '../../../pod/pod.js'
 import type { AccountMigrationEntity } from '../../../protocol/entities/people.js'
 import { readMigration } from '../../../protocol/signatures/migration-signature.js'
 import type { Arrival, IgnoredMessage, RejectedMessage, StoredRecord, StoreResult } from '../batch.js'
+import { INBOUND_LIMITS } from '../limits.js'
 import { isWebUrl } from './photo-values.js'
 import { toProfileValues } from './received-profile.js'
 
@@ -65,6 +67,9 @@ async function planMigration(transaction: Knex.Transaction, entity: AccountMigra
     .throwIfNotFound()
   if (newest.id === from.id) return { do: 'refuse', reason: `${addresses.to} has moved to ${addresses.from}` }
   if (newest.closedAt !== null) return { do: 'refuse', reason: `the account ${newest.address} is closed` }
+  if ((await countMovesInARow(transaction, { from: from.id, to: to.id })) >= INBOUND_LIMITS.movesInARow) {
+    return { do: 'refuse', reason: `${addresses.from} belongs to a chain of too many moves` }
+  }
   return { do: 'move', from, to, newest }
 }
 
@@ -107,7 +112,8 @@ async function updateRemoteProfile(
 async function dispatchContacts(pod: Pod, transaction: Knex.Transaction, personId: number): Promise<void> {
   const contacts: readonly { userId: number; receiving: boolean; ownPersonId: number }[] = await transaction('contacts')
     .join('users', 'users.id', 'contacts.userId')
-    .where({ 'contacts.personId': personId, sharing: true })
+    .where({ 'contacts.personId': personId })
+    .where((either) => either.where({ sharing: true }).orWhere({ receiving: true }))
     .orderBy('userId')
     .select('userId', 'receiving', 'users.personId as ownPersonId')
   await enqueueJobs(
