@@ -41,7 +41,7 @@ export const IMPORTS = {
   'import.warning_old_pod_blocked': 'Dieser Pod blockiert den alten Pod.',
   'import.posts': 'Beiträge: {public, number} öffentlich, {private, number} privat',
   'import.photos_found':
-    'Fotos: {named, number} genannt, {found, number} in der Zip-Datei, {missing, number} fehlen, {unused, number} Dateien der Zip-Datei nicht verwendet',
+    'Fotos: {named, number} genannt, {found, number} in der Zip-Datei, {missing, number} fehlen, {unused, plural, one {# Datei} other {# Dateien}} der Zip-Datei nicht verwendet',
   'import.contacts_found':
     'Kontakte: {reachable, number} erreichbar, {moved, number} umgezogen, {closed, number} geschlossen, {unreachable, number} nicht gefunden, {blocked, number} auf blockierten Pods',
   'import.refused_list': 'Abgelehnt, höchstens 100 je Abschnitt',

@@ -41,7 +41,7 @@ export const IMPORTS = {
   'import.warning_old_pod_blocked': 'This pod blocks the old pod.',
   'import.posts': 'Posts: {public, number} public, {private, number} private',
   'import.photos_found':
-    'Photos: {named, number} named, {found, number} in the zip, {missing, number} missing, {unused, number} files of the zip not used',
+    'Photos: {named, number} named, {found, number} in the zip, {missing, number} missing, {unused, plural, one {# file} other {# files}} of the zip not used',
   'import.contacts_found':
     'Contacts: {reachable, number} reachable, {moved, number} moved, {closed, number} closed, {unreachable, number} not found, {blocked, number} on blocked pods',
   'import.refused_list': 'Refused, at most 100 of each section',

@@ -105,14 +105,24 @@ function runningCard(request: FastifyRequest, runningImport: Import): Markup {
 <button${look !== '' && html` class="${look}"`}>${label}</button>`,
       path,
     )
-  return html`<section class="card"><h2>${t(isPaused ? 'import.paused' : 'import.running')}</h2>
+  const { found, done } = progressOf(runningImport)
+  return html`<section class="card"><h2 id="import-${uid}">${t(isPaused ? 'import.paused' : 'import.running')}</h2>
 <p>${translateMarkup(t, 'import.started', { address: oldAddress, time })}</p>
 <p role="status">${translateMarkup(t, 'import.phase', { phase: phaseText(t, phase), lines })}</p>
-${countsTable(request, runningImport.counts)}
+${found > 0 && html`<p><progress max="${found}" value="${done}" aria-labelledby="import-${uid}"></progress></p>\n`}${countsTable(request, runningImport.counts)}
 <p class="soft small">${t('import.reload')}</p>
 <div class="actions">${isPaused ? form(IMPORT_PATHS.resume, t('import.resume')) : form(IMPORT_PATHS.pause, t('import.pause'))}
 ${isCancellable(runningImport) && form(IMPORT_PATHS.cancel, t('import.cancel'), 'quiet')}</div>
 ${!isCancellable(runningImport) && html`<p class="soft small">${t('import.beyond_cancel')}</p>`}</section>\n`
+}
+
+/** Items of the archive, and those that have an outcome. */
+function progressOf({ counts }: Import): { readonly found: number; readonly done: number } {
+  const sections = Object.values(counts)
+  return {
+    found: sections.reduce((sum, { found }) => sum + found, 0),
+    done: sections.reduce((sum, { imported, skipped, refused }) => sum + imported + skipped + refused, 0),
+  }
 }
 
 function overCard(request: FastifyRequest, imports: readonly Import[]): Markup {
