@@ -224,7 +224,7 @@ describe('an account migration', () => {
     )
     const text = `@{Quin; ${quin.address}} and @{Ann; ${ann.address}}`
     expect(await receive(pod, publicMessage(quin2, postBy(quin2, { text })))).toEqual(allStored)
-    expect(await pod.db('mentions').pluck('personId')).toEqual([ann.id])
+    expect(await pod.db('mentions').pluck('person_id')).toEqual([ann.id])
     expect(await pod.db('notifications').select('userId', 'type')).toEqual([{ userId: ann.userId, type: 'mentioned' }])
   })
 

@@ -39,7 +39,7 @@ export const IMPORTS = {
   'import.warning_old_pod_blocked': 'Este pod bloquea el pod anterior.',
   'import.posts': 'Publicaciones: {public, number} públicas, {private, number} privadas',
   'import.photos_found':
-    'Fotos: {named, number} nombradas, {found, number} en el zip, faltan {missing, number}, {unused, plural, one {# archivo} other {# archivos}} del zip sin usar',
+    'Fotos: {named, number} nombradas, {found, number} en el zip, faltan {missing, number}, {unused, plural, one {# archivo} many {# archivos} other {# archivos}} del zip sin usar',
   'import.contacts_found':
     'Contactos: {reachable, number} accesibles, {moved, number} mudados, {closed, number} cerrados, {unreachable, number} no encontrados, {blocked, number} en pods bloqueados',
   'import.refused_list': 'Rechazados, 100 de cada sección como máximo',

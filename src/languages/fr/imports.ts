@@ -42,7 +42,7 @@ export const IMPORTS = {
   'import.warning_old_pod_blocked': 'Ce pod bloque l’ancien pod.',
   'import.posts': 'Publications : {public, number} publiques, {private, number} privées',
   'import.photos_found':
-    'Photos : {named, number} nommées, {found, number} dans le zip, {missing, number} manquantes, {unused, plural, one {# fichier du zip inutilisé} other {# fichiers du zip inutilisés}}',
+    'Photos : {named, number} nommées, {found, number} dans le zip, {missing, number} manquantes, {unused, plural, one {# fichier du zip inutilisé} many {# fichiers du zip inutilisés} other {# fichiers du zip inutilisés}}',
   'import.contacts_found':
     'Contacts : {reachable, number} joignables, {moved, number} déménagés, {closed, number} fermés, {unreachable, number} introuvables, {blocked, number} sur des pods bloqués',
   'import.refused_list': 'Refusés, au plus 100 de chaque section',

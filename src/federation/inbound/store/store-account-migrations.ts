@@ -64,7 +64,11 @@ async function planMigration(transaction: Knex.Transaction, entity: AccountMigra
   if (from.closedAt !== null) return { do: 'refuse', reason: `${addresses.from} is closed and has not moved` }
   const newest = await Person.query(transaction)
     .findById(await findNewestIdentity(transaction, to.id))
+    .withGraphFetched('pod')
     .throwIfNotFound()
+  if ((newest.pod?.blockedAt ?? null) !== null || newest.restriction === 'block') {
+    return { do: 'nothing', reason: `${newest.address} is blocked` }
+  }
   if (newest.id === from.id) return { do: 'refuse', reason: `${addresses.to} has moved to ${addresses.from}` }
   if (newest.closedAt !== null) return { do: 'refuse', reason: `the account ${newest.address} is closed` }
   if ((await countMovesInARow(transaction, { from: from.id, to: to.id })) >= INBOUND_LIMITS.movesInARow) {
