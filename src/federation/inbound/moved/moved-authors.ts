@@ -1,8 +1,8 @@
-import { findNewestAddresses } from '../../persistence/people/moved-people.js'
-import type { Pod } from '../../pod/pod.js'
-import { isRelayable, type ReceivableEntity } from '../../protocol/entities/registry.js'
-import type { Arrival, ResolvedArrival } from './batch.js'
-import { findSigners } from './find-signers.js'
+import { findNewestAddresses } from '../../../persistence/people/moved-people.js'
+import type { Pod } from '../../../pod/pod.js'
+import { isRelayable, type ReceivableEntity } from '../../../protocol/entities/registry.js'
+import type { Arrival, ResolvedArrival } from '../batch.js'
+import { findSigners } from '../find-signers.js'
 
 /**
  * Relayables of people who have moved, from pods that have not heard of it: they were verified with the old key, and are stored as those

@@ -1,13 +1,13 @@
 import type { Knex } from 'knex'
-import { forwardEnvelopeJob } from '../../jobs/definitions.js'
-import { enqueueJobsOfKind } from '../../jobs/outbox/outbox.js'
-import { findPostReferences } from '../../persistence/inbound/post-references.js'
-import { findMovedFromHere } from '../../persistence/people/moved-people.js'
-import type { Pod } from '../../pod/pod.js'
-import { isStoredRelayable, type StoredRelayable } from '../../protocol/entities/registry.js'
-import { answerWithClosingEntity } from './answer-closed-accounts.js'
-import type { Arrival, RejectedMessage } from './batch.js'
-import { groupGuidsByKind, listParents } from './received-entities.js'
+import { forwardEnvelopeJob } from '../../../jobs/definitions.js'
+import { enqueueJobsOfKind } from '../../../jobs/outbox/outbox.js'
+import { findPostReferences } from '../../../persistence/inbound/post-references.js'
+import { findMovedFromHere } from '../../../persistence/people/moved-people.js'
+import type { Pod } from '../../../pod/pod.js'
+import { isStoredRelayable, type StoredRelayable } from '../../../protocol/entities/registry.js'
+import { answerWithClosingEntity } from '../answer-closed-accounts.js'
+import type { Arrival, RejectedMessage } from '../batch.js'
+import { groupGuidsByKind, listParents } from '../received-entities.js'
 
 /** For so long a pod may not know that the author of a post has moved away. */
 const FORWARDED_DAYS = 400
