@@ -18,6 +18,7 @@ import { benchPersist } from './persist.js'
 import { benchProcesses } from './processes.js'
 import { benchProtocol } from './protocol.js'
 import { benchSpamWave } from './spam-wave.js'
+import { benchTakeOver } from './take-over.js'
 
 /** By name, in the order in which they run when none is named. */
 export const benches: ReadonlyMap<string, Bench> = new Map<string, Bench>([
@@ -39,10 +40,11 @@ export const benches: ReadonlyMap<string, Bench> = new Map<string, Bench>([
   ['backup', benchBackup],
   ['listeners', benchListeners],
   ['idle', benchIdle],
+  ['take-over', benchTakeOver],
   ['hostile', benchHostile],
 ])
 
 /** These take longer than all others together. */
-const ONLY_WHEN_NAMED: ReadonlySet<string> = new Set(['hostile'])
+const ONLY_WHEN_NAMED: ReadonlySet<string> = new Set(['hostile', 'take-over'])
 
 export const usualBenches: readonly string[] = [...benches.keys()].filter((name) => !ONLY_WHEN_NAMED.has(name))

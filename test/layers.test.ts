@@ -39,6 +39,7 @@ const homes: Readonly<Record<string, RegExp>> = {
   'age-encryption': /^src\/operations\/backup\//,
   '@simplewebauthn/server': /^src\/domain\/accounts\/factors\//,
   'pg-copy-streams': /^src\/persistence\/database\//,
+  mysql2: /^src\/take-over\/source\//,
 }
 
 /** The protocol is a library of pure functions: no network, database, file, clock, setting or logger. */

@@ -71,9 +71,12 @@ export function takeOverCommand(program: Command): void {
     .argument('[user]', 'for check-password: a user name')
     .option(
       '--from <url>',
-      'the old database, as postgres://…; TAKE_OVER_FROM keeps its password out of the list of processes',
+      'the old database, as postgres://… or mysql://…; TAKE_OVER_FROM keeps its password out of the list of processes',
     )
-    .option('--uploads <folder>', 'the folder public/uploads of the old pod, which holds images')
+    .option(
+      '--uploads <place>',
+      'the folder public/uploads of the old pod, or its s3://bucket/path, or https://address',
+    )
     .option('--uploads-mode <mode>', UPLOADS_MODES.join(', '), 'link')
     .option(
       '--config <file>',

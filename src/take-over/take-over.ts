@@ -31,6 +31,7 @@ import type { Source } from './source/source.js'
 import { type CopiedRows, copySource } from './staging/copy-source.js'
 import { dropStaging } from './staging/staging-tables.js'
 import { TakeOverError } from './take-over-error.js'
+import { fetchFiles, isRemoteUploads } from './uploads/fetch-files.js'
 import { ownPhotoPaths } from './uploads/own-photo-paths.js'
 import { type TakenFiles, takeFiles, type UploadsMode } from './uploads/take-files.js'
 import { requireEqual, type VerifyOptions, type VerifyReport, verifyTarget } from './verify/verify-target.js'
@@ -175,7 +176,7 @@ async function refreshAndBuild(
   const { signal, report } = options
   return withSession(db, async (session) => {
     await buildTarget(session, target, {
-      ownPaths: ownPhotoPaths(config),
+      ownPaths: ownPhotoPaths(config, options.uploads),
       copiedAt: takeOver?.createdAt ?? new Date(),
       builtAt: new Date(),
       signal,
@@ -202,7 +203,7 @@ function verifyOptions(
     ...options,
     config: { ...config, databaseUrl: url },
     secrets,
-    uploads: options.uploadsMode === 'in-place' ? undefined : options.uploads,
+    uploads: options.uploadsMode === 'in-place' || isRemoteUploads(options.uploads ?? '') ? undefined : options.uploads,
     writtenBefore: stepStartedAt ?? new Date(),
   }
 }
@@ -229,7 +230,9 @@ async function bringUpToDate(target: TakeOverTarget, step: string, options: Take
       const files =
         options.uploads === undefined
           ? undefined
-          : await takeFiles(options.uploads, config.uploadsDir, { ...options, mode: options.uploadsMode })
+          : isRemoteUploads(options.uploads)
+            ? await fetchFiles(options.uploads, { ...options, db, config })
+            : await takeFiles(options.uploads, config.uploadsDir, { ...options, mode: options.uploadsMode })
       await endStep(db, { report: { copied, ...(files && { files }) } })
       return { ...copied, files }
     }),

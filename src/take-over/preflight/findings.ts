@@ -1,4 +1,3 @@
-import { isStatementTimeout } from '../../persistence/database/errors.js'
 import type { Source } from '../source/source.js'
 
 /** Rows of the source that are not as the copy needs them. Ids and guids only, no texts. */
@@ -215,7 +214,7 @@ const CHECKS: readonly Check[] = [
       code: 'D12',
       table,
       select: `select id::text as example from ${table}
-        where created_at is null or created_at < timestamp '2010-01-01' or created_at > localtimestamp + interval '1 day'`,
+        where created_at is null or created_at < timestamp '2010-01-01 00:00:00' or created_at > localtimestamp + interval '1 day'`,
     }),
   ),
   {
@@ -291,18 +290,18 @@ const CHECKS: readonly Check[] = [
     code: 'D43',
     table: 'posts',
     select: `select posts.id::text as example from posts
-      left join (select commentable_id, count(*) from comments where commentable_type = 'Post' group by 1) as counted
+      left join (select commentable_id, count(*) as count from comments where commentable_type = 'Post' group by 1) as counted
         on counted.commentable_id = posts.id
       where coalesce(posts.comments_count, 0) <> coalesce(counted.count, 0)
       union all
       select posts.id::text from posts
-      left join (select target_id, count(*) from likes where target_type = 'Post' and positive is not false group by 1) as counted
+      left join (select target_id, count(*) as count from likes where target_type = 'Post' and positive is not false group by 1) as counted
         on counted.target_id = posts.id
       where coalesce(posts.likes_count, 0) <> coalesce(counted.count, 0)`,
   },
 ]
 
-/** Counts the rows of each kind in the source. Only PostgreSQL can answer these statements. */
+/** Counts the rows of each kind in the source. */
 export async function findDirtyRows(source: Source, host: string): Promise<DirtyRows> {
   const columns = new Set(
     (await source.listTables()).flatMap(({ name, columns: names }) => names.map((column) => `${name}.${column}`)),
@@ -325,13 +324,9 @@ async function countDirtyRows(
   host: string,
 ): Promise<Pick<InvalidRowFinding, 'count' | 'examples'> | undefined> {
   try {
-    const [row] = await source.query<{ count: number; examples: string[] }>(
-      `select count(*)::int as count, (array_agg(example))[1:${EXAMPLES}] as examples from (${select}) as dirty`,
-      select.includes('$1') ? [host] : [],
-    )
-    return row
+    return await source.countExamples(select, select.includes('$1') ? [host] : [], EXAMPLES)
   } catch (error) {
-    if (isStatementTimeout(error)) return undefined
+    if (source.isTimeout(error)) return undefined
     throw error
   }
 }

@@ -8,6 +8,7 @@ import { judgeSchema, type SchemaState } from '../source/release.js'
 import type { Source } from '../source/source.js'
 import { SOURCE_TABLES, TABLES_LEFT_OUT } from '../source/source-tables.js'
 import { countFiles, type FileCount, hasPictures, picturesFolder } from '../uploads/count-files.js'
+import { isRemoteUploads } from '../uploads/fetch-files.js'
 import { findDirtyRows, type InvalidRowFinding, type UncheckedTable } from './findings.js'
 import { checkKeyPairs, type KeyPairs } from './key-pairs.js'
 
@@ -79,7 +80,8 @@ export async function preflight(
   }
   if (schema.fault !== undefined) return { ...head, ...NOTHING }
   const tables = await countTables(source)
-  const isReadable = options.uploads !== undefined && (await hasPictures(options.uploads))
+  const isReadable =
+    options.uploads !== undefined && !isRemoteUploads(options.uploads) && (await hasPictures(options.uploads))
   const files = isReadable ? await countFiles(source, options.uploads, config.host) : undefined
   const { findings, notChecked } = await findDirtyRows(source, config.host)
   return {
@@ -111,7 +113,7 @@ export async function examineObstacles(
   if (disk.free !== undefined && disk.free < disk.needed) {
     obstacles.push({ code: 'F5', message: `The database needs ${disk.needed} bytes, and ${disk.free} are free.` })
   }
-  if (uploads !== undefined && !(await hasPictures(uploads))) {
+  if (uploads !== undefined && !isRemoteUploads(uploads) && !(await hasPictures(uploads))) {
     obstacles.push({
       code: 'F7',
       message: `There is no folder ${picturesFolder(uploads)} with the pictures of the old pod.`,
@@ -224,7 +226,7 @@ async function countAccounts(source: Source): Promise<Readonly<Record<string, nu
     ({ name, columns }) => name === 'users' && columns.includes('otp_required_for_login'),
   )
   const [counts = {}] = await source.query<Record<string, number>>(`
-    select count(*)::int as all, count(*) filter (where people.closed_account)::int as closed,
+    select count(*)::int as "all", count(*) filter (where people.closed_account)::int as closed,
       count(*) filter (where users.locked_at is not null and people.closed_account is not true)::int as locked,
       ${hasFactors ? 'count(*) filter (where users.otp_required_for_login)' : '0'}::int as "secondFactor"
     from users left join people on people.owner_id = users.id`)

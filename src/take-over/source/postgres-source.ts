@@ -53,6 +53,14 @@ export async function openPostgresSource(url: string, longestTransaction = LONGE
     },
     readBlock: (table, block, known, use) => readBlock(session, table, columnsOf(table), block, known, use),
     query: async (statement, values = []) => (await session.query(statement, [...values])).rows,
+    async countExamples(select, values, most) {
+      const { rows } = await session.query(
+        `select count(*)::int as count, coalesce((array_agg(example))[1:${most}], '{}') as examples from (${select}) as dirty`,
+        [...values],
+      )
+      return rows[0]
+    },
+    isTimeout: isStatementTimeout,
     close: () => session.end(),
   }
 }

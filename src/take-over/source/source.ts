@@ -52,7 +52,15 @@ export interface Source {
     known: BlockMark | undefined,
     use: (read: ReadBlock) => Promise<void>,
   ): Promise<void>
-  /** Rows of a statement, for reports. */
+  /** Counts the rows of a statement, and lists the first texts of its column `example`. */
+  countExamples(
+    select: string,
+    values: readonly unknown[],
+    most: number,
+  ): Promise<{ readonly count: number; readonly examples: readonly string[] }>
+  /** A statement has taken longer than a transaction may. */
+  isTimeout(error: unknown): boolean
+  /** Rows of a statement in the language of PostgreSQL, for reports. */
   query<Row extends object>(statement: string, values?: readonly unknown[]): Promise<readonly Row[]>
   close(): Promise<void>
 }

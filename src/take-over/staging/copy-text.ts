@@ -13,19 +13,22 @@ export interface RowChanges {
 
 export interface CountedLines {
   readonly stream: Transform
-  /** Rows whose bytes were not UTF-8. */
+  /** Rows whose bytes were no text of PostgreSQL. */
   readonly repaired: () => number
 }
 
 const NEWLINE = 0x0a
+const NUL = 0
 
-/** Changes fields of rows in the text format of COPY, and replaces bytes that are not UTF-8 by U+FFFD. */
+/** Changes fields of rows in the text format of COPY, and replaces bytes that are not UTF-8, and NUL, by U+FFFD. */
 export function changeRows({ key, fields }: RowChanges): CountedLines {
   let rest = Buffer.alloc(0)
   let repaired = 0
   const changeLine = (line: Buffer): string => {
-    if (!isUtf8(line)) repaired += 1
-    const text = line.toString('utf8')
+    const hasNul = line.includes(NUL)
+    if (hasNul || !isUtf8(line)) repaired += 1
+    const decoded = line.toString('utf8')
+    const text = hasNul ? decoded.replaceAll('\0', '\ufffd') : decoded
     if (fields.size === 0) return text
     const values = text.split('\t')
     const id = Number(values[key])

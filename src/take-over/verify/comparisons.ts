@@ -67,7 +67,7 @@ export const COMPARISONS: readonly Comparison[] = [
   ),
   comparisonOf(
     'posts',
-    `select posts.id, ${content(expectedGuid('posts'), author('author_id'), `public or type = 'Reshare'`, `case when type = 'Reshare' then '' else coalesce(text, '') end`, `case when pod_id is null then ${toMilliseconds('posts.created_at')} end`)}
+    `select posts.id, ${content(expectedGuid('posts'), author('author_id'), `public or type = 'Reshare'`, `case when type = 'Reshare' then '' else coalesce(text, '') end`, `case when pod_id is null then ${toMilliseconds(`coalesce(posts.created_at, posts.updated_at, timestamp '2010-01-01')`)} end`)}
      from take_over.posts join take_over.people on people.id = author_id where ${isNotSkipped('posts')}`,
     `select posts.id, ${content(expectedGuid('posts'), 'address', 'public', 'text', `case when pod_id is null then ${utc('posts.created_at')} end`)}
      from posts join people on people.id = author_id`,

@@ -1,0 +1,56 @@
+import { Readable } from 'node:stream'
+import type { ColumnType } from './source-tables.js'
+
+/** A row as the server has sent it: the bytes of each field, or null. */
+export type MysqlRow = readonly (Buffer | null)[]
+
+const NULL = '\\N'
+
+/** Bytes as characters of Latin 1, so that also bytes that are no text stay as they are. */
+type WriteField = (bytes: Buffer) => string
+
+const ESCAPED: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' }
+
+const writeText: WriteField = (bytes) => {
+  const text = bytes.toString('latin1')
+  return /[\\\n\r\t]/.test(text) ? text.replace(/[\\\n\r\t]/g, (character) => ESCAPED[character] ?? character) : text
+}
+
+/** MySQL keeps times that do not exist: the year, the month or the day may be zero. */
+const writeTime: WriteField = (bytes) => {
+  const text = bytes.toString('latin1')
+  return text.startsWith('0000') || text.slice(4, 10).includes('-00') ? NULL : text
+}
+
+const writeBoolean: WriteField = (bytes) => (bytes.toString('latin1') === '0' ? 'f' : 't')
+
+const WRITERS: Readonly<Record<ColumnType, WriteField>> = {
+  int: (bytes) => bytes.toString('latin1'),
+  bool: writeBoolean,
+  time: writeTime,
+  date: writeTime,
+  ...{ text: writeText, json: writeText, yaml: writeText, sealed: writeText, hashed: writeText },
+}
+
+const CHUNK_CHARACTERS = 65_536
+
+/** The rows as lines of the text format of COPY. */
+export function copyLines(rows: AsyncIterable<MysqlRow>, types: readonly ColumnType[]): Readable {
+  return Readable.from(chunksOf(rows, types), { objectMode: false })
+}
+
+async function* chunksOf(rows: AsyncIterable<MysqlRow>, types: readonly ColumnType[]): AsyncGenerator<Buffer> {
+  const writers = types.map((type) => WRITERS[type])
+  let pending = ''
+  for await (const row of rows) {
+    for (const [index, write] of writers.entries()) {
+      const bytes = row[index] ?? null
+      pending += `${index === 0 ? '' : '\t'}${bytes === null ? NULL : write(bytes)}`
+    }
+    pending += '\n'
+    if (pending.length < CHUNK_CHARACTERS) continue
+    yield Buffer.from(pending, 'latin1')
+    pending = ''
+  }
+  if (pending !== '') yield Buffer.from(pending, 'latin1')
+}
