@@ -179,15 +179,18 @@ const reports: readonly string[] = [
    where comments.id = reports.comment_id and cases.target_type = 'comment' and cases.target_guid = comments.guid`,
 ]
 
-/** Counters are counted again; a negative like is not counted. */
+/** Counters are counted again; a negative like is not counted. Each row is written once more, not once for each counter. */
 const counters: readonly string[] = [
-  `update posts set comments_count = counted.count from (select post_id, count(*) from comments group by post_id) as counted
-   where counted.post_id = posts.id`,
-  `update posts set likes_count = counted.count
-   from (select post_id, count(*) from likes where positive and post_id is not null group by post_id) as counted
-   where counted.post_id = posts.id`,
-  `update posts set reshares_count = counted.count
-   from (select root_id, count(*) from posts where root_id is not null group by root_id) as counted where counted.root_id = posts.id`,
+  `update posts set comments_count = counted.comments, likes_count = counted.likes, reshares_count = counted.reshares
+   from (
+     select post_id, sum(comments) as comments, sum(likes) as likes, sum(reshares) as reshares from (
+       select post_id, count(*) as comments, 0 as likes, 0 as reshares from comments group by post_id
+       union all
+       select post_id, 0, count(*), 0 from likes where positive and post_id is not null group by post_id
+       union all
+       select root_id, 0, 0, count(*) from posts where root_id is not null group by root_id
+     ) as parts group by post_id
+   ) as counted where counted.post_id = posts.id`,
   `update comments set likes_count = counted.count
    from (select comment_id, count(*) from likes where positive and comment_id is not null group by comment_id) as counted
    where counted.comment_id = comments.id`,
