@@ -1,5 +1,4 @@
 import type { ListedPerson } from '../../persistence/contacts/list-contacts.js'
-import { findNewestAddresses } from '../../persistence/people/moved-people.js'
 import { type ContactFilter, searchPeopleByName, searchPeopleByTag } from '../../persistence/people/people-search.js'
 import type { OffsetPage, Page } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
@@ -36,11 +35,8 @@ export async function searchPeople(
   }
   const text = search.nameOrAddress.trim()
   if ([...text].length < SEARCH_LIMITS.shortest) return EMPTY_PAGE
-  const address = parseAddress(text)
-  // Who searches for an old address finds the person where they are now.
-  const newest = address && (await findNewestAddresses(pod.db, [address])).get(address)
-  const words = newest === undefined ? text.split(/\s+/) : [newest]
-  const beginning = newest ?? address ?? text
+  const words = text.split(/\s+/)
+  const beginning = parseAddress(text) ?? text
   const shouldFindContacts = viewer.scopes.has('contacts:read')
   return searchPeopleByName(pod.db, { userId, filters, words, beginning, shouldFindContacts }, page)
 }
