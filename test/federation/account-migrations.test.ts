@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
 import { newGuid } from '../../src/domain/new-guid.js'
+import { searchPeople } from '../../src/domain/people/search-people.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'
@@ -180,12 +181,21 @@ describe('an account migration', () => {
     expect(await Person.query(pod.db).findById(quin3.id)).toMatchObject({ closedAt: null })
   })
 
-  it('applies an earlier move after a later one without the profile of the identity between', async () => {
+  it('applies an earlier move after a later one without the profile of the identity between, and finds the newest one by the oldest address', async () => {
     const quin3 = await pod.addRemotePerson('quin3b@s.example')
     await receive(pod, publicMessage(quin2, migration(quin2, quin3)))
     await receive(pod, publicMessage(quin, migration(quin, quin2)))
 
     expect(await pod.db('profiles').where({ personId: quin2.id }).first()).toMatchObject({ firstName: null })
+    await pod.db('profiles').where({ personId: quin3.id }).update({ searchable: true })
+    const viewer = { userId: ann.userId, personId: ann.id, scopes: new Set(['contacts:read']) } as never
+    const { items } = await searchPeople(
+      pod,
+      viewer,
+      { filters: [], nameOrAddress: quin.address },
+      { offset: 0, limit: 10 },
+    )
+    expect(items.map(({ address }) => address)).toEqual([quin3.address])
   })
 
   it('that is the tenth in a row is rejected, and one of a deleted account', async () => {

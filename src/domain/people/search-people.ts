@@ -1,4 +1,5 @@
 import type { ListedPerson } from '../../persistence/contacts/list-contacts.js'
+import { findNewestAddresses } from '../../persistence/people/moved-people.js'
 import { type ContactFilter, searchPeopleByName, searchPeopleByTag } from '../../persistence/people/people-search.js'
 import type { OffsetPage, Page } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
@@ -35,8 +36,14 @@ export async function searchPeople(
   }
   const text = search.nameOrAddress.trim()
   if ([...text].length < SEARCH_LIMITS.shortest) return EMPTY_PAGE
-  const words = text.split(/\s+/)
-  const beginning = parseAddress(text) ?? text
+  const address = parseAddress(text)
   const shouldFindContacts = viewer.scopes.has('contacts:read')
-  return searchPeopleByName(pod.db, { userId, filters, words, beginning, shouldFindContacts }, page)
+  const find = (words: readonly string[], beginning: string) =>
+    searchPeopleByName(pod.db, { userId, filters, words, beginning, shouldFindContacts }, page)
+  // Who searches for an old address finds the person where they are now.
+  const [found, newest] = await Promise.all([
+    find(text.split(/\s+/), address ?? text),
+    address === undefined ? undefined : findNewestAddresses(pod.db, [address]).then((moved) => moved.get(address)),
+  ])
+  return newest === undefined ? found : find([newest], newest)
 }
