@@ -74,29 +74,37 @@ export async function countFailedRows(
   by: DeadLetterGroup,
   latest: number,
 ): Promise<readonly { readonly value: string | null; readonly count: number }[]> {
-  const query = failedRows(db, filter)
-  if (query === undefined) return []
-  const rows = query.orderBy('failedAt', 'desc').orderBy('id', 'desc').limit(latest).select('queue', 'data', 'failedAt')
-  return db
-    .from(rows.as('latest'))
+  const { ids, since, until, ...properties } = filter
+  const inTime = { ...(ids && { ids }), ...(since && { since }), ...(until && { until }) }
+  const newest = failedRows(db, inTime)
+    ?.orderBy('failedAt', 'desc')
+    .orderBy('id', 'desc')
+    .limit(latest)
+    .select('id', 'queue', 'data', 'failedAt')
+  if (newest === undefined) return []
+  return withProperties(db.from(newest.as('latest')), properties)
     .select(db.raw(`${GROUPS[by]} as value, count(*)::integer as count`))
     .groupByRaw('1')
 }
 
 /** Undefined: no row can match. */
-function failedRows(
-  db: Knex,
-  { ids, queue, fault, pod, entity, since, until }: DeadLetterFilter,
-): Knex.QueryBuilder | undefined {
+function failedRows(db: Knex, { ids, since, until, ...properties }: DeadLetterFilter): Knex.QueryBuilder | undefined {
   const keys = ids && keysOfSource(ids, 'rows')
   if (keys?.length === 0) return undefined
   const query = db('outbox').whereNotNull('failedAt')
   if (keys !== undefined) query.whereIn('id', keys.map(Number))
+  if (since !== undefined) query.where('failedAt', '>=', since)
+  if (until !== undefined) query.where('failedAt', '<', until)
+  return withProperties(query, properties)
+}
+
+function withProperties(
+  query: Knex.QueryBuilder,
+  { queue, fault, pod, entity }: Pick<DeadLetterFilter, 'queue' | 'fault' | 'pod' | 'entity'>,
+): Knex.QueryBuilder {
   if (queue !== undefined) query.where({ queue })
   if (fault !== undefined) query.whereRaw(`data ->> 'fault' = ?`, [fault])
   if (pod !== undefined) query.whereRaw(`${POD} = ?`, [pod])
   if (entity !== undefined) query.whereRaw(`${ENTITY} = ?`, [entity])
-  if (since !== undefined) query.where('failedAt', '>=', since)
-  if (until !== undefined) query.where('failedAt', '<', until)
   return query
 }

@@ -210,8 +210,8 @@ export async function lockCase(transaction: Knex.Transaction, id: number, hidden
 /** One lookup by guid for each case. */
 const IS_HIDDEN = `
   case cases.target_type
-    when 'post' then exists (select from posts where posts.guid = cases.target_guid and public_before_hiding is not null)
-    when 'comment' then exists (select from comments where comments.guid = cases.target_guid and hidden)
+    when 'post' then (select true from posts where posts.guid = cases.target_guid and public_before_hiding is not null limit 1) is true
+    when 'comment' then (select true from comments where comments.guid = cases.target_guid and hidden limit 1) is true
     else false
   end`
 

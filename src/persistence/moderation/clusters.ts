@@ -224,6 +224,9 @@ export interface ClusterItem {
   readonly isEntitled: boolean
 }
 
+/** Of the newest items so many may be deleted since, and older ones are shown instead. */
+const DELETED_ITEMS_SKIPPED = 1_000
+
 /** Items of a cluster, newest first. */
 export async function listClusterItems(db: Knex, clusterId: number, limit: number): Promise<readonly ClusterItem[]> {
   const { rows } = await db.raw(
@@ -233,14 +236,16 @@ export async function listClusterItems(db: Knex, clusterId: number, limit: numbe
        case items.type when 'post' then posts.public_before_hiding is not null else comments.hidden end as "isHidden",
        coalesce(comments.text, posts.text) as text, items.at,
        people.pod_id is null or owners.pod_id is null as "isEntitled"
-     from cluster_items as items
+     from (
+       select * from cluster_items where cluster_id = :clusterId
+       order by at desc, type, content_id desc limit :candidates
+     ) as items
      join people on people.id = items.author_id
      left join comments on items.type = 'comment' and comments.id = items.content_id
      join posts on posts.id = case items.type when 'post' then items.content_id else comments.post_id end
      join people as owners on owners.id = posts.author_id
-     where items.cluster_id = ?
-     order by items.at desc, items.type, items.content_id desc limit ?`,
-    [clusterId, limit],
+     order by items.at desc, items.type, items.content_id desc limit :limit`,
+    { clusterId, candidates: limit + DELETED_ITEMS_SKIPPED, limit },
   )
   return rows
 }

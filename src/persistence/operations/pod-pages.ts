@@ -74,8 +74,7 @@ export async function listPodPage(
        (${countUpTo('select from people where people.pod_id = pods.id')}) as people,
        (${countUpTo(`select from deliveries where deliveries.pod_id = pods.id and state = 'waiting'`)}) as waiting,
        (${countUpTo(DEAD_OF_POD)}) as dead,
-       (select created_at from deliveries where deliveries.pod_id = pods.id and state = 'waiting' order by id limit 1)
-         as "oldestWaiting"
+       (${OLDEST_WAITING}) as "oldestWaiting"
      from page as pods order by place`,
     [q === undefined ? null : `%${escapeLike(q)}%`, offset, limit, status ?? null],
   )
@@ -84,6 +83,13 @@ export async function listPodPage(
 /** `offset 0` keeps the index of the pod: the index of dead deliveries has those of all pods. */
 const DEAD_OF_POD = `
   select from (select state from deliveries where deliveries.pod_id = pods.id offset 0) as own where own.state = 'dead'`
+
+/** In the order of an index of the pod: by id alone, the planner may read the waiting deliveries of all pods. */
+const OLDEST_WAITING = `
+  select min(created_at) from (
+    select created_at from deliveries where deliveries.pod_id = pods.id and state = 'waiting'
+    order by priority, id limit ${COUNTED_AT_MOST}
+  ) as own`
 
 /** Joins the counts by pod, for an order by them. */
 function countedBy(counts: string): string {
@@ -113,7 +119,9 @@ export async function listUndelivered(db: Knex, podId: number, limit: number): P
        deliveries.last_fault as fault, deliveries.last_status as status, deliveries.created_at as "createdAt",
        deliveries.due_at as "dueAt"
      from deliveries join outbound_messages as messages on messages.id = deliveries.message_id
-     where deliveries.pod_id = ? order by deliveries.id desc limit ?`,
+     where deliveries.pod_id = ?
+     -- By the expression, the planner does not read the deliveries of other pods in the order of their ids.
+     order by deliveries.id + 0 desc limit ?`,
     [podId, limit],
   )
   return rows
