@@ -15,6 +15,7 @@ import { openPod } from './pod/open-pod.js'
 import { type RunningProcess, runProcess } from './pod/run-process.js'
 import { buildApp } from './web/server/app.js'
 import { closeApp } from './web/server/close-app.js'
+import { drainConnections } from './web/server/drain-connections.js'
 import { HTTP_LIMITS } from './web/server/limits.js'
 import { listen, listenForOperator } from './web/server/listen.js'
 
@@ -49,6 +50,8 @@ async function startWeb(config: Config, { log }: RunningProcess): Promise<() => 
     app.announceClosing()
     await pause(config.shutdownDelayMs)
     pod.log.info('web process stopping: finishing running requests')
+    // A load balancer sends requests until then. Without one nothing waits for the end of idle connections.
+    if (config.shutdownDelayMs > 0) await drainConnections(app.server, HTTP_LIMITS.drainMs, app.live.endStreams)
     await closeApp(app, HTTP_LIMITS.closeTimeoutMs)
     await closeApp(operator, 0)
     await figures.close()

@@ -4,6 +4,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { type FastifyInstance, fastify } from 'fastify'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { closeApp } from '../../src/web/server/close-app.js'
+import { drainConnections } from '../../src/web/server/drain-connections.js'
 import { openHttpServer } from '../../src/web/server/http-server.js'
 import { HTTP_LIMITS } from '../../src/web/server/limits.js'
 
@@ -69,5 +70,58 @@ describe('closeApp', () => {
     await closeApp(app, 50)
 
     expect(await cutOff).toMatchObject({ code: 'ECONNRESET' })
+  })
+})
+
+describe('drainConnections', () => {
+  let app: FastifyInstance
+  let agent: Agent
+  let endStream: () => void
+  beforeEach(async () => {
+    app = fastify({ serverFactory: (serve) => openHttpServer(serve, HTTP_LIMITS) })
+    agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    app.get('/', async () => 'done')
+    app.get('/stream', (_request, reply) => {
+      reply.hijack().raw.writeHead(200).write('begun')
+      endStream = () => reply.raw.end()
+    })
+    await app.listen({ host: '127.0.0.1', port: 0 })
+  })
+  afterEach(async () => {
+    agent.destroy()
+    await closeApp(app, 0)
+  })
+
+  async function ask(port: number, connection: Agent | false = agent) {
+    const [response] = await once(get({ port, host: '127.0.0.1', path: '/', agent: connection }), 'response')
+    response.resume()
+    await once(response, 'end')
+    return response.headers.connection
+  }
+  const portOf = () => (app.server.address() as AddressInfo).port // it listens on a port
+
+  it('serves one more request on an idle connection, and ends with the last connection', async () => {
+    const port = portOf()
+    expect(await ask(port)).toBe('keep-alive')
+
+    const drained = drainConnections(app.server, FOR_EVER, () => undefined)
+    await vi.waitFor(() => expect(app.server.listening).toBe(false), { interval: 5 })
+
+    await expect(ask(port, false)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+    expect(await ask(port)).toBe('close')
+    await drained
+  })
+
+  it('closes the connection of a response that it ends', async () => {
+    const [response] = await once(get({ port: portOf(), host: '127.0.0.1', path: '/stream', agent }), 'response')
+    response.resume()
+
+    await drainConnections(app.server, FOR_EVER, () => endStream())
+  })
+
+  it('does not wait for a connection that stays idle', async () => {
+    await ask(portOf())
+
+    await drainConnections(app.server, 50, () => undefined)
   })
 })

@@ -21,6 +21,7 @@ export interface LiveChannel {
   /** Writes to a response whose head is written, until it ends. */
   join(response: ServerResponse, recipient: EventRecipient, from: StartPosition): void
   /** Ends all streams and accepts no new ones. */
+  endStreams(): void
   close(): Promise<void>
 }
 
@@ -65,6 +66,11 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
     stopWatching = undefined
   }
 
+  function endStreams(): void {
+    isClosed = true
+    for (const listener of listeners) listener.end()
+  }
+
   return {
     get listeners() {
       return listeners.size
@@ -94,9 +100,10 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
       add(listener)
     },
 
+    endStreams,
+
     async close() {
-      isClosed = true
-      for (const listener of listeners) listener.end()
+      endStreams()
       stopWatching?.()
       await signals.close()
     },

@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http'
 import { type FastifyInstance, type FastifyPluginAsync, fastify } from 'fastify'
 import type { PackingLimits } from '../../jobs/inbound/pack-messages.js'
 import { parseTrustedProxies } from '../../networks/trusted-proxies.js'
@@ -85,12 +84,7 @@ export async function buildApp(
 
   let isClosing = false
   app.decorate('announceClosing', () => {
-    if (isClosing) return
     isClosing = true
-    // A proxy that sends a write on a kept connection at the moment when it is closed gets no answer, and does not send it again.
-    app.server.prependListener('request', (_request, response: ServerResponse) => {
-      response.shouldKeepAlive = false
-    })
   })
   app.addHook('preClose', async () => {
     app.announceClosing()

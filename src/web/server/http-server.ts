@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { type ConnectionLimitOptions, limitConnections } from '../limits/connection-limit.js'
+import { keepRunningResponses } from './drain-connections.js'
 import type { HttpLimits } from './limits.js'
 import { endSlowRequests } from './slow-requests.js'
 
@@ -30,6 +31,7 @@ export function openHttpServer(
   server.setTimeout(limits.idleTimeoutMs)
   endSlowRequests(server, limits)
   closeUnusedWithIdle(server)
+  keepRunningResponses(server)
   return server
 }
 

@@ -46,6 +46,8 @@ export const HTTP_LIMITS = {
   eventLoopDelayMs: 1_000,
   /** Retry-After when a dependency is unavailable or overloaded. */
   retryAfterSeconds: 10,
+  /** Time for a proxy to use or close its idle connections at shutdown. Longer than the idle timeout of the example for nginx. */
+  drainMs: 3_000,
   /** Time for running requests at shutdown. */
   closeTimeoutMs: 10_000,
   /** A database that needs longer for an empty query could not serve a request either. */
