@@ -11,6 +11,8 @@ interface StreamEvent {
 interface StreamOptions {
   /** `http://127.0.0.1:3000`, or https with any certificate. */
   readonly base: string
+  /** The host of the request and its certificate, where it is not that of `base`. */
+  readonly host?: string
   readonly token: string
   readonly lastEventId?: string | undefined
   /** `types=post` */
@@ -148,9 +150,10 @@ export function follow(where: () => Omit<StreamOptions, 'lastEventId'>): Followe
   }
 }
 
-function openRequest({ base, token, lastEventId, query = '' }: StreamOptions) {
+function openRequest({ base, host, token, lastEventId, query = '' }: StreamOptions) {
   const headers = {
     authorization: `Bearer ${token}`,
+    ...(host !== undefined && { host }),
     ...(lastEventId && { 'last-event-id': lastEventId }),
   }
   return new Promise<{ request: ClientRequest; answer: IncomingMessage }>((resolve, reject) => {
@@ -158,6 +161,7 @@ function openRequest({ base, token, lastEventId, query = '' }: StreamOptions) {
     const clientRequest = send(`${base}/api/v1/streaming${query === '' ? '' : `?${query}`}`, {
       headers,
       agent: false,
+      ...(host !== undefined && { servername: host }),
       rejectUnauthorized: false,
     })
     clientRequest.on('response', (answer) => resolve({ request: clientRequest, answer }))
