@@ -392,11 +392,11 @@ describe('a message of the new account', () => {
       const due = await holdAndFindDueDeliveries(pod.db, [{ podId: other.id, limit: 10 }])
       return Object.fromEntries(due.map((delivery) => [delivery.record, delivery.held]))
     }
-    expect(await held()).toEqual({ status_message: true, contact: true })
+    expect(await held()).toEqual({ post: true, contact: true })
     await pod.db('migrationAnnouncements').update({ deliveredAt: new Date() })
-    expect(await held()).toEqual({ status_message: false, contact: true })
+    expect(await held()).toEqual({ post: false, contact: true })
     await pod.db('migrationAnnouncements').update({ deliveredAt: new Date(Date.now() - 11 * 60_000) })
-    expect(await held()).toEqual({ status_message: false, contact: false })
+    expect(await held()).toEqual({ post: false, contact: false })
   })
 })
 
