@@ -5,6 +5,7 @@ import type { OutboxRowOf } from '../src/jobs/outbox/outbox.js'
 import type { Pod } from '../src/pod/pod.js'
 import { withDeadline } from './deadline.js'
 import { openGroupSpacing, type Spacing } from './group-spacing.js'
+import type { InboundLoad } from './inbound-load.js'
 
 /** Work of outbox rows that needs no job in the process that has written the rows. */
 export interface DirectHandler {
@@ -28,6 +29,7 @@ interface DirectLimits {
   readonly ending: AbortSignal
   /** Running rows are aborted. */
   readonly stopping: AbortSignal
+  readonly load: InboundLoad
 }
 
 interface Together<Data> {
@@ -35,16 +37,18 @@ interface Together<Data> {
   readonly items: number
   /** Not set: a row starts a group as soon as no other one runs. */
   readonly spacing?: Spacing
+  /** While a burst of received messages is stored, rows wait. */
+  readonly afterInbound?: boolean
   /** Work of a group, which is limited as well; a row with more has a group of its own. Not set: no limit, and each row counts as one. */
   readonly work?: { readonly atMost: number; of(data: Data): number }
 }
 
 /** Runs rows that are written meanwhile together, with one call. If it fails, each of them gets a job. */
 export function runTogether<Data>(
-  { items, spacing, work }: Together<Data>,
+  { items, spacing, afterInbound = false, work }: Together<Data>,
   handleAll: (pod: Pod, rows: readonly OutboxRowOf<Data>[]) => Promise<void>,
 ): DirectHandler['open'] {
-  return (pod, { deadline, ending, stopping }) => {
+  return (pod, { deadline, ending, stopping, load }) => {
     const sizeOf = ({ data }: OutboxRowOf<Data>) => work?.of(data) ?? 1
     const run = groupCommit(
       { atOnce: 1, items, size: work?.atMost ?? items, sizeOf },
@@ -54,6 +58,7 @@ export function runTogether<Data>(
     return async ({ id, data }) => {
       const row = { id, data: data as Data } // the data belongs to the name of the row
       await untilGroup?.(sizeOf(row))
+      if (afterInbound) await load.untilLow(ending)
       await run([row])
     }
   }

@@ -10,6 +10,7 @@ import { envelopeBytes } from '../src/protocol/envelopes/envelope-bytes.js'
 import { bisect } from './bisect.js'
 import { withDeadline } from './deadline.js'
 import { FailedJob } from './failed-job.js'
+import type { InboundLoad } from './inbound-load.js'
 import { OutOfTime, outcomeOfError } from './job-outcome.js'
 import { carriesMessages, messageReader, splitJob } from './messages-of-job.js'
 import { retryAfterOutages } from './retry-after-outage.js'
@@ -34,6 +35,9 @@ const MESSAGES = {
  */
 const APART = { atOnce: 1, items: 64 } as const
 
+/** What a message of a queue counts as load of the process. */
+const WEIGHTS = { inbound: 1, 'inbound-private': 16 } as const
+
 export type InboundQueue = keyof typeof MESSAGES
 
 export function isInbound(queue: QueueName): queue is InboundQueue {
@@ -44,7 +48,11 @@ export function isInbound(queue: QueueName): queue is InboundQueue {
 type Failures = ReadonlyMap<InboundMessage, unknown>
 
 /** The runner of an inbound queue. Merges the messages of all running jobs into batches; each job ends with its own messages. */
-export function inboundRunner(pod: Pod, queue: InboundQueue, options: RunnerOptions): (job: Job) => Promise<void> {
+export function inboundRunner(
+  pod: Pod,
+  queue: InboundQueue,
+  options: RunnerOptions & { readonly load: InboundLoad },
+): (job: Job) => Promise<void> {
   setMaxListeners(0, options.stopping) // every batch under way listens
   const messagesOf = messageReader(pod)
   const receiveTogether = (messages: readonly InboundMessage[]) => receiveWithBisection(pod, options, messages)
@@ -54,6 +62,10 @@ export function inboundRunner(pod: Pod, queue: InboundQueue, options: RunnerOpti
 
   async function run(job: Job): Promise<void> {
     const messages = await retryAfterOutages(pod, options.stopping, () => messagesOf(job))
+    await options.load.during(messages.length * WEIGHTS[queue], () => receiveJob(job, messages))
+  }
+
+  async function receiveJob(job: Job, messages: readonly InboundMessage[]): Promise<void> {
     if (isSuspect(job) && messages.length > 1) return splitJob(pod, job, messages, { alone: false })
     if (isSuspect(job)) {
       return options.suspects(job, async () => endJob(pod, job, messages, await receiveTogether(messages)))

@@ -12,6 +12,7 @@ import { openAdaptiveConcurrency } from './adaptive-concurrency.js'
 import { withDeadline } from './deadline.js'
 import type { DirectDelivery, DirectHandler } from './direct-runs.js'
 import { startSchedules } from './handlers/maintenance.js'
+import { openInboundLoad } from './inbound-load.js'
 import { inboundRunner, isInbound } from './inbound-runner.js'
 import { openRunCounters } from './run-counters.js'
 import { type HandlerTable, jobRunner } from './run-job.js'
@@ -103,18 +104,19 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
   const stopping = new AbortController()
   const suspects = openSuspectQueue()
   const counters = openRunCounters()
+  const load = openInboundLoad()
 
   /** Runs more jobs at a time while they carry few messages. */
   function serveAdaptively(queue: QueueName, run: (job: Job) => Promise<void>, serving: ServeOptions): ObservedWorker {
-    const load = openAdaptiveConcurrency()
+    const running = openAdaptiveConcurrency()
     const worker = pod.jobs.serve(
       queue,
       async (job) => {
-        worker.concurrency = load.begin(job)
+        worker.concurrency = running.begin(job)
         try {
           await counters.runJob(queue, job, run)
         } finally {
-          load.end(job)
+          running.end(job)
         }
       },
       serving,
@@ -134,7 +136,7 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
   const workers = queues.map((queue) => {
     const handlers: HandlerTable = { probe: async () => {}, ...options.handlers[queue] }
     const runner = { handlers, suspects, deadline: timing.deadline, stopping: stopping.signal }
-    const run = isInbound(queue) ? inboundRunner(pod, queue, runner) : jobRunner(pod, runner)
+    const run = isInbound(queue) ? inboundRunner(pod, queue, { ...runner, load }) : jobRunner(pod, runner)
     const given = pod.config.workerConcurrency[queue]
     const serving = { ...timing, concurrency: given ?? CONCURRENCY[queue] }
     if (queue === 'inbound' && given === undefined) return serveAdaptively(queue, run, serving)
@@ -143,7 +145,7 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
   const endDirectRuns = (options.direct ?? [])
     .filter(({ job }) => queues.includes(job.queue))
     .map(({ job, atOnce, open }) => {
-      const run = open(pod, { deadline: timing.deadline, ending: ending.signal, stopping: stopping.signal })
+      const run = open(pod, { deadline: timing.deadline, ending: ending.signal, stopping: stopping.signal, load })
       const { queue, name } = job
       return pod.jobs.directRuns.serve({
         queue,

@@ -12,6 +12,7 @@ import { Person } from '../../src/persistence/models/person.js'
 import type { PodCrypto } from '../../src/pod/pod.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { relayHandlers } from '../../workers/handlers/outbound.js'
+import { openInboundLoad } from '../../workers/inbound-load.js'
 import { inboundRunner } from '../../workers/inbound-runner.js'
 import { openSuspectQueue } from '../../workers/suspects.js'
 import { sweep } from '../../workers/sweeper.js'
@@ -343,6 +344,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
         deadline: 60_000,
         stopping: new AbortController().signal,
         suspects: openSuspectQueue(),
+        load: openInboundLoad(),
       })
       let isDead = false
       const worker = pod.jobs.serve('inbound', (job) => (isDead ? new Promise(() => {}) : run(job)), {

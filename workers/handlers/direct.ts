@@ -15,7 +15,8 @@ const RECORDS = { atMost: 256, enough: 64 } as const
 /**
  * Rows of remote messages share a transaction, so that a group costs as much as one. At a low rate they wait for each other: live
  * events a moment, relays for a second, and participations, which no person sees, for two (docs/decisions/0052). One group of relays and
- * one of participations runs at a time, beside the jobs of their queue: under load they must leave the database to others.
+ * one of participations runs at a time, beside the jobs of their queue: under load they must leave the database to others. While a burst
+ * of received messages is stored, both wait, five seconds at most.
  */
 export const directHandlers: readonly DirectHandler[] = [
   {
@@ -35,6 +36,7 @@ export const directHandlers: readonly DirectHandler[] = [
       {
         items: CONSEQUENCES_TOGETHER,
         spacing: { ms: 2_000, enough: RECORDS.enough },
+        afterInbound: true,
         work: { atMost: RECORDS.atMost, of: ({ postGuids }) => postGuids.length },
       },
       (pod, rows) => participate(pod, groupOfRows(rows)),
@@ -47,6 +49,7 @@ export const directHandlers: readonly DirectHandler[] = [
       {
         items: CONSEQUENCES_TOGETHER,
         spacing: { ms: 1_000, enough: RECORDS.enough },
+        afterInbound: true,
         work: { atMost: RECORDS.atMost, of: ({ relays }) => relays.length },
       },
       (pod, rows) => dispatchRelays(pod, groupOfRows(rows)),
