@@ -1,16 +1,50 @@
 import type { Pod } from '../../pod/pod.js'
 
-/** Milliseconds between two readings, so that a change is in force in all processes within five seconds. */
+/** Milliseconds between two readings while the settings are used. */
 const RELOAD_EVERY_MS = 3_000
+/** Older settings are read again before they are used: a change is in force in all processes within five seconds. */
+const USABLE_FOR_MS = 4_500
 
-/** Reads settings of moderators again while a process runs, and at once. After a failure those of before stay in force. */
-export function startReloading(
-  { log }: Pick<Pod, 'log'>,
-  what: string,
-  reload: () => Promise<void>,
-): { close(): void } {
-  const run = () => void reload().catch((err) => log.debug({ err }, `${what} not reloaded`))
-  run()
-  const timer = setInterval(run, RELOAD_EVERY_MS)
-  return { close: () => clearInterval(timer) }
+/** Settings of moderators that a running process reads again and again while it uses them; an idle process reads nothing. */
+export interface Reloading {
+  /** To be called before each use. Resolves when the settings are new enough; not defined: they are. */
+  ensureFresh(): Promise<void> | undefined
+  close(): void
+}
+
+/** Reads the settings at once. After a failure those of before stay in force. */
+export function startReloading({ log }: Pick<Pod, 'log'>, what: string, reload: () => Promise<void>): Reloading {
+  let isUsed = false
+  let readAt = Number.NEGATIVE_INFINITY
+  let reading: Promise<void> | undefined
+  /** The reading for which uses wait. */
+  let awaited: Promise<void> | undefined
+
+  function read(): Promise<void> {
+    readAt = performance.now()
+    reading ??= reload()
+      .catch((err) => log.debug({ err }, `${what} not reloaded`))
+      .finally(() => {
+        reading = undefined
+      })
+    return reading
+  }
+
+  void read()
+  const timer = setInterval(() => {
+    if (isUsed) void read()
+    isUsed = false
+  }, RELOAD_EVERY_MS)
+  return {
+    ensureFresh() {
+      isUsed = true
+      if (performance.now() - readAt > USABLE_FOR_MS) {
+        awaited = read().finally(() => {
+          awaited = undefined
+        })
+      }
+      return awaited
+    },
+    close: () => clearInterval(timer),
+  }
 }

@@ -1,6 +1,6 @@
 import { listUsedFilters, readFiltersVersion } from '../../../persistence/moderation/filters.js'
 import type { Pod } from '../../../pod/pod.js'
-import { startReloading } from '../../operations/start-reloading.js'
+import { type Reloading, startReloading } from '../../operations/start-reloading.js'
 import { compileFilters, type FilterMatcher } from './filter-matcher.js'
 
 interface LoadedFilters {
@@ -11,8 +11,12 @@ interface LoadedFilters {
 /** One entry for each open pod of this process. `load` replaces it, and takes it back after a failure. */
 const loaded = new WeakMap<Pod['jobs'], Promise<LoadedFilters>>()
 
+/** Of the processes that have started it. */
+const reloadings = new WeakMap<Pod['jobs'], Reloading>()
+
 /** The filters of this process, loaded at the first use. Later changes arrive by `reloadFilters`. */
 export async function activeFilters(pod: Pick<Pod, 'db' | 'jobs'>): Promise<FilterMatcher> {
+  await reloadings.get(pod.jobs)?.ensureFresh()
   const { matcher } = await (loaded.get(pod.jobs) ?? load(pod))
   return matcher
 }
@@ -23,9 +27,11 @@ export async function reloadFilters(pod: Pick<Pod, 'db' | 'jobs'>): Promise<void
   if (loadedFilters === undefined || loadedFilters.version !== (await readFiltersVersion(pod.db))) await load(pod)
 }
 
-/** Keeps the filters of a process up to date, also while it receives nothing. */
+/** Keeps the filters of a process up to date. */
 export function startFilterLoader(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): { close(): void } {
-  return startReloading(pod, 'filters', () => reloadFilters(pod))
+  const reloading = startReloading(pod, 'filters', () => reloadFilters(pod))
+  reloadings.set(pod.jobs, reloading)
+  return reloading
 }
 
 function load({ db, jobs }: Pick<Pod, 'db' | 'jobs'>): Promise<LoadedFilters> {

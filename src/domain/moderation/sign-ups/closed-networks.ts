@@ -1,7 +1,7 @@
 import { parseNetworkList } from '../../../networks/trusted-proxies.js'
 import { listClosedNetworks } from '../../../persistence/moderation/network-rules.js'
 import type { Pod } from '../../../pod/pod.js'
-import { startReloading } from '../../operations/start-reloading.js'
+import { type Reloading, startReloading } from '../../operations/start-reloading.js'
 
 type NetworkPod = Pick<Pod, 'db' | 'jobs'>
 type HasAccess = (address: string) => boolean
@@ -9,8 +9,12 @@ type HasAccess = (address: string) => boolean
 /** One entry for each open pod of this process, whose requests look it up. */
 const loaded = new WeakMap<Pod['jobs'], HasAccess>()
 
+/** Of the processes that have started it. */
+const reloadings = new WeakMap<Pod['jobs'], Reloading>()
+
 /** Whether requests of the address are answered. Before the first reading every address has access. */
-export function hasNetworkAccess({ jobs }: Pick<Pod, 'jobs'>, address: string): boolean {
+export async function hasNetworkAccess({ jobs }: Pick<Pod, 'jobs'>, address: string): Promise<boolean> {
+  await reloadings.get(jobs)?.ensureFresh()
   return loaded.get(jobs)?.(address) ?? true
 }
 
@@ -22,5 +26,7 @@ export async function reloadClosedNetworks({ db, jobs }: NetworkPod): Promise<vo
 
 /** Keeps the rules of a web process up to date. After a failure those of before stay in force. */
 export function startClosedNetworkLoader(pod: NetworkPod & Pick<Pod, 'log'>): { close(): void } {
-  return startReloading(pod, 'rules for networks', () => reloadClosedNetworks(pod))
+  const reloading = startReloading(pod, 'rules for networks', () => reloadClosedNetworks(pod))
+  reloadings.set(pod.jobs, reloading)
+  return reloading
 }
