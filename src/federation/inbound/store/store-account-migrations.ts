@@ -66,7 +66,7 @@ async function planMigration(transaction: Knex.Transaction, entity: AccountMigra
     .findById(await findNewestIdentity(transaction, to.id))
     .withGraphFetched('pod')
     .throwIfNotFound()
-  if ((newest.pod?.blockedAt ?? null) !== null || newest.restriction === 'block') {
+  if ((newest.pod?.blockedAt ?? null) !== null) {
     return { do: 'nothing', reason: `${newest.address} is blocked` }
   }
   if (newest.id === from.id) return { do: 'refuse', reason: `${addresses.to} has moved to ${addresses.from}` }
