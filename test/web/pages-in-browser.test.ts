@@ -106,7 +106,7 @@ describe.each(views)('in Chromium, $colorScheme and $width pixels wide,', (view)
         expect([name, await violationsOn(page), Number(width) <= view.width]).toEqual([name, [], true])
       }),
     )
-  }, 120_000)
+  }, 300_000)
 
   it('the API documentation has no violation that axe finds, closed, opened, in use, and in its dialog', async () => {
     await withPage(view, async (page) => {
