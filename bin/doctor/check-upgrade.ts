@@ -13,7 +13,7 @@ import {
 import { messageOf } from '../../src/errors/thrown.js'
 import { readRedisVersion } from '../../src/jobs/queues/redis-version.js'
 import { migrationStatus } from '../../src/persistence/database/database.js'
-import { readBackupFigures } from '../../src/persistence/operations/backup-runs.js'
+import { findBackupAge } from '../../src/persistence/operations/backup-runs.js'
 import { listProcesses } from '../../src/persistence/operations/processes.js'
 
 const OLDEST_POSTGRESQL = 140_000
@@ -118,8 +118,7 @@ export function checkFreeDisk(folder: string, freeBytes: number, largestIndexByt
 }
 
 async function checkBackup(db: Knex): Promise<CheckResult> {
-  const { rows } = await db.raw(`select to_regclass('public.backup_runs') is not null as known`)
-  const age = rows[0].known ? (await readBackupFigures(db)).age : null
+  const age = await findBackupAge(db)
   if (age === null)
     return checkWarning('backup', 'There is no backup of this pod: run "pod backup create" before the upgrade.')
   const hours = Math.floor(age / 3_600)

@@ -19,7 +19,7 @@ import { makeFolder, pod, type Settings, start, startPod, until } from './progra
 const PASSWORD = 'correct horse battery'
 
 /** Printed by a command that takes longer than ten seconds. */
-const PROGRESS = /^\w+: .*\n/gm
+const PROGRESS = /^[\w ]+: .*\n/gm
 
 async function json(words: readonly string[], settings: Settings) {
   const { code, stdout, stderr } = await pod([...words, '--json'], settings)

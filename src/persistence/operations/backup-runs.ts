@@ -101,6 +101,16 @@ export interface BackupFigures {
   readonly failures: number
 }
 
+/** Seconds since the last complete backup; null: there is none. Reads the tables of an older version, too. */
+export async function findBackupAge(db: Knex): Promise<number | null> {
+  const { rows } = await db.raw(`select to_regclass('public.backup_runs') is not null as "isKnown"`)
+  if (!rows[0].isKnown) return null
+  const last = await db.raw(`
+    select extract(epoch from now() - max(started_at))::float as age
+    from backup_runs where ended_at is not null and fault is null`)
+  return last.rows[0].age
+}
+
 export async function readBackupFigures(db: Knex): Promise<BackupFigures> {
   const { rows } = await db.raw(backupFigures)
   return rows[0]
