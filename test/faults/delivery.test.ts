@@ -9,7 +9,7 @@ describe.each(queueBackends)('outbound deliveries, with the queue in $store', ({
       store,
       pods: 40,
       posts: 5,
-      killEveryMs: 1_500,
+      killEveryMs: 300,
       threads: false,
       withinMs: 90_000,
     })
