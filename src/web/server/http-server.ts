@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { type ConnectionLimitOptions, limitConnections } from '../limits/connection-limit.js'
-import { keepRunningResponses } from './drain-connections.js'
+import { keepRunningResponses } from './closing/drain-connections.js'
 import type { HttpLimits } from './limits.js'
 import { endSlowRequests } from './slow-requests.js'
 
