@@ -204,16 +204,19 @@ describe('the page of imports', () => {
     expect((await pod.inject('/settings/import')).statusCode).toBe(303)
   })
 
+  /** Sends the bytes of an archive from `offset` to `end`. */
+  const sendPart = (token: string, bytes: Buffer, offset: number, end: number) =>
+    pod.inject({
+      method: 'POST',
+      url: `/settings/import/parts?form=${token}&file=archive&offset=${offset}`,
+      headers: { cookie: cookiesOf(dan), 'content-type': 'application/octet-stream' },
+      payload: bytes.subarray(offset, end),
+    })
+
   it('takes files in parts, each at the offset that the last one has reached', async () => {
     const bytes = zipped(archive())
     const token = await tokenOf(dan)
-    const part = (offset: number, end: number) =>
-      pod.inject({
-        method: 'POST',
-        url: `/settings/import/parts?form=${token}&file=archive&offset=${offset}`,
-        headers: { cookie: cookiesOf(dan), 'content-type': 'application/octet-stream' },
-        payload: bytes.subarray(offset, end),
-      })
+    const part = (offset: number, end: number) => sendPart(token, bytes, offset, end)
     expect((await part(0, 100)).json()).toEqual({ offset: 100 })
     const wrong = await part(90, 120)
     expect([wrong.statusCode, wrong.json()]).toEqual([409, { reason: 'upload_offset', offset: 100 }])
@@ -233,13 +236,7 @@ describe('the page of imports', () => {
   it('stores a part once if two requests send it at a time', async () => {
     const bytes = zipped(archive())
     const token = await tokenOf(dan)
-    const part = (offset: number, end: number) =>
-      pod.inject({
-        method: 'POST',
-        url: `/settings/import/parts?form=${token}&file=archive&offset=${offset}`,
-        headers: { cookie: cookiesOf(dan), 'content-type': 'application/octet-stream' },
-        payload: bytes.subarray(offset, end),
-      })
+    const part = (offset: number, end: number) => sendPart(token, bytes, offset, end)
     expect((await part(0, 100)).json()).toEqual({ offset: 100 })
     const twice = await Promise.all([part(100, 200), part(100, 200)])
     expect(twice.map(({ statusCode }) => statusCode).sort()).toEqual([200, 409])
