@@ -8,6 +8,7 @@ import { IsolatedFirst } from './test/support/vitest/isolated-first-sequencer.js
 const elsewhere = [
   ...configDefaults.exclude,
   'test/attacks/**',
+  'test/faults/killed/**',
   'test/faults/matrix/**',
   'test/interop/**',
   'test/clients/**',
@@ -16,9 +17,18 @@ const elsewhere = [
 
 // Each of these files opens a pod of its own, and what is kept between requests belongs to that pod; so
 // several files can have one process after another, which loads the modules once. Loading them takes half of the time.
-const together = ['api', 'domain', 'federation', 'jobs', 'persistence', 'protocol', 'web'].map(
-  (folder) => `test/${folder}/**/*.test.ts`,
-)
+const together = [
+  'api',
+  'domain',
+  'federation',
+  'jobs',
+  'operations',
+  'persistence',
+  'protocol',
+  'take-over',
+  'web',
+  'workers',
+].map((folder) => `test/${folder}/**/*.test.ts`)
 
 // The queue as BullMQ has it, without src/jobs/bullmq; tests of the tuning itself are not among these.
 const queueTests = [
@@ -44,7 +54,11 @@ const compiled =
     ? { COMPILED_POD: fileURLToPath(new URL('dist/', import.meta.url)) }
     : {}
 
-const limits = { testTimeout: 20_000, hookTimeout: 60_000 }
+const common = {
+  testTimeout: 60_000,
+  hookTimeout: 120_000,
+  setupFiles: ['test/support/vitest/patient-waits.ts'],
+}
 
 export default defineConfig({
   test: {
@@ -53,7 +67,7 @@ export default defineConfig({
     maxWorkers: Math.min(Math.max(availableParallelism(), 2), 4),
     sequence: { sequencer: IsolatedFirst },
     projects: [
-      { test: { name: 'together', include: together, exclude: elsewhere, env: compiled, isolate: false, ...limits } },
+      { test: { name: 'together', include: together, exclude: elsewhere, env: compiled, isolate: false, ...common } },
       {
         test: {
           name: 'queue without tuning',
@@ -61,7 +75,7 @@ export default defineConfig({
           exclude: elsewhere,
           env: { QUEUE_TUNING: 'off' },
           isolate: false,
-          ...limits,
+          ...common,
         },
       },
       {
@@ -70,7 +84,7 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: [...elsewhere, ...together],
           env: compiled,
-          ...limits,
+          ...common,
         },
       },
     ],

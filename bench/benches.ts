@@ -1,50 +1,38 @@
-import { benchAccept } from './accept.js'
-import { benchApi } from './api.js'
-import { benchBackup } from './backup.js'
 import type { Bench } from './bench.js'
-import { benchCrash } from './crash.js'
-import { benchDeliveries } from './deliveries.js'
-import { benchDiscovery } from './discovery.js'
-import { benchFilters } from './filters.js'
-import { benchHostile } from './hostile.js'
-import { benchIdle } from './idle.js'
-import { benchInbound } from './inbound.js'
-import { benchLimits } from './limits.js'
-import { benchListeners } from './listeners.js'
-import { benchLived } from './lived.js'
-import { benchOutbound } from './outbound.js'
-import { benchPeer } from './peer.js'
-import { benchPersist } from './persist.js'
-import { benchProcesses } from './processes.js'
-import { benchProtocol } from './protocol.js'
-import { benchSpamWave } from './spam-wave.js'
-import { benchTakeOver } from './take-over.js'
 
-/** By name, in the order in which they run when none is named. */
-export const benches: ReadonlyMap<string, Bench> = new Map<string, Bench>([
-  ['limits', benchLimits],
-  ['filters', benchFilters],
-  ['spam-wave', benchSpamWave],
-  ['lived', benchLived],
-  ['protocol', benchProtocol],
-  ['peer', benchPeer],
-  ['accept', benchAccept],
-  ['persist', benchPersist],
-  ['inbound', benchInbound],
-  ['processes', benchProcesses],
-  ['crash', benchCrash],
-  ['outbound', benchOutbound],
-  ['deliveries', benchDeliveries],
-  ['discovery', benchDiscovery],
-  ['api', benchApi],
-  ['backup', benchBackup],
-  ['listeners', benchListeners],
-  ['idle', benchIdle],
-  ['take-over', benchTakeOver],
-  ['hostile', benchHostile],
+/** By name, in the order in which they run when none is named. Each is loaded when it runs. */
+const LOADERS: ReadonlyMap<string, () => Promise<Bench>> = new Map<string, () => Promise<Bench>>([
+  ['limits', async () => (await import('./machine/limits.js')).benchLimits],
+  ['filters', async () => (await import('./operations/filters.js')).benchFilters],
+  ['spam-wave', async () => (await import('./operations/spam-wave.js')).benchSpamWave],
+  ['lived', async () => (await import('./lived/lived.js')).benchLived],
+  ['protocol', async () => (await import('./protocol/protocol.js')).benchProtocol],
+  ['peer', async () => (await import('./protocol/peer.js')).benchPeer],
+  ['accept', async () => (await import('./inbound/accept.js')).benchAccept],
+  ['persist', async () => (await import('./inbound/persist.js')).benchPersist],
+  ['inbound', async () => (await import('./inbound/inbound.js')).benchInbound],
+  ['processes', async () => (await import('./inbound/processes.js')).benchProcesses],
+  ['crash', async () => (await import('./inbound/crash.js')).benchCrash],
+  ['outbound', async () => (await import('./outbound/outbound.js')).benchOutbound],
+  ['deliveries', async () => (await import('./outbound/deliveries.js')).benchDeliveries],
+  ['discovery', async () => (await import('./api/discovery.js')).benchDiscovery],
+  ['api', async () => (await import('./api/api.js')).benchApi],
+  ['backup', async () => (await import('./operations/backup.js')).benchBackup],
+  ['listeners', async () => (await import('./api/listeners.js')).benchListeners],
+  ['idle', async () => (await import('./operations/idle.js')).benchIdle],
+  ['take-over', async () => (await import('./operations/take-over.js')).benchTakeOver],
+  ['hostile', async () => (await import('./hostile/hostile.js')).benchHostile],
 ])
+
+export const benchNames: readonly string[] = [...LOADERS.keys()]
 
 /** These take longer than all others together. */
 const ONLY_WHEN_NAMED: ReadonlySet<string> = new Set(['hostile', 'take-over'])
 
-export const usualBenches: readonly string[] = [...benches.keys()].filter((name) => !ONLY_WHEN_NAMED.has(name))
+export const usualBenches: readonly string[] = benchNames.filter((name) => !ONLY_WHEN_NAMED.has(name))
+
+export async function loadBench(name: string): Promise<Bench> {
+  const load = LOADERS.get(name)
+  if (load === undefined) throw new Error(`There is no bench ${name}.`)
+  return load()
+}

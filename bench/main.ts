@@ -1,31 +1,36 @@
 import { parseArgs } from 'node:util'
 import { type BenchOptions, isDoubtful, isGoodEnough, type Result, withAnother } from './bench.js'
-import { benches, usualBenches } from './benches.js'
-import { openProgress } from './progress.js'
-import { writeReport } from './report.js'
-import { HEAD, lineOf, rounded } from './table.js'
+import { benchNames, loadBench, usualBenches } from './benches.js'
+import { openProgress } from './report/progress.js'
+import { writeReport } from './report/report.js'
+import { HEAD, lineOf, rounded } from './report/table.js'
 
 /** When none is named, all of them end in about twenty minutes. */
 const WHEN_ALL = { rounds: '3', size: '40000' }
 const WHEN_NAMED = { rounds: '5', size: '1000000' }
-/** That what is below its floor is measured. */
+/** Further measurements of a result below its floor. */
 const MORE_TIMES = 2
 
-const usage = `npm run bench -- [name …] [--rounds 5] [--size 1000000] [--json] [--check] [--write] [--case NAME] [--queue NAME] [--strength 1] [--messages 3500] [--keep FOLDER]
+const usage = `npm run bench -- [name …] [option …]
 
-Names: ${[...benches.keys()].join(', ')}; without one, ${usualBenches.join(', ')} with --rounds ${WHEN_ALL.rounds} --size ${WHEN_ALL.size}
---size   how many posts the generated pod of api has
---json   one line of JSON for each result
---check  fails when a ratio is below its floor, and stays so when its bench runs twice more, or something was done wrong
---strength  of hostile: the part of each attack that is sent
---case  of hostile, lived, outbound and deliveries: only this case (may be given several times); of lived: full speed, rates, pods, steps; of outbound: kinds, hanging, dispatch; of deliveries: healthy, dead, comments
---queue  of the same: only this back end (may be given several times)
---messages  of lived and deliveries: the number of messages or comments
---keep   of lived and deliveries: the folder for CPU profiles of the worker (lived) and the statements with their times
---write  puts table and charts into docs/performance.md and docs/performance
+Benches: ${benchNames.join(', ')}
+Without a name: all except hostile and take-over, with --rounds ${WHEN_ALL.rounds} --size ${WHEN_ALL.size}
+
+Options:
+  --rounds    measurements of each case; the result is their median
+  --size      number of posts in the generated pod of api
+  --messages  number of messages of lived, or of comments of deliveries
+  --case      only this case, of hostile, lived, outbound and deliveries; repeatable
+              lived: full speed, rates, pods, steps; outbound: kinds, hanging, dispatch; deliveries: healthy, dead, comments
+  --queue     only this queue back end, of the same benches; repeatable
+  --strength  share of each attack that hostile sends, for example 0.1
+  --keep      folder for CPU profiles of the worker (lived) and for statements with their times (lived, deliveries)
+  --json      one line of JSON per result
+  --check     exit with 1 if a result is wrong, or if a ratio is below its floor in three runs
+  --write     update the table and charts of docs/performance.md
 `
 
-/** The values of arguments that cannot be parsed. They are no valid numbers, so that the usage is printed. */
+/** The values of arguments that cannot be parsed. They are not valid numbers, so that the usage is printed. */
 const INVALID_ARGUMENTS = {
   help: false,
   rounds: '',
@@ -55,7 +60,7 @@ async function main(): Promise<void> {
   const messages = values.messages === undefined ? undefined : Number(values.messages)
   const whole = [rounds, size, messages ?? 1]
   const areNumbers = whole.every((number) => Number.isInteger(number) && number >= 1) && strength > 0
-  if (!names.every((name) => benches.has(name)) || !areNumbers) return misused()
+  if (!names.every((name) => benchNames.includes(name)) || !areNumbers) return misused()
 
   const { case: cases, queue: queues, keep } = values
   const chosen = {
@@ -96,9 +101,10 @@ async function measure(names: readonly string[], { json, ...options }: Run): Pro
   const results: Result[] = []
   const progress = openProgress(names, process.stderr)
   if (!json) console.log(HEAD)
-  for (const [name, bench] of names.map((name) => [name, benches.get(name)?.(options) ?? []] as const)) {
+  for (const name of names) {
     progress.show(name)
-    for await (const result of bench) {
+    const bench = await loadBench(name)
+    for await (const result of bench(options)) {
       progress.clear()
       console.log(json ? JSON.stringify(rounded(result)) : lineOf(result))
       results.push(result)

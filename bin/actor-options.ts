@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Power } from '../src/domain/accounts/role-powers.js'
-import { type Actor, COMMAND_ACTOR, findActorByName } from '../src/domain/moderation/actor.js'
-import type { Pod } from '../src/pod/pod.js'
+import { type Actor, COMMAND_ACTOR, getActorByName } from '../src/domain/moderation/actor.js'
+import type { Services } from '../src/services/services.js'
 import type { OutputOptions } from './output.js'
 
 /** The options of commands that the audit log records. */
@@ -16,6 +16,6 @@ export function withActorOptions(command: Command): Command {
     .option('--reason <text>', 'the reason, for the audit log')
 }
 
-export async function findActor(pod: Pick<Pod, 'db'>, { as }: ActorOptions, power: Power): Promise<Actor> {
-  return as === undefined ? COMMAND_ACTOR : findActorByName(pod, as, power)
+export async function getActor(services: Pick<Services, 'db'>, { as }: ActorOptions, power: Power): Promise<Actor> {
+  return as === undefined ? COMMAND_ACTOR : getActorByName(services, as, power)
 }

@@ -8,7 +8,9 @@ import {
 import type { Config } from '../src/config/config.js'
 import { StartError } from '../src/errors/start-error.js'
 import { migrateQueue } from '../src/jobs/queues/queue-schema.js'
-import { migrate, migrationStatus, openDatabase, WEB_LIMITS } from '../src/persistence/database/database.js'
+import { openDatabase } from '../src/persistence/database/database.js'
+import { WEB_DATABASE_LIMITS } from '../src/persistence/database/limits.js'
+import { migrate, migrationStatus } from '../src/persistence/database/migrate.js'
 
 export interface BorrowedDatabase {
   readonly url: string
@@ -29,16 +31,16 @@ export async function borrowDatabase(config: Config): Promise<BorrowedDatabase> 
   for (let attempt = 1; ; attempt += 1) {
     try {
       const running = await findRunningEmbeddedPostgres(config.dataDir)
-      return running === undefined ? await beHost(config.dataDir) : await beGuest(running.url)
+      return running === undefined ? await startServer(config.dataDir) : await joinRunningServer(running.url)
     } catch (error) {
-      if (attempt === ATTEMPTS || !(await isPassing(error, config))) throw error
+      if (attempt === ATTEMPTS || !(await isTransient(error, config))) throw error
     }
   }
 }
 
 /** Migrates a new embedded database; an existing one needs `pod db migrate`. */
 export async function migrateIfNew(url: string): Promise<void> {
-  const db = openDatabase({ ...WEB_LIMITS, url, applicationName: 'pod command' })
+  const db = openDatabase({ ...WEB_DATABASE_LIMITS, url, applicationName: 'pod command' })
   try {
     const { applied } = await migrationStatus(db)
     if (applied.length > 0) return
@@ -49,7 +51,7 @@ export async function migrateIfNew(url: string): Promise<void> {
   }
 }
 
-async function beHost(dataDir: string): Promise<BorrowedDatabase> {
+async function startServer(dataDir: string): Promise<BorrowedDatabase> {
   const server = await startEmbeddedPostgres(dataDir)
   return {
     url: server.url,
@@ -65,17 +67,17 @@ async function beHost(dataDir: string): Promise<BorrowedDatabase> {
   }
 }
 
-async function beGuest(url: string): Promise<BorrowedDatabase> {
-  const seat = await connect(url)
+async function joinRunningServer(url: string): Promise<BorrowedDatabase> {
+  const session = await connect(url)
   try {
-    await seat.query('select pg_advisory_lock_shared($1)', [USE_LOCK])
+    await session.query('select pg_advisory_lock_shared($1)', [USE_LOCK])
     // A stopping server releases locks before its sessions end, but accepts no new connection.
     await (await connect(url)).end()
   } catch (error) {
-    await seat.end().catch(() => undefined)
+    await session.end().catch(() => undefined)
     throw error
   }
-  return { url, release: () => seat.end().catch(() => undefined) }
+  return { url, release: () => session.end().catch(() => undefined) }
 }
 
 async function connect(url: string): Promise<Client> {
@@ -86,8 +88,8 @@ async function connect(url: string): Promise<Client> {
 }
 
 /** True if another process has started the server, or the server has ended, since it was looked up. */
-async function isPassing(error: unknown, config: Config): Promise<boolean> {
-  // The owner may have stopped the server after it refused this process: nothing runs then, and that is no reason to give up.
+async function isTransient(error: unknown, config: Config): Promise<boolean> {
+  // The owner may have stopped the server after it refused this process: then no server runs, and this process can start one.
   if (error instanceof ServerOwnedError || !(error instanceof StartError)) return true
   return isRunning(config)
 }

@@ -3,14 +3,14 @@ import { type EntityJson, entityToJson } from '../src/protocol/entities/entity-j
 import { isRelayable } from '../src/protocol/entities/registry.js'
 import { decryptEnvelope } from '../src/protocol/envelopes/encrypted-envelope.js'
 import { peekEnvelope } from '../src/protocol/envelopes/magic-envelope.js'
-import { faultOfArrival } from '../src/protocol/envelopes/sender-rules.js'
+import { findSenderFault } from '../src/protocol/envelopes/sender-rules.js'
 import {
   type InnerSignature,
   type KnownKeys,
   type VerifiedEnvelope,
   verifyEnvelope,
 } from '../src/protocol/envelopes/verify-envelope.js'
-import { type FaultHandling, outcomeOf, type ProtocolFault } from '../src/protocol/errors.js'
+import { type FaultHandling, HANDLING_OF_FAULT, type ProtocolFault } from '../src/protocol/errors.js'
 
 /** A recipient with their private key. */
 export interface EnvelopeRecipient {
@@ -66,8 +66,8 @@ function examineOpen(
   const claimedSender = peekEnvelope(envelope).sender
   if (opened.state === 'rejected') return refused(way, claimedSender, opened.fault, opened.reason)
   if (opened.state === 'needs_key') {
-    const fault = opened.of === claimedSender ? 'SenderKeyNotFound' : 'PublicKeyNotFound'
-    return refused(way, claimedSender, fault, `no key of ${opened.of} was named`)
+    const fault = opened.keyOwner === claimedSender ? 'SenderKeyNotFound' : 'PublicKeyNotFound'
+    return refused(way, claimedSender, fault, `no key of ${opened.keyOwner} was named`)
   }
   const fault = faultOf(opened, recipient)
   if (fault !== undefined) return refused(way, claimedSender, fault, reasonOf(fault, opened))
@@ -75,7 +75,7 @@ function examineOpen(
   return { accepted: true, way, sender, author_signature: signature, entity: entityToJson(entity) }
 }
 
-/** Faults that depend on what this pod knows. */
+/** Faults that depend on the data of this pod. */
 const unknownHere: ReadonlySet<ProtocolFault> = new Set<ProtocolFault>([
   'NotFetchable',
   'TargetNotFound',
@@ -85,7 +85,7 @@ const unknownHere: ReadonlySet<ProtocolFault> = new Set<ProtocolFault>([
 
 function faultOf(opened: OpenedEnvelope, recipient: EnvelopeRecipient | undefined): ProtocolFault | undefined {
   const { entity, sender, signature } = opened
-  const fault = faultOfArrival({ entity, sender, signature, recipient: recipient?.address }, {})
+  const fault = findSenderFault({ entity, sender, signature, recipient: recipient?.address }, {})
   if (fault !== undefined && !unknownHere.has(fault)) return fault
   // Only the author of the post needs no signature, and then is the sender as well.
   const isUnsigned = isRelayable(entity) && entity.author !== sender && signature !== 'valid'
@@ -120,7 +120,7 @@ function refused(
     way,
     claimed_sender: claimedSender ?? null,
     fault,
-    outcome: outcomeOf[fault],
+    outcome: HANDLING_OF_FAULT[fault],
     reason,
   }
 }

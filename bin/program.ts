@@ -45,7 +45,7 @@ export async function buildProgram(wanted?: string, { asJson = false } = {}): Pr
     .version(readSoftware().version)
     .exitOverride()
     .enablePositionalOptions()
-    .showHelpAfterError('Add --help to see how it is used.')
+    .showHelpAfterError('Use --help for its usage.')
     .configureOutput(asJson ? { writeErr() {} } : {})
   if (wanted === VERSION_OPTION) return program
   const group = commandGroups.find(({ words }) => wanted !== undefined && words.includes(wanted))

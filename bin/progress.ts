@@ -33,7 +33,7 @@ export function showProgress(stream: NodeJS.WriteStream = process.stderr): Shown
   }
 }
 
-/** Share done, rate and time left, after so many seconds. */
+/** Share done, rate and time left, after this number of seconds. */
 function describeProgress({ step, done, total }: Progress, seconds: number): string {
   const unit = step === 'tables' || step === 'files' ? describeBytes : String
   const rate = seconds > 0 ? done / seconds : 0

@@ -1,5 +1,5 @@
 import { type Config, readConfig } from '../src/config/config.js'
-import { isRunning, readKeptAddress } from '../src/config/kept-address.js'
+import { isRunning, readStoredAddress } from '../src/config/stored-address.js'
 import { CommandError } from './command-error.js'
 
 /** The settings of a command. Without POD_URL and PORT, or with any port (0), it takes the address of the pod whose data folder it uses. */
@@ -7,7 +7,7 @@ export async function readCommandConfig(environment: NodeJS.ProcessEnv): Promise
   const config = readConfig(environment)
   const { POD_URL, PORT } = environment
   if (POD_URL || (PORT && PORT !== '0')) return config
-  const kept = await readKeptAddress(config.dataDir)
+  const kept = await readStoredAddress(config.dataDir)
   if (kept === undefined) return config
   const { protocol, hostname, port } = new URL(kept.url)
   // The default of POD_URL, from which PORT can be read.
@@ -17,7 +17,7 @@ export async function readCommandConfig(environment: NodeJS.ProcessEnv): Promise
 
 /** The address of an account is permanent: accounts are created only under the address of the running pod. */
 export async function refuseOtherAddress(config: Config): Promise<void> {
-  const kept = await readKeptAddress(config.dataDir)
+  const kept = await readStoredAddress(config.dataDir)
   if (kept === undefined || !isRunning(kept) || new URL(kept.url).host === new URL(config.url).host) return
   throw new CommandError(
     `The pod in ${config.dataDir} runs at ${kept.url}, and by the settings of this command it is ${config.url}: leave out POD_URL and PORT, or set them as the pod has them.`,

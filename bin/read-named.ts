@@ -1,8 +1,8 @@
 import querystring from 'node:querystring'
 import { InvalidArgumentError } from 'commander'
 import { parseHomeUrl, parsePodHost } from '../src/federation/discovery/pod-location.js'
-import type { WantedEntity } from '../src/jobs/definitions.js'
-import type { PodHost } from '../src/persistence/models/pod.js'
+import type { FetchRequest } from '../src/jobs/definitions.js'
+import type { PodHost } from '../src/persistence/models/remote-pod.js'
 import { parseAddress } from '../src/protocol/address.js'
 import { fetchableKind } from '../src/protocol/entities/registry.js'
 import { isUrl } from '../src/protocol/is-url.js'
@@ -13,7 +13,7 @@ import { isGuid } from '../src/protocol/values.js'
 export type Named =
   /** Some guids look like addresses, so the typed text is kept. */
   | { readonly kind: 'person'; readonly address: string; readonly text: string }
-  | { readonly kind: 'entity'; readonly wanted: WantedEntity }
+  | { readonly kind: 'entity'; readonly fetchRequest: FetchRequest }
   | { readonly kind: 'guid'; readonly guid: string }
 
 /** The target of a probe. */
@@ -30,27 +30,27 @@ export function readNamed(text: string): Named {
   if (link !== undefined) {
     const type = fetchableKind(link.type)
     if (type === undefined || type === 'comment') throw new InvalidArgumentError(`A ${link.type} cannot be fetched.`)
-    return { kind: 'entity', wanted: { type, guid: link.guid, from: link.author, author: link.author, depth: 0 } }
+    return { kind: 'entity', fetchRequest: { type, guid: link.guid, from: link.author, author: link.author, depth: 0 } }
   }
   const url = isUrl(text) ? new URL(text) : undefined
   const [, guid] = /^\/(?:posts|p)\/([^/]+)\/?$/.exec(querystring.unescape(url?.pathname ?? '')) ?? []
   if (url !== undefined && guid !== undefined && isGuid(guid)) {
-    return { kind: 'entity', wanted: { type: 'post', guid, from: url.host, depth: 0 } }
+    return { kind: 'entity', fetchRequest: { type: 'post', guid, from: url.host, depth: 0 } }
   }
   if (isGuid(text)) return { kind: 'guid', guid: text }
-  throw new InvalidArgumentError('It must be an address, a link to a post, a diaspora:// link, or a guid.')
+  throw new InvalidArgumentError('Expected an address, a link to a post, a diaspora:// link, or a guid.')
 }
 
 export function readAddress(text: string): string {
   const address = parseAddress(text)
-  if (address === undefined) throw new InvalidArgumentError('It must be an address like alice@pod.example.')
+  if (address === undefined) throw new InvalidArgumentError('Expected an address like alice@pod.example.')
   return address
 }
 
 /** An address stands for its pod. */
 export function readFrom(text: string): string {
   const from = parseAddress(text) ?? hostOf(text)
-  if (from === undefined) throw new InvalidArgumentError('It must be the host of a pod, or the address of a person.')
+  if (from === undefined) throw new InvalidArgumentError('Expected the host of a pod, or the address of a person.')
   return from
 }
 
@@ -59,14 +59,14 @@ export function readProbeTarget(text: string): ProbeTarget {
   if (address !== undefined) return { kind: 'person', address }
   const host = hostOf(text)
   if (host !== undefined) return { kind: 'pod', origin: `https://${host}` }
-  throw new InvalidArgumentError('It must be an address, or the host or URL of a pod.')
+  throw new InvalidArgumentError('Expected an address, or the host or URL of a pod.')
 }
 
 /** The location of a pod, given by host, URL or address of a person. */
 export function readPodHost(text: string): PodHost {
   const target = readProbeTarget(text)
   const url = target.kind === 'person' ? parseHomeUrl(target.address) : new URL(target.origin)
-  if (url === undefined) throw new InvalidArgumentError('Its host is none of the web.')
+  if (url === undefined) throw new InvalidArgumentError('The URL has no valid host name.')
   return parsePodHost(url)
 }
 

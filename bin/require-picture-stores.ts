@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { listProcesses } from '../src/persistence/operations/processes.js'
 import { listPictureStores, type PictureStores } from '../src/persistence/photos/open-pictures.js'
-import type { Pod } from '../src/pod/pod.js'
+import type { Services } from '../src/services/services.js'
 import { CommandError } from './command-error.js'
 
 /** Refuses a command whose settings name other stores of pictures than those of a running process of the pod. */
-export async function requirePictureStores({ db, config }: Pick<Pod, 'db' | 'config'>): Promise<void> {
+export async function requirePictureStores({ db, config }: Pick<Services, 'config' | 'db'>): Promise<void> {
   const own = listPictureStores(config)
   for (const { kind, pid, host, facts } of await listProcesses(db)) {
     if (facts.pictures === undefined || isDeepStrictEqual(facts.pictures, own)) continue

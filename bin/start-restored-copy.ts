@@ -25,7 +25,9 @@ export async function startRestoredCopy(
     try {
       await restoreBackup(manifest, config, database.url, { ...options, replace: false, shouldEndTokens: false })
       const withPicture = manifest.pictures.referenced !== true
-      return await onPod({ ...config, databaseUrl: database.url }, (pod) => checkRestoredPod(pod, { withPicture }))
+      return await onPod({ ...config, databaseUrl: database.url }, (services) =>
+        checkRestoredPod(services, { withPicture }),
+      )
     } catch (error) {
       if (error instanceof StartError) return [messageOf(error)]
       throw error

@@ -13,10 +13,11 @@ export async function showOrChangeSettings(
   options: OutputOptions,
 ): Promise<void> {
   const body = readChanges(changes)
-  const shown = await withPod(async (pod) => {
-    if (changes.length > 0) await changeSettingsByOperator(pod, username, readSettingsChange(body), Object.keys(body))
-    const isMailAvailable = pod.config.mail !== undefined
-    return presentSettings(await findSettingsByOperator(pod, username), { canShowEmail: true, isMailAvailable })
+  const shown = await withPod(async (services) => {
+    if (changes.length > 0)
+      await changeSettingsByOperator(services, username, readSettingsChange(body), Object.keys(body))
+    const isMailAvailable = services.config.mail !== undefined
+    return presentSettings(await findSettingsByOperator(services, username), { canShowEmail: true, isMailAvailable })
   })
   const { mail_kinds: kinds, ...others } = shown
   const ofKinds = Object.entries(kinds).map(([kind, delivery]) => [`mail_kinds.${kind}`, delivery] as const)

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** What one look at the pod shows. */
-export interface Look {
-  /** The whole screen, for a terminal. */
+/** The state of the pod, as lines of text. */
+export interface ScreenContent {
+  /** All lines of the screen, for a terminal. */
   readonly lines: readonly string[]
   /** One line, for a file or a pipe. */
   readonly summary: string
@@ -17,15 +17,15 @@ const TO_START = '\u{1b}[H'
 const CLEAR_LINE = '\u{1b}[K'
 const CLEAR_BELOW = '\u{1b}[J'
 
-/** Repeats looks until the signal aborts. A terminal is redrawn in place; elsewhere each look is a line. */
+/** Reads and shows the state until the signal aborts. A terminal is redrawn in place; elsewhere each state is a line. */
 export async function watchScreen(
   screen: Screen,
   { seconds, signal }: { readonly seconds: number; readonly signal: AbortSignal },
-  look: () => Promise<Look>,
+  read: () => Promise<ScreenContent>,
 ): Promise<void> {
   if (screen.isTTY) screen.write(`${TO_START}${CLEAR_BELOW}`)
   while (!signal.aborted) {
-    const { lines, summary } = await look()
+    const { lines, summary } = await read()
     const drawn = lines.map((line) => `${line}${CLEAR_LINE}\n`).join('')
     screen.write(screen.isTTY ? `${TO_START}${drawn}${CLEAR_BELOW}` : `${summary}\n`)
     await pause(seconds * 1_000, undefined, { signal }).catch(() => {})

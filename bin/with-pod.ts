@@ -2,14 +2,15 @@ import type { Knex } from 'knex'
 import { hasEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.js'
 import type { Config } from '../src/config/config.js'
 import { openLog, STDERR } from '../src/logging/log.js'
-import { openDatabase, WORKER_LIMITS } from '../src/persistence/database/database.js'
-import { openPod } from '../src/pod/open-pod.js'
-import type { Pod } from '../src/pod/pod.js'
-import { hasSecretKey } from '../src/pod/secrets.js'
+import { openDatabase } from '../src/persistence/database/database.js'
+import { WORKER_DATABASE_LIMITS } from '../src/persistence/database/limits.js'
+import { openServices } from '../src/services/open-services.js'
+import { hasSecretKey } from '../src/services/secrets.js'
+import type { Services } from '../src/services/services.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { borrowDatabase, migrateIfNew } from './borrow-database.js'
 import { CommandError } from './command-error.js'
-import { describeDatabaseTrouble } from './database-trouble.js'
+import { explainDatabaseErrors } from './explain-database-error.js'
 import { readCommandConfig, refuseOtherAddress } from './read-command-config.js'
 
 interface PodOptions {
@@ -19,7 +20,7 @@ interface PodOptions {
 
 /** Opens the pod for one command and closes it afterwards, so that the process can end. */
 export async function withPod<Result>(
-  run: (pod: Pod) => Promise<Result>,
+  run: (services: Services) => Promise<Result>,
   { makesPod = false }: PodOptions = {},
 ): Promise<Result> {
   const config = await readCommandConfig(process.env)
@@ -28,7 +29,7 @@ export async function withPod<Result>(
   const database = await borrowDatabase(config)
   try {
     if (makesPod && config.databaseUrl === undefined) await migrateIfNew(database.url)
-    return await describeDatabaseTrouble(database.url, () => onPod({ ...config, databaseUrl: database.url }, run))
+    return await explainDatabaseErrors(database.url, () => onPod({ ...config, databaseUrl: database.url }, run))
   } finally {
     await database.release()
   }
@@ -57,9 +58,9 @@ export async function withDatabase<Result>(
   run: (db: Knex, url: string) => Promise<Result>,
 ): Promise<Result> {
   const database = await borrowDatabase(config)
-  const db = openDatabase({ ...WORKER_LIMITS, url: database.url, applicationName: 'pod command' })
+  const db = openDatabase({ ...WORKER_DATABASE_LIMITS, url: database.url, applicationName: 'pod command' })
   try {
-    return await describeDatabaseTrouble(database.url, () => run(db, database.url))
+    return await explainDatabaseErrors(database.url, () => run(db, database.url))
   } finally {
     await db.destroy()
     await database.release()
@@ -67,17 +68,17 @@ export async function withDatabase<Result>(
 }
 
 /** Opens the pod on a database that this process does not manage. */
-export async function onPod<Result>(config: Config, run: (pod: Pod) => Promise<Result>): Promise<Result> {
+export async function onPod<Result>(config: Config, run: (services: Services) => Promise<Result>): Promise<Result> {
   const crypto = openCryptoPool(1)
   try {
     // Commands print their own answer; only warnings and errors are logged, to stderr.
     const logLevel = config.logLevel === 'info' ? 'error' : config.logLevel
     const log = openLog({ ...config, logLevel }, 'command', STDERR)
-    const pod = await openPod(config, 'command', { crypto, log })
+    const services = await openServices(config, 'command', { crypto, log })
     try {
-      return await run(pod)
+      return await run(services)
     } finally {
-      await pod.close()
+      await services.close()
     }
   } finally {
     await crypto.close()

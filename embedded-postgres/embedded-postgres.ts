@@ -13,16 +13,16 @@ export { EmbeddedPostgresError, hasCluster as hasEmbeddedPostgres, ServerOwnedEr
 
 /** A running embedded PostgreSQL, started by this or another process. */
 export interface RunningServer {
-  /** For web, workers and commands: the role owns the database of the pod and is no superuser. */
+  /** URL for web, workers and commands: the role owns the database of the pod and is not a superuser. */
   readonly url: string
   readonly pid: number
 }
 
 /** The one that belongs to this process: at most one process at a time owns the server of a data folder. */
 export interface EmbeddedServer extends RunningServer {
-  /** For replication, backups and the settings of the server. No process of the pod uses it. */
+  /** URL for replication, backups and the settings of the server. No process of the pod uses it. */
   readonly superuserUrl: string
-  /** False: it was left behind by a pod that was killed. */
+  /** False: a killed pod has left it running. */
   readonly startedHere: boolean
   /** Resolves when the server ends without having been stopped. Start it again: it comes back at the same address if it can. */
   readonly exited: Promise<void>
@@ -46,7 +46,7 @@ export async function startEmbeddedPostgres(dataDir: string, options: ServerOpti
   return ownedServer(running, folder)
 }
 
-/** For processes that work while the pod runs: the server of this data folder, or undefined when none is running. */
+/** Finds the server of this data folder, for processes that work while the pod runs. Undefined: none is running. */
 export async function findRunningEmbeddedPostgres(dataDir: string): Promise<RunningServer | undefined> {
   const cluster = await findPostgresCluster(resolve(dataDir))
   const postmaster = cluster && (await findPostmaster(cluster))
@@ -58,7 +58,7 @@ export async function findRunningEmbeddedPostgres(dataDir: string): Promise<Runn
 }
 
 /**
- * Becomes the owner of the server. The previous owner may stop the server meanwhile; then a new one is launched. A stopping server may
+ * Becomes the owner of the server. The previous owner may stop the server in the meantime; then a new one is launched. A stopping server may
  * still grant the lock, but accepts no new connection, so the server is looked up again.
  */
 async function own(dataDir: string, options: ServerOptions): Promise<Running> {

@@ -13,7 +13,7 @@ import { chooseRunAs, isRoot, type RunAs, spawnAs } from './run-as.js'
 import { openSession, type Session } from './session.js'
 
 export interface ServerOptions {
-  /** For tests: what is written may be lost when the machine crashes. */
+  /** Whether written data may be lost when the machine crashes, for tests. */
   readonly fast?: boolean
   /** Not set: the one of the last time, or any free one. */
   readonly port?: number
@@ -40,7 +40,7 @@ interface Site {
 const PUBLIC_HOMES = '/var/lib/pod'
 const DEFAULT_CONNECTIONS = 200
 const LOG_LIMIT_BYTES = 10_000_000
-/** Pauses between attempts: children of a killed server may still run, or the port may be taken meanwhile. */
+/** Pauses between attempts: children of a killed server may still run, or another process may use the port. */
 const PAUSES_MS = [0, 50, 100, 200, 400, 800, 1_600, 3_200]
 
 export async function findRunning(dataDir: string): Promise<Running | undefined> {

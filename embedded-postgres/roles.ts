@@ -75,7 +75,7 @@ async function createOwnedDatabase(superuser: Client): Promise<void> {
 async function reassignObjects(client: Client): Promise<void> {
   await client.query(`set lock_timeout = '${LOCK_LIMIT}'`)
   await client.query(`set search_path = ''`) // names come out qualified
-  const { rows } = await client.query<{ kind: string; name: string }>(SUPERUSER_OBJECTS)
+  const { rows } = await client.query<{ kind: string; name: string }>(SUPERUSER_OBJECTS_SQL)
   if (rows.length === 0) return
   const statements = rows.map(({ kind, name }) => `alter ${kind} ${name} owner to ${APPLICATION_ROLE};`)
   await client.query(`begin; ${statements.join('\n')} commit`)
@@ -85,7 +85,7 @@ async function reassignObjects(client: Client): Promise<void> {
  * What the superuser owns and `initdb` has not made (ids from 16384 on), without the members of extensions and without
  * sequences of columns, which follow their table.
  */
-const SUPERUSER_OBJECTS = `
+const SUPERUSER_OBJECTS_SQL = `
   with objects (catalog, id, owner, kind, name) as (
     select 'pg_namespace'::regclass, oid, nspowner, 'schema', oid::regnamespace::text from pg_namespace
     union all

@@ -14,7 +14,7 @@ interface User {
 export type RunAs =
   | { readonly kind: 'myself' }
   | (User & { readonly kind: 'user' })
-  /** In a user namespace the process has another user id, while files keep the real owner. */
+  /** A user namespace: the process has another user id, while files keep the real owner. */
   | (User & { readonly kind: 'namespace' })
 
 /** The server gets no other environment: no secrets, no `PG…` settings. */
@@ -79,7 +79,7 @@ async function candidatesOfRoot(home: string): Promise<readonly RunAs[]> {
   ]
 }
 
-/** In containers the user may have no entry in /etc/passwd. */
+/** Lists the users as whom the server may run. The user of a container may have no entry in /etc/passwd. */
 async function candidatesOfUser(): Promise<readonly RunAs[]> {
   const myself = { kind: 'myself' } as const
   if (hasName()) return [myself]

@@ -110,7 +110,7 @@ async function connect(login: Login, port: number): Promise<Session> {
     connectionTimeoutMillis: 5_000,
     stream: () => socket,
   })
-  // What is lost is noticed at `end`.
+  // Lost data are noticed at `end`.
   client.on('error', () => undefined)
   const ended = new Promise<void>((resolve) => client.once('end', resolve))
   try {

@@ -112,4 +112,10 @@ export const migrations: ReadonlyMap<string, () => Promise<Migration>> = new Map
   ['0214-hidden-actors', async () => (await import('./0214-hidden-actors.js')).hiddenActors],
   ['0215-pod-probes', async () => (await import('./0215-pod-probes.js')).podProbes],
   ['0216-recorded-backups', async () => (await import('./0216-recorded-backups.js')).recordedBackups],
+  ['0217-dead-letter-lists', async () => (await import('./0217-dead-letter-lists.js')).deadLetterLists],
+  ['0218-repeated-filters', async () => (await import('./0218-repeated-filters.js')).repeatedFilters],
+  ['0219-pod-errors', async () => (await import('./0219-pod-errors.js')).podErrors],
+  ['0220-picture-counts', async () => (await import('./0220-picture-counts.js')).pictureCounts],
+  ['0225-ports-of-imports', async () => (await import('./0225-ports-of-imports.js')).portsOfImports],
+  ['0226-newest-cluster-items', async () => (await import('./0226-newest-cluster-items.js')).newestClusterItems],
 ])

@@ -20,7 +20,7 @@ export interface FigureTable {
 interface Source {
   readonly bench: string
   readonly case: string
-  /** How its processes are called here; those that are not named are no part of the pod. */
+  /** How its processes are called here; processes without a name here are not part of the pod. */
   readonly as: Readonly<Partial<Record<string, Tier>>>
 }
 
@@ -29,7 +29,7 @@ const PROCESSES = { web: 'web', worker: 'worker', postgres: 'postgres', redis: '
 /** Where the cost of each activity is measured; where there are several, it is all of them together. */
 export const SOURCES: Readonly<Record<Activity, readonly Source[]>> = {
   'public message in': [{ bench: 'inbound', case: 'redis, rsa4096', as: PROCESSES }],
-  // Beside what every message costs there is a key to be used that belongs to one person.
+  // In addition to the usual costs, a key of one person is used.
   'private message in': [
     { bench: 'inbound', case: 'redis, rsa4096', as: PROCESSES },
     { bench: 'protocol', case: 'private, status_message, rsa4096', as: { protocol: 'worker' } },

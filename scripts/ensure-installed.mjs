@@ -100,7 +100,7 @@ async function build() {
   fs.utimesSync(BUILT, startedAt, startedAt)
 }
 
-/** The compiler leaves behind what it once made of sources that are gone. */
+/** The compiler does not delete the output of deleted sources. */
 function removeOrphans(folder) {
   for (const entry of entriesOf(path.join(root, 'dist', folder))) {
     const name = path.join(folder, entry.name)

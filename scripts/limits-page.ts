@@ -19,9 +19,9 @@ import * as persistenceDatabase from '../src/persistence/database/limits.js'
 import * as persistenceNotifications from '../src/persistence/notifications/limits.js'
 import * as persistenceOutbound from '../src/persistence/outbound/limits.js'
 import * as persistencePhotos from '../src/persistence/photos/limits.js'
-import * as pod from '../src/pod/limits.js'
 import * as protocolArchives from '../src/protocol/archives/limits.js'
 import * as protocolDiscovery from '../src/protocol/discovery/limits.js'
+import * as pod from '../src/services/limits.js'
 import * as webApi from '../src/web/api/limits.js'
 import * as webConsole from '../src/web/console/limits.js'
 import * as webLive from '../src/web/live/limits.js'
@@ -68,7 +68,7 @@ export const limitFiles: Readonly<Record<string, Readonly<Record<string, Group>>
   'src/persistence/database/limits.ts': persistenceDatabase,
   'workers/limits.ts': workers,
   'workers/threads/limits.ts': workersThreads,
-  'src/pod/limits.ts': pod,
+  'src/services/limits.ts': pod,
 }
 
 /** What happens beyond each limit. Without an entry the value is only an interval or a duration. */
@@ -102,6 +102,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     rowsOfFault: 'the oldest row of the fault is deleted',
     rowsOfHost: 'the oldest row of the host is deleted',
     payloadBytes: 'only the beginning is stored',
+    beginningCharacters: 'the rest is left out',
     insertsPerSecond: 'a random sample is stored',
     days: 'the row is deleted',
   },
@@ -110,9 +111,9 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     reports: '429',
     filters: '422',
     filterCharacters: '422',
-    patternWordCharacters: 'only so many are compared',
+    patternWordCharacters: 'only this number is compared',
     patternComparisons: 'the other patterns are not compared',
-    hitsKept: 'the older ones are deleted',
+    hitsStored: 'the older ones are deleted',
     excerptCharacters: 'the rest is left out',
     dryRunRows: 'a partial answer',
     dryRunSeconds: 'a partial answer',
@@ -124,17 +125,17 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     clusterAuthors: 'the others stay as they are',
     clusterPods: 'the others stay as they are',
     cleanedByModerator: '403',
-    removedAtOnce: 'the others are hidden',
-    mostPageItems: 'as many',
+    removedPerCleaning: 'the others are hidden',
+    maxPageItems: 'as many',
   },
   MAIL_LIMITS: {
-    faults: 'no more notices',
+    faults: 'no more notification mails',
     bounceBytes: 'an error',
     confirmationsPerDay: 'no mail',
     nameCharacters: 'the rest is left out',
     excerptCharacters: 'the rest is left out',
-    noticesPerHour: 'the rest is in the digest',
-    noticesPerDay: 'the rest is in the digest',
+    notificationMailsPerHour: 'the rest is in the digest',
+    notificationMailsPerDay: 'the rest is in the digest',
     digestLines: 'the rest is counted',
     waitingDays: 'the mail is given up',
   },
@@ -161,7 +162,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   REMOTE_LIMITS: {
     connectMs: 'fault `timeout`',
     dnsNames: 'the oldest is queried again',
-    tlsSessions: 'the oldest is dropped: a full handshake',
+    tlsSessions: 'the oldest is removed: a full handshake',
     exchangeMs: 'fault `timeout` (`busy` if the time passed while waiting for a slot)',
     headerBytes: 'fault `bad_answer`',
     discoveryBytes: 'fault `answer_too_large`',
@@ -169,7 +170,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     unreadBytes: 'the connection ends',
     unreadMs: 'the connection ends',
     redirects: 'fault `too_many_redirects`',
-    atOnce: 'waits for a slot',
+    maxConcurrent: 'waits for a slot',
     fetchesPerHost: 'waits for a slot',
     deliveriesPerHost: 'waits for a slot',
     fetchesPerHostPerMinute: 'fault `busy`, retried later',
@@ -186,7 +187,11 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   WORK_LIMITS: {
     startsAlone: 'a dead letter `crashed`',
     sweptRows: 'left for the next run',
-    sweptInto: 'the row waits',
+    maxJobsBeforeSweepStops: 'the row waits',
+  },
+  BURST_LIMITS: {
+    messages: 'relays and participations wait',
+    maxWaitMs: 'relays and participations start',
   },
   PROCESS_LIMITS: {
     closeMs: 'the process exits',
@@ -194,6 +199,11 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   THREAD_LIMITS: {
     tasksQueued: '503 with `Retry-After`, or the job is retried',
     documentMs: 'fault `DiscoveryFailed`, the thread ends',
+    keyPairMs: 'the sign-up or import fails, the thread ends',
+    signatureMs: 'the step fails, the thread ends',
+    envelopesMs: 'the batch is retried, the thread ends',
+    oldMegabytes: 'the thread ends, and the task fails',
+    youngMegabytes: 'new objects are collected earlier',
   },
   SERVE_LIMITS: {
     envelopes: 'the oldest entry is removed',
@@ -217,12 +227,12 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   ANONYMOUS_LOOKUP_LIMITS: {
     waitMs: '202, with a page that reloads itself',
     reloads: '503 with `Retry-After`',
-    ofAddress: '429 with `Retry-After`',
-    ofAll: '429 with `Retry-After`',
+    perMinuteOfAddress: '429 with `Retry-After`',
+    perMinuteInTotal: '429 with `Retry-After`',
     sources: 'the oldest entry is removed',
-    waitingAtOnce: '503 with `Retry-After`',
-    atOnce: 'not found',
-    atOnceOfHost: 'not found',
+    maxWaitingRequests: '503 with `Retry-After`',
+    maxConcurrent: 'not found',
+    maxConcurrentOfHost: 'not found',
     discoveryMs: 'not found',
     followUrlMs: 'the page that the software of the pod is known to have',
   },
@@ -275,10 +285,11 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     unknownPeopleOfText: 'not looked up; in a conversation, not stored',
   },
   INBOUND_LIMITS: {
-    keysKept: 'the oldest entry is removed',
+    keysCached: 'the oldest entry is removed',
     clockSkewMs: 'replaced by the current time',
     oldestPost: 'replaced by the time of receipt',
     movesInARow: 'the migration is rejected: `NotAllowed`',
+    tracesOfLogLine: 'left out',
   },
   RECEIVE_LIMITS: {
     bodyBytes: '413',
@@ -287,19 +298,20 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     jobsUnderWay: 'the next job collects messages',
     acknowledgedMs: '503 with `Retry-After`',
     queuedMessages: '503 with `Retry-After`',
-    messagesTogether: 'separate jobs, behind those of other sources',
-    messagesApart: 'separate jobs, behind those of other sources',
-    bytesApart: 'separate jobs, behind those of other sources',
+    sharedMessagesPerSecond: 'separate jobs, after those of other sources',
+    messagesPerShare: 'separate jobs, after those of other sources',
+    bytesPerShare: 'separate jobs, after those of other sources',
     bytesPercentOfSource: '429 with `Retry-After`',
     messagesOfSource: '429 with `Retry-After`',
     sources: 'further sources are not counted',
     recipients: 'the oldest entry is removed',
-    recipientsPerQuestion: 'another query',
+    recipientsPerQuery: 'another query',
     examinedCharacters: 'queued without examination',
   },
   WAITING_LIMITS: {
     waits: 'a dead letter',
     waitSeconds: 'a dead letter',
+    retractionWaitSeconds: 'a dead letter',
     messages: 'the oldest is dropped, logged and counted',
     bytes: 'the oldest is dropped, logged and counted',
     messagesOfHost: 'the oldest of the host is dropped, logged and counted',
@@ -309,7 +321,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     unverifiedMessagesOfHost: 'the oldest of the network address with the most is dropped, logged and counted',
     unverifiedBytesOfHost: 'the oldest of the network address with the most is dropped, logged and counted',
     unverifiedBytesOfMessage: 'counts for `longUnverifiedBytes`',
-    longestUnverifiedBytes: 'dropped, logged and counted',
+    maxUnverifiedBytes: 'dropped, logged and counted',
     longUnverifiedBytes: 'the oldest is dropped, logged and counted',
     unverifiedWaitSeconds: 'a dead letter without payload',
     deadMessages: 'the oldest is dropped, logged and counted',
@@ -320,18 +332,19 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     sources: 'the oldest entry is removed',
     unknownHostMs: 'the attempt has failed',
     knownHostMs: 'the attempt has failed',
-    triesAtUnknownHost: 'a dead letter without payload',
-    triesAtKnownHost: 'a dead letter without payload',
-    drainMs: 'queued again behind all others',
+    attemptsAtUnknownHost: 'a dead letter without payload',
+    attemptsAtKnownHost: 'a dead letter without payload',
+    runMs: 'queued again after all others',
   },
   DELIVERY_LIMITS: {
-    tries: 'dead letter (`pod dead`); only refusals count',
-    triesOfContact: 'dead letter (`pod dead`)',
-    podsAtOnce: 'waits for a slot',
+    attempts: 'dead letter (`pod dead`); only refusals count',
+    attemptsOfContact: 'dead letter (`pod dead`)',
+    maxConcurrentPods: 'waits for a slot',
     podsBeyondSlots: 'keeps its slot',
-    atOnce: 'waits for a slot',
+    maxConcurrent: 'waits for a slot',
     exchangeMs: 'the attempt has failed',
-    silentAtOnce: 'the slowest yield their slot',
+    maxConcurrentSilentPods: 'the slowest yield their slot',
+    tracesOfLogLine: 'left out',
     redirects: 'the pod is checked',
   },
   UNDELIVERED_LIMITS: {
@@ -361,7 +374,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   FACTOR_LIMITS: {
     secondStepSeconds: 'the user signs in again',
-    triesOfSecondStep: 'the user signs in again',
+    attemptsOfSecondStep: 'the user signs in again',
     wrongCodesPerHour: '429',
     authenticatedSeconds: 'a page asks the user for the password',
     wrongAttempts: 'the session ends',
@@ -370,7 +383,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     termsBytes: 'the pod does not start',
   },
   INACTIVITY_LIMITS: {
-    accountsAtOnce: 'left to the next run, an hour later',
+    accountsPerRun: 'left to the next run, an hour later',
   },
   ACCOUNT_LIMITS: {
     resetsPerHour: 'the same page, no mail',
@@ -385,25 +398,25 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     confirmationMails: 'no mail',
     reasonCharacters: '422',
     invitationsAfterDays: 'refused',
-    formSecondsLeast: 'the form again',
-    formSecondsMost: 'the form again',
-    privateKeysKept: 'the oldest entry is removed',
+    minFormSeconds: 'the form again',
+    maxFormSeconds: 'the form again',
+    privateKeysCached: 'the oldest entry is removed',
   },
   UNREAD_LIMITS: {
     counted: 'no more are counted',
   },
   COMPRESSION_LIMITS: {
-    fewestBytes: 'sent as it is',
+    minBytes: 'sent as it is',
     bytesOnEventLoop: 'compressed in a thread',
   },
   SEARCH_LIMITS: {
     shortest: 'no result',
-    remoteLookUpsAtOnce: 'only known people are found',
-    remoteLookUpsOfUser: 'only known people are found',
+    maxConcurrentRemoteLookups: 'only known people are found',
+    maxConcurrentRemoteLookupsOfUser: 'only known people are found',
     filters: '422',
   },
   PHOTO_LIMITS: {
-    uploadsAtOnce: 'waits for a slot',
+    maxConcurrentUploads: 'waits for a slot',
     uploadsOfPerson: 'waits for a slot',
     photosOfPerson: '422',
     uploadsBeforeToken: 'waits for a slot',
@@ -424,12 +437,27 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   ALT_TEXT_LIMITS: {
     altTextCharacters: '422',
   },
+  WEB_DATABASE_LIMITS: {
+    pool: 'the request waits for a connection',
+    acquireTimeoutMs: '503 with `Retry-After`',
+    statementTimeoutMs: '503 with `Retry-After`',
+    queryTimeoutMs: '503 with `Retry-After`',
+  },
+  WORKER_DATABASE_LIMITS: {
+    pool: 'the job waits for a connection',
+    acquireTimeoutMs: 'the job is tried again',
+    statementTimeoutMs: 'the job is tried again',
+    queryTimeoutMs: 'the job is tried again',
+  },
+  SWEEP_LIMITS: {
+    staleSeconds: 'workers are not ready, and the overview of the console warns',
+  },
   REPLICA_LIMITS: {
     responseTimeoutMs: 'lists are read from the primary',
     maxAgeMs: 'lists are read from the primary',
-    acquireTimeout: 'the list is read from the primary',
-    statementTimeout: 'the list is read from the primary',
-    queryTimeout: 'the list is read from the primary',
+    acquireTimeoutMs: 'the list is read from the primary',
+    statementTimeoutMs: 'the list is read from the primary',
+    queryTimeoutMs: 'the list is read from the primary',
   },
   LIVE_LIMITS: {
     listeners: '503 with `Retry-After`',
@@ -440,10 +468,10 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 }
 
-/** Limits that are defined beside the only code that uses them. */
+/** Limits that are defined next to the only code that uses them. */
 const elsewhere: readonly (readonly [what: string, file: string, name: string, beyond: string])[] = [
   ['items of a page by default', 'src/web/api/paging.ts', 'DEFAULT_ITEMS', ''],
-  ['items of a page', 'src/web/api/paging.ts', 'MOST_ITEMS', 'clamped'],
+  ['items of a page', 'src/web/api/paging.ts', 'MAX_ITEMS', 'clamped'],
   ['people shown with a notification', 'src/persistence/notifications/list-notifications.ts', 'MAX_ACTORS', 'left out'],
   [
     'ms until the queue has acknowledged',
@@ -453,25 +481,18 @@ const elsewhere: readonly (readonly [what: string, file: string, name: string, b
   ],
   [
     'ms for adding outbox jobs after a commit',
-    'src/jobs/outbox/outbox.ts',
+    'src/jobs/outbox/hand-over.ts',
     'HAND_OVER_TIMEOUT_MS',
     'the sweeper adds them',
   ],
-  ['ms to connect to PostgreSQL', 'src/persistence/database/database.ts', 'CONNECT_TIMEOUT', '503'],
-  ['ms for a lock of PostgreSQL', 'src/persistence/database/database.ts', 'LOCK_TIMEOUT', '503, or retried'],
+  ['ms to connect to PostgreSQL', 'src/persistence/database/database.ts', 'CONNECT_TIMEOUT_MS', '503'],
+  ['ms for a lock of PostgreSQL', 'src/persistence/database/database.ts', 'LOCK_TIMEOUT_MS', '503, or retried'],
   [
     'ms of an idle transaction',
     'src/persistence/database/database.ts',
-    'IDLE_IN_TRANSACTION_TIMEOUT',
+    'IDLE_IN_TRANSACTION_TIMEOUT_MS',
     'it is rolled back',
   ],
-  [
-    'ms for a signature, including waiting for a thread',
-    'workers/threads/crypto-pool.ts',
-    'SIGNING_WITHIN',
-    'the step fails',
-  ],
-  ['ms for a thread task of envelopes', 'workers/threads/crypto-pool.ts', 'OPENING_WITHIN', 'the batch is retried'],
 ]
 
 /** Limits of received entities are in the protocol layer, which imports nothing; FEDERATION.md lists them. */
@@ -487,8 +508,8 @@ export function limitsPage(read: (path: string) => string): string {
   return [
     '# Limits',
     '',
-    'Fixed limits of everything that is received, sent, queued or stored. Generated by `npm run limits` from the code; a test compares both.',
-    'Configurable limits are in the README under *Settings*.',
+    'All fixed limits that an operator, a client or another pod can notice. Generated by `npm run limits` from the code; a test compares both.',
+    'Configurable limits are in [settings.md](settings.md).',
     '',
     ...Object.entries(limitFiles).flatMap(([file, groups]) => {
       const source = read(file)
@@ -496,7 +517,7 @@ export function limitsPage(read: (path: string) => string): string {
         .toSorted(([one], [other]) => source.indexOf(`const ${one} `) - source.indexOf(`const ${other} `))
         .flatMap(([name, group]) => section(file, name, group, source))
     }),
-    '## Limits beside their code',
+    '## Limits next to their code',
     '',
     '| Limit | Value | Where | Beyond it |',
     '| --- | --- | --- | --- |',
@@ -552,6 +573,7 @@ function valueIn(source: string, name: string, file: string): string {
 
 function written(value: unknown): string {
   if (value instanceof Date) return value.toISOString().slice(0, 10)
+  if (Array.isArray(value)) return value.map(written).join(', ')
   return String(value).replace(/\B(?=(\d{3})+$)/g, ' ')
 }
 

@@ -1,8 +1,8 @@
 /** Assumed use per account. An operator can replace each value by that of their own pod. */
 export const ORDINARY = {
-  /** Of all accounts, those who come on an ordinary day. */
+  /** Share of accounts that are active on an ordinary day. */
   activeShare: 0.15,
-  /** What one of these does in a day. */
+  /** Activity of one active account in a day. */
   postsPerDay: 0.5,
   reactionsPerDay: 4,
   /** Requests of their clients; lists are what a replica can give. */
@@ -11,7 +11,7 @@ export const ORDINARY = {
   /** The people that an account follows, and the share of remote ones. */
   contacts: 60,
   shareElsewhere: 0.7,
-  /** Of posts, those for some people only. */
+  /** Share of limited posts. */
   privateShare: 0.2,
   /** Share of the followers who receive such a post. */
   audienceShare: 0.5,
@@ -39,7 +39,7 @@ export const HARDWARE = {
   threads: 2,
   databaseCores: 16,
   /** Nothing is planned to be busier: the rest belongs to bursts, and to what fails. */
-  busyAtMost: 0.6,
+  maxBusyShare: 0.6,
   webConnections: 10,
   workerConnections: 20,
 } as const
@@ -76,30 +76,30 @@ interface TierForecast {
   readonly tier: Tier
   /** Busy in the busiest second. */
   readonly cores: number
-  /** So that none is busier than it should be. */
+  /** Number of processes that keeps each below the planned load. */
   readonly processes: number
-  /** Of what one process, or the database, may be busy with. */
+  /** Share of the planned load of one process, or of the database. */
   readonly load: number
 }
 
 const SECONDS_OF_A_DAY = 86_400
-/** Of a request for a list, what the primary does all the same: it looks up the token. */
+/** Share of a list request that the primary serves even with a replica: the lookup of the token. */
 const LEFT_TO_PRIMARY = 0.1
 
-/** What a pod of so many people has to do, and what it takes. */
+/** The work of a pod with this number of people, and its cost. */
 export function forecast(people: number, habits: Habits, hardware: Hardware, costs: Costs): Forecast {
   const perDay = activitiesPerDay(people, habits)
   const perSecond = each(ACTIVITIES, (activity) => (perDay[activity] / SECONDS_OF_A_DAY) * habits.peak)
   const coresOf = (tier: Tier) => sum(ACTIVITIES.map((activity) => (perSecond[activity] * costs[activity][tier]) / 1e6))
   const tiers = TIERS.map((tier) => {
     const cores = coresOf(tier)
-    const load = cores / (coresOfOne(tier, hardware) * hardware.busyAtMost)
+    const load = cores / (coresOfOne(tier, hardware) * hardware.maxBusyShare)
     return { tier, cores, load, processes: tier === 'web' || tier === 'worker' ? Math.max(1, Math.ceil(load)) : 1 }
   })
   const processesOf = (wanted: Tier) => tiers.find(({ tier }) => tier === wanted)?.processes ?? 1
   const requestCores = (perSecond.request * costs.request.postgres) / 1e6
   const lists = requestCores * habits.listShare * (1 - LEFT_TO_PRIMARY)
-  const databaseCores = hardware.databaseCores * hardware.busyAtMost
+  const databaseCores = hardware.databaseCores * hardware.maxBusyShare
   const [first] = tiers.toSorted((one, other) => other.load - one.load)
   return {
     people,

@@ -36,7 +36,7 @@ const CONTENT = [
 /** It is in the release with its own dependencies: one has an override, which npm ignores in a package that is a dependency. */
 const BUNDLED = '@fastify/swagger-ui'
 const LEFT_OUT_OF_PACKAGES = /\.map$|\.test\.|[\\/]tests?$/
-const LEFT_OUT = /\.map$|\.tsbuildinfo$|dist[\\/]bench/
+const LEFT_OUT = /\.map$|\.tsbuildinfo$|dist[\\/]bench|dist[\\/]\.built$/
 
 const folder = resolve(target)
 const temporary = mkdtempSync(join(tmpdir(), 'pod-release-'))

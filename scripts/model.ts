@@ -44,9 +44,9 @@ async function main(): Promise<number> {
   if (words.keep) await writeFile(TABLE, `${JSON.stringify(table, undefined, 2)}\n`)
   const costs = costsOf(table)
   const forecasts = people.map((each) => forecast(each, habits, hardware, costs))
-  const rooms = TIERS.map((tier) => ({ tier, people: maximumPeople(tier, habits, hardware, costs) }))
+  const maxima = TIERS.map((tier) => ({ tier, people: maximumPeople(tier, habits, hardware, costs) }))
   if (words.json) {
-    console.log(JSON.stringify({ table, habits, hardware, costs, forecasts, rooms, checks: checksOf(table) }))
+    console.log(JSON.stringify({ table, habits, hardware, costs, forecasts, maxima, checks: checksOf(table) }))
     return 0
   }
   console.log(`Costs: ${table.machine}, ${table.date}; µs of processor time for each, by process`)
@@ -55,9 +55,11 @@ async function main(): Promise<number> {
   print(Object.entries({ ...habits, ...hardware }).map(([name, value]) => [name, `${value}`]))
   console.log('\nIn the busiest second')
   print(tableOfForecasts(forecasts))
-  console.log(`\nOne of each reaches the planned load (${hardware.busyAtMost}) with this number of accounts; then add`)
+  console.log(
+    `\nOne of each reaches the planned load (${hardware.maxBusyShare}) with this number of accounts; then add`,
+  )
   print(
-    rooms
+    maxima
       .toSorted((one, other) => one.people - other.people)
       .map(({ tier, people: most }) => [tier, short(most), WHAT_TO_ADD[tier]]),
   )
@@ -139,7 +141,7 @@ function tierOf({ tiers }: Forecast, wanted: Tier) {
 
 /** An estimate has three significant digits. */
 function short(value: number): string {
-  return Number(value.toPrecision(3)).toLocaleString('en-GB', { maximumFractionDigits: 4 })
+  return Number(value.toPrecision(3)).toLocaleString('en-GB', { maximumFractionDigits: 4 }).replaceAll(',', ' ')
 }
 
 function print(rows: readonly (readonly string[])[]): void {

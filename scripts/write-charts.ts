@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { drawBars } from '../bench/bar-chart.js'
-import { chartsOfPage } from '../bench/page-charts.js'
+import { drawBars } from '../bench/report/bar-chart.js'
+import { chartsOfPage } from '../bench/report/page-charts.js'
 
 const docs = new URL('../docs/', import.meta.url)
 

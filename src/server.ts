@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { registerCryptoMetrics } from '../workers/threads/crypto-metrics.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import type { Config } from './config/config.js'
-import { storeAddress } from './config/kept-address.js'
+import { storeAddress } from './config/stored-address.js'
 import { startFilterLoader } from './domain/moderation/filters/active-filters.js'
 import { startClosedNetworkLoader } from './domain/moderation/sign-ups/closed-networks.js'
 import { startHeartbeat } from './jobs/operations/heartbeat.js'
@@ -11,8 +11,8 @@ import { openMetrics } from './operations/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from './operations/operator-server.js'
 import { registerStorageMetrics } from './operations/storage-metrics.js'
 import { openPictureStorage } from './persistence/photos/open-pictures.js'
-import { openPod } from './pod/open-pod.js'
-import { type RunningProcess, runProcess } from './pod/run-process.js'
+import { openServices } from './services/open-services.js'
+import { type RunningProcess, runProcess } from './services/run-process.js'
 import { buildApp } from './web/server/app.js'
 import { closeApp } from './web/server/closing/close-app.js'
 import { drainConnections } from './web/server/closing/drain-connections.js'
@@ -25,16 +25,16 @@ await runProcess('web', startWeb)
 async function startWeb(config: Config, { log }: RunningProcess): Promise<() => Promise<void>> {
   await openPictureStorage(config).check()
   const crypto = openCryptoPool(config.cryptoThreads) // its threads start with the first key
-  const pod = await openPod(config, 'web', { crypto, log })
-  const metrics = openMetrics(pod)
+  const services = await openServices(config, 'web', { crypto, log })
+  const metrics = openMetrics(services)
   registerCryptoMetrics(metrics.registry, crypto)
-  registerStorageMetrics(metrics.registry, pod.pictures)
-  const app = await buildApp(pod, { metrics })
-  const figures = persistCounters(pod, metrics.registry)
-  const heartbeat = startHeartbeat(pod, { kind: 'web', podClock: () => pod.remote.readClock?.() })
-  const filters = startFilterLoader(pod)
-  const networks = startClosedNetworkLoader(pod)
-  const operator = await buildOperatorApp({ log: pod.log, metrics, readiness: app.readiness })
+  registerStorageMetrics(metrics.registry, services.pictures)
+  const app = await buildApp(services, { metrics })
+  const counters = persistCounters(services, metrics.registry)
+  const heartbeat = startHeartbeat(services, { kind: 'web', podClock: () => services.remote.readClock?.() })
+  const filters = startFilterLoader(services)
+  const networks = startClosedNetworkLoader(services)
+  const operator = await buildOperatorApp({ log: services.log, metrics, readiness: app.readiness })
 
   const address = await listen(
     app,
@@ -43,22 +43,22 @@ async function startWeb(config: Config, { log }: RunningProcess): Promise<() => 
   )
   const admin = await listenForOperator(operator, config.adminListen, ADMIN_PORTS.web)
   await storeAddress(config.dataDir, config.url)
-  pod.log.info({ address, admin, pod: config.url }, 'web process started')
+  services.log.info({ address, admin, pod: config.url }, 'web process started')
   process.send?.({ ready: true, address, admin })
 
   return async () => {
     app.announceClosing()
     await pause(config.shutdownDelayMs)
-    pod.log.info('web process stopping: finishing running requests')
-    // A load balancer sends requests until then. Without one nothing waits for the end of idle connections.
+    services.log.info('web process stopping: finishing running requests')
+    // Behind a load balancer, idle connections are drained first, so that no request is lost. Without one, they are closed at once.
     if (config.shutdownDelayMs > 0) await drainConnections(app.server, HTTP_LIMITS.drainMs, app.live.endStreams)
     await closeApp(app, HTTP_LIMITS.closeTimeoutMs)
     await closeApp(operator, 0)
-    await figures.close()
+    await counters.close()
     filters.close()
     networks.close()
     await heartbeat.close()
-    await pod.close()
+    await services.close()
     await crypto.close()
   }
 }

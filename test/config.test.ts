@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fastify } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { exampleFile, settingsPage } from '../scripts/settings-pages.js'
 import { namesOfSettings, readConfig, SettingsError } from '../src/config/config.js'
 import { QUEUES } from '../src/jobs/queues/queue-names.js'
 
@@ -216,7 +217,7 @@ describe('REDIS_REPLICAS', () => {
     ['redis://db', 0],
     ['redis+cluster://a,b,c', 0],
     ['redis+sentinel://a,b,c/main', 1],
-  ])('with %s is %i where it is not set', (address, replicas) => {
+  ])('defaults for %s to %i', (address, replicas) => {
     expect(readConfig({ REDIS_URL: address }).redisReplicas).toBe(replicas)
     expect(readConfig({ REDIS_URL: address, REDIS_REPLICAS: '2' }).redisReplicas).toBe(2)
   })
@@ -274,9 +275,14 @@ describe('backups and retention', () => {
 describe('each setting', () => {
   const allSettings = namesOfSettings(new Proxy({}, { get: () => 'set' }))
 
-  it.each(['README.md', '.env.example'])('stands in %s', async (path) => {
+  it.each([
+    ['docs/settings.md', settingsPage()],
+    ['.env.example', exampleFile()],
+  ])('stands in %s, which is current', async (path, current) => {
     const text = await readFile(join(import.meta.dirname, '..', path), 'utf8')
+
     expect(allSettings.length).toBeGreaterThan(30)
     expect(allSettings.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))).toEqual([])
+    expect(text, 'npm run settings').toBe(current)
   })
 })

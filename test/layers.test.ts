@@ -8,16 +8,19 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 /** The first pattern that fits a path gives its height: a file imports from its own folder or from further down. */
 const heights: readonly (readonly [RegExp, number])[] = [
   [
-    /^src\/(errors|logging\/(loop-lag|outage-log)|config\/(mail-settings|tracing-settings|make-folder|setting-files|software))\b/,
+    /^src\/(errors|logging\/(loop-lag|outage-log)|config\/(schemas|variables\/|mail-settings|tracing-settings|make-folder|setting-files|software))\b/,
     0,
   ],
   [/^src\/(protocol|networks|throttling|languages)\//, 1],
   [/^(src\/persistence|embedded-postgres|migrations)\//, 2],
-  [/^src\/(jobs\/|config\/(config|shown-settings)\.ts$|pod\/pod\.ts$)/, 3],
+  [
+    /^src\/(jobs\/|config\/(config|variables|addresses|storage-settings|backup-settings|shown-settings)\.ts$|services\/(services|tracer|pod-crypto|remote-pod-client)\.ts$)/,
+    3,
+  ],
   [/^src\/domain\//, 4],
   [/^src\/federation\//, 5],
   [/^(src\/web|workers)\/(?!main\.ts$)/, 6],
-  [/^src\/(operations|take-over|logging|pod|config)\//, 7],
+  [/^src\/(operations|take-over|logging|services|config)\//, 7],
   [/^(src\/server\.ts|workers\/main\.ts|bin\/)/, 8],
 ]
 
@@ -77,7 +80,7 @@ function mistakesIn(path: string): string[] {
       return homes[library]?.test(path) === false ? [`${path} must not name ${library}`] : []
     }
     const target = join(dirname(path), name).replace(/\.js$/, '.ts')
-    // The compiler makes sure that pod.ts holds nothing but types.
+    // The compiler makes sure that services.ts holds nothing but types.
     const up = heightOf(target) > heightOf(path)
     const across = heightOf(target) === 6 && heightOf(path) === 6 && target.startsWith('src') !== path.startsWith('src')
     return up || across ? [`${path} imports ${target}`] : []
@@ -90,8 +93,8 @@ it('has imports that point down, never up', () => {
 })
 
 it('knows an import that points up when it sees one', () => {
-  expect(heightOf('src/jobs/outbox/outbox.ts')).toBeLessThan(heightOf('src/domain/accounts/accounts.ts'))
-  expect(heightOf('src/web/server/app.ts')).toBeLessThan(heightOf('src/pod/open-pod.ts'))
+  expect(heightOf('src/jobs/outbox/hand-over.ts')).toBeLessThan(heightOf('src/domain/accounts/accounts.ts'))
+  expect(heightOf('src/web/server/app.ts')).toBeLessThan(heightOf('src/services/open-services.ts'))
 })
 
 /** Type-only imports are gone after compilation, and models refer to each other as tables do. */
@@ -133,4 +136,32 @@ it('recognizes a circle of imports', () => {
     ['c', ['b']],
   ])
   expect(circlesAmong(imports)).toEqual(['b → c → b'])
+})
+
+/** A constant that begins like a statement, or like a part of one. */
+const SQL_CONSTANT =
+  /^(?:export )?const ([A-Z][A-Z0-9_]*) = `\(?\s*(?:select|insert|update|delete|with|exists|case|coalesce|not exists)\b/gm
+
+it('has constants of SQL whose names end in _SQL', () => {
+  const found = files.flatMap((path) =>
+    [...readFileSync(join(root, path), 'utf8').matchAll(SQL_CONSTANT)].map(([, name = '']) => name),
+  )
+
+  expect(found.length).toBeGreaterThan(100)
+  expect(found.filter((name) => !name.endsWith('_SQL'))).toEqual([])
+})
+
+/** A result of `raw`, whose rows have the type `any`, is used. */
+const UNTYPED_RESULT = /(?:=\s*|\(|return )await [\w.]+\.raw\(/
+
+it('reads the rows of statements with a type', () => {
+  const untyped = files.filter(
+    (path) =>
+      !path.startsWith('migrations/') &&
+      !path.endsWith('persistence/database/database.ts') &&
+      UNTYPED_RESULT.test(readFileSync(join(root, path), 'utf8')),
+  )
+
+  expect('const { rows } = await db.raw(text)').toMatch(UNTYPED_RESULT)
+  expect(untyped, 'use queryRows, queryRow or changeRows').toEqual([])
 })

@@ -70,7 +70,7 @@ describe('the watch over the event loop', () => {
     expect(told).toEqual([3_000, 0, 0])
   })
 
-  it('ends', async () => {
+  it('reports nothing after it was stopped', async () => {
     watch.stop()
     await vi.advanceTimersByTimeAsync(5_000)
 

@@ -1,8 +1,8 @@
 import type { Job } from 'bullmq'
-import { carriesMessages } from './messages-of-job.js'
+import { isMessageJob } from './messages-of-job.js'
 
 /** Jobs that an inbound worker runs at a time: at least, and at most while they carry few messages. */
-const JOBS = { least: 32, most: 256 } as const
+const JOBS = { min: 32, max: 256 } as const
 /** Messages of running jobs that fill all batches of the inbound runner. */
 const MESSAGES = 768
 
@@ -24,7 +24,7 @@ export function openAdaptiveConcurrency(): AdaptiveConcurrency {
     begin(job) {
       jobs += 1
       messages += messagesOf(job)
-      return messages >= MESSAGES ? JOBS.least : Math.min(JOBS.most, Math.max(JOBS.least, 2 * jobs))
+      return messages >= MESSAGES ? JOBS.min : Math.min(JOBS.max, Math.max(JOBS.min, 2 * jobs))
     },
     end(job) {
       jobs -= 1
@@ -33,7 +33,7 @@ export function openAdaptiveConcurrency(): AdaptiveConcurrency {
   }
 }
 
-/** A job of an outbox row carries no messages, and stands for one. */
+/** A job of an outbox row has no `messages` in its data and counts as one; jobs of other names count as none. */
 function messagesOf(job: Job): number {
-  return carriesMessages(job) ? (job.data.messages?.length ?? 1) : 0
+  return isMessageJob(job) ? (job.data.messages?.length ?? 1) : 0
 }

@@ -1,7 +1,7 @@
 import { OutOfTime } from './job-outcome.js'
 
 /**
- * Rejects when a handler exceeds its time, also when it ignores its signal, so that it frees its slot. Its later effects roll back,
+ * Rejects when a handler exceeds its time, even if it ignores its signal. This frees its slot. Its later effects roll back,
  * because its outbox row is gone.
  */
 export async function withDeadline<Result>(

@@ -1,9 +1,4 @@
-/** A full batch waits beside the running ones. */
-const BUSY_ABOVE = 256
-/** Between two jobs of a burst few messages wait for a moment. */
-const BUSY_FOR_MS = 100
-const LOOK_EVERY_MS = 50
-const WAIT_AT_MOST_MS = 5_000
+import { BURST_LIMITS } from './limits.js'
 
 /** The received messages of this process that are not yet stored. */
 export interface InboundLoad {
@@ -21,15 +16,15 @@ export function openInboundLoad(): InboundLoad {
   function add(count: number): void {
     messages += count
     const before = messages - count
-    if (Math.max(before, messages) > BUSY_ABOVE) busyUntil = performance.now() + BUSY_FOR_MS
+    if (Math.max(before, messages) > BURST_LIMITS.messages) busyUntil = performance.now() + BURST_LIMITS.lastsMs
   }
 
-  const isBusy = () => messages > BUSY_ABOVE || performance.now() < busyUntil
+  const isBusy = () => messages > BURST_LIMITS.messages || performance.now() < busyUntil
 
   async function waitUntilLow(ending: AbortSignal): Promise<void> {
-    const end = performance.now() + WAIT_AT_MOST_MS
+    const end = performance.now() + BURST_LIMITS.maxWaitMs
     while (!ending.aborted && isBusy() && performance.now() < end) {
-      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
+      await new Promise((resolve) => setTimeout(resolve, BURST_LIMITS.pollIntervalMs))
     }
   }
 

@@ -3,84 +3,82 @@ import type { Job } from 'bullmq'
 import type { InboundMessage } from '../src/federation/inbound/batch.js'
 import { receiveBatch } from '../src/federation/inbound/receive-batch.js'
 import { groupCommit } from '../src/jobs/group-commit.js'
-import type { QueueName } from '../src/jobs/queues/queue-names.js'
+import type { InboundQueue } from '../src/jobs/queues/queue-names.js'
 import { isResourceLimitError } from '../src/persistence/database/errors.js'
-import type { Pod } from '../src/pod/pod.js'
 import { envelopeBytes } from '../src/protocol/envelopes/envelope-bytes.js'
+import type { Services } from '../src/services/services.js'
 import { bisect } from './bisect.js'
 import { withDeadline } from './deadline.js'
 import { FailedJob } from './failed-job.js'
 import type { InboundLoad } from './inbound-load.js'
 import { OutOfTime, outcomeOfError } from './job-outcome.js'
-import { carriesMessages, messageReader, splitJob } from './messages-of-job.js'
+import { isMessageJob, messageReader, splitJob } from './messages-of-job.js'
 import { retryAfterOutages } from './retry-after-outage.js'
 import { endOfFailure, hasFurtherTries, jobRunner, type RunnerOptions } from './run-job.js'
 import { isSuspect } from './suspects.js'
 
 /**
  * Three transactions keep the database busy. The largest batch has the lowest cost per message. A second and a third batch start only
- * with enough messages, otherwise jobs of one message would be stored in batches of ten. Beside a slow batch any number is enough:
+ * with enough messages, otherwise jobs of one message would be stored in batches of ten. Alongside a slow batch any number is enough:
  * one large transaction must not delay all other messages.
  */
-const BATCHES = { atOnce: 3, size: 4 * 1024 * 1024, sizeOf: ({ envelope }: InboundMessage) => envelopeBytes(envelope) }
+const BATCHES = {
+  maxConcurrent: 3,
+  maxSize: 4 * 1024 * 1024,
+  sizeOf: ({ envelope }: InboundMessage) => envelopeBytes(envelope),
+}
 /** Decrypting a private message takes as long as verifying sixty public ones. */
 const MESSAGES = {
-  inbound: { items: 256, enough: 64, slowMs: 200 },
-  'inbound-private': { items: 64, enough: 1 },
+  inbound: { maxItems: 256, minItems: 64, slowMs: 200 },
+  'inbound-private': { maxItems: 64, minItems: 1 },
 } as const
 
 /**
- * Messages of sources that send more than their share are stored one small batch at a time, beside the batches of all others. In
+ * Messages of sources that send more than their share are stored one small batch at a time, alongside the batches of all others. In
  * one batch with them, a message of another source would wait for hundreds of theirs.
  */
-const APART = { atOnce: 1, items: 64 } as const
+const APART = { maxConcurrent: 1, maxItems: 64 } as const
 
-/** What a message of a queue counts as load of the process. */
+/** The load of one message, by queue. */
 const WEIGHTS = { inbound: 1, 'inbound-private': 16 } as const
-
-export type InboundQueue = keyof typeof MESSAGES
-
-export function isInbound(queue: QueueName): queue is InboundQueue {
-  return Object.hasOwn(MESSAGES, queue)
-}
 
 /** The messages of a batch that have failed; all others are done. */
 type Failures = ReadonlyMap<InboundMessage, unknown>
 
 /** The runner of an inbound queue. Merges the messages of all running jobs into batches; each job ends with its own messages. */
 export function inboundRunner(
-  pod: Pod,
+  services: Services,
   queue: InboundQueue,
   options: RunnerOptions & { readonly load: InboundLoad },
 ): (job: Job) => Promise<void> {
   setMaxListeners(0, options.stopping) // every batch under way listens
-  const messagesOf = messageReader(pod)
-  const receiveTogether = (messages: readonly InboundMessage[]) => receiveWithBisection(pod, options, messages)
+  const messagesOf = messageReader(services)
+  const receiveTogether = (messages: readonly InboundMessage[]) => receiveWithBisection(services, options, messages)
   const receiveMerged = groupCommit({ ...BATCHES, ...MESSAGES[queue] }, receiveTogether)
   const receiveApart = groupCommit({ ...BATCHES, ...APART }, receiveTogether)
-  const runOther = jobRunner(pod, options)
+  const runOther = jobRunner(services, options)
 
   async function run(job: Job): Promise<void> {
-    const messages = await retryAfterOutages(pod, options.stopping, () => messagesOf(job))
+    const messages = await retryAfterOutages(services, options.stopping, () => messagesOf(job))
     await options.load.during(messages.length * WEIGHTS[queue], () => receiveJob(job, messages))
   }
 
   async function receiveJob(job: Job, messages: readonly InboundMessage[]): Promise<void> {
-    if (isSuspect(job) && messages.length > 1) return splitJob(pod, job, messages, { alone: false })
+    if (isSuspect(job) && messages.length > 1) return splitJob(services, job, messages, { alone: false })
     if (isSuspect(job)) {
-      return options.suspects(job, async () => endJob(pod, job, messages, await receiveTogether(messages)))
+      return options.suspects(job, async () => endJob(services, job, messages, await receiveTogether(messages)))
     }
     const receiveShared = isPackedApart(job) ? receiveApart : receiveMerged
     const failures = await (job.data.alone === true ? receiveTogether : receiveShared)(messages)
-    await endJob(pod, job, messages, failures)
+    await endJob(services, job, messages, failures)
   }
 
   return async (job) => {
-    if (!carriesMessages(job)) return runOther(job)
+    if (!isMessageJob(job)) return runOther(job)
     try {
       await run(job)
     } catch (error) {
-      throw await endOfFailure(pod, job, error)
+      throw await endOfFailure(services, job, error)
     }
   }
 }
@@ -91,7 +89,7 @@ function isPackedApart({ opts }: Job): boolean {
 }
 
 async function receiveWithBisection(
-  pod: Pod,
+  services: Services,
   options: RunnerOptions,
   messages: readonly InboundMessage[],
 ): Promise<Failures> {
@@ -99,8 +97,8 @@ async function receiveWithBisection(
   const failures = await bisect(
     messages,
     async (part) => {
-      const ended = await receive(pod, options, part)
-      for (const { message, fault } of ended.givenUp) dead.set(message, new FailedJob(fault, 'dead'))
+      const ended = await receive(services, options, part)
+      for (const { inbound, fault } of ended.givenUp) dead.set(inbound, new FailedJob(fault, 'dead'))
     },
     isTemporary,
   )
@@ -108,9 +106,15 @@ async function receiveWithBisection(
 }
 
 /** Receives a batch. Short outages and deadlocks cost no attempt of its jobs; a missed deadline is retried once. */
-async function receive(pod: Pod, { deadline, stopping }: RunnerOptions, messages: readonly InboundMessage[]) {
+async function receive(
+  services: Services,
+  { timeoutMs, stopping }: RunnerOptions,
+  messages: readonly InboundMessage[],
+) {
   const run = () =>
-    retryAfterOutages(pod, stopping, () => withDeadline(deadline, stopping, () => receiveBatch(pod, messages)))
+    retryAfterOutages(services, stopping, () =>
+      withDeadline(timeoutMs, stopping, () => receiveBatch(services, messages)),
+    )
   try {
     return await run()
   } catch (error) {
@@ -130,12 +134,17 @@ function isTemporary(error: unknown): boolean {
 }
 
 /** Ends a job. A message that fails never fails the others of its job: only jobs of one message fail permanently. */
-async function endJob(pod: Pod, job: Job, messages: readonly InboundMessage[], failures: Failures): Promise<void> {
-  const failed = messages.filter((message) => failures.has(message))
-  const errors = failed.map((message) => failures.get(message))
+async function endJob(
+  services: Services,
+  job: Job,
+  messages: readonly InboundMessage[],
+  failures: Failures,
+): Promise<void> {
+  const failed = messages.filter((inbound) => failures.has(inbound))
+  const errors = failed.map((inbound) => failures.get(inbound))
   const temporary = errors.find(isTemporary)
   if (messages.length > 1 && temporary !== undefined && hasFurtherTries(job)) throw temporary
-  if (messages.length > 1 && failed.length > 0) return splitJob(pod, job, failed, { alone: true })
+  if (messages.length > 1 && failed.length > 0) return splitJob(services, job, failed, { alone: true })
   const [error] = errors
   if (error === undefined) return
   if (!isTemporary(error)) await job.updateData({ ...job.data, alone: true })

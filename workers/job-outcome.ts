@@ -1,7 +1,7 @@
 import { Refusal } from '../src/domain/refusals.js'
-import { AlreadyDone, Postponed } from '../src/jobs/outbox/outbox.js'
+import { AlreadyDone, Postponed } from '../src/jobs/outbox/load-job.js'
 import { isDatabaseUnavailable } from '../src/persistence/database/errors.js'
-import { outcomeOf, ProtocolError } from '../src/protocol/errors.js'
+import { HANDLING_OF_FAULT, ProtocolError } from '../src/protocol/errors.js'
 import { FailedJob } from './failed-job.js'
 
 /** The outcome of one run of a job. */
@@ -26,7 +26,7 @@ export function outcomeOfError(error: unknown): JobOutcome {
   if (error instanceof Refusal) return { kind: 'drop', fault: error.reason, error }
   if (error instanceof ProtocolError) {
     // Only messages wait for entities, and without an error; other jobs wait by their back-off.
-    const kind = outcomeOf[error.fault] === 'drop' ? 'drop' : 'retry'
+    const kind = HANDLING_OF_FAULT[error.fault] === 'drop' ? 'drop' : 'retry'
     return { kind, fault: error.fault, error }
   }
   if (error instanceof FailedJob) return { kind: error.handling, fault: error.fault, error }

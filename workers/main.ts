@@ -19,21 +19,21 @@ import { ADMIN_PORTS, buildOperatorApp } from '../src/operations/operator-server
 import { registerStorageMetrics } from '../src/operations/storage-metrics.js'
 import { checkForUpdate, registerUpdateMetric } from '../src/operations/update-check.js'
 import { openPictureStorage } from '../src/persistence/photos/open-pictures.js'
-import { openPod } from '../src/pod/open-pod.js'
-import type { Pod } from '../src/pod/pod.js'
-import { type RunningProcess, runProcess } from '../src/pod/run-process.js'
+import { openServices } from '../src/services/open-services.js'
+import { type RunningProcess, runProcess } from '../src/services/run-process.js'
+import type { Services } from '../src/services/services.js'
 import { closeApp } from '../src/web/server/closing/close-app.js'
 import type { Readiness } from '../src/web/server/health.js'
 import { listenForOperator } from '../src/web/server/listen.js'
-import { directDelivery, directHandlers } from './handlers/direct.js'
-import { fetchHandlers } from './handlers/fetch.js'
-import { unprovenHandlers } from './handlers/fetch-unproven.js'
+import { openFetchHandlers } from './handlers/fetch.js'
 import { mailHandlers } from './handlers/mail.js'
 import { maintenanceHandlers } from './handlers/maintenance.js'
 import { notifyHandlers } from './handlers/notify.js'
 import { outboundHandlers, outboundSlowHandlers, relayHandlers } from './handlers/outbound.js'
 import { photoHandlers, startUploadSweeper } from './handlers/photos.js'
+import { openUnverifiedFetchHandlers } from './handlers/unverified-fetch.js'
 import { registerJobMetrics } from './job-metrics.js'
+import { localDelivery, localHandlers } from './local-runs/local-handlers.js'
 import { runImportsAndAnnouncements } from './run-imports.js'
 import { runPeriodically } from './run-periodically.js'
 import { type RunningWorkers, startWorkers, type WorkersHealth } from './start-workers.js'
@@ -41,13 +41,13 @@ import { registerCryptoMetrics } from './threads/crypto-metrics.js'
 import { openCryptoPool } from './threads/crypto-pool.js'
 import { startWatchdog } from './watchdog.js'
 
-/** One of all workers then makes the check of the day. */
+/** One of all workers then runs the check of the day. */
 const UPDATE_CHECK_INTERVAL_MS = 3_600_000
 /** The checks of six hours are made by one of all workers. */
 const SHARED_CHECKS_INTERVAL_MS = 300_000
 /** An export is a private request of one person, and takes longer than jobs may. */
 const EXPORT_POLL_INTERVAL_MS = 20_000
-/** How often a worker looks for imports that a command has left to it. */
+/** How often a worker checks for imports that a command has begun. */
 const IMPORT_POLL_INTERVAL_MS = 10_000
 
 /**
@@ -63,12 +63,12 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
   const hasPictureQueue = config.workerQueues.includes('photos')
   if (hasPictureQueue) await openPictureStorage(config).check()
   const crypto = openCryptoPool(config.cryptoThreads)
-  const pod = await openPod(config, 'worker', { crypto, log })
-  for (const warning of await pod.jobs.warnings().catch(asWarning)) log.warn(warning)
-  const workers = startWorkers(pod, {
+  const services = await openServices(config, 'worker', { crypto, log })
+  for (const warning of await services.jobs.warnings().catch(asWarning)) log.warn(warning)
+  const workers = startWorkers(services, {
     handlers: {
-      fetch: fetchHandlers,
-      'fetch-unproven': unprovenHandlers,
+      fetch: openFetchHandlers(),
+      'fetch-unproven': openUnverifiedFetchHandlers(),
       outbound: outboundHandlers,
       'outbound-slow': outboundSlowHandlers,
       relay: relayHandlers,
@@ -77,51 +77,51 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
       photos: photoHandlers,
       maintenance: maintenanceHandlers,
     },
-    direct: directHandlers,
-    directDelivery,
+    localHandlers,
+    localDelivery,
   })
-  const uploads = hasPictureQueue ? startUploadSweeper(pod) : undefined
-  const exports = hasPictureQueue ? startExports(pod) : undefined
+  const uploads = hasPictureQueue ? startUploadSweeper(services) : undefined
+  const exports = hasPictureQueue ? startExports(services) : undefined
   const imports = hasPictureQueue
-    ? runPeriodically(IMPORT_POLL_INTERVAL_MS, (stopping) => runImportsAndAnnouncements(pod, stopping))
+    ? runPeriodically(IMPORT_POLL_INTERVAL_MS, (stopping) => runImportsAndAnnouncements(services, stopping))
     : undefined
   const updates = config.workerQueues.includes('maintenance')
-    ? runPeriodically(UPDATE_CHECK_INTERVAL_MS, () => checkForUpdate(pod))
+    ? runPeriodically(UPDATE_CHECK_INTERVAL_MS, () => checkForUpdate(services))
     : undefined
   const checks = config.workerQueues.includes('maintenance')
-    ? runPeriodically(SHARED_CHECKS_INTERVAL_MS, () => runDueChecks(pod))
+    ? runPeriodically(SHARED_CHECKS_INTERVAL_MS, () => runDueChecks(services))
     : undefined
-  const backups = config.workerQueues.includes('maintenance') ? startBackups(pod) : undefined
-  const metrics = openMetrics(pod)
+  const backups = config.workerQueues.includes('maintenance') ? startBackups(services) : undefined
+  const metrics = openMetrics(services)
   registerCryptoMetrics(metrics.registry, crypto)
-  registerStorageMetrics(metrics.registry, pod.pictures)
-  registerBackupMetrics(metrics.registry, pod)
-  registerUpdateMetric(metrics.registry, pod, readSoftware().version)
-  registerMailMetric(metrics.registry, pod)
+  registerStorageMetrics(metrics.registry, services.pictures)
+  registerBackupMetrics(metrics.registry, services)
+  registerUpdateMetric(metrics.registry, services, readSoftware().version)
+  registerMailMetric(metrics.registry, services)
   registerReceiveMetrics(metrics.registry)
   registerDeliveryMetrics(metrics.registry)
   registerJobMetrics(metrics.registry)
   registerWaitingMetrics(metrics.registry)
-  const figures = persistCounters(pod, metrics.registry)
-  const heartbeat = startHeartbeat(pod, {
+  const counters = persistCounters(services, metrics.registry)
+  const heartbeat = startHeartbeat(services, {
     kind: 'worker',
     queues: config.workerQueues,
     runningJobs: workers.runningJobs,
-    podClock: () => pod.remote.readClock?.(),
+    podClock: () => services.remote.readClock?.(),
   })
-  const filters = startFilterLoader(pod)
+  const filters = startFilterLoader(services)
   const operator = await buildOperatorApp({
-    log: pod.log,
+    log: services.log,
     metrics,
     readiness: () => readiness(workers, isClosing()),
   })
   const admin = await listenForOperator(operator, config.adminListen, ADMIN_PORTS.worker)
   const watchdog = startWatchdog(workers, (health) => fail(new UnresponsiveQueuesError(health)))
-  pod.log.info({ queues: config.workerQueues, admin }, 'worker started')
+  services.log.info({ queues: config.workerQueues, admin }, 'worker started')
   process.send?.({ ready: true, address: null, admin })
 
   return async () => {
-    pod.log.info('worker stopping, running jobs finish')
+    services.log.info('worker stopping, running jobs finish')
     watchdog.stop()
     await Promise.all([
       uploads?.stop(),
@@ -133,28 +133,28 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
       workers.close(),
     ])
     await closeApp(operator, 0)
-    await figures.close()
+    await counters.close()
     filters.close()
     await heartbeat.close()
-    await pod.close()
+    await services.close()
     await crypto.close()
   }
 }
 
 /** Checks each minute whether the daily backup is due. */
-function startBackups(pod: Pod): { stop(): Promise<void> } {
+function startBackups(services: Services): { stop(): Promise<void> } {
   const program = new URL(`../bin/pod${extname(import.meta.url)}`, import.meta.url)
-  return runPeriodically(60_000, (stopping) => makeDueBackup(pod, program, stopping))
+  return runPeriodically(60_000, (stopping) => makeDueBackup(services, program, stopping))
 }
 
 /** Looks for exports to make, and for those whose time is over. */
-function startExports(pod: Pod): { stop(): Promise<void> } {
+function startExports(services: Services): { stop(): Promise<void> } {
   return runPeriodically(EXPORT_POLL_INTERVAL_MS, async (stopping) => {
     try {
-      await makeWaitingExports(pod, stopping)
-      await deleteExpiredExports(pod)
+      await makeWaitingExports(services, stopping)
+      await deleteExpiredExports(services)
     } catch (err) {
-      pod.log.debug({ err }, 'exports not read') // an outage has its own log lines
+      services.log.debug({ err }, 'exports not read') // an outage has its own log lines
     }
   })
 }

@@ -1,22 +1,24 @@
 import { createHash } from 'node:crypto'
 import type { Job } from 'bullmq'
 import type { InboundMessage } from '../src/federation/inbound/batch.js'
-import { type AnyJob, type DataOf, receivePrivateJob, receivePublicJob } from '../src/jobs/definitions.js'
+import { type AnyJob, type PostedEnvelope, receivePrivateJob, receivePublicJob } from '../src/jobs/definitions.js'
 import { groupCommit } from '../src/jobs/group-commit.js'
-import { findMessageRows, type MessageRow, readOutboxId } from '../src/jobs/outbox/outbox.js'
+import { readPostedEnvelopes } from '../src/jobs/inbound/accepted-messages.js'
+import { readOutboxId } from '../src/jobs/outbox/load-job.js'
+import { findMessageRows, type MessageRow } from '../src/jobs/outbox/message-rows.js'
 import type { ResumedMessage } from '../src/jobs/waiting/resume-messages.js'
-import type { Pod } from '../src/pod/pod.js'
+import type { Services } from '../src/services/services.js'
 
-/** Whether a job carries messages; the inbound queues have other jobs too. */
-export function carriesMessages({ name }: Job): boolean {
+/** Whether a job has messages, in its data or in an outbox row; the inbound queues have other jobs too. */
+export function isMessageJob({ name }: Job): boolean {
   return name === receivePublicJob.name || name === receivePrivateJob.name
 }
 
 /** Rows are read in groups: a stored parent resumes up to a thousand messages at once. */
-const READING = { atOnce: 2, items: 256 }
+const READING = { maxConcurrent: 2, maxItems: 256 }
 
 /** Finds the messages of a job: those it carries, or the one of its outbox row, if the row still exists. */
-export function messageReader({ db }: Pick<Pod, 'db'>): (job: Job) => Promise<readonly InboundMessage[]> {
+export function messageReader({ db }: Pick<Services, 'db'>): (job: Job) => Promise<readonly InboundMessage[]> {
   const readRows = groupCommit(READING, (ids: readonly number[]) => findMessageRows(db, ids))
   return async (job) => {
     const outboxId = readOutboxId(job.data)
@@ -27,15 +29,10 @@ export function messageReader({ db }: Pick<Pod, 'db'>): (job: Job) => Promise<re
 }
 
 function messagesIn(job: Job): readonly InboundMessage[] {
-  const data: DataOf<typeof receivePublicJob> | DataOf<typeof receivePrivateJob> = job.data
-  const acceptedAt = new Date(data.acceptedAt)
-  const sources = 'sources' in data ? data.sources : undefined
-  const traces = 'traces' in data ? data.traces : undefined
-  return data.messages.map((message, index) =>
-    typeof message === 'string'
-      ? { envelope: message, acceptedAt, source: sources?.[index] ?? undefined, trace: traces?.[index] ?? undefined }
-      : { ...message, acceptedAt },
-  )
+  const messages: readonly PostedEnvelope[] =
+    job.name === receivePublicJob.name ? readPostedEnvelopes(job.data) : job.data.messages
+  const acceptedAt = new Date(job.data.acceptedAt)
+  return messages.map((message) => ({ ...message, acceptedAt }))
 }
 
 function messageOfRow({ id, data, payload, acceptedAt, trace }: MessageRow): InboundMessage {
@@ -57,7 +54,7 @@ function messageOfRow({ id, data, payload, acceptedAt, trace }: MessageRow): Inb
  * from their content: when this worker dies before the packed job has ended, the next one adds no second copy.
  */
 export async function splitJob(
-  pod: Pick<Pod, 'jobs'>,
+  services: Pick<Services, 'jobs'>,
   job: Job,
   messages: readonly InboundMessage[],
   { alone }: { readonly alone: boolean },
@@ -65,17 +62,15 @@ export async function splitJob(
   const rest = alone ? { alone } : {}
   const jobData = messages.map(({ envelope, recipientGuid, acceptedAt, source, trace }) => ({
     acceptedAt: acceptedAt.toISOString(),
-    messages: [recipientGuid === undefined ? envelope : { recipientGuid, envelope, source, trace }],
-    ...(recipientGuid === undefined && source !== undefined && { sources: [source] }),
-    ...(recipientGuid === undefined && trace !== undefined && { traces: [trace] }),
+    messages: [{ recipientGuid, envelope, source, trace }],
     ...rest,
   }))
   const definition: AnyJob = job.name === receivePublicJob.name ? receivePublicJob : receivePrivateJob
   const { priority } = job.opts
-  await pod.jobs.enqueueAll(definition, jobData, { names: messages.map(nameOf(job)), priority, canDivide: true })
+  await services.jobs.enqueueAll(definition, jobData, { names: messages.map(nameOf(job)), priority, canDivide: true })
 }
 
-function nameOf({ id }: Job): (message: InboundMessage) => string {
+function nameOf({ id }: Job): (inbound: InboundMessage) => string {
   return ({ recipientGuid = '', envelope }) => {
     return `of-${id}-${createHash('sha256').update(`${recipientGuid} ${envelope}`).digest('base64url')}`
   }

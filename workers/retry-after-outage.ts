@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isDatabaseReachable } from '../src/persistence/database/database.js'
 import { isResourceLimitError } from '../src/persistence/database/errors.js'
-import type { Pod } from '../src/pod/pod.js'
+import type { Services } from '../src/services/services.js'
 import { outcomeOfError } from './job-outcome.js'
 
-const CHECK_EVERY_MS = 500
+const CHECK_INTERVAL_MS = 500
 /** Runs that one attempt of a job may take during outages and deadlocks. A handler that causes them itself fails after these. */
 const RUNS = 4
 /** A transaction that is too large fails every time, and delays others every time. */
@@ -12,7 +12,7 @@ const RUNS_OF_LARGE_TRANSACTION = 2
 
 /** Repeats work after an outage of the database, up to a number of runs. */
 export async function retryAfterOutages<Result>(
-  pod: Pick<Pod, 'db'>,
+  services: Pick<Services, 'db'>,
   stopping: AbortSignal,
   work: () => Promise<Result>,
 ): Promise<Result> {
@@ -23,7 +23,7 @@ export async function retryAfterOutages<Result>(
       const mayRunAgain =
         run < (isResourceLimitError(error) ? RUNS_OF_LARGE_TRANSACTION : RUNS) &&
         outcomeOfError(error).kind === 'unavailable'
-      if (!mayRunAgain || !(await waitForDatabase(pod, stopping))) throw error
+      if (!mayRunAgain || !(await waitForDatabase(services, stopping))) throw error
     }
   }
 }
@@ -32,10 +32,10 @@ export async function retryAfterOutages<Result>(
  * Waits until the database answers. Jobs wait here in their slots, so that the worker takes no new ones and the outage costs no
  * attempt. False: the process stops first.
  */
-async function waitForDatabase({ db }: Pick<Pod, 'db'>, stopping: AbortSignal): Promise<boolean> {
+async function waitForDatabase({ db }: Pick<Services, 'db'>, stopping: AbortSignal): Promise<boolean> {
   while (!stopping.aborted) {
     if (await isDatabaseReachable(db)) return true
-    await pause(CHECK_EVERY_MS, undefined, { signal: stopping }).catch(() => {})
+    await pause(CHECK_INTERVAL_MS, undefined, { signal: stopping }).catch(() => {})
   }
   return false
 }

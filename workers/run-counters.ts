@@ -8,16 +8,16 @@ export interface RunCounters {
   /** Runs a job of a queue. */
   runJob(queue: QueueName, job: Job, run: (job: Job) => Promise<void>): Promise<void>
   /** Runs the work of an outbox row without a job. */
-  runDirectly(queue: QueueName, name: string, run: () => Promise<void>): Promise<void>
+  runLocally(queue: QueueName, name: string, run: () => Promise<void>): Promise<void>
   /** The jobs that run now, without their data. */
   runningJobs(): readonly RunningJob[]
-  /** Resolves when no direct run is left. They are not known to the workers of the queue. */
-  directRunsEnded(): Promise<void>
+  /** Resolves when no local run is left. They are not known to the workers of the queue. */
+  localRunsEnded(): Promise<void>
 }
 
 export function openRunCounters(): RunCounters {
   const running = new Set<RunningJob>()
-  const direct = new Set<Promise<void>>()
+  const localRuns = new Set<Promise<void>>()
 
   async function runAndCount(
     { queue, ...job }: Pick<RunningJob, 'name' | 'attempt'> & { readonly queue: QueueName },
@@ -42,14 +42,14 @@ export function openRunCounters(): RunCounters {
       recordJobWait(queue, Date.now() - (job.timestamp + job.delay))
       await runAndCount({ queue, name: job.name, attempt: job.attemptsMade + 1 }, () => run(job))
     },
-    async runDirectly(queue, name, run) {
+    async runLocally(queue, name, run) {
       const ended = runAndCount({ queue, name, attempt: 1 }, run)
-      direct.add(ended)
-      await ended.finally(() => direct.delete(ended))
+      localRuns.add(ended)
+      await ended.finally(() => localRuns.delete(ended))
     },
     runningJobs: () => [...running],
-    async directRunsEnded() {
-      await Promise.allSettled(direct)
+    async localRunsEnded() {
+      await Promise.allSettled(localRuns)
     },
   }
 }

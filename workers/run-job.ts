@@ -2,10 +2,11 @@ import { setMaxListeners } from 'node:events'
 import type { Job } from 'bullmq'
 import type { Logger } from 'pino'
 import { inSpan } from '../src/jobs/operations/in-span.js'
-import { AlreadyDone, type JobContext, type LoadedJob, loadJob, readOutboxId } from '../src/jobs/outbox/outbox.js'
+import { AlreadyDone, type JobContext, type LoadedJob, loadJob, readOutboxId } from '../src/jobs/outbox/load-job.js'
 import { giveUpOutboxRow } from '../src/jobs/waiting/resume-messages.js'
-import { failOperationOfJob } from '../src/persistence/operations/operations.js'
-import { type Pod, type SpanOptions, withRequestContext } from '../src/pod/pod.js'
+import { failTaskOfJob } from '../src/persistence/operations/background-tasks.js'
+import { type Services, withRequestContext } from '../src/services/services.js'
+import type { SpanOptions } from '../src/services/tracer.js'
 import { withDeadline } from './deadline.js'
 import { FailedJob } from './failed-job.js'
 import { type JobOutcome, outcomeOfError } from './job-outcome.js'
@@ -13,7 +14,7 @@ import { retryAfterOutages } from './retry-after-outage.js'
 import { isSuspect, type SuspectQueue } from './suspects.js'
 
 /** `never`: the data type of a job is known to its definition alone. */
-export type Handler = (pod: Pod, work: JobContext<never>, deadline: AbortSignal) => Promise<void>
+export type Handler = (services: Services, work: JobContext<never>, deadline: AbortSignal) => Promise<void>
 
 /** The handlers of a queue, by the name of the job. */
 export type HandlerTable = Readonly<Record<string, Handler>>
@@ -21,22 +22,22 @@ export type HandlerTable = Readonly<Record<string, Handler>>
 export interface RunnerOptions {
   readonly handlers: HandlerTable
   /** Milliseconds a handler has. */
-  readonly deadline: number
+  readonly timeoutMs: number
   /** Aborts running jobs, as an ordinary failed attempt. */
   readonly stopping: AbortSignal
   readonly suspects: SuspectQueue
 }
 
 /** The runner of all queues except the inbound ones, whose jobs are merged. */
-export function jobRunner(pod: Pod, options: RunnerOptions): (job: Job) => Promise<void> {
+export function jobRunner(services: Services, options: RunnerOptions): (job: Job) => Promise<void> {
   setMaxListeners(0, options.stopping) // every running job listens
   return async (job) => {
-    if (isEvicted(job)) return logEvicted(pod, job)
-    const run = () => runJob({ ...pod, log: logOf(pod, job) }, options, job)
+    if (isEvicted(job)) return logEvicted(services, job)
+    const run = () => runJob({ ...services, log: logOf(services, job) }, options, job)
     try {
       await (isSuspect(job) ? options.suspects(job, run) : run())
     } catch (error) {
-      throw await endOfFailure(pod, job, error)
+      throw await endOfFailure(services, job, error)
     }
   }
 }
@@ -46,34 +47,34 @@ function isEvicted({ name }: Job): boolean {
   return !name
 }
 
-function logEvicted({ log }: Pick<Pod, 'log'>, { queueName: queue, id: jobId }: Job): void {
+function logEvicted({ log }: Pick<Services, 'log'>, { queueName: queue, id: jobId }: Job): void {
   log.warn({ queue, jobId }, 'job data evicted by the queue')
 }
 
-function logOf({ log }: Pick<Pod, 'log'>, job: Job): Logger {
+function logOf({ log }: Pick<Services, 'log'>, job: Job): Logger {
   return log.child({ queue: job.queueName, job: job.name, jobId: job.id, attempt: job.attemptsMade + 1 })
 }
 
 /** Runs one job; throws when it has failed. */
-async function runJob(pod: Pod, { handlers, deadline, stopping }: RunnerOptions, job: Job): Promise<void> {
+async function runJob(services: Services, { handlers, timeoutMs, stopping }: RunnerOptions, job: Job): Promise<void> {
   const handle = Object.hasOwn(handlers, job.name) ? handlers[job.name] : undefined
-  // Of a newer version, whose workers start during an upgrade: one of the next attempts is theirs.
+  // A job of a newer version, whose workers start during an upgrade: they will run one of the next attempts.
   if (handle === undefined) throw new FailedJob('unknown_name', 'retry')
 
-  return retryAfterOutages(pod, stopping, async () => {
+  return retryAfterOutages(services, stopping, async () => {
     let work: LoadedJob | undefined
     try {
-      work = await loadJob(pod.db, job.data)
+      work = await loadJob(services.db, job.data)
       if (work === undefined) throw new AlreadyDone('The outbox row is gone.')
       const loadedJob = work
-      await withDeadline(deadline, stopping, (signal) =>
-        inSpan(pod.tracer, `job ${job.name}`, spanOf(job, loadedJob), () =>
-          handle(tracedPod(pod, loadedJob), loadedJob as JobContext as JobContext<never>, signal),
+      await withDeadline(timeoutMs, stopping, (signal) =>
+        inSpan(services.tracer, `job ${job.name}`, spanOf(job, loadedJob), () =>
+          handle(tracedPod(services, loadedJob), loadedJob as JobContext as JobContext<never>, signal),
         ),
       )
       await work.finishIfOpen()
     } catch (error) {
-      if (await completesJob(pod, work, outcomeOfError(error))) return
+      if (await completesJob(services, work, outcomeOfError(error))) return
       throw error
     }
   })
@@ -84,21 +85,23 @@ function spanOf({ queueName: queue, name }: Job, { trace }: Pick<JobContext, 'tr
 }
 
 /** The pod with the trace of a job, for its rows and its log lines. */
-function tracedPod(pod: Pod, { trace }: Pick<JobContext, 'trace'>): Pod {
-  return trace === undefined ? pod : { ...withRequestContext(pod, { trace }), log: pod.log.child({ trace }) }
+function tracedPod(services: Services, { trace }: Pick<JobContext, 'trace'>): Services {
+  return trace === undefined
+    ? services
+    : { ...withRequestContext(services, { trace }), log: services.log.child({ trace }) }
 }
 
 /** Whether the outcome completes the job. */
-async function completesJob(pod: Pod, work: LoadedJob | undefined, outcome: JobOutcome): Promise<boolean> {
+async function completesJob(services: Services, work: LoadedJob | undefined, outcome: JobOutcome): Promise<boolean> {
   switch (outcome.kind) {
     case 'done':
-      pod.log.debug('job already done')
+      services.log.debug('job already done')
       return true
     case 'postponed':
-      pod.log.debug('job postponed')
+      services.log.debug('job postponed')
       return true
     case 'drop':
-      pod.log.warn({ err: outcome.error, fault: outcome.fault }, 'job dropped')
+      services.log.warn({ err: outcome.error, fault: outcome.fault }, 'job dropped')
       await work?.finishIfOpen()
       return true
     case 'retry':
@@ -109,8 +112,8 @@ async function completesJob(pod: Pod, work: LoadedJob | undefined, outcome: JobO
 }
 
 /** Turns a failure into an error for BullMQ; first marks the outbox row of a job without further attempts. */
-export async function endOfFailure(pod: Pod, job: Job, failure: unknown): Promise<FailedJob> {
-  const log = logOf(pod, job)
+export async function endOfFailure(services: Services, job: Job, failure: unknown): Promise<FailedJob> {
+  const log = logOf(services, job)
   const outcome = outcomeOfError(failure)
   const fault = 'fault' in outcome ? outcome.fault : 'internal'
   const error = 'error' in outcome ? outcome.error : undefined
@@ -122,10 +125,10 @@ export async function endOfFailure(pod: Pod, job: Job, failure: unknown): Promis
   if (isDead && outboxId !== undefined) {
     // Without the mark the sweeper adds the job again, which does no harm.
     const failed = { id: job.id, attempts: job.attemptsMade + 1 }
-    await giveUpOutboxRow(pod, outboxId, { fault, job: failed }).catch((err) =>
+    await giveUpOutboxRow(services, outboxId, { fault, job: failed }).catch((err) =>
       log.warn({ err }, 'outbox row not marked as failed'),
     )
-    await failOperationOfJob(pod.db, outboxId, fault).catch((err) =>
+    await failTaskOfJob(services.db, outboxId, fault).catch((err) =>
       log.warn({ err }, 'operation not marked as failed'),
     )
   }

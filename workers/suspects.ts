@@ -24,12 +24,12 @@ export function openSuspectQueue(): SuspectQueue {
 }
 
 async function runAlone(job: Job, run: () => Promise<void>): Promise<void> {
-  const { suspectStarts: starts = 0, ...data } = job.data
+  const { suspectStarts: starts = 0 } = job.data
   if (starts >= WORK_LIMITS.startsAlone) throw new FailedJob('crashed', 'dead')
-  await job.updateData({ ...data, suspectStarts: starts + 1 })
+  await job.updateData({ ...job.data, suspectStarts: starts + 1 })
   try {
     await run()
   } finally {
-    await job.updateData({ ...data, suspectStarts: starts })
+    await job.updateData({ ...job.data, suspectStarts: starts }) // with what the run has stored
   }
 }

@@ -1,11 +1,11 @@
 import type { RunningWorkers, WorkersHealth } from './start-workers.js'
 
 const POLL_INTERVAL_MS = 10_000
-const STUCK_AFTER = 120_000
+const STUCK_AFTER_MS = 120_000
 
 export interface WatchdogTimes {
-  readonly every: number
-  readonly after: number
+  readonly intervalMs: number
+  readonly afterMs: number
 }
 
 /**
@@ -16,7 +16,7 @@ export interface WatchdogTimes {
 export function startWatchdog(
   workers: Pick<RunningWorkers, 'unresponsive' | 'health'>,
   end: (health: WorkersHealth) => void,
-  { every, after }: WatchdogTimes = { every: POLL_INTERVAL_MS, after: STUCK_AFTER },
+  { intervalMs, afterMs }: WatchdogTimes = { intervalMs: POLL_INTERVAL_MS, afterMs: STUCK_AFTER_MS },
 ): { stop(): void } {
   let lastHealthyAt = performance.now()
   const timer = setInterval(async () => {
@@ -24,8 +24,8 @@ export function startWatchdog(
     const now = workers.unresponsive().length > 0 ? await workers.health() : undefined
     const isStuck = now?.database && now.queue && now.unresponsive.length > 0
     if (!isStuck) lastHealthyAt = performance.now()
-    else if (performance.now() - lastHealthyAt >= after) end(now)
-  }, every)
+    else if (performance.now() - lastHealthyAt >= afterMs) end(now)
+  }, intervalMs)
   timer.unref()
   return { stop: () => clearInterval(timer) }
 }

@@ -25,7 +25,7 @@ export type AttackAnswers = Readonly<Record<string, number>>
 const SOURCE = '203.0.113.66'
 /** A request that takes longer has blocked a slot of the attacker, not of the pod. */
 const ANSWER_WITHIN_MS = 20_000
-const LONGEST_MS = 60_000
+const MAX_MS = 60_000
 
 /** A process of its own, so that its work does not count as the pod's. */
 process.on('message', async (task: AttackTask) => {
@@ -47,7 +47,7 @@ async function send(port: number, load: AttackLoad, answers: Record<string, numb
 
   function mayContinue(): boolean {
     const elapsed = performance.now() - start
-    return elapsed < (repeatForMs ?? LONGEST_MS) && (repeatForMs !== undefined || sent < requests.length)
+    return elapsed < (repeatForMs ?? MAX_MS) && (repeatForMs !== undefined || sent < requests.length)
   }
 
   async function sendInTurn(): Promise<void> {

@@ -70,7 +70,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     seconds: 15,
     async prepare(pod, parentGuid, strength) {
       const mallory = await onlyOne(pod.addPeople(['mallory'], 'evil'))
-      await pod.meet(mallory)
+      await pod.register(mallory)
       await pod.db.raw(
         `insert into comments (guid, post_id, author_id, text, created_at)
          select md5('page' || i), posts.id, people.id, cast(:text as text), timestamptz '2000-01-01' + i * interval '1 s'
@@ -90,7 +90,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     seconds: 25,
     async prepare(pod, _parentGuid, strength) {
       const mallory = await onlyOne(pod.addPeople(['mallory'], 'evil'))
-      await pod.meet(mallory)
+      await pod.register(mallory)
       const guid = await addLongThread(pod, mallory.address, Math.ceil(SIZES.commentsOfBatch * strength))
       const retraction = envelopeOf(mallory, {
         type: 'retraction',

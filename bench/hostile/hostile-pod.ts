@@ -7,18 +7,19 @@ import { readConfig } from '../../src/config/config.js'
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { SCOPES } from '../../src/domain/accounts/scopes.js'
 import { mintToken } from '../../src/domain/accounts/tokens.js'
-import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
-import { openPod } from '../../src/pod/open-pod.js'
-import type { KeyPair } from '../../src/pod/pod.js'
+import { openDatabase } from '../../src/persistence/database/database.js'
+import { WORKER_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
 import { writeEntity } from '../../src/protocol/entities/entity-xml.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import type { Relayable } from '../../src/protocol/entities/relayables.js'
-import { sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
+import { signMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
 import { signRelayable } from '../../src/protocol/signatures/relayable-signature.js'
+import { openServices } from '../../src/services/open-services.js'
+import type { KeyPair } from '../../src/services/pod-crypto.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
-import { openBenchStores, type QueueStoreName } from '../bench-stores.js'
-import { end, forkFile, said } from '../child-process.js'
-import { environmentOf, type PodProcess, startProcess } from '../inbound-pod.js'
+import { environmentOf, type PodProcess, startProcess } from '../inbound/inbound-pod.js'
+import { openBenchStores, type QueueStoreName } from '../machine/bench-stores.js'
+import { end, forkFile, said } from '../machine/child-process.js'
 import type {
   Arrival,
   PeopleServed,
@@ -58,8 +59,8 @@ export interface HostilePod {
   addPeople(names: readonly string[], at: RemoteHostName, livesAt?: RemoteHostName): Promise<readonly RemotePerson[]>
   /** A public post of alice, with gina's pod among its subscribers. Returns its guid once it has arrived there. */
   publishParent(): Promise<string>
-  /** The person becomes known as everybody does: by a signed post. */
-  meet(person: RemotePerson): Promise<void>
+  /** Makes the person known by a signed post. */
+  register(person: RemotePerson): Promise<void>
   close(): Promise<void>
 }
 
@@ -68,14 +69,14 @@ export async function startHostilePod(queue: QueueStoreName): Promise<HostilePod
   const stores = await openBenchStores(queue)
   if (stores === undefined) return undefined
   const environment = environmentOf(stores)
-  const hostsProcess = forkFile('./hostile/remote-hosts')
+  const hostsProcess = forkFile('hostile/remote-hosts')
   const processes: PodProcess[] = []
   const db = openDatabase({
-    ...WORKER_LIMITS,
+    ...WORKER_DATABASE_LIMITS,
     url: stores.databaseUrl,
     applicationName: 'bench',
-    statementTimeout: 0,
-    queryTimeout: 0,
+    statementTimeoutMs: 0,
+    queryTimeoutMs: 0,
   })
 
   async function close(): Promise<void> {
@@ -102,7 +103,7 @@ export async function startHostilePod(queue: QueueStoreName): Promise<HostilePod
       return added
     }
 
-    async function meet(person: RemotePerson): Promise<void> {
+    async function register(person: RemotePerson): Promise<void> {
       const post = postOf(person)
       await sendMessage(port, post.envelope)
       const deadline = performance.now() + WARM_UP_WITHIN_MS
@@ -131,8 +132,8 @@ export async function startHostilePod(queue: QueueStoreName): Promise<HostilePod
     const [gina] = await addPeople(['gina'], 'good')
     const [hank] = await addPeople(['hank'], 'uninvolved')
     if (gina === undefined || hank === undefined) throw new Error('two people were to be made')
-    await meet(gina)
-    await meet(hank)
+    await register(gina)
+    await register(hank)
     await addContact(db, alice, gina)
     await addContact(db, bob, hank)
     return {
@@ -146,7 +147,7 @@ export async function startHostilePod(queue: QueueStoreName): Promise<HostilePod
       hostsProcess,
       addPeople,
       publishParent: () => publishParent(alice, gina),
-      meet,
+      register,
       close,
     }
   } catch (error) {
@@ -160,21 +161,21 @@ const keysOfUsers = new Map<string, KeyPair>()
 
 async function addUsers(environment: NodeJS.ProcessEnv, names: readonly string[]): Promise<readonly LocalUser[]> {
   const crypto = openCryptoPool(1)
-  const pod = await openPod(readConfig(environment), 'command', { crypto, log: pino({ level: 'silent' }) })
+  const services = await openServices(readConfig(environment), 'command', { crypto, log: pino({ level: 'silent' }) })
   const users: LocalUser[] = []
   try {
     for (const username of names) {
       const keys = keysOfUsers.get(username) ?? (await crypto.generateKeyPair())
       keysOfUsers.set(username, keys)
-      const withKeys = { ...pod, crypto: { ...crypto, generateKeyPair: async () => keys } }
+      const withKeys = { ...services, crypto: { ...crypto, generateKeyPair: async () => keys } }
       await createUser(withKeys, { username, password: `the password of ${username}` })
-      const { id: userId, personId } = await pod.db('users').where({ username }).first('id', 'personId')
-      const { accessToken: token } = await mintToken(pod, username, { scopes: SCOPES, lifetime: AN_HOUR })
+      const { id: userId, personId } = await services.db('users').where({ username }).first('id', 'personId')
+      const { accessToken: token } = await mintToken(services, username, { scopes: SCOPES, lifetime: AN_HOUR })
       users.push({ userId, personId, token })
     }
     return users
   } finally {
-    await pod.close()
+    await services.close()
     await crypto.close()
   }
 }
@@ -234,7 +235,7 @@ export function commentOf(author: RemotePerson, parentGuid: string): SignedMessa
 }
 
 export function envelopeOf({ address, privateKey }: RemotePerson, entity: Entity): string {
-  return sealMagicEnvelope(writeEntity(entity), address, privateKey)
+  return signMagicEnvelope(writeEntity(entity), address, privateKey)
 }
 
 export function newGuid(): string {

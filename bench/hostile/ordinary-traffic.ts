@@ -11,9 +11,9 @@ import {
 import type { Arrival, RemoteHostName } from './remote-hosts.js'
 import type { OrdinaryTimes } from './slowdown.js'
 
-/** How many of each in a second: modest, so that the machine has room for the attack. */
+/** How many of each in a second: modest, so that the machine has capacity for the attack. */
 const RATES = { reads: 8, postsOfUser: 2, postsFromOutside: 2, commentsFromOutside: 2 } as const
-const NEWCOMER_EVERY_S = 5
+const NEWCOMER_INTERVAL_SECONDS = 5
 const READ_PATHS = ['/api/v1/streams/main', '/api/v1/user'] as const
 /** A client has given up by then. */
 const ANSWER_WITHIN_MS = 20_000
@@ -46,7 +46,10 @@ interface Run {
 
 /** People whom the pod does not know, for one run of so many seconds. */
 export async function addNewcomers(pod: HostilePod, prefix: string, seconds: number): Promise<readonly RemotePerson[]> {
-  const names = Array.from({ length: Math.floor(seconds / NEWCOMER_EVERY_S) }, (_, index) => `${prefix}${index}`)
+  const names = Array.from(
+    { length: Math.floor(seconds / NEWCOMER_INTERVAL_SECONDS) },
+    (_, index) => `${prefix}${index}`,
+  )
   return pod.addPeople(names, 'good')
 }
 
@@ -82,7 +85,7 @@ export async function runOrdinaryTraffic(
       everySecond(RATES.postsOfUser, seconds, () => publish(run, pod.bob, 'uninvolved')),
       everySecond(RATES.postsFromOutside, seconds, () => send(run, postOf(pod.gina), run.stored)),
       everySecond(RATES.commentsFromOutside, seconds, () => send(run, commentOf(pod.gina, parentGuid), run.stored)),
-      everySecond(1 / NEWCOMER_EVERY_S, seconds, async (index) => {
+      everySecond(1 / NEWCOMER_INTERVAL_SECONDS, seconds, async (index) => {
         const newcomer = newcomers[index]
         if (newcomer !== undefined) await send(run, postOf(newcomer), run.newcomers)
       }),

@@ -44,8 +44,8 @@ export interface Arrival {
   readonly at: number
 }
 
-const HONEST_LEAST_MS = 20
-const HONEST_MOST_MS = 50
+const HONEST_MIN_MS = 20
+const HONEST_MAX_MS = 50
 /** With the markup around it just below the 1 MiB that the pod once read: a longer document is refused unread. */
 const HOSTILE_HCARD_BYTES = 1024 * 1024 - 200
 
@@ -78,7 +78,7 @@ async function answerHonestly(host: RemoteHostName, request: IncomingMessage, re
   const body = await text(request)
   const { pathname, searchParams } = urlOf(request)
   const at = Date.now()
-  await pause(HONEST_LEAST_MS + Math.random() * (HONEST_MOST_MS - HONEST_LEAST_MS))
+  await pause(HONEST_MIN_MS + Math.random() * (HONEST_MAX_MS - HONEST_MIN_MS))
   if (request.method !== 'POST') return answerDiscovery(pathname, searchParams, response)
   if (pathname === '/receive/public') {
     const guid = guidIn(body)

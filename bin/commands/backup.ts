@@ -18,7 +18,7 @@ import { verifyBackup } from '../../src/operations/backup/verify-backup.js'
 import { recordForeignBackup } from '../../src/persistence/operations/backup-runs.js'
 import { borrowDatabase } from '../borrow-database.js'
 import { CommandError } from '../command-error.js'
-import { describeDatabaseTrouble } from '../database-trouble.js'
+import { explainDatabaseErrors } from '../explain-database-error.js'
 import { interruptible } from '../interruptible.js'
 import { readBytes, readCount, readTime } from '../options.js'
 import { type OutputOptions, print, table } from '../output.js'
@@ -67,25 +67,25 @@ export function backupCommands(program: Command): void {
 
   backup
     .command('keygen')
-    .description('Prints a new key pair. The identity opens backups: keep it away from the pod.')
+    .description('Prints a new key pair. The identity decrypts backups: do not store it on the pod.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod backup keygen > identity.txt')
     .action(keygen)
 
   backup
     .command('create')
-    .description('Makes a backup. The pod may be running. Pictures that the target already has are not stored again.')
+    .description('Creates a backup. The pod may be running. Pictures that the target already has are not stored again.')
     .option('--to <target>', 'a folder, s3://bucket/prefix, or - for a tar stream; default: BACKUP_TO')
     .option('--plain', 'without encryption')
     .option('--yes', 'confirm --plain')
-    .option('--forget', 'then remove old backups, as BACKUP_KEEP says')
+    .option('--forget', 'then remove old backups according to BACKUP_KEEP')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod backup create --to /mnt/backups')
     .action(create)
 
   backup
     .command('list')
-    .description('Lists the finished backups, the newest first.')
+    .description('Lists the complete backups, newest first.')
     .option('--from <folder>', 'where backups are stored; default: BACKUP_TO')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod backup list --from /mnt/backups')
@@ -93,9 +93,9 @@ export function backupCommands(program: Command): void {
 
   backup
     .command('verify <id>')
-    .description('Checks that every file of a backup is there and unchanged. With an identity it decrypts all of them.')
+    .description('Checks that all files of a backup are present and unchanged. With an identity it also decrypts them.')
     .option('--from <folder>', 'where backups are stored; default: BACKUP_TO')
-    .option('--identity <file>', 'file with the identity that opens the backup')
+    .option('--identity <file>', 'file with the identity that decrypts the backup')
     .option('--json', 'print JSON')
     .option('--start', 'also restore it into a temporary database, and check pages and keys of the copy')
     .addHelpText('after', '\nExample:\n  pod backup verify 20260731T033000Z-5f0c --identity identity.txt')
@@ -105,9 +105,9 @@ export function backupCommands(program: Command): void {
     .command('record')
     .description('Records a backup that another program has made, for the console and the metrics.')
     .requiredOption('--tool <name>', 'the program')
-    .option('--at <time>', 'when it began; default: now', readTime)
-    .option('--bytes <number>', 'its size', readBytes)
-    .option('--verified', 'it was restored, or checked in another way')
+    .option('--at <time>', 'start of the backup; default: now', readTime)
+    .option('--bytes <number>', 'size of the backup', readBytes)
+    .option('--verified', 'the backup was restored, or verified in another way')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod backup record --tool pgbackrest --bytes 1200000')
     .action(record)
@@ -116,10 +116,10 @@ export function backupCommands(program: Command): void {
     .command('forget')
     .description('Removes old backups, and pictures that no other backup has. The newest complete backup always stays.')
     .option('--from <folder>', 'where backups are stored; default: BACKUP_TO')
-    .option('--keep-daily <days>', 'keep the last backup of so many days', readCount)
-    .option('--keep-weekly <weeks>', 'keep the last backup of so many weeks', readCount)
-    .option('--keep-monthly <months>', 'keep the last backup of so many months', readCount)
-    .option('--dry-run', 'remove nothing, and show what would be removed')
+    .option('--keep-daily <days>', 'keep the last backup of each of the last <days> days', readCount)
+    .option('--keep-weekly <weeks>', 'keep the last backup of each of the last <weeks> weeks', readCount)
+    .option('--keep-monthly <months>', 'keep the last backup of each of the last <months> months', readCount)
+    .option('--dry-run', 'remove nothing; show what would be removed')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod backup forget --keep-daily 7 --keep-weekly 5 --keep-monthly 12 --dry-run')
     .action(forget)
@@ -127,9 +127,9 @@ export function backupCommands(program: Command): void {
   backup
     .command('restore <folder> <id>')
     .description('Restores a backup into an empty database and an empty folder of pictures. The pod must be stopped.')
-    .option('--identity <file>', 'file with the identity that opens the backup')
+    .option('--identity <file>', 'file with the identity that decrypts the backup')
     .option('--pictures-to <folder>', 'where pictures are written; default: UPLOADS_DIR')
-    .option('--replace', 'rename the database, pictures and secret key that are there; nothing is deleted')
+    .option('--replace', 'rename the existing database, pictures and secret key; nothing is deleted')
     .option('--confirm <host>', 'the host of the pod, to confirm --replace without being asked')
     .option('--end-tokens', 'end the access of all applications')
     .option('--json', 'print JSON')
@@ -167,12 +167,12 @@ async function create({ to, plain, yes, forget: removeOld, ...options }: CreateO
   }
   const progress = showProgress()
   const manifest = await interruptible(
-    'The pod is unchanged, and there is no backup of this run. Run the command again: pictures that are stored are not stored twice.',
+    'The pod is unchanged, and there is no backup of this run. Run the command again: stored pictures are not copied twice.',
     (signal) =>
-      withPod(async (pod) => {
-        await requirePictureStores(pod)
+      withPod(async (services) => {
+        await requirePictureStores(services)
         const settings = namesOfSettings(process.env)
-        return createBackup(pod, { repository, recipients, settings, signal, report: progress.report })
+        return createBackup(services, { repository, recipients, settings, signal, report: progress.report })
       }),
   ).finally(progress.end)
   const forgotten = removeOld ? await removeOldBackups(repository, config.backupKeep, false) : undefined
@@ -193,7 +193,7 @@ async function list({ from, ...options }: OutputOptions & FromOption): Promise<v
   const backups = await listBackups(repositoryOf(from, readConfig(process.env)))
   print(options, backups.map(present), [
     ...table([
-      ['id', 'made at', 'version', 'rows', 'new', 'whole', 'state', 'verified'],
+      ['id', 'made at', 'version', 'rows', 'new', 'total', 'state', 'verified'],
       ...backups.map(({ manifest, complete, verifiedAt }) => [
         manifest.id,
         manifest.started_at,
@@ -241,9 +241,9 @@ async function verify(id: string, { from, identity, start, ...options }: VerifyO
       ? []
       : [
           isOpened
-            ? `Backup ${id} is whole: all files were opened, with ${manifest.rows} rows and ${manifest.pictures.count} pictures.`
-            : `All files of backup ${id} are there and unchanged. With --identity they are also decrypted.`,
-          ...(start ? ['A restored copy was started: its pages, a picture and its keys are right.'] : []),
+            ? `Backup ${id} is complete: all files were decrypted, with ${manifest.rows} rows and ${manifest.pictures.count} pictures.`
+            : `All files of backup ${id} are present and unchanged. Use --identity to decrypt them too.`,
+          ...(start ? ['A restored copy was started: its pages, a picture and its keys are correct.'] : []),
         ]),
   ])
   if (faults.length > 0)
@@ -294,8 +294,8 @@ async function forget({
 
 function removeOldBackups(repository: Repository, retention: Retention, dryRun: boolean): Promise<Forgotten> {
   return interruptible('The next run removes the rest.', (signal) =>
-    withPod((pod) =>
-      withBackupLock(pod, signal, (locked) => deleteBackups(repository, retention, { dryRun, signal: locked })),
+    withPod((services) =>
+      withBackupLock(services, signal, (locked) => deleteBackups(repository, retention, { dryRun, signal: locked })),
     ),
   )
 }
@@ -342,7 +342,7 @@ function describeRestored(manifest: Manifest, restored: Restored): string[] {
   return [
     `Backup ${manifest.id} is restored: ${rows} rows, ${pictures} pictures, ${messages} accepted messages.`,
     `Everything since ${manifest.started_at} is missing. What was deleted or revoked since then is back.`,
-    'All people have to sign in again on the pages of the pod; the tokens of applications work unless --end-tokens was given.',
+    'All users must sign in again on the pages of the pod. Tokens of applications stay valid unless --end-tokens was given.',
     ...(closedAgain > 0
       ? [`${closedAgain} accounts are closed again, as a later backup lists them. Nothing is sent to other pods.`]
       : []),
@@ -357,7 +357,7 @@ function describeRestored(manifest: Manifest, restored: Restored): string[] {
 async function onDatabase<Result>(config: Config, run: (url: string) => Promise<Result>): Promise<Result> {
   const database = await borrowDatabase(config)
   try {
-    return await describeDatabaseTrouble(database.url, () => run(database.url))
+    return await explainDatabaseErrors(database.url, () => run(database.url))
   } finally {
     await database.release()
   }

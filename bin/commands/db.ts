@@ -5,7 +5,7 @@ import { markMovedDatabase, unmarkMovedDatabase } from '../../embedded-postgres/
 import { type Config, readConfig } from '../../src/config/config.js'
 import { migrateQueue } from '../../src/jobs/queues/queue-schema.js'
 import { moveDatabase } from '../../src/operations/move-database.js'
-import { migrate, migrationStatus, rollback } from '../../src/persistence/database/database.js'
+import { migrate, migrationStatus, rollback } from '../../src/persistence/database/migrate.js'
 import { borrowDatabase } from '../borrow-database.js'
 import { CommandError } from '../command-error.js'
 import { interruptible } from '../interruptible.js'
@@ -81,7 +81,7 @@ async function move({ to, again = false, ...output }: MoveCommandOptions): Promi
           if (!toEmbedded) await markMovedDatabase(config.dataDir)
         }
         const options = { again, onMoved, signal, report: progress.report }
-        return await withPod((pod) => moveDatabase(pod, target?.url ?? to, options))
+        return await withPod((services) => moveDatabase(services, target?.url ?? to, options))
       } finally {
         await target?.release()
       }

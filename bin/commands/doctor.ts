@@ -2,16 +2,17 @@ import type { Command } from 'commander'
 import type { Config } from '../../src/config/config.js'
 import { checkMail } from '../../src/domain/operations/check-mail.js'
 import { type CheckResult, withCheckFailure } from '../../src/domain/operations/check-result.js'
-import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
+import { openDatabase } from '../../src/persistence/database/database.js'
+import { WORKER_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
 import { type BorrowedDatabase, borrowDatabase } from '../borrow-database.js'
 import { CommandError } from '../command-error.js'
-import { describeDatabaseTrouble } from '../database-trouble.js'
 import { checkBackups } from '../doctor/check-backups.js'
 import { checkDatabase } from '../doctor/check-database.js'
 import { checkMachine } from '../doctor/check-machine.js'
 import { checkQueue } from '../doctor/check-queue.js'
 import { checkReplica } from '../doctor/check-replica.js'
 import { checkTakeOver } from '../doctor/check-take-over.js'
+import { explainDatabaseErrors } from '../explain-database-error.js'
 import { type OutputOptions, print, table } from '../output.js'
 import { readCommandConfig } from '../read-command-config.js'
 import { onPod, requirePod } from '../with-pod.js'
@@ -19,7 +20,7 @@ import { onPod, requirePod } from '../with-pod.js'
 export function doctorCommand(program: Command): void {
   program
     .command('doctor')
-    .description('Checks the pod for common problems and says how to fix them.')
+    .description('Checks the pod for common problems and names a remedy for each.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod doctor')
     .action(async (options: OutputOptions) => {
@@ -54,10 +55,10 @@ async function examine(config: Config): Promise<readonly CheckResult[]> {
 }
 
 async function examineStores(config: Config, { url }: BorrowedDatabase): Promise<readonly CheckResult[]> {
-  const db = openDatabase({ ...WORKER_LIMITS, url, applicationName: 'pod doctor' })
+  const db = openDatabase({ ...WORKER_DATABASE_LIMITS, url, applicationName: 'pod doctor' })
   try {
     const database = await withCheckFailure('database', () =>
-      describeDatabaseTrouble(url, () => checkDatabase(db, url, config)),
+      explainDatabaseErrors(url, () => checkDatabase(db, url, config)),
     )
     if (database.some(({ state }) => state === 'fail')) return database
     const replica = await withCheckFailure('replica', () => checkReplica(db, config))

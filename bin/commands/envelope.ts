@@ -6,7 +6,7 @@ import { entityFromJson } from '../../src/protocol/entities/entity-json.js'
 import { readEntity, writeEntity } from '../../src/protocol/entities/entity-xml.js'
 import { type Entity, isRelayable } from '../../src/protocol/entities/registry.js'
 import { writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
-import { sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
+import { signMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
 import { signRelayable } from '../../src/protocol/signatures/relayable-signature.js'
 import { readPrivateKey, readPublicKey } from '../../src/protocol/signatures/rsa.js'
@@ -40,7 +40,7 @@ export function envelopeCommands(program: Command): void {
   envelope
     .command('open [file]')
     .description(
-      'Opens a public or encrypted envelope and shows its content, or why a pod rejects it. Reads stdin without a file.',
+      'Opens a public or encrypted envelope and shows its content, or why a pod rejects it. Without a file, it reads standard input.',
     )
     .option('--key <address=file>', 'public key (PEM) of a sender or author; may be repeated', addPublicKey, [])
     .option('--recipient <address=file>', 'private key (PEM) of the recipient of an encrypted message', readKeyHolder)
@@ -50,7 +50,7 @@ export function envelopeCommands(program: Command): void {
 
   envelope
     .command('seal [file]')
-    .description('Signs an entity, given as XML or JSON, in an envelope. Reads stdin without a file.')
+    .description('Signs an entity, given as XML or JSON, in an envelope. Without a file, it reads standard input.')
     .requiredOption('--sender <address=file>', 'who sends it, with the private key (PEM)', readKeyHolder)
     .option(
       '--author-key <file>',
@@ -88,7 +88,7 @@ function needsOwnPost({ author_signature: signature, entity }: Extract<Examined,
 
 async function seal(file: string | undefined, options: SealOptions, command: Command): Promise<void> {
   const input = await readInput(file, command)
-  const envelope = sealMagicEnvelope(payloadOf(input, options.authorKey), options.sender.address, options.sender.key)
+  const envelope = signMagicEnvelope(payloadOf(input, options.authorKey), options.sender.address, options.sender.key)
   const message = options.for ? writeEncryptedEnvelope(envelope, options.for) : envelope
   print(options, { message }, [message.trimEnd()])
 }
@@ -139,7 +139,8 @@ function readKeyHolder(words: string): KeyHolder {
 
 function splitKeyOption(words: string) {
   const [, address = '', file = ''] = /^([^=]*)=(.+)$/.exec(words) ?? []
-  if (!isAddress(address)) throw new InvalidArgumentError('It must be like alice@pod.example=alice.pem.')
+  if (!isAddress(address))
+    throw new InvalidArgumentError('Expected an address and a file, like alice@pod.example=alice.pem.')
   return { address, file }
 }
 

@@ -3,7 +3,7 @@ import { type DiscoverOptions, discoverPerson } from '../../src/federation/disco
 import { fetchEntity } from '../../src/federation/discovery/fetch-entity.js'
 import { fetchPersonStream } from '../../src/federation/discovery/fetch-person-stream.js'
 import { podOrigin } from '../../src/federation/discovery/pod-origin.js'
-import type { WantedEntity } from '../../src/jobs/definitions.js'
+import type { FetchRequest } from '../../src/jobs/definitions.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { CommandError } from '../command-error.js'
@@ -25,7 +25,7 @@ export function federationCommands(program: Command): void {
   program
     .command('fetch')
     .argument('<what>', 'an address, a link to a post, a diaspora:// link, or a guid with --from', readNamed)
-    .description('Fetches a person or a public post from another pod, saves and shows it.')
+    .description('Fetches a person or a public post from another pod, stores it and shows it.')
     .option('--from <pod>', 'the pod to fetch a guid from: its host, or the address of a person there', readFrom)
     .option('--older-posts', 'for a person: fetch public posts older than the oldest known one')
     .option('--json', 'print JSON')
@@ -46,7 +46,7 @@ export function federationCommands(program: Command): void {
 
 async function fetchNamed(named: Named, options: FetchOptions, command: Command): Promise<void> {
   const { from } = options
-  if (named.kind === 'entity') return fetchPost(named.wanted, options)
+  if (named.kind === 'entity') return fetchPost(named.fetchRequest, options)
   if (named.kind === 'person' && from === undefined) return fetchPerson(named.address, options)
   if (from === undefined) command.error('error: a guid needs --from, with the pod that has it.')
   const guid = named.kind === 'person' ? named.text : named.guid
@@ -54,11 +54,11 @@ async function fetchNamed(named: Named, options: FetchOptions, command: Command)
 }
 
 async function fetchPerson(address: string, options: FetchOptions): Promise<void> {
-  const { person, posts } = await withPod(async (pod) => {
-    const found = await explainFailure(`${address} was not found`, () => discoverPerson(pod, address, NOW))
+  const { person, posts } = await withPod(async (services) => {
+    const found = await explainFailure(`${address} was not found`, () => discoverPerson(services, address, NOW))
     const fetched = options.olderPosts
       ? await explainFailure(`The posts of ${address} were not fetched`, () =>
-          fetchPersonStream(pod, address, { older: true }),
+          fetchPersonStream(services, address, { older: true }),
         )
       : undefined
     return { person: found, posts: fetched }
@@ -93,12 +93,12 @@ async function fetchPerson(address: string, options: FetchOptions): Promise<void
   )
 }
 
-async function fetchPost(wanted: WantedEntity, options: OutputOptions): Promise<void> {
-  const post = await withPod(async (pod) => {
-    const { id } = await explainFailure(`${wanted.guid} could not be fetched`, () =>
-      fetchEntity(pod, wanted, { again: true }),
+async function fetchPost(fetchRequest: FetchRequest, options: OutputOptions): Promise<void> {
+  const post = await withPod(async (services) => {
+    const { id } = await explainFailure(`${fetchRequest.guid} could not be fetched`, () =>
+      fetchEntity(services, fetchRequest, { again: true }),
     )
-    return Post.query(pod.db)
+    return Post.query(services.db)
       .findById(id)
       .withGraphFetched('[author, root.author, photos, poll, location, tags]')
       .throwIfNotFound()
@@ -133,8 +133,8 @@ async function fetchPost(wanted: WantedEntity, options: OutputOptions): Promise<
 }
 
 async function probe(target: ProbeTarget, options: OutputOptions): Promise<void> {
-  const findings = await withPod((pod) =>
-    target.kind === 'person' ? examinePerson(pod, target.address) : examinePod(pod, target.origin),
+  const findings = await withPod((services) =>
+    target.kind === 'person' ? examinePerson(services, target.address) : examinePod(services, target.origin),
   )
   const failed = findings.filter(({ state }) => state === 'fail').length
   print(

@@ -4,9 +4,9 @@ import { fetchEntity } from '../../src/federation/discovery/fetch-entity.js'
 import type { InboundMessage, WaitingMessage } from '../../src/federation/inbound/batch.js'
 import { isFetchable, splitEntityKey, toFetchable } from '../../src/jobs/waiting/entity-key.js'
 import { Person } from '../../src/persistence/models/person.js'
-import type { Pod } from '../../src/pod/pod.js'
 import { entityToJson } from '../../src/protocol/entities/entity-json.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
+import type { Services } from '../../src/services/services.js'
 import { CommandError } from '../command-error.js'
 import { describeResult, describeSteps, type StepReport } from '../inspect/describe.js'
 import { dryRun, type EnvelopeDryRun } from '../inspect/dry-run.js'
@@ -26,10 +26,10 @@ export function inspectCommand(program: Command): void {
   program
     .command('inspect [file]')
     .description(
-      'Dry-runs an incoming message through the whole pipeline and reports each step. Nothing is saved. Reads stdin without a file.',
+      'Dry-runs an incoming message through the whole pipeline and reports each step. Nothing is saved. Without a file, it reads standard input.',
     )
     .option('--recipient <name>', 'the local recipient of an encrypted message: a username or address')
-    .option('--fetch', 'fetch and keep what the message needs from other pods first')
+    .option('--fetch', 'first fetch and store what the message refers to')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod inspect message.xml\n  pod inspect message.json --recipient alice')
     .action(inspect)
@@ -41,10 +41,10 @@ async function inspect(file: string | undefined, options: InspectOptions, comman
   if (isEncrypted && options.recipient === undefined) {
     command.error('error: an encrypted message needs --recipient, with the person it is for.')
   }
-  const { run, fetched } = await withPod(async (pod) => {
-    const recipientGuid = isEncrypted ? await guidOf(pod, options.recipient ?? '') : undefined
-    const message = { envelope, acceptedAt: pod.now(), ...(recipientGuid !== undefined && { recipientGuid }) }
-    return options.fetch ? fetchAndRun(pod, message) : { run: await dryRun(pod, message), fetched: [] }
+  const { run, fetched } = await withPod(async (services) => {
+    const recipientGuid = isEncrypted ? await guidOf(services, options.recipient ?? '') : undefined
+    const message = { envelope, acceptedAt: services.now(), ...(recipientGuid !== undefined && { recipientGuid }) }
+    return options.fetch ? fetchAndRun(services, message) : { run: await dryRun(services, message), fetched: [] }
   })
   const steps = [...fetched, ...describeSteps(run)]
   const lines = [...table(steps.map(({ step, message }) => [step, message])), '', describeResult(run)]
@@ -54,29 +54,36 @@ async function inspect(file: string | undefined, options: InspectOptions, comman
 
 /** Fetches missing entities and people one by one. Those that cannot be fetched stay missing. */
 async function fetchAndRun(
-  pod: Pod,
+  services: Services,
   message: InboundMessage,
 ): Promise<{ readonly run: EnvelopeDryRun; readonly fetched: readonly StepReport[] }> {
   const fetched = new Map<string, StepReport>()
   for (;;) {
-    const run = await dryRun(pod, message)
+    const run = await dryRun(services, message)
     const { waiting } = run
     const isNew = waiting?.fetchFrom !== undefined && !fetched.has(waiting.waitsFor) && fetched.size < MAX_FETCHES
     if (!isNew) return { run, fetched: [...fetched.values()] }
-    fetched.set(waiting.waitsFor, { step: 'fetch', message: await fetchMissing(pod, waiting) })
+    fetched.set(waiting.waitsFor, { step: 'fetch', message: await fetchMissing(services, waiting) })
   }
 }
 
 async function fetchMissing(
-  pod: Pod,
+  services: Services,
   { waitsFor, fetchFrom = '', fallbackFetchFrom, author }: WaitingMessage,
 ): Promise<string> {
   const [kind, name] = splitEntityKey(waitsFor)
   try {
-    if (kind === 'person') await discoverPerson(pod, name, { again: true })
+    if (kind === 'person') await discoverPerson(services, name, { again: true })
     else if (isFetchable(kind)) {
-      const wanted = { ...toFetchable(kind), guid: name, from: fetchFrom, orFrom: fallbackFetchFrom, author, depth: 0 }
-      await fetchEntity(pod, wanted, { again: true })
+      const fetchRequest = {
+        ...toFetchable(kind),
+        guid: name,
+        from: fetchFrom,
+        orFrom: fallbackFetchFrom,
+        author,
+        depth: 0,
+      }
+      await fetchEntity(services, fetchRequest, { again: true })
     } else return `The ${kind} ${name} cannot be fetched; its author must send it.`
     return `The ${kind} ${name} was fetched and saved.`
   } catch (error) {
@@ -85,15 +92,15 @@ async function fetchMissing(
   }
 }
 
-async function guidOf(pod: Pod, name: string): Promise<string> {
-  const address = name.includes('@') ? name : `${name}@${pod.config.host}`
-  const person = await Person.query(pod.db).findOne({ address: address.toLowerCase() }).whereNull('podId')
+async function guidOf(services: Services, name: string): Promise<string> {
+  const address = name.includes('@') ? name : `${name}@${services.config.host}`
+  const person = await Person.query(services.db).findOne({ address: address.toLowerCase() }).whereNull('podId')
   if (person === undefined) throw new CommandError(`There is no local account named ${name}.`)
   return person.guid
 }
 
 function jsonOf(
-  { arrival, rejected, ignored, waiting, effects }: EnvelopeDryRun,
+  { verified: message, rejected, ignored, waiting, effects }: EnvelopeDryRun,
   steps: readonly StepReport[],
 ): object {
   const { tables, notifications, outgoing, jobs } = effects
@@ -103,10 +110,10 @@ function jsonOf(
     fault: rejected?.fault ?? waiting?.fault ?? null,
     reason: rejected?.reason ?? ignored?.reason ?? null,
     waits_for: waiting?.waitsFor ?? null,
-    sender: arrival?.sender ?? null,
-    recipient: arrival?.recipient?.address ?? null,
-    author_signature: arrival?.signature ?? null,
-    entity: arrival === undefined ? null : entityToJson(arrival.entity),
+    sender: message?.sender ?? null,
+    recipient: message?.recipient?.address ?? null,
+    author_signature: message?.signature ?? null,
+    entity: message === undefined ? null : entityToJson(message.entity),
     steps,
     rows: tables,
     notifications,

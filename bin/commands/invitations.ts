@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import { createInvitation } from '../../src/domain/accounts/invitations.js'
 import { inviteByStaff, listInvitations, recallInvitation } from '../../src/domain/moderation/sign-ups/invitations.js'
 import { presentInvitation } from '../../src/web/presenters/invitations.js'
-import { type ActorOptions, findActor, withActorOptions } from '../actor-options.js'
+import { type ActorOptions, getActor, withActorOptions } from '../actor-options.js'
 import { CommandError } from '../command-error.js'
 import { readCount, readEnd, readLifetime } from '../options.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
@@ -10,20 +10,20 @@ import { withPod } from '../with-pod.js'
 
 const LISTED = 1_000
 const DEFAULT_LIFE_SECONDS = 14 * 86_400
-const LONGEST_LIFE_SECONDS = 365 * 86_400
+const MAX_LIFETIME_SECONDS = 365 * 86_400
 
 export function invitationCommands(program: Command): void {
   const invitations = program.command('invitations').description('Invitations to sign up.')
 
   invitations
     .command('list')
-    .description('Lists invitations with the accounts that came by them, newest first.')
+    .description('Lists invitations with the accounts that signed up with them, newest first.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod invitations list')
     .action(list)
 
   withActorOptions(invitations.command('create'))
-    .description('Makes an invitation and prints its link, which is not shown again.')
+    .description('Creates an invitation and prints its link, which is not shown again.')
     .option('--uses <number>', 'sign-ups, 1 to 100', readCount, 1)
     .option('--until <time>', 'a day, a time, or a duration from now like 7d; default: 14d', readEnd)
     .option('--note <text>', 'a note for moderators and admins')
@@ -33,7 +33,7 @@ export function invitationCommands(program: Command): void {
 
   withActorOptions(invitations.command('recall'))
     .argument('<id>', 'the number of the invitation', readCount)
-    .description('Recalls an invitation: its link works no more.')
+    .description('Recalls an invitation: its link is no longer valid.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod invitations recall 3 --reason "The link was published"')
     .action(recall)
@@ -51,8 +51,8 @@ export function invitationCommands(program: Command): void {
 }
 
 async function list(options: ActorOptions): Promise<void> {
-  const found = await withPod(async (pod) =>
-    listInvitations(pod, await findActor(pod, options, 'moderation'), { limit: LISTED }),
+  const found = await withPod(async (services) =>
+    listInvitations(services, await getActor(services, options, 'moderation'), { limit: LISTED }),
   )
   const rows = found.items.map((each) => [
     String(each.id),
@@ -74,8 +74,8 @@ interface CreateOptions extends ActorOptions {
 }
 
 async function create({ uses, until, note, reason, ...options }: CreateOptions): Promise<void> {
-  const { invitation, url } = await withPod(async (pod) =>
-    inviteByStaff(pod, await findActor(pod, options, 'moderation'), { uses, until, note }, { reason }),
+  const { invitation, url } = await withPod(async (services) =>
+    inviteByStaff(services, await getActor(services, options, 'moderation'), { uses, until, note }, { reason }),
   )
   print(options, { ...presentInvitation(invitation), url }, [
     url,
@@ -84,8 +84,8 @@ async function create({ uses, until, note, reason, ...options }: CreateOptions):
 }
 
 async function recall(id: number, { reason, ...options }: ActorOptions): Promise<void> {
-  const { changed, invitation } = await withPod(async (pod) =>
-    recallInvitation(pod, await findActor(pod, options, 'moderation'), id, { reason }),
+  const { changed, invitation } = await withPod(async (services) =>
+    recallInvitation(services, await getActor(services, options, 'moderation'), id, { reason }),
   )
   print(options, { changed, ...presentInvitation(invitation) }, [
     changed ? `Invitation ${id} is recalled.` : `Invitation ${id} was recalled before.`,
@@ -94,14 +94,14 @@ async function recall(id: number, { reason, ...options }: ActorOptions): Promise
 
 async function makeInvitation(options: OutputOptions & { expiresIn: number; note?: string }): Promise<void> {
   const { expiresIn: lifetime, note } = options
-  if (lifetime < 1 || lifetime > LONGEST_LIFE_SECONDS) {
-    throw new CommandError('An invitation lasts from one second to one year.')
+  if (lifetime < 1 || lifetime > MAX_LIFETIME_SECONDS) {
+    throw new CommandError('An invitation must last from one second to one year.')
   }
   const invitation = await withPod(
-    async (pod) => ({
-      ...(await createInvitation(pod, { lifetime, note })),
-      url: pod.config.url,
-      registrations: pod.config.registrations,
+    async (services) => ({
+      ...(await createInvitation(services, { lifetime, note })),
+      url: services.config.url,
+      registrations: services.config.registrations,
     }),
     { makesPod: true },
   )

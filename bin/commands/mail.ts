@@ -8,7 +8,7 @@ import { type OutputOptions, print, printable, table } from '../output.js'
 import { withPod } from '../with-pod.js'
 
 export function mailCommands(program: Command): void {
-  const mail = program.command('mail').description('Mail that the pod sends.')
+  const mail = program.command('mail').description('Mails of the pod.')
 
   mail
     .command('test <address>')
@@ -19,28 +19,28 @@ export function mailCommands(program: Command): void {
 
   mail
     .command('status')
-    .description('Shows whether the mail server accepts mails, and how many wait.')
+    .description('Shows whether the mail server accepts mails, and the number of waiting mails.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod mail status')
     .action(status)
 
   mail
     .command('bounce')
-    .description('Reads one delivery status notification from the standard input, for a pipe of the mail server.')
+    .description('Reads one delivery status notification from standard input, piped by the mail server.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod mail bounce < notification.eml')
     .action(bounce)
 
   mail
     .command('resume')
-    .description('Lets the next mail try now, after the mail server has refused this pod.')
+    .description('Retries the next mail now, after the mail server has rejected this pod.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod mail resume')
     .action(resume)
 }
 
 async function test(address: string, options: OutputOptions): Promise<void> {
-  const steps = await withPod((pod) => testMail(pod, address))
+  const steps = await withPod((services) => testMail(services, address))
   const failed = steps.find(({ ok }) => !ok)
   const rows = steps.map(({ step, ok, ms, answer }) => [step, ok ? 'ok' : 'failed', `${ms} ms`, answer])
   print(options, { ok: failed === undefined, steps }, table(rows).map(printable))
@@ -66,7 +66,7 @@ async function status(options: OutputOptions): Promise<void> {
 
 async function bounce(options: OutputOptions): Promise<void> {
   const message = await readStandardInput()
-  const { username, state, ignored } = await withPod((pod) => recordBounce(pod, message))
+  const { username, state, ignored } = await withPod((services) => recordBounce(services, message))
   print(options, { username, state, ignored }, [
     username === null ? `Nothing was changed: ${ignored}.` : `The mailbox of ${username} is ${state}.`,
   ])
@@ -82,6 +82,6 @@ async function readStandardInput(): Promise<string> {
 }
 
 async function resume(options: OutputOptions): Promise<void> {
-  await withPod((pod) => resumeMail(pod, COMMAND_ACTOR))
+  await withPod((services) => resumeMail(services, COMMAND_ACTOR))
   print(options, { resumed: true }, ['The next mail tries now.'])
 }

@@ -26,7 +26,7 @@ export function notificationCommands(program: Command): void {
 
   notify
     .command('birthdays')
-    .description('Creates the birthday notifications of today now; the pod creates them by itself at midnight UTC.')
+    .description("Creates today's birthday notifications now. The pod creates them automatically at midnight UTC.")
     .option('--day <day>', 'for this day instead of today', readDay)
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod notify birthdays')
@@ -35,10 +35,10 @@ export function notificationCommands(program: Command): void {
 
 async function list(username: string, options: ListOptions): Promise<void> {
   const { unread = false, limit } = options
-  const { items } = await withPod(async (pod) => {
-    const user = await User.byUsername(pod.db, username)
+  const { items } = await withPod(async (services) => {
+    const user = await User.byUsername(services.db, username)
     if (user === undefined) throw new CommandError(`There is no local account named ${username}.`)
-    return listNotificationsOfUser(pod.db, user.id, { onlyUnread: unread, limit })
+    return listNotificationsOfUser(services.db, user.id, { onlyUnread: unread, limit })
   })
   const shown = items.map(({ guid, type, read, createdAt, updatedAt, target, actors }) => ({
     guid,
@@ -63,6 +63,6 @@ async function list(username: string, options: ListOptions): Promise<void> {
 }
 
 async function birthdays(options: OutputOptions & { readonly day?: string }): Promise<void> {
-  const notifications = await withPod((pod) => notifyOfBirthdays(pod, options.day))
+  const notifications = await withPod((services) => notifyOfBirthdays(services, options.day))
   print(options, { notifications }, [`${notifications} new ${notifications === 1 ? 'notification' : 'notifications'}.`])
 }

@@ -4,18 +4,18 @@ import { purgePod } from '../../src/domain/moderation/pods/pods.js'
 import { changePod, pausePod, readPodActivity, resumePod } from '../../src/domain/operations/pods.js'
 import { probeKnownPod } from '../../src/federation/discovery/pod-checks.js'
 import { isThisPod } from '../../src/federation/discovery/pod-location.js'
-import { Pod as OtherPod, type PodHost } from '../../src/persistence/models/pod.js'
-import { POD_STATES } from '../../src/persistence/operations/pod-pages.js'
+import { type PodHost, RemotePod } from '../../src/persistence/models/remote-pod.js'
+import { listPodErrors, POD_STATES } from '../../src/persistence/operations/pod-pages.js'
 import { type KnownPod, type KnownPodFilter, listKnownPods } from '../../src/persistence/outbound/known-pods.js'
 import { toPodState } from '../../src/persistence/outbound/pod-state.js'
-import type { Pod } from '../../src/pod/pod.js'
 import { formatAddressHost } from '../../src/protocol/address.js'
-import { type ActorOptions, findActor, withActorOptions } from '../actor-options.js'
+import type { Services } from '../../src/services/services.js'
+import { type ActorOptions, getActor, withActorOptions } from '../actor-options.js'
 import { CommandError } from '../command-error.js'
 import { readEnd } from '../options.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
-import { queueAnswers } from '../queue-answers.js'
 import { readPodHost } from '../read-named.js'
+import { waitForQueue } from '../wait-for-queue.js'
 import { withPod } from '../with-pod.js'
 import { podRuleCommands } from './moderation/pod-rules.js'
 
@@ -29,41 +29,41 @@ export function podsCommands(program: Command): void {
   pods
     .command('list')
     .description('Lists known pods.')
-    .addOption(new Option('--state <state>', 'only those').choices([...POD_STATES]))
+    .addOption(new Option('--state <state>', 'only pods in this state').choices([...POD_STATES]))
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod pods list --state offline')
     .action(list)
 
-  command('show', 'Shows one pod with everything that is known about it.', show)
+  command('show', 'Shows one pod with all stored facts.', show)
   command('probe', 'Checks a pod now and stores the result.', probe)
   action(
     'sleep',
-    'Gives up pending deliveries and stores no more until the pod responds; those of the last 14 days are then sent.',
-    (place, options) => change(place, options, 'sleep'),
+    'Discards pending deliveries and queues no more until the pod responds; then deliveries of the last 14 days are sent.',
+    (hostPort, options) => change(hostPort, options, 'sleep'),
   )
-  action('wake', 'Clears the failures of a pod and sends what is due.', (place, options) =>
-    change(place, options, 'wake'),
+  action('wake', 'Clears the failures of a pod and sends the due deliveries.', (hostPort, options) =>
+    change(hostPort, options, 'wake'),
   )
   action(
     'block',
-    'Blocks a pod and its subdomains, known or not: no deliveries, no fetches; messages by its people are dropped, also when others relay them.',
+    'Blocks a pod and its subdomains, even unknown ones: no fetches, and only retractions and account deletions are delivered. Messages from its people are ignored, even relayed ones.',
     block,
   )
     .option('--purge', 'also delete its people and everything they sent; needs --yes')
     .option('--yes', 'confirm')
-  action('unblock', 'Ends the block of a pod, and sends what was given up in the last 14 days.', unblock)
+  action('unblock', 'Ends the block of a pod and sends the deliveries given up in the last 14 days.', unblock)
   action(
     'pause',
-    'Keeps deliveries and fetches waiting, at most 14 days. Incoming messages are not concerned.',
+    'Suspends deliveries and fetches for at most 14 days. Incoming messages are still accepted.',
     pause,
   ).option('--until <time>', 'a day, a time, or a duration from now like 3d; default: 14d', readEnd)
-  action('resume', 'Ends a pause.', (place, options) => changePause(place, options, resumePod))
+  action('resume', 'Ends a pause.', (hostPort, options) => changePause(hostPort, options, resumePod))
   podRuleCommands(pods)
 
   function action(
     name: string,
     description: string,
-    run: (place: PodHost, options: ActorOptions) => Promise<void>,
+    run: (hostPort: PodHost, options: ActorOptions) => Promise<void>,
   ): Command {
     return withActorOptions(command(name, description, run, ' --reason "Spam"'))
   }
@@ -71,7 +71,7 @@ export function podsCommands(program: Command): void {
   function command(
     name: string,
     description: string,
-    run: (place: PodHost, options: OutputOptions) => Promise<void>,
+    run: (hostPort: PodHost, options: OutputOptions) => Promise<void>,
     example = '',
   ): Command {
     return pods
@@ -101,32 +101,36 @@ async function list({ state, ...options }: ListOptions): Promise<void> {
   ])
 }
 
-async function show(place: PodHost, options: OutputOptions): Promise<void> {
-  const { other, activity } = await withPod(async (pod) => {
-    const other = await known(pod, place)
-    return { other, activity: await readPodActivity(pod, other.id) }
+async function show(hostPort: PodHost, options: OutputOptions): Promise<void> {
+  const { other, activity, errors } = await withPod(async (services) => {
+    const other = await known(services, hostPort)
+    const activity = await readPodActivity(services, other.id)
+    return { other, activity, errors: await listPodErrors(services.db, other.id) }
   })
   const { days, latency } = activity
   const rows = days.map(({ day, delivered, failed, received, refused }) => [
     day,
     ...[delivered, failed, received, refused].map(String),
   ])
-  print(options, { ...present(other), delivery_ms: latency, days }, [
+  const presentedErrors = errors.map(({ at, status, error }) => ({ at: at.toISOString(), status, error }))
+  const errorRows = presentedErrors.map(({ at, status, error }) => [at, status, error])
+  print(options, { ...present(other), errors: presentedErrors, delivery_ms: latency, days }, [
     ...linesOf(other),
     ...table([['delivery ms', `p50 ${latency.p50 ?? '-'}, p95 ${latency.p95 ?? '-'}`]]),
     ...(rows.length === 0 ? [] : ['', ...table([['day', 'delivered', 'failed', 'received', 'refused'], ...rows])]),
+    ...(errorRows.length === 0 ? [] : ['', ...table([['time', 'status', 'error'], ...errorRows]).map(printable)]),
   ])
 }
 
-async function probe(place: PodHost, options: OutputOptions): Promise<void> {
-  const found = await withPod(async (pod) => {
-    const other = await known(pod, place)
+async function probe(hostPort: PodHost, options: OutputOptions): Promise<void> {
+  const found = await withPod(async (services) => {
+    const other = await known(services, hostPort)
     if (other.blockedAt !== null)
-      throw new CommandError(`${formatAddressHost(place)} is blocked; no requests are sent to it.`)
-    if (!(await probeKnownPod(pod, other))) {
-      throw new CommandError(`${formatAddressHost(place)} is not a usable address of a pod.`)
+      throw new CommandError(`${formatAddressHost(hostPort)} is blocked; no requests are sent to it.`)
+    if (!(await probeKnownPod(services, other))) {
+      throw new CommandError(`${formatAddressHost(hostPort)} is not a usable address of a pod.`)
     }
-    return known(pod, place)
+    return known(services, hostPort)
   })
   const steps = found.probe?.steps ?? []
   print(options, { ...present(found), probe: found.probe }, [
@@ -145,65 +149,78 @@ interface BlockOptions extends ActorOptions {
   readonly yes?: boolean
 }
 
-async function block(place: PodHost, { purge, yes, reason, ...options }: BlockOptions): Promise<void> {
+async function block(hostPort: PodHost, { purge, yes, reason, ...options }: BlockOptions): Promise<void> {
   if (purge && !yes) {
-    const [pod] = await withPod(({ db }) => listKnownPods(db, { place }))
+    const [pod] = await withPod(({ db }) => listKnownPods(db, { hostPort }))
     const people = pod?.people ?? 0
     throw new CommandError(
-      `This would delete ${people === 1 ? '1 person' : `${people} people`} of ${formatAddressHost(place)} with all that came from them, and cannot be undone: add --yes to do it.`,
+      `This would delete ${people === 1 ? '1 person' : `${people} people`} of ${formatAddressHost(hostPort)} with all that came from them, and cannot be undone: add --yes to do it.`,
     )
   }
-  const changed = await withPod(async (pod) => {
-    if (isThisPod(pod.config, place)) throw new CommandError(`${formatAddressHost(place)} is this pod.`)
-    await queueAnswers(pod.jobs)
+  const changed = await withPod(async (services) => {
+    if (isThisPod(services.config, hostPort)) throw new CommandError(`${formatAddressHost(hostPort)} is this pod.`)
+    await waitForQueue(services.jobs)
     // The row is there before the rule, so that `show` finds the pod.
-    const { id } = await pod.db.transaction((transaction) =>
-      OtherPod.findOrInsert(transaction, { ...place, ssl: false }),
+    const { id } = await services.db.transaction((transaction) =>
+      RemotePod.findOrInsert(transaction, { ...hostPort, ssl: false }),
     )
-    await blockHost(pod, await findActor(pod, options, 'moderation'), place, { reason })
-    if (purge) await purgePod(pod, id)
-    return known(pod, place)
+    await blockHost(services, await getActor(services, options, 'moderation'), hostPort, { reason })
+    if (purge) await purgePod(services, id)
+    return known(services, hostPort)
   })
   printPod(changed, options)
 }
 
-async function unblock(place: PodHost, { reason, ...options }: ActorOptions): Promise<void> {
-  const changed = await withPod(async (pod) => {
-    await known(pod, place)
-    await queueAnswers(pod.jobs)
-    await unblockHost(pod, await findActor(pod, options, 'moderation'), place, { reason })
-    return known(pod, place)
+async function unblock(hostPort: PodHost, { reason, ...options }: ActorOptions): Promise<void> {
+  const changed = await withPod(async (services) => {
+    await known(services, hostPort)
+    await waitForQueue(services.jobs)
+    await unblockHost(services, await getActor(services, options, 'moderation'), hostPort, { reason })
+    return known(services, hostPort)
   })
   printPod(changed, options)
 }
 
-async function change(place: PodHost, { reason, ...options }: ActorOptions, action: 'sleep' | 'wake'): Promise<void> {
-  const changed = await withPod(async (pod) => {
-    const { id, host, port } = await known(pod, place)
-    await queueAnswers(pod.jobs) // what follows may enqueue deliveries
-    await changePod(pod, await findActor(pod, options, 'administration'), action, { id, host, port, reason })
-    return known(pod, place)
+async function change(
+  hostPort: PodHost,
+  { reason, ...options }: ActorOptions,
+  action: 'sleep' | 'wake',
+): Promise<void> {
+  const changed = await withPod(async (services) => {
+    const { id, host, port } = await known(services, hostPort)
+    await waitForQueue(services.jobs) // what follows may enqueue deliveries
+    await changePod(services, await getActor(services, options, 'administration'), action, { id, host, port, reason })
+    return known(services, hostPort)
   })
   printPod(changed, options)
 }
 
-async function pause(place: PodHost, { until, ...options }: ActorOptions & { readonly until?: Date }): Promise<void> {
-  await changePause(place, options, (pod, actor, other, { reason }) => pausePod(pod, actor, other, { reason, until }))
+async function pause(
+  hostPort: PodHost,
+  { until, ...options }: ActorOptions & { readonly until?: Date },
+): Promise<void> {
+  await changePause(hostPort, options, (services, actor, other, { reason }) =>
+    pausePod(services, actor, other, { reason, until }),
+  )
 }
 
-async function changePause(place: PodHost, { reason, ...options }: ActorOptions, run: typeof resumePod): Promise<void> {
-  const changed = await withPod(async (pod) => {
-    const other = await known(pod, place)
-    await queueAnswers(pod.jobs)
-    await run(pod, await findActor(pod, options, 'administration'), other, { reason })
-    return known(pod, place)
+async function changePause(
+  hostPort: PodHost,
+  { reason, ...options }: ActorOptions,
+  run: typeof resumePod,
+): Promise<void> {
+  const changed = await withPod(async (services) => {
+    const other = await known(services, hostPort)
+    await waitForQueue(services.jobs)
+    await run(services, await getActor(services, options, 'administration'), other, { reason })
+    return known(services, hostPort)
   })
   printPod(changed, options)
 }
 
-async function known({ db }: Pod, place: PodHost): Promise<KnownPod> {
-  const [pod] = await listKnownPods(db, { place })
-  if (pod === undefined) throw new CommandError(`There is no known pod at ${formatAddressHost(place)}.`)
+async function known({ db }: Services, hostPort: PodHost): Promise<KnownPod> {
+  const [pod] = await listKnownPods(db, { hostPort })
+  if (pod === undefined) throw new CommandError(`There is no known pod at ${formatAddressHost(hostPort)}.`)
   return pod
 }
 

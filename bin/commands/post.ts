@@ -14,7 +14,7 @@ import { withPod } from '../with-pod.js'
 export function deliveryCommands(program: Command): void {
   program
     .command('post <guid>')
-    .description('Shows the deliveries of a local post by pod: arrived, waiting, or refused and why.')
+    .description('Shows the deliveries of a local post by pod: delivered, waiting, or refused with the reason.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod post 7dba7ca01d64013485eb3131731751e9')
     .action(reportPost)

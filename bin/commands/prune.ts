@@ -29,20 +29,20 @@ interface PruneCommandOptions extends OutputOptions {
 type DescribedReport = Omit<PruneReport, 'category'> & { readonly category: string }
 
 /** The shortest retention that the command accepts, in days. */
-const SHORTEST: Readonly<Record<PruneCategory, number>> = { posts: 30, notifications: 1, dead: 1, tombstones: 90 }
+const MIN_DAYS: Readonly<Record<PruneCategory, number>> = { posts: 30, notifications: 1, dead: 1, tombstones: 90 }
 
 export function pruneCommand(program: Command): void {
   program
     .command('prune')
     .description(
-      'Removes old rows: remote posts that no person of this pod has touched, read notifications, dead letters, tombstones.',
+      'Removes old rows: remote posts without a local interaction, read notifications, dead letters, tombstones.',
     )
-    .option('--dry-run', 'remove nothing, and show what would be removed and what stays')
+    .option('--dry-run', 'remove nothing; show what would be removed and what stays')
     .addOption(new Option('--category <name>', 'only this category').choices([...PRUNE_CATEGORIES]))
     .option('--older-than <days>', 'instead of the days of the settings, like 90d; needs --category', readDays)
-    .option('--limit <rows>', 'remove at most so many rows of each category', readCount)
+    .option('--limit <rows>', 'remove at most <rows> rows of each category', readCount)
     .option('--with-comments', 'also posts with comments, which cannot be fetched again from every pod')
-    .option('--include-unfetchable', 'also private posts, and posts of pods and accounts that are gone')
+    .option('--include-unfetchable', 'also private posts, and posts of closed pods and accounts')
     .option('--files', 'only pictures without a photo that are older than 7 days')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod prune --category posts --older-than 90d --dry-run')
@@ -52,8 +52,8 @@ export function pruneCommand(program: Command): void {
 async function run({ dryRun = false, category, olderThan, limit, ...options }: PruneCommandOptions): Promise<void> {
   if (olderThan !== undefined) {
     if (category === undefined) throw new CommandError('--older-than needs --category.')
-    if (olderThan < SHORTEST[category]) {
-      throw new CommandError(`--older-than must be at least ${SHORTEST[category]} days for ${category}.`)
+    if (olderThan < MIN_DAYS[category]) {
+      throw new CommandError(`--older-than must be at least ${MIN_DAYS[category]} days for ${category}.`)
     }
   }
   if (options.files) {
@@ -61,36 +61,40 @@ async function run({ dryRun = false, category, olderThan, limit, ...options }: P
     return runFiles(dryRun, options)
   }
   const progress = showProgress()
-  const reports = await interruptible('What was removed is removed; the next run removes the rest.', (signal) =>
-    withPod(async (pod) => {
-      const done: PruneReport[] = []
-      for (const each of category === undefined ? PRUNE_CATEGORIES : [category]) {
-        const days = olderThan ?? retentionDays(pod.config, each)
-        if (days === 0) continue
-        const work = {
-          category: each,
-          days,
-          withComments: options.withComments ?? pod.config.retention.withComments,
-          includeUnfetchable: options.includeUnfetchable ?? false,
-          limit,
-          signal,
-          report: (rows: number) => progress.report({ step: each, done: rows, total: undefined }),
+  const reports = await interruptible(
+    'Removed rows stay removed. Run the command again to remove the rest.',
+    (signal) =>
+      withPod(async (services) => {
+        const done: PruneReport[] = []
+        for (const each of category === undefined ? PRUNE_CATEGORIES : [category]) {
+          const days = olderThan ?? retentionDays(services.config, each)
+          if (days === 0) continue
+          const work = {
+            category: each,
+            days,
+            withComments: options.withComments ?? services.config.retention.withComments,
+            includeUnfetchable: options.includeUnfetchable ?? false,
+            limit,
+            signal,
+            report: (rows: number) => progress.report({ step: each, done: rows, total: undefined }),
+          }
+          done.push(await (dryRun ? previewPrune : prune)(services, work))
+          signal.throwIfAborted()
         }
-        done.push(await (dryRun ? previewPrune : prune)(pod, work))
-        signal.throwIfAborted()
-      }
-      return done
-    }),
+        return done
+      }),
   ).finally(progress.end)
   print(options, { dry_run: dryRun, categories: reports }, describe(reports, dryRun))
 }
 
 async function runFiles(dryRun: boolean, options: OutputOptions): Promise<void> {
-  const removed = await interruptible('What was removed is removed; the next run removes the rest.', (signal) =>
-    withPod(async (pod) => {
-      await requirePictureStores(pod)
-      return removeOrphanedFiles(pod.db, pod.pictures, { now: pod.now(), dryRun, signal })
-    }),
+  const removed = await interruptible(
+    'Removed rows stay removed. Run the command again to remove the rest.',
+    (signal) =>
+      withPod(async (services) => {
+        await requirePictureStores(services)
+        return removeOrphanedFiles(services.db, services.pictures, { now: services.now(), dryRun, signal })
+      }),
   )
   const report = { category: 'files', ...removed, kept: {} }
   print(options, { dry_run: dryRun, categories: [report] }, describe([report], dryRun))
@@ -117,6 +121,6 @@ function describe(reports: readonly DescribedReport[], dryRun: boolean): string[
 
 function readDays(text: string): number {
   const [, days] = /^([1-9][0-9]{0,4})d$/.exec(text.trim()) ?? []
-  if (days === undefined) throw new InvalidArgumentError('It must be a number of days like 90d.')
+  if (days === undefined) throw new InvalidArgumentError('Expected a number of days like 90d.')
   return Number(days)
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { isThisMachine } from '../../src/config/config.js'
 import { findUser } from '../../src/domain/accounts/accounts.js'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
-import type { Pod } from '../../src/pod/pod.js'
+import type { Services } from '../../src/services/services.js'
 import { CommandError } from '../command-error.js'
 import { explainFailure } from '../explain-failure.js'
 import { type OutputOptions, print, table } from '../output.js'
@@ -37,17 +37,19 @@ export function seedCommand(program: Command): void {
 
 async function seed({ password, meet, ...options }: SeedOptions): Promise<void> {
   const { url, users } = await withPod(
-    async (pod) => {
-      await checkIsOnThisMachine(pod)
+    async (services) => {
+      await checkIsOnThisMachine(services)
       const friend =
-        meet === undefined ? undefined : await explainFailure(`${meet} was not found`, () => discoverPerson(pod, meet))
+        meet === undefined
+          ? undefined
+          : await explainFailure(`${meet} was not found`, () => discoverPerson(services, meet))
       const [alice, bob] = [
-        await createSampleUser(pod, 'alice', password),
-        await createSampleUser(pod, 'bob', password),
+        await createSampleUser(services, 'alice', password),
+        await createSampleUser(services, 'bob', password),
       ]
-      await createSampleData(pod, alice, bob)
-      if (friend !== undefined) for (const who of [alice, bob]) await shareWithAndMention(pod, who, friend)
-      return { url: pod.config.url, users: [alice, bob] }
+      await createSampleData(services, alice, bob)
+      if (friend !== undefined) for (const who of [alice, bob]) await shareWithAndMention(services, who, friend)
+      return { url: services.config.url, users: [alice, bob] }
     },
     { makesPod: true },
   )
@@ -64,14 +66,14 @@ async function seed({ password, meet, ...options }: SeedOptions): Promise<void> 
 }
 
 /** The users of the sample data have a well-known password. */
-async function checkIsOnThisMachine(pod: Pod): Promise<void> {
-  if (!isThisMachine(pod.config.url)) {
+async function checkIsOnThisMachine(services: Services): Promise<void> {
+  if (!isThisMachine(services.config.url)) {
     throw new CommandError(
-      `seed is only for pods on localhost: the password of alice is well known, and ${pod.config.host} is public.`,
+      `seed is only for pods on localhost: the password of alice is well known, and ${services.config.host} is public.`,
     )
   }
   for (const name of NAMES) {
-    if (await findUser(pod, name))
+    if (await findUser(services, name))
       throw new CommandError(`seed needs an empty pod; the account ${name} already exists.`)
   }
 }

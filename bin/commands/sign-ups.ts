@@ -7,7 +7,7 @@ import {
 } from '../../src/domain/accounts/sign-ups/open-sign-up.js'
 import { endUnattended } from '../../src/domain/accounts/sign-ups/unattended.js'
 import type { PendingSignUp } from '../../src/persistence/accounts/pending-sign-ups.js'
-import { type ActorOptions, findActor, withActorOptions } from '../actor-options.js'
+import { type ActorOptions, getActor, withActorOptions } from '../actor-options.js'
 import { readCount } from '../options.js'
 import { print, printable, table } from '../output.js'
 import { withPod } from '../with-pod.js'
@@ -25,10 +25,10 @@ export function pendingCommands(user: Command): void {
 }
 
 function addSignUpCommands(pending: Command, name: string): void {
-  pending.description('Sign-ups that wait for a decision (SIGN_UP_APPROVAL=on).')
+  pending.description('Sign-ups that wait for approval (SIGN_UP_APPROVAL=on).')
 
   withActorOptions(pending.command('list'))
-    .description('Lists the sign-ups that wait, newest first.')
+    .description('Lists the sign-ups that wait for approval, newest first.')
     .option('--json', 'print JSON')
     .addHelpText('after', `\nExample:\n  ${name} list`)
     .action(list)
@@ -42,24 +42,24 @@ function addSignUpCommands(pending: Command, name: string): void {
 
   withActorOptions(pending.command('approve'))
     .argument('<id>', 'the number of the sign-up', readCount)
-    .description('Opens the account, or lets its e-mail address be confirmed first.')
+    .description('Opens the account, after the confirmation of its e-mail address if that is required.')
     .option('--json', 'print JSON')
     .addHelpText('after', `\nExample:\n  ${name} approve 3 --reason "Known from the choir"`)
     .action((id, options) => approve(id, withDefaultReason(options, `Approved with ${name}.`)))
 
   withActorOptions(pending.command('reject'))
     .argument('<id>', 'the number of the sign-up', readCount)
-    .description('Refuses the sign-up: its name is free, its data goes, and a mail says so.')
+    .description('Rejects the sign-up: its data is deleted, its name is free again, and the person gets a mail.')
     .option('--message <text>', 'a sentence for the person')
     .option('--json', 'print JSON')
     .addHelpText('after', `\nExample:\n  ${name} reject 3 --reason "Advertising"`)
     .action((id, options) => reject(id, withDefaultReason(options, `Rejected with ${name}.`)))
 
   withActorOptions(pending.command('attended'))
-    .description('Accepts sign-ups without a decision again, after no moderator was active (UNATTENDED_DAYS).')
+    .description('Accepts sign-ups without approval again, after UNATTENDED_DAYS has taken effect.')
     .option('--json', 'print JSON')
     .addHelpText('after', `\nExample:\n  ${name} attended --reason "We are back"`)
-    .action(attend)
+    .action(endUnattendedMode)
 }
 
 function withDefaultReason<Options extends ActorOptions>(options: Options, reason: string): Options {
@@ -72,8 +72,8 @@ function present({ id, username, email, confirmedAt, language, reason, network, 
 }
 
 async function list(options: ActorOptions): Promise<void> {
-  const { items } = await withPod(async (pod) =>
-    listSignUps(pod, await findActor(pod, options, 'moderation'), { limit: LISTED }),
+  const { items } = await withPod(async (services) =>
+    listSignUps(services, await getActor(services, options, 'moderation'), { limit: LISTED }),
   )
   const waiting = items.map(present)
   const rows = waiting.map(({ id, username, email, confirmed, created_at }) => [
@@ -87,7 +87,9 @@ async function list(options: ActorOptions): Promise<void> {
 }
 
 async function show(id: number, options: ActorOptions): Promise<void> {
-  const signUp = await withPod(async (pod) => readSignUp(pod, await findActor(pod, options, 'moderation'), id))
+  const signUp = await withPod(async (services) =>
+    readSignUp(services, await getActor(services, options, 'moderation'), id),
+  )
   const shown = present(signUp)
   print(
     options,
@@ -98,8 +100,8 @@ async function show(id: number, options: ActorOptions): Promise<void> {
 
 async function approve(id: number, options: ActorOptions): Promise<void> {
   const { reason } = options
-  const { opened } = await withPod(async (pod) =>
-    approveSignUp(pod, await findActor(pod, options, 'moderation'), id, { reason }),
+  const { opened } = await withPod(async (services) =>
+    approveSignUp(services, await getActor(services, options, 'moderation'), id, { reason }),
   )
   const line = opened ? 'The account is open.' : 'The account opens when its e-mail address is confirmed.'
   print(options, { id, opened }, [line])
@@ -107,15 +109,15 @@ async function approve(id: number, options: ActorOptions): Promise<void> {
 
 async function reject(id: number, options: ActorOptions & { readonly message?: string }): Promise<void> {
   const { reason, message: answer } = options
-  await withPod(async (pod) => rejectSignUp(pod, await findActor(pod, options, 'moderation'), id, { reason, answer }))
+  await withPod(async (services) =>
+    rejectSignUp(services, await getActor(services, options, 'moderation'), id, { reason, answer }),
+  )
   print(options, { id, rejected: true }, ['The sign-up is rejected.'])
 }
 
-async function attend(options: ActorOptions): Promise<void> {
-  const { changed } = await withPod(async (pod) =>
-    endUnattended(pod, await findActor(pod, options, 'administration'), { reason: options.reason }),
+async function endUnattendedMode(options: ActorOptions): Promise<void> {
+  const { changed } = await withPod(async (services) =>
+    endUnattended(services, await getActor(services, options, 'administration'), { reason: options.reason }),
   )
-  print(options, { changed }, [
-    changed ? 'People can sign up without a decision again.' : 'Sign-ups did not wait because of UNATTENDED_DAYS.',
-  ])
+  print(options, { changed }, [changed ? 'Sign-ups no longer require approval.' : 'UNATTENDED_DAYS was not in effect.'])
 }

@@ -1,40 +1,40 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
-import { isIdle, type QueueFacts, queueFacts } from '../../src/jobs/operations/queue-facts.js'
 import { type RecentActivity, readRecentActivity } from '../../src/jobs/operations/recent-activity.js'
+import { isIdle, readWorkStatus, type WorkStatus } from '../../src/jobs/operations/work-status.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
 import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
 import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
-import { readBackupFigures } from '../../src/persistence/operations/backup-runs.js'
-import type { Pod } from '../../src/pod/pod.js'
+import { readBackupMetrics } from '../../src/persistence/operations/backup-runs.js'
+import type { Services } from '../../src/services/services.js'
 import { CommandError } from '../command-error.js'
 import { untilInterrupted } from '../interruptible.js'
 import { readDuration } from '../options.js'
 import { type OutputOptions, print, table } from '../output.js'
-import { queueAnswers } from '../queue-answers.js'
+import { waitForQueue } from '../wait-for-queue.js'
 import { watchScreen } from '../watch-screen.js'
 import { withPod } from '../with-pod.js'
 
 const POLL_INTERVAL_MS = 200
 const DEFAULT_TIMEOUT_SECONDS = 60
-const WATCH_EVERY_SECONDS = 2
+const WATCH_INTERVAL_SECONDS = 2
 
 export function workCommands(program: Command): void {
   program
     .command('status')
     .description(
-      'Shows pending and recent work: jobs by queue, outbox, deliveries, workers, rejected messages and why.',
+      'Shows pending and recent work: jobs by queue, outbox, deliveries, workers, rejected messages with reasons.',
     )
-    .option('--watch', 'repeat until Ctrl-C: redraws a terminal, and writes a line each time elsewhere')
-    .option('--interval <time>', 'between two looks of --watch', readDuration, WATCH_EVERY_SECONDS)
+    .option('--watch', 'repeat until Ctrl-C: redraws the screen on a terminal, prints one line per interval elsewhere')
+    .option('--interval <time>', 'interval of --watch', readDuration, WATCH_INTERVAL_SECONDS)
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod status --watch')
     .action(status)
 
   program
     .command('wait-idle')
-    .description('Waits until no job, outbox row or due delivery is left.')
-    .option('--timeout <time>', 'how long at most, like 30, 90s or 5m', readDuration, DEFAULT_TIMEOUT_SECONDS)
+    .description('Waits until there is no job, outbox row or due delivery.')
+    .option('--timeout <time>', 'maximum wait, for example 90s or 5m', readDuration, DEFAULT_TIMEOUT_SECONDS)
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod wait-idle --timeout 30')
     .action(waitIdle)
@@ -42,13 +42,13 @@ export function workCommands(program: Command): void {
 
 async function status(options: OutputOptions & { watch?: boolean; interval: number }): Promise<void> {
   if (options.watch) return watch(options)
-  const { facts, past, backup } = await withPod(async (pod) => ({
-    facts: await factsOf(pod),
-    past: await readRecentActivity(pod),
-    backup: await readBackupFigures(pod.db),
+  const { workStatus, past, backup } = await withPod(async (services) => ({
+    workStatus: await readStatus(services),
+    past: await readRecentActivity(services),
+    backup: await readBackupMetrics(services.db),
   }))
-  print(options, { ...facts, lately: presentActivity(past), backup }, [
-    ...describe(facts, past),
+  print(options, { ...workStatus, lately: presentActivity(past), backup }, [
+    ...describe(workStatus, past),
     ...table([['last backup', backup.age === null ? 'never' : `${age(backup.age)} ago`]]),
     '',
     ...describePast(past),
@@ -56,21 +56,21 @@ async function status(options: OutputOptions & { watch?: boolean; interval: numb
 }
 
 async function watch({ interval: seconds, json }: OutputOptions & { readonly interval: number }): Promise<void> {
-  await withPod(async (pod) =>
+  await withPod(async (services) =>
     untilInterrupted(async (signal) => {
       let before: Totals | undefined
       const screen = { isTTY: process.stdout.isTTY && !json, write: (text: string) => process.stdout.write(text) }
       await watchScreen(screen, { seconds, signal }, async () => {
-        const [facts, past] = await Promise.all([queueFacts(pod), readRecentActivity(pod)])
+        const [workStatus, past] = await Promise.all([readWorkStatus(services), readRecentActivity(services)])
         const totals = totalsOf(past)
         const rates = ratesBetween(before, totals)
         before = totals
         const at = new Date().toISOString()
         return {
-          lines: [`${at}  ${rates}`, '', ...describe(facts, past), '', ...describePast(past)],
+          lines: [`${at}  ${rates}`, '', ...describe(workStatus, past), '', ...describePast(past)],
           summary: json
-            ? JSON.stringify({ at, ...facts, lately: presentActivity(past) })
-            : `${at}  ${workIn(facts)}, ${rates}`,
+            ? JSON.stringify({ at, ...workStatus, lately: presentActivity(past) })
+            : `${at}  ${workIn(workStatus)}, ${rates}`,
         }
       })
     }),
@@ -107,45 +107,45 @@ function ratesBetween(before: Totals | undefined, after: Totals): string {
     .join(', ')
 }
 
-function workIn({ queues, outbox, deliveries }: QueueFacts): string {
+function workIn({ queues, outbox, deliveries }: WorkStatus): string {
   const jobs = Object.values(queues ?? {})
-  const sum = (state: 'waiting' | 'active') => jobs.reduce((total, facts) => total + facts[state], 0)
-  const inQueues = queues === null ? 'queue out of reach' : `waiting ${sum('waiting')}, running ${sum('active')}`
+  const sum = (state: 'waiting' | 'active') => jobs.reduce((total, queue) => total + queue[state], 0)
+  const inQueues = queues === null ? 'queue unavailable' : `waiting ${sum('waiting')}, running ${sum('active')}`
   return `${inQueues}, outbox ${outbox.waiting}, given up ${outbox.dead + deliveries.dead}, deliveries ${deliveries.waiting}`
 }
 
 async function waitIdle(options: OutputOptions & { timeout: number }): Promise<void> {
   const seconds = options.timeout
-  await withPod(async (pod) => {
+  await withPod(async (services) => {
     const deadline = performance.now() + seconds * 1_000
-    while (!(await nothingLeft(pod))) {
-      if (performance.now() >= deadline) throw new CommandError(whatIsLeft(await factsOf(pod), seconds))
+    while (!(await nothingLeft(services))) {
+      if (performance.now() >= deadline) throw new CommandError(whatIsLeft(await readStatus(services), seconds))
       await pause(POLL_INTERVAL_MS)
     }
   })
-  print(options, { idle: true }, ['Nothing is left to do.'])
+  print(options, { idle: true }, ['No work is left.'])
 }
 
-async function factsOf(pod: Pod): Promise<QueueFacts> {
-  await queueAnswers(pod.jobs)
-  return queueFacts(pod)
+async function readStatus(services: Services): Promise<WorkStatus> {
+  await waitForQueue(services.jobs)
+  return readWorkStatus(services)
 }
 
 /** False while a store is unavailable; it may return before the timeout. */
-async function nothingLeft(pod: Pod): Promise<boolean> {
+async function nothingLeft(services: Services): Promise<boolean> {
   try {
-    return await isIdle(pod)
+    return await isIdle(services)
   } catch (error) {
     if (error instanceof QueueUnavailable || isDatabaseUnavailable(error)) return false
     throw error
   }
 }
 
-function describe(facts: QueueFacts, { perMinute }: RecentActivity): string[] {
-  const { queues, outbox, deliveries } = facts
+function describe(workStatus: WorkStatus, { perMinute }: RecentActivity): string[] {
+  const { queues, outbox, deliveries } = workStatus
   return [
     ...(queues === null
-      ? ['The queue is out of reach.']
+      ? ['The queue is unavailable.']
       : table([
           ['queue', 'waiting', 'running', 'later', 'dead', 'oldest', 'a minute', 'workers'],
           ...QUEUES.map((name) => {
@@ -158,10 +158,10 @@ function describe(facts: QueueFacts, { perMinute }: RecentActivity): string[] {
     '',
     ...table([
       ['outbox', `${outbox.waiting} waiting, ${outbox.dead} given up, oldest ${age(outbox.oldest)}`],
-      ['messages that wait', waitingFor(facts)],
+      ['messages that wait', waitingFor(workStatus)],
       ['deliveries', `${deliveries.due} due, ${deliveries.waiting} waiting, ${deliveries.dead} given up`],
-      ['pods asleep', String(facts.podsAsleep)],
-      ['last sweep', facts.lastSweep === null ? 'never' : `${age(facts.lastSweep)} ago`],
+      ['pods asleep', String(workStatus.podsAsleep)],
+      ['last sweep', workStatus.lastSweep === null ? 'never' : `${age(workStatus.lastSweep)} ago`],
     ]),
   ]
 }
@@ -192,24 +192,24 @@ function rate(perMinute: number): string {
   return perMinute > 0 && perMinute < 10 ? perMinute.toFixed(1) : String(Math.round(perMinute))
 }
 
-function waitingFor(facts: QueueFacts): string {
-  const kinds = Object.entries(facts.waitingFor).map(([kind, count]) => `${count} for a ${kind}`)
+function waitingFor(workStatus: WorkStatus): string {
+  const kinds = Object.entries(workStatus.waitingFor).map(([kind, count]) => `${count} for a ${kind}`)
   return kinds.length === 0 ? 'none' : kinds.join(', ')
 }
 
-function whatIsLeft(facts: QueueFacts, seconds: number): string {
-  if (facts.queues === null) return `The queue is unavailable after ${seconds} s; the remaining work is unknown.`
-  const queues = facts.queues
+function whatIsLeft(workStatus: WorkStatus, seconds: number): string {
+  if (workStatus.queues === null) return `The queue is unavailable after ${seconds} s; the remaining work is unknown.`
+  const queues = workStatus.queues
   const left = [
     ...QUEUES.flatMap((name) => {
       const { waiting, active, delayed, workers } = queues[name]
       const jobs = counted(waiting + active + delayed, 'job', 'jobs')
       return jobs.map((text) => `${text} in ${name} (${workers === 0 ? 'no worker serves it' : `workers: ${workers}`})`)
     }),
-    ...counted(facts.outbox.waiting, 'outbox row', 'outbox rows'),
-    ...counted(facts.deliveries.due, 'due delivery', 'due deliveries'),
+    ...counted(workStatus.outbox.waiting, 'outbox row', 'outbox rows'),
+    ...counted(workStatus.deliveries.due, 'due delivery', 'due deliveries'),
   ]
-  return `Work is left after ${seconds} s: ${left.join(', ') || 'the last job ended meanwhile'}.`
+  return `Work is left after ${seconds} s: ${left.join(', ') || 'the last job ended in the meantime'}.`
 }
 
 function counted(count: number, one: string, many: string): string[] {

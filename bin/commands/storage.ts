@@ -35,7 +35,7 @@ export function storageCommands(program: Command): void {
     .addOption(
       new Option('--to <store>', 'the new store, as STORAGE names it').choices(['folder', 's3']).makeOptionMandatory(),
     )
-    .option('--dry-run', 'copy nothing, and count')
+    .option('--dry-run', 'copy nothing; count only')
     .option('--delete-source', 'delete each picture in the old store after its copy')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  STORAGE=s3 UPLOADS_FALLBACK=folder pod storage move --to s3')
@@ -44,9 +44,9 @@ export function storageCommands(program: Command): void {
 
 async function check(options: OutputOptions): Promise<void> {
   const { photos, missing, orphaned } = await interruptible('Nothing was changed.', (signal) =>
-    withPod(async (pod) => {
-      await requirePictureStores(pod)
-      return checkPictures(pod.db, pod.pictures, signal)
+    withPod(async (services) => {
+      await requirePictureStores(services)
+      return checkPictures(services.db, services.pictures, signal)
     }),
   )
   print(options, { photos, missing, orphaned }, [
@@ -65,15 +65,15 @@ async function move({
 }: MoveCommandOptions): Promise<void> {
   const progress = showProgress()
   const moved = await interruptible('The same command copies the rest.', (signal) =>
-    withPod(async (pod) => {
-      const { config, db } = pod
+    withPod(async (services) => {
+      const { config, db } = services
       const from = to === 's3' ? 'folder' : 's3'
       if (config.storage !== to || config.uploadsFallback !== from) {
         throw new CommandError(
           `First set STORAGE=${to} and UPLOADS_FALLBACK=${from}, and restart the pod: it then writes to the new store and reads from both.`,
         )
       }
-      await requirePictureStores(pod)
+      await requirePictureStores(services)
       await openPictureStorageOfKind(config, to).check()
       return movePictures(db, {
         from: openPictureStorageOfKind(config, from),
@@ -86,7 +86,7 @@ async function move({
     }),
   ).finally(progress.end)
   print(options, { ...moved, dry_run: dryRun }, [
-    `${moved.copied} pictures ${dryRun ? 'would be' : 'are'} copied, ${moved.present} were there already, ${moved.gone} were deleted meanwhile.`,
+    `${moved.copied} pictures ${dryRun ? 'would be' : 'are'} copied, ${moved.present} were there already, ${moved.gone} were deleted in the meantime.`,
     ...(dryRun ? [] : ['Run "pod storage check", then remove UPLOADS_FALLBACK and restart the pod.']),
   ])
 }

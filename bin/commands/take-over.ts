@@ -6,7 +6,7 @@ import { type Config, readConfig } from '../../src/config/config.js'
 import { verifyPassword } from '../../src/domain/accounts/passwords/verify-password.js'
 import { withSessionLock } from '../../src/persistence/database/session-lock.js'
 import { User, UserSecrets } from '../../src/persistence/models/user.js'
-import { createSecrets, readSecretKey } from '../../src/pod/secrets.js'
+import { createSecrets, readSecretKey } from '../../src/services/secrets.js'
 import { closeUnfinishedAccounts } from '../../src/take-over/close-unfinished-accounts.js'
 import { readOldSettings, writeEnvironmentFile } from '../../src/take-over/old-settings.js'
 import type { PreflightReport } from '../../src/take-over/preflight/preflight.js'
@@ -68,7 +68,7 @@ export function takeOverCommand(program: Command): void {
     .command('take-over')
     .description('Replaces a diaspora* pod at the same host name: copies its accounts, content, pictures and tokens.')
     .argument('[step]', `${STEPS.join(', ')}; without a step: preflight, then copy`)
-    .argument('[user]', 'for check-password: a user name')
+    .argument('[user]', 'for check-password: a username')
     .option(
       '--from <url>',
       'the old database, as postgres://… or mysql://…; TAKE_OVER_FROM keeps its password out of the list of processes',
@@ -85,14 +85,14 @@ export function takeOverCommand(program: Command): void {
     .option('--oidc-key <file>', 'config/oidc_key.pem of the old pod')
     .option('--pepper-file <file>', 'a file with config.pepper of the old pod, if it was changed')
     .option('--pepper <text>', 'the same as text, which other users of this machine can read')
-    .option('--rate <rows>', 'rows a second at most')
-    .option('--signatures <number>', 'all, or sample: which signatures are verified', 'sample')
+    .option('--rate <rows>', 'maximum rows per second')
+    .option('--signatures <which>', 'which signatures are verified: all, or sample', 'sample')
     .option('--lock-broken-keys', 'lock open accounts without a valid key pair')
     .option(
       '--sidekiq <url>',
       'the Redis of the old pod, as redis://…: its jobs are counted, and continued by the switch',
     )
-    .option('--lose-jobs', 'switch although jobs of Sidekiq are left that only the old pod can do; they are dropped')
+    .option('--lose-jobs', 'switch although Sidekiq has jobs that only the old pod can run; they are discarded')
     .option('--yes', 'confirm abort')
     .option('--json', 'print JSON')
     .addHelpText(
@@ -102,7 +102,7 @@ export function takeOverCommand(program: Command): void {
   command.action(async (word: string | undefined, user: string | undefined, given: GivenOptions) => {
     const steps = STEPS.filter((step) => step === word)
     if (word !== undefined && steps.length === 0) {
-      command.error(`error: '${word}' is no step of a take-over: ${STEPS.join(', ')}.`, { exitCode: 2 })
+      command.error(`error: '${word}' is not a step of a take-over: ${STEPS.join(', ')}.`, { exitCode: 2 })
     }
     const [step] = steps
     const missing = missingOption(step, user, given)
@@ -111,7 +111,7 @@ export function takeOverCommand(program: Command): void {
   })
 }
 
-/** What a step cannot do without; undefined: nothing is missing. */
+/** The missing requirement of a step; undefined: nothing is missing. */
 function missingOption(step: Step | undefined, user: string | undefined, given: GivenOptions): string | undefined {
   const needsSource =
     step === undefined ? given.config === undefined : ['preflight', 'copy', 'rehearse', 'switch'].includes(step)
@@ -273,8 +273,8 @@ function describeJobs({ jobs }: BuildReport): readonly string[] {
 async function showSwitch(config: Config, given: GivenOptions): Promise<void> {
   const report = await withTarget(config, given, (target, options) =>
     switchOver(target, options, () =>
-      onPod({ ...target.config, databaseUrl: target.url }, async (pod) => ({
-        closedAccounts: await closeUnfinishedAccounts(pod),
+      onPod({ ...target.config, databaseUrl: target.url }, async (services) => ({
+        closedAccounts: await closeUnfinishedAccounts(services),
       })),
     ),
   )
@@ -346,7 +346,7 @@ async function checkPassword(config: Config, given: GivenOptions, username: stri
     return hash ? verifyPassword({ db, secrets }, hash, password) : false
   })
   print(given, { right: isRight }, [
-    isRight ? 'The password is right.' : 'The password is wrong, or the pepper is another one.',
+    isRight ? 'The password is correct.' : 'The password is wrong, or the pepper differs.',
   ])
   if (!isRight) throw new CommandError('The password was not accepted.')
 }

@@ -15,7 +15,7 @@ import { type OutputOptions, print, printable, table } from '../output.js'
 import { withPod } from '../with-pod.js'
 
 const DEFAULT_LIFE_SECONDS = 365 * 86_400
-const LONGEST_LIFE_SECONDS = 10 * 365 * 86_400
+const MAX_LIFETIME_SECONDS = 10 * 365 * 86_400
 const CLIENTS_SHOWN = 100
 const DEFAULT_DIALECT = 'default'
 
@@ -27,9 +27,9 @@ interface TokenOptions extends OutputOptions {
 export function clientCommands(program: Command): void {
   const token = program
     .command('token <username>')
-    .description('Makes an access token for a user without a browser. Each token is a separate authorization.')
+    .description('Creates an access token for a user without a browser. Each token is a separate authorization.')
     .enablePositionalOptions()
-    .option('--scopes <scopes>', `scopes of the token, separated by blanks: ${ALL_SCOPES.join(' ')}`)
+    .option('--scopes <scopes>', `scopes of the token, separated by spaces: ${ALL_SCOPES.join(' ')}`)
     .addOption(
       new Option('--expires-in <time>', 'like 90s, 15m, 12h or 30d')
         .argParser(readLifetime)
@@ -55,11 +55,11 @@ export function clientCommands(program: Command): void {
     .addHelpText('after', '\nExample:\n  pod token revoke 0f3b…')
     .action(revoke)
 
-  const clients = program.command('clients').description('Registered client apps and the dialect of their answers.')
+  const clients = program.command('clients').description('Registered client apps and the dialect of their responses.')
 
   clients
     .command('list')
-    .description('Lists registered clients, the newest first.')
+    .description('Lists registered clients, newest first.')
     .addOption(
       new Option('--limit <number>', 'at most this many')
         .argParser(readCount)
@@ -74,7 +74,7 @@ export function clientCommands(program: Command): void {
     .argument('<client_id>')
     .addArgument(new Argument('<dialect>').choices([...CLIENT_API_DIALECTS, DEFAULT_DIALECT]))
     .description(
-      'Sets the dialect of the answers to one client, from its next request on. default: that of CLIENT_API_DIALECT.',
+      'Sets the API dialect of one client, from its next request on. default: the value of CLIENT_API_DIALECT.',
     )
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod clients dialect 3f0c9a5be1d24b7790aa1c2d3e4f5061 diaspora')
@@ -82,9 +82,9 @@ export function clientCommands(program: Command): void {
 }
 
 async function list({ limit, ...options }: OutputOptions & { limit: number }): Promise<void> {
-  const { clients, dialect } = await withPod(async (pod) => ({
-    clients: await listClients(pod, limit),
-    dialect: pod.config.clientApiDialect,
+  const { clients, dialect } = await withPod(async (services) => ({
+    clients: await listClients(services, limit),
+    dialect: services.config.clientApiDialect,
   }))
   const rows = clients.map(({ clientId, name, apiDialect, users, createdAt }) => [
     clientId,
@@ -104,9 +104,9 @@ async function changeDialect(
   wanted: ClientApiDialect | typeof DEFAULT_DIALECT,
   options: OutputOptions,
 ): Promise<void> {
-  const { client, dialect } = await withPod(async (pod) => ({
-    client: await setClientDialect(pod, clientId, wanted === DEFAULT_DIALECT ? null : wanted),
-    dialect: pod.config.clientApiDialect,
+  const { client, dialect } = await withPod(async (services) => ({
+    client: await setClientDialect(services, clientId, wanted === DEFAULT_DIALECT ? null : wanted),
+    dialect: services.config.clientApiDialect,
   }))
   const name = printable(client.name ?? client.clientId)
   print(options, present(client), [
@@ -130,10 +130,10 @@ async function mint(username: string, text: string, options: TokenOptions): Prom
     throw new CommandError(`There is no scope ${unknown.join(', ')}; there are ${ALL_SCOPES.join(', ')}.`)
   }
   const { expiresIn: lifetime, dialect = null } = options
-  if (lifetime < 1 || lifetime > LONGEST_LIFE_SECONDS) {
-    throw new CommandError('A token lasts from one second to ten years.')
+  if (lifetime < 1 || lifetime > MAX_LIFETIME_SECONDS) {
+    throw new CommandError('A token must last from one second to ten years.')
   }
-  const token = await withPod((pod) => mintToken(pod, username, { scopes, lifetime, apiDialect: dialect }))
+  const token = await withPod((services) => mintToken(services, username, { scopes, lifetime, apiDialect: dialect }))
   const expires = token.expiresAt.toISOString()
   const described = {
     access_token: token.accessToken,
@@ -148,6 +148,6 @@ async function mint(username: string, text: string, options: TokenOptions): Prom
 }
 
 async function revoke(accessToken: string, options: OutputOptions): Promise<void> {
-  await withPod((pod) => revokeToken(pod, accessToken))
+  await withPod((services) => revokeToken(services, accessToken))
   print(options, { revoked: true }, ['The token is revoked.'])
 }

@@ -11,7 +11,7 @@ export function upgradeCommands(program: Command): void {
     .description('Upgrades of the program.')
     .command('check')
     .description(
-      'Checks whether this version may start on the database of the pod: versions, migrations, disk, backup.',
+      'Checks whether this version can start on the database of the pod: versions, migrations, disk, backup.',
     )
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod upgrade check')

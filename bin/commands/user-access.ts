@@ -12,16 +12,16 @@ import { withPod } from '../with-pod.js'
 export function userAccessCommands(user: Command): void {
   user
     .command('sessions <username>')
-    .description('Lists the browsers in which a user is signed in, or ends all of these sessions.')
+    .description('Lists the browser sessions of a user, or ends all of them.')
     .option('--end-all', 'end the sessions in all browsers')
-    .option('--apps', 'with --end-all: end the access of all applications, too')
+    .option('--apps', 'with --end-all: also end the access of all applications')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod user sessions alice --end-all --apps')
     .action(sessions)
 
   user
     .command('two-factor <username>')
-    .description('Shows the second factors of a user, or removes all of them, for a user who has lost them.')
+    .description('Shows the second factors of a user, or removes all of them if they are lost.')
     .option('--off', 'remove all second factors; sessions in browsers end')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod user two-factor alice --off')
@@ -33,13 +33,16 @@ async function sessions(
   { endAll, apps: applications = false, ...options }: OutputOptions & { endAll?: boolean; apps?: boolean },
 ): Promise<void> {
   if (endAll) {
-    await withPod((pod) => endSessionsByOperator(pod, username, { applications }))
+    await withPod((services) => endSessionsByOperator(services, username, { applications }))
     const ended = applications ? 'All sessions and the access of all applications' : 'All sessions'
     return print(options, { username, ended: true, applications }, [`${ended} of ${username} have ended.`])
   }
-  const found = await withPod((pod) => listSessionsByOperator(pod, username))
+  const found = await withPod((services) => listSessionsByOperator(services, username))
   const rows = found.map(({ browser, network, beganAt, lastUsedAt }) => ({
-    ...{ browser, network, began_at: beganAt.toISOString(), last_used_at: lastUsedAt.toISOString() },
+    browser,
+    network,
+    began_at: beganAt.toISOString(),
+    last_used_at: lastUsedAt.toISOString(),
   }))
   print(options, rows, [
     ...table(rows.map((row) => Object.values(row))),
@@ -49,12 +52,12 @@ async function sessions(
 
 async function twoFactor(username: string, { off, ...options }: OutputOptions & { off?: boolean }): Promise<void> {
   if (off) {
-    await withPod((pod) => removeFactorsByOperator(pod, username))
+    await withPod((services) => removeFactorsByOperator(services, username))
     return print(options, { username, removed: true }, [
-      `${username} has no second factor any more. All sessions in browsers have ended.`,
+      `${username} no longer has a second factor. All sessions in browsers have ended.`,
     ])
   }
-  const { totp, passkeys, recoveryCodesLeft } = await withPod((pod) => findFactorsByOperator(pod, username))
+  const { totp, passkeys, recoveryCodesLeft } = await withPod((services) => findFactorsByOperator(services, username))
   print(options, { username, totp, passkeys, recovery_codes_left: recoveryCodesLeft }, [
     `authenticator app: ${totp ? 'on' : 'off'}; passkeys: ${passkeys}; unused recovery codes: ${recoveryCodesLeft}`,
   ])

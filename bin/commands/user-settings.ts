@@ -12,7 +12,7 @@ import { withPod } from '../with-pod.js'
 export function userSettingsCommands(user: Command): void {
   user
     .command('settings <username> [changes...]')
-    .description('Shows the settings of a user, or changes them. The names are those of the API.')
+    .description('Shows or changes the settings of a user, with the names of the API.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod user settings alice time_zone=Europe/Berlin mail_kinds.liked=never')
     .action(showOrChange)
@@ -43,7 +43,7 @@ interface CloseOptions extends OutputOptions {
 async function close(username: string, { now = false, cancel = false, yes = false, ...options }: CloseOptions) {
   if (now && cancel) throw new CommandError('--now and --cancel exclude each other.')
   if (cancel) {
-    await withPod((pod) => cancelClosingByOperator(pod, username))
+    await withPod((services) => cancelClosingByOperator(services, username))
     return print(options, { username, close_at: null }, [`${username} is kept.`])
   }
   if (!yes) {
@@ -54,10 +54,10 @@ async function close(username: string, { now = false, cancel = false, yes = fals
     )
   }
   if (now) {
-    await withPod((pod) => closeNowByOperator(pod, username))
+    await withPod((services) => closeNowByOperator(services, username))
     return print(options, { username, closed: true }, [`${username} is closed; sign-in is no longer possible.`])
   }
-  const closeAt = (await withPod((pod) => closeByOperator(pod, username))).toISOString()
+  const closeAt = (await withPod((services) => closeByOperator(services, username))).toISOString()
   print(options, { username, close_at: closeAt }, [
     `${username} is closed on ${closeAt}. Until then a sign-in, or --cancel, keeps the account.`,
   ])

@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { createInterface } from 'node:readline'
 import { Argument, type Command, Option } from 'commander'
 import { type Account, findUser, listUsers, ROLES, type RoleChoice } from '../../src/domain/accounts/accounts.js'
-import { createUserByOperator, findEmail, setEmail } from '../../src/domain/accounts/change-email.js'
+import { createUserByOperator, getEmail, setEmail } from '../../src/domain/accounts/change-email.js'
 import { resetPasswordByOperator } from '../../src/domain/accounts/operator/operator-changes.js'
 import { createResetLink } from '../../src/domain/accounts/passwords/password-reset.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import { changeRole as setRole } from '../../src/domain/moderation/change-role.js'
-import { type ActorOptions, findActor, withActorOptions } from '../actor-options.js'
+import { type ActorOptions, getActor, withActorOptions } from '../actor-options.js'
 import { CommandError } from '../command-error.js'
 import { readCount } from '../options.js'
 import { type OutputOptions, print, table } from '../output.js'
@@ -28,7 +28,7 @@ export function peopleCommands(program: Command): void {
 
   withPasswordOptions(user.command('create <username>'))
     .description('Creates an account with keys and the four default aspects, without confirmation or approval.')
-    .option('--email <address>', 'the e-mail address of the account; it counts as confirmed')
+    .option('--email <address>', 'the e-mail address of the account, stored as confirmed')
     .option('--language <tag>', 'language of pages, mails and aspect names; default: DEFAULT_LANGUAGE')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod user create alice --email alice@mail.example --language de')
@@ -55,7 +55,7 @@ export function peopleCommands(program: Command): void {
       'Sets a new password and ends all access: sessions, tokens of applications and of the operator, live streams.',
     )
     .addOption(
-      new Option('--link', 'print a link to set a new password, valid for 24 hours, instead').conflicts([
+      new Option('--link', 'instead, print a link to set a new password; it is valid for 24 hours').conflicts([
         'password',
         'passwordStdin',
       ]),
@@ -69,8 +69,8 @@ export function peopleCommands(program: Command): void {
 
   user
     .command('email <username> [address]')
-    .description('Shows or changes the e-mail address of an account. A mail asks for the confirmation of a new one.')
-    .option('--confirmed', 'the address is known to be right: it counts at once')
+    .description('Shows or changes the e-mail address of an account. A new address is confirmed by mail.')
+    .option('--confirmed', 'the address is known to be correct: do not ask for confirmation')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod user email alice alice@mail.example --confirmed')
     .action(changeEmail)
@@ -90,7 +90,7 @@ export function peopleCommands(program: Command): void {
 function withPasswordOptions(command: Command): Command {
   return command
     .addOption(new Option('--password <text>', 'without it, one is made and shown once').conflicts('passwordStdin'))
-    .option('--password-stdin', 'read the password from the first line of the standard input')
+    .option('--password-stdin', 'read the password from the first line of standard input')
 }
 
 async function create(
@@ -100,7 +100,7 @@ async function create(
   const password = await passwordOf(options)
   const { email, language } = options
   const account = await withPod(
-    (pod) => createUserByOperator(pod, { username, password: password.text, email, language }),
+    (services) => createUserByOperator(services, { username, password: password.text, email, language }),
     { makesPod: true },
   )
   const { guid, address } = account
@@ -113,11 +113,11 @@ async function create(
 
 async function list(options: OutputOptions & { after?: string; limit?: number }): Promise<void> {
   const { limit = Number.POSITIVE_INFINITY } = options
-  const accounts = await withPod(async (pod) => {
+  const accounts = await withPod(async (services) => {
     const found: Account[] = []
     for (;;) {
       const after = found.at(-1)?.username ?? options.after
-      const page = await listUsers(pod, { after, limit: Math.min(PAGE, limit - found.length) })
+      const page = await listUsers(services, { after, limit: Math.min(PAGE, limit - found.length) })
       found.push(...page)
       if (page.length < PAGE || found.length === limit) return found
     }
@@ -131,7 +131,7 @@ async function list(options: OutputOptions & { after?: string; limit?: number })
 }
 
 async function show(username: string, options: OutputOptions): Promise<void> {
-  const account = await withPod((pod) => findUser(pod, username))
+  const account = await withPod((services) => findUser(services, username))
   if (account === undefined) throw new CommandError(`There is no local account named ${username}.`)
   const shown = present(account)
   print(options, shown, table(Object.entries(shown).map(([name, value]) => [name, value ?? 'no'])))
@@ -142,12 +142,12 @@ async function changePassword(
   options: PasswordOptions & { keepApplications?: boolean; link?: boolean },
 ): Promise<void> {
   if (options.link) {
-    const url = await withPod((pod) => createResetLink(pod, COMMAND_ACTOR, username))
+    const url = await withPod((services) => createResetLink(services, COMMAND_ACTOR, username))
     return print(options, { username, url }, [url])
   }
   const { keepApplications: shouldKeepApplications = false } = options
   const password = await passwordOf(options)
-  await withPod((pod) => resetPasswordByOperator(pod, username, password.text, { shouldKeepApplications }))
+  await withPod((services) => resetPasswordByOperator(services, username, password.text, { shouldKeepApplications }))
   print(options, { username, ...(password.made ? { password: password.text } : {}) }, [
     password.made
       ? `The new password of ${username} is ${password.text} and is not shown again.`
@@ -163,10 +163,10 @@ async function changeEmail(
   address: string | undefined,
   options: OutputOptions & { confirmed?: boolean },
 ): Promise<void> {
-  const { email, confirmed, unconfirmedEmail, mailState } = await withPod(async (pod) => {
+  const { email, confirmed, unconfirmedEmail, mailState } = await withPod(async (services) => {
     const { confirmed: isConfirmed = false } = options
-    if (address !== undefined) await setEmail(pod, COMMAND_ACTOR, username, { address, confirmed: isConfirmed })
-    return findEmail(pod, username)
+    if (address !== undefined) await setEmail(services, COMMAND_ACTOR, username, { address, confirmed: isConfirmed })
+    return getEmail(services, username)
   })
   const shown = { email, confirmed, unconfirmed_email: unconfirmedEmail, mail_state: mailState }
   print(
@@ -178,12 +178,12 @@ async function changeEmail(
 
 async function changeRole(username: string, role: RoleChoice, options: ActorOptions): Promise<void> {
   const { reason = 'Changed with pod user role.' } = options
-  await withPod(async (pod) => {
-    const account = await findUser(pod, username)
+  await withPod(async (services) => {
+    const account = await findUser(services, username)
     if (account === undefined) throw new CommandError(`There is no local account named ${username}.`)
     if (account.closedAt !== null) throw new CommandError(`The account ${username} is closed.`)
-    const actor = await findActor(pod, options, 'administration')
-    await setRole(pod, actor, account.guid, { role, reason, confirm: account.username })
+    const actor = await getActor(services, options, 'administration')
+    await setRole(services, actor, account.guid, { role, reason, confirm: account.username })
   })
   print(options, { username, role }, [role === 'none' ? `${username} has no role.` : `${username} is ${role} now.`])
 }

@@ -6,17 +6,19 @@ import { unsealPrivateKey } from '../../src/domain/accounts/private-keys.js'
 import { type CheckResult, checkFailure, checkPassed, checkWarning } from '../../src/domain/operations/check-result.js'
 import { findNewerRelease } from '../../src/domain/operations/newer-release.js'
 import { QUEUE_POOLS } from '../../src/jobs/queues/postgres-store.js'
-import { migrationStatus, WEB_LIMITS, WORKER_LIMITS } from '../../src/persistence/database/database.js'
+import { queryRow, queryRows } from '../../src/persistence/database/database.js'
+import { WEB_DATABASE_LIMITS, WORKER_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
+import { migrationStatus } from '../../src/persistence/database/migrate.js'
 import { UserSecrets } from '../../src/persistence/models/user.js'
-import { createSecrets, readSecretKey } from '../../src/pod/secrets.js'
-import { hostAndPort } from '../database-trouble.js'
+import { createSecrets, readSecretKey } from '../../src/services/secrets.js'
+import { hostAndPort } from '../explain-database-error.js'
 
-const OLDEST_VERSION = 140_000
+const MIN_VERSION = 140_000
 const COLLATION_VERSIONS_SINCE = 150_000
 /** Connections reserved for commands and backups. */
 const SPARE_CONNECTIONS = 5
 
-interface ServerFacts {
+interface ServerProperties {
   readonly version: string
   readonly number: number
   readonly encoding: string
@@ -29,7 +31,7 @@ interface ServerFacts {
 
 /** Checks version, collation, connections, durability and migrations. */
 export async function checkDatabase(db: Knex, url: string, config: Config): Promise<readonly CheckResult[]> {
-  const server = await factsOf(db)
+  const server = await readServerProperties(db)
   const migrations = await checkMigrations(db)
   return [
     checkVersion(server, hostAndPort(url)),
@@ -54,8 +56,10 @@ async function checkRelease(db: Knex, { updateCheckUrl }: Config): Promise<reado
   ]
 }
 
-async function factsOf(db: Knex): Promise<ServerFacts> {
-  const { rows } = await db.raw<{ rows: ServerFacts[] }>(`
+async function readServerProperties(db: Knex): Promise<ServerProperties> {
+  const [server] = await queryRows<ServerProperties>(
+    db,
+    `
     select
       current_setting('server_version') as "version",
       current_setting('server_version_num')::int as "number",
@@ -65,52 +69,58 @@ async function factsOf(db: Knex): Promise<ServerFacts> {
       current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as "maxConnections",
       current_setting('fsync') as "fsync",
       current_setting('synchronous_commit') as "synchronousCommit"
-    from pg_database where datname = current_database()`)
-  const [facts] = rows
-  if (facts === undefined) throw new Error('The database did not report its own settings.')
-  return facts
+    from pg_database where datname = current_database()`,
+  )
+  if (server === undefined) throw new Error('The database did not report its own settings.')
+  return server
 }
 
-function checkVersion({ version, number }: ServerFacts, place: string): CheckResult {
-  return number >= OLDEST_VERSION
+function checkVersion({ version, number }: ServerProperties, place: string): CheckResult {
+  return number >= MIN_VERSION
     ? checkPassed('database', `PostgreSQL ${version}, ${place}.`)
     : checkFailure('database', `PostgreSQL ${version}, ${place}, is too old: this pod needs PostgreSQL 14 or newer.`)
 }
 
-async function checkCollation(db: Knex, { encoding, collation, number }: ServerFacts): Promise<CheckResult> {
+async function checkCollation(db: Knex, { encoding, collation, number }: ServerProperties): Promise<CheckResult> {
   if (encoding !== 'UTF8') {
     return checkFailure(
       'collation',
-      `The database stores texts as ${encoding}: move it into one that was created with encoding UTF8.`,
+      `The database has the encoding ${encoding}: move it to a database that was created with encoding UTF8.`,
     )
   }
   if (number >= COLLATION_VERSIONS_SINCE && (await collationHasChanged(db))) {
     return checkWarning(
       'collation',
-      'The system sorts texts in another way than when the database was made: run "reindex database" and "alter database … refresh collation version".',
+      'The system collation has changed since the database was created: run "reindex database" and "alter database … refresh collation version".',
     )
   }
   return checkPassed('collation', `Encoding UTF8, collation ${collation}.`)
 }
 
 async function collationHasChanged(db: Knex): Promise<boolean> {
-  const { rows } = await db.raw(`
+  const { changed } = await queryRow<{ readonly changed: boolean }>(
+    db,
+    `
     select datcollversion is distinct from pg_database_collation_actual_version(oid) as changed
-    from pg_database where datname = current_database()`)
-  return rows[0].changed
+    from pg_database where datname = current_database()`,
+  )
+  return changed
 }
 
-function checkConnections(facts: ServerFacts, { databasePool, redisUrl }: Config): CheckResult {
+function checkConnections(server: ServerProperties, { databasePool, redisUrl }: Config): CheckResult {
   const queuePools = redisUrl === undefined ? 2 * QUEUE_POOLS.producers + QUEUE_POOLS.workers : 0
   const wanted =
-    (databasePool ?? WEB_LIMITS.pool) + (databasePool ?? WORKER_LIMITS.pool) + queuePools + SPARE_CONNECTIONS
-  const usage = `${facts.connections} of ${facts.maxConnections} connections are in use; one web and one worker process may take ${wanted}`
-  return facts.maxConnections >= wanted
+    (databasePool ?? WEB_DATABASE_LIMITS.pool) +
+    (databasePool ?? WORKER_DATABASE_LIMITS.pool) +
+    queuePools +
+    SPARE_CONNECTIONS
+  const usage = `${server.connections} of ${server.maxConnections} connections are in use; one web and one worker process may take ${wanted}`
+  return server.maxConnections >= wanted
     ? checkPassed('connections', `${usage}.`)
     : checkWarning('connections', `${usage}: raise max_connections of PostgreSQL, or lower DATABASE_POOL.`)
 }
 
-function checkDurability({ fsync, synchronousCommit }: ServerFacts): readonly CheckResult[] {
+function checkDurability({ fsync, synchronousCommit }: ServerProperties): readonly CheckResult[] {
   if (fsync === 'off') {
     return [
       checkWarning(
@@ -123,7 +133,7 @@ function checkDurability({ fsync, synchronousCommit }: ServerFacts): readonly Ch
     return [
       checkWarning(
         'durability',
-        'PostgreSQL runs with synchronous_commit off: a crash may lose what was accepted last. Turn it on.',
+        'PostgreSQL runs with synchronous_commit off: a crash may lose the last accepted messages. Turn it on.',
       ),
     ]
   }
@@ -144,10 +154,10 @@ async function checkMigrations(db: Knex): Promise<CheckResult> {
 }
 
 async function checkHost(db: Knex, config: Config): Promise<CheckResult> {
-  const trouble = await findHostMismatch({ db, config })
-  return trouble === undefined
+  const mismatch = await findHostMismatch({ db, config })
+  return mismatch === undefined
     ? checkPassed('accounts', `All accounts belong to ${config.host}.`)
-    : checkFailure('accounts', trouble)
+    : checkFailure('accounts', mismatch)
 }
 
 /** A wrong key prevents the start; here it is reported with the other findings. */

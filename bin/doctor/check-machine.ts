@@ -12,7 +12,7 @@ import {
 } from '../../src/domain/operations/check-result.js'
 import { messageOf } from '../../src/errors/thrown.js'
 import { openPictureStorage } from '../../src/persistence/photos/open-pictures.js'
-import { readSecretKey, secretKeyFile } from '../../src/pod/secrets.js'
+import { readSecretKey, secretKeyFile } from '../../src/services/secrets.js'
 
 const SCARCE_BYTES = 2 ** 30
 const FULL_BYTES = 100 * 2 ** 20
@@ -37,12 +37,12 @@ function checkNode(): CheckResult {
   if (major >= RECOMMENDED_NODE) return checkPassed('node', `Node ${process.versions.node}.`)
   return checkWarning(
     'node',
-    `Node ${process.versions.node} works, and gets no security fixes any more: use Node 22 or 24 for a public pod.`,
+    `Node ${process.versions.node} works, but no longer gets security fixes: use Node 22 or 24 for a public pod.`,
   )
 }
 
 function checkAddress({ url }: Config): CheckResult {
-  if (new URL(url).protocol === 'https:') return checkPassed('address', `Others know this pod as ${url}.`)
+  if (new URL(url).protocol === 'https:') return checkPassed('address', `Other pods know this pod as ${url}.`)
   return checkWarning(
     'address',
     `Other pods cannot reach ${url}: set POD_URL to a public https address before users sign up.`,
@@ -74,9 +74,10 @@ async function checkDisk(dataDir: string): Promise<CheckResult> {
   const { bavail, bsize } = await statfs(dataDir)
   const free = bavail * bsize
   const amount = `${(free / 2 ** 30).toFixed(1)} GiB are free where ${dataDir} is`
-  if (free < FULL_BYTES) return checkFailure('disk', `Only ${amount}: make room, a database stops on a full disk.`)
+  if (free < FULL_BYTES)
+    return checkFailure('disk', `Only ${amount}: free some space: PostgreSQL stops when the disk is full.`)
   return free < SCARCE_BYTES
-    ? checkWarning('disk', `Only ${amount}: make room soon.`)
+    ? checkWarning('disk', `Only ${amount}: free some space soon.`)
     : checkPassed('disk', `${amount}.`)
 }
 

@@ -1,40 +1,42 @@
 import { type CheckResult, checkFailure, checkPassed, checkWarning } from '../../src/domain/operations/check-result.js'
 import { findUnservedQueues } from '../../src/jobs/operations/probe-queues.js'
-import { queueFacts } from '../../src/jobs/operations/queue-facts.js'
+import { readWorkStatus } from '../../src/jobs/operations/work-status.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
-import type { Pod } from '../../src/pod/pod.js'
-import { queueAnswers } from '../queue-answers.js'
+import type { Services } from '../../src/services/services.js'
+import { waitForQueue } from '../wait-for-queue.js'
 
 const ANSWER_WITHIN = 10_000
 /** Older waiting work indicates a problem. */
 const LATE_SECONDS = 600
 
 /** Checks the queue store, the workers and old waiting work. */
-export async function checkQueue(pod: Pod): Promise<readonly CheckResult[]> {
-  const place = pod.jobs.store === 'redis' ? 'Redis' : 'PostgreSQL'
-  if (!(await queueAnswers(pod.jobs))) {
+export async function checkQueue(services: Services): Promise<readonly CheckResult[]> {
+  const target = services.jobs.store === 'redis' ? 'Redis' : 'PostgreSQL'
+  if (!(await waitForQueue(services.jobs))) {
     return [
       checkFailure(
         'queue',
-        `${place} does not answer as the store of the queue: check REDIS_URL, and that it runs there.`,
+        services.jobs.store === 'redis'
+          ? 'The queue is unavailable: check REDIS_URL and that Redis is running.'
+          : 'The queue is unavailable: check DATABASE_URL and that PostgreSQL is running.',
       ),
     ]
   }
-  const warnings = await pod.jobs.warnings()
+  const warnings = await services.jobs.warnings()
   return [
     ...(warnings.length === 0
-      ? [checkPassed('queue', `The queue is stored in ${place}.`)]
+      ? [checkPassed('queue', `The queue is stored in ${target}.`)]
       : warnings.map((text) => checkWarning('queue', text))),
-    ...(await checkWorkers(pod)),
-    ...(await checkBacklog(pod)),
+    ...(await checkWorkers(services)),
+    ...(await checkBacklog(services)),
   ]
 }
 
-async function checkWorkers(pod: Pod): Promise<readonly CheckResult[]> {
-  const workers = await Promise.all(QUEUES.map(async (queue) => ({ queue, count: await pod.jobs.workers(queue) })))
+async function checkWorkers(services: Services): Promise<readonly CheckResult[]> {
+  const workers = await Promise.all(QUEUES.map(async (queue) => ({ queue, count: await services.jobs.workers(queue) })))
   const alone = workers.filter(({ count }) => count === 0).map(({ queue }) => queue)
   const served = QUEUES.filter((queue) => !alone.includes(queue))
-  const silent = await findUnservedQueues(pod, served, ANSWER_WITHIN)
+  const silent = await findUnservedQueues(services, served, ANSWER_WITHIN)
   if (alone.length + silent.length === 0) {
     return [checkPassed('workers', `A job through each of the ${QUEUES.length} queues was answered.`)]
   }
@@ -52,10 +54,10 @@ async function checkWorkers(pod: Pod): Promise<readonly CheckResult[]> {
   ]
 }
 
-async function checkBacklog(pod: Pod): Promise<readonly CheckResult[]> {
-  const { outbox, deliveries, queues } = await queueFacts(pod)
-  const oldest = Math.max(outbox.oldest ?? 0, ...Object.values(queues ?? {}).map((facts) => facts.oldestWaiting ?? 0))
-  const failed = Object.values(queues ?? {}).reduce((sum, facts) => sum + facts.failed, 0)
+async function checkBacklog(services: Services): Promise<readonly CheckResult[]> {
+  const { outbox, deliveries, queues } = await readWorkStatus(services)
+  const oldest = Math.max(outbox.oldest ?? 0, ...Object.values(queues ?? {}).map((status) => status.oldestWaiting ?? 0))
+  const failed = Object.values(queues ?? {}).reduce((sum, status) => sum + status.failed, 0)
   const dead = Math.max(failed, outbox.dead)
   return [
     oldest > LATE_SECONDS
@@ -63,7 +65,7 @@ async function checkBacklog(pod: Pod): Promise<readonly CheckResult[]> {
           'backlog',
           `The oldest work waits for ${Math.round(oldest / 60)} minutes: see "pod status", and run more workers.`,
         )
-      : checkPassed('backlog', `Nothing waits too long; ${deliveries.due} deliveries are due.`),
+      : checkPassed('backlog', `No work is overdue; ${deliveries.due} deliveries are due.`),
     ...(dead > 0
       ? [
           checkWarning(

@@ -1,10 +1,11 @@
 import type { Knex } from 'knex'
 import { type CheckResult, checkWarning } from '../../src/domain/operations/check-result.js'
+import { queryRow } from '../../src/persistence/database/database.js'
 import { findTakeOver, isOpened } from '../../src/persistence/operations/take-over-state.js'
+import { DAY_MS } from '../../src/protocol/durations.js'
 
 /** Days after which a password of the old pod is worth a question to its owner. */
 const EXPECTED_DAYS = 365
-const DAY_MS = 86_400_000
 
 /** Counts the accounts whose owners have not signed in since a take-over, so that their passwords still have the hashes of the old pod. */
 export async function checkTakeOver(db: Knex, now: Date): Promise<readonly CheckResult[]> {
@@ -12,17 +13,19 @@ export async function checkTakeOver(db: Knex, now: Date): Promise<readonly Check
   if (found === undefined || !isOpened(found)) return []
   const openedAt = new Date(String(found.report['openedAt'] ?? found.changedAt.toISOString()))
   if (now.getTime() - openedAt.getTime() < EXPECTED_DAYS * DAY_MS) return []
-  const { rows } = await db.raw(`
+  const { count, names } = await queryRow<{ readonly count: number; readonly names: readonly string[] }>(
+    db,
+    `
     select count(*)::int as count, (array_agg(users.username order by users.username))[1:5] as names
     from user_secrets join users on users.id = user_secrets.user_id
-    where password_hash like '$2%' and users.closed_at is null`)
-  const [{ count, names }] = rows
+    where password_hash like '$2%' and users.closed_at is null`,
+  )
   if (count === 0) return []
   const listed = `${names.join(', ')}${count > names.length ? ' …' : ''}`
   return [
     checkWarning(
       'take-over',
-      `Accounts that nobody has used for a year still have the bcrypt hash of the old pod: ${count} (${listed}). The pepper of the old pod is kept for them; "pod user password NAME --link" makes a link for a new password.`,
+      `Accounts that were not used for a year still have the bcrypt hash of the old pod: ${count} (${listed}). The pepper of the old pod is kept for them; "pod user password NAME --link" makes a link for a new password.`,
     ),
   ]
 }

@@ -12,13 +12,14 @@ import {
 } from '../../src/domain/operations/check-result.js'
 import { messageOf } from '../../src/errors/thrown.js'
 import { readRedisVersion } from '../../src/jobs/queues/redis-version.js'
-import { migrationStatus } from '../../src/persistence/database/database.js'
+import { queryRow } from '../../src/persistence/database/database.js'
+import { migrationStatus } from '../../src/persistence/database/migrate.js'
 import { findBackupAge } from '../../src/persistence/operations/backup-runs.js'
 import { listProcesses } from '../../src/persistence/operations/processes.js'
 
-const OLDEST_POSTGRESQL = 140_000
-const OLDEST_NODE = [20, 19] as const
-const OLDEST_REDIS = [6, 2] as const
+const MIN_POSTGRESQL = 140_000
+const MIN_NODE = [20, 19] as const
+const MIN_REDIS = [6, 2] as const
 const RECENT_BACKUP_HOURS = 26
 
 /** Checks whether this version of the program may start on the database of the pod. Only reads. */
@@ -35,8 +36,8 @@ export async function checkUpgrade(db: Knex, config: Config): Promise<readonly C
 }
 
 export function checkNode(version: string): CheckResult {
-  return isOlder(version, OLDEST_NODE)
-    ? checkFailure('node', `Node ${version} is too old: install Node ${OLDEST_NODE.join('.')} or newer, best 22 or 24.`)
+  return isOlder(version, MIN_NODE)
+    ? checkFailure('node', `Node ${version} is too old: install Node ${MIN_NODE.join('.')} or newer, best 22 or 24.`)
     : checkPassed('node', `Node ${version}.`)
 }
 
@@ -46,14 +47,15 @@ function isOlder(version: string, [oldestMajor, oldestMinor]: readonly [number, 
 }
 
 async function checkServer(db: Knex): Promise<CheckResult> {
-  const { rows } = await db.raw(
+  const server = await queryRow<{ readonly number: number; readonly name: string }>(
+    db,
     `select current_setting('server_version_num')::integer as number, current_setting('server_version') as name`,
   )
-  return checkPostgresql(rows[0])
+  return checkPostgresql(server)
 }
 
 export function checkPostgresql({ number, name }: { readonly number: number; readonly name: string }): CheckResult {
-  return number < OLDEST_POSTGRESQL
+  return number < MIN_POSTGRESQL
     ? checkFailure('postgresql', `PostgreSQL ${name} is too old: upgrade it to 14 or newer.`)
     : checkPassed('postgresql', `PostgreSQL ${name}.`)
 }
@@ -64,14 +66,14 @@ async function checkQueueServer(redisUrl: string): Promise<CheckResult> {
   } catch (error) {
     return checkFailure(
       'redis',
-      `Redis does not answer (${messageOf(error)}): check REDIS_URL, and that it runs there.`,
+      `Redis does not answer (${messageOf(error)}): check REDIS_URL and that Redis is running.`,
     )
   }
 }
 
 export function checkRedis(version: string): CheckResult {
-  return isOlder(version, OLDEST_REDIS)
-    ? checkFailure('redis', `Redis ${version} is too old: upgrade it to ${OLDEST_REDIS.join('.')} or newer.`)
+  return isOlder(version, MIN_REDIS)
+    ? checkFailure('redis', `Redis ${version} is too old: upgrade it to ${MIN_REDIS.join('.')} or newer.`)
     : checkPassed('redis', `Redis ${version}.`)
 }
 
@@ -80,12 +82,15 @@ async function checkMigrations(db: Knex): Promise<CheckResult> {
   if (unknown.length > 0) {
     return checkWarning('migrations', `The database has migrations of a newer version: ${unknown.join(', ')}.`)
   }
-  if (pending.length === 0) return checkPassed('migrations', 'The tables are those of this version.')
-  const { rows } = await db.raw('select pg_size_pretty(pg_database_size(current_database())) as size')
+  if (pending.length === 0) return checkPassed('migrations', 'The tables match this version.')
+  const database = await queryRow<{ readonly size: string }>(
+    db,
+    'select pg_size_pretty(pg_database_size(current_database())) as size',
+  )
   const kinds = await Promise.all(pending.map(describeMigration))
   return checkFailure(
     'migrations',
-    `${pending.length} migrations are pending on a database of ${rows[0].size} (${kinds.join('; ')}): run "pod db migrate".`,
+    `${pending.length} migrations are pending on a database of ${database.size} (${kinds.join('; ')}): run "pod db migrate".`,
   )
 }
 
@@ -98,14 +103,17 @@ async function describeMigration(name: string): Promise<string> {
 async function checkDisk(db: Knex, { databaseUrl, dataDir }: Config): Promise<CheckResult> {
   if (databaseUrl !== undefined)
     return checkPassed('disk', 'The database is on another server, whose disk is not checked.')
-  const { rows } = await db.raw(`
+  const largestIndex = await queryRow<{ readonly bytes: number }>(
+    db,
+    `
     select coalesce(max(pg_relation_size(oid)), 0)::float as bytes from pg_class
-    where relnamespace = 'public'::regnamespace and relkind = 'i'`)
+    where relnamespace = 'public'::regnamespace and relkind = 'i'`,
+  )
   const { bavail, bsize } = await statfs(dataDir)
-  return checkFreeDisk(dataDir, bavail * bsize, rows[0].bytes)
+  return checkFreeDisk(dataDir, bavail * bsize, largestIndex.bytes)
 }
 
-/** A new index may be as large as the largest one, and its rows are sorted in files beside it. */
+/** A new index may be as large as the largest one, and its rows are sorted in temporary files next to it. */
 export function checkFreeDisk(folder: string, freeBytes: number, largestIndexBytes: number): CheckResult {
   const needed = Math.ceil((2 * largestIndexBytes) / 2 ** 20)
   const free = Math.floor(freeBytes / 2 ** 20)
@@ -129,8 +137,11 @@ async function checkBackup(db: Knex): Promise<CheckResult> {
 
 async function checkProcesses(db: Knex): Promise<CheckResult> {
   const { version } = readSoftware()
-  const { rows } = await db.raw(`select to_regclass('public.processes') is not null as known`)
-  const others = rows[0].known ? (await listProcesses(db)).filter((each) => each.version !== version) : []
+  const table = await queryRow<{ readonly known: boolean }>(
+    db,
+    `select to_regclass('public.processes') is not null as known`,
+  )
+  const others = table.known ? (await listProcesses(db)).filter((each) => each.version !== version) : []
   if (others.length === 0) return checkPassed('processes', `No process of another version than ${version} runs.`)
   const names = others.map((each) => `${each.kind} ${each.pid} on ${each.host} (${each.version})`)
   return checkFailure('processes', `Processes of another version than ${version} run: restart ${names.join(', ')}.`)

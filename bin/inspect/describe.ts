@@ -1,6 +1,6 @@
 import type { EntityKey } from '../../src/jobs/waiting/entity-key.js'
 import type { References } from '../../src/protocol/envelopes/sender-rules.js'
-import type { EnvelopeDryRun, StepName } from './dry-run.js'
+import { type EnvelopeDryRun, STEPS, type StepName } from './dry-run.js'
 import type { Effects } from './effects.js'
 
 /** The result of a step, in words. */
@@ -11,17 +11,25 @@ export interface StepReport {
 
 /** All steps that the message reached, with the reason where it stopped. */
 export function describeSteps(run: EnvelopeDryRun): readonly StepReport[] {
-  const { stoppedAt, resolved, effects } = run
-  const steps: StepReport[] = [{ step: 'open', message: stoppedAt === 'open' ? reasonOfStop(run) : openedText(run) }]
-  if (stoppedAt === 'open') return steps
-  const references = stoppedAt === 'resolve' ? reasonOfStop(run) : referencesText(resolved?.references ?? {})
-  steps.push({ step: 'resolve', message: references })
-  if (stoppedAt === 'resolve') return steps
-  steps.push({ step: 'authorise', message: stoppedAt === 'authorise' ? reasonOfStop(run) : authorisedText(run) })
-  if (stoppedAt === 'authorise') return steps
-  steps.push({ step: 'store', message: stoppedAt === 'store' ? reasonOfStop(run) : storedText(effects) })
-  for (const message of followUpTexts(effects)) steps.push({ step: 'follow up', message })
-  return steps
+  const { stoppedAt } = run
+  const passed = stoppedAt === undefined ? STEPS : STEPS.slice(0, STEPS.indexOf(stoppedAt))
+  const steps: StepReport[] = passed.flatMap((step) => {
+    const message = PASSED_TEXTS[step]?.(run)
+    return message === undefined ? [] : [{ step, message }]
+  })
+  if (stoppedAt !== undefined) steps.push({ step: stoppedAt, message: reasonOfStop(run) })
+  if (stoppedAt !== undefined && stoppedAt !== 'store') return steps
+  return [...steps, ...followUpTexts(run.effects).map((message) => ({ step: 'follow up', message }) as const)]
+}
+
+/** What a passed step has found; undefined: the step is named only where it stops the message. */
+const PASSED_TEXTS: Readonly<Record<StepName, ((run: EnvelopeDryRun) => string) | undefined>> = {
+  open: openedText,
+  limit: undefined,
+  resolve: ({ resolved }) => referencesText(resolved?.references ?? {}),
+  authorise: authorisedText,
+  filter: undefined,
+  store: ({ effects }) => storedText(effects),
 }
 
 /** The result for the message, in one sentence. */
@@ -47,9 +55,9 @@ function reasonOfStop({ rejected, ignored, waiting }: EnvelopeDryRun): string {
   ].join(' ')
 }
 
-function openedText({ arrival }: EnvelopeDryRun): string {
-  if (arrival === undefined) throw new Error('An opened message has no arrival.')
-  const { entity, sender, recipient, signature } = arrival
+function openedText({ verified: message }: EnvelopeDryRun): string {
+  if (message === undefined) throw new Error('An opened message has no entity.')
+  const { entity, sender, recipient, signature } = message
   const kind = 'guid' in entity ? `${entity.type} ${entity.guid}` : entity.type
   return [
     recipient === undefined ? 'A public message,' : `A private message for ${recipient.address},`,
@@ -58,21 +66,21 @@ function openedText({ arrival }: EnvelopeDryRun): string {
   ].join(' ')
 }
 
-function referencesText({ root, target, conversation }: References): string {
-  if (root !== undefined) {
-    const home = root.local ? 'local' : 'remote'
-    return `It refers to a ${root.public ? 'public' : 'private'} post of ${root.author}, a ${home} person.`
+function referencesText({ threadPost, target, conversation }: References): string {
+  if (threadPost !== undefined) {
+    const home = threadPost.local ? 'local' : 'remote'
+    return `It refers to a ${threadPost.public ? 'public' : 'private'} post of ${threadPost.author}, a ${home} person.`
   }
   if (target !== undefined) {
-    const under = target.root === undefined ? '' : `, under a post of ${target.root.author}`
+    const under = target.threadPost === undefined ? '' : `, under a post of ${target.threadPost.author}`
     return `The target is stored; its author is ${target.author}${under}.`
   }
   if (conversation !== undefined) return `It is part of a conversation of ${conversation.participants.join(', ')}.`
   return 'It refers to no other entity.'
 }
 
-function authorisedText({ arrival }: EnvelopeDryRun): string {
-  return `${arrival?.sender} is allowed to send this.`
+function authorisedText({ verified: message }: EnvelopeDryRun): string {
+  return `${message?.sender} is allowed to send this.`
 }
 
 function storedText({ tables }: Effects): string {

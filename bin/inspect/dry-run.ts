@@ -1,29 +1,32 @@
 import type { Knex } from 'knex'
-import { authorise } from '../../src/federation/inbound/authorise.js'
 import type {
-  Arrival,
   IgnoredMessage,
   InboundMessage,
   RejectedMessage,
-  ResolvedArrival,
+  ResolvedMessage,
+  VerifiedMessage,
   WaitingMessage,
 } from '../../src/federation/inbound/batch.js'
-import { openEnvelopes } from '../../src/federation/inbound/open-envelopes.js'
-import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
-import { resolveReferences } from '../../src/federation/inbound/resolve-references.js'
-import { inTransaction } from '../../src/persistence/database/transactions.js'
-import type { Pod } from '../../src/pod/pod.js'
+import { type PreparationSteps, prepareBatch } from '../../src/federation/inbound/prepare-batch.js'
+import { receivePrepared } from '../../src/federation/inbound/receive-batch.js'
+import { inRequestTransaction } from '../../src/persistence/database/transactions.js'
+import { type Services, withTransaction } from '../../src/services/services.js'
 import { beginCounting, type Effects } from './effects.js'
 
-export type StepName = 'open' | 'resolve' | 'authorise' | 'store'
+export const STEPS = ['open', 'limit', 'resolve', 'authorise', 'filter', 'store'] as const satisfies readonly (
+  | keyof PreparationSteps
+  | 'store'
+)[]
+
+export type StepName = (typeof STEPS)[number]
 
 /** The steps that one message passed, and its effects. */
 export interface EnvelopeDryRun {
   /** The step that stopped the message. Undefined: it passed all steps. */
   readonly stoppedAt: StepName | undefined
-  readonly arrival: Arrival | undefined
-  readonly resolved: ResolvedArrival | undefined
-  /** At most one of the next three is set. */
+  readonly verified: VerifiedMessage | undefined
+  readonly resolved: ResolvedMessage | undefined
+  /** The rejected message. At most one of `rejected`, `ignored` and `waiting` is set. */
   readonly rejected: RejectedMessage | undefined
   readonly ignored: IgnoredMessage | undefined
   readonly waiting: WaitingMessage | undefined
@@ -31,12 +34,12 @@ export interface EnvelopeDryRun {
 }
 
 /** Receives a message in a transaction that is rolled back. No row is kept and nothing is sent. */
-export async function dryRun(pod: Pod, message: InboundMessage): Promise<EnvelopeDryRun> {
+export async function dryRun(services: Services, message: InboundMessage): Promise<EnvelopeDryRun> {
   try {
-    return await inTransaction(pod, async (transaction) => {
+    return await inRequestTransaction(services, async (transaction) => {
       // Concurrent commits must not count as effects of the message.
       await transaction.raw('set transaction isolation level repeatable read')
-      throw new RolledBack(await runSteps({ ...pod, db: transaction }, transaction, message))
+      throw new RolledBack(await runSteps(withTransaction(services, transaction), transaction, message))
     })
   } catch (error) {
     if (error instanceof RolledBack) return error.result
@@ -55,19 +58,22 @@ class RolledBack extends Error {
   }
 }
 
-/** Runs the read-only steps first, to report the result of each. */
-async function runSteps(pod: Pod, transaction: Knex.Transaction, message: InboundMessage): Promise<EnvelopeDryRun> {
+async function runSteps(
+  services: Services,
+  transaction: Knex.Transaction,
+  message: InboundMessage,
+): Promise<EnvelopeDryRun> {
   const effects = await beginCounting(transaction)
-  const opened = await openEnvelopes(pod, [message])
-  const resolved = await resolveReferences(pod, opened.ready)
-  const authorised = authorise(resolved.ready)
-  const end = await receiveBatch(pod, [message])
+  const began = performance.now()
+  const prepared = await prepareBatch(services, [message])
+  const end = await receivePrepared(services, prepared, began)
 
+  const { steps } = prepared
   const [rejected, ignored, waiting] = [end.rejected[0], end.ignored[0], end.waiting[0]]
   return {
-    stoppedAt: stepThatStopped({ opened, resolved, authorised }) ?? (rejected || ignored ? 'store' : undefined),
-    arrival: opened.ready[0] ?? rejected?.arrival,
-    resolved: resolved.ready[0],
+    stoppedAt: stepThatStopped(steps) ?? (rejected || ignored ? 'store' : undefined),
+    verified: steps.open.ready[0] ?? rejected?.verified,
+    resolved: steps.resolve.ready[0],
     rejected,
     ignored,
     waiting,
@@ -75,14 +81,7 @@ async function runSteps(pod: Pod, transaction: Knex.Transaction, message: Inboun
   }
 }
 
-interface StepOutput {
-  readonly ready: readonly unknown[]
-}
-
-function stepThatStopped(
-  steps: Readonly<Record<'opened' | 'resolved' | 'authorised', StepOutput>>,
-): StepName | undefined {
-  if (steps.opened.ready.length === 0) return 'open'
-  if (steps.resolved.ready.length === 0) return 'resolve'
-  return steps.authorised.ready.length === 0 ? 'authorise' : undefined
+/** The first step before the transaction that the message did not pass. */
+function stepThatStopped(steps: PreparationSteps): StepName | undefined {
+  return STEPS.find((step) => step !== 'store' && steps[step].ready.length === 0)
 }

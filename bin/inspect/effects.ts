@@ -1,13 +1,23 @@
 import type { Knex } from 'knex'
+import { queryRow, queryRows } from '../../src/persistence/database/database.js'
+
+interface ChangedTable {
+  readonly table: string
+  readonly inserted: number
+  readonly updated: number
+  readonly deleted: number
+}
+
+/** The newest ids of what is inserted only. */
+interface NewestIds {
+  readonly actors: number
+  readonly messages: number
+  readonly outbox: number
+}
 
 /** The effects of a transaction so far, in words for operators. */
 export interface Effects {
-  readonly tables: readonly {
-    readonly table: string
-    readonly inserted: number
-    readonly updated: number
-    readonly deleted: number
-  }[]
+  readonly tables: readonly ChangedTable[]
   /** Notifications of local users. */
   readonly notifications: readonly { readonly user: string; readonly type: string }[]
   /** Envelopes that would be sent, with their number of deliveries. */
@@ -27,8 +37,7 @@ export interface Effects {
  */
 export async function beginCounting(transaction: Knex.Transaction): Promise<() => Promise<Effects>> {
   const before = await changedRows(transaction)
-  const { rows } = await transaction.raw(newest)
-  const [last] = rows
+  const last = await queryRow<NewestIds>(transaction, NEWEST_IDS_SQL)
   return async () => {
     const after = await changedRows(transaction)
     const tables = after.flatMap((row) => {
@@ -38,35 +47,34 @@ export async function beginCounting(transaction: Knex.Transaction): Promise<() =
       const deleted = row.deleted - (previous?.deleted ?? 0)
       return inserted + updated + deleted === 0 ? [] : [{ table: row.table, inserted, updated, deleted }]
     })
-    const since = async (statement: string, id: number) => (await transaction.raw(statement, [id])).rows
+    const since = <Row extends object>(statement: string, id: number) => queryRows<Row>(transaction, statement, [id])
     return {
       tables,
-      notifications: await since(notifiedSince, last.actors),
-      outgoing: await since(outgoingSince, last.messages),
-      jobs: await since(jobsSince, last.outbox),
+      notifications: await since(NOTIFIED_SINCE_SQL, last.actors),
+      outgoing: await since(OUTGOING_SINCE_SQL, last.messages),
+      jobs: await since(JOBS_SINCE_SQL, last.outbox),
     }
   }
 }
 
 async function changedRows(transaction: Knex.Transaction): Promise<Effects['tables']> {
-  const { rows } = await transaction.raw(changed)
-  return rows
+  return queryRows<ChangedTable>(transaction, CHANGED_ROWS_SQL)
 }
 
 /** Statistics are counted per connection, so they may include earlier transactions. */
-const changed = `
+const CHANGED_ROWS_SQL = `
   select relname as table, n_tup_ins as inserted, n_tup_upd as updated, n_tup_del as deleted
   from pg_stat_xact_user_tables
   where schemaname = current_schema()
   order by relname`
 
-const newest = `
+const NEWEST_IDS_SQL = `
   select
     (select coalesce(max(id), 0) from notification_actors) as actors,
     (select coalesce(max(id), 0) from outbound_messages) as messages,
     (select coalesce(max(id), 0) from outbox) as outbox`
 
-const notifiedSince = `
+const NOTIFIED_SINCE_SQL = `
   select users.username as user, notifications.type
   from notification_actors
   join notifications on notifications.id = notification_actors.notification_id
@@ -74,8 +82,8 @@ const notifiedSince = `
   where notification_actors.id > ?
   order by notification_actors.id`
 
-const outgoingSince = `
+const OUTGOING_SINCE_SQL = `
   select record, guid, verb, (select count(*) from deliveries where message_id = outbound_messages.id) as deliveries
   from outbound_messages where id > ? order by id`
 
-const jobsSince = `select name, data from outbox where id > ? order by id`
+const JOBS_SINCE_SQL = `select name, data from outbox where id > ? order by id`

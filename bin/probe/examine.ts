@@ -2,22 +2,22 @@ import { type CheckResult, checkFailure, checkPassed } from '../../src/domain/op
 import { savePodCheck } from '../../src/federation/discovery/pod-info.js'
 import { parsePodHost } from '../../src/federation/discovery/pod-location.js'
 import { Person } from '../../src/persistence/models/person.js'
-import type { Pod } from '../../src/pod/pod.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
+import type { Services } from '../../src/services/services.js'
 import { probePerson } from './probe-person.js'
 import { probePod } from './probe-pod.js'
 
 /** Compares a person and their pod with the stored data. */
-export async function examinePerson(pod: Pod, address: string): Promise<readonly CheckResult[]> {
-  const { findings, podUrl, guid, publicKey } = await probePerson(pod, address)
-  const known = guid === undefined ? [] : await comparedWithKnown(pod, address, { guid, publicKey })
-  const ofPod = podUrl === undefined ? [] : await examinePod(pod, new URL(podUrl).origin)
+export async function examinePerson(services: Services, address: string): Promise<readonly CheckResult[]> {
+  const { findings, podUrl, guid, publicKey } = await probePerson(services, address)
+  const known = guid === undefined ? [] : await compareWithStored(services, address, { guid, publicKey })
+  const ofPod = podUrl === undefined ? [] : await examinePod(services, new URL(podUrl).origin)
   return [...findings, ...known, ...ofPod]
 }
 
 /** Guid and key are fixed at discovery; later changes are refused. */
-async function comparedWithKnown(
-  { db }: Pod,
+async function compareWithStored(
+  { db }: Services,
   address: string,
   now: { readonly guid: string; readonly publicKey: string | undefined },
 ): Promise<readonly CheckResult[]> {
@@ -36,9 +36,9 @@ async function comparedWithKnown(
 }
 
 /** Checks a pod; the result is stored if one of its people is known. */
-export async function examinePod(pod: Pod, origin: string): Promise<readonly CheckResult[]> {
-  const { check, findings } = await probePod(pod, origin)
-  const noted = await savePodCheck(pod.db, parsePodHost(new URL(origin)), check, pod.now())
+export async function examinePod(services: Services, origin: string): Promise<readonly CheckResult[]> {
+  const { check, findings } = await probePod(services, origin)
+  const noted = await savePodCheck(services.db, parsePodHost(new URL(origin)), check, services.now())
   return noted === undefined
     ? findings
     : [...findings, checkPassed('noted', `The pod is known here; it is listed as ${noted.status} from now on.`)]

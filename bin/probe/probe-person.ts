@@ -14,11 +14,12 @@ import { readHcard, readWebFinger } from '../../src/protocol/discovery/discovery
 import { readHcardFields } from '../../src/protocol/discovery/hcard-fields.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { isAcceptedName, isGuid, isUrlWithPath } from '../../src/protocol/values.js'
-import { isGood, type ProbePod, sendRequest } from './send-request.js'
+import type { LookupServices } from '../../src/services/services.js'
+import { isSuccess, sendRequest } from './send-request.js'
 
 export interface ProbedPerson {
   readonly findings: readonly CheckResult[]
-  /** Known facts about the person. */
+  /** Known data of the person. */
   readonly podUrl?: string
   readonly guid?: string
   readonly publicKey?: string
@@ -28,23 +29,25 @@ const STRONG_BITS = 2_048
 const NETWORK_REL = 'http://joindiaspora.com/seed_location'
 
 /** Performs the discovery of a person step by step and reports each step. */
-export async function probePerson(pod: ProbePod, address: string): Promise<ProbedPerson> {
+export async function probePerson(services: LookupServices, address: string): Promise<ProbedPerson> {
   const home = parseHomeUrl(address)
-  if (home === undefined) return { findings: [checkFailure('address', `${address} names no host of the web.`)] }
-  const result = await sendRequest(pod, webFingerUrl(home, address), jrdTypes)
+  if (home === undefined) return { findings: [checkFailure('address', `${address} has no valid host name.`)] }
+  const result = await sendRequest(services, webFingerUrl(home, address), jrdTypes)
   if ('fault' in result) return { findings: [checkFailure('webfinger', result.fault)] }
-  const { answer } = result
-  if (!isGood(answer)) {
+  const { response } = result
+  if (!isSuccess(response)) {
     return {
-      findings: [checkFailure('webfinger', `${answer.url.href} was answered with status ${answer.status}, not 200.`)],
+      findings: [
+        checkFailure('webfinger', `${response.url.href} was answered with status ${response.status}, not 200.`),
+      ],
     }
   }
-  const json = answer.body.toString()
-  const findings = [mediaType('webfinger', answer.contentType, 'application/jrd+json'), ...links(json, address)]
+  const json = response.body.toString()
+  const findings = [mediaType('webfinger', response.contentType, 'application/jrd+json'), ...links(json, address)]
   if (findings.some(({ state }) => state === 'fail')) return { findings }
 
   const { hcardUrl, podUrl } = readWebFinger(json, address)
-  const card = await probeHcard(pod, hcardUrl, { address, podUrl })
+  const card = await probeHcard(services, hcardUrl, { address, podUrl })
   return { ...card, podUrl, findings: [...findings, ...checkPodHost(podUrl, home), ...card.findings] }
 }
 
@@ -59,11 +62,13 @@ function mediaType(check: string, type: string | undefined, expected: string): C
 function links(json: string, address: string): readonly CheckResult[] {
   const document: unknown = parse(json)
   if (typeof document !== 'object' || document === null)
-    return [checkFailure('webfinger', 'The answer is no JSON object.')]
+    return [checkFailure('webfinger', 'The answer is not a JSON object.')]
   const subject = memberOf(document, 'subject')
   const isAbout = typeof subject === 'string' && subject.replace(/^acct:/i, '').toLowerCase() === address
   return [
-    isAbout ? checkPassed('subject', `It is about ${address}.`) : checkFailure('subject', whoElse(subject, address)),
+    isAbout
+      ? checkPassed('subject', `The subject is ${address}.`)
+      : checkFailure('subject', describeSubjectMismatch(subject, address)),
     linksOf({ ...document, subject: address }, address),
   ]
 }
@@ -76,14 +81,14 @@ function linksOf(document: object, address: string): CheckResult {
   }
   const links = memberOf(document, 'links')
   const rels: unknown[] = Array.isArray(links) ? links.map((link) => memberOf(link, 'rel')) : []
-  if (rels.includes(NETWORK_REL)) return checkPassed('links', 'It names the hCard and the pod.')
+  if (rels.includes(NETWORK_REL)) return checkPassed('links', 'The document names the hCard and the pod.')
   return checkWarning(
     'links',
     `It names the pod by the host of the address only; diaspora* itself looks for ${NETWORK_REL}.`,
   )
 }
 
-function whoElse(subject: unknown, address: string): string {
+function describeSubjectMismatch(subject: unknown, address: string): string {
   if (typeof subject !== 'string') return `The document has no subject: it should be acct:${address}.`
   return `The subject is ${JSON.stringify(subject.slice(0, 255))}, not acct:${address}: other pods ignore the document.`
 }
@@ -95,26 +100,26 @@ function checkPodHost(podUrl: string, home: URL): readonly CheckResult[] {
 }
 
 async function probeHcard(
-  pod: ProbePod,
+  services: LookupServices,
   url: string,
   person: { readonly address: string; readonly podUrl: string },
 ): Promise<ProbedPerson> {
-  const result = await sendRequest(pod, url, 'text/html')
+  const result = await sendRequest(services, url, 'text/html')
   if ('fault' in result) return { findings: [checkFailure('hcard', result.fault)] }
-  const { answer } = result
-  if (!isGood(answer))
-    return { findings: [checkFailure('hcard', `${url} was answered with status ${answer.status}, not 200.`)] }
-  const html = answer.body.toString()
+  const { response } = result
+  if (!isSuccess(response))
+    return { findings: [checkFailure('hcard', `${url} was answered with status ${response.status}, not 200.`)] }
+  const html = response.body.toString()
   const findings = await withCheckFailure('hcard', async () => {
     const fields = readHcardFields(html)
-    const images = await imagesIn(pod, fields, person.podUrl)
-    return [...textsIn(fields, person.address), keyIn(fields.get('key') ?? ''), ...images, asAWhole(html)]
+    const images = await imagesIn(services, fields, person.podUrl)
+    return [...textsIn(fields, person.address), keyIn(fields.get('key') ?? ''), ...images, checkDiscovery(html)]
   })
   const healthy = findings.every(({ state }) => state !== 'fail')
   const card = healthy ? readHcard(html) : undefined
   return {
     ...(card && { guid: card.guid, publicKey: card.publicKey }),
-    findings: [mediaType('hcard', answer.contentType, 'text/html'), ...findings],
+    findings: [mediaType('hcard', response.contentType, 'text/html'), ...findings],
   }
 }
 
@@ -131,23 +136,24 @@ function textsIn(fields: Fields, address: string): readonly CheckResult[] {
       : checkFailure('uid', `There is no element of class uid with a guid: ${shown(guid)}.`),
     fields.has('fn')
       ? name('fn', text('fn') ?? '', 70)
-      : checkFailure('fn', 'There is no element of class fn; it must be there, if only empty.'),
+      : checkFailure('fn', 'The element of class fn is missing; it is required, but may be empty.'),
     name('given_name', text('given_name') ?? '', 32),
     name('family_name', text('family_name') ?? '', 32),
     nickname === splitAddress(address)?.name
-      ? checkPassed('nickname', `It is ${nickname}.`)
+      ? checkPassed('nickname', `The nickname is ${nickname}.`)
       : checkWarning('nickname', `It is ${shown(nickname ?? '')}, and should be the name in the address.`),
     searchable === 'true' || searchable === 'false'
-      ? checkPassed('searchable', `It is ${searchable}.`)
+      ? checkPassed('searchable', `The value is ${searchable}.`)
       : checkWarning('searchable', `It is ${shown(searchable ?? '')}; everything but true counts as false.`),
   ]
 }
 
-function name(check: string, text: string, longest: number): CheckResult {
-  if (isAcceptedName(text, longest)) return checkPassed(check, text === '' ? 'It is empty.' : `It is ${shown(text)}.`)
+function name(check: string, text: string, maxCharacters: number): CheckResult {
+  if (isAcceptedName(text, maxCharacters))
+    return checkPassed(check, text === '' ? 'It is empty.' : `It is ${shown(text)}.`)
   return checkFailure(
     check,
-    `${shown(text)} has a semicolon or more than ${longest} characters: other pods refuse the person.`,
+    `${shown(text)} has a semicolon or more than ${maxCharacters} characters: other pods refuse the person.`,
   )
 }
 
@@ -160,17 +166,17 @@ function keyIn(pem: string): CheckResult {
     )
   }
   const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
-  if (bits >= STRONG_BITS) return checkPassed('key', `It is an RSA key of ${bits} bits.`)
+  if (bits >= STRONG_BITS) return checkPassed('key', `RSA key of ${bits} bits.`)
   return checkWarning('key', `It is an RSA key of ${bits} bits, which is too short to be safe: use at least 2048.`)
 }
 
 const frames = ['entity_photo', 'entity_photo_medium', 'entity_photo_small'] as const
 
-async function imagesIn(pod: ProbePod, fields: Fields, podUrl: string): Promise<readonly CheckResult[]> {
-  return Promise.all(frames.map((frame) => imageIn(pod, frame, fields.get(frame) ?? '', podUrl)))
+async function imagesIn(services: LookupServices, fields: Fields, podUrl: string): Promise<readonly CheckResult[]> {
+  return Promise.all(frames.map((frame) => imageIn(services, frame, fields.get(frame) ?? '', podUrl)))
 }
 
-async function imageIn(pod: ProbePod, frame: string, text: string, podUrl: string): Promise<CheckResult> {
+async function imageIn(services: LookupServices, frame: string, text: string, podUrl: string): Promise<CheckResult> {
   if (!isUrlWithPath(text)) {
     return checkFailure(
       frame,
@@ -179,18 +185,20 @@ async function imageIn(pod: ProbePod, frame: string, text: string, podUrl: strin
   }
   if (/user\/default/.test(text)) return checkPassed(frame, 'The person has no picture of their own.')
   const url = profileImageUrl(text, podUrl)
-  if (url === null) return checkWarning(frame, `${shown(text)} is no address of the web, and counts as no picture.`)
-  const result = await sendRequest(pod, url, 'image/*')
+  if (url === null)
+    return checkWarning(frame, `${shown(text)} is not a web address, and the person is shown without a picture.`)
+  const result = await sendRequest(services, url, 'image/*')
   if ('fault' in result) return checkWarning(frame, `${url} cannot be shown: ${result.fault}`)
-  const { status, contentType } = result.answer
-  if (isGood(result.answer) && contentType?.startsWith('image/')) return checkPassed(frame, `${url} is ${contentType}.`)
+  const { status, contentType } = result.response
+  if (isSuccess(result.response) && contentType?.startsWith('image/'))
+    return checkPassed(frame, `${url} is ${contentType}.`)
   return checkWarning(
     frame,
-    `${url} was answered with status ${status} as ${contentType ?? 'nothing with a media type'}, which is no picture.`,
+    `${url} was answered with status ${status} as ${contentType ?? 'nothing with a media type'}, which is not a picture.`,
   )
 }
 
-function asAWhole(html: string): CheckResult {
+function checkDiscovery(html: string): CheckResult {
   try {
     readHcard(html)
     return checkPassed('discovery', 'Other pods can discover this person.')

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { type CheckResult, checkFailure, checkPassed, checkWarning } from '../../src/domain/operations/check-result.js'
 import { checkPod, type PodCheck } from '../../src/federation/discovery/pod-info.js'
-import { isGood, type ProbePod, sendRequest } from './send-request.js'
+import type { LookupServices } from '../../src/services/services.js'
+import { isSuccess, sendRequest } from './send-request.js'
 
 export interface ProbedPod {
   readonly check: PodCheck
@@ -9,8 +10,8 @@ export interface ProbedPod {
 }
 
 /** Checks the endpoints of a pod that need no known person. */
-export async function probePod(pod: ProbePod, origin: string): Promise<ProbedPod> {
-  const check = await checkPod(pod, origin)
+export async function probePod(services: LookupServices, origin: string): Promise<ProbedPod> {
+  const check = await checkPod(services, origin)
   if (check.frontPage === undefined) {
     return {
       check,
@@ -18,17 +19,17 @@ export async function probePod(pod: ProbePod, origin: string): Promise<ProbedPod
     }
   }
   const findings = [
-    checkPassed('front page', `${check.frontPage.href} answers, as it must for a pod to be alive.`),
-    secure(check.frontPage),
+    checkPassed('front page', `${check.frontPage.href} answers, as required.`),
+    checkTls(check.frontPage),
     nodeInfo(check),
-    await unknownEntity(pod, origin),
-    await unknownPerson(pod, origin),
+    await unknownEntity(services, origin),
+    await unknownPerson(services, origin),
   ]
   return { check, findings }
 }
 
-function secure({ protocol, host }: URL): CheckResult {
-  if (protocol === 'https:') return checkPassed('TLS', `${host} has a certificate that we trust.`)
+function checkTls({ protocol, host }: URL): CheckResult {
+  if (protocol === 'https:') return checkPassed('TLS', `${host} has a trusted certificate.`)
   return checkWarning(
     'TLS',
     `${host} uses plain http; only a pod with ALLOW_PRIVATE_ADDRESSES accepts that: other pods need https.`,
@@ -50,21 +51,22 @@ function nodeInfo({ nodeInfo: info, error }: PodCheck): CheckResult {
   )
 }
 
-async function unknownEntity(pod: ProbePod, origin: string): Promise<CheckResult> {
-  const result = await sendRequest(pod, `${origin}/fetch/post/${randomBytes(16).toString('hex')}`)
+async function unknownEntity(services: LookupServices, origin: string): Promise<CheckResult> {
+  const result = await sendRequest(services, `${origin}/fetch/post/${randomBytes(16).toString('hex')}`)
   if ('fault' in result) return checkFailure('fetch', result.fault)
-  const { status } = result.answer
+  const { status } = result.response
   if (status === 404) return checkPassed('fetch', 'An unknown post is answered with 404.')
-  if (isGood(result.answer)) return checkFailure('fetch', `An unknown post is answered with ${status}, not 404.`)
+  if (isSuccess(result.response)) return checkFailure('fetch', `An unknown post is answered with ${status}, not 404.`)
   return checkWarning('fetch', `An unknown post is answered with ${status}; other pods expect 404.`)
 }
 
-async function unknownPerson(pod: ProbePod, origin: string): Promise<CheckResult> {
+async function unknownPerson(services: LookupServices, origin: string): Promise<CheckResult> {
   const address = `nobody-${randomBytes(6).toString('hex')}@${new URL(origin).host}`
-  const result = await sendRequest(pod, `${origin}/.well-known/webfinger?resource=acct:${address}`)
+  const result = await sendRequest(services, `${origin}/.well-known/webfinger?resource=acct:${address}`)
   if ('fault' in result) return checkFailure('webfinger', result.fault)
-  const { status } = result.answer
+  const { status } = result.response
   if (status === 404) return checkPassed('webfinger', 'An unknown person is answered with 404.')
-  if (isGood(result.answer)) return checkFailure('webfinger', `An unknown person is answered with ${status}, not 404.`)
+  if (isSuccess(result.response))
+    return checkFailure('webfinger', `An unknown person is answered with ${status}, not 404.`)
   return checkWarning('webfinger', `An unknown person is answered with ${status}; other pods expect 404.`)
 }

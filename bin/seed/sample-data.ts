@@ -7,76 +7,79 @@ import { changeProfile } from '../../src/domain/people/profiles.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import { Poll } from '../../src/persistence/models/poll.js'
-import type { Pod } from '../../src/pod/pod.js'
+import type { Services } from '../../src/services/services.js'
 import type { SampleUser } from './sample-users.js'
 
 /** Sample data between two users, so that no list of a client is empty. */
-export async function createSampleData(pod: Pod, alice: SampleUser, bob: SampleUser): Promise<void> {
-  await introduce(pod, alice, bob)
-  await talkInPublic(pod, alice, bob)
-  await talkAmongFriends(pod, alice, bob)
+export async function createSampleData(services: Services, alice: SampleUser, bob: SampleUser): Promise<void> {
+  await introduce(services, alice, bob)
+  await talkInPublic(services, alice, bob)
+  await talkAmongFriends(services, alice, bob)
 }
 
 /** Shares with a person of another pod and mentions them in a post. */
 export async function shareWithAndMention(
-  pod: Pod,
+  services: Services,
   who: SampleUser,
   friend: { readonly guid: string; readonly address: string },
 ): Promise<void> {
-  await addToAspect(pod, who, { aspectId: who.aspectId, personGuid: friend.guid })
-  await publishPost(pod, who, {
-    text: `Hello @{${friend.address}}! I live on ${pod.config.host}, and you can answer from where you are. #newhere`,
+  await addToAspect(services, who, { aspectId: who.aspectId, personGuid: friend.guid })
+  await publishPost(services, who, {
+    text: `Hello @{${friend.address}}! I live on ${services.config.host}, and you can answer from where you are. #newhere`,
     public: true,
   })
 }
 
-async function introduce(pod: Pod, alice: SampleUser, bob: SampleUser): Promise<void> {
-  await changeProfile(pod, alice, {
+async function introduce(services: Services, alice: SampleUser, bob: SampleUser): Promise<void> {
+  await changeProfile(services, alice, {
     name: 'Alice',
     bio: 'I plant trees and take pictures of them.',
     location: 'By the river',
     tags: ['trees', 'gardening'],
     publicDetails: true,
   })
-  await changeProfile(pod, bob, { name: 'Bob', bio: 'Bread, bicycles and the blues.', tags: ['bread', 'music'] })
-  await addToAspect(pod, alice, { aspectId: alice.aspectId, personGuid: bob.guid })
-  await addToAspect(pod, bob, { aspectId: bob.aspectId, personGuid: alice.guid })
+  await changeProfile(services, bob, { name: 'Bob', bio: 'Bread, bicycles and the blues.', tags: ['bread', 'music'] })
+  await addToAspect(services, alice, { aspectId: alice.aspectId, personGuid: bob.guid })
+  await addToAspect(services, bob, { aspectId: bob.aspectId, personGuid: alice.guid })
 }
 
-async function talkInPublic(pod: Pod, alice: SampleUser, bob: SampleUser): Promise<void> {
-  const trees = await publishPost(pod, alice, {
+async function talkInPublic(services: Services, alice: SampleUser, bob: SampleUser): Promise<void> {
+  const trees = await publishPost(services, alice, {
     text: `## A tree for the yard\n\nThere is room for one more. What do you think, @{${bob.address}}? #trees #gardening`,
     public: true,
     poll: { question: 'Which one?', answers: ['Oak', 'Beech', 'Lime'] },
     location: { address: 'The yard behind the house', lat: '52.5163', lng: '13.3777' },
   })
-  const { answers = [] } = await Poll.query(pod.db)
+  const { answers = [] } = await Poll.query(services.db)
     .findOne({ postId: trees.id })
     .withGraphFetched('answers')
     .throwIfNotFound()
   const oak = answers.find(({ answer }) => answer === 'Oak')
-  if (oak !== undefined) await voteInPoll(pod, bob, { postGuid: trees.guid, answerId: oak.id })
-  await createLike(pod, bob, { postGuid: trees.guid })
-  const advice = await createComment(pod, bob, {
+  if (oak !== undefined) await voteInPoll(services, bob, { postGuid: trees.guid, answerId: oak.id })
+  await createLike(services, bob, { postGuid: trees.guid })
+  const advice = await createComment(services, bob, {
     postGuid: trees.guid,
     text: 'An oak, so that somebody sits under it in a **hundred** years.',
   })
-  await createLike(pod, alice, { postGuid: trees.guid, commentGuid: advice.guid })
-  await createComment(pod, alice, { postGuid: trees.guid, text: `Then an oak it is. Thank you, @{${bob.address}}!` })
-  await createReshare(pod, bob, trees.guid)
+  await createLike(services, alice, { postGuid: trees.guid, commentGuid: advice.guid })
+  await createComment(services, alice, {
+    postGuid: trees.guid,
+    text: `Then an oak it is. Thank you, @{${bob.address}}!`,
+  })
+  await createReshare(services, bob, trees.guid)
 }
 
-async function talkAmongFriends(pod: Pod, alice: SampleUser, bob: SampleUser): Promise<void> {
-  const bread = await publishPost(pod, bob, {
+async function talkAmongFriends(services: Services, alice: SampleUser, bob: SampleUser): Promise<void> {
+  const bread = await publishPost(services, bob, {
     text: 'Fresh bread on Saturday, only for friends. Who comes?',
     public: false,
     aspectIds: [bob.aspectId],
   })
-  await createComment(pod, alice, { postGuid: bread.guid, text: 'I bring the butter.' })
-  const { guid } = await startConversation(pod, alice, {
+  await createComment(services, alice, { postGuid: bread.guid, text: 'I bring the butter.' })
+  const { guid } = await startConversation(services, alice, {
     subject: 'Saturday',
     text: 'At what time?',
     recipientGuids: [bob.guid],
   })
-  await createMessage(pod, bob, { conversationGuid: guid, text: 'At ten. Bring a bag.' })
+  await createMessage(services, bob, { conversationGuid: guid, text: 'At ten. Bring a bag.' })
 }

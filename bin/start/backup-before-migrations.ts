@@ -8,9 +8,9 @@ import { migrateQueue } from '../../src/jobs/queues/queue-schema.js'
 import { createBackup } from '../../src/operations/backup/create-backup.js'
 import { readRecipients } from '../../src/operations/backup/encryption.js'
 import { openRepository } from '../../src/operations/backup/repository.js'
-import { migrationStatus } from '../../src/persistence/database/database.js'
+import { migrationStatus } from '../../src/persistence/database/migrate.js'
 import { openPictureStorage } from '../../src/persistence/photos/open-pictures.js'
-import { queuePrefix } from '../../src/pod/open-pod.js'
+import { queuePrefix } from '../../src/services/open-services.js'
 
 interface Start {
   readonly db: Knex
@@ -20,7 +20,7 @@ interface Start {
 }
 
 /**
- * Makes a backup if BACKUP_TO and BACKUP_RECIPIENTS are set and migrations of a new version are pending. A new pod has nothing to
+ * Creates a backup if BACKUP_TO and BACKUP_RECIPIENTS are set and migrations of a new version are pending. A new pod has nothing to
  * back up. Throws a StartError if the backup fails: the tables are then as before.
  */
 export async function backUpBeforeMigrations(config: Config, start: Start): Promise<void> {

@@ -4,7 +4,7 @@ import { type EmbeddedServer, startEmbeddedPostgres } from '../../embedded-postg
 import type { Config } from '../../src/config/config.js'
 import { StartError } from '../../src/errors/start-error.js'
 import { CommandError } from '../command-error.js'
-import { countCrashes } from './crash-count.js'
+import { createRestartBackoff, MAX_CRASHES_IN_A_ROW } from './restart-backoff.js'
 
 export interface KeptDatabase {
   /** The current URL. After a crash the server returns at the same port if it is free. */
@@ -37,19 +37,19 @@ export async function superviseDatabase(
   let server = await startServer(config.dataDir)
   let startedAt = performance.now()
   let stopping = false
-  const pauseAfter = countCrashes()
+  const nextPause = createRestartBackoff()
 
   async function keep(): Promise<never> {
     for (;;) {
       await server.exited
       if (stopping) return new Promise<never>(() => undefined)
-      const wait = pauseAfter(performance.now() - startedAt)
+      const wait = nextPause(performance.now() - startedAt)
       if (wait === undefined) {
         throw new CommandError(
-          `The pod stops: its database crashed again and again. See ${config.dataDir}/postgres.log.`,
+          `Stopping: the database crashed more than ${MAX_CRASHES_IN_A_ROW} times in a row. See ${config.dataDir}/postgres.log.`,
         )
       }
-      log.error({ process: 'database' }, 'database ended, will be restarted')
+      log.error({ process: 'database' }, 'database ended')
       await pause(wait)
       if (stopping) return new Promise<never>(() => undefined)
       const { url } = server

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { extname } from 'node:path'
 import type { Logger } from 'pino'
 import { CommandError } from '../command-error.js'
-import { countCrashes } from './crash-count.js'
+import { createRestartBackoff, MAX_CRASHES_IN_A_ROW } from './restart-backoff.js'
 
 /** The message of web and worker to their parent when ready; `null`: no listener. */
 interface Ready {
@@ -48,7 +48,7 @@ export function superviseProcess(plan: ProcessPlan, log: Logger): KeptProcess {
   let stopping = false
   let becomeReady: (running: RunningProcess) => void
   let giveUp: (error: CommandError) => void
-  const pauseAfter = countCrashes()
+  const nextPause = createRestartBackoff()
   const failed = new Promise<never>((_, reject) => {
     giveUp = reject
   })
@@ -78,7 +78,7 @@ export function superviseProcess(plan: ProcessPlan, log: Logger): KeptProcess {
       const { pid } = started
       if (isRefused(message)) refusal = message.refused
       if (!isReady(message) || pid === undefined) return
-      if (lastReady !== undefined) log.info({ process: plan.name, pid }, `${plan.name} restarted`)
+      if (lastReady !== undefined) log.info({ process: plan.name, pid }, 'process restarted')
       readyAt = performance.now()
       lastReady = { address: message.address, admin: message.admin, pid }
       becomeReady(lastReady)
@@ -95,12 +95,13 @@ export function superviseProcess(plan: ProcessPlan, log: Logger): KeptProcess {
     if (stopping) return
     const how = refusal ?? signal ?? (code === null ? 'no process could be made' : `exit code ${code}`)
     const ranFor = readyAt === undefined ? 0 : performance.now() - readyAt
-    const wait = lastReady === undefined ? undefined : pauseAfter(ranFor)
+    const wait = lastReady === undefined ? undefined : nextPause(ranFor)
     if (wait === undefined) {
-      const what = lastReady === undefined ? 'could not start' : 'crashed again and again'
-      giveUp(new CommandError(refusal ?? `The pod stops: its ${plan.name} process ${what} (${how}).`))
+      const what =
+        lastReady === undefined ? 'could not start' : `crashed more than ${MAX_CRASHES_IN_A_ROW} times in a row`
+      giveUp(new CommandError(refusal ?? `Stopping: the ${plan.name} process ${what} (${how}).`))
     } else {
-      log.error({ process: plan.name, how }, `${plan.name} ended (${how}); it is started again in ${wait / 1_000} s`)
+      log.error({ process: plan.name, how, restartSeconds: wait / 1_000 }, 'process ended, restarting')
       pause = setTimeout(start, wait)
     }
   }
@@ -116,13 +117,13 @@ export function superviseProcess(plan: ProcessPlan, log: Logger): KeptProcess {
       if (running === undefined) return
       await new Promise<void>((resolve) => {
         const deadline = setTimeout(() => {
-          log.error({ process: plan.name }, `${plan.name} did not stop in time and is killed`)
+          log.error({ process: plan.name }, 'process did not stop in time, killing it')
           running.kill('SIGKILL')
         }, limit)
         running.once('exit', (code, signal) => {
           clearTimeout(deadline)
           if (code !== 0 && readyAt !== undefined)
-            log.warn({ process: plan.name }, `${plan.name} did not end in order (${signal ?? code})`)
+            log.warn({ process: plan.name, how: signal ?? code }, 'process did not exit cleanly')
           resolve()
         })
         running.kill('SIGTERM')

@@ -1,8 +1,8 @@
 import { join, relative, resolve } from 'node:path'
 import { styleText } from 'node:util'
 import { type Config, isThisMachine } from '../../src/config/config.js'
-import { placeOfRedis } from '../../src/jobs/queues/redis-address.js'
-import { hostAndPort } from '../database-trouble.js'
+import { describeRedisTarget } from '../../src/jobs/queues/redis-address.js'
+import { hostAndPort } from '../explain-database-error.js'
 import type { RunningProcess } from './kept-process.js'
 
 export interface RunningPod {
@@ -57,7 +57,7 @@ function databaseLine({ config, databaseUrl }: RunningPod): string {
 function queueLine(config: Config): string {
   return config.redisUrl === undefined
     ? 'in the same PostgreSQL (REDIS_URL is not set; a large pod should have a Redis)'
-    : `in ${placeOfRedis(config.redisUrl)} (REDIS_URL)`
+    : `in ${describeRedisTarget(config.redisUrl)} (REDIS_URL)`
 }
 
 function federationLine(config: Config): string {

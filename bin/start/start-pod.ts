@@ -7,14 +7,16 @@ import { openJobQueues } from '../../src/jobs/queues/job-queues.js'
 import { migrateQueue } from '../../src/jobs/queues/queue-schema.js'
 import { openLog } from '../../src/logging/log.js'
 import { privateAddressesWarning } from '../../src/networks/private-hosts.js'
-import { migrate, openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
+import { openDatabase } from '../../src/persistence/database/database.js'
 import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
+import { WORKER_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
+import { migrate } from '../../src/persistence/database/migrate.js'
 import { openPictureStorage } from '../../src/persistence/photos/open-pictures.js'
-import { requireWholeDatabase } from '../../src/pod/open-pod.js'
-import { readSecretKey } from '../../src/pod/secrets.js'
-import { describeDatabaseTrouble } from '../database-trouble.js'
+import { requireCompleteDatabase } from '../../src/services/open-services.js'
+import { readSecretKey } from '../../src/services/secrets.js'
+import { explainDatabaseErrors } from '../explain-database-error.js'
 import { processFile } from '../process-file.js'
-import { queueAnswers } from '../queue-answers.js'
+import { waitForQueue } from '../wait-for-queue.js'
 import { adminListenOfWorker } from './admin-listen.js'
 import { backUpBeforeMigrations } from './backup-before-migrations.js'
 import { type KeptDatabase, superviseDatabase } from './kept-database.js'
@@ -41,7 +43,7 @@ export async function startPod(config: Config, stop: StopRequest, onReady: (pod:
     for (const part of parts) part.renew()
   }
   const database = await superviseDatabase(config, log, { moved: renewAll })
-  stop.urgent.addEventListener('abort', () => void endAtOnce(parts, database))
+  stop.urgent.addEventListener('abort', () => void endImmediately(parts, database))
   try {
     await untilAborted(stop.signal, prepareDatabase(config, database, log, stop.signal))
     if (stop.signal.aborted) return
@@ -99,10 +101,10 @@ async function prepareDatabase(
   const url = database.url()
   const until = performance.now() + DATABASE_PATIENCE
   await queryDatabase(database, (db) =>
-    describeDatabaseTrouble(url, async () => {
+    explainDatabaseErrors(url, async () => {
       for (;;) {
         try {
-          await requireWholeDatabase(db)
+          await requireCompleteDatabase(db)
           await backUpBeforeMigrations(config, { db, databaseUrl: url, log, signal })
           await migrate(db)
           return await migrateQueue(url)
@@ -117,7 +119,7 @@ async function prepareDatabase(
 }
 
 async function queryDatabase<Answer>(database: KeptDatabase, query: (db: Knex) => Promise<Answer>): Promise<Answer> {
-  const db = openDatabase({ ...WORKER_LIMITS, url: database.url(), applicationName: 'pod start' })
+  const db = openDatabase({ ...WORKER_DATABASE_LIMITS, url: database.url(), applicationName: 'pod start' })
   try {
     return await query(db)
   } finally {
@@ -129,8 +131,10 @@ async function queueWarnings(config: Config, database: KeptDatabase, log: Logger
   const { redisUrl, redisReplicas } = config
   const queues = await openJobQueues({ redisUrl, redisReplicas, databaseUrl: database.url(), log })
   try {
-    if (await queueAnswers(queues)) return await queues.warnings()
-    return ['The queue does not answer: until it does, messages of other pods get 503. Check REDIS_URL.']
+    if (await waitForQueue(queues)) return await queues.warnings()
+    return [
+      'The queue is unavailable: until it is back, messages of other pods are answered with 503. Check REDIS_URL.',
+    ]
   } finally {
     await queues.close()
   }
@@ -158,8 +162,8 @@ function workerEnvironment(config: Config, database: KeptDatabase): NodeJS.Proce
   return { ...environmentOf(database), ...(adminListen !== undefined && { ADMIN_LISTEN: adminListen }) }
 }
 
-async function endAtOnce(parts: readonly KeptProcess[], database: KeptDatabase): Promise<void> {
-  process.exitCode = 1 // the regular shutdown may end meanwhile
+async function endImmediately(parts: readonly KeptProcess[], database: KeptDatabase): Promise<void> {
+  process.exitCode = 1 // the regular shutdown may end in the meantime
   for (const part of parts) part.kill()
   await Promise.race([database.stop().catch(() => undefined), pause(URGENT_LIMIT)])
   process.exit(1)

@@ -10,14 +10,20 @@ import type { ClientApiDialect } from '../persistence/models/client.js'
 import type { PictureStorage } from '../persistence/photos/picture-storage.js'
 import type { S3Settings } from '../persistence/s3/s3-client.js'
 import { isUrl } from '../protocol/is-url.js'
-import { type MailSettings, type MailVariables, readMailSettings } from './mail-settings.js'
-import { withSettingFiles } from './setting-files.js'
+import { checkAddress } from './addresses.js'
 import {
-  readTracingSettings,
-  TRACING_VARIABLES,
-  type TracingSettings,
-  type TracingVariables,
-} from './tracing-settings.js'
+  type BackupKeep,
+  type BackupStore,
+  checkBackupPictures,
+  readBackupKeep,
+  readBackupS3,
+} from './backup-settings.js'
+import { type MailSettings, readMailSettings } from './mail-settings.js'
+import { MEANING_KEYWORDS } from './schemas.js'
+import { withSettingFiles } from './setting-files.js'
+import { isAllInS3, readS3, readUploadsBaseUrl } from './storage-settings.js'
+import { readTracingSettings, type TracingSettings } from './tracing-settings.js'
+import { type Environment, VARIABLES } from './variables.js'
 
 /** Where a server listens: an address and a port, or a socket path. */
 export type Listen = { readonly host: string; readonly port: number } | { readonly path: string }
@@ -48,7 +54,7 @@ export interface Config {
   readonly redisReplicas: number
   /** Queues this worker process serves. */
   readonly workerQueues: readonly QueueName[]
-  /** Jobs in hand at a time, by queue; what is not named here keeps its default. */
+  /** Maximum concurrent jobs, by queue; other queues keep the default. */
   readonly workerConcurrency: Readonly<Partial<Record<QueueName, number>>>
   readonly cryptoThreads: number
   /** Bytes of accepted messages that are not stored yet; above the limit, senders get 503. */
@@ -66,10 +72,10 @@ export interface Config {
   readonly uploadsBaseUrl: string | undefined
   /** The largest picture that may be uploaded. */
   readonly photoBytes: number
-  /** Content with one text, link, photo or set of mentions in an hour, by so many authors, is a cluster … */
+  /** Content with one text, link, photo or set of mentions in an hour, by this number of authors, is a cluster … */
   readonly spamClusterItems: number
   readonly spamClusterAuthors: number
-  /** … also by one author under the posts of so many people. */
+  /** … or by one author under the posts of this number of people. */
   readonly spamAuthorItems: number
   readonly spamAuthorThreads: number
   /** New conversations of one person in an hour with people who do not follow them, without a case. */
@@ -84,9 +90,9 @@ export interface Config {
   readonly imports: ImportMode
   /** Maximum bytes of an archive that is imported, as it is compressed. */
   readonly importBytes: number
-  /** The same for the zip of its photos. */
+  /** Maximum bytes of the zip of its photos. */
   readonly importPhotoBytes: number
-  /** The same for the uploaded files of all accounts together. */
+  /** Maximum bytes of the uploaded files of all accounts together. */
   readonly importTotalBytes: number
   /** Not set: made once, kept in the data folder. */
   readonly secretKey: string | undefined
@@ -106,7 +112,7 @@ export interface Config {
   /** Whether moderators and admins need a second factor. */
   readonly staffSecondFactor: boolean
   readonly podName: string
-  /** The language of pages for visitors who ask for none that the pod has. */
+  /** The language of pages for visitors whose browser requests no available language. */
   readonly defaultLanguage: string
   /** A folder with catalogues that add languages or change texts. */
   readonly localesDir: string | undefined
@@ -118,7 +124,7 @@ export interface Config {
   readonly termsFile: string | undefined
   /** Who may sign up; published in NodeInfo. */
   readonly registrations: 'open' | 'invite' | 'closed'
-  /** Accounts in a day with which open sign-up stops; 0: unlimited. */
+  /** Sign-ups in 24 hours after which open sign-up stops; 0: unlimited. */
   readonly signUpsPerDay: number
   /** Days for which the copy of a reported text is kept after the end of its case. */
   readonly reportEvidenceDays: number
@@ -126,9 +132,9 @@ export interface Config {
   readonly closeGraceDays: number
   /** Days without use after which an account is closed; 0: never. */
   readonly inactiveAccountDays: number
-  /** Invitations of a member that may be open; 0: members make none. */
+  /** Invitations of a user that may be open; 0: users without a role make none. */
   readonly invitationsPerUser: number
-  /** Days without an active moderator after which open sign-ups need a decision; 0: never. */
+  /** Days without an active moderator or admin after which open sign-ups need a decision; 0: never. */
   readonly unattendedDays: number
   /** The mail server; undefined: the pod sends no mail. */
   readonly mail: MailSettings | undefined
@@ -160,12 +166,12 @@ export interface Config {
   readonly usernameBlacklist: readonly string[]
   /** The issuer of ID tokens, as applications know it. Undefined: the address of the pod. */
   readonly oidcIssuer: string | undefined
-  /** Where pictures are that this pod does not have, under the same path. No trailing slash. */
+  /** Address of the pictures that this pod does not have, under the same path. No trailing slash. */
   readonly imageRedirectUrl: string | undefined
   /** The place of backups; not set: a command has to name it. */
   readonly backupTo: string | undefined
   /** Address and keys of the S3 store for backups. */
-  readonly backupS3: Omit<S3Settings, 'bucket' | 'prefix'> | undefined
+  readonly backupS3: BackupStore | undefined
   /** Recipients in the age format for whom backups are encrypted. */
   readonly backupRecipients: string
   /** Time of the daily backup in UTC, as HH:MM; undefined: none is made. */
@@ -173,10 +179,10 @@ export interface Config {
   /** Whether backups contain the pictures, or only name those of the S3 store. */
   readonly backupPictures: 'include' | 'reference'
   /** How many days, weeks and months keep their last backup. */
-  readonly backupKeep: { readonly daily: number; readonly weekly: number; readonly monthly: number }
+  readonly backupKeep: BackupKeep
   /** Days for which old rows are kept; 0: forever. */
   readonly retention: {
-    /** Remote posts that no person of this pod has touched. */
+    /** Remote posts that no local user has touched. */
     readonly posts: number
     /** Whether these posts may have comments. */
     readonly withComments: boolean
@@ -209,402 +215,20 @@ export class SettingsError extends StartError {
   }
 }
 
-interface Environment extends MailVariables, TracingVariables {
-  readonly POD_URL?: string
-  readonly PORT: number
-  readonly HOST: string
-  readonly DATABASE_URL?: string
-  readonly DATABASE_READ_URL?: string
-  readonly DATABASE_POOL?: number
-  readonly REDIS_URL?: string
-  readonly REDIS_REPLICAS?: number
-  readonly WORKER_QUEUES: string
-  readonly WORKER_CONCURRENCY: string
-  readonly CRYPTO_THREADS?: number
-  readonly INBOUND_BYTES: number
-  readonly DATA_DIR: string
-  readonly UPLOADS_DIR?: string
-  readonly STORAGE: PictureStorage['kind']
-  readonly UPLOADS_FALLBACK?: PictureStorage['kind']
-  readonly S3_ENDPOINT?: string
-  readonly S3_REGION: string
-  readonly S3_BUCKET?: string
-  readonly S3_PREFIX: string
-  readonly S3_ACCESS_KEY_ID?: string
-  readonly S3_SECRET_ACCESS_KEY?: string
-  readonly S3_PATH_STYLE?: 'true' | 'false'
-  readonly S3_DELIVERY: 'proxy' | 'redirect'
-  readonly UPLOADS_BASE_URL?: string
-  readonly PHOTO_BYTES: number
-  readonly PHOTO_QUOTA: number
-  readonly IMPORTS: ImportMode
-  readonly IMPORT_BYTES: number
-  readonly IMPORT_PHOTO_BYTES: number
-  readonly IMPORT_TOTAL_BYTES: number
-  readonly POD_BYTES_PER_DAY: number
-  readonly SPAM_CLUSTER_ITEMS: number
-  readonly SPAM_CLUSTER_AUTHORS: number
-  readonly SPAM_AUTHOR_ITEMS: number
-  readonly SPAM_AUTHOR_THREADS: number
-  readonly SPAM_CONVERSATIONS: number
-  readonly SPAM_AUTO_HIDE: 'on' | 'off'
-  readonly SECRET_KEY?: string
-  readonly TRUST_PROXY: string
-  readonly SHUTDOWN_DELAY: number
-  readonly LOG_LEVEL: string
-  readonly LOG_FORMAT: 'json' | 'pretty' | 'auto'
-  readonly ADMIN_LISTEN?: string
-  readonly ADMIN_CONSOLE: 'on' | 'off'
-  readonly ADMIN_CONSOLE_NETWORKS: string
-  readonly ADMIN_API_ORIGINS: string
-  readonly STAFF_SECOND_FACTOR: 'on' | 'off'
-  readonly POD_NAME: string
-  readonly DEFAULT_LANGUAGE: string
-  readonly LOCALES_DIR?: string
-  readonly PODMIN_ACCOUNT?: string
-  readonly PODMIN_CONTACT?: string
-  readonly TERMS_FILE?: string
-  readonly REGISTRATIONS?: 'open' | 'invite' | 'closed'
-  readonly SIGN_UPS_PER_DAY: number
-  readonly CLOSE_GRACE_DAYS: number
-  readonly INACTIVE_ACCOUNT_DAYS: number
-  readonly REPORT_EVIDENCE_DAYS: number
-  readonly INVITATIONS_PER_USER: number
-  readonly UNATTENDED_DAYS: number
-  readonly SIGN_UP_CONFIRMATION?: 'on' | 'off'
-  readonly SIGN_UP_APPROVAL: 'on' | 'off'
-  readonly SIGN_UP_BACKLOG: number
-  readonly EMAIL_DOMAIN_BLOCKLIST: string
-  readonly STATISTICS: 'on' | 'off'
-  readonly SIGN_IN_LIMIT: number
-  readonly CLIENT_LIMIT: number
-  readonly TOKEN_LIMIT: number
-  readonly AUTHORIZATION_LIMIT: number
-  readonly PAGE_LIMIT: number
-  readonly WRITE_LIMIT: number
-  readonly CLIENT_API_DIALECT: ClientApiDialect
-  readonly USERNAME_BLACKLIST: string
-  readonly OIDC_ISSUER?: string
-  readonly IMAGE_REDIRECT_URL?: string
-  readonly RETENTION_POSTS_DAYS: number
-  readonly RETENTION_WITH_COMMENTS: 'on' | 'off'
-  readonly RETENTION_NOTIFICATIONS_DAYS: number
-  readonly RETENTION_DEAD_DAYS: number
-  readonly RETENTION_TOMBSTONES_DAYS: number
-  readonly ALLOW_PRIVATE_ADDRESSES?: string
-  readonly METRICS_PEERS: number
-  readonly UPDATE_CHECK_URL?: string
-  readonly ISOLATED: 'true' | 'false'
-  readonly BACKUP_TO?: string
-  readonly BACKUP_S3_ENDPOINT?: string
-  readonly BACKUP_S3_REGION: string
-  readonly BACKUP_S3_ACCESS_KEY_ID?: string
-  readonly BACKUP_S3_SECRET_ACCESS_KEY?: string
-  readonly BACKUP_RECIPIENTS: string
-  readonly BACKUP_AT: string
-  readonly BACKUP_PICTURES?: 'include' | 'reference'
-  readonly BACKUP_KEEP: string
-}
-
-const KEEP_PATTERN = /^(?=.)(?:([0-9]{1,4})d)?(?:([0-9]{1,4})w)?(?:([0-9]{1,4})m)?$/
-
-/** A JSON schema. */
-interface SettingSchema {
-  readonly type: 'string' | 'integer' | 'number'
-  /** The end of the sentence "NAME must be …" for an invalid value. */
-  readonly description: string
-  readonly [keyword: string]: unknown
-}
-
-const settings = {
-  POD_URL: { type: 'string', description: 'the public http or https address of the pod' },
-  PORT: { type: 'integer', minimum: 0, maximum: 65_535, default: 3000, description: 'a port number from 0 to 65535' },
-  HOST: { type: 'string', minLength: 1, default: '127.0.0.1', description: 'an address or a socket path' },
-  DATABASE_URL: { type: 'string', description: 'a postgres:// address' },
-  DATABASE_READ_URL: { type: 'string', description: 'a postgres:// address' },
-  DATABASE_POOL: { type: 'integer', minimum: 2, maximum: 1000, description: 'a number of connections from 2 to 1000' },
-  REDIS_URL: { type: 'string', description: 'a redis:// address' },
-  REDIS_REPLICAS: { type: 'integer', minimum: 0, maximum: 8, description: 'a number of replicas from 0 to 8' },
-  WORKER_QUEUES: { type: 'string', default: '', description: 'names of queues, separated by commas' },
-  WORKER_CONCURRENCY: { type: 'string', default: '', description: 'a list like inbound=8,fetch=16' },
-  CRYPTO_THREADS: { type: 'integer', minimum: 1, maximum: 256, description: 'a number of threads from 1 to 256' },
-  INBOUND_BYTES: {
-    type: 'integer',
-    minimum: 16 * 2 ** 20,
-    maximum: 2 ** 40,
-    default: 256 * 2 ** 20,
-    description: 'a number of bytes from 16777216, two of the largest messages, to 1099511627776',
-  },
-  DATA_DIR: { type: 'string', minLength: 1, default: 'var', description: 'the path of a folder' },
-  UPLOADS_DIR: { type: 'string', minLength: 1, description: 'the path of a folder' },
-  STORAGE: { type: 'string', enum: ['folder', 's3'], default: 'folder', description: 'folder or s3' },
-  UPLOADS_FALLBACK: { type: 'string', enum: ['folder', 's3'], description: 'folder or s3' },
-  S3_ENDPOINT: { type: 'string', description: 'an http or https address' },
-  S3_REGION: { type: 'string', minLength: 1, default: 'us-east-1', description: 'the name of a region' },
-  S3_BUCKET: {
-    type: 'string',
-    pattern: '^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$',
-    description: 'the name of a bucket',
-  },
-  S3_PREFIX: {
-    type: 'string',
-    default: '',
-    pattern: '^([A-Za-z0-9_.-]+/)*$',
-    description: 'a path like pod/ that ends with a slash',
-  },
-  S3_ACCESS_KEY_ID: { type: 'string', description: 'the id of an access key' },
-  S3_SECRET_ACCESS_KEY: { type: 'string', description: 'the secret of an access key' },
-  S3_PATH_STYLE: { type: 'string', enum: ['true', 'false'], description: 'true or false' },
-  S3_DELIVERY: { type: 'string', enum: ['proxy', 'redirect'], default: 'proxy', description: 'proxy or redirect' },
-  UPLOADS_BASE_URL: { type: 'string', description: 'an http or https address' },
-  PHOTO_BYTES: {
-    type: 'integer',
-    minimum: 64 * 2 ** 10,
-    maximum: 64 * 2 ** 20,
-    default: 10 * 2 ** 20,
-    description: 'a number of bytes from 65536 to 67108864',
-  },
-  PHOTO_QUOTA: {
-    type: 'integer',
-    minimum: 0,
-    maximum: 2 ** 50,
-    default: 2 ** 30,
-    description: 'a number of bytes, or 0 for no limit',
-  },
-  IMPORTS: { type: 'string', enum: ['on', 'operator', 'off'], default: 'on', description: 'on, operator or off' },
-  IMPORT_BYTES: {
-    type: 'integer',
-    minimum: 2 ** 20,
-    maximum: 2 ** 36,
-    default: 512 * 2 ** 20,
-    description: 'a number of bytes from 1048576 to 68719476736',
-  },
-  IMPORT_PHOTO_BYTES: {
-    type: 'integer',
-    minimum: 2 ** 20,
-    maximum: 2 ** 40,
-    default: 5 * 2 ** 30,
-    description: 'a number of bytes from 1048576 to 1099511627776',
-  },
-  IMPORT_TOTAL_BYTES: {
-    type: 'integer',
-    minimum: 2 ** 20,
-    maximum: 2 ** 50,
-    default: 20 * 2 ** 30,
-    description: 'a number of bytes from 1048576 to 1125899906842624',
-  },
-  POD_BYTES_PER_DAY: {
-    type: 'integer',
-    minimum: 0,
-    maximum: 2 ** 50,
-    default: 2 ** 31,
-    description: 'a number of bytes, or 0 for no limit',
-  },
-  SPAM_CLUSTER_ITEMS: {
-    type: 'integer',
-    minimum: 2,
-    maximum: 10_000,
-    default: 5,
-    description: 'a number from 2 to 10000',
-  },
-  SPAM_CLUSTER_AUTHORS: {
-    type: 'integer',
-    minimum: 2,
-    maximum: 10_000,
-    default: 3,
-    description: 'a number from 2 to 10000',
-  },
-  SPAM_AUTHOR_ITEMS: {
-    type: 'integer',
-    minimum: 2,
-    maximum: 10_000,
-    default: 10,
-    description: 'a number from 2 to 10000',
-  },
-  SPAM_AUTHOR_THREADS: {
-    type: 'integer',
-    minimum: 2,
-    maximum: 10_000,
-    default: 5,
-    description: 'a number from 2 to 10000',
-  },
-  SPAM_CONVERSATIONS: {
-    type: 'integer',
-    minimum: 2,
-    maximum: 10_000,
-    default: 20,
-    description: 'a number from 2 to 10000',
-  },
-  SPAM_AUTO_HIDE: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
-  SECRET_KEY: { type: 'string', minLength: 32, maxLength: 1024, description: 'a text of at least 32 characters' },
-  TRUST_PROXY: { type: 'string', default: 'loopback', description: 'loopback, true, false, or addresses and networks' },
-  // The process has 30 seconds to end in all.
-  SHUTDOWN_DELAY: {
-    type: 'integer',
-    minimum: 0,
-    maximum: 15,
-    default: 0,
-    description: 'a number of seconds from 0 to 15',
-  },
-  LOG_LEVEL: {
-    type: 'string',
-    enum: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
-    default: 'info',
-    description: 'one of trace, debug, info, warn, error, fatal, silent',
-  },
-  LOG_FORMAT: {
-    type: 'string',
-    enum: ['json', 'pretty', 'auto'],
-    default: 'auto',
-    description: 'json, pretty or auto',
-  },
-  ADMIN_LISTEN: { type: 'string', description: 'host:port, a port or a socket path' },
-  ADMIN_CONSOLE: { type: 'string', enum: ['on', 'off'], default: 'on', description: 'on or off' },
-  ADMIN_CONSOLE_NETWORKS: {
-    type: 'string',
-    default: '',
-    description: 'networks like 192.0.2.0/24, separated by commas',
-  },
-  ADMIN_API_ORIGINS: {
-    type: 'string',
-    default: '',
-    description: 'origins like https://admin.example, separated by commas',
-  },
-  STAFF_SECOND_FACTOR: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
-  POD_NAME: { type: 'string', maxLength: 255, default: '', description: 'a text of at most 255 characters' },
-  PODMIN_ACCOUNT: { type: 'string', maxLength: 255, description: 'a name of at most 255 characters' },
-  REGISTRATIONS: { type: 'string', enum: ['open', 'invite', 'closed'], description: 'open, invite or closed' },
-  SMTP_URL: { type: 'string', description: 'an address like smtp://user:password@mail.example:587' },
-  MAIL_FROM: { type: 'string', description: 'an e-mail address' },
-  MAIL_REPLY_TO: { type: 'string', description: 'an e-mail address' },
-  MAIL_BOUNCE_ADDRESS: { type: 'string', description: 'an e-mail address' },
-  MAIL_LIMIT: { type: 'integer', minimum: 1, maximum: 100_000, default: 60, description: 'a number from 1 to 100000' },
-  DKIM_DOMAIN: { type: 'string', description: 'a domain' },
-  DKIM_SELECTOR: { type: 'string', description: 'the name of a DKIM selector' },
-  DKIM_KEY_FILE: { type: 'string', description: 'the path of a private key in PEM format' },
-  SIGN_UP_CONFIRMATION: { type: 'string', enum: ['on', 'off'], description: 'on or off' },
-  SIGN_UP_APPROVAL: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
-  SIGN_UP_BACKLOG: rateLimit(50),
-  EMAIL_DOMAIN_BLOCKLIST: { type: 'string', default: '', description: 'domains, separated by commas' },
-  DEFAULT_LANGUAGE: {
-    ...{ type: 'string', default: 'en', pattern: '^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$' },
-    description: 'the code of a language, like en or de',
-  },
-  LOCALES_DIR: { type: 'string', minLength: 1, description: 'the path of a folder' },
-  PODMIN_CONTACT: {
-    type: 'string',
-    maxLength: 254,
-    pattern: '^(https?://[^\\s<>"]+|[^\\s@<>",;:()]+@[A-Za-z0-9.-]+)$',
-    description: 'an e-mail address, or an http or https address',
-  },
-  TERMS_FILE: { type: 'string', minLength: 1, description: 'the path of a file' },
-  STATISTICS: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
-  SIGN_UPS_PER_DAY: rateLimit(30),
-  REPORT_EVIDENCE_DAYS: {
-    ...{ type: 'integer', minimum: 1, maximum: 365, default: 90 },
-    description: 'a number of days from 1 to 365',
-  },
-  INVITATIONS_PER_USER: {
-    ...{ type: 'integer', minimum: 0, maximum: 1_000, default: 5 },
-    description: 'a number from 0 to 1000',
-  },
-  UNATTENDED_DAYS: {
-    ...{ type: 'integer', minimum: 0, maximum: 365, default: 7 },
-    description: 'a number of days from 0 to 365',
-  },
-  CLOSE_GRACE_DAYS: {
-    type: 'integer',
-    minimum: 0,
-    maximum: 60,
-    default: 7,
-    description: 'a number of days from 0 to 60',
-  },
-  INACTIVE_ACCOUNT_DAYS: {
-    type: 'integer',
-    minimum: 0,
-    maximum: 36_500,
-    default: 0,
-    // Owners are warned 30 days before.
-    not: { minimum: 1, maximum: 30 },
-    description: 'a number of days from 31, or 0 for never',
-  },
-  SIGN_IN_LIMIT: rateLimit(20),
-  CLIENT_LIMIT: rateLimit(20),
-  TOKEN_LIMIT: rateLimit(120),
-  AUTHORIZATION_LIMIT: rateLimit(60),
-  PAGE_LIMIT: rateLimit(300),
-  WRITE_LIMIT: rateLimit(600),
-  CLIENT_API_DIALECT: {
-    type: 'string',
-    enum: ['standard', 'diaspora'],
-    default: 'standard',
-    description: 'standard or diaspora',
-  },
-  USERNAME_BLACKLIST: {
-    type: 'string',
-    default:
-      'admin,administrator,hostmaster,info,postmaster,root,ssl-admin,ssladmin,ssladministrator,sslwebmaster,sysadmin,webmaster',
-    description: 'names, separated by commas',
-  },
-  OIDC_ISSUER: {
-    type: 'string',
-    pattern: '^https?://[^?#\\s]+$',
-    description: 'the issuer of ID tokens, an http or https address',
-  },
-  IMAGE_REDIRECT_URL: { type: 'string', description: 'an http or https address' },
-  RETENTION_POSTS_DAYS: {
-    type: 'integer',
-    minimum: 0,
-    maximum: 36_500,
-    default: 0,
-    not: { minimum: 1, maximum: 29 },
-    description: 'a number of days from 30, or 0 for ever',
-  },
-  RETENTION_WITH_COMMENTS: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
-  RETENTION_NOTIFICATIONS_DAYS: retentionDays(365, 0),
-  RETENTION_DEAD_DAYS: retentionDays(30, 1),
-  // A retraction may come back from a pod that was away for long.
-  RETENTION_TOMBSTONES_DAYS: retentionDays(400, 90),
-  ALLOW_PRIVATE_ADDRESSES: { type: 'string', description: 'true, false or a list of host:port' },
-  ...TRACING_VARIABLES,
-  METRICS_PEERS: { type: 'integer', minimum: 0, maximum: 1_000, default: 50, description: 'a number from 0 to 1000' },
-  UPDATE_CHECK_URL: { type: 'string', description: 'an http or https address' },
-  ISOLATED: { type: 'string', enum: ['true', 'false'], default: 'false', description: 'true or false' },
-  BACKUP_TO: { type: 'string', minLength: 1, description: 'the path of a folder, or s3://bucket/prefix' },
-  BACKUP_S3_ENDPOINT: { type: 'string', description: 'an http or https address' },
-  BACKUP_S3_REGION: { type: 'string', minLength: 1, default: 'us-east-1', description: 'the name of a region' },
-  BACKUP_S3_ACCESS_KEY_ID: { type: 'string', description: 'the id of an access key' },
-  BACKUP_S3_SECRET_ACCESS_KEY: { type: 'string', description: 'the secret of an access key' },
-  BACKUP_RECIPIENTS: {
-    type: 'string',
-    default: '',
-    pattern: '^[\\s,]*(age1[0-9a-z]+[\\s,]*)*$',
-    description: 'age recipients (age1…), separated by commas',
-  },
-  BACKUP_AT: {
-    type: 'string',
-    default: '03:30',
-    pattern: '^(([01][0-9]|2[0-3]):[0-5][0-9]|off)$',
-    description: 'a time like 03:30, or off',
-  },
-  BACKUP_PICTURES: { type: 'string', enum: ['include', 'reference'], description: 'include or reference' },
-  BACKUP_KEEP: {
-    type: 'string',
-    default: '7d5w12m',
-    pattern: KEEP_PATTERN.source,
-    description: 'numbers of days, weeks and months like 7d5w12m',
-  },
-} as const satisfies Record<keyof Environment, SettingSchema>
-
 /** The names of the settings that an environment has. */
 export function namesOfSettings(environment: NodeJS.ProcessEnv): readonly string[] {
-  return Object.keys(settings).filter((name) => Boolean(environment[name]))
+  return Object.keys(VARIABLES).filter((name) => Boolean(environment[name]))
 }
 
 // Types are coerced: environment variables are texts.
-const validate = new Ajv({ allErrors: true, coerceTypes: true, useDefaults: true }).compile<Environment>({
+const validate = new Ajv({
+  allErrors: true,
+  coerceTypes: true,
+  useDefaults: true,
+  keywords: [...MEANING_KEYWORDS],
+}).compile<Environment>({
   type: 'object',
-  properties: settings,
+  properties: VARIABLES,
 })
 
 /** Reads the settings. Throws one SettingsError that names every invalid variable. */
@@ -725,7 +349,7 @@ function readOrigins(name: string, text: string, faults: string[]): readonly str
     .filter((each) => each !== '')
   for (const origin of origins) {
     const isOrigin = /^https?:\/\//.test(origin) && isUrl(origin) && new URL(origin).origin === origin
-    if (!isOrigin) faults.push(`${name} has ${origin}, which is no origin like https://admin.example.`)
+    if (!isOrigin) faults.push(`${name} has ${origin}, which is not an origin like https://admin.example.`)
   }
   return origins
 }
@@ -776,23 +400,6 @@ function retentionOf(given: Environment): Config['retention'] {
 /** Queues whose jobs cause no request to another pod. */
 const LOCAL_QUEUES: ReadonlySet<QueueName> = new Set(['inbound', 'inbound-private', 'notify', 'photos'])
 
-function checkBackupPictures(given: Environment, faults: string[]): void {
-  if (given.BACKUP_PICTURES !== 'reference' || isAllInS3(given)) return
-  faults.push(
-    'BACKUP_PICTURES=reference needs STORAGE=s3 without UPLOADS_FALLBACK: pictures in a folder must be in the backup.',
-  )
-}
-
-/** While pictures move to S3, some are only in the folder. */
-function isAllInS3({ STORAGE, UPLOADS_FALLBACK }: Environment): boolean {
-  return STORAGE === 's3' && UPLOADS_FALLBACK !== 'folder'
-}
-
-function readBackupKeep(text: string): Config['backupKeep'] {
-  const [, daily = 0, weekly = 0, monthly = 0] = KEEP_PATTERN.exec(text) ?? []
-  return { daily: Number(daily), weekly: Number(weekly), monthly: Number(monthly) }
-}
-
 /** Who may sign up, and what they must do for it. */
 function signUpSettings(given: Environment, url: URL, mail: Config['mail']) {
   return {
@@ -807,19 +414,9 @@ function signUpSettings(given: Environment, url: URL, mail: Config['mail']) {
   }
 }
 
-function retentionDays(days: number, least: number) {
-  const description = `a number of days from ${least === 0 ? '0, which is for ever,' : least} to 36500`
-  return { type: 'integer', minimum: least, maximum: 36_500, default: days, description } as const
-}
-
-function rateLimit(limit: number) {
-  const description = 'a number from 0, which is no limit, to 1000000'
-  return { type: 'integer', minimum: 0, maximum: 1_000_000, default: limit, description } as const
-}
-
 function sentence(error: ErrorObject): string {
   const name = error.instancePath.slice(1)
-  const setting = Object.entries(settings).find(([key]) => key === name)?.[1] ?? {}
+  const setting = Object.entries(VARIABLES).find(([key]) => key === name)?.[1] ?? {}
   return `${name} must be ${'description' in setting ? setting.description : error.message}.`
 }
 
@@ -842,12 +439,6 @@ function readPodUrl(text: string, faults: string[]): URL | undefined {
   return url
 }
 
-function checkAddress(name: string, text: string | undefined, schemes: readonly string[], faults: string[]): void {
-  if (text === undefined) return
-  if (isUrl(text) && schemes.includes(new URL(text).protocol)) return
-  faults.push(`${name} must be an address that begins with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}.`)
-}
-
 function readRedis(text: string | undefined, faults: string[]): RedisAddress | undefined {
   const address = text === undefined ? undefined : readRedisAddress(text)
   if (text !== undefined && address === undefined) {
@@ -856,50 +447,6 @@ function readRedis(text: string | undefined, faults: string[]): RedisAddress | u
     )
   }
   return address
-}
-
-/** The S3 store; undefined: no setting uses one. */
-function readS3(given: Environment, faults: string[]): S3Settings | undefined {
-  const { S3_ENDPOINT: endpoint, S3_BUCKET: bucket, S3_ACCESS_KEY_ID: id, S3_SECRET_ACCESS_KEY: secret } = given
-  checkAddress('S3_ENDPOINT', endpoint, ['http:', 'https:'], faults)
-  const isUsed = given.STORAGE === 's3' || given.UPLOADS_FALLBACK === 's3'
-  if (bucket === undefined || id === undefined || secret === undefined) {
-    if (isUsed) faults.push('An S3 store needs S3_BUCKET, S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY.')
-    return undefined
-  }
-  return {
-    endpoint,
-    region: given.S3_REGION,
-    bucket,
-    prefix: given.S3_PREFIX,
-    accessKeyId: id,
-    secretAccessKey: secret,
-    isPathStyle: given.S3_PATH_STYLE === undefined ? endpoint !== undefined : given.S3_PATH_STYLE === 'true',
-  }
-}
-
-/** An address without a path has the pictures under the path of this pod. */
-function readUploadsBaseUrl(text: string | undefined, faults: string[]): string | undefined {
-  if (text === undefined) return undefined
-  const url = isUrl(text) ? new URL(text) : undefined
-  if (
-    url === undefined ||
-    !['http:', 'https:'].includes(url.protocol) ||
-    `${url.search}${url.hash}${url.username}` !== ''
-  ) {
-    faults.push('UPLOADS_BASE_URL must be an address like https://cdn.example or https://cdn.example/pod/images.')
-    return undefined
-  }
-  if (url.pathname === '/') return `${url.origin}/uploads/images/`
-  return url.href.replace(/\/*$/, '/')
-}
-
-function readBackupS3(given: Environment, faults: string[]): Config['backupS3'] {
-  const { BACKUP_S3_ENDPOINT: endpoint, BACKUP_S3_REGION: region } = given
-  const { BACKUP_S3_ACCESS_KEY_ID: accessKeyId, BACKUP_S3_SECRET_ACCESS_KEY: secretAccessKey } = given
-  checkAddress('BACKUP_S3_ENDPOINT', endpoint, ['http:', 'https:'], faults)
-  if (accessKeyId === undefined || secretAccessKey === undefined) return undefined
-  return { endpoint, region, accessKeyId, secretAccessKey, isPathStyle: endpoint !== undefined }
 }
 
 function readQueues(text: string, faults: string[]): readonly QueueName[] {
@@ -932,7 +479,7 @@ function readAdminListen(text: string | undefined, faults: string[]): Config['ad
   const [, host, port] = /^(?:(\[[0-9a-fA-F:.]+\]|[^:[\]\s]+):)?([0-9]{1,5})$/.exec(text) ?? []
   if (port === undefined || Number(port) > 65_535) {
     faults.push(
-      'ADMIN_LISTEN must be host:port, a port, a socket path, or empty for none; an IPv6 host stands in brackets.',
+      'ADMIN_LISTEN must be host:port, a port, a socket path, or empty for none; an IPv6 host is in brackets.',
     )
     return 'off'
   }

@@ -1,3 +1,6 @@
+import type { ValuesOf } from './schemas.js'
+import type { MAIL_VARIABLES } from './variables/mail.js'
+
 /** How the pod sends mail. */
 export interface MailSettings {
   /** An smtp or smtps address, with user and password. */
@@ -11,16 +14,7 @@ export interface MailSettings {
   readonly dkim: { readonly domain: string; readonly selector: string; readonly keyFile: string } | undefined
 }
 
-export interface MailVariables {
-  readonly SMTP_URL?: string
-  readonly MAIL_FROM?: string
-  readonly MAIL_REPLY_TO?: string
-  readonly MAIL_BOUNCE_ADDRESS?: string
-  readonly MAIL_LIMIT: number
-  readonly DKIM_DOMAIN?: string
-  readonly DKIM_SELECTOR?: string
-  readonly DKIM_KEY_FILE?: string
-}
+type MailVariables = ValuesOf<typeof MAIL_VARIABLES>
 
 const ADDRESS = /^[^\s@<>,;:"()[\]\\]{1,64}@[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i
 
@@ -47,7 +41,11 @@ export function readMailSettings(given: MailVariables, faults: string[]): MailSe
     return undefined
   }
   return {
-    ...{ url, from, replyTo: given.MAIL_REPLY_TO, bounceAddress: given.MAIL_BOUNCE_ADDRESS, dkim },
+    url,
+    from,
+    replyTo: given.MAIL_REPLY_TO,
+    bounceAddress: given.MAIL_BOUNCE_ADDRESS,
+    dkim,
     perMinute: given.MAIL_LIMIT,
   }
 }

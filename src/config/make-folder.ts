@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { hasCode } from '../errors/thrown.js'
 
 /**
- * Makes a folder and its missing parents. Node's `recursive` option never returns if a parent exists but nothing can be created
+ * Creates a folder and its missing parents. Node's `recursive` option never returns if a parent exists but nothing can be created
  * in it, as in /proc.
  */
 export async function makeFolder(path: string, mode: number): Promise<void> {
@@ -13,7 +13,7 @@ export async function makeFolder(path: string, mode: number): Promise<void> {
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) throw error
     if (!existsSync(dirname(path))) await makeFolder(dirname(path), mode)
-    await makeOne(path, mode) // another process may have made the parent meanwhile
+    await makeOne(path, mode) // another process may have made the parent in the meantime
   }
 }
 

@@ -4,7 +4,7 @@ import type { Config, Listen } from './config.js'
 /** Settings by name, with the text shown for unset ones. */
 type Shown = Readonly<Record<string, string | number | null>>
 
-/** What is shown for a setting that is not set. */
+/** The text for an unset setting. */
 export const WHEN_NOT_SET: Readonly<Record<string, string>> = {
   DATABASE_URL: '(not set: the embedded PostgreSQL)',
   DATABASE_READ_URL: '(not set: lists are read where everything is written)',

@@ -8,7 +8,7 @@ export const TEXT_LIMITS = {
   nameCharacters: 32,
   /** Location and gender. */
   profileLineCharacters: 255,
-  /** As on diaspora*. */
+  /** Limit of diaspora*. */
   tagsOfPerson: 5,
   /** A poll question, a poll answer, the name of a place. */
   labelCharacters: 255,
@@ -16,7 +16,7 @@ export const TEXT_LIMITS = {
   pollAnswers: 100,
   /** Each photo is an entity of the message and a picture of the page. */
   photosOfPost: 100,
-  /** As on diaspora*. */
+  /** Limit of diaspora*. */
   aspectNameCharacters: 20,
   /** The column of other pods has 255 characters. */
   tagCharacters: 255,

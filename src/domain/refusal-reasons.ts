@@ -32,20 +32,20 @@ export const API_REFUSALS = {
   not_in_aspect: 'The person is not in this aspect.',
 
   // Values that the operation does not accept
-  name_invalid: 'The name is blank, too long, or has characters that a name cannot have.',
+  name_invalid: 'The name is blank, too long, or has invalid characters.',
   name_taken: 'You already have an aspect with this name.',
-  bio_invalid: 'The bio is too long, or has characters that a text cannot have.',
+  bio_invalid: 'The bio is too long, or has invalid characters (control characters or unpaired surrogates).',
   location_invalid: 'The location is too long or incomplete, or its coordinates are out of range.',
-  gender_invalid: 'The gender is too long, or has characters that a text cannot have.',
+  gender_invalid: 'The gender is too long, or has invalid characters (control characters or unpaired surrogates).',
   birthday_invalid: 'The birthday is not a calendar day.',
   tags_invalid: 'There are more than five tags, or one of them is too long.',
   tag_invalid: 'The tag is empty or too long.',
   text_required: 'A post needs a text or a photo.',
-  text_invalid: 'The text is blank, too long, or has characters that a text cannot have.',
+  text_invalid: 'The text is blank, too long, or has invalid characters (control characters or unpaired surrogates).',
   filtered: 'A filter of the pod does not accept the text.',
   subject_invalid: 'The subject is blank or too long.',
   recipients_invalid: 'There are no or too many recipients, or one of them is not a mutual contact.',
-  reason_invalid: 'The reason of the report is blank or too long.',
+  reason_invalid: 'The reason of the report or of the action is blank or too long.',
   poll_invalid: 'The question or an answer is blank or too long, or there are too few or too many answers.',
   aspects_required: 'A private post needs at least one id of your own aspects.',
   photos_invalid: 'A photo is not a pending photo of yours, or there are too many.',
@@ -55,10 +55,11 @@ export const API_REFUSALS = {
   digest_hour_invalid: 'The hour is not a number from 0 to 23.',
   mail_kind_invalid: 'There is no such kind of notice, or it has no such delivery; `field` names it.',
   read_only: 'The field cannot be changed over the API; `field` names it.',
-  // Of the settings; the name of `changed_meanwhile` before the other objects had it.
+  // A reason of the settings only; all other objects have `changed_meanwhile`.
   changed_since: 'The settings are not the version that `If-Match` names. Read them again.',
   image_invalid: 'The file is not a JPEG, PNG, GIF or WebP picture that the pod can read.',
-  alt_text_invalid: 'The description of the photo is too long, or has characters that a text cannot have.',
+  alt_text_invalid:
+    'The description of the photo is too long, or has invalid characters (control characters or unpaired surrogates).',
   photo_quota: 'Your photos use all the space or the number that the pod allows.',
 
   // Exports of an account
@@ -88,7 +89,7 @@ export const API_REFUSALS = {
   sign_up_not_found: 'There is no such sign-up that waits for a decision.',
   invitation_not_found: 'There is no invitation with this number.',
   uses_invalid: 'The number of sign-ups is out of range.',
-  note_invalid: 'The note is too long, or has characters that a text cannot have.',
+  note_invalid: 'The note is too long, or has invalid characters (control characters or unpaired surrogates).',
   pod_not_found: 'No pod at this host is known.',
   pod_blocked: 'The pod is blocked, so no request is sent to it.',
   pod_unusable: 'The host of the pod is not a usable address.',
@@ -101,14 +102,15 @@ export const API_REFUSALS = {
   too_many_rows: 'The list has more than 20 000 rows or 5 MiB.',
   rule_not_found: 'There is no rule with this number.',
   no_contact: 'The operator of the other pod does not share with the podmin account of this pod.',
-  cidr_invalid: 'This is no network address, or no network like 198.51.100.0/24.',
+  cidr_invalid: 'This is not a network address, or not a network like 198.51.100.0/24.',
   own_address: 'Your own address is in the network.',
   protected_network: 'The network is this machine, or has a proxy that the pod trusts.',
-  comment_invalid: 'The comment is too long, or has characters that a text cannot have.',
+  comment_invalid: 'The comment is too long, or has invalid characters (control characters or unpaired surrogates).',
   domain_invalid: 'The domain is not the name of a host.',
   own_pod: 'The domain is that of this pod, or one above it.',
   too_broad: 'The domain is a public suffix, such as `com` or `co.uk`; or the network is too wide.',
-  public_comment_invalid: 'The comment is too long, or has characters that a text cannot have.',
+  public_comment_invalid:
+    'The comment is too long, or has invalid characters (control characters or unpaired surrogates).',
   until_invalid: 'The end is not in the future.',
   not_local: 'The account of this person is on another pod.',
 

@@ -1,7 +1,7 @@
 import type { JobsOptions } from 'bullmq'
 import type { MailKind } from '../persistence/mail/mail-kinds.js'
 import type { TextIds } from '../persistence/models/mention.js'
-import type { AnnouncedRows } from '../persistence/notifications/announcements.js'
+import type { LiveEventRows } from '../persistence/notifications/live-event-sources.js'
 import type { FetchableKind, RecordKind, RelayableKind } from '../protocol/entities/registry.js'
 import type { QueueName } from './queues/queue-names.js'
 
@@ -17,15 +17,6 @@ export interface JobDefinition<Queue extends QueueName, Name extends string, Dat
 export type AnyJob = JobDefinition<QueueName, string, unknown>
 
 export type DataOf<Job> = Job extends JobDefinition<QueueName, string, infer Data> ? Data : never
-
-/** One handler for each of these jobs; a missing or an unknown one does not compile. */
-export type Handlers<Jobs extends AnyJob, Pod, JobContext> = {
-  readonly [Job in Jobs as Job['name']]: (
-    pod: Pod,
-    work: JobContext & { readonly data: DataOf<Job> },
-    deadline: AbortSignal,
-  ) => Promise<void>
-}
 
 export function defineJob<Data>() {
   return <Queue extends QueueName, Name extends string>(
@@ -45,29 +36,33 @@ export const retriedForHours = {
 } as const satisfies JobsOptions
 
 /** One attempt, and no failed job is kept: a schedule adds the job again, or rows keep the work that the job only starts. */
-const notKept = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const satisfies JobsOptions
+const withoutRetention = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const satisfies JobsOptions
 
-/** Public messages that were received together: envelopes as they were posted. */
+/** A public message as it was posted. */
+export interface PostedEnvelope {
+  readonly envelope: string
+  /** The network address that posted it; absent: it is not known. */
+  readonly source?: string | undefined
+  /** The id of the request: 32 hexadecimal digits. */
+  readonly trace?: string | undefined
+}
+
+/** Public messages that were received together. */
 export const receivePublicJob = defineJob<{
   readonly acceptedAt: string
-  readonly messages: readonly string[]
-  /** The network address that posted each message; absent: none is known. */
+  /** Texts are the envelopes of jobs of earlier versions. */
+  readonly messages: readonly (PostedEnvelope | string)[]
+  /** Sources and traces of the messages, in jobs of earlier versions. */
   readonly sources?: readonly (string | null)[]
-  /** The id of the request of each message: 32 hexadecimal digits. Absent in jobs of earlier versions. */
   readonly traces?: readonly (string | null)[]
   /** The message has failed in a batch, and runs without others from now on. */
   readonly alone?: boolean
 }>()('inbound', 'receive-public', retriedForHours)
 
-/** The same for messages encrypted for local people; private-key work must not delay public messages. */
+/** Receives messages encrypted for local people. Private-key work must not delay public messages. */
 export const receivePrivateJob = defineJob<{
   readonly acceptedAt: string
-  readonly messages: readonly {
-    readonly recipientGuid: string
-    readonly envelope: string
-    readonly source?: string | undefined
-    readonly trace?: string | undefined
-  }[]
+  readonly messages: readonly (PostedEnvelope & { readonly recipientGuid: string })[]
   readonly alone?: boolean
 }>()('inbound-private', 'receive-private', retriedForHours)
 
@@ -78,7 +73,7 @@ export type OutgoingRecord =
       readonly record: Exclude<RecordKind, 'poll'>
       readonly guid: string
     }
-  /** Of a local person; to all contacts, or to one person. */
+  /** The profile of a local person, for all contacts or for one person. */
   | { readonly record: 'profile'; readonly personId: number; readonly to?: number }
   /** The relation of a user to a person, as it was when this was written. */
   | {
@@ -101,7 +96,7 @@ export interface RelayedRecords {
 export const dispatchRelaysJob = defineJob<RelayedRecords>()('relay', 'dispatch-relays', retriedForHours)
 
 /** Sends live events about new records. */
-export const announceJob = defineJob<AnnouncedRows>()('notify', 'announce', retriedForHours)
+export const liveEventJob = defineJob<LiveEventRows>()('notify', 'announce', retriedForHours)
 
 /** Subscribes to the interactions on public posts that were received together. */
 export const participateJob = defineJob<{ readonly postGuids: readonly string[] }>()('relay', 'participate', {
@@ -109,7 +104,7 @@ export const participateJob = defineJob<{ readonly postGuids: readonly string[] 
   priority: 10,
 })
 
-/** For rows that an earlier version has written: the job has another queue now. */
+/** The job under its former queue, for rows that an earlier version has written. */
 export const formerParticipateJob = defineJob<{ readonly postGuids: readonly string[] }>()(
   'outbound-slow',
   'participate',
@@ -117,20 +112,24 @@ export const formerParticipateJob = defineJob<{ readonly postGuids: readonly str
 )
 
 /** Sends the due deliveries of pods; pods that have answered before have a queue of their own. */
-export const deliverJob = defineJob<{ readonly podIds: readonly number[] }>()('outbound', 'deliver', notKept)
+export const deliverJob = defineJob<{ readonly podIds: readonly number[] }>()('outbound', 'deliver', withoutRetention)
 export const deliverSlowlyJob = defineJob<{ readonly podIds: readonly number[] }>()('outbound-slow', 'deliver', {
-  ...notKept,
+  ...withoutRetention,
   priority: 10,
 })
 
-/** Checks another pod. Comes before deliveries: those to pods that never answer would hold all slots. */
-export const checkPodJob = defineJob<{ readonly podId: number }>()('outbound-slow', 'check-pod', notKept)
+/** Checks another pod. Has priority over deliveries, because deliveries to pods that never answer would hold all slots. */
+export const checkPodJob = defineJob<{ readonly podId: number }>()('outbound-slow', 'check-pod', withoutRetention)
 
 /** Discovers the person of an address, and stores them. */
 export const discoverPersonJob = defineJob<{ readonly address: string }>()('fetch', 'discover-person', retriedForHours)
 
 /** Looks up the unverified signers of one host that messages claim; they are in `signer_lookups`. */
-export const discoverSignersJob = defineJob<{ readonly host: string }>()('fetch-unproven', 'discover-signers', notKept)
+export const discoverSignersJob = defineJob<{ readonly host: string }>()(
+  'fetch-unproven',
+  'discover-signers',
+  withoutRetention,
+)
 
 /** Discovers a mentioned person, with a lower priority. Protocol faults are not retried. */
 export const discoverMentionedJob = defineJob<{
@@ -141,12 +140,16 @@ export const discoverMentionedJob = defineJob<{
   readonly arrivedIn?: TextIds
 }>()('fetch', 'discover-mentioned', { ...retriedForHours, priority: 10 })
 
-/** The same for a person who is searched for: without a retry, because the user repeats the search. */
-export const discoverSearchedJob = defineJob<{ readonly address: string }>()('fetch', 'discover-searched', notKept)
+/** Looks up a person for a search: without a retry, because the user repeats the search. */
+export const discoverSearchedJob = defineJob<{ readonly address: string }>()(
+  'fetch',
+  'discover-searched',
+  withoutRetention,
+)
 
 /** Fetches the recent public posts of a person who was found by a search; with the lowest priority, and without a retry. */
 export const fetchStreamJob = defineJob<{ readonly address: string }>()('fetch', 'fetch-stream', {
-  ...notKept,
+  ...withoutRetention,
   priority: 100,
 })
 
@@ -154,7 +157,7 @@ export const fetchStreamJob = defineJob<{ readonly address: string }>()('fetch',
 export type WantedPerson = { readonly address: string } | { readonly host: string; readonly guid: string }
 
 /** A person whom anybody may look up without an account; the page that requests it reloads itself. */
-export const lookUpPersonJob = defineJob<WantedPerson>()('fetch-unproven', 'look-up-person', notKept)
+export const lookUpPersonJob = defineJob<WantedPerson>()('fetch-unproven', 'look-up-person', withoutRetention)
 
 export interface NamingText {
   readonly record: 'post' | 'comment'
@@ -162,7 +165,7 @@ export interface NamingText {
 }
 
 /** A public entity of another pod. */
-export interface WantedEntity {
+export interface FetchRequest {
   readonly type: FetchableKind
   readonly guid: string
   /** The source: the pod of the person with this address, or the pod at this host. */
@@ -177,38 +180,41 @@ export interface WantedEntity {
   readonly isForArchive?: true
   /** Length of the chain of references that has led to it. */
   readonly depth: number
-  /** How many more fetches this one may cause, all levels together; not set: as for the first of a message, below it none. */
+  /**
+   * Maximum number of further fetches that this fetch may cause, over all levels. Not set: as many as a message may cause at depth 0,
+   * none at a greater depth.
+   */
   readonly fetchesLeft?: number | undefined
 }
 
 /** Fetches a linked entity for an anonymous visitor. */
-export const lookUpLinkedJob = defineJob<WantedEntity>()('fetch-unproven', 'look-up-linked', notKept)
+export const lookUpLinkedJob = defineJob<FetchRequest>()('fetch-unproven', 'look-up-linked', withoutRetention)
 
-export const fetchEntityJob = defineJob<WantedEntity>()('fetch', 'fetch-entity', retriedForHours)
+export const fetchEntityJob = defineJob<FetchRequest>()('fetch', 'fetch-entity', retriedForHours)
 
-/** The same for an entity that is only linked. */
-export const fetchLinkedJob = defineJob<WantedEntity>()('fetch', 'fetch-linked', { ...retriedForHours, priority: 10 })
+/** Fetches an entity to which a text links. */
+export const fetchLinkedJob = defineJob<FetchRequest>()('fetch', 'fetch-linked', { ...retriedForHours, priority: 10 })
 
 /** Finds the pods that have to be checked again. */
-export const checkPodsJob = defineJob<object>()('maintenance', 'check-pods', notKept)
+export const checkPodsJob = defineJob<object>()('maintenance', 'check-pods', withoutRetention)
 
 /** Lets moderators decide about sign-ups when none of them has been active for long. */
-export const checkAttendanceJob = defineJob<object>()('maintenance', 'check-attendance', notKept)
+export const checkAttendanceJob = defineJob<object>()('maintenance', 'check-attendance', withoutRetention)
 
 /** Ends rules for pods whose time is over. */
-export const endPodRulesJob = defineJob<object>()('maintenance', 'end-pod-rules', notKept)
+export const endPodRulesJob = defineJob<object>()('maintenance', 'end-pod-rules', withoutRetention)
 
 /** Ends rules for networks whose time is over. */
-export const endNetworkRulesJob = defineJob<object>()('maintenance', 'end-network-rules', notKept)
+export const endNetworkRulesJob = defineJob<object>()('maintenance', 'end-network-rules', withoutRetention)
 
 /** Restricts people of pods with a rule whom no operation has restricted. */
-export const restrictMissedPeopleJob = defineJob<object>()('maintenance', 'restrict-missed-people', notKept)
+export const restrictMissedPeopleJob = defineJob<object>()('maintenance', 'restrict-missed-people', withoutRetention)
 
 /** Hides or shows content of people whose operation has lost its job. */
-export const changeMissedContentJob = defineJob<object>()('maintenance', 'change-missed-content', notKept)
+export const changeMissedContentJob = defineJob<object>()('maintenance', 'change-missed-content', withoutRetention)
 
 /** Creates the notifications of birthdays. */
-export const birthdaysJob = defineJob<object>()('maintenance', 'birthdays', notKept)
+export const birthdaysJob = defineJob<object>()('maintenance', 'birthdays', withoutRetention)
 
 /** Resumes messages that wait for these entities, beyond those that the storing transaction has resumed. */
 export const wakeWaitingJob = defineJob<{ readonly entityKeys: readonly string[] }>()(
@@ -218,29 +224,33 @@ export const wakeWaitingJob = defineJob<{ readonly entityKeys: readonly string[]
 )
 
 /** Deletes soft-deleted posts with their interactions. */
-export const purgePostsJob = defineJob<object>()('maintenance', 'purge-posts', notKept)
+export const purgePostsJob = defineJob<object>()('maintenance', 'purge-posts', withoutRetention)
 
 /** Runs long work of a moderator or admin in chunks. */
-export const runOperationJob = defineJob<{ readonly operationId: number }>()(
+export const runBackgroundTaskJob = defineJob<{ readonly operationId: number }>()(
   'maintenance',
   'run-operation',
   retriedForHours,
 )
+
 /** Groups new public content that has a text, link, photo or set of mentions in common. */
-export const findClustersJob = defineJob<object>()('maintenance', 'find-clusters', notKept)
+export const findClustersJob = defineJob<object>()('maintenance', 'find-clusters', withoutRetention)
 
 /** Closes accounts whose grace period is over. */
-export const closeAccountsJob = defineJob<object>()('maintenance', 'close-accounts', notKept)
+export const closeAccountsJob = defineJob<object>()('maintenance', 'close-accounts', withoutRetention)
 
-/** Warns the owners of accounts that nobody uses, and closes these accounts. */
-export const closeInactiveJob = defineJob<object>()('maintenance', 'close-inactive', notKept)
+/** Warns the owners of unused accounts, and closes these accounts. */
+export const closeInactiveJob = defineJob<object>()('maintenance', 'close-inactive', withoutRetention)
+
+/** Counts the pictures of the store. */
+export const countPicturesJob = defineJob<object>()('maintenance', 'count-pictures', withoutRetention)
 
 /** Deletes expired rows. */
-export const pruneJob = defineJob<object>()('maintenance', 'prune', notKept)
+export const pruneJob = defineJob<object>()('maintenance', 'prune', withoutRetention)
 
 /** A picture that a web process has received, and its use. */
 export interface Upload {
-  /** Of the photo. */
+  /** Guid of the photo. */
   readonly guid: string
   /** Its name in the folder of uploads. */
   readonly file: string
@@ -250,7 +260,7 @@ export interface Upload {
   readonly use: PhotoUse
   /** The aspects to which a published one is visible. */
   readonly aspectIds: readonly number[]
-  /** What the photo shows, in words. */
+  /** The description of the photo. */
   readonly altText?: string
 }
 
@@ -258,31 +268,31 @@ export interface Upload {
 export type PhotoUse = 'pending' | 'profile' | 'published'
 
 export interface ForwardedEnvelope {
-  /** As it was received: a private one is encrypted for the old identity. */
+  /** The envelope as it was received; a private one is encrypted for the old identity. */
   readonly envelope: string
   readonly podId: number
-  /** Of a private envelope: the people who have the keys. */
+  /** The people who have the keys of a private envelope. */
   readonly encryptedFor?: { readonly oldId: number; readonly newestId: number }
 }
 
 /** Forwards an envelope of another author, unchanged: the author of its parent has moved to that pod. */
 export const forwardEnvelopeJob = defineJob<ForwardedEnvelope>()('outbound-slow', 'forward-envelope', retriedForHours)
 
-/** Makes a photo of an upload. A user waits for it, so that it is retried soon or not at all. */
+/** Creates a photo from an upload. A user waits for it, so it is retried soon or not at all. */
 export const makePhotoJob = defineJob<Upload>()('photos', 'make-photo', {
   ...retriedForHours,
   attempts: 3,
   backoff: { type: 'fixed', delay: 1_000 },
 })
 
-/** Makes the sizes that a picture of a pod that was taken over lacks, from its original. */
+/** Creates the sizes that a picture of a pod that was taken over lacks, from its original. */
 export const makeMissingSizesJob = defineJob<{ readonly name: string }>()('photos', 'make-missing-sizes', {
   ...retriedForHours,
   attempts: 3,
   backoff: { type: 'fixed', delay: 1_000 },
 })
 
-/** Makes the copies of a reported picture that moderators see. A moderator waits for it. */
+/** Creates the copies of a reported picture that moderators see. A moderator waits for it. */
 export const previewPictureJob = defineJob<{ readonly photoGuid: string }>()('photos', 'preview-picture', {
   ...retriedForHours,
   attempts: 3,
@@ -296,14 +306,14 @@ export const removePhotoFilesJob = defineJob<{ readonly names: readonly string[]
   retriedForHours,
 )
 
-/** A mail by its kind and the ids of what it is about. The worker reads the rest, and makes tokens, when it sends. */
+/** A mail by its kind and the ids of its subject. The worker reads the rest, and creates tokens, when it sends. */
 export interface MailData {
-  /** In `mails`. */
+  /** Id of the row of `mails`. */
   readonly mailId: number
   readonly kind: MailKind
   readonly userId?: number | undefined
   readonly signUpId?: number | undefined
-  /** In `email_undos`. */
+  /** Id of the row of `email_undos`. */
   readonly undoId?: number | undefined
   readonly notificationId?: number | undefined
   readonly conversationId?: number | undefined
@@ -313,20 +323,20 @@ export interface MailData {
 export const sendMailJob = defineJob<MailData>()('mail', 'send-mail', retriedForHours)
 
 /** Two minutes after new notifications and messages: enqueues the mails about them that are wanted at once. */
-export const noticesJob = defineJob<{
+export const notificationMailsJob = defineJob<{
   readonly notifications?: readonly number[]
   readonly messages?: readonly number[]
 }>()('mail', 'enqueue-notices', retriedForHours)
 
 /** Enqueues the daily summaries that are due. */
-export const digestsJob = defineJob<object>()('maintenance', 'digests', notKept)
+export const digestsJob = defineJob<object>()('maintenance', 'digests', withoutRetention)
 
-/** Looks up the account for which a reset of the password was requested, by what was typed. */
+/** Looks up the account for which a password reset was requested, by the typed text. */
 export const resetPasswordJob = defineJob<{ readonly typed: string }>()('mail', 'reset-password', retriedForHours)
 
 /** Only finishes its outbox row, which shows that a worker serves the queue. */
 export function probeJob<Queue extends QueueName>(queue: Queue): JobDefinition<Queue, 'probe', object> {
-  return defineJob<object>()(queue, 'probe', notKept)
+  return defineJob<object>()(queue, 'probe', withoutRetention)
 }
 
 /** Milliseconds after a failed attempt: 15 s at first, longer each time, with jitter so that a burst is spread. */

@@ -1,31 +1,20 @@
+import type { GroupGrowth } from './group-growth.js'
+
 export interface GroupCommitLimits<Item> {
-  /** Groups that may run at a time; items added meanwhile make the next group larger. */
-  readonly atOnce: number
-  /** Items that start a group beside running ones; fewer wait until one of those ends. Not set: any number. */
-  readonly enough?: number
-  /** Beside a group that runs longer than this, any number of items starts the next one. Not set: never. */
+  /** Groups that may run at a time; items added in the meantime make the next group larger. */
+  readonly maxConcurrent: number
+  /** Items that start a group alongside running ones; fewer wait until one of those ends. Not set: any number. */
+  readonly minItems?: number
+  /** Alongside a group that runs longer than this, any number of items starts the next one. Not set: never. */
   readonly slowMs?: number
-  /** How a group grows under load. Not set: it starts with the items that wait. */
-  readonly growth?: Growth
   /** Limits of a group; a call with more has a group of its own. */
-  readonly items: number
+  readonly maxItems: number
   /** Bytes, or another measure. Not set: no limit. */
-  readonly size?: number
+  readonly maxSize?: number
   /** The size of an item. Not set: sizes are not counted. */
   sizeOf?(item: Item): number
   /** The time limit of a call, from its start to its result. Not set: none. */
   readonly timeLimit?: { readonly ms: number; error(): Error }
-}
-
-/**
- * After a group of at least `after` items has taken `slow` milliseconds or longer, its target is under load, and fewer, larger groups
- * cost less: the next one starts with `enough` items, when none was added for a millisecond, or after `ms` at the latest.
- */
-interface Growth {
-  readonly after: number
-  readonly slow: number
-  readonly enough: number
-  readonly ms: number
 }
 
 interface Entry<Item, Result> {
@@ -38,21 +27,20 @@ interface Entry<Item, Result> {
 
 /**
  * Group commit: runs the items of many calls in few groups; each call gets the result of its group. A single call starts at once:
- * only calls under load wait for others.
+ * only calls under load wait for others. With a `growth`, groups are also fewer and larger while their target is under load.
  */
 export function groupCommit<Item, Result>(
   limits: GroupCommitLimits<Item>,
   run: (items: readonly Item[]) => Promise<Result>,
+  growth?: GroupGrowth,
 ): (items: readonly Item[]) => Promise<Result> {
   const pending: Entry<Item, Result>[] = []
-  const { atOnce, enough = 1, slowMs = Number.POSITIVE_INFINITY, growth } = limits
+  const { maxConcurrent, minItems = 1, slowMs = Number.POSITIVE_INFINITY } = limits
   /** Start times of the running groups, the oldest first. */
   const starts = new Map<object, number>()
   let slowTimer: NodeJS.Timeout | undefined
   let running = 0
   let isScheduled = false
-  let isBusy = false
-  let isGrowing = false
 
   function startGroups(): void {
     isScheduled = false
@@ -61,8 +49,9 @@ export function groupCommit<Item, Result>(
       if (group.length === 0) return
       void runGroup(group)
     }
-    if (pending.length > 0 && running > 0 && running < atOnce) startWhenSlow()
-    if (growth !== undefined && pending.length > 0 && running === 0 && !isGrowing) void grow(growth.ms)
+    if (pending.length > 0 && running > 0 && running < maxConcurrent) startWhenSlow()
+    if (pending.length > 0 && running === 0)
+      growth?.wait(() => (running === 0 ? pending.length : undefined), startGroups)
   }
 
   function ageOfOldest(): number {
@@ -81,20 +70,8 @@ export function groupCommit<Item, Result>(
 
   function mayStart(): boolean {
     const waiting = itemsIn(pending)
-    if (running > 0) return running < atOnce && (waiting >= enough || ageOfOldest() >= slowMs)
-    return growth === undefined || !isBusy || waiting >= growth.enough
-  }
-
-  async function grow(ms: number): Promise<void> {
-    isGrowing = true
-    const until = performance.now() + ms
-    for (let seen = -1; running === 0 && pending.length !== seen && performance.now() < until; ) {
-      seen = pending.length
-      await new Promise((resolve) => setTimeout(resolve, 1))
-    }
-    isGrowing = false
-    isBusy = false // the waiting calls have waited; the next group measures again
-    startGroups()
+    if (running > 0) return running < maxConcurrent && (waiting >= minItems || ageOfOldest() >= slowMs)
+    return growth?.mayStart(waiting) ?? true
   }
 
   async function runGroup(group: readonly Entry<Item, Result>[]): Promise<void> {
@@ -109,14 +86,14 @@ export function groupCommit<Item, Result>(
     }
     running -= 1
     starts.delete(group)
-    if (growth) isBusy = itemsIn(group) >= growth.after && performance.now() - start >= growth.slow
+    growth?.recordGroup(itemsIn(group), performance.now() - start)
     startGroups()
   }
 
   return (items) =>
     new Promise((resolve, reject) => {
       pending.push(entryOf(items, limits, resolve, reject))
-      if (isScheduled || running >= atOnce) return
+      if (isScheduled || running >= maxConcurrent) return
       isScheduled = true
       setImmediate(startGroups)
     })
@@ -156,7 +133,7 @@ function takeGroup<Item, Result>(
   limits: GroupCommitLimits<Item>,
 ): readonly Entry<Item, Result>[] {
   const group: Entry<Item, Result>[] = []
-  const { sizeOf = () => 0, size: maxSize = Number.POSITIVE_INFINITY } = limits
+  const { sizeOf = () => 0, maxItems, maxSize = Number.POSITIVE_INFINITY } = limits
   let passed = 0
   let items = 0
   let size = 0
@@ -164,7 +141,7 @@ function takeGroup<Item, Result>(
     if (!entry.isExpired) {
       items += entry.items.length
       size += entry.items.reduce((sum, item) => sum + sizeOf(item), 0)
-      if (group.length > 0 && (items > limits.items || size > maxSize)) break
+      if (group.length > 0 && (items > maxItems || size > maxSize)) break
       group.push(entry)
     }
     passed += 1

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { openSession } from '../persistence/database/database.js'
 import { isDatabaseUnavailable } from '../persistence/database/errors.js'
-import type { Pod } from '../pod/pod.js'
+import type { Services } from '../services/services.js'
 
 /** A notification between processes: something has changed. It has no content; the listener reads the database. */
 export type Signal = 'announced' | 'access_ended'
@@ -15,7 +15,7 @@ export interface Signals {
 const CHANNEL = 'pod_signals'
 const RECONNECT_AFTER_MS = 1_000
 /** Milliseconds between calls without a signal: a lost connection may look open for long. */
-const CHECK_EVERY_MS = 5_000
+const CHECK_INTERVAL_MS = 5_000
 
 /** The notification of PostgreSQL that carries a signal. */
 export function channelSignal(signal: Signal): { readonly channel: string; readonly payload: Signal } {
@@ -31,7 +31,7 @@ export async function sendSignal(transaction: Knex.Transaction, signal: Signal):
  * Listens on one connection, opened for the first listener. PostgreSQL notifies within a millisecond and costs nothing while idle,
  * also with the queue in Redis. LISTEN needs a session of its own.
  */
-export function openSignals({ db, log }: Pick<Pod, 'db' | 'log'>): Signals {
+export function openSignals({ db, log }: Pick<Services, 'db' | 'log'>): Signals {
   const listeners = new Map<Signal, Set<() => void>>()
   let session: ReturnType<typeof openSession> | undefined
   let reconnectTimer: NodeJS.Timeout | undefined
@@ -63,7 +63,7 @@ export function openSignals({ db, log }: Pick<Pod, 'db' | 'log'>): Signals {
     } catch (err) {
       // An outage has lines of its own, and this is tried every second.
       if (isDatabaseUnavailable(err)) log.debug({ err }, 'cannot listen for signals')
-      else log.warn({ err }, 'cannot listen for signals; checking every few seconds meanwhile')
+      else log.warn({ err }, 'cannot listen for signals; checking every few seconds in the meantime')
       reconnect()
     }
   }
@@ -72,7 +72,7 @@ export function openSignals({ db, log }: Pick<Pod, 'db' | 'log'>): Signals {
     onSignal(signal, listener) {
       const ofSignal = listeners.get(signal) ?? new Set()
       listeners.set(signal, ofSignal.add(listener))
-      checkTimer ??= setInterval(notifyAll, CHECK_EVERY_MS)
+      checkTimer ??= setInterval(notifyAll, CHECK_INTERVAL_MS)
       if (session === undefined && reconnectTimer === undefined) void listen()
       return () => void ofSignal.delete(listener)
     },

@@ -2,7 +2,7 @@
 export interface LanguagePreferences {
   /** The setting of the signed-in user. */
   readonly setting?: string | undefined
-  /** `ui_locales` of OpenID Connect: tags with blanks between them, the most wanted first. */
+  /** `ui_locales` of OpenID Connect: tags separated by spaces, the most wanted first. */
   readonly uiLocales?: string | undefined
   /** The choice that the browser keeps. */
   readonly kept?: string | undefined
@@ -17,7 +17,12 @@ export function chooseLanguage(
   fallback: string,
 ): string {
   const { setting, uiLocales, kept, accepted } = preferences
-  const wanted = [setting, ...(uiLocales ?? '').slice(0, LONGEST_HEADER).split(' '), kept, ...readAccepted(accepted)]
+  const wanted = [
+    setting,
+    ...(uiLocales ?? '').slice(0, MAX_HEADER_CHARACTERS).split(' '),
+    kept,
+    ...readAccepted(accepted),
+  ]
   for (const tag of wanted) {
     const matchingLanguage = tag === undefined ? undefined : findLanguage(tag, languages)
     if (matchingLanguage !== undefined) return matchingLanguage
@@ -25,7 +30,7 @@ export function chooseLanguage(
   return fallback
 }
 
-const LONGEST_HEADER = 500
+const MAX_HEADER_CHARACTERS = 500
 
 /** The tag itself, else the tag without its last parts. */
 export function findLanguage(tag: string, languages: readonly string[]): string | undefined {
@@ -41,7 +46,7 @@ export function findLanguage(tag: string, languages: readonly string[]): string 
 /** The tags of `Accept-Language` (RFC 9110, 12.5.4), the most wanted first. */
 function readAccepted(header = ''): readonly string[] {
   const ranges = header
-    .slice(0, LONGEST_HEADER)
+    .slice(0, MAX_HEADER_CHARACTERS)
     .split(',')
     .map((range) => {
       const [tag = '', ...parameters] = range.split(';').map((part) => part.trim())

@@ -13,7 +13,7 @@ import { createTranslator, type Translate } from './translate.js'
 /** The languages of a pod: those of the project, and those of the operator. */
 export interface Locales {
   readonly languages: readonly string[]
-  /** For `de-AT` that of `de`; a language that the pod does not have gets the default. */
+  /** Returns the translator of a language: for `de-AT` that of `de`, and the default for a language that the pod does not have. */
   translator(language: string): Translate
 }
 

@@ -7,7 +7,7 @@ export type MessageId = keyof typeof ENGLISH
 /** A catalogue of another language. A message in ICU MessageFormat for each id. */
 export type Catalogue = Readonly<Record<MessageId, string>>
 
-/** The names in braces: `{name}` and `{count, plural, …}`. Other braces are the cases of a plural, which have `#` or a blank. */
+/** The names in braces: `{name}` and `{count, plural, …}`. Other braces are the cases of a plural, which have `#` or a space. */
 type ArgumentsIn<Message extends string> = Message extends `${string}{${infer After}`
   ? NameIn<After> | ArgumentsIn<After>
   : never

@@ -8,7 +8,7 @@ import { messageWithoutStatement } from '../persistence/database/errors.js'
 const SECRET_FIELDS = ['authorization', 'cookie', 'password', 'access_token', 'refresh_token', 'client_secret', 'token']
 
 const STDOUT = 1
-/** For processes that write an answer to stdout. */
+/** File descriptor of the log of processes that write an answer to stdout. */
 export const STDERR = 2
 
 /** Opens the logger of a process: readable lines on a terminal, JSON otherwise. */

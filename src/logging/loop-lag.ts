@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 
 /** An event loop and its clock. */
 export interface Loop {
-  /** In milliseconds. */
+  /** The time in milliseconds. */
   now(): number
   /** The busy fraction of the time since the last call. */
   utilization(): number

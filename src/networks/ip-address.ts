@@ -9,7 +9,7 @@ export function parsePlainAddress(text: string): string | null {
 }
 
 /**
- * Reads an IP address in its standard spelling. An IPv4 address mapped into IPv6 is returned as IPv4. Undefined: the text is no
+ * Reads an IP address in its standard spelling. An IPv4 address mapped into IPv6 is returned as IPv4. Undefined: the text is not an
  * address; ipaddr.js alone would also read `127.1` and `0x7f.1`.
  */
 export function parseIpAddress(text: string): IpAddress | undefined {

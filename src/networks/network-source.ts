@@ -14,7 +14,7 @@ export function siteOfNetwork(ip: string): string | undefined {
   return address instanceof ipaddr.IPv6 ? `${firstGroups(address, 3)}/48` : undefined
 }
 
-/** The /48 of what `networkOfAddress` returned. */
+/** The /48 of a result of `networkOfAddress`. */
 export function siteOfSource(source: string): string | undefined {
   const groups = source.split(':')
   return groups.length === 4 ? `${groups.slice(0, 3).join(':')}/48` : undefined

@@ -1,24 +1,21 @@
 import { Gauge, type Registry } from 'prom-client'
-import { type BackupFigures, readBackupFigures } from '../persistence/operations/backup-runs.js'
-import type { Pod } from '../pod/pod.js'
+import { type BackupMetrics, readBackupMetrics } from '../persistence/operations/backup-runs.js'
+import type { MonitoringServices } from '../services/services.js'
 import { singleFlight } from '../throttling/single-flight.js'
 import { findNewestVerified } from './backup/list-backups.js'
 import { openRepository } from './backup/repository.js'
 
-/** Milliseconds between two looks at the repository. */
+/** Milliseconds between two reads of the repository. */
 const VERIFIED_READ_MS = 300_000
 
 /** Metrics of the backups of this pod. Without a place for backups there are only those of backups that another program has made. */
-export function registerBackupMetrics(
-  registry: Registry,
-  { db, log, config }: Pick<Pod, 'db' | 'log' | 'config'>,
-): void {
+export function registerBackupMetrics(registry: Registry, { db, log, config }: MonitoringServices): void {
   /** All gauges of one scrape share one statement. */
   const { backupTo, backupS3 } = config
   const read = singleFlight(async () => {
     try {
-      const figures = await readBackupFigures(db)
-      return backupTo === undefined && figures.tool === null ? undefined : figures
+      const counters = await readBackupMetrics(db)
+      return backupTo === undefined && counters.tool === null ? undefined : counters
     } catch (err) {
       log.debug({ err }, 'backup metrics unavailable')
       return undefined
@@ -38,13 +35,13 @@ export function registerBackupMetrics(
     }
     return newest
   })
-  const gauge = (figure: Exclude<keyof BackupFigures, 'tool'>, name: string, help: string) =>
+  const gauge = (counter: Exclude<keyof BackupMetrics, 'tool'>, name: string, help: string) =>
     new Gauge({
       name,
       help,
       registers: [registry],
       async collect() {
-        const value = (await read())?.[figure] ?? null
+        const value = (await read())?.[counter] ?? null
         if (value === null)
           this.remove() // an old figure would look current
         else this.set(value)

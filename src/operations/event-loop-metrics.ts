@@ -8,7 +8,7 @@ export const LIBRARY_SAMPLER_OFF = { eventLoopMonitoringPrecision: 2 ** 31 - 1 }
 const MICROSECONDS = 1_000_000
 
 /** Statistics under the names that the library uses. */
-const FIGURES: Readonly<Record<string, (lag: RecordableHistogram) => number>> = {
+const STATISTICS: Readonly<Record<string, (lag: RecordableHistogram) => number>> = {
   min: ({ min }) => min,
   max: ({ max }) => max,
   mean: ({ mean }) => mean,
@@ -26,10 +26,13 @@ export function registerLoopGauges(registry: Registry): () => void {
     return false
   })
 
-  const gauges = Object.entries(FIGURES).map(([figure, read]) => {
-    const name = `nodejs_eventloop_lag_${figure}_seconds`
+  const gauges = Object.entries(STATISTICS).map(([statistic, read]) => {
+    const name = `nodejs_eventloop_lag_${statistic}_seconds`
     registry.removeSingleMetric(name)
-    return { read, gauge: new Gauge({ name, help: `How late the event loop was, ${figure}.`, registers: [registry] }) }
+    return {
+      read,
+      gauge: new Gauge({ name, help: `How late the event loop was, ${statistic}.`, registers: [registry] }),
+    }
   })
   return () => {
     if (lag.count === 0) return

@@ -19,7 +19,7 @@ export function registerInboundEndpointMetrics(registry: Registry, endpoint: Inb
     labelNames: ['state'],
     registers: [registry],
     collect() {
-      const { gatheredBytes, queuedBytes } = endpoint.packing.facts()
+      const { gatheredBytes, queuedBytes } = endpoint.packing.size()
       this.set({ state: 'gathered' }, gatheredBytes)
       this.set({ state: 'queued' }, queuedBytes)
     },
@@ -29,7 +29,7 @@ export function registerInboundEndpointMetrics(registry: Registry, endpoint: Inb
     help: 'Messages in the inbound queues, by the estimate of this process.',
     registers: [registry],
     collect() {
-      this.set(endpoint.packing.facts().queuedMessages)
+      this.set(endpoint.packing.size().queuedMessages)
     },
   })
 }

@@ -1,9 +1,9 @@
 import { Gauge, type Registry } from 'prom-client'
 import { findTransportState } from '../persistence/mail/transport-state.js'
-import type { Pod } from '../pod/pod.js'
+import type { MonitoringServices } from '../services/services.js'
 
 /** 1 while the mail server refuses this pod. Without SMTP_URL there is no such metric. */
-export function registerMailMetric(registry: Registry, { config, db, log }: Pick<Pod, 'config' | 'db' | 'log'>): void {
+export function registerMailMetric(registry: Registry, { config, db, log }: MonitoringServices): void {
   if (config.mail === undefined) return
   new Gauge({
     name: 'pod_mail_failing',

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { readCommit, readSoftware } from '../config/software.js'
-import { queueFacts } from '../jobs/operations/queue-facts.js'
-import type { Pod } from '../pod/pod.js'
+import { readWorkStatus } from '../jobs/operations/work-status.js'
+import type { Services } from '../services/services.js'
 import { registerClosureMetrics } from '../web/limits/closure-counts.js'
 import { registerRejectionMetrics } from '../web/limits/rejection-metrics.js'
 import { LIBRARY_SAMPLER_OFF, registerLoopGauges } from './event-loop-metrics.js'
@@ -17,14 +17,14 @@ export interface Metrics {
   readonly registry: Registry
   /** Counts requests by route pattern: paths would make one series per guid. */
   watch(app: FastifyInstance): void
-  /** All metrics as text, with current figures of queue and database. */
+  /** All metrics as text, with current numbers of queue and database. */
   text(): Promise<string>
 }
 
-/** From a cached response to the longest wait of a client. */
+/** Bounds of histograms, from a cached response to the longest wait of a client. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log' | 'config'>): Metrics {
+export function openMetrics(services: Pick<Services, 'config' | 'db' | 'jobs' | 'log'>): Metrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry, ...LIBRARY_SAMPLER_OFF })
@@ -41,10 +41,10 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log' | 'config'>): M
     buckets: SECONDS,
     registers,
   })
-  registerBuildInfo(registry, pod.jobs.store)
-  registerPoolMetrics(registry, pod.db)
-  const writeFacts = registerWorkGauges(registry)
-  const writeShared = openSharedMetrics(registry, pod)
+  registerBuildInfo(registry, services.jobs.store)
+  registerPoolMetrics(registry, services.db)
+  const writeGauges = registerWorkGauges(registry)
+  const writeShared = openSharedMetrics(registry, services)
   const writeLag = registerLoopGauges(registry)
 
   return {
@@ -54,7 +54,7 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log' | 'config'>): M
       registerInboundEndpointMetrics(registry, app.inboundEndpoint)
       registerClosureMetrics(registry, app.closedConnections)
       registerLiveMetrics(registry, app.live)
-      if (app.pod.replica) registerReplicaMetrics(registry, app.pod.replica)
+      if (app.services.replica) registerReplicaMetrics(registry, app.services.replica)
       app.addHook('onResponse', ({ method, routeOptions }, reply, done) => {
         const route = routeOptions.url ?? 'unknown'
         requests.inc({ method, route, status: reply.statusCode })
@@ -65,10 +65,10 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log' | 'config'>): M
     async text() {
       const shared = writeShared()
       try {
-        writeFacts(await queueFacts(pod))
+        writeGauges(await readWorkStatus(services))
       } catch (error) {
-        pod.log.debug({ err: error }, 'database metrics unavailable')
-        writeFacts(undefined)
+        services.log.debug({ err: error }, 'database metrics unavailable')
+        writeGauges(undefined)
       }
       await shared
       writeLag()
@@ -90,10 +90,10 @@ function registerBuildInfo(registry: Registry, queueStore: string): void {
   build.set({ software: name, version, commit, node: process.versions.node, queue_store: queueStore }, 1)
 }
 
-type Facts = Awaited<ReturnType<typeof queueFacts>>
+type GaugeValues = Awaited<ReturnType<typeof readWorkStatus>>
 
-/** Figures of an unreachable queue or database are removed: old ones would look current. */
-function registerWorkGauges(registry: Registry): (facts: Facts | undefined) => void {
+/** Numbers of an unreachable queue or database are removed: old ones would look current. */
+function registerWorkGauges(registry: Registry): (values: GaugeValues | undefined) => void {
   const gauge = (name: string, help: string, ...labelNames: string[]) =>
     new Gauge({ name, help, labelNames, registers: [registry] })
 
@@ -105,27 +105,27 @@ function registerWorkGauges(registry: Registry): (facts: Facts | undefined) => v
   const oldestRow = gauge('pod_oldest_outbox_row_seconds', 'Age of the oldest work that is not done.')
   const waiting = gauge('pod_waiting_messages', 'Messages that wait for something unknown.', 'kind')
   const deliveries = gauge('pod_deliveries', 'Deliveries to other pods.', 'state')
-  const asleep = gauge('pod_pods_asleep', 'Other pods for which nothing is stored any more.')
+  const asleep = gauge('pod_pods_asleep', 'Other pods for which no more deliveries are stored.')
   const lastSweep = gauge('pod_last_sweep_seconds', 'Since the sweeper last ran, in any process.')
   const gauges = [reachable, jobs, oldestJob, workers, outbox, oldestRow, waiting, deliveries, asleep, lastSweep]
 
-  return (facts) => {
+  return (values) => {
     for (const each of gauges) each.reset()
     for (const single of [oldestRow, asleep, lastSweep]) single.remove() // reset alone would say zero
-    reachable.set({ part: 'database' }, facts ? 1 : 0)
-    if (!facts) return
-    reachable.set({ part: 'queue' }, facts.queues ? 1 : 0)
-    for (const [queue, { oldestWaiting, workers: serving, ...states }] of Object.entries(facts.queues ?? {})) {
+    reachable.set({ part: 'database' }, values ? 1 : 0)
+    if (!values) return
+    reachable.set({ part: 'queue' }, values.queues ? 1 : 0)
+    for (const [queue, { oldestWaiting, workers: serving, ...states }] of Object.entries(values.queues ?? {})) {
       for (const [state, count] of Object.entries(states)) jobs.set({ queue, state }, count)
       oldestJob.set({ queue }, oldestWaiting ?? 0)
       workers.set({ queue }, serving)
     }
-    outbox.set({ state: 'waiting' }, facts.outbox.waiting)
-    outbox.set({ state: 'dead' }, facts.outbox.dead)
-    oldestRow.set(facts.outbox.oldest ?? 0)
-    for (const [kind, count] of Object.entries(facts.waitingFor)) waiting.set({ kind }, count)
-    for (const [state, count] of Object.entries(facts.deliveries)) deliveries.set({ state }, count)
-    asleep.set(facts.podsAsleep)
-    if (facts.lastSweep !== null) lastSweep.set(facts.lastSweep)
+    outbox.set({ state: 'waiting' }, values.outbox.waiting)
+    outbox.set({ state: 'dead' }, values.outbox.dead)
+    oldestRow.set(values.outbox.oldest ?? 0)
+    for (const [kind, count] of Object.entries(values.waitingFor)) waiting.set({ kind }, count)
+    for (const [state, count] of Object.entries(values.deliveries)) deliveries.set({ state }, count)
+    asleep.set(values.podsAsleep)
+    if (values.lastSweep !== null) lastSweep.set(values.lastSweep)
   }
 }

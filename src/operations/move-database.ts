@@ -5,15 +5,10 @@ import type pg from 'pg'
 import { acceptedMessages, insertAcceptedMessages } from '../jobs/inbound/accepted-messages.js'
 import { migrateQueue } from '../jobs/queues/queue-schema.js'
 import { copyIn, copyOut } from '../persistence/database/copy.js'
-import {
-  migrate,
-  migrateTo,
-  migrationStatus,
-  openDatabase,
-  openUnlimitedSession,
-  WORKER_LIMITS,
-} from '../persistence/database/database.js'
+import { openDatabase, openUnlimitedSession, queryRow } from '../persistence/database/database.js'
 import { isLockTimeout } from '../persistence/database/errors.js'
+import { WORKER_DATABASE_LIMITS } from '../persistence/database/limits.js'
+import { migrate, migrateTo, migrationStatus } from '../persistence/database/migrate.js'
 import { withSessionLock } from '../persistence/database/session-lock.js'
 import { loadTables, setSequences } from '../persistence/operations/load-tables.js'
 import type { ReportProgress } from '../persistence/operations/progress.js'
@@ -26,7 +21,7 @@ import {
   unmarkRestore,
 } from '../persistence/operations/restore-target.js'
 import { listSequences, listTables, quoted, type Table } from '../persistence/operations/table-catalogue.js'
-import type { Pod } from '../pod/pod.js'
+import type { Services } from '../services/services.js'
 import { BackupError } from './backup/backup-error.js'
 
 export interface MoveOptions {
@@ -45,7 +40,7 @@ export interface MovedDatabase {
   readonly messages: number
 }
 
-const OLDEST_VERSION = 140_000
+const MIN_VERSION = 140_000
 /** Web process, worker, their queue, and a command. */
 const CONNECTIONS = 60
 /** Times of rows come from the database, and those of messages from the processes. */
@@ -58,31 +53,31 @@ const LOCK_TIMEOUT = '3s'
  * nothing writes to its tables.
  */
 export async function moveDatabase(
-  pod: Pick<Pod, 'db' | 'jobs'>,
+  services: Pick<Services, 'db' | 'jobs'>,
   targetUrl: string,
   options: MoveOptions,
 ): Promise<MovedDatabase> {
   const refuse = () => new BackupError('Another command is moving this database: wait until it has ended.')
-  return withSessionLock(pod.db, 'move of the database', { signal: options.signal, refuse }, (signal) =>
-    moveLocked(pod, targetUrl, { ...options, signal }),
+  return withSessionLock(services.db, 'move of the database', { signal: options.signal, refuse }, (signal) =>
+    moveLocked(services, targetUrl, { ...options, signal }),
   )
 }
 
 async function moveLocked(
-  pod: Pick<Pod, 'db' | 'jobs'>,
+  services: Pick<Services, 'db' | 'jobs'>,
   targetUrl: string,
   options: MoveOptions,
 ): Promise<MovedDatabase> {
-  const target = openDatabase({ ...WORKER_LIMITS, url: targetUrl, applicationName: 'pod move' })
+  const target = openDatabase({ ...WORKER_DATABASE_LIMITS, url: targetUrl, applicationName: 'pod move' })
   try {
-    await requireStopped(pod.db)
+    await requireStopped(services.db)
     await requireUsable(target, options)
-    const source = await openUnlimitedSession(pod.db, 'move')
+    const source = await openUnlimitedSession(services.db, 'move')
     try {
       await lockTables(source)
       await markRestore(target, MOVE)
-      await migrateTo(target, (await migrationStatus(pod.db)).applied)
-      const moved = await copyAll(pod.jobs, source, target, options)
+      await migrateTo(target, (await migrationStatus(services.db)).applied)
+      const moved = await copyAll(services.jobs, source, target, options)
       await finish(target, targetUrl)
       await options.onMoved?.()
       return moved
@@ -121,7 +116,7 @@ async function finish(target: Knex, targetUrl: string): Promise<void> {
 }
 
 async function copyAll(
-  jobs: Pod['jobs'],
+  jobs: Services['jobs'],
   source: pg.Client,
   target: Knex,
   { signal, report }: MoveOptions,
@@ -173,7 +168,7 @@ async function copyAll(
 const selectAll = ({ name, columns }: Table) => `copy (select ${quoted(columns)} from ${quoted([name])}) to stdout`
 
 /** Accepted messages become outbox rows. Those of Redis stay there. */
-async function moveMessages(jobs: Pod['jobs'], session: pg.Client): Promise<number> {
+async function moveMessages(jobs: Services['jobs'], session: pg.Client): Promise<number> {
   if (jobs.store === 'redis') return 0
   let count = 0
   for await (const message of acceptedMessages(jobs)) {
@@ -211,7 +206,7 @@ async function requireStopped(db: Knex): Promise<void> {
   }
 }
 
-interface ServerFacts {
+interface ServerProperties {
   readonly version: number
   readonly name: string
   readonly encoding: string
@@ -219,14 +214,14 @@ interface ServerFacts {
   readonly mayCreate: boolean
   /** That the server, the database and the user allow. */
   readonly connections: number
-  /** By which its clock is ahead of this machine; negative: behind. */
+  /** Seconds by which the clock of the server is ahead of this machine; negative: behind. */
   readonly secondsAhead: number
 }
 
 /** Why a server cannot have the database of a pod; undefined: it can. */
-export function findServerFault({ version, name, encoding, ...facts }: ServerFacts): string | undefined {
-  const { trigrams, mayCreate, connections, secondsAhead } = facts
-  if (version < OLDEST_VERSION) return `PostgreSQL 14 or newer is needed; the new database has ${name}.`
+export function findServerFault({ version, name, encoding, ...server }: ServerProperties): string | undefined {
+  const { trigrams, mayCreate, connections, secondsAhead } = server
+  if (version < MIN_VERSION) return `PostgreSQL 14 or newer is needed; the new database has ${name}.`
   if (encoding !== 'UTF8') return `The new database must have the encoding UTF8, not ${encoding}.`
   if (!trigrams) return 'The new database server lacks the extension pg_trgm: install it there.'
   if (!mayCreate) return 'The user of the new database may not create tables: make the user its owner.'
@@ -242,7 +237,7 @@ export function findServerFault({ version, name, encoding, ...facts }: ServerFac
 
 /** Checks everything before anything is written. */
 async function requireUsable(target: Knex, { again }: MoveOptions): Promise<void> {
-  const fault = findServerFault(await readServerFacts(target))
+  const fault = findServerFault(await readServerProperties(target))
   if (fault !== undefined) throw new BackupError(fault)
   const state = await inspectRestoreTarget(target)
   if (state === 'full') throw new BackupError('The new database has tables: it must be empty.')
@@ -252,11 +247,13 @@ async function requireUsable(target: Knex, { again }: MoveOptions): Promise<void
   }
 }
 
-async function readServerFacts(target: Knex): Promise<ServerFacts> {
+async function readServerProperties(target: Knex): Promise<ServerProperties> {
   // Opens the connection, so that its time is not part of the difference of the clocks.
   await target.raw('select 1')
   const begun = Date.now()
-  const { rows } = await target.raw(`
+  const { now, ...server } = await queryRow<Omit<ServerProperties, 'secondsAhead'> & { readonly now: number }>(
+    target,
+    `
     select current_setting('server_version_num')::integer as version, current_setting('server_version') as name,
       current_setting('server_encoding') as encoding,
       exists (select from pg_available_extensions where name = 'pg_trgm') as trigrams,
@@ -266,7 +263,7 @@ async function readServerFacts(target: Knex): Promise<ServerFacts> {
         (select nullif(datconnlimit, -1) from pg_database where datname = current_database()),
         (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user)
       ) as connections,
-      extract(epoch from clock_timestamp())::float as now`)
-  const { now, ...facts } = rows[0]
-  return { ...facts, secondsAhead: now - (begun + Date.now()) / 2_000 }
+      extract(epoch from clock_timestamp())::float as now`,
+  )
+  return { ...server, secondsAhead: now - (begun + Date.now()) / 2_000 }
 }

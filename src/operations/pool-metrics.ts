@@ -1,11 +1,11 @@
 import { Gauge, Histogram, type Registry } from 'prom-client'
 import { onConnectionAcquired } from '../persistence/database/database.js'
-import type { Pod } from '../pod/pod.js'
+import type { Services } from '../services/services.js'
 
 /** The pool of the database that is written to. */
 const PRIMARY = 'primary'
 
-export function registerPoolMetrics(registry: Registry, db: Pod['db']): void {
+export function registerPoolMetrics(registry: Registry, db: Services['db']): void {
   const registers = [registry]
   new Gauge({
     name: 'pod_db_connections',

@@ -10,7 +10,7 @@ export function registerReplicaMetrics(registry: Registry, replica: ReadReplica)
     registers: [registry],
     collect() {
       this.reset()
-      for (const [database, lists] of Object.entries(replica.facts().lists)) this.inc({ database }, lists)
+      for (const [database, lists] of Object.entries(replica.status().lists)) this.inc({ database }, lists)
     },
   })
   new Gauge({
@@ -18,7 +18,7 @@ export function registerReplicaMetrics(registry: Registry, replica: ReadReplica)
     help: 'How old what the replica shows may be; not there: it is not used.',
     registers: [registry],
     collect() {
-      const { age } = replica.facts()
+      const { age } = replica.status()
       if (age === undefined) this.remove()
       else this.set(age)
     },

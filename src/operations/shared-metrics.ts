@@ -1,18 +1,16 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import { storageFacts } from '../domain/operations/storage.js'
-import { readPeerFacts, readSharedFacts, type SharedFacts } from '../persistence/operations/shared-facts.js'
-import type { Pod } from '../pod/pod.js'
+import { readFolderSpaces } from '../domain/operations/storage.js'
+import { readPeerMetrics, readSharedMetrics, type SharedMetrics } from '../persistence/operations/shared-metrics.js'
+import type { MonitoringServices, Services } from '../services/services.js'
 
-/** Milliseconds for which the figures of the database are kept: a scrape of each process must not count rows each time. */
-const FACTS_KEPT_MS = 15_000
+/** Milliseconds for which the numbers of the database are cached: a scrape of each process must not count rows each time. */
+const SHARED_METRICS_CACHE_MS = 15_000
 /** The pods of the metrics are chosen each minute. */
-const PEERS_KEPT_MS = 60_000
+const PEER_METRICS_CACHE_MS = 60_000
 
-type MetricsPod = Pick<Pod, 'db' | 'log' | 'config'>
-
-/** Registers figures that every process exports alike; the returned function renews them. Rules and dashboards use `max`. */
-export function openSharedMetrics(registry: Registry, pod: MetricsPod): () => Promise<void> {
-  const writeFacts = openFactGauges(registry)
+/** Registers metrics that every process exports alike; the returned function renews them. Rules and dashboards use `max`. */
+export function openSharedMetrics(registry: Registry, services: MonitoringServices): () => Promise<void> {
+  const writeGauges = openSharedGauges(registry)
   const writePeers = openPeerGauges(registry)
   const free = new Gauge({
     name: 'pod_storage_free_bytes',
@@ -26,40 +24,40 @@ export function openSharedMetrics(registry: Registry, pod: MetricsPod): () => Pr
     labelNames: ['store'],
     registers: [registry],
   })
-  const facts = keptFor(FACTS_KEPT_MS, async () => {
+  const values = cacheFor(SHARED_METRICS_CACHE_MS, async () => {
     const begun = Date.now()
-    const figures = await readSharedFacts(pod.db)
-    return { ...figures, offset: (figures.databaseClock - (begun + Date.now()) / 2) / 1_000 }
+    const counters = await readSharedMetrics(services.db)
+    return { ...counters, offset: (counters.databaseClock - (begun + Date.now()) / 2) / 1_000 }
   })
-  const peers = keptFor(PEERS_KEPT_MS, () => readPeerFacts(pod.db, pod.config.metricsPeers))
+  const peers = cacheFor(PEER_METRICS_CACHE_MS, () => readPeerMetrics(services.db, services.config.metricsPeers))
 
   return async () => {
     const [found, foundPeers, folders] = await Promise.all([
-      facts().catch((err: unknown) => logMissing(pod, err)),
-      peers().catch((err: unknown) => logMissing(pod, err)),
-      storageFacts(pod),
+      values().catch((err: unknown) => logMissing(services, err)),
+      peers().catch((err: unknown) => logMissing(services, err)),
+      readFolderSpaces(services),
     ])
-    writeFacts(found)
+    writeGauges(found)
     writePeers(foundPeers ?? [])
     for (const each of [free, size]) each.reset()
     for (const { folder, freeBytes, totalBytes } of folders) {
-      const store = storeOf(pod, folder)
+      const store = storeOf(services, folder)
       if (freeBytes !== null) free.set({ store }, freeBytes)
       if (totalBytes !== null) size.set({ store }, totalBytes)
     }
   }
 }
 
-function logMissing({ log }: Pick<Pod, 'log'>, err: unknown): undefined {
+function logMissing({ log }: Pick<Services, 'log'>, err: unknown): undefined {
   log.debug({ err }, 'shared metrics unavailable')
 }
 
-function storeOf({ config }: Pick<Pod, 'config'>, folder: string): string {
+function storeOf({ config }: Pick<Services, 'config'>, folder: string): string {
   return folder === config.uploadsDir ? 'uploads' : 'data'
 }
 
 /** The last result of an operation, which runs again once the result is older. */
-function keptFor<Result>(milliseconds: number, operation: () => Promise<Result>): () => Promise<Result> {
+function cacheFor<Result>(milliseconds: number, operation: () => Promise<Result>): () => Promise<Result> {
   let kept: { readonly at: number; readonly result: Promise<Result> } | undefined
   return () => {
     const now = performance.now()
@@ -74,9 +72,9 @@ function keptFor<Result>(milliseconds: number, operation: () => Promise<Result>)
   }
 }
 
-type Facts = SharedFacts & { readonly offset: number }
+type GaugeValues = SharedMetrics & { readonly offset: number }
 
-function openFactGauges(registry: Registry): (facts: Facts | undefined) => void {
+function openSharedGauges(registry: Registry): (values: GaugeValues | undefined) => void {
   const gauge = (name: string, help: string, ...labelNames: string[]) =>
     new Gauge({ name, help, labelNames, registers: [registry] })
   const counter = (name: string, help: string, label = 'kind') =>
@@ -120,37 +118,37 @@ function openFactGauges(registry: Registry): (facts: Facts | undefined) => void 
     ...optional,
   ]
 
-  return (facts) => {
+  return (values) => {
     for (const each of gauges) each.reset()
     for (const single of optional) single.remove() // reset alone would say zero
-    if (facts === undefined) return
-    for (const { kind, version, count } of facts.processes) processes.set({ kind, version }, count)
-    for (const { queue, left } of facts.pausedQueues) {
+    if (values === undefined) return
+    for (const { kind, version, count } of values.processes) processes.set({ kind, version }, count)
+    for (const { queue, left } of values.pausedQueues) {
       paused.set({ queue }, 1)
       if (left !== null) pauseLeft.set({ queue }, left)
     }
-    for (const { queue, fault, count } of facts.deadLetters) dead.set({ queue, fault }, count)
-    for (const { fault, count } of facts.quarantined) quarantined.set({ fault }, count)
-    for (const { kind, count } of facts.casesOpen) cases.set({ kind }, count)
-    oldestCase.set(facts.oldestCase ?? 0)
-    signUps.set(facts.signUpsPending)
-    oldestSignUp.set(facts.oldestSignUp ?? 0)
-    connections.set(facts.connections)
-    maxConnections.set(facts.maxConnections)
-    for (const { kind, count } of facts.moderationActions) actions.inc({ kind }, count)
-    for (const { kind, count } of facts.filterHits) hits.inc({ kind }, count)
-    for (const { category, count, candidates: found } of facts.pruned) {
+    for (const { queue, fault, count } of values.deadLetters) dead.set({ queue, fault }, count)
+    for (const { fault, count } of values.quarantined) quarantined.set({ fault }, count)
+    for (const { kind, count } of values.casesOpen) cases.set({ kind }, count)
+    oldestCase.set(values.oldestCase ?? 0)
+    signUps.set(values.signUpsPending)
+    oldestSignUp.set(values.oldestSignUp ?? 0)
+    connections.set(values.connections)
+    maxConnections.set(values.maxConnections)
+    for (const { kind, count } of values.moderationActions) actions.inc({ kind }, count)
+    for (const { kind, count } of values.filterHits) hits.inc({ kind }, count)
+    for (const { category, count, candidates: found } of values.pruned) {
       pruned.inc({ category }, count)
       if (found !== null) candidates.set({ category }, found)
     }
-    clock.set(facts.offset)
-    if (facts.certificateEnds !== null) certificate.set(facts.certificateEnds)
-    if (facts.replicationLag !== null) lag.set(facts.replicationLag)
-    for (const { table, bytes } of facts.tables) tables.set({ table }, bytes)
+    clock.set(values.offset)
+    if (values.certificateEnds !== null) certificate.set(values.certificateEnds)
+    if (values.replicationLag !== null) lag.set(values.replicationLag)
+    for (const { table, bytes } of values.tables) tables.set({ table }, bytes)
   }
 }
 
-function openPeerGauges(registry: Registry): (peers: Awaited<ReturnType<typeof readPeerFacts>>) => void {
+function openPeerGauges(registry: Registry): (peers: Awaited<ReturnType<typeof readPeerMetrics>>) => void {
   const gauge = (name: string, help: string) => new Gauge({ name, help, labelNames: ['peer'], registers: [registry] })
   const waiting = gauge('pod_peer_waiting', 'Deliveries that wait for a pod; other: all pods without a series.')
   const oldest = gauge('pod_peer_oldest_seconds', 'Age of the oldest delivery that waits for a pod.')
@@ -160,13 +158,13 @@ function openPeerGauges(registry: Registry): (peers: Awaited<ReturnType<typeof r
 
   return (peers) => {
     for (const each of [waiting, oldest, failures, received, delivered]) each.reset()
-    for (const { peer: name, ...facts } of peers) {
+    for (const { peer: name, ...values } of peers) {
       const peer = name ?? 'other'
-      waiting.set({ peer }, facts.waiting)
-      oldest.set({ peer }, facts.oldest ?? 0)
-      failures.set({ peer }, facts.failures)
-      received.set({ peer }, facts.received)
-      delivered.set({ peer }, facts.delivered)
+      waiting.set({ peer }, values.waiting)
+      oldest.set({ peer }, values.oldest ?? 0)
+      failures.set({ peer }, values.failures)
+      received.set({ peer }, values.received)
+      delivered.set({ peer }, values.delivered)
     }
   }
 }

@@ -1,16 +1,14 @@
 import { Gauge, type Registry } from 'prom-client'
 import { findNewerRelease } from '../domain/operations/newer-release.js'
 import { claimUpdateCheck, recordLatestRelease } from '../persistence/operations/latest-release.js'
-import type { Pod } from '../pod/pod.js'
-
-type CheckingPod = Pick<Pod, 'config' | 'db' | 'log'>
+import type { MonitoringServices } from '../services/services.js'
 
 const TIMEOUT_MS = 10_000
 /** A document of one short field. */
 const MAX_BYTES = 64 * 1024
 
 /** Reads the newest version from UPDATE_CHECK_URL, once a day among all workers. The request says nothing about the pod. */
-export async function checkForUpdate({ config, db, log }: CheckingPod): Promise<void> {
+export async function checkForUpdate({ config, db, log }: MonitoringServices): Promise<void> {
   const { updateCheckUrl, isolated } = config
   if (updateCheckUrl === undefined || isolated) return
   try {
@@ -21,7 +19,7 @@ export async function checkForUpdate({ config, db, log }: CheckingPod): Promise<
   }
 }
 
-/** Without the name and version in the user agent, which requests to other pods have. */
+/** Fetches the version without name and version in the user agent, unlike requests to other pods. */
 async function fetchVersion(url: string): Promise<string> {
   const response = await fetch(url, {
     headers: { accept: 'application/json', 'user-agent': 'update-check' },
@@ -41,7 +39,11 @@ async function fetchVersion(url: string): Promise<string> {
 }
 
 /** 1 if a newer version is known. Without UPDATE_CHECK_URL there is no such metric. */
-export function registerUpdateMetric(registry: Registry, { config, db, log }: CheckingPod, running: string): void {
+export function registerUpdateMetric(
+  registry: Registry,
+  { config, db, log }: MonitoringServices,
+  running: string,
+): void {
   if (config.updateCheckUrl === undefined) return
   new Gauge({
     name: 'pod_update_available',

@@ -1,11 +1,11 @@
 import { isUrl } from './is-url.js'
-/** `name@host`, with a port behind the host where it is not the default one. */
+/** `name@host`, with a port after the host if it is not the default one. */
 export interface Address {
   readonly name: string
   readonly host: string
 }
 
-const longest = 255
+const MAX_CHARACTERS = 255
 
 // Lower-case letters and digits of every script, as in diaspora*: älice@bücher.example is an address.
 const shape =
@@ -17,11 +17,11 @@ export function isAddress(text: string): boolean {
 
 export function splitAddress(text: string): Address | undefined {
   // Keeps the pattern away from long texts: 255 code points have at most twice as many UTF-16 units.
-  if (text.length > 2 * longest) return undefined
+  if (text.length > 2 * MAX_CHARACTERS) return undefined
   const groups = shape.exec(text)?.groups
   const { name, host, ipv6 } = groups ?? {}
   if (name === undefined || host === undefined) return undefined
-  if (text.length > longest && [...text].length > longest) return undefined
+  if (text.length > MAX_CHARACTERS && [...text].length > MAX_CHARACTERS) return undefined
   if (ipv6 !== undefined && !isUrl(`http://${ipv6}/`)) return undefined
   return { name, host }
 }

@@ -2,7 +2,7 @@
 export type FaultHandling = 'drop' | 'retry' | 'wait'
 
 /** All faults of messages and how each is handled (FEDERATION.md, "Faults"). */
-export const outcomeOf = {
+export const HANDLING_OF_FAULT = {
   InvalidEnvelope: 'drop',
   InvalidDataType: 'drop',
   InvalidEncoding: 'drop',
@@ -31,7 +31,7 @@ export const outcomeOf = {
   ConversationNotFound: 'wait',
 } as const satisfies Record<string, FaultHandling>
 
-export type ProtocolFault = keyof typeof outcomeOf
+export type ProtocolFault = keyof typeof HANDLING_OF_FAULT
 
 /** A message or document of another pod is invalid, or refers to an unknown entity. */
 export class ProtocolError extends Error {

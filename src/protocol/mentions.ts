@@ -62,7 +62,7 @@ export function findLinks(text: string): (EntityLink & TextRange)[] {
   return links
 }
 
-/** The characters of a tag, for a regular expression. Armenian marks stand inside words but are not letters. */
+/** The characters of a tag, for a regular expression. Armenian marks occur inside words but are not letters. */
 export const TAG_CHARACTERS = '\\p{L}\\p{M}\\p{N}\\p{Pc}\\u055B\\u055C\\u055E\\u058A-'
 
 const TAG = new RegExp(`(?<!\\S)#([${TAG_CHARACTERS}]{1,255}|<3)(?![${TAG_CHARACTERS}])`, 'gu')
@@ -93,17 +93,17 @@ function mentionIn(section: string): (Mention & { readonly start: number }) | un
 }
 
 function addressAt(section: string, start: number): string | undefined {
-  return section.length - start > longestAddress ? undefined : parseAddress(section.slice(start))
+  return section.length - start > maxAddressCharacters ? undefined : parseAddress(section.slice(start))
 }
 
 // UTF-16 units of 255 code points.
-const longestAddress = 2 * 255
+const maxAddressCharacters = 2 * 255
 
 const type = /[a-z_]*/y
 const guidCharacters = /[0-9A-Za-z_@.:-]*/y
 
 function linkAt(text: string, start: number): { link: EntityLink; end: number } | undefined {
-  const slash = text.slice(start, start + longestAddress + 1).indexOf('/')
+  const slash = text.slice(start, start + maxAddressCharacters + 1).indexOf('/')
   if (slash === -1) return undefined
   const author = text.slice(start, start + slash)
   if (!isAddress(author)) return undefined

@@ -3,7 +3,7 @@ import { isUrl } from './is-url.js'
 import { type EntityLink, readLinks } from './mentions.js'
 import { isGuid } from './values.js'
 
-/** What people paste to open a person or a post: an address, a link of the network, or the address of a page of a pod. */
+/** A pasted text that names a person or a post: an address, a link of the network, or the address of a page of a pod. */
 export type PastedLink =
   | { readonly to: 'person'; readonly address: string }
   /** The page of a person on the pod at this host, which need not be their own. */
@@ -12,12 +12,12 @@ export type PastedLink =
   /** The page of a post, likewise. */
   | { readonly to: 'post'; readonly host: string; readonly guid: string }
 
-const LONGEST = 2_048
-const LONGEST_HOST = 255
+const MAX_CHARACTERS = 2_048
+const MAX_HOST_CHARACTERS = 255
 
 /** Undefined: a text of another kind. */
 export function readPastedLink(given: string): PastedLink | undefined {
-  if (given.length > LONGEST) return undefined
+  if (given.length > MAX_CHARACTERS) return undefined
   const text = given.trim()
   if (/^(?:web\+)?diaspora:\/\//i.test(text))
     return readDiasporaLink(text.replace(/^[^:]+/, (scheme) => scheme.toLowerCase()))
@@ -36,7 +36,7 @@ function readDiasporaLink(text: string): PastedLink | undefined {
 function readPageAddress(text: string): PastedLink | undefined {
   if (!isUrl(text)) return undefined
   const { host, pathname, username, password } = new URL(text)
-  if (username !== '' || password !== '' || host.length > LONGEST_HOST) return undefined
+  if (username !== '' || password !== '' || host.length > MAX_HOST_CHARACTERS) return undefined
   const [, page, name = ''] = /^\/(posts|p|people|u)\/([^/]+)\/?$/.exec(pathname) ?? []
   if (page === 'u') return toPerson(`${name}@${host}`)
   if (page === undefined || !isGuid(name)) return undefined

@@ -82,8 +82,8 @@ export function isBirthday(text: string): boolean {
 }
 
 /** A name that other pods accept: short enough and without `;`, the separator of lists. */
-export function isAcceptedName(text: string, longest: number): boolean {
-  return isWithinLength(text, longest) && !text.includes(';')
+export function isAcceptedName(text: string, maxCharacters: number): boolean {
+  return isWithinLength(text, maxCharacters) && !text.includes(';')
 }
 
 interface UrlParts {
@@ -97,11 +97,11 @@ const uriCharacters = /^(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+
 const uri = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)/
 
 /** The limit of a text: no real link is longer, and longer ones would be stored. */
-const longestUrl = 65_535
+const maxUrlCharacters = 65_535
 
 /** Splits a URI of printable ASCII, absolute or relative. `undefined`: not a URI. */
 function splitUrl(text: string): UrlParts | undefined {
-  const parts = text.length <= longestUrl && uriCharacters.test(text) ? uri.exec(text) : null
+  const parts = text.length <= maxUrlCharacters && uriCharacters.test(text) ? uri.exec(text) : null
   if (parts === null) return undefined
   const [, scheme, host, path] = parts
   return { scheme, host: host === '' ? undefined : host, path: path ?? '' }
@@ -111,7 +111,7 @@ export function isUrlWithHost(text: string): boolean {
   return splitUrl(text)?.host !== undefined
 }
 
-/** Also true for a bare path, which other pods send for their default pictures. */
+/** Whether the text is a URL or a bare path, which other pods send for their default pictures. */
 export function isUrlWithPath(text: string): boolean {
   const parts = splitUrl(text)
   return parts !== undefined && parts.path !== ''
@@ -127,9 +127,9 @@ export function codePoints(text: string): number {
 }
 
 /** `codePoints(text) <= longest`, without counting when the number of UTF-16 units decides. */
-export function isWithinLength(text: string, longest: number): boolean {
-  if (text.length <= longest) return true
-  return text.length <= 2 * longest && codePoints(text) <= longest
+export function isWithinLength(text: string, maxCharacters: number): boolean {
+  if (text.length <= maxCharacters) return true
+  return text.length <= 2 * maxCharacters && codePoints(text) <= maxCharacters
 }
 
 function within(value: number | undefined, lowest: number, highest: number): boolean {

@@ -14,7 +14,7 @@ export interface OldSettings {
 /** A value of a setting by its path, `environment.url`. */
 type ReadSetting = (path: string) => unknown
 
-const LONGEST_FILE = 1024 * 1024
+const MAX_FILE_BYTES = 1024 * 1024
 
 /**
  * Reads the configuration file of a diaspora* pod, in TOML or YAML. As there, a variable such as `ENVIRONMENT_URL` comes before the
@@ -49,20 +49,25 @@ export function writeEnvironmentFile({ variables, notOffered }: OldSettings): re
 
 /** Settings without a counterpart. The Redis of the old pod is not that of this one. */
 const NOT_OFFERED = [
-  ...['environment.redis', 'settings.welcome_message', 'settings.autofollow_on_join', 'settings.terms.enable'],
-  ...[
-    'privacy.camo.root',
-    'settings.captcha.enable',
-    'settings.paypal_donations.enable',
-    'settings.liberapay_username',
-  ],
-  ...['settings.bitcoin_address', 'settings.csp.report_uri'],
-  ...['map.mapbox.enabled', 'settings.community_spotlight.enable', 'settings.source_url', 'server.database'],
+  'environment.redis',
+  'settings.welcome_message',
+  'settings.autofollow_on_join',
+  'settings.terms.enable',
+  'privacy.camo.root',
+  'settings.captcha.enable',
+  'settings.paypal_donations.enable',
+  'settings.liberapay_username',
+  'settings.bitcoin_address',
+  'settings.csp.report_uri',
+  'map.mapbox.enabled',
+  'settings.community_spotlight.enable',
+  'settings.source_url',
+  'server.database',
 ]
 
 function addressesOf(read: ReadSetting) {
   const url = textOf(read('environment.url'))
-  if (url !== undefined && !isUrl(url)) throw new TakeOverError('environment.url is no address.')
+  if (url !== undefined && !isUrl(url)) throw new TakeOverError('environment.url is not an address.')
   return {
     POD_URL: url && new URL(url).origin,
     OIDC_ISSUER: url,
@@ -113,12 +118,12 @@ function storeOf(read: ReadSetting) {
 }
 
 function readSections({ name, text }: { readonly name: string; readonly text: string }): Record<string, unknown> {
-  if (text.length > LONGEST_FILE) throw new TakeOverError(`The file ${name} is too long to be a configuration file.`)
+  if (text.length > MAX_FILE_BYTES) throw new TakeOverError(`The file ${name} is too long to be a configuration file.`)
   try {
     const read: unknown = name.endsWith('.toml') ? readToml(text) : parseYaml(text, { maxAliasCount: 100 })
     if (isRecord(read)) return read
   } catch (cause) {
-    throw new TakeOverError(`The file ${name} is no YAML.`, { cause })
+    throw new TakeOverError(`The file ${name} is not YAML.`, { cause })
   }
   throw new TakeOverError(`The settings of the file ${name} cannot be read.`)
 }
@@ -147,7 +152,7 @@ function isSet(value: unknown): boolean {
   return typeof value === 'boolean' ? value : textOf(value) !== undefined && textOf(value) !== 'false'
 }
 
-/** As Node.js reads it: quotes only where they are needed, and such that the text does not have. */
+/** The value as Node.js reads it from `.env`: with quotes only if it needs them, of a kind that it does not contain. */
 function quoted(text: string): string {
   if (/^[\w@%+=:,./-]*$/.test(text)) return text
   const quote = ["'", '`', '"'].find((mark) => !text.includes(mark)) ?? "'"

@@ -1,11 +1,18 @@
 import type { Knex } from 'knex'
+import { queryRow, queryRows } from '../persistence/database/database.js'
 import { findTakeOver } from '../persistence/operations/take-over-state.js'
 
-/** With the field names of the JSON output. */
+interface CopiedTable {
+  readonly name: string
+  readonly rows: number
+  readonly done: number
+}
+
+/** State of a take-over, with the field names of the JSON output. */
 export interface TakeOverStatus {
   readonly state: string
   readonly step: string | null
-  readonly tables: readonly { readonly name: string; readonly rows: number; readonly done: number }[]
+  readonly tables: readonly CopiedTable[]
   readonly rows_per_second: number | null
   readonly seconds_left: number | null
 }
@@ -15,19 +22,23 @@ export async function readStatus(db: Knex): Promise<TakeOverStatus> {
   const takeOver = await findTakeOver(db)
   if (takeOver === undefined)
     return { state: 'none', step: null, tables: [], rows_per_second: null, seconds_left: null }
-  const { rows: present } = await db.raw(`select to_regclass('take_over.source_tables') is not null as exists`)
-  const tables: TakeOverStatus['tables'] = present[0].exists ? (await db.raw(selectTables)).rows : []
+  const staging = await queryRow<{ readonly exists: boolean }>(
+    db,
+    `select to_regclass('take_over.source_tables') is not null as exists`,
+  )
+  const tables = staging.exists ? await queryRows<CopiedTable>(db, selectTables) : []
   const totalRows = tables.reduce((sum, { rows }) => sum + rows, 0)
   const done = tables.reduce((sum, { done: rows }) => sum + rows, 0)
-  const { rows: copied } = present[0].exists
-    ? await db.raw(
+  const copied = staging.exists
+    ? await queryRow<{ readonly rows: number; readonly seconds: number }>(
+        db,
         `select coalesce(sum(rows), 0)::float as rows, extract(epoch from now() - cast(:since as timestamptz))::float as seconds
          from take_over.copied_blocks where copied_at >= cast(:since as timestamptz)`,
         { since: takeOver.stepStartedAt ?? takeOver.createdAt },
       )
-    : { rows: [{ rows: 0, seconds: 0 }] }
-  const isCopying = takeOver.step !== null && copied[0].rows > 0 && copied[0].seconds > 0
-  const rate = isCopying ? copied[0].rows / copied[0].seconds : null
+    : { rows: 0, seconds: 0 }
+  const isCopying = takeOver.step !== null && copied.rows > 0 && copied.seconds > 0
+  const rate = isCopying ? copied.rows / copied.seconds : null
   return {
     state: takeOver.state,
     step: takeOver.step,

@@ -5,7 +5,8 @@ import type { Config } from '../config/config.js'
 import { DIASPORA_PEPPER } from '../domain/accounts/passwords/bcrypt-password.js'
 import { migrateQueue } from '../jobs/queues/queue-schema.js'
 import { isSameRedis } from '../jobs/queues/redis-address.js'
-import { migrate, migrationStatus, openUnlimitedSession } from '../persistence/database/database.js'
+import { openUnlimitedSession, queryRow } from '../persistence/database/database.js'
+import { migrate, migrationStatus } from '../persistence/database/migrate.js'
 import type { ReportProgress } from '../persistence/operations/progress.js'
 import { listPodProcesses } from '../persistence/operations/restore-target.js'
 import {
@@ -13,11 +14,11 @@ import {
   deleteTakeOver,
   endStep,
   findTakeOver,
-  insertPepper,
   isOpened,
+  saveSealedPepper,
 } from '../persistence/operations/take-over-state.js'
-import type { Secrets } from '../pod/pod.js'
 import { readPrivateKey } from '../protocol/signatures/rsa.js'
+import type { Secrets } from '../services/services.js'
 import { buildTarget, emptyTarget } from './build/build-target.js'
 import { lockBrokenKeys } from './build/lock-broken-keys.js'
 import { examineObstacles, findTargetObstacles, type PreflightReport, preflight } from './preflight/preflight.js'
@@ -25,7 +26,7 @@ import { carryJobs } from './sidekiq/carry-jobs.js'
 import { requireIdleSidekiq } from './sidekiq/require-idle-sidekiq.js'
 import type { CarriedJobs } from './sidekiq/stage-jobs.js'
 import { openSource } from './source/open-source.js'
-import { SELECT_IDENTITY } from './source/postgres-source.js'
+import { SELECT_IDENTITY_SQL } from './source/postgres-source.js'
 import { judgeSchema } from './source/release.js'
 import type { Source } from './source/source.js'
 import { type CopiedRows, copySource } from './staging/copy-source.js'
@@ -36,7 +37,7 @@ import { ownPhotoPaths } from './uploads/own-photo-paths.js'
 import { type TakenFiles, takeFiles, type UploadsMode } from './uploads/take-files.js'
 import { requireEqual, type VerifyOptions, type VerifyReport, verifyTarget } from './verify/verify-target.js'
 
-/** The pod that takes over: its database, which may be empty, and what it seals secrets with. */
+/** The pod that takes over: its database, which may be empty, and the key for its secrets. */
 export interface TakeOverTarget {
   readonly db: Knex
   readonly url: string
@@ -69,7 +70,7 @@ export interface CopyReport extends CopiedRows {
 export interface BuildReport extends CopyReport {
   readonly buildSeconds: number
   readonly verification: VerifyReport
-  /** What became of the jobs of Sidekiq, at the switch. */
+  /** The outcomes of the jobs of Sidekiq at the switch. */
   readonly jobs?: CarriedJobs & { readonly dead: number }
 }
 
@@ -83,14 +84,14 @@ export async function examineOldPod(
   return withSource(options, (source) => preflight(target, source, options))
 }
 
-/** Copies the old database into the staging tables, and its pictures. The old pod may run meanwhile. */
+/** Copies the old database into the staging tables, and its pictures. The old pod may run in the meantime. */
 export async function copyOldPod(target: TakeOverTarget, options: TakeOverOptions): Promise<CopyReport> {
   await requireUsable(target, options)
   await migrateTarget(target)
   return bringUpToDate(target, 'copy', options)
 }
 
-/** Copies what has changed, builds the tables of the pod and compares them with the source. */
+/** Copies changed rows, builds the tables of the pod and compares them with the source. */
 export async function rehearse(target: TakeOverTarget, options: TakeOverOptions): Promise<BuildReport> {
   await requireUsable(target, options)
   await migrateTarget(target)
@@ -98,8 +99,8 @@ export async function rehearse(target: TakeOverTarget, options: TakeOverOptions)
 }
 
 /**
- * The same with the old pod stopped; afterwards this pod may start. `beforeOpening` runs when the target is complete. After a failure
- * the old pod may start again.
+ * Copies the rest and builds the pod while the old pod is stopped; afterwards this pod may start. `beforeOpening` runs when the target
+ * is complete. After a failure the old pod may start again.
  */
 export async function switchOver(
   target: TakeOverTarget,
@@ -135,9 +136,7 @@ export async function verifyBuilt(
   if (takeOver === undefined || takeOver.state === 'copying' || takeOver.state === 'finished') {
     throw new TakeOverError('There is nothing to verify: run "pod take-over rehearse" or "switch" first.')
   }
-  return withSession(target.db, (session) =>
-    verifyTarget(session, verifyOptions(target, options, takeOver.stepStartedAt)),
-  )
+  return verify(target, verifyOptions(target, options, takeOver.stepStartedAt))
 }
 
 /** Empties the target and forgets the take-over and the key of ID tokens that came with it. Pictures stay. */
@@ -174,7 +173,7 @@ async function refreshAndBuild(
   const began = performance.now()
   const takeOver = await findTakeOver(db)
   const { signal, report } = options
-  return withSession(db, async (session) => {
+  const buildSeconds = await withSession(db, async (session) => {
     await buildTarget(session, target, {
       ownPaths: ownPhotoPaths(config, options.uploads),
       copiedAt: takeOver?.createdAt ?? new Date(),
@@ -184,13 +183,17 @@ async function refreshAndBuild(
     })
     if (options.shouldLockBrokenKeys) await lockBrokenKeys(session, secrets)
     await keepSigningKey(session, secrets, options)
-    const buildSeconds = (performance.now() - began) / 1_000
     await endStep(db, { state: 'built' })
-    const verification = await verifyTarget(session, verifyOptions(target, options, takeOver?.stepStartedAt))
-    await endStep(db, { report: { verification } })
-    requireEqual(verification)
-    return { ...copied, buildSeconds, verification }
+    return (performance.now() - began) / 1_000
   })
+  const verification = await verify(target, verifyOptions(target, options, takeOver?.stepStartedAt))
+  await endStep(db, { report: { verification } })
+  requireEqual(verification)
+  return { ...copied, buildSeconds, verification }
+}
+
+async function verify({ db }: Pick<TakeOverTarget, 'db'>, options: VerifyOptions): Promise<VerifyReport> {
+  return withSession(db, (first) => withSession(db, (second) => verifyTarget([first, second], options)))
 }
 
 /** Pictures that the old pod has written since the step began may be missing here. */
@@ -214,7 +217,7 @@ async function bringUpToDate(target: TakeOverTarget, step: string, options: Take
     withSource(options, async (second) => {
       await requireOtherDatabase(db, first)
       const { newest } = judgeSchema(await first.listVersions(), await first.listTables())
-      await beginStep(db, { step, state: 'copying', release: newest })
+      await beginStep(db, { step, state: 'copying', newestMigration: newest })
       await storePepper(db, secrets, options.pepper)
       const copied = await withSession(db, (firstSession) =>
         withSession(db, (secondSession) =>
@@ -254,10 +257,10 @@ async function requireUsable(target: TakeOverTarget, options: TakeOverOptions): 
   if (first !== undefined) throw new TakeOverError(`${first.code}: ${first.message}`)
 }
 
-/** Without a given pepper, that of an earlier run is kept; the first run stores the one that diaspora* ships. */
+/** Stores the given pepper. If none is given, that of an earlier run is kept; the first run stores the one that diaspora* ships. */
 async function storePepper(db: Knex, secrets: Secrets, pepper: string | undefined): Promise<void> {
   if (pepper === undefined && (await findTakeOver(db))?.sealedPepper) return
-  await insertPepper(db, secrets.seal(pepper ?? DIASPORA_PEPPER, 'pepper'))
+  await saveSealedPepper(db, secrets.seal(pepper ?? DIASPORA_PEPPER, 'pepper'))
 }
 
 async function requireStopped(db: Knex): Promise<void> {
@@ -276,8 +279,8 @@ async function requireNotOpen(db: Knex): Promise<void> {
 /** Two addresses may lead to one database. */
 async function requireOtherDatabase(db: Knex, source: Source): Promise<void> {
   if (source.kind !== 'postgres') return
-  const { rows } = await db.raw(SELECT_IDENTITY)
-  if (rows[0].identity === (await source.identity())) {
+  const target = await queryRow<{ readonly identity: string }>(db, SELECT_IDENTITY_SQL)
+  if (target.identity === (await source.identity())) {
     throw new TakeOverError('--from is the database of this pod: it must be that of the old pod.')
   }
 }

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { siteOfSource } from '../networks/network-source.js'
 
-/** What the /64 networks of one IPv6 /48 may do together, in multiples of one of them. */
+/** The limit of all /64 networks of one IPv6 /48 together, as a multiple of the limit of one. */
 const SOURCES_OF_SITE = 16
 /** The part of all remembered sources that one /48 may displace in one period. */
 const SITE_SHARE = 10

@@ -63,7 +63,7 @@ export class Semaphore {
     this.#waiting.delete(group)
     const [proceed = () => {}] = callers // a group in the map has callers
     callers.delete(proceed)
-    if (callers.size > 0) this.#waiting.set(group, callers) // behind the other groups
+    if (callers.size > 0) this.#waiting.set(group, callers) // after the other groups
     proceed() // the next caller takes over the slot, so the number of used slots stays the same
   }
 }

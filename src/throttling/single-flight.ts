@@ -24,7 +24,7 @@ export function openSingleFlight<Key, Result>(): SingleFlight<Key, Result> {
   }
 }
 
-/** The same for one operation. */
+/** Shares one running operation among its callers. */
 export function singleFlight<Result>(operation: () => Promise<Result>): () => Promise<Result> {
   const flight = openSingleFlight<undefined, Result>()
   return () => flight.run(undefined, operation)

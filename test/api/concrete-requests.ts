@@ -6,7 +6,7 @@ import { Known, type PoolName } from './known-values.js'
 /** What there is; things in one place belong together: a post, a comment under it, an answer of its poll … */
 export type Pools = Readonly<Record<PoolName, (string | number)[]>>
 
-const LONGEST_ADDRESS = 8_000
+const MAX_URL_CHARACTERS = 8_000
 
 /** A generated request with everything known in its place. */
 export function callOf(request: GeneratedRequest, pools: Pools): ApiCall {
@@ -16,7 +16,7 @@ export function callOf(request: GeneratedRequest, pools: Pools): ApiCall {
   if (request.token === 'in the query' || request.token === 'twice') parameters.push(`access_token=${pools.tokens[0]}`)
   const place = path.map((part) => ('text' in part ? part.text : encode(valueIn(request, pools, part.value)))).join('')
   // A longer address is refused before anybody looks where it leads, which has a test of its own.
-  while (`${place}?${parameters.join('&')}`.length > LONGEST_ADDRESS) parameters.pop()
+  while (`${place}?${parameters.join('&')}`.length > MAX_URL_CHARACTERS) parameters.pop()
   return {
     method,
     path: parameters.length === 0 ? place : `${place}?${parameters.join('&')}`,

@@ -97,7 +97,7 @@ const repeated: readonly Repeated[] = [
 ]
 
 describe('the message of an error', () => {
-  it.each(documented)('of %s %s with %j is the documented one in the dialect diaspora alone', async (...refused) => {
+  it.each(documented)('of %s %s with %j is the documented one in the dialect diaspora only', async (...refused) => {
     const [method, path, body, code, message] = refused
     const request = { method, path: withGuids(path), ...(body && { body }) }
 
@@ -109,14 +109,14 @@ describe('the message of an error', () => {
     expect(standard.message).not.toBe(message)
   })
 
-  it.each(repeated)('of POST %s with %j, sent twice, is the documented one', async (path, body, message) => {
+  it.each(repeated)('of a repeated POST %s with %j is the documented one', async (path, body, message) => {
     const request = { method: 'POST', path: withGuids(path), ...(body && { body }) } as const
     await send(request, 'diaspora')
 
     expect(await send(request, 'diaspora')).toMatchObject({ code: 409, message })
   })
 
-  it('of a second vote is the documented one', async () => {
+  it('about a second vote is the documented one', async () => {
     const { poll } = (await api.alice.get(`/posts/${api.LB}`)).body
     const request = {
       method: 'POST',
@@ -129,7 +129,7 @@ describe('the message of an error', () => {
     expect(await send(request, 'diaspora')).toMatchObject({ code: 410, message })
   })
 
-  it('of a person whom the author blocks is the documented one', async () => {
+  it('about a person whom the author blocks is the documented one', async () => {
     await blockForUser(api.pod, api.alice.viewer, api.dan.guid)
     const post = (path: string, body?: object) =>
       send({ method: 'POST', path: `/posts/${api.PA}${path}`, ...(body && { body }) }, 'diaspora', 'dan')
@@ -146,7 +146,7 @@ describe('the message of an error', () => {
     ])
   })
 
-  it('of a missing scope names it in both dialects', async () => {
+  it('about a missing scope names it in both dialects', async () => {
     const mint = (apiDialect: 'standard' | 'diaspora') =>
       mintToken(api.pod, 'alice', { scopes: ['public:modify', 'private:read'], lifetime: 60, apiDialect })
     const [standard, diaspora] = await Promise.all([mint('standard'), mint('diaspora')])

@@ -33,7 +33,7 @@ describe('examples of the API description', () => {
 
   it.each(Object.keys(OPERATION_EXAMPLES).filter((id) => id !== 'listen'))('%s succeeds', async (id) => {
     const operation = operations.find(({ operationId }) => operationId === id)
-    if (operation === undefined) throw new Error(`${id} is no operation.`)
+    if (operation === undefined) throw new Error(`${id} is not an operation.`)
 
     const { status } = await pod.call({ ...requestOf(operation), token: pod.alice.token }) // throws if it is undocumented
 

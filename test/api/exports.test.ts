@@ -1,6 +1,7 @@
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { closeUser, resetPassword } from '../../src/domain/accounts/accounts.js'
+import { resetPassword } from '../../src/domain/accounts/accounts.js'
+import { closeUser } from '../../src/domain/accounts/closing/close-now.js'
 import type { Scope } from '../../src/domain/accounts/scopes.js'
 import { deleteExpiredExports } from '../../src/domain/archives/exports.js'
 import { ARCHIVE_LIMITS } from '../../src/domain/archives/limits.js'
@@ -62,6 +63,27 @@ describe('exports', () => {
     expect((await alice.get('/user/exports')).body).toEqual([ready])
   })
 
+  it('are requested once with an Idempotency-Key, also after the response was lost', async () => {
+    const { db } = api.pod
+    const send = async () => {
+      const headers = { authorization: `Bearer ${alice.token}`, 'idempotency-key': 'lost' }
+      const url = '/api/v1/user/exports'
+      const response = await api.app.inject({ method: 'POST', url, headers, payload: { kind: 'copy' } })
+      return [response.statusCode, response.json().reason]
+    }
+    await db.raw('alter table idempotency_keys add constraint no_answer check (status is null)')
+    const first = await send()
+    await db.raw('alter table idempotency_keys drop constraint no_answer')
+    await db('exports').delete()
+    await db('idempotencyKeys').update({ claimedAt: new Date(Date.now() - 241_000) })
+
+    expect([first, await send()]).toEqual([
+      [202, undefined],
+      [409, 'idempotency_result_lost'],
+    ])
+    expect((await alice.get('/user/exports')).body).toEqual([])
+  })
+
   it('never contain the private key for a token, and need every scope of their content', async () => {
     expectError(await request('archive'), 403)
     expect((await request('archive')).body.reason).toBe('page_only')
@@ -75,7 +97,7 @@ describe('exports', () => {
     expect((await client.get('/user/exports')).status).toBe(200)
   })
 
-  it('with the private key, made on the page, cannot be downloaded with a token', async () => {
+  it('an export with the private key, made on the page, cannot be downloaded with a token', async () => {
     const { body } = await request('copy')
     await make()
     await api.pod.db('exports').update({ kind: 'archive' })
@@ -176,7 +198,7 @@ describe('exports', () => {
     expectError(await api.bob.get(`/user/imports/${'f'.repeat(32)}`), 404)
   })
 
-  it('of a worker that has died begin again, three times in all', async () => {
+  it('of a dead worker begin again, three times in all', async () => {
     const { id } = (await request('copy')).body
     const die = () => api.pod.db.raw(`update exports set state = 'running', alive_at = now() - interval '2 minutes'`)
     await die()

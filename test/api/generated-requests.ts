@@ -75,21 +75,27 @@ type GeneratedBody =
   | { readonly form: 'upload'; readonly file: string; readonly bytes: Buffer; readonly value: unknown }
 
 /** The calls of the client API; the admin API has tests of its own. */
-export function clientCallsOf({ paths }: Pick<Document, 'paths'>) {
+function clientCallsOf({ paths }: Pick<Document, 'paths'>) {
   return Object.entries(paths).filter(([path]) => path.startsWith('/api/v1/'))
 }
 
-/** Requests of one call: most of them nearly right, each part now and then of a wrong type or hostile. */
-export function requestsOf(document: Document): readonly fc.Arbitrary<GeneratedRequest>[] {
+/** A call of the API with its requests: most of them nearly right, each part now and then of a wrong type or hostile. */
+export interface Call {
+  readonly method: string
+  readonly operation: Operation
+  readonly arbitrary: fc.Arbitrary<GeneratedRequest>
+}
+
+export function requestsOf(document: Document): readonly Call[] {
   return clientCallsOf(document).flatMap(([path, operations]) =>
     Object.entries(operations)
       .filter(([, operation]) => ends(operation))
-      .map(([method, operation]) => requestOf(path, method, operation)),
+      .map(([method, operation]) => ({ method, operation, arbitrary: requestOf(path, method, operation) })),
   )
 }
 
 /** Whether its answer comes to an end. */
-export function ends({ responses }: Operation): boolean {
+function ends({ responses }: Operation): boolean {
   return responses?.['200']?.content?.['text/event-stream'] === undefined
 }
 

@@ -26,7 +26,7 @@ export const oddSegments = [
   '%F0%9F',
 ]
 
-/** Bodies that are no JSON, or no object, or too much of it. */
+/** Bodies that are not JSON, not an object, or too large. */
 export const unreadable = [
   '{',
   '[]',

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { SCOPES } from '../../src/domain/accounts/scopes.js'
 import { hashToken } from '../../src/domain/accounts/token-hash.js'
 import { mintToken } from '../../src/domain/accounts/tokens.js'
-import { inTransaction } from '../../src/persistence/database/transactions.js'
+import { inRequestTransaction } from '../../src/persistence/database/transactions.js'
 import { AccessToken } from '../../src/persistence/models/access-token.js'
-import type { Pod } from '../../src/pod/pod.js'
+import type { Services } from '../../src/services/services.js'
 import { addIdempotency } from '../../src/web/api/idempotency.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { addBodyReaders } from '../../src/web/server/bodies.js'
@@ -345,13 +345,13 @@ describe('a POST with an Idempotency-Key after a failure', () => {
   let token: string
   let calls = 0
   /** What the route does; it writes with the pod of its request. */
-  let answer: (pod: Pod) => Promise<unknown> = async () => ({ calls })
+  let answer: (pod: Services) => Promise<unknown> = async () => ({ calls })
   const api: FastifyPluginAsync = async (app) => {
     await addBodyReaders(app)
     addIdempotency(app)
     app.post('/try', { config: { scopes: ['public:modify'] } }, async (request) => {
       calls += 1
-      return answer(request.pod)
+      return answer(request.services)
     })
   }
   beforeAll(async () => {
@@ -373,7 +373,7 @@ describe('a POST with an Idempotency-Key after a failure', () => {
     })
 
   /** A request that is in the middle of its work, and the way to let it end. */
-  async function begin(key: string, then: (value: unknown, pod: Pod) => unknown = (value) => value) {
+  async function begin(key: string, then: (value: unknown, pod: Services) => unknown = (value) => value) {
     let end: (value: unknown) => void = () => undefined
     const under = new Promise<unknown>((resolve) => {
       end = resolve
@@ -419,7 +419,7 @@ describe('a POST with an Idempotency-Key after a failure', () => {
     await passed('crash', 241)
     expect((await attempt('crash')).json()).toEqual({ calls: 2 })
 
-    // The process was slow, not dead: the response stored meanwhile stays.
+    // The process was slow, not dead: the response stored in the meantime stays.
     end({ calls: 'late' })
     expect((await answered).json()).toEqual({ calls: 'late' })
     expect((await attempt('crash')).json()).toEqual({ calls: 2 })
@@ -427,11 +427,13 @@ describe('a POST with an Idempotency-Key after a failure', () => {
 
   describe('a completed effect is never repeated:', () => {
     const done = () => pod.pod.db('periodic').where({ name: 'done' })
-    const doIt = (pod: Pod) =>
-      inTransaction(pod, (transaction) => transaction('periodic').insert({ name: 'done', lastRunAt: new Date() }))
+    const doIt = (pod: Services) =>
+      inRequestTransaction(pod, (transaction) =>
+        transaction('periodic').insert({ name: 'done', lastRunAt: new Date() }),
+      )
     beforeEach(() => done().delete())
 
-    it('after a crash before the response was stored', async () => {
+    it('a crash before the response was stored does not repeat the effect', async () => {
       answer = doIt
       await attempt('half-done')
       // As if the answer had not been kept.
@@ -449,7 +451,7 @@ describe('a POST with an Idempotency-Key after a failure', () => {
       expect(calls).toBe(1)
     })
 
-    it('after an error behind the effect', async () => {
+    it('an error after the effect does not repeat the effect', async () => {
       answer = async (pod) => {
         await doIt(pod)
         throw new Error('a bug')
@@ -465,7 +467,7 @@ describe('a POST with an Idempotency-Key after a failure', () => {
 
     it('an effect that was rolled back is repeated', async () => {
       answer = (pod) =>
-        inTransaction(pod, async () => {
+        inRequestTransaction(pod, async () => {
           throw new Error('a bug')
         })
       expect((await attempt('bug-within')).statusCode).toBe(500)

@@ -35,7 +35,7 @@ export class Known {
   }
 }
 
-/** Where a path gives something another name than everybody else, or wants less than everything of that name. */
+/** Where a path gives a value another name than elsewhere, or needs only some of the values of that name. */
 const inPaths: readonly (readonly [beginning: string, pool: PoolName])[] = [
   ['/conversations/{guid}', 'conversation_guid'],
   ['/aspects/{id}', 'aspect_id'],

@@ -34,7 +34,7 @@ export async function startAttackedPod(options: InboundPodOptions): Promise<Atta
   /** A busy machine answers 503, and senders retry. */
   async function post(path: string, body: string): Promise<number> {
     let status = await pod.post(path, body)
-    for (let again = 0; status === 503 && again < MOST_TRIES; again += 1) status = await pod.post(path, body)
+    for (let again = 0; status === 503 && again < MAX_TRIES; again += 1) status = await pod.post(path, body)
     return status
   }
 
@@ -64,7 +64,7 @@ export async function startAttackedPod(options: InboundPodOptions): Promise<Atta
   }
 }
 
-const MOST_TRIES = 1_000
+const MAX_TRIES = 1_000
 
 /** All that another pod can cause, directly or not. */
 const TABLES = [

@@ -197,7 +197,7 @@ describe('S82: memory that unknown clients can fill', () => {
     expect(() => limit('203.0.113.1')).not.toThrow()
   })
 
-  it('of people who write has an end', () => {
+  it('the memory for people who write is limited', () => {
     const { users } = WRITE_LIMITS
     const limit = openKeyedRateLimit<number>({ limit: 'pages', times: 1, perSeconds: 3_600, sources: users, now })
     for (let person = 0; person <= users; person += 1) limit(person)
@@ -206,7 +206,7 @@ describe('S82: memory that unknown clients can fill', () => {
     expect(() => limit(0)).not.toThrow()
   })
 
-  it('of wrong passwords has an end', () => {
+  it('the memory for wrong passwords is limited', () => {
     const passwords = openWrongPasswords(now)
     const guess = (ip: string) => passwords.count(ip, 'alice')
     for (let time = 0; time <= OIDC_LIMITS.wrongPasswords; time += 1) guess('203.0.113.1')
@@ -217,7 +217,7 @@ describe('S82: memory that unknown clients can fill', () => {
     expect(passwords.waitFor('203.0.113.1', 'alice')).toBeUndefined()
   })
 
-  it('of names in a wrong password has an end', () => {
+  it('the memory for names in a wrong password is limited', () => {
     const passwords = openWrongPasswords(now)
     const long = 'x'.repeat(1_000_000)
     for (let time = 0; time <= OIDC_LIMITS.wrongPasswords; time += 1) passwords.count('203.0.113.1', long)
@@ -252,7 +252,7 @@ describe('S84: a source that fills the queue', () => {
       ...RECEIVE_LIMITS,
       bytes: 2 ** 28,
       fairFromMessages: 10,
-      messagesApart: 5,
+      messagesPerShare: 5,
       messagesOfSource: 20,
       pollIntervalMs: 3_600_000,
     }

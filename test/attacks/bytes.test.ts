@@ -49,7 +49,7 @@ const bombs: readonly (readonly [string, () => string | Buffer])[] = [
   ['half a pair', () => '<status_message><text>&#xD800;</text></status_message>'],
   ['two roots', () => '<a/><a/>'],
   ['no root', () => '<!-- -->'],
-  ['bytes that are no UTF-8', () => Buffer.from([0x3c, 0x61, 0x3e, 0xff, 0xfe, 0x3c, 0x2f, 0x61, 0x3e])],
+  ['bytes that are not UTF-8', () => Buffer.from([0x3c, 0x61, 0x3e, 0xff, 0xfe, 0x3c, 0x2f, 0x61, 0x3e])],
 ]
 
 describe('S30: XML that holds', () => {
@@ -110,7 +110,7 @@ describe('S31: a body that is packed', () => {
     ['zstd', (text) => Buffer.from(text)],
   ]
 
-  it.each(packed)('as %s is refused wherever it comes', async (encoding, pack) => {
+  it.each(packed)('a body compressed as %s is refused by every endpoint', async (encoding, pack) => {
     const bomb = pack(' '.repeat(MEGABYTE)).subarray(0, 10_000)
     const headers = { 'content-encoding': encoding, authorization: `Bearer ${ann.token}` }
     const places = [

@@ -42,16 +42,16 @@ describe.each(queueBackends)('S84: a flood of comments under one post, with the 
         notify: notifyHandlers,
       },
       queues: ['inbound', 'inbound-private', 'fetch', 'maintenance', 'outbound', 'outbound-slow', 'relay', 'notify'],
-      timing: { lock: 30_000, stalledCheck: 15_000 },
+      timing: { lockMs: 30_000, stalledCheckMs: 15_000 },
     })
     // The statistics of an idle time: the tables are nearly empty, and stay so.
     for (const table of ['deliveries', 'outbound_messages', 'comments', 'outbox']) {
       await pod.db.raw(`alter table ${table} set (autovacuum_enabled = false)`)
     }
     await pod.db.raw('analyze')
-    const proven = { lastSuccessAt: new Date(), answeredAt: new Date() }
-    good = await addRecordingPod(fakePods, pod, 'good.example:3000', proven)
-    third = await addRecordingPod(fakePods, pod, 'third.example:3000', proven)
+    const isReachable = { lastSuccessAt: new Date(), answeredAt: new Date() }
+    good = await addRecordingPod(fakePods, pod, 'good.example:3000', isReachable)
+    third = await addRecordingPod(fakePods, pod, 'third.example:3000', isReachable)
     mallory = fakePods.person('mallory@evil.example')
     await pod.addRemotePerson(mallory)
   })

@@ -10,13 +10,13 @@ const LIMITS = {
   ...RECEIVE_LIMITS,
   bytes: 2 ** 28,
   fairFromMessages: 40,
-  messagesApart: 20,
+  messagesPerShare: 20,
   messagesOfSource: 160,
   pollIntervalMs: 3_600_000,
 }
 const FLOODER = '198.51.100.1'
 /** The flooder's that are in line before anybody looks at who has sent what, and those that pass as ordinary ones. */
-const BEFORE = LIMITS.fairFromMessages + 1 + LIMITS.messagesApart
+const BEFORE = LIMITS.fairFromMessages + 1 + LIMITS.messagesPerShare
 const IN_ALL = 400
 const OTHERS = 20
 

@@ -22,7 +22,7 @@ describe('S99: guids of parts that an attacker has used before the post comes', 
     await fakePods.close()
   })
 
-  it('of answers: both polls are stored, and votes count for the one that they name', async () => {
+  it('a post whose answer guids are taken is stored with both polls, and votes count for the poll that they name', async () => {
     const theirs = postBy(gina, { poll: pollWith('Yes', 'No') })
     const poll = { ...pollWith('Yes', 'No'), poll_answers: theirs.poll?.poll_answers ?? [] }
     expect(await pod.publicly(postBy(mallory, { poll }), mallory)).toBe(202)
@@ -42,7 +42,7 @@ describe('S99: guids of parts that an attacker has used before the post comes', 
     expect(await votes.clone().where({ 'polls.guid': poll.guid }).pluck('vote_count')).toEqual([0, 0])
   })
 
-  it('of photos and polls: the post is stored with everything else', async () => {
+  it('a post whose photo and poll guids are taken is stored with everything else', async () => {
     const theirs = postBy(gina, { photos: [photoBy(gina), photoBy(gina)], poll: pollWith('Yes', 'No') })
     const [first] = theirs.photos
     if (first === undefined) throw new Error('There is no photo.')

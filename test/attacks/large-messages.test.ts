@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { Pod } from '../../src/pod/pod.js'
+import type { Services } from '../../src/services/services.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { buildPod, NO_EVENT_LOOP_LIMIT } from '../support/pods/build-pod.js'
 import { openTestStores, queueBackends } from '../support/queues/queue-backends.js'
@@ -9,13 +9,13 @@ const FLOOD = 60
 const SMALL = 100
 
 describe.each(queueBackends)('S88: 480 MiB of one address, with the queue in $store', (backend) => {
-  it('leave room for the small messages of others', async () => {
+  it('do not displace the small messages of others', async () => {
     const stores = await openTestStores(backend)
     onTestFinished(() => stores.close())
     const { jobs } = await stores.openPod()
     const web = await buildPod()
     onTestFinished(() => web.close())
-    const pod: Pod = { ...web.pod, jobs }
+    const pod: Services = { ...web.pod, jobs }
     const app = await buildApp({ ...web.pod, ...pod }, { limits: NO_EVENT_LOOP_LIMIT })
     onTestFinished(() => app.close())
     const send = async (ip: string, payload: Buffer | string) => {

@@ -69,7 +69,7 @@ describe('of a client', () => {
       () => 422,
     )
 
-  it.each<[what: string, most: number, beyond: number, call: Call]>([
+  it.each<[what: string, max: number, beyond: number, call: Call]>([
     ['bytes of a body', HTTP_LIMITS.apiBodyBytes, 413, (size) => patch('{"bio":"x"}'.padEnd(size))],
     [
       'bytes of a body of OpenID Connect',
@@ -177,9 +177,9 @@ describe('of a client', () => {
       400,
       (size) => register(api.app, { client_name: 'x'.repeat(size) }).then(({ statusCode }) => statusCode),
     ],
-  ])('%s: %i, and not one more', async (_what, most, beyond, call) => {
-    expect(await call(most)).toBeLessThan(300)
-    expect(await call(most + 1)).toBe(beyond)
+  ])('%s: %i, and not one more', async (_what, max, beyond, call) => {
+    expect(await call(max)).toBeLessThan(300)
+    expect(await call(max + 1)).toBe(beyond)
   })
 
   it('characters of a password: ten, and not one less', async () => {
@@ -218,14 +218,14 @@ describe('of another pod', () => {
     await fakePods.close()
   })
 
-  const outcomes = async (make: (size: number) => string, most: number) => {
+  const outcomes = async (make: (size: number) => string, max: number) => {
     const stored: boolean[] = []
-    for (const size of [most, most + 1]) stored.push(((await pod.send(make(size))).changes['posts'] ?? 0) === 1)
+    for (const size of [max, max + 1]) stored.push(((await pod.send(make(size))).changes['posts'] ?? 0) === 1)
     return stored
   }
   const post = (fields: Parameters<typeof postBy>[1]) => forgedEnvelope(quin, writeEntity(postBy(quin, fields)))
 
-  it.each<[what: string, most: number, make: (size: number) => string]>([
+  it.each<[what: string, max: number, make: (size: number) => string]>([
     ['characters of a text', 65_535, (size) => post({ text: '🦊'.repeat(size) })],
     ['characters of a guid', 255, (size) => post({ guid: newGuid().padEnd(size, 'a') })],
     ['characters of a question', 255, (size) => post({ poll: { ...pollWith('y', 'n'), question: 'é'.repeat(size) } })],
@@ -256,8 +256,8 @@ describe('of another pod', () => {
         )
       },
     ],
-  ])('%s: %i, and not one more', async (_what, most, make) => {
-    expect(await outcomes(make, most)).toEqual([true, false])
+  ])('%s: %i, and not one more', async (_what, max, make) => {
+    expect(await outcomes(make, max)).toEqual([true, false])
   })
 
   it('characters of the program a post was written with: 255, and the others are cut off', async () => {
@@ -282,15 +282,15 @@ describe('of another pod', () => {
     await pod.settled()
   })
 
-  it.each<[what: string, most: number, extra: (size: number) => Elements]>([
+  it.each<[what: string, max: number, extra: (size: number) => Elements]>([
     ['unknown elements', 32, (size) => Array.from({ length: size }, (_, index) => [`x${index}`, 'y'] as const)],
     ['bytes of such an element', 4_096, (size) => [['x', 'y'.repeat(size)]]],
     ['characters of its name', 64, (size) => [['x'.repeat(size), 'y']]],
-  ])('%s in a comment: %i, and not one more', async (_what, most, extra) => {
+  ])('%s in a comment: %i, and not one more', async (_what, max, extra) => {
     const parent = postBy(quin)
     await pod.send(forgedEnvelope(quin, writeEntity(parent)))
     const fatesOfComments: (readonly string[])[] = []
-    for (const size of [most, most + 1]) {
+    for (const size of [max, max + 1]) {
       const { author, guid, parent_guid, text, created_at, ...rest } = commentBy(quin, parent)
       const own: Elements = [
         ['author', author],
@@ -348,12 +348,12 @@ it('are those of the design', () => {
     connectMs: 5_000,
     exchangeMs: 30_000,
     redirects: 4,
-    atOnce: 160,
+    maxConcurrent: 160,
     fetchesPerHost: 8,
     deliveriesPerHost: 4,
     fetchesPerHostPerMinute: 600,
   })
-  expect(DELIVERY_LIMITS).toMatchObject({ tries: 10, triesOfContact: 20, atOnce: 4 })
+  expect(DELIVERY_LIMITS).toMatchObject({ tries: 10, triesOfContact: 20, maxConcurrent: 4 })
   expect(UNDELIVERED_LIMITS).toMatchObject({ asleepAfterDays: 14, expiresAfterDays: 14 })
   expect(RECEIVE_LIMITS).toMatchObject({
     bodyBytes: 8_388_608,

@@ -58,7 +58,7 @@ describe.each(queueBackends)('S86: a tree of links, with the queue in $store', (
     expect(await pod.publicly(root, mallory)).toBe(202)
     await vi.waitFor(() => expect(invented).toBeGreaterThanOrEqual(before.invented + (hasVictim ? 5 : 10)), 30_000)
     await pod.settled(30_000)
-    // An uninvolved newcomer of the third pod is met meanwhile.
+    // An uninvolved newcomer of the third pod becomes known in the meantime.
     const post = postBy(gina, { text: 'Good morning' })
     expect(await pod.publicly(post, gina)).toBe(202)
     await pod.settled(30_000)

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import type { RemoteLimits } from '../../src/federation/remote-pod/limits.js'
-import type { RemotePods } from '../../src/pod/pod.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
+import type { RemotePodClient } from '../../src/services/remote-pod-client.js'
 import { addPost } from '../support/databases/rows.js'
 import { commentBy, postBy, reshareBy } from '../support/federation/entities.js'
 import { envelopeOf } from '../support/federation/envelopes.js'
@@ -17,7 +17,7 @@ import { type AttackedPod, type Consequences, startAttackedPod } from './attacke
 
 let fakePods: FakePods
 let pod: AttackedPod
-let way: RemotePods & { close(): Promise<void> }
+let way: RemotePodClient & { close(): Promise<void> }
 /** Connection targets other than the pods of the test. */
 const breaches: string[] = []
 const names = new Map<string, readonly string[]>()
@@ -75,7 +75,7 @@ function linking(person: FakePerson, rel: string, href: string): string {
   return JSON.stringify({ ...document, links })
 }
 
-/** But for messages that wait, and for the work that was given up for them. */
+/** Except for waiting messages and the work that was given up for them. */
 function lasting({ changes: { waiting: _, outbox: __, ...rest } }: Consequences): object {
   return rest
 }
@@ -114,7 +114,7 @@ const leads: readonly (readonly [string, (url: string) => readonly string[]])[] 
     },
   ],
   [
-    'the pod of somebody',
+    'the pod of a person',
     (url) => {
       const { person, host } = newRemotePerson()
       fakePods.script(`${host}${WEBFINGER}`, (_request, response) =>
@@ -194,7 +194,7 @@ describe.each(leads)('%s', (what, lead) => {
       .map((url) => new URL(url, 'https://h1.example/'))
       // Of these nothing counts but host and port, and with the usual ones there is nothing wrong with them.
       .filter(
-        ({ port }) => !['', '80'].includes(port) || !['the address of a signer', 'the pod of somebody'].includes(what),
+        ({ port }) => !['', '80'].includes(port) || !['the address of a signer', 'the pod of a person'].includes(what),
       )
     await postAll(places.flatMap(({ href }) => lead(href)))
 
@@ -272,7 +272,7 @@ describe('S43: an answer that', () => {
       'is a bomb',
       (response) => response.setHeader('content-encoding', 'gzip').end(gzipSync(Buffer.alloc(64 * 2 ** 20))),
     ],
-    ['is packed as nobody asked', (response) => response.setHeader('content-encoding', 'x-own').end('{}')],
+    ['has an unrequested encoding', (response) => response.setHeader('content-encoding', 'x-own').end('{}')],
     ['has endless headers', (response) => response.writeHead(200, { 'x-long': 'x'.repeat(100_000) }).end('{}')],
   ])('%s creates no person, and the connection is closed', async (_what, answer) => {
     open({})
@@ -291,7 +291,7 @@ describe('S43: an answer that', () => {
 
 describe('S44: a pod that answers', () => {
   it.each<[string, (person: FakePerson, victim: FakePerson) => string]>([
-    ['with the document of somebody else', (_person, victim) => JSON.stringify(fakePods.webFinger(victim))],
+    ['with the document of another person', (_person, victim) => JSON.stringify(fakePods.webFinger(victim))],
     [
       'with a subject that only looks the same',
       (person) => linking(person, '/hcard', 'x').replace('acct:eve', 'acct:eve%20'),
@@ -303,7 +303,7 @@ describe('S44: a pod that answers', () => {
     ],
     ['that its person is local', (person) => linking(person, '/seed_location', 'https://pod.example/')],
     ['that its person is local, on www', (person) => linking(person, '/seed_location', 'https://www.pod.example/')],
-    ['with an hCard that is no page of the web', (person) => linking(person, '/hcard', 'javascript:alert(1)')],
+    ['with an hCard that is not a web page', (person) => linking(person, '/hcard', 'javascript:alert(1)')],
   ])('%s creates no person', async (_what, document) => {
     const { person, host } = newRemotePerson()
     const { person: victim } = newRemotePerson()
@@ -342,11 +342,11 @@ describe('S45: the identity of a local user', () => {
 describe('S46: an answer to a fetch', () => {
   it.each<[string, (author: FakePerson, root: ReturnType<typeof postBy>, mallory: FakePerson) => string]>([
     ['that is another post', (author) => from(author)],
-    ['by somebody else', (_author, root, mallory) => from(mallory, postBy(mallory, { guid: root.guid }))],
-    ['signed by somebody else', (_author, root, mallory) => from(mallory, root)],
-    ['that is no post', (author, root) => from(author, commentBy(author, root, { guid: root.guid }))],
+    ['by another person', (_author, root, mallory) => from(mallory, postBy(mallory, { guid: root.guid }))],
+    ['signed by another person', (_author, root, mallory) => from(mallory, root)],
+    ['that is not a post', (author, root) => from(author, commentBy(author, root, { guid: root.guid }))],
     ['that is private', (author, root) => from(author, { ...root, public: false })],
-    ['that is no envelope', () => '<html>hello</html>'],
+    ['that is not an envelope', () => '<html>hello</html>'],
     ['that is nothing', () => ''],
   ])('%s is not taken', async (_what, answer) => {
     const [{ person: author, host }, { person: mallory }, { person: resharer }] = [

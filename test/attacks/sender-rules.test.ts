@@ -99,13 +99,13 @@ describe('S01: an envelope', () => {
     expect(await pod.db('posts').where({ guid: post.guid }).pluck('text')).toEqual(['As it was signed'])
   })
 
-  it('of another namespace is none', async () => {
+  it('of another namespace is rejected', async () => {
     const envelope = forgedEnvelope(quin, writeEntity(postBy(quin)), { namespace: 'http://evil.example/ns' })
 
     expect(await pod.send(envelope)).toEqual(dropped('InvalidEnvelope'))
   })
 
-  it('with a broken entity is found out by its signature first', async () => {
+  it('with a broken entity is rejected by its signature first', async () => {
     const envelope = forgedEnvelope(quin, '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>')
     const mallorys = forgedEnvelope({ ...mallory, address: quin.address }, '<!DOCTYPE a><a/>')
 
@@ -237,7 +237,7 @@ describe('S04: a comment that was changed on its way', () => {
     expect(await pod.send(forgedEnvelope(quin, rewrite(xml, change)))).toEqual(dropped('SignatureVerificationFailed'))
   })
 
-  it('with another text appended is the signed comment', async () => {
+  it('a comment with another text appended is the signed comment', async () => {
     const comment = commentBy(quin, await postOfAnn())
     const xml = rewrite(writeEntity(comment), (elements) => [...elements, '<text>Another</text>'])
 
@@ -255,7 +255,7 @@ describe('S04: a comment that was changed on its way', () => {
 })
 
 describe('S05: a guid that is taken', () => {
-  it('by a post stays with its author', async () => {
+  it('a guid taken by a post stays with its author', async () => {
     const post = postBy(quin, { text: 'Mine' })
     await pod.send(envelopeOf(quin, post))
 
@@ -268,14 +268,14 @@ describe('S05: a guid that is taken', () => {
     expect(await pod.db('posts').pluck('text')).toEqual(['Mine'])
   })
 
-  it('by one of our own posts stays there', async () => {
+  it('a guid taken by a local post stays with that post', async () => {
     const { guid } = await postOfAnn()
 
     expect((await pod.send(envelopeOf(mallory, postBy(mallory, { guid })))).changes).toEqual({})
     expect(await pod.db('posts').pluck('text')).toEqual(['By Ann'])
   })
 
-  it('by a photo or a poll of another person cannot arrive with a post', async () => {
+  it('a guid taken by a photo or a poll of another person cannot arrive with a post', async () => {
     const poll = pollWith('y', 'n')
     const photo = photoBy(quin)
     await pod.send(envelopeOf(quin, postBy(quin, { poll, photos: [photo] })))
@@ -304,7 +304,7 @@ it('S06: our own answer, sent back after its post was deleted, brings nothing ba
 
 describe('S07: a name that every object has', () => {
   it.each(['constructor', '__proto__', 'toString', 'hasOwnProperty', 'status_message_'])(
-    '%s is no entity, no target and no thing to fetch',
+    '%s is neither an entity nor a target, and is never fetched',
     async (name) => {
       const entity = `<${name}><author>${quin.address}</author><guid>${newGuid()}</guid></${name}>`
       const { guid } = await postOfAnn()

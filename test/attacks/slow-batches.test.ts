@@ -21,7 +21,7 @@ const LATEST = 3_000
 const CONVERSATIONS = 640
 const PARTICIPANTS = 254
 /** A server with its default settings has 6 400 places for the locks of all sessions. */
-const MOST_LOCKS = 1_500
+const MAX_LOCKS = 1_500
 
 function conversationAmong(participants: readonly [author: string, ...string[]]): ConversationEntity {
   const [author] = participants
@@ -40,7 +40,7 @@ describe.each(queueBackends)('S98: work that is too much for one transaction, wi
   beforeAll(async () => {
     fakePods = await startFakePods()
     stores = await openTestStores(backend)
-    pod = await startAttackedPod({ fakePods, stores, timing: { lock: 30_000, stalledCheck: 15_000 } })
+    pod = await startAttackedPod({ fakePods, stores, timing: { lockMs: 30_000, stalledCheckMs: 15_000 } })
     mallory = fakePods.person('mallory@evil.example')
     gina = fakePods.person('gina@good.example')
     await pod.addRemotePerson(mallory)
@@ -117,7 +117,7 @@ describe.each(queueBackends)('S98: work that is too much for one transaction, wi
     expect(await pod.db('outbox').whereNotNull('failedAt')).toEqual([])
   })
 
-  it(`${CONVERSATIONS} conversations with ${PARTICIPANTS} unknown participants leave room in the lock table`, {
+  it(`${CONVERSATIONS} conversations with ${PARTICIPANTS} unknown participants leave free entries in the lock table`, {
     timeout: 480_000,
   }, async () => {
     const { alice } = await pod.people('alice')
@@ -142,7 +142,7 @@ describe.each(queueBackends)('S98: work that is too much for one transaction, wi
     isOver = true
     await watching
 
-    expect(locks).toBeLessThan(MOST_LOCKS)
+    expect(locks).toBeLessThan(MAX_LOCKS)
     expect(await pod.rows('conversations')).toEqual([CONVERSATIONS])
     expect(pod.recordedLog.entries().filter(({ msg }) => String(msg).includes('shared memory'))).toEqual([])
   })

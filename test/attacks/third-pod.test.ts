@@ -6,7 +6,7 @@ import { newGuid } from '../../src/domain/new-guid.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { Contact } from '../../src/persistence/models/contact.js'
 import { Person } from '../../src/persistence/models/person.js'
-import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
+import { RemotePod } from '../../src/persistence/models/remote-pod.js'
 import { UNDELIVERED_LIMITS } from '../../src/persistence/outbound/limits.js'
 import { outboundHandlers, outboundSlowHandlers, relayHandlers } from '../../workers/handlers/outbound.js'
 import { commentBy, participationBy, postBy } from '../support/federation/entities.js'
@@ -39,7 +39,7 @@ describe.each(queueBackends)('S47: the pod of an uninvolved third party, with th
       environment: { PODMIN_ACCOUNT: 'alice' },
       handlers: { outbound: outboundHandlers, 'outbound-slow': outboundSlowHandlers, relay: relayHandlers },
       queues: ['inbound', 'inbound-private', 'fetch', 'maintenance', 'outbound', 'outbound-slow', 'relay'],
-      timing: { lock: 30_000, stalledCheck: 15_000 },
+      timing: { lockMs: 30_000, stalledCheckMs: 15_000 },
     })
     good = await addRecordingPod(fakePods, pod, 'good.example:3000')
     fakePods.script(`${good.host}/receive/public`, async (request, response) => {
@@ -126,7 +126,7 @@ describe('S82: subscribers on invented pods', () => {
       fakePods,
       handlers: { relay: relayHandlers },
       queues: ['inbound', 'inbound-private', 'fetch', 'maintenance', 'relay'],
-      timing: { lock: 30_000, stalledCheck: 15_000 },
+      timing: { lockMs: 30_000, stalledCheckMs: 15_000 },
     })
     const { alice } = await pod.people('alice')
     const author = 'alice@pod.example'
@@ -150,7 +150,7 @@ describe('S82: subscribers on invented pods', () => {
     const [participations = 0, comments, deliveries = 0] = await pod.rows('participations', 'comments', 'deliveries')
     expect(comments).toBe(COMMENTS)
     expect(participations).toBeLessThanOrEqual(UNDELIVERED_LIMITS.participantsUnanswered + 1)
-    // Two jobs at the same moment may each find the same room.
+    // Two jobs at the same moment may each count the same free place.
     const rows = UNDELIVERED_LIMITS.participantsUnanswered * UNDELIVERED_LIMITS.relaysUnanswered
     expect(deliveries).toBeLessThanOrEqual(2 * rows)
     expect(deliveries).toBeGreaterThan(0)
@@ -158,7 +158,7 @@ describe('S82: subscribers on invented pods', () => {
 
   /** A person with the keys of mallory, on a pod of their own. */
   async function meetOn(transaction: Knex.Transaction, { address, guid, publicKey }: FakePerson): Promise<void> {
-    const { id: podId } = await OtherPod.findOrInsert(transaction, {
+    const { id: podId } = await RemotePod.findOrInsert(transaction, {
       host: address.split('@')[1] ?? '',
       port: 443,
       ssl: true,

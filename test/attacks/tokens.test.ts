@@ -203,7 +203,7 @@ describe('S72: registering', () => {
     )
   })
 
-  it('under a famous name is shown with the host that gets the code', async () => {
+  it('a client registered under a famous name is shown with the host that gets the code', async () => {
     const client = await registerTestClient(pod.app, {
       client_name: '<b>The pod itself</b>',
       redirect_uris: ['https://evil.example/cb'],
@@ -219,7 +219,7 @@ describe('S72: registering', () => {
 })
 
 describe('S73: guessing a password', () => {
-  it('makes the same address wait longer and longer, and lets everybody else in', async () => {
+  it('delays the same address longer and longer, and no other address', async () => {
     const guesser = openBrowser(pod.app, POD, '198.51.100.73')
     const guess = async (password: string) => {
       await guesser.visit('/users/sign_in')

@@ -42,14 +42,14 @@ describe.each(queueBackends)('S90: signers without a verified identity, with the
     fakePods.script(`${host}/.well-known/webfinger`, () => {})
   }
 
-  /** Unsigned: the same bytes but for the signer they name. */
+  /** Unsigned: the same bytes except for the named signer. */
   function unsigned(signer: string, payload = '<x/>'): string {
     return forgedEnvelope(mallory, payload, { keyId: signer, signature: 'AAAA' })
   }
 
-  async function flood(count: number, envelope: (index: number) => string, atOnce = 200): Promise<void> {
-    for (let sent = 0; sent < count; sent += atOnce) {
-      const some = Array.from({ length: Math.min(atOnce, count - sent) }, (_, index) => envelope(sent + index))
+  async function flood(count: number, envelope: (index: number) => string, batchSize = 200): Promise<void> {
+    for (let sent = 0; sent < count; sent += batchSize) {
+      const some = Array.from({ length: Math.min(batchSize, count - sent) }, (_, index) => envelope(sent + index))
       const statuses = await Promise.all(some.map((each) => pod.post('/receive/public', each)))
       expect(new Set(statuses).size, `answers ${[...new Set(statuses)]}`).toBeLessThanOrEqual(2)
     }
@@ -96,7 +96,7 @@ describe.each(queueBackends)('S90: signers without a verified identity, with the
     // Batches stored concurrently do not see each other's parked messages.
     expect(rows).toBeLessThanOrEqual(2 * WAITING_LIMITS.unverifiedMessagesOfHost + BATCHES)
     const asked = fakePods.requests.filter((request) => request.startsWith('tar'))
-    expect(asked.length).toBeLessThanOrEqual(2 * SIGNER_LIMITS.triesAtUnknownHost)
+    expect(asked.length).toBeLessThanOrEqual(2 * SIGNER_LIMITS.attemptsAtUnknownHost)
   }, 420_000)
 
   it('2 000 invented hosts of one domain stand behind a newcomer', async () => {
@@ -106,7 +106,7 @@ describe.each(queueBackends)('S90: signers without a verified identity, with the
     await greetFromNewPod()
   }, 420_000)
 
-  it('many people of one new pod are all met', async () => {
+  it('many people of one new pod all become known', async () => {
     const people = Array.from({ length: 60 }, (_, index) => fakePods.person(`p${index}@crowd.example`))
     const posts = people.map((person) => ({ person, post: postBy(person) }))
     await Promise.all(posts.map(({ person, post }) => pod.publicly(post, person)))

@@ -295,7 +295,7 @@ describe('S56: displayed content', () => {
     }
   })
 
-  it('by the API is JSON with the JSON media type', async () => {
+  it('in the API is JSON with the JSON media type', async () => {
     for (const operation of operations.filter(({ method }) => method === 'GET')) {
       const answer = await call(operation, {})
       expect(answer.headers['content-type']).toMatch(/^application\/json/)

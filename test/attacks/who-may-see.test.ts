@@ -161,7 +161,7 @@ describe('S61: a path to', () => {
 })
 
 describe('S62: a call', () => {
-  it('without one of its scopes is 403, without a token 401, and for neither is anything read or done', async () => {
+  it('without one of its scopes gets 403, without a token 401, and reads and changes nothing', async () => {
     const before = await stateOfThings()
     const routes = api.app.knownRoutes.filter(({ url, config }) => url.startsWith('/api/v1/') && config?.scopes)
     expect(routes.length).toBeGreaterThan(operations.length)
@@ -284,7 +284,7 @@ describe('S65: a client', () => {
     expect(statuses.slice(120)).toEqual([429, 429])
   })
 
-  it('with a whole network of IPv6 is still one', async () => {
+  it('with a whole network of IPv6 counts as one', async () => {
     const statuses: number[] = []
     for (let turn = 0; turn < 121; turn += 1) {
       statuses.push((await attempt(`2001:db8:1:2::${turn.toString(16)}`, '')).statusCode)

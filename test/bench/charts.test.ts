@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { drawBars } from '../../bench/bar-chart.js'
-import { chartsOfPage } from '../../bench/page-charts.js'
+import { drawBars } from '../../bench/report/bar-chart.js'
+import { chartsOfPage } from '../../bench/report/page-charts.js'
 
 const read = (path: string) => readFileSync(new URL(`../../docs/${path}`, import.meta.url), 'utf8')
 const page = read('performance.md')

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { countKind, firstMessages, type LivedCorpus, MESSAGES, MIX, wholeMixes } from '../../bench/lived-corpus.js'
+import {
+  countKind,
+  firstMessages,
+  type LivedCorpus,
+  MESSAGES,
+  MIX,
+  roundToFullMixes,
+} from '../../bench/lived/lived-corpus.js'
 
 const corpus: LivedCorpus = {
   people: [],
@@ -29,6 +36,6 @@ describe('the corpus of the bench lived', () => {
     [360, 350],
     [3_500, 3_500],
   ])('rounds %i messages to whole mixes', (count, whole) => {
-    expect(wholeMixes(count)).toBe(whole)
+    expect(roundToFullMixes(count)).toBe(whole)
   })
 })

@@ -1,8 +1,8 @@
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { isGoodEnough, type Result } from '../../bench/bench.js'
-import { type Command, type GemProcess, startGem } from '../../bench/gem-process.js'
-import { benchPeer, compare } from '../../bench/peer.js'
-import { type Corpus, makeCorpus } from '../../bench/protocol-corpus.js'
+import { type Command, type GemProcess, startGem } from '../../bench/protocol/gem-process.js'
+import { benchPeer, compare } from '../../bench/protocol/peer.js'
+import { type Corpus, makeCorpus } from '../../bench/protocol/protocol-corpus.js'
 
 const node = (script: string): Command => [process.execPath, '--eval', script]
 

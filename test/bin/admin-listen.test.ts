@@ -10,7 +10,7 @@ it.each([
   ['/run/pod/admin', '/run/pod/admin.worker'],
   ['', undefined],
   [undefined, undefined],
-])('with a web process at %s the admin address of the worker is %s', (ofWeb, ofWorker) => {
+])('a web process at %s gives the worker the admin address %s', (ofWeb, ofWorker) => {
   const { adminListen } = readConfig({ ADMIN_LISTEN: ofWeb })
 
   expect(adminListenOfWorker(adminListen)).toBe(ofWorker)

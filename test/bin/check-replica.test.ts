@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkReplica } from '../../bin/doctor/check-replica.js'
-import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
+import { openDatabase } from '../../src/persistence/database/database.js'
+import { WEB_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
 import { createTestDatabase } from '../support/databases/test-database.js'
 
 describe('pod doctor, on a replica', () => {
@@ -8,7 +9,7 @@ describe('pod doctor, on a replica', () => {
   let db: ReturnType<typeof openDatabase>
   beforeAll(async () => {
     database = await createTestDatabase()
-    db = openDatabase({ ...WEB_LIMITS, url: database.url, applicationName: 'pod test' })
+    db = openDatabase({ ...WEB_DATABASE_LIMITS, url: database.url, applicationName: 'pod test' })
   })
   afterAll(async () => {
     await db.destroy()
@@ -21,7 +22,7 @@ describe('pod doctor, on a replica', () => {
 
   it('warns of a replica that accepts writes', async () => {
     const findings = await checkReplica(db, { databaseReadUrl: database.url })
-    expect(findings).toEqual([{ check: 'replica', state: 'warn', message: expect.stringContaining('no replica') }])
+    expect(findings).toEqual([{ check: 'replica', state: 'warn', message: expect.stringContaining('not a replica') }])
   })
 
   it('warns of a replica that does not respond, without its password', async () => {

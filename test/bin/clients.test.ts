@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { registerClient } from '../../src/domain/accounts/clients.js'
-import type { OpenPod } from '../../src/pod/open-pod.js'
+import type { OpenServices } from '../../src/services/open-services.js'
 import { openPodBySettings } from '../support/pods/pod-by-settings.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { pod } from './program.js'
 
-describe('pod clients', { timeout: 60_000 }, () => {
+describe('pod clients', { timeout: 180_000 }, () => {
   let place: Place
-  let open: OpenPod
+  let open: OpenServices
   let clientId: string
   beforeAll(async () => {
     place = await makePlace(KNOWN_POD)

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { findViewer } from '../../src/domain/accounts/viewers.js'
 import { pruneJob } from '../../src/jobs/definitions.js'
-import type { OpenPod } from '../../src/pod/open-pod.js'
+import type { OpenServices } from '../../src/services/open-services.js'
 import { createTestDatabase } from '../support/databases/test-database.js'
 import { openPodBySettings } from '../support/pods/pod-by-settings.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'
@@ -15,10 +15,10 @@ const PASSWORD = 'correct horse battery'
 const { SECRET_KEY } = KNOWN_POD
 
 /** Commands on an external database; no worker serves its queue. */
-describe('the commands', { timeout: 60_000 }, () => {
+describe('the commands', { timeout: 180_000 }, () => {
   let place: Place
   let settings: Settings
-  let open: OpenPod
+  let open: OpenServices
 
   beforeAll(async () => {
     place = await makePlace(KNOWN_POD)

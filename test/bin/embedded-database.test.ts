@@ -4,9 +4,10 @@ import { Client } from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { borrowDatabase } from '../../bin/borrow-database.js'
 import { readConfig } from '../../src/config/config.js'
+import { copyPreparedData } from '../support/databases/prepared-data.js'
 import { databasePid, makeFolder, pod, until } from './program.js'
 
-describe('a command while no pod runs', { timeout: 60_000 }, () => {
+describe('a command while no pod runs', { timeout: 180_000 }, () => {
   let folder: Awaited<ReturnType<typeof makeFolder>>
   beforeEach(async () => {
     folder = await makeFolder()
@@ -25,6 +26,7 @@ describe('a command while no pod runs', { timeout: 60_000 }, () => {
   )
 
   it('uses the address of the pod of its data folder, and creates no account under another one', async () => {
+    await copyPreparedData(folder.path)
     const settings = { DATA_DIR: folder.path }
     writeFileSync(join(folder.path, 'address.json'), JSON.stringify({ url: 'http://localhost:5700', pid: process.pid }))
 
@@ -60,6 +62,7 @@ describe('a command while no pod runs', { timeout: 60_000 }, () => {
   })
 
   it('does not stop the database while another command uses it; a later command starts its own', async () => {
+    await copyPreparedData(folder.path)
     const config = readConfig({ DATA_DIR: folder.path })
     const host = await borrowDatabase(config)
     const guest = await borrowDatabase(config)
@@ -79,6 +82,7 @@ describe('a command while no pod runs', { timeout: 60_000 }, () => {
   })
 
   it('does not use a database that is shutting down, although it accepts a waiting connection', async () => {
+    await copyPreparedData(folder.path)
     const config = readConfig({ DATA_DIR: folder.path })
     const host = await borrowDatabase(config)
     const lockHolder = new Client({ connectionString: host.url })

@@ -118,10 +118,10 @@ describe('pod envelope open', () => {
   })
 
   it.each([
-    ['what is no envelope', () => 'hello', 'InvalidEnvelope'],
+    ['what is not an envelope', () => 'hello', 'InvalidEnvelope'],
     ['a changed signature', async () => (await sealed(post)).replace(/">.{8}/, '">AAAAAAAA'), 'InvalidSignature'],
     [
-      'a payload by somebody else',
+      'a payload by another person',
       () => sealed(write('other.xml', '<account_deletion><author>quin@q.example</author></account_deletion>')),
       'InvalidSender',
     ],
@@ -147,7 +147,7 @@ describe('pod envelope, with wrong arguments', () => {
   it.each([
     ['without a sender', ['seal', post]],
     ['with a sender without a key', ['seal', post, '--sender', 'ann@p.example']],
-    ['with a sender that is no address', ['seal', post, '--sender', `ann=${path('ann.key')}`]],
+    ['with a sender that is not an address', ['seal', post, '--sender', `ann=${path('ann.key')}`]],
     ['with a public key for a private one', ['seal', post, '--sender', `ann@p.example=${path('ann.pub')}`]],
     ['with a private key for a public one', ['open', post, '--key', annsKey]],
     ['with a key file that is not there', ['open', post, '--key', `ann@p.example=${path('nothing')}`]],

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
 import { commandGroups } from '../../bin/command-groups.js'
 import { buildProgram } from '../../bin/program.js'
+import { commandsPage } from '../../scripts/commands-page.js'
 
 /** Every executable command with its groups: `user create`. */
 function commandsOf(command: Command, path: readonly string[] = []): (readonly [string, Command])[] {
@@ -18,6 +19,12 @@ it('README runs commands with npx pod, and uses only options that curl of Ubuntu
 
   expect(readme).toContain('npx pod user create alice')
   expect(readme).not.toMatch(/dist\/bin\/pod\.js|curl .*--json/)
+})
+
+it('docs/commands.md matches the commands', async () => {
+  const page = await readFile(new URL('../../docs/commands.md', import.meta.url), 'utf8')
+
+  expect(page, 'npm run commands').toBe(await commandsPage())
 })
 
 describe('--help', () => {
@@ -36,7 +43,7 @@ describe('--help', () => {
     )
   })
 
-  it.each(commands)('of "pod %s" has an example, and --json', (name, command) => {
+  it.each(commands)('the help of "pod %s" has an example, and --json', (name, command) => {
     let page = ''
     command.configureOutput({
       writeOut: (text) => {
@@ -52,7 +59,7 @@ describe('--help', () => {
 })
 
 describe('a command', () => {
-  it.each(commandGroups)('of the words $words is loaded with its module alone', async ({ words }) => {
+  it.each(commandGroups)('the command group $words is loaded with its module only', async ({ words }) => {
     for (const word of words) {
       const program = await buildProgram(word)
 

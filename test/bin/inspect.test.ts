@@ -11,7 +11,7 @@ import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { type Outcome, pod, type Settings } from './program.js'
 
 /** Dry runs of messages, in the order of the questions of an operator. */
-describe('the command that inspects a message', { timeout: 60_000 }, () => {
+describe('the command that inspects a message', { timeout: 180_000 }, () => {
   let place: Place
   let db: pg.Client
   let fakePods: FakePods
@@ -163,6 +163,17 @@ describe('the command that inspects a message', { timeout: 60_000 }, () => {
     expect(await inspect(message, '--recipient', 'nobody')).toMatchObject({
       code: 1,
       stderr: 'There is no local account named nobody.\n',
+    })
+  })
+
+  it('names the step of a message that a filter rejects', async () => {
+    const rule = ['word', 'casino', '--action', 'reject', '--state', 'active', '--reason', 'A wave of spam']
+    expect(await pod(['filters', 'add', ...rule], settings)).toMatchObject({ code: 0 })
+
+    expect(await inspected({ ...post, guid: newGuid(), text: 'Visit our casino' })).toMatchObject({
+      end: 'refused',
+      fault: 'Filtered',
+      steps: [{ step: 'open' }, { step: 'resolve' }, { step: 'authorise' }, { step: 'filter' }],
     })
   })
 })

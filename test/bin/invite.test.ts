@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makePlace, type Place } from './place.js'
 import { pod, type Settings } from './program.js'
 
-describe('pod invite', { timeout: 60_000 }, () => {
+describe('pod invite', { timeout: 180_000 }, () => {
   let place: Place
   let settings: Settings
 
@@ -32,7 +32,7 @@ describe('pod invite', { timeout: 60_000 }, () => {
     expect([plain.code, plain.stderr]).toEqual([2, expect.stringContaining('with its unit')])
 
     const { stderr } = await pod(['invite', '--json', '--expires-in', '800d'], settings)
-    expect(JSON.parse(stderr)).toEqual({ error: 'An invitation lasts from one second to one year.' })
+    expect(JSON.parse(stderr)).toEqual({ error: 'An invitation must last from one second to one year.' })
   })
 
   it('refuses an invitation without expiry', async () => {

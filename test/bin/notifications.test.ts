@@ -3,15 +3,15 @@ import { createUser } from '../../src/domain/accounts/accounts.js'
 import { notifyAbout } from '../../src/domain/notifications/notifications.js'
 import { Profile } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
-import type { OpenPod } from '../../src/pod/open-pod.js'
+import type { OpenServices } from '../../src/services/open-services.js'
 import { openPodBySettings } from '../support/pods/pod-by-settings.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { pod, type Settings } from './program.js'
 
-describe('pod notify', { timeout: 60_000 }, () => {
+describe('pod notify', { timeout: 180_000 }, () => {
   let place: Place
   let settings: Settings
-  let open: OpenPod
+  let open: OpenServices
 
   beforeAll(async () => {
     place = await makePlace(KNOWN_POD)
@@ -43,7 +43,7 @@ describe('pod notify', { timeout: 60_000 }, () => {
   it('birthdays rejects a day that does not exist', async () => {
     const { code, stderr } = await pod(['notify', 'birthdays', '--day', '2026-02-30'], settings)
 
-    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('It must be a day like 2026-02-28.') })
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('Expected a day like 2026-02-28.') })
   })
 
   it('list prints the notifications of a user, newest first', async () => {

@@ -3,16 +3,16 @@ import { createUser } from '../../src/domain/accounts/accounts.js'
 import { mintToken } from '../../src/domain/accounts/tokens.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import { changeRole } from '../../src/domain/moderation/change-role.js'
-import type { OpenPod } from '../../src/pod/open-pod.js'
+import type { OpenServices } from '../../src/services/open-services.js'
 import { addPost } from '../support/databases/rows.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
 import { openPodBySettings } from '../support/pods/pod-by-settings.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { pod } from './program.js'
 
-describe('pod people forget', { timeout: 60_000 }, () => {
+describe('pod people forget', { timeout: 180_000 }, () => {
   let place: Place
-  let open: OpenPod
+  let open: OpenServices
   beforeAll(async () => {
     place = await makePlace(KNOWN_POD)
     open = await openPodBySettings(place.settings)
@@ -57,9 +57,9 @@ describe('pod people forget', { timeout: 60_000 }, () => {
   })
 })
 
-describe('pod user password', { timeout: 60_000 }, () => {
+describe('pod user password', { timeout: 180_000 }, () => {
   let place: Place
-  let open: OpenPod
+  let open: OpenServices
   beforeAll(async () => {
     place = await makePlace(KNOWN_POD)
     open = await openPodBySettings(place.settings)
@@ -92,7 +92,7 @@ describe('pod user password', { timeout: 60_000 }, () => {
 
 describe('the commands of moderators', { timeout: 120_000 }, () => {
   let place: Place
-  let open: OpenPod
+  let open: OpenServices
   beforeAll(async () => {
     place = await makePlace(KNOWN_POD)
     open = await openPodBySettings(place.settings)
@@ -109,7 +109,7 @@ describe('the commands of moderators', { timeout: 120_000 }, () => {
 
   const because = ['--reason', 'Spam', '--json']
 
-  /** Runs a command that succeeds; its answer. */
+  /** Runs a command that succeeds; returns its answer. */
   async function run(...words: readonly string[]) {
     const { code, stdout, stderr } = await pod(words, place.settings)
     expect({ words, code, stderr }).toEqual({ words, code: 0, stderr: '' })
@@ -124,17 +124,15 @@ describe('the commands of moderators', { timeout: 120_000 }, () => {
 
   const lastEntry = () => open.db('auditEntries').orderBy('id', 'desc').first()
 
-  it('hide a post by its guid alone, in the name of a moderator, answer its report, and undo the hiding', async () => {
-    const quin = await addRemotePerson(open, 'quin@q.example')
-    const { guid } = await addPost(open, quin)
-    await open.db('moderationCases').insert({
-      ...{ targetType: 'post', targetGuid: guid, kind: 'report', public: true },
-      ...{ authorGuid: quin.guid, authorAddress: quin.address },
-    })
+  async function addRemotePost(address: string) {
+    const author = await addRemotePerson(open, address)
+    return { author, guid: (await addPost(open, author)).guid }
+  }
+
+  it('hide a post by its guid in the name of a moderator, and undo the hiding', async () => {
+    const { guid } = await addRemotePost('quin@q.example')
 
     expect(await refused('content', 'hide', guid, '--as', 'dan', ...because)).toContain('needs the role')
-    const [{ id }] = await run('reports', 'list', '--json')
-    expect(await run('reports', 'take', String(id), '--as', 'mod', '--json')).toMatchObject({ id, state: 'taken' })
     expect(await run('content', 'hide', guid, '--as', 'mod', ...because)).toEqual({ type: 'post', guid, changed: true })
     expect(await lastEntry()).toMatchObject({
       ...{ action: 'hide', via: 'command', reason: 'Spam', target: { guid } },
@@ -142,20 +140,37 @@ describe('the commands of moderators', { timeout: 120_000 }, () => {
     })
     expect(await run('content', 'undo', guid, ...because)).toMatchObject({ changed: true })
     expect(await lastEntry()).toMatchObject({ action: 'hide.undo', actor: { name: 'command', role: 'command' } })
+  })
+
+  it('list, take and dismiss a report', async () => {
+    const { author, guid } = await addRemotePost('remy@r.example')
+    await open.db('moderationCases').insert({
+      ...{ targetType: 'post', targetGuid: guid, kind: 'report', public: true },
+      ...{ authorGuid: author.guid, authorAddress: author.address },
+    })
+
+    const [{ id }] = await run('reports', 'list', '--json')
+    expect(await run('reports', 'take', String(id), '--as', 'mod', '--json')).toMatchObject({ id, state: 'taken' })
     expect(await run('reports', 'dismiss', String(id), '--json')).toMatchObject({ state: 'dismissed' })
   })
 
-  it('act on people and pods, with a confirmation where the admin API needs one', async () => {
+  it('need a confirmation for the closing of an account, as the admin API does', async () => {
     expect(await refused('people', 'close', 'dan', ...because)).toContain('confirm')
+  })
+
+  it('lock a person and undo the lock', async () => {
     expect(await run('people', 'lock', 'dan', ...because)).toEqual({ person: 'dan', changed: true })
     expect(await run('people', 'undo', 'dan', ...because)).toMatchObject({ changed: true })
     const kinds = (await run('actions', 'list', '--json')).map(({ kind }: { kind: string }) => kind)
     expect(kinds.slice(0, 2)).toEqual(['lock.undo', 'lock'])
+  })
+
+  it('set the rule for a domain', async () => {
     expect(await run('pods', 'set', 'bad.example', 'limited', ...because)).toMatchObject({ changed: true })
     expect(await open.db('podRules').select('domain', 'state')).toEqual([{ domain: 'bad.example', state: 'limited' }])
   })
 
-  it('try and apply filters, and check the audit log', async () => {
+  it('dry-run, add and apply filters, and verify the audit log', async () => {
     const eve = await addRemotePerson(open, 'eve@e.example')
     await addPost(open, eve, { text: 'Cheap watches' })
     const rule = ['word', 'watches']
@@ -166,5 +181,78 @@ describe('the commands of moderators', { timeout: 120_000 }, () => {
     expect(await run('clusters', 'list', '--json')).toEqual([])
     const { entries } = await run('audit', 'verify', '--json')
     expect(entries).toBe(Number((await open.db('auditEntries').count({ count: '*' }))[0]?.['count']))
+  })
+
+  it('warn a member, and block and unblock a person of another pod', async () => {
+    const rita = await addRemotePerson(open, 'rita@r.example')
+
+    expect(await refused('people', 'block', 'dan', ...because)).toContain('has an account on this pod')
+    expect(await refused('people', 'warn', rita.address, '--text', 'No adverts.', ...because)).toContain(
+      'has no account on this pod',
+    )
+    expect(await run('people', 'warn', 'dan', '--text', 'No adverts.', '--as', 'mod', ...because)).toMatchObject({
+      ...{ person: 'dan', changed: true },
+    })
+    expect(await open.db('userNotices').where({ kind: 'warning' }).select('text')).toEqual([{ text: 'No adverts.' }])
+    expect(await run('people', 'block', rita.address, ...because)).toEqual({ person: rita.address, changed: true })
+    expect(await lastEntry()).toMatchObject({ action: 'block', via: 'command', target: { guid: rita.guid } })
+    expect(await open.db('people').where({ id: rita.id }).first('restriction')).toEqual({ restriction: 'block' })
+    expect(await run('people', 'block', rita.address, ...because)).toMatchObject({ changed: false })
+    expect(await run('people', 'undo', rita.address, ...because)).toMatchObject({ changed: true })
+    expect(await open.db('people').where({ id: rita.id }).first('restriction')).toEqual({ restriction: null })
+  })
+
+  it('preview and clean a cluster, and dismiss another one', async () => {
+    const sam = await addRemotePerson(open, 'sam@s.example')
+    const post = await addPost(open, sam, { text: 'Buy now' })
+    const clusters = await open
+      .db('clusters')
+      .insert(['one', 'two'].map((label) => ({ key: label, kind: 'text', label })))
+      .returning('id')
+    const [cleaned, dismissed] = clusters.map(({ id }: { readonly id: number }) => String(id))
+    await open
+      .db('clusterItems')
+      .insert({ clusterId: cleaned, type: 'post', contentId: post.id, authorId: sam.id, at: new Date() })
+    const isHidden = async () =>
+      (await open.db('posts').where({ id: post.id }).first('publicBeforeHiding')).publicBeforeHiding !== null
+    const clean = ['clusters', 'clean', cleaned ?? '', '--hide', '--authors', 'silence', ...because]
+
+    expect(await refused('clusters', 'clean', cleaned ?? '', ...because)).toContain('--hide')
+    expect(await refused(...clean)).toContain('--yes')
+    expect(await run(...clean, '--dry-run')).toMatchObject({ hide: 1, authors: 1, changed: false })
+    expect(await isHidden()).toBe(false)
+    expect(await run(...clean, '--yes')).toMatchObject({ hide: 1, changed: true, operation: null })
+    expect(await isHidden()).toBe(true)
+    const [{ id, kind }] = await run('actions', 'list', '--json')
+    expect(kind).toBe('cluster.clean')
+    expect(await run('actions', 'undo', String(id), ...because)).toMatchObject({ changed: true })
+    expect(await isHidden()).toBe(false)
+    expect(await run('clusters', 'dismiss', dismissed ?? '', ...because)).toMatchObject({ changed: true })
+    expect(await lastEntry()).toMatchObject({ action: 'cluster.dismiss', reason: 'Spam' })
+  })
+
+  it('make, list and recall invitations', async () => {
+    const create = ['invitations', 'create', '--uses', '3', '--note', 'Choir', '--as', 'mod']
+    expect(await refused(...create)).toContain('reason')
+    const { id, url, uses } = await run(...create, ...because)
+    expect({ uses, url }).toEqual({ uses: 3, url: expect.stringContaining('/users/sign_up?invitation=') })
+    expect(await run('invitations', 'list', '--json')).toMatchObject([{ id, uses: 3, used: 0, note: 'Choir' }])
+    expect(await run('invitations', 'recall', String(id), ...because)).toMatchObject({ id, changed: true })
+    expect(await run('invitations', 'recall', String(id), ...because)).toMatchObject({ id, changed: false })
+    expect(await lastEntry()).toMatchObject({ action: 'invitation.recall', via: 'command' })
+  })
+
+  it('list the actions that are in force', async () => {
+    const { guid } = await open.db('people').where({ address: 'dan@pod.example' }).first('guid')
+    const lock = ['people', 'lock', 'dan', ...because]
+    await run(...lock)
+    await run('people', 'undo', 'dan', ...because)
+    await run(...lock)
+
+    const list = ['actions', 'list', '--target', guid, '--json']
+    const kindsOf = async (words: readonly string[]) => (await run(...words)).map(({ kind }: { kind: string }) => kind)
+    expect((await kindsOf(list)).slice(0, 3)).toEqual(['lock', 'lock.undo', 'lock'])
+    expect(await kindsOf([...list, '--in-force'])).toEqual(['lock'])
+    await run('people', 'undo', 'dan', ...because)
   })
 })

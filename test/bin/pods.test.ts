@@ -1,13 +1,14 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newGuid } from '../../src/domain/new-guid.js'
-import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
+import { openDatabase } from '../../src/persistence/database/database.js'
+import { WORKER_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
 import { type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { pod, type Settings } from './program.js'
 
 /** Commands about outbound deliveries, on prepared tables. No worker runs. */
-describe('the commands about deliveries', { timeout: 60_000 }, () => {
+describe('the commands about deliveries', { timeout: 180_000 }, () => {
   let place: Place
   let db: Knex
   let fakePods: FakePods
@@ -18,7 +19,7 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
     place = await makePlace({ ...KNOWN_POD, ALLOW_PRIVATE_ADDRESSES: 'true' })
     settings = place.settings
     fakePods = await startFakePods()
-    db = openDatabase({ ...WORKER_LIMITS, url: place.databaseUrl, applicationName: 'test' })
+    db = openDatabase({ ...WORKER_DATABASE_LIMITS, url: place.databaseUrl, applicationName: 'test' })
     senderId = await personAt(null, 'ann@pod.example')
   })
   afterAll(async () => {
@@ -76,7 +77,14 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
       ...{ pod: 'fine.example', people: 1, delivery_ms: { p50: null, p95: null } },
       days: [{ delivered: 3, failed: 0, received: 0, refused: 1 }],
     })
-    expect(await json('pods', 'show', 'http://away.example:3000/')).toMatchObject({ pod: 'away.example:3000' })
+    await db('pods').where({ id: away }).update({ status: 'net_failed', lastError: 'connection refused' })
+    expect(await json('pods', 'show', 'http://away.example:3000/')).toMatchObject({
+      pod: 'away.example:3000',
+      errors: [{ at: expect.any(String), status: 'net_failed', error: 'connection refused' }],
+    })
+    expect((await pod(['pods', 'show', 'away.example:3000'], settings)).stdout).toMatch(
+      /Z {2}net_failed {2}connection refused\n$/,
+    )
     const nobody = await pod(['pods', 'show', 'nobody.example'], settings)
     expect(nobody).toMatchObject({ code: 1, stderr: 'There is no known pod at nobody.example.\n' })
   })

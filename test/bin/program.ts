@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { copyPreparedData } from '../support/databases/prepared-data.js'
 import { memoryFolder } from '../support/files/memory-folder.js'
 import { type CommandOutcome, type CommandRunner, openCommandRunner } from '../support/processes/command-runner.js'
 
@@ -13,7 +14,7 @@ const PROGRAM = fileURLToPath(new URL('../../dist/bin/pod.js', import.meta.url))
 const PROGRAM_MODULE = fileURLToPath(new URL('../../dist/bin/program.js', import.meta.url))
 const NO_ENV_FILE_HERE = fileURLToPath(new URL('.', import.meta.url))
 const SHORT_KEYS = fileURLToPath(new URL('../support/processes/short-keys.cjs', import.meta.url))
-const LONGEST_COMMAND = 60_000
+const MAX_COMMAND_MS = 60_000
 
 /** Environment of the program; variables of this shell or test run are excluded. */
 export type Settings = Readonly<Record<string, string>>
@@ -31,6 +32,13 @@ export async function makeFolder(): Promise<{ readonly path: string; remove(): P
       await rm(path, { recursive: true, force: true, maxRetries: 20 })
     },
   }
+}
+
+/** A folder for data, with an embedded database that has all tables and no accounts. */
+export async function makePreparedFolder(): Promise<{ readonly path: string; remove(): Promise<void> }> {
+  const folder = await makeFolder()
+  await copyPreparedData(folder.path)
+  return folder
 }
 
 /** The embedded database of a data folder, unless it was stopped in order. */
@@ -63,7 +71,7 @@ export async function pod(
   requireProgram()
   if (runner?.hasEnded() !== false)
     runner = openCommandRunner(PROGRAM_MODULE, { preload: SHORT_KEYS, cwd: NO_ENV_FILE_HERE })
-  const timer = setTimeout(runner.kill, LONGEST_COMMAND)
+  const timer = setTimeout(runner.kill, MAX_COMMAND_MS)
   return runner.run({ words, environment: environmentOf(settings), input }).finally(() => clearTimeout(timer))
 }
 
@@ -76,7 +84,7 @@ async function runInOwnProcess(
   const child = launch(words, settings, cwd)
   child.stdin?.end(input)
   const output = collect(child)
-  const timer = setTimeout(() => child.kill('SIGKILL'), LONGEST_COMMAND)
+  const timer = setTimeout(() => child.kill('SIGKILL'), MAX_COMMAND_MS)
   const [code]: [number | null] = (await once(child, 'close')) as [number | null]
   clearTimeout(timer)
   return { code, ...output }

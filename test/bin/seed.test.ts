@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makePlace, type Place } from './place.js'
 import { pod, type Settings } from './program.js'
 
-describe('pod seed', { timeout: 60_000 }, () => {
+describe('pod seed', { timeout: 180_000 }, () => {
   let place: Place
   let settings: Settings
 
@@ -33,6 +33,6 @@ describe('pod seed', { timeout: 60_000 }, () => {
     const { code, stderr } = await pod(['seed', '--meet', 'alice'], settings)
 
     expect(code).toBe(2)
-    expect(stderr).toContain('It must be an address like alice@pod.example.')
+    expect(stderr).toContain('Expected an address like alice@pod.example.')
   })
 })

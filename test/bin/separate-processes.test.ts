@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => place.remove())
 
-it('web and worker run separately; a worker that stops affects no other process', { timeout: 60_000 }, async () => {
+it('web and worker run separately; a worker that stops affects no other process', { timeout: 180_000 }, async () => {
   const web = start(['web', '--json'], settings)
   const worker = start(['worker', '--json', '--queues', 'notify,maintenance'], settings)
   const [{ address }] = await Promise.all([

@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => place.remove())
 
-it('status reports received messages, and why messages were refused', { timeout: 60_000 }, async () => {
+it('status reports received messages, and why messages were refused', { timeout: 180_000 }, async () => {
   const { address, child, ended } = await startPod(settings)
   const send = (body: string) => statusOf(`${address}/receive/public`, { method: 'POST', body })
   expect(await Promise.all([send('no envelope'), send('<xml/>')])).toEqual([202, 202])

@@ -2,7 +2,10 @@ import { writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { makeFolder, type Outcome, pod } from './program.js'
+import { makeFolder, makePreparedFolder, type Outcome, pod } from './program.js'
+
+/** Refused before the command starts anything, so that it can share the process of others. */
+const TOGETHER = { ownProcess: false }
 
 /** A few sentences with the remedy; no stack trace; exit code 1. */
 function expectSentence({ code, stderr }: Outcome, sentence: RegExp): void {
@@ -12,7 +15,7 @@ function expectSentence({ code, stderr }: Outcome, sentence: RegExp): void {
   expect(code).toBe(1)
 }
 
-describe('a pod with wrong settings', { timeout: 60_000 }, () => {
+describe('a pod with wrong settings', { timeout: 180_000 }, () => {
   let folder: Awaited<ReturnType<typeof makeFolder>>
   let occupant: Server
   let takenPort: string
@@ -30,11 +33,13 @@ describe('a pod with wrong settings', { timeout: 60_000 }, () => {
   })
 
   it('reports an invalid POD_URL', async () => {
-    expectSentence(await pod(['start'], { POD_URL: 'pod.example' }), /POD_URL must be a complete address/)
+    const outcome = await pod(['start'], { POD_URL: 'pod.example' }, TOGETHER)
+
+    expectSentence(outcome, /POD_URL must be a complete address/)
   })
 
   it('reports every wrong setting at once', async () => {
-    const outcome = await pod(['start'], { PORT: 'many', REDIS_URL: 'localhost' })
+    const outcome = await pod(['start'], { PORT: 'many', REDIS_URL: 'localhost' }, TOGETHER)
 
     expectSentence(outcome, /PORT must be a port number/)
     expectSentence(outcome, /REDIS_URL must be an address/)
@@ -64,19 +69,22 @@ describe('a pod with wrong settings', { timeout: 60_000 }, () => {
   })
 
   it('reports an unusable folder for pictures before it starts other processes', async () => {
-    const outcome = await pod(['start'], { UPLOADS_DIR: '/proc/uploads', DATA_DIR: folder.path, LOG_LEVEL: 'silent' })
+    const settings = { UPLOADS_DIR: '/proc/uploads', DATA_DIR: folder.path, LOG_LEVEL: 'silent' }
+    const outcome = await pod(['start'], settings, TOGETHER)
 
     expectSentence(outcome, /^Pictures cannot be stored in \/proc\/uploads .* or set another UPLOADS_DIR\.\n$/)
   })
 
   it('reports the port that is in use', async () => {
-    const outcome = await pod(['start'], { PORT: takenPort, DATA_DIR: folder.path, LOG_LEVEL: 'silent' })
+    const prepared = await makePreparedFolder()
+    const outcome = await pod(['start'], { PORT: takenPort, DATA_DIR: prepared.path, LOG_LEVEL: 'silent' })
+    await prepared.remove()
 
     expectSentence(outcome, new RegExp(`^The pod cannot listen on port ${takenPort}.*Set PORT.*\n$`))
   })
 
   it('reports that DATA_DIR cannot be created', async () => {
-    expectSentence(await pod(['start'], { DATA_DIR: '/proc/pod' }), /\/proc\/pod.*DATA_DIR/)
+    expectSentence(await pod(['start'], { DATA_DIR: '/proc/pod' }, TOGETHER), /\/proc\/pod.*DATA_DIR/)
   })
 
   it('reports the folder that cannot be written', async () => {
@@ -84,15 +92,15 @@ describe('a pod with wrong settings', { timeout: 60_000 }, () => {
     await writeFile(file, '')
 
     for (const words of [['start'], ['user', 'list']]) {
-      expectSentence(await pod(words, { DATA_DIR: join(file, 'var') }), /a-file\/var.*DATA_DIR/)
+      expectSentence(await pod(words, { DATA_DIR: join(file, 'var') }, TOGETHER), /a-file\/var.*DATA_DIR/)
     }
   })
 
-  it('reports that the embedded database of the data folder is no database', async () => {
+  it('reports a data folder without a valid embedded database', async () => {
     const other = await makeFolder()
     await writeFile(join(other.path, 'postgres'), 'not a folder')
 
-    expectSentence(await pod(['start'], { DATA_DIR: other.path }), /is not a database of this pod/)
+    expectSentence(await pod(['start'], { DATA_DIR: other.path }, TOGETHER), /is not a database of this pod/)
     await other.remove()
   })
 

@@ -25,7 +25,7 @@ beforeAll(async () => {
     environment: { BACKUP_TO: '/nowhere', SMTP_URL: 'smtp://mail.example', MAIL_FROM: 'pod@pod.example' },
     metrics: {
       watch(app) {
-        metrics = openMetrics(app.pod)
+        metrics = openMetrics(app.services)
         metrics.watch(app)
       },
     },
@@ -40,7 +40,7 @@ beforeAll(async () => {
   text = await metrics.text()
   const exported = (await metrics.registry.getMetricsAsJSON()).map(({ name }) => name)
   labelsOf = new Map(exported.map((name) => [name, labelNamesOf(metrics?.registry.getSingleMetric(name))]))
-}, 60_000)
+}, 180_000)
 afterAll(async () => {
   await pod.close()
   await crypto.close()

@@ -20,7 +20,7 @@ export interface EchoUpstream {
 }
 
 /** Stands for a web process: answers each request with what it got, and keeps `/api/v1/streaming` open. */
-export async function startEchoUpstream(): Promise<EchoUpstream> {
+export async function startEchoUpstream(port = 0): Promise<EchoUpstream> {
   const requests: ForwardedRequest[] = []
   const streams = new Set<import('node:http').ServerResponse>()
   let status = 200
@@ -44,7 +44,7 @@ export async function startEchoUpstream(): Promise<EchoUpstream> {
       response.end(JSON.stringify(forwarded))
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
 
   return {
     port: (server.address() as AddressInfo).port,

@@ -6,17 +6,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { RECEIVE_LIMITS } from '../../src/jobs/inbound/limits.js'
+import { freePort } from '../support/http/free-port.js'
 import { type EchoUpstream, startEchoUpstream } from './echo-upstream.js'
 import { findProgram } from './find-program.js'
-import { askProxy, type RunningProxy, startCaddy, startNginx } from './running-proxies.js'
+import { askProxy, type ProxyAnswer, type RunningProxy, startCaddy, startNginx } from './running-proxies.js'
 
 const HOST = 'pod.example'
 /** The default of PHOTO_BYTES, and what a form adds to it. */
 const UPLOAD_BYTES = 10 * 2 ** 20 + 64 * 2 ** 10
 
+const caddy = await findProgram('caddy')
 const proxies = [
   { name: 'nginx', program: await findProgram('nginx'), start: startNginx },
-  { name: 'Caddy', program: await findProgram('caddy'), start: startCaddy },
+  { name: 'Caddy', program: caddy, start: startCaddy },
 ]
 
 describe.each(proxies.filter(({ program }) => program !== undefined))('$name', ({ program = '', start }) => {
@@ -32,7 +34,7 @@ describe.each(proxies.filter(({ program }) => program !== undefined))('$name', (
       const answer = await askProxy(proxy, '/').catch(() => undefined)
       if (answer?.status === 200) break
     }
-  }, 60_000)
+  }, 180_000)
   afterAll(async () => {
     await proxy.close()
     await upstream.close()
@@ -137,4 +139,32 @@ describe.each(proxies.filter(({ program }) => program !== undefined))('$name', (
 
     expect(log).not.toContain('secret-')
   })
+})
+
+describe.runIf(caddy)('Caddy without a web process', () => {
+  let folder: string
+  let proxy: RunningProxy
+  let port: number
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'proxy-'))
+    port = await freePort()
+    proxy = await startCaddy(caddy ?? '', folder, port)
+  }, 180_000)
+  afterAll(async () => {
+    await proxy.close()
+    await rm(folder, { recursive: true })
+  })
+
+  it('asks to repeat a read after five seconds, and keeps a write until a web process is up', async () => {
+    let answer: ProxyAnswer | undefined
+    // Before its first check Caddy tries to connect, and answers 502.
+    while (answer?.status !== 503) answer = await askProxy(proxy, '/').catch(() => undefined)
+    expect(answer.headers['retry-after']).toBe('5')
+
+    const written = askProxy(proxy, '/api/v1/posts', { method: 'POST' }, Buffer.from('{}'))
+    const upstream = await startEchoUpstream(port)
+    const { status } = await written
+    await upstream.close()
+    expect({ status, requests: upstream.requests.length }).toEqual({ status: 200, requests: 1 })
+  }, 180_000)
 })

@@ -37,7 +37,7 @@ beforeAll(async () => {
   await chmod(folder, 0o755)
   if (isRoot) await chown(data, OTHER_USER, OTHER_USER)
   await makeReadOnly(program)
-}, 60_000)
+}, 240_000)
 const started: ChildProcess[] = []
 afterAll(async () => {
   for (const child of started) child.kill('SIGTERM')

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import { verify } from '@node-rs/argon2'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config/config.js'
-import { closeUser, createUser, findUser, listUsers, resetPassword } from '../../src/domain/accounts/accounts.js'
+import { createUser, findUser, listUsers, resetPassword } from '../../src/domain/accounts/accounts.js'
+import { closeUser } from '../../src/domain/accounts/closing/close-now.js'
 import { readScopes } from '../../src/domain/accounts/scopes.js'
 import { mintToken, revokeToken } from '../../src/domain/accounts/tokens.js'
 import { findViewer, openViewerLookup } from '../../src/domain/accounts/viewers.js'
@@ -10,7 +11,7 @@ import { Authorization } from '../../src/persistence/models/access-token.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
-import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
+import { type OpenServices, openServices } from '../../src/services/open-services.js'
 import { createTestDatabase, type TestDatabase } from '../support/databases/test-database.js'
 import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 
@@ -19,7 +20,7 @@ const PASSWORD = 'correct horse'
 const DAY = 86_400
 
 let database: TestDatabase
-let pod: OpenPod
+let pod: OpenServices
 
 beforeAll(async () => {
   database = await createTestDatabase()
@@ -30,7 +31,7 @@ beforeAll(async () => {
     LOG_LEVEL: 'silent',
     USERNAME_BLACKLIST: 'root,Admin',
   })
-  pod = await openPod(config, 'command', { crypto: { ...fixedKeyCrypto(), generateKeyPair: async () => KEYS } })
+  pod = await openServices(config, 'command', { crypto: { ...fixedKeyCrypto(), generateKeyPair: async () => KEYS } })
 })
 afterAll(async () => {
   await pod.close()
@@ -72,7 +73,7 @@ describe('createUser', () => {
     expect(profile).toMatchObject({ searchable: true, publicDetails: false, bio: '' })
   })
 
-  it('makes the four aspects everybody begins with, in their order', async () => {
+  it('creates the four aspects of a new account, in their order', async () => {
     await make('aspects')
 
     const { user } = await rowsOf('aspects')

@@ -69,7 +69,7 @@ describe('birthdays', () => {
     expect(await notifyOfBirthdays(domainPod.pod, '2028-02-29')).toBe(1)
   })
 
-  it('of remote people are notified too', async () => {
+  it('of remote people cause notifications', async () => {
     await bornOn(domainPod.quin.id, '1004-05-05')
 
     await notifyOfBirthdays(domainPod.pod, '2026-05-05')

@@ -5,7 +5,7 @@ import { newGuid } from '../../src/domain/new-guid.js'
 import { blockForUser, unblockForUser } from '../../src/domain/people/blocks.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'
 import { Person } from '../../src/persistence/models/person.js'
-import type { Pod } from '../../src/pod/pod.js'
+import type { Services } from '../../src/services/services.js'
 import { countOutcomes, reasonOf } from '../support/assertions/refusal-reasons.js'
 import { addPost } from '../support/databases/rows.js'
 import { viewerOf } from '../support/people/local-users.js'
@@ -13,7 +13,7 @@ import { addRemotePerson } from '../support/people/remote-people.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let testPod: TestPod
-let pod: Pod
+let pod: Services
 let ann: Viewer
 let ben: Viewer
 let benGuid: string
@@ -40,7 +40,7 @@ async function share(viewer: Viewer, personGuid: string): Promise<void> {
 }
 
 describe('blocking a person', () => {
-  it('ends what the viewer shares with a person of this pod, and not what that one shares', async () => {
+  it('ends what the viewer shares with a local user, and not what that one shares', async () => {
     const { guid } = await Person.query(pod.db).findById(ann.personId).throwIfNotFound()
     await share(ann, benGuid)
     await share(ben, guid)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { closeUser } from '../../src/domain/accounts/accounts.js'
+import { closeUser } from '../../src/domain/accounts/closing/close-now.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { writeEntity } from '../../src/protocol/entities/entity-xml.js'
 import { countQueries } from '../support/assertions/statement-count.js'

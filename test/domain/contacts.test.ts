@@ -4,7 +4,7 @@ import { addToAspect, deleteAspect, removeFromAspect } from '../../src/domain/co
 import { newGuid } from '../../src/domain/new-guid.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'
 import { Person } from '../../src/persistence/models/person.js'
-import type { Pod } from '../../src/pod/pod.js'
+import type { Services } from '../../src/services/services.js'
 import { countOutcomes, reasonOf } from '../support/assertions/refusal-reasons.js'
 import { countQueries } from '../support/assertions/statement-count.js'
 import { viewerOf } from '../support/people/local-users.js'
@@ -12,7 +12,7 @@ import { addRemotePerson } from '../support/people/remote-people.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let testPod: TestPod
-let pod: Pod
+let pod: Services
 let ann: Member
 let ben: Member
 let quin: Person
@@ -74,7 +74,7 @@ describe('adding a person to an aspect', () => {
     ])
   })
 
-  it('shows a person of this pod who shares with them', async () => {
+  it('shows a local user who shares with them', async () => {
     await add(ann, ann.family, ben)
 
     expect(await contacts()).toEqual([

@@ -2,24 +2,27 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import {
   createMessage,
-  findConversation,
+  getConversation,
   leaveConversation,
+  listConversationMessages,
   listConversations,
-  listMessages,
   setConversationRead,
   startConversation,
 } from '../../src/domain/conversations/conversations.js'
 import { newGuid } from '../../src/domain/new-guid.js'
-import type { ConversationFilter, MessageFilter } from '../../src/persistence/conversations/list-conversations.js'
+import type {
+  ConversationFilter,
+  ConversationMessageFilter,
+} from '../../src/persistence/conversations/list-conversations.js'
 import type { Person } from '../../src/persistence/models/person.js'
-import type { Pod } from '../../src/pod/pod.js'
+import type { Services } from '../../src/services/services.js'
 import { countOutcomes, reasonOf } from '../support/assertions/refusal-reasons.js'
 import { viewerOf } from '../support/people/local-users.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let testPod: TestPod
-let pod: Pod
+let pod: Services
 let ann: Viewer
 let ben: Viewer
 let carol: Viewer
@@ -49,11 +52,12 @@ const write = (viewer: Viewer, guid: string, text = 'Yes') =>
   createMessage(pod, viewer, { conversationGuid: guid, text })
 const list = async (viewer: Viewer, filter: Partial<ConversationFilter> = {}) =>
   (await listConversations(pod, viewer, { limit: 20, ...filter })).items.map(({ guid }) => guid)
-const messagesFor = (viewer: Viewer, guid: string, filter: MessageFilter) => listMessages(pod, viewer, guid, filter)
-const isRead = async (viewer: Viewer, guid: string) => (await findConversation(pod, viewer, guid)).read
+const messagesFor = (viewer: Viewer, guid: string, filter: ConversationMessageFilter) =>
+  listConversationMessages(pod, viewer, guid, filter)
+const isRead = async (viewer: Viewer, guid: string) => (await getConversation(pod, viewer, guid)).read
 const sent = () => pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
 /** The same pod so many minutes later. */
-const later = (minutes: number): Pod => ({ ...pod, now: () => new Date(Date.now() + minutes * 60_000) })
+const later = (minutes: number): Services => ({ ...pod, now: () => new Date(Date.now() + minutes * 60_000) })
 
 describe('starting a conversation', () => {
   it('is visible to all participants and sent to other pods', async () => {
@@ -202,15 +206,15 @@ describe('marking and leaving', () => {
     expect(await reasonOf(setConversationRead(pod, carol, guid, true))).toBe('conversation_not_found')
   })
 
-  it('takes it from the viewer for good, and from everybody with the last', async () => {
+  it('deletes it for the viewer, and for all participants with the last of them', async () => {
     const { guid } = await start()
 
     await leaveConversation(pod, ann, guid)
     await write(ben, guid)
 
-    expect(await reasonOf(findConversation(pod, ann, guid))).toBe('conversation_not_found')
+    expect(await reasonOf(getConversation(pod, ann, guid))).toBe('conversation_not_found')
     expect(await list(ann)).toEqual([])
-    expect((await findConversation(pod, ben, guid)).participants).toHaveLength(1)
+    expect((await getConversation(pod, ben, guid)).participants).toHaveLength(1)
     expect(await countOutcomes([1, 2, 3].map(() => leaveConversation(pod, ben, guid)))).toEqual({
       conversation_not_found: 2,
       done: 1,

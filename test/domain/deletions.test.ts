@@ -238,7 +238,7 @@ describe('taking back', () => {
       expect(await read(post)).toBeUndefined()
     })
 
-    it('of a few people is taken back from each of them', async () => {
+    it('for a few people is retracted to each of them', async () => {
       const [aspect] = await pod.pod.db('aspects').where({ userId: ann.userId })
       const contact = await Contact.query(pod.pod.db).findOne({ userId: ann.userId, personId: remy.id })
       await contact?.$query(pod.pod.db).patch({ receiving: true })
@@ -252,7 +252,7 @@ describe('taking back', () => {
       expect(await outgoingMessages()).toMatchObject([{ verb: 'retract', readers: ['remy@r.example'] }])
     })
 
-    it('that was a reshare is not counted any more, and its root not subscribed to', async () => {
+    it('a deleted reshare is no longer counted, and its root no longer subscribed to', async () => {
       const root = await publish()
       const reshare = await createReshare(pod.pod, ben, root.guid)
       await comment(ben, root)
@@ -275,7 +275,7 @@ describe('taking back', () => {
       expect(await reasonOf(deletePost(pod.pod, ann, hidden.guid))).toBe('done')
     })
 
-    it('with thousands of comments needs one statement more than one with a single one, and leaves them to a later job', async () => {
+    it('with thousands of comments needs one more statement than one with a single comment, and a later job deletes them', async () => {
       const [small, large] = [await publish(), await publish()]
       const underneath = async (post: Post, count: number) => {
         await pod.pod.db.raw(
@@ -318,7 +318,7 @@ describe('taking back', () => {
       expect(await rowsOf('likes')).toBe(0)
     })
 
-    it('of a remote author is retracted at their pod too; their own participation stays', async () => {
+    it('of a remote author is also retracted to their pod; their own participation stays', async () => {
       const post = await publish()
       const { guid } = await commentFrom(quin, post)
       await Participation.query(pod.pod.db).insert({ guid: newGuid(), postId: post.id, authorId: quin.id })
@@ -349,7 +349,7 @@ describe('taking back', () => {
       ])
     })
 
-    it('under the post of another pod is taken back there only', async () => {
+    it('under the post of another pod is retracted to that pod only', async () => {
       const post = await addPost(pod.pod, quin)
       await Contact.query(pod.pod.db).insert({ userId: ben.userId, personId: remy.id, sharing: true })
       const { guid } = await comment(ben, post)
@@ -402,7 +402,7 @@ describe('taking back', () => {
       expect(await pod.pod.db('notifications')).toHaveLength(1)
     })
 
-    it('of a comment leaves the post as it is', async () => {
+    it('of a comment leaves the post unchanged', async () => {
       const post = await addPost(pod.pod, quin)
       const commented = await comment(ben, post)
       await likeBy(ben, post)
@@ -416,7 +416,7 @@ describe('taking back', () => {
       expect(await outgoingMessages()).toMatchObject([{ readers: ['q.example'] }])
     })
 
-    it('must be there', async () => {
+    it('that does not exist cannot be deleted', async () => {
       const post = await publish()
       const unknown = newGuid()
 

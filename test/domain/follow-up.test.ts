@@ -3,7 +3,7 @@ import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
-import type { Pod } from '../../src/pod/pod.js'
+import type { Services } from '../../src/services/services.js'
 import { addPost } from '../support/databases/rows.js'
 import { addAspect } from '../support/people/aspects.js'
 import { type DomainPod, openDomainPod } from '../support/pods/domain-pod.js'
@@ -11,7 +11,7 @@ import { type DomainPod, openDomainPod } from '../support/pods/domain-pod.js'
 /** Notifications and messages to other pods, in the transaction of their cause. */
 describe('the follow-up', () => {
   let domainPod: DomainPod
-  let pod: Pod
+  let pod: Services
   let ann: Viewer
   let ben: Viewer
   let cem: Viewer
@@ -25,7 +25,7 @@ describe('the follow-up', () => {
     await domainPod.dispatched()
   })
 
-  it('from a public post: mentioned people are notified, and other pods receive it', async () => {
+  it('a public post notifies mentioned people and is sent to other pods', async () => {
     const text = 'Good morning @{ben@pod.example} and @{ann@pod.example}'
 
     const { guid } = await publishPost(pod, ann, { text, public: true })
@@ -35,7 +35,7 @@ describe('the follow-up', () => {
     expect(await domainPod.dispatched()).toEqual([{ record: 'post', guid }])
   })
 
-  it('from a private post: only its recipients are notified', async () => {
+  it('a private post notifies only its recipients', async () => {
     const aspectId = await addAspect(pod, ann.userId, [{ id: ben.personId }])
     const text = 'Good morning @{ben@pod.example} and @{cem@pod.example}'
 
@@ -46,7 +46,7 @@ describe('the follow-up', () => {
     expect(await domainPod.dispatched()).toEqual([{ record: 'post', guid }])
   })
 
-  it('from a comment: the author, mentioned people and participants are notified', async () => {
+  it('a comment notifies the author, mentioned people and participants', async () => {
     const { guid: postGuid } = await publishPost(pod, ann, { text: 'Good morning', public: true })
     await createComment(pod, ben, { postGuid, text: 'Good morning' })
     await pod.db('notifications').delete()
@@ -59,7 +59,7 @@ describe('the follow-up', () => {
     expect(await domainPod.dispatched()).toEqual([{ record: 'comment', guid }])
   })
 
-  it('from a reshare: the author of the root is notified', async () => {
+  it('a reshare notifies the author of the root', async () => {
     const root = await publishPost(pod, ann, { text: 'Good morning', public: true })
     await domainPod.dispatched()
 
@@ -69,7 +69,7 @@ describe('the follow-up', () => {
     expect(await domainPod.dispatched()).toEqual([{ record: 'post', guid }])
   })
 
-  it('from a reshare of something from elsewhere: the rest is requested from its author', async () => {
+  it('a reshare of a remote post requests the rest from its author', async () => {
     const root = await addPost(pod, domainPod.quin)
 
     const { guid } = await createReshare(pod, ben, root.guid)

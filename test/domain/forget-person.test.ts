@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
-import { deleteRemotePerson, findRemotePerson } from '../../src/domain/moderation/forget-person.js'
+import { deleteRemotePerson, getRemotePerson } from '../../src/domain/moderation/forget-person.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import { commentBy, likeBy, pollWith, postBy, voteBy } from '../support/federation/entities.js'
@@ -52,7 +52,7 @@ it('forgetting a person deletes all that came from them, corrects counts, and to
   expect(await pod.rows('mentions')).toEqual([1])
   await pod.db('accountMigrations').insert({ oldPersonId: quin.id, newPersonId: remy.id, signature: 'x' })
 
-  const person = await findRemotePerson(pod, quin.address)
+  const person = await getRemotePerson(pod, quin.address)
   expect(person.rows).toMatchObject({ posts: 1, comments: 1, likes: 1, votes: 1, conversations: 1, contacts: 1 })
   await deleteRemotePerson(pod, COMMAND_ACTOR, person, { reason: 'A wrong guid' })
 
@@ -83,7 +83,7 @@ it('a forgotten person frees the guid for the proven person whose pod names it',
   }
   expect(await pod.db('people').where({ guid: victim.guid }).pluck('address')).toEqual([thief.address])
 
-  await deleteRemotePerson(pod, COMMAND_ACTOR, await findRemotePerson(pod, thief.address), { reason: 'A wrong guid' })
+  await deleteRemotePerson(pod, COMMAND_ACTOR, await getRemotePerson(pod, thief.address), { reason: 'A wrong guid' })
 
   expect(await pod.db('people').where({ guid: victim.guid }).pluck('address')).toEqual([victim.address])
   expect(await pod.db('posts').join('people', 'people.id', 'authorId').where({ address: victim.address })).toHaveLength(
@@ -95,5 +95,5 @@ it.each([
   ['a local person', 'ann@pod.example', 'forbidden'],
   ['an unknown person', 'ghost@g.example', 'not_found'],
 ])('%s cannot be forgotten', async (_who, address, reason) => {
-  await expect(findRemotePerson(pod, address)).rejects.toMatchObject({ reason })
+  await expect(getRemotePerson(pod, address)).rejects.toMatchObject({ reason })
 })

@@ -73,10 +73,10 @@ it('warns the owner once, 30 days before the closing, with its day', async () =>
   const day = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' }).format(
     (await rowOf('anna')).inactiveWarnedAt.getTime() + 30 * DAY_MS,
   )
-  expect(smtp.mails[0]?.text).toContain(`If that stays so until ${day}, it is closed.`)
+  expect(smtp.mails[0]?.text).toContain(`If the account is not used by ${day}, it will be closed.`)
 })
 
-it('begins the closing with the grace period when nobody has used the account for 30 days after the warning', async () => {
+it('begins the closing with the grace period if the account is unused for 30 days after the warning', async () => {
   await idle('bert', DAYS + 50, { inactiveWarnedAt: daysAgo(29) })
   await run()
   expect((await rowOf('bert')).closeAt).toBeNull()
@@ -88,7 +88,7 @@ it('begins the closing with the grace period when nobody has used the account fo
   expect([Math.round((closeAt.getTime() - Date.now()) / DAY_MS), closingBy]).toEqual([7, 'inactivity'])
   expect(await mailsOf('bert')).toEqual(['Your account on The pod under test is being closed'])
   const entries = await opened.pod.db('audit_entries').where({ action: 'account.closing' })
-  expect(entries).toMatchObject([{ via: 'system', reason: 'Nobody has used the account for 100 days.' }])
+  expect(entries).toMatchObject([{ via: 'system', reason: 'The account was not used for 100 days.' }])
 })
 
 it('keeps an account whose owner signs in during the grace period', async () => {
@@ -176,7 +176,7 @@ it('warns again if the warning was never sent', async () => {
   expect((await rowOf('kurt')).inactiveWarnedAt.getTime()).toBeGreaterThan(daysAgo(1).getTime())
 })
 
-it('sends no warning to an owner who has used the account meanwhile', async () => {
+it('sends no warning to an owner who has used the account in the meantime', async () => {
   await idle('lena', DAYS)
   await run()
   await opened.pod
@@ -199,7 +199,7 @@ it('does nothing if it is off or the pod sends no mail', async () => {
 
 it('warns a limited number of owners in one run', async () => {
   const { db } = opened.pod
-  const names = Array.from({ length: INACTIVITY_LIMITS.accountsAtOnce + 1 }, (_, index) => `many${index}`)
+  const names = Array.from({ length: INACTIVITY_LIMITS.accountsPerRun + 1 }, (_, index) => `many${index}`)
   for (const name of names) await addUserRow(opened.pod, name)
   await db('users')
     .whereIn('username', names)
@@ -207,7 +207,7 @@ it('warns a limited number of owners in one run', async () => {
   const warned = async () => Number((await db('users').whereNotNull('inactiveWarnedAt').count())[0]?.['count'])
 
   await run()
-  expect(await warned()).toBe(INACTIVITY_LIMITS.accountsAtOnce)
+  expect(await warned()).toBe(INACTIVITY_LIMITS.accountsPerRun)
   await run()
   expect(await warned()).toBe(names.length)
 })

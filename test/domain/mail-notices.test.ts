@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { composeAccountMail } from '../../src/domain/mail/account-mails.js'
 import { changeMailPreferences } from '../../src/domain/mail/mail-settings.js'
-import { enqueueDigests } from '../../src/domain/mail/notices.js'
+import { enqueueDigests } from '../../src/domain/mail/notification-mails.js'
 import { unsubscribeUrl } from '../../src/domain/mail/unsubscribe.js'
 import { repeatTransactions } from '../support/databases/repeated-transactions.js'
 import { confirmMailbox, runMails } from '../support/mail/mail-runs.js'
@@ -111,7 +111,7 @@ describe('a notice at once', () => {
     expect(smtp.mails).toHaveLength(sent)
   })
 
-  it('about a conversation names nobody whom the user blocks', async () => {
+  it('an immediate mail about a conversation does not name people whom the user blocks', async () => {
     const { dora } = await opened.people('dora')
     const share = async (by: TestPerson, person: TestPerson) => {
       const [aspect] = (await by.get('/api/v1/aspects')).json()
@@ -219,7 +219,7 @@ describe('the link to unsubscribe', () => {
     expect((await opened.inject({ method: 'POST', url: `${path.slice(0, -1)}-` })).statusCode).toBe(404)
   })
 
-  it('of a digest ends all daily kinds, until the address changes', async () => {
+  it('in a digest ends all daily kinds, until the address changes', async () => {
     const url = unsubscribeUrl(opened.pod, { id: aliceId, email: 'alice@mail.example' }, 'digest') ?? ''
     const path = new URL(url).pathname
     expect((await opened.inject({ method: 'POST', url: path })).statusCode).toBe(200)
@@ -230,7 +230,7 @@ describe('the link to unsubscribe', () => {
   })
 })
 
-it('a notice about reports has a number and a link, no text, and does not go to the reported moderator', async () => {
+it('a notice about reports has numbers by type and a link, no text, and does not go to the reported moderator', async () => {
   await opened.people('carol')
   await opened.pod.db('users').where({ username: 'carol' }).update({ role: 'moderator' })
   await confirmMailbox(opened.pod, 'carol')
@@ -238,12 +238,15 @@ it('a notice about reports has a number and a link, no text, and does not go to 
   await bob.post(`/api/v1/posts/${guid}/report`, { reason: 'sEcReT reason' })
   await runMails(opened.pod)
   expect(smtp.mails).toMatchObject([
-    { to: ['carol@mail.example'], text: expect.stringContaining('A new report waits') },
+    {
+      to: ['carol@mail.example'],
+      text: expect.stringMatching(/A new report waits[\s\S]*- Posts: 1\s[\s\S]*\/admin\/reports\s/),
+    },
   ])
   expect(smtp.mails[0]?.source).not.toContain('sEcReT')
 })
 
-it('a mail has the day of a closing in its own language, also for a setting that is no language tag', async () => {
+it('a mail has the day of a closing in its own language, even if the setting is not a language tag', async () => {
   const closeAt = new Date('2030-05-06T12:00:00Z')
   for (const [language, day] of [
     ['de_formal', '6. Mai 2030'],

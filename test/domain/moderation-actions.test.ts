@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { SYSTEM_ACTOR } from '../../src/domain/moderation/actor.js'
 import { recordAction } from '../../src/domain/moderation/record-action.js'
-import { inTransaction } from '../../src/persistence/database/transactions.js'
+import { inRequestTransaction } from '../../src/persistence/database/transactions.js'
 import { openRecordedLog } from '../support/assertions/recorded-log.js'
 import { repeatTransactions } from '../support/databases/repeated-transactions.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
@@ -22,7 +22,7 @@ it('logs an action once, after its commit', async () => {
     reason: 'A test',
     undo: { possible: false },
   } as const
-  const refused = inTransaction(pod, async (transaction) => {
+  const refused = inRequestTransaction(pod, async (transaction) => {
     await recordAction(pod, transaction, SYSTEM_ACTOR, action)
     throw new Error('refused')
   })
@@ -30,6 +30,8 @@ it('logs an action once, after its commit', async () => {
   expect(lines()).toEqual([])
 
   const repeating = { ...pod, db: repeatTransactions(pod.db) }
-  const { id } = await inTransaction(repeating, (transaction) => recordAction(pod, transaction, SYSTEM_ACTOR, action))
+  const { id } = await inRequestTransaction(repeating, (transaction) =>
+    recordAction(pod, transaction, SYSTEM_ACTOR, action),
+  )
   expect(lines()).toMatchObject([{ action: id, kind: 'purge' }])
 })

@@ -5,9 +5,9 @@ import { newGuid } from '../../src/domain/new-guid.js'
 import {
   listNotifications,
   markAllNotificationsRead,
+  markNotificationRead,
   type NotificationCauses,
   notifyAbout,
-  readNotification,
   setNotificationRead,
 } from '../../src/domain/notifications/notifications.js'
 import { Comment } from '../../src/persistence/models/comment.js'
@@ -202,7 +202,7 @@ describe('notifications', () => {
       expect(await Notification.query(db).where({ userId: dan.userId, read: false, postId: mine.id })).toEqual([])
     })
 
-    it('on a private post notify people who have interacted with it', async () => {
+    it('on a private post are created for people who have interacted with it', async () => {
       const mine = await post(alice, { public: false })
       await comments(carol, mine)
       await like(dan, { postId: mine.id })
@@ -218,7 +218,7 @@ describe('notifications', () => {
       expect(await notificationsAbout(uninvolved, mine)).toEqual([])
     })
 
-    it('that do not count on a private post keep the notification about the comment', async () => {
+    it('leave the notification about the comment when the mention does not count on a private post', async () => {
       const mine = await post(alice, { public: false })
       await listen(mine, dan)
 
@@ -227,7 +227,7 @@ describe('notifications', () => {
       expect(await notificationsAbout(dan, mine)).toEqual([['also_commented', 'bob']])
     })
 
-    it('in posts notify each person once, and not the author', async () => {
+    it('in posts are created once for each person, and not for the author', async () => {
       const theirs = await post(bob)
       await mention({ postId: theirs.id }, alice, bob)
 
@@ -239,7 +239,7 @@ describe('notifications', () => {
       expect(await Notification.query(db).findOne({ postId: theirs.id })).toMatchObject({ updatedAt: TIME })
     })
 
-    it('in private posts notify all recipients, later ones too', async () => {
+    it('in private posts are created for all recipients, later ones too', async () => {
       const theirs = await post(bob, { public: false })
       await mention({ postId: theirs.id }, alice, carol, dan)
       await showPost(test.pod, theirs, alice)
@@ -306,7 +306,7 @@ describe('notifications', () => {
   })
 
   describe('are not made', () => {
-    it('for actions of a blocked person', async () => {
+    it('actions of a blocked person cause no notification', async () => {
       const mine = await post(alice)
       await db('blocks').insert({ userId: alice.userId, personId: dan.personId })
       const { id } = await post(dan, { type: 'Reshare', text: '', rootId: mine.id })
@@ -324,7 +324,7 @@ describe('notifications', () => {
       expect(notifications).toEqual([])
     })
 
-    it('about a post that the user has muted, of whatever type', async () => {
+    it('actions on a muted post cause no notification', async () => {
       const mine = await post(alice)
       const said = await comment(alice, mine)
       await db('mutedPosts').insert({ userId: alice.userId, postId: mine.id })
@@ -339,7 +339,7 @@ describe('notifications', () => {
       expect(await notificationsAbout(alice, mine)).toEqual([])
     })
 
-    it('for an account that is closed', async () => {
+    it('a closed account gets no notification', async () => {
       const { fay } = await test.people('fay')
       const closed = await viewerOf(test.pod, fay)
       const theirs = await post(closed)
@@ -433,7 +433,7 @@ describe('notifications', () => {
     it('are read when opened, and unread again when marked, without being any newer', async () => {
       const guid = made[5] ?? ''
 
-      expect(await readNotification(test.pod, gus, guid)).toMatchObject({ guid, read: true, updatedAt: minutes(2) })
+      expect(await markNotificationRead(test.pod, gus, guid)).toMatchObject({ guid, read: true, updatedAt: minutes(2) })
       expect(await listed({ onlyUnread: true, onlyAfter: minutes(1) })).toEqual([[4, 1], false])
       expect(await setNotificationRead(test.pod, gus, guid, { read: false })).toMatchObject({
         read: false,
@@ -444,9 +444,9 @@ describe('notifications', () => {
     it('are visible to their user only', async () => {
       const guid = made[4] ?? ''
 
-      expect(await reasonOf(readNotification(test.pod, alice, guid))).toBe('notification_not_found')
+      expect(await reasonOf(markNotificationRead(test.pod, alice, guid))).toBe('notification_not_found')
       expect(await reasonOf(setNotificationRead(test.pod, alice, guid, { read: true }))).toBe('notification_not_found')
-      expect(await reasonOf(readNotification(test.pod, gus, newGuid()))).toBe('notification_not_found')
+      expect(await reasonOf(markNotificationRead(test.pod, gus, newGuid()))).toBe('notification_not_found')
       expect(await Notification.query(db).findOne({ guid })).toMatchObject({ read: false })
     })
 
@@ -473,7 +473,7 @@ describe('notifications', () => {
     const mine = await post(alice)
     await comments(bob, mine)
     const [old] = (await listNotifications(test.pod, alice, { limit: 1 })).items
-    await readNotification(test.pod, alice, old?.guid ?? '')
+    await markNotificationRead(test.pod, alice, old?.guid ?? '')
     await comments(carol, mine)
 
     expect(await setNotificationRead(test.pod, alice, old?.guid ?? '', { read: false })).toMatchObject({ read: false })
@@ -489,7 +489,7 @@ describe('notifications', () => {
     const mine = await post(alice)
     await comments(bob, mine)
     const [old] = (await listNotifications(test.pod, alice, { limit: 1 })).items
-    await readNotification(test.pod, alice, old?.guid ?? '')
+    await markNotificationRead(test.pod, alice, old?.guid ?? '')
 
     await setNotificationRead(test.pod, alice, old?.guid ?? '', { read: false })
     await comments(dan, mine)
@@ -497,7 +497,7 @@ describe('notifications', () => {
     expect(await notificationsAbout(alice, mine)).toEqual([['commented_on_post', 'bob', 'dan']])
   })
 
-  it('of one user are all marked read at once, and no others', async () => {
+  it('all notifications of one user are marked read together, and no others', async () => {
     const [mine, theirs] = [await post(carol), await post(bob)]
     await comments(bob, mine)
     await comments(carol, theirs)

@@ -9,7 +9,7 @@ import {
 } from '../../src/domain/outbound/outgoing-messages.js'
 import { Contact } from '../../src/persistence/models/contact.js'
 import { Person } from '../../src/persistence/models/person.js'
-import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
+import { RemotePod } from '../../src/persistence/models/remote-pod.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
 import { addPost } from '../support/databases/rows.js'
 import { dispatchNow, sentAbout } from '../support/federation/outbound-messages.js'
@@ -33,10 +33,10 @@ afterAll(() => test.close())
 
 let remotePeople = 0
 /** A person on a pod of their own, in this state. */
-async function remotePerson(state: Partial<OtherPod> = {}): Promise<Person> {
+async function remotePerson(state: Partial<RemotePod> = {}): Promise<Person> {
   remotePeople += 1
   const person = await addRemotePerson(pod, `person@s${remotePeople}.example`)
-  await OtherPod.query(pod.db)
+  await RemotePod.query(pod.db)
     .where({ id: person.podId })
     .patch({ failures: 0, ...state })
   return person
@@ -77,7 +77,7 @@ describe('something that goes out', () => {
   })
 
   it('is due at once, and its deliveries are enqueued: those of proven pods in the queue outbound', async () => {
-    const [proven, unproven, failing, longSilent] = await Promise.all([
+    const [isReachable, unproven, failing, longSilent] = await Promise.all([
       remotePerson({ lastSuccessAt: new Date() }),
       remotePerson(),
       remotePerson({ lastSuccessAt: new Date(), failures: 1 }),
@@ -87,10 +87,10 @@ describe('something that goes out', () => {
       Promise.all((['outbound', 'outbound-slow'] as const).map(async (queue) => (await pod.jobs.counts(queue)).waiting))
     const [fast = 0, slow = 0] = await waiting()
 
-    await send(message(), to(proven, unproven, failing, longSilent))
+    await send(message(), to(isReachable, unproven, failing, longSilent))
 
     await vi.waitFor(async () => expect(await waiting()).toEqual([fast + 1, slow + 3]), { timeout: 5_000 })
-    expect((await pod.jobs.oldestWaiting('outbound'))?.data).toEqual({ podIds: [proven.podId] })
+    expect((await pod.jobs.oldestWaiting('outbound'))?.data).toEqual({ podIds: [isReachable.podId] })
     const { rows } = await pod.db.raw(`select count(*) from deliveries where due_at > now()`)
     expect(rows).toEqual([{ count: 0 }])
   })
@@ -170,7 +170,7 @@ describe('a pod', () => {
     expect((await sentAbout(pod, sent.guid)).map((each) => each.to)).toEqual([[hostOf(away)]])
   })
 
-  it('that is asleep counts what it does not get: one for all of it, or one for each person', async () => {
+  it('a sleeping pod counts its skipped messages: one for all of it, or one for each person', async () => {
     const asleep = await remotePerson(offlineFor(15))
     const other = await addRemotePerson(pod, `other@${hostOf(asleep)}`)
     const [forAll, forSome] = [message(), message({ public: false })]
@@ -178,14 +178,14 @@ describe('a pod', () => {
     await send(forAll, to(asleep, other))
     await send(forSome, to(asleep, other))
 
-    const { skippedDeliveries } = await OtherPod.query(pod.db)
+    const { skippedDeliveries } = await RemotePod.query(pod.db)
       .findById(asleep.podId ?? 0)
       .throwIfNotFound()
     expect(skippedDeliveries).toBe(3)
     expect([...(await sentAbout(pod, forAll.guid)), ...(await sentAbout(pod, forSome.guid))]).toEqual([])
   })
 
-  it('that the operator blocks gets retractions alone, and nothing is counted', async () => {
+  it('that the operator blocks gets only retractions, and nothing is counted', async () => {
     const [blocked, other] = await Promise.all([
       remotePerson({ blockedAt: new Date(), ...offlineFor(15) }),
       remotePerson({ blockedAt: new Date() }),
@@ -198,7 +198,7 @@ describe('a pod', () => {
     const retraction = message({ verb: 'retract' })
     await send(retraction, to(other))
     expect(await sentAbout(pod, retraction.guid)).toHaveLength(1)
-    const { skippedDeliveries } = await OtherPod.query(pod.db)
+    const { skippedDeliveries } = await RemotePod.query(pod.db)
       .findById(blocked.podId ?? 0)
       .throwIfNotFound()
     expect(skippedDeliveries).toBe(0)

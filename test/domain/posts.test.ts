@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { closeUser } from '../../src/domain/accounts/accounts.js'
+import { closeUser } from '../../src/domain/accounts/closing/close-now.js'
 import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { requirePost } from '../../src/domain/posts/post-access.js'

@@ -2,7 +2,7 @@ import { createCipheriv, createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { bindPrivateKeys, loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
 import { UserSecrets } from '../../src/persistence/models/user.js'
-import { createSecrets } from '../../src/pod/secrets.js'
+import { createSecrets } from '../../src/services/secrets.js'
 import { viewerOf } from '../support/people/local-users.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 

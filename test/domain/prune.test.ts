@@ -3,7 +3,7 @@ import { newGuid } from '../../src/domain/new-guid.js'
 import { continuePrune, type PruneOptions, previewPrune, prune } from '../../src/domain/operations/prune.js'
 import type { Person } from '../../src/persistence/models/person.js'
 import type { Post } from '../../src/persistence/models/post.js'
-import { readSharedFacts } from '../../src/persistence/operations/shared-facts.js'
+import { readSharedMetrics } from '../../src/persistence/operations/shared-metrics.js'
 import { addPost, addUserRow, countRows } from '../support/databases/rows.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
@@ -251,7 +251,7 @@ it('the metrics count what was removed, by command too, and what the last daily 
   const retention = { posts: 90, withComments: false, notifications: 90, dead: 30, tombstones: 90 }
   const pod = { ...test.pod, config: { ...test.pod.config, retention } }
   const { db } = test.pod
-  const postsIn = async () => (await readSharedFacts(db)).pruned.find(({ category }) => category === 'posts')
+  const postsIn = async () => (await readSharedMetrics(db)).pruned.find(({ category }) => category === 'posts')
   await db('prune_progress').delete()
   const { kept } = await previewPrune(test.pod, options())
   const stay = Object.values(kept).reduce((sum, each) => sum + each, 0)

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { createReport } from '../../src/domain/moderation/reports.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
-import { Report } from '../../src/persistence/models/report.js'
 import { reasonOf } from '../support/assertions/refusal-reasons.js'
 import { addPost } from '../support/databases/rows.js'
 import { type DomainPod, openDomainPod } from '../support/pods/domain-pod.js'
@@ -29,7 +28,7 @@ describe('reporting', () => {
     ]
 
     expect(outcomes).toEqual(['done', 'already_reported', 'done', 'already_reported', 'done'])
-    expect(await Report.query(pod.db).orderBy('id')).toMatchObject([
+    expect(await pod.db('reports').orderBy('id')).toMatchObject([
       { userId: cem.userId, postId, commentId: null, reason: 'It is rude.', reviewedAt: null },
       { userId: cem.userId, postId: null, commentId, reason: 'It is spam.' },
       { userId: ben.userId, postId: null, commentId, reason: 'My own' },

@@ -44,7 +44,7 @@ describe('resharing', () => {
     expect(await participationsOf(pod.pod, await reshare(ben, root.guid))).toEqual([])
   })
 
-  it('of a reshare shows what that shows in the end', async () => {
+  it('of a reshare shows the original post', async () => {
     const root = await publish()
     const { id: remoteId } = await addRemotePerson(pod.pod, 'remy@r.example')
     const first = await addPost(pod.pod, { id: remoteId }, { type: 'Reshare', text: '', rootId: root.id })

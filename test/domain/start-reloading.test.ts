@@ -17,7 +17,7 @@ describe('settings that a process reads again', () => {
     vi.useRealTimers()
   })
 
-  it('are read at the start, and not while nobody uses them', async () => {
+  it('are read at the start, and not while they are unused', async () => {
     await vi.advanceTimersByTimeAsync(60_000)
     expect(reload).toHaveBeenCalledOnce()
   })

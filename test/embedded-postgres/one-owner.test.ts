@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Client } from 'pg'
 import { expect, it } from 'vitest'
 import { startEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
+import { copyPreparedData } from '../support/databases/prepared-data.js'
 import { makeFolder, query, startElsewhere } from './data-dirs.js'
 
 it('a folder serves one pod and refuses the other when two start on it at once', async () => {
@@ -20,6 +21,7 @@ it('a folder serves one pod and refuses the other when two start on it at once',
 
 it('a pod waits for a command that is stopping the server, and starts it again', async () => {
   const dataDir = join(await makeFolder(), 'var')
+  await copyPreparedData(dataDir)
   const command = await startEmbeddedPostgres(dataDir, { fast: true })
 
   const pod = startElsewhere(dataDir)
@@ -32,6 +34,7 @@ it('a pod waits for a command that is stopping the server, and starts it again',
 
 it('a pod does not take over a server that is shutting down', async () => {
   const dataDir = join(await makeFolder(), 'var')
+  await copyPreparedData(dataDir)
   const { url, superuserUrl, pid, stop } = await startEmbeddedPostgres(dataDir, { fast: true })
   const owner = new Client({ connectionString: superuserUrl })
   await owner.connect()

@@ -9,6 +9,7 @@ import {
   findRunningEmbeddedPostgres,
   startEmbeddedPostgres,
 } from '../../embedded-postgres/embedded-postgres.js'
+import { copyPreparedData } from '../support/databases/prepared-data.js'
 import { makeFolder } from './data-dirs.js'
 
 /** One sentence, with the remedy after a colon. */
@@ -23,21 +24,20 @@ async function refusalOf(work: Promise<unknown>): Promise<string> {
 }
 
 describe('the embedded PostgreSQL reports in one sentence', () => {
-  it('that this platform is not supported', async () => {
+  it('an unsupported platform is reported in one sentence', async () => {
     expect(await refusalOf(findBinaries('plan9', 'm68k'))).toMatch(/^No PostgreSQL for plan9-m68k .* set DATABASE_URL /)
   })
 
-  it('that the data folder cannot be used', async () => {
+  it('an unusable data folder is reported in one sentence', async () => {
     const file = join(await makeFolder(), 'var')
     await writeFile(file, 'not a folder')
 
     expect(await refusalOf(startEmbeddedPostgres(file))).toMatch(/^The data folder .*var cannot be used .* DATA_DIR\.$/)
   })
 
-  it('that the data belong to another major version', async () => {
+  it('data of another major version are reported in one sentence', async () => {
     const dataDir = join(await makeFolder(), 'var')
-    const server = await startEmbeddedPostgres(dataDir, { fast: true })
-    await server.stop()
+    await copyPreparedData(dataDir)
     await writeFile(join(dataDir, 'postgres/PG_VERSION'), '17\n')
 
     expect(await refusalOf(startEmbeddedPostgres(dataDir))).toMatch(/ made by PostgreSQL 17, .* brings PostgreSQL 18: /)
@@ -60,7 +60,7 @@ describe('the embedded PostgreSQL reports in one sentence', () => {
     expect(await readdir(home)).toEqual([])
   })
 
-  it('that the folder contains no database', async () => {
+  it('a folder without a database is reported in one sentence', async () => {
     const dataDir = join(await makeFolder(), 'var')
     await mkdir(join(dataDir, 'postgres'), { recursive: true })
     await writeFile(join(dataDir, 'postgres/notes.txt'), 'my own notes')
@@ -71,6 +71,7 @@ describe('the embedded PostgreSQL reports in one sentence', () => {
 
   it('why the server does not start, and where to read more', async () => {
     const dataDir = join(await makeFolder(), 'var')
+    await copyPreparedData(dataDir)
     const squatter = createServer().listen(0, '127.0.0.1')
     onTestFinished(() => {
       squatter.close()

@@ -2,13 +2,16 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { findRunningEmbeddedPostgres, startEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
 import { migrateQueue } from '../../src/jobs/queues/queue-schema.js'
-import { migrate, openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
+import { openDatabase } from '../../src/persistence/database/database.js'
+import { WORKER_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
+import { migrate } from '../../src/persistence/database/migrate.js'
+import { copyPreparedData } from '../support/databases/prepared-data.js'
 import { makeFolder, query } from './data-dirs.js'
 
 const INSUFFICIENT_PRIVILEGE = { code: '42501' }
 
 describe('the role of web, workers and commands', () => {
-  it('is no superuser in a new cluster, and can create the tables of the pod', async () => {
+  it('is not a superuser in a new cluster, and can create the tables of the pod', async () => {
     const server = await startEmbeddedPostgres(join(await makeFolder(), 'var'), { fast: true })
 
     await migrateAll(server.url)
@@ -34,6 +37,7 @@ describe('the role of web, workers and commands', () => {
 
   it('is used by a command on a running server, also while that server is being prepared', async () => {
     const dataDir = join(await makeFolder(), 'var')
+    await copyPreparedData(dataDir)
     const server = await startEmbeddedPostgres(dataDir, { fast: true })
     await query(server.superuserUrl, 'alter role pod_app nologin password null')
 
@@ -46,6 +50,7 @@ describe('the role of web, workers and commands', () => {
 
   it('loses manually granted rights at the next start', async () => {
     const dataDir = join(await makeFolder(), 'var')
+    await copyPreparedData(dataDir)
     const first = await startEmbeddedPostgres(dataDir, { fast: true })
     await query(first.superuserUrl, 'alter role pod_app superuser createdb createrole replication bypassrls')
     await first.stop()
@@ -59,18 +64,17 @@ describe('the role of web, workers and commands', () => {
 
 /** A cluster from before the role existed: one superuser owns everything. */
 async function makeClusterOfEarlierVersion(dataDir: string): Promise<void> {
+  await copyPreparedData(dataDir)
   const server = await startEmbeddedPostgres(dataDir, { fast: true })
-  const maintenance = server.superuserUrl.replace(/pod$/, 'postgres')
-  for (const statement of ['drop database pod', 'drop role pod_app', 'create database pod']) {
-    await query(maintenance, statement)
+  for (const statement of ['reassign owned by pod_app to pod', 'drop owned by pod_app', 'drop role pod_app']) {
+    await query(server.superuserUrl, statement)
   }
-  await migrateAll(server.superuserUrl)
   await query(server.superuserUrl, `insert into pods (host) values ('kept.example')`)
   await server.stop()
 }
 
 async function migrateAll(url: string): Promise<void> {
-  const db = openDatabase({ ...WORKER_LIMITS, url, applicationName: 'test migrate' })
+  const db = openDatabase({ ...WORKER_DATABASE_LIMITS, url, applicationName: 'test migrate' })
   try {
     await migrate(db)
   } finally {

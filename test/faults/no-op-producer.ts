@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { enqueueJob } from '../../src/jobs/outbox/outbox.js'
+import { enqueueJob } from '../../src/jobs/outbox/enqueue-jobs.js'
 import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
 import { openQueuePod } from '../support/pods/queue-pod.js'
 import { noOpJob, readInstructions } from './no-op.js'

@@ -1,13 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Handlers } from '../../src/jobs/definitions.js'
-import type { JobContext } from '../../src/jobs/outbox/outbox.js'
-import type { Pod } from '../../src/pod/pod.js'
+import type { JobHandlers } from '../../workers/handlers/job-handlers.js'
 import { maintenanceHandlers } from '../../workers/handlers/maintenance.js'
 import { startWorkers } from '../../workers/start-workers.js'
 import { openQueuePod } from '../support/pods/queue-pod.js'
 import { type noOpJob, readInstructions } from './no-op.js'
 
-const handlers: Handlers<typeof noOpJob, Pod, JobContext> = {
+const handlers: JobHandlers<typeof noOpJob> = {
   async 'no-op'({ db }, work) {
     process.send?.({ begun: work.data.key })
     await pause(work.data.milliseconds ?? 5) // so that a job is always active
@@ -22,7 +20,7 @@ const pod = await openQueuePod(readInstructions())
 const workers = startWorkers(pod, {
   handlers: { notify: handlers, maintenance: maintenanceHandlers },
   queues: ['notify', 'maintenance'],
-  timing: { lock: 2_000, stalledCheck: 500, backoff: () => 500 },
+  timing: { lockMs: 2_000, stalledCheckMs: 500, backoff: () => 500 },
 })
 process.send?.({ ready: true })
 

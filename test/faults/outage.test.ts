@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
-import { enqueueJob, type JobContext } from '../../src/jobs/outbox/outbox.js'
+import { enqueueJob } from '../../src/jobs/outbox/enqueue-jobs.js'
+import type { JobContext } from '../../src/jobs/outbox/load-job.js'
 import type { Handler } from '../../workers/run-job.js'
 import { openTcpProxy, type TcpProxy } from '../support/http/tcp-proxy.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
@@ -57,7 +58,7 @@ describe.each(queueBackends)('a worker whose queue in $store becomes unavailable
     await proxy.recover()
     await runs('after the frost')
     await workers.close()
-  }, 60_000)
+  }, 180_000)
 
   it('starts to work when the queue becomes available after the worker', async () => {
     await proxy.refuse()
@@ -74,7 +75,7 @@ describe.each(queueBackends)('a worker whose queue in $store becomes unavailable
     const behind = await stores.openPod(stores.queueThrough(proxy))
     const workers = startTestWorkers(
       { ...behind, db: pod.db },
-      { ...options, timing: { abortAfter: 300, closeWithin: 600 } },
+      { ...options, timing: { abortAfterMs: 300, closeWithinMs: 600 } },
     )
     await runs('once more')
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
-import { enqueueJob } from '../../src/jobs/outbox/outbox.js'
+import { enqueueJob } from '../../src/jobs/outbox/enqueue-jobs.js'
 import { openTcpProxy } from '../support/http/tcp-proxy.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { startProcess, type TestProcess } from '../support/processes/child-process.js'
@@ -47,7 +47,7 @@ describe.each(queueBackends)('a worker that receives a stop signal, with the que
     const workers = startTestWorkers(there, {
       queues: ['fetch'],
       handlers: {},
-      timing: { abortAfter: 3_600_000, closeWithin: 3_600_000 },
+      timing: { abortAfterMs: 3_600_000, closeWithinMs: 3_600_000 },
     })
     await vi.waitFor(async () => expect(await pod.jobs.workers('fetch')).toBe(1))
 
@@ -71,7 +71,7 @@ describe.each(queueBackends)('a worker that receives a stop signal, with the que
           },
         },
       },
-      timing: { abortAfter: 50, closeWithin: 10_000, backoff: () => 3_600_000 },
+      timing: { abortAfterMs: 50, closeWithinMs: 10_000, backoff: () => 3_600_000 },
     })
     await pod.jobs.enqueue(endless, {})
     await begun.promise

@@ -3,7 +3,7 @@ import { newGuid } from '../../src/domain/new-guid.js'
 import { savePerson } from '../../src/federation/discovery/save-person.js'
 import { listMessagesOfConversation } from '../../src/persistence/conversations/list-conversations.js'
 import type { ConversationEntity, MessageEntity } from '../../src/protocol/entities/conversations.js'
-import { announce } from '../support/databases/announce.js'
+import { publishRows } from '../support/databases/publish-rows.js'
 import { cardOf } from '../support/federation/fake-pods.js'
 import { allStored, privateMessage, publicMessage, receive } from '../support/federation/inbound-messages.js'
 import type { LocalUser } from '../support/people/local-users.js'
@@ -136,7 +136,7 @@ describe('a conversation', () => {
   it.each([
     ['without the one it is for', () => privateMessage(quin, ann, talk([quin, ben])), 'RecipientMismatch'],
     ['without its author', () => privateMessage(quin, ann, talk([remy, ann])), 'RecipientMismatch'],
-    ['for everybody', () => publicMessage(quin, talk([quin, ann])), 'NotPublic'],
+    ['public', () => publicMessage(quin, talk([quin, ann])), 'NotPublic'],
     ['of another person', () => privateMessage(remy, ann, talk([quin, ann, remy])), 'InvalidSender'],
     [
       'with a message of another person',
@@ -237,7 +237,7 @@ describe('a message', () => {
 
     expect(await seenBy(conversation.guid)).toEqual({ [quin.address]: 0, [ann.address]: 1, [ben.address]: 0 })
     const messages = (await pod.db('messages').pluck('id')).map(Number)
-    await announce(pod.db, { messages })
+    await publishRows(pod.db, { messages })
     expect(await pod.db('announcements').where({ kind: 'message' }).select('userId')).toEqual([{ userId: ann.userId }])
   })
 
@@ -278,7 +278,7 @@ describe('a message', () => {
       async (guid: string) => privateMessage(remy, ann, messageBy(quin.address, guid)),
       'InvalidSender',
     ],
-    ['for everybody', async (guid: string) => publicMessage(quin, messageBy(quin.address, guid)), 'NotPublic'],
+    ['public', async (guid: string) => publicMessage(quin, messageBy(quin.address, guid)), 'NotPublic'],
   ])('%s is rejected', async (_what, make, fault) => {
     const guid = await begin()
 

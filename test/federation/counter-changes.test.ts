@@ -10,15 +10,16 @@ it('a comment lifts its post by the time of its arrival, not by its own', async 
   const quin = fakePods.person('quin@q.example')
   const comment = commentBy(quin, { guid: newGuid() }, { created_at: new Date('2001-02-03T04:05:06Z') })
   const entity = { ...comment, elements: [] }
-  const arrival = {
-    message: { envelope: '', acceptedAt: new Date('2026-01-02T03:04:04Z') },
+  const message = {
+    inbound: { envelope: '', acceptedAt: new Date('2026-01-02T03:04:04Z') },
     sender: quin.address,
     signer: {} as Signer, // nothing of the signer counts
     entity,
     signature: 'valid',
+    isParentLocal: false,
   } as const
   const now = new Date('2026-01-02T03:04:05Z')
 
-  expect(countChanges([{ id: 1, arrival }], now).posts).toMatchObject([{ guid: entity.parent_guid, latest: now }])
+  expect(countChanges([{ id: 1, message }], now).posts).toMatchObject([{ guid: entity.parent_guid, latest: now }])
   await fakePods.close()
 })

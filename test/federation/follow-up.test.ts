@@ -154,7 +154,7 @@ describe('a reshare', () => {
     expect(await pod.rows('participations', 'notifications')).toEqual([0, 0])
   })
 
-  it('of a reshare in the same batch is resumed at once', async () => {
+  it('of a reshare in the same batch is resumed immediately', async () => {
     const root = postBy(remy)
     const first = reshareBy(quin, root)
     const second = reshareBy(remy, first)

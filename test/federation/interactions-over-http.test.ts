@@ -5,11 +5,11 @@ import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { Comment } from '../../src/persistence/models/comment.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
-import type { RemotePods } from '../../src/pod/pod.js'
 import { decryptEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { peekEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
 import { verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
+import type { RemotePodClient } from '../../src/services/remote-pod-client.js'
 import { outboundHandlers, outboundSlowHandlers, relayHandlers } from '../../workers/handlers/outbound.js'
 import {
   commentBy,
@@ -28,7 +28,7 @@ import { type InboundPod, startInboundPod } from '../support/pods/inbound-pod.js
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 /** Deliveries go by https wherever that is the default, and the fake pods have no certificates. */
-function withoutTls(remote: RemotePods): RemotePods {
+function withoutTls(remote: RemotePodClient): RemotePodClient {
   return {
     get: (url, options) => remote.get(url, options),
     post: (url, ...rest) => remote.post(String(url).replace(/^https:/, 'http:'), ...rest),
@@ -101,7 +101,7 @@ describe.each(queueBackends)('interactions and posts from other pods, with the q
     })
   }
 
-  /** Envelopes that came to everybody on this pod, with whoever signed them and what is inside. */
+  /** Received public envelopes, with signer and entity. */
   async function publicAt(host: string) {
     const envelopes = delivered.get(`${host}/receive/public`) ?? []
     return Promise.all(envelopes.map((envelope) => read(envelope)))

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { followUp } from '../../src/federation/inbound/follow-up.js'
+import { followUp } from '../../src/federation/inbound/commit/follow-up.js'
 import { attachDiscoveredPerson } from '../../src/federation/inbound/mentioned-people.js'
 import type { DataOf, discoverMentionedJob } from '../../src/jobs/definitions.js'
-import { AlreadyDone, type LoadedJob, loadJob } from '../../src/jobs/outbox/outbox.js'
+import { AlreadyDone, type LoadedJob, loadJob } from '../../src/jobs/outbox/load-job.js'
 import { Comment } from '../../src/persistence/models/comment.js'
 import { Mention } from '../../src/persistence/models/mention.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { fetchHandlers } from '../../workers/handlers/fetch.js'
+import { openFetchHandlers } from '../../workers/handlers/fetch.js'
 import { addPost } from '../support/databases/rows.js'
 import { commentBy, postBy } from '../support/federation/entities.js'
 import type { FakePerson } from '../support/federation/fake-pods.js'
@@ -43,7 +43,7 @@ async function searches(): Promise<readonly Search[]> {
 }
 
 async function run(work: Search): Promise<void> {
-  await fetchHandlers['discover-mentioned'](pod, work, new AbortController().signal)
+  await openFetchHandlers()['discover-mentioned'](pod, work, new AbortController().signal)
   await work.finishIfOpen()
 }
 
@@ -153,23 +153,24 @@ describe('an unknown person whom a remote text mentions', () => {
     const post = await addPost(pod, quin, { guid: entity.guid, text: entity.text })
     const signer = {
       address: quin.address,
-      local: false,
-      closed: false,
-      blocked: false,
+      isLocal: false,
+      isClosed: false,
+      isPodBlocked: false,
       isPersonBlocked: false,
       hasSigned: true,
-      offline: false,
+      isPodOffline: false,
       key: undefined,
     }
-    const arrival = {
-      message: publicMessage(quin, entity),
+    const message = {
+      inbound: publicMessage(quin, entity),
       sender: quin.address,
       signer,
       entity,
       signature: 'absent',
+      isParentLocal: false,
     } as const
 
-    await pod.db.transaction((transaction) => followUp(pod, transaction, [{ id: post.id, arrival }], []))
+    await pod.db.transaction((transaction) => followUp(pod, transaction, [{ id: post.id, message }], []))
     await search()
 
     expect(await mentionedIn(post)).toEqual([remy.address])
@@ -197,7 +198,7 @@ describe('an unknown person whom a remote text mentions', () => {
 })
 
 describe('a discovered person is not mentioned', () => {
-  it('in a text that was deleted meanwhile, but in all others', async () => {
+  it('in a text that was deleted in the meantime, but in all others', async () => {
     const root = await addPost(pod, ann)
     const texts = [postBy(quin, naming(zoe)), postBy(quin, naming(zoe))] as const
     const comments = [commentBy(quin, root, naming(zoe)), commentBy(quin, root, naming(zoe))] as const
@@ -211,7 +212,7 @@ describe('a discovered person is not mentioned', () => {
     expect(await Promise.all([...texts, ...comments].map(mentionedIn))).toEqual([[], [zoe.address], [], [zoe.address]])
   })
 
-  it('in posts of an account that was closed meanwhile; its comments on other posts keep the mention', async () => {
+  it('in posts of a closed account; its comments on other posts keep the mention', async () => {
     const [post, comment] = [postBy(quin, naming(zoe)), commentBy(quin, await addPost(pod, ann), naming(zoe))]
     await receive(pod, publicMessage(quin, post), publicMessage(quin, comment))
     expect(await receive(pod, publicMessage(quin, { type: 'account_deletion', author: quin.address }))).toEqual(
@@ -224,7 +225,7 @@ describe('a discovered person is not mentioned', () => {
     expect(await mentionedIn(comment)).toEqual([zoe.address])
   })
 
-  it('when their account was closed meanwhile', async () => {
+  it('a person whose account was closed in the meantime is not mentioned', async () => {
     const post = postBy(quin, naming(zoe))
     await receive(pod, publicMessage(quin, post))
     const work = await theSearch()

@@ -3,10 +3,10 @@ import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { deliverToMentioned } from '../../src/federation/outbound/mentioned-recipients.js'
-import { AlreadyDone, loadJob } from '../../src/jobs/outbox/outbox.js'
+import { AlreadyDone, loadJob } from '../../src/jobs/outbox/load-job.js'
 import { Mention } from '../../src/persistence/models/mention.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { fetchHandlers } from '../../workers/handlers/fetch.js'
+import { openFetchHandlers } from '../../workers/handlers/fetch.js'
 import { addPost } from '../support/databases/rows.js'
 import { type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { dispatchNow, sentAbout } from '../support/federation/outbound-messages.js'
@@ -39,7 +39,7 @@ async function lookedFor(guid: string): Promise<readonly { id: number; data: { a
   return rows.filter(({ data }) => data.namedIn?.guid === guid)
 }
 
-async function meet(guid: string, address: string, namedIn: { record: 'post' | 'comment'; guid: string }) {
+async function discoverMentioned(guid: string, address: string, namedIn: { record: 'post' | 'comment'; guid: string }) {
   const [row] = await lookedFor(guid)
   const work = await loadJob(pod.db, { outboxId: row?.id })
   if (work === undefined) throw new Error('There is no lookup.')
@@ -59,7 +59,7 @@ it('a post is sent to a mentioned person after their discovery, and not again to
   expect((await sentAbout(pod, post.guid)).map(({ to }) => to)).toEqual([['known.example']])
   await pod.db('deliveries').delete() // as if it had arrived
 
-  const { work, person } = await meet(post.guid, 'late@found.example', { record: 'post', guid: post.guid })
+  const { work, person } = await discoverMentioned(post.guid, 'late@found.example', { record: 'post', guid: post.guid })
 
   expect((await sentAbout(pod, post.guid)).map(({ to }) => to)).toEqual([['found.example']])
   const mentioned = await Mention.query(pod.db).where({ postId: post.id }).orderBy('personId')
@@ -73,7 +73,7 @@ it('a comment on a local post is sent in the same way', async () => {
   await dispatchNow(pod, { record: 'comment', guid: comment.guid })
   expect(await sentAbout(pod, comment.guid)).toEqual([])
 
-  await meet(comment.guid, 'late@comment.example', { record: 'comment', guid: comment.guid })
+  await discoverMentioned(comment.guid, 'late@comment.example', { record: 'comment', guid: comment.guid })
 
   expect((await sentAbout(pod, comment.guid)).map(({ to }) => to)).toEqual([['comment.example']])
 })
@@ -83,7 +83,10 @@ it('discovers people mentioned in a comment on a remote post, and leaves the del
   const comment = await createComment(pod, ann, { postGuid: post.guid, text: 'And @{late@elsewhere.example}?' })
   await dispatchNow(pod, { record: 'comment', guid: comment.guid })
 
-  const { person } = await meet(comment.guid, 'late@elsewhere.example', { record: 'comment', guid: comment.guid })
+  const { person } = await discoverMentioned(comment.guid, 'late@elsewhere.example', {
+    record: 'comment',
+    guid: comment.guid,
+  })
 
   expect(await Mention.query(pod.db).where({ commentId: comment.id })).toMatchObject([{ personId: person.id }])
   expect((await sentAbout(pod, comment.guid)).map(({ to }) => to)).toEqual([['r.example']])
@@ -101,7 +104,10 @@ it('a post is sent at once to a mentioned person who has become known since', as
 
 it('a comment is sent at once to a mentioned person who has become known since', async () => {
   const post = await publish('Good morning')
-  const comment = await createComment(pod, ann, { postGuid: post.guid, text: 'And @{meanwhile@comment.example}?' })
+  const comment = await createComment(pod, ann, {
+    postGuid: post.guid,
+    text: 'And @{meanwhile@comment.example}?',
+  })
   await addRemotePerson(pod, 'meanwhile@comment.example')
 
   await dispatchNow(pod, { record: 'comment', guid: comment.guid })
@@ -109,12 +115,12 @@ it('a comment is sent at once to a mentioned person who has become known since',
   expect((await sentAbout(pod, comment.guid)).map(({ to }) => to)).toEqual([['comment.example']])
 })
 
-it('a text that was deleted meanwhile is not sent', async () => {
+it('a text that was deleted in the meantime is not sent', async () => {
   const post = await publish('Hello @{too-late@found.example}')
   await dispatchNow(pod, { record: 'post', guid: post.guid })
   await Post.query(pod.db).findById(post.id).delete()
 
-  await meet(post.guid, 'too-late@found.example', { record: 'post', guid: post.guid })
+  await discoverMentioned(post.guid, 'too-late@found.example', { record: 'post', guid: post.guid })
 
   expect(await sentAbout(pod, post.guid)).toEqual([])
 })
@@ -139,7 +145,7 @@ it('discovers them with the job of the worker', async () => {
   if (work === undefined) throw new Error('There is no lookup.')
 
   const data = { address, namedIn: { record: 'post', guid: post.guid } } as const
-  await fetchHandlers['discover-mentioned'](pod, { ...work, data }, new AbortController().signal)
+  await openFetchHandlers()['discover-mentioned'](pod, { ...work, data }, new AbortController().signal)
 
   expect((await sentAbout(pod, post.guid)).map(({ to }) => to)).toEqual([['late.example']])
   expect(await lookedFor(post.guid)).toEqual([])

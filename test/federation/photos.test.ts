@@ -46,7 +46,7 @@ describe('a photo on its own', () => {
     expect(await photos()).toMatchObject([{ height: 48, width: 64, text: null, name: 'two.jpg', pending: false }])
   })
 
-  it('stays that of its author', async () => {
+  it('keeps its author', async () => {
     const photo = catBy(quin)
     const stolen = catBy(remy, { guid: photo.guid, text: 'Mine' })
 
@@ -90,7 +90,7 @@ describe('a photo on its own', () => {
         return [postBy(mine, { poll }), postBy(theirs, { poll })]
       },
     ],
-  ])('of a post is not moved to another post of the same batch: a %s', async (_what, make) => {
+  ])('a photo of a post is not moved to another post of the same batch: a %s', async (_what, make) => {
     const [mine, theirs] = make(quin, remy)
     if (mine === undefined || theirs === undefined) throw new Error('There are two posts.')
 
@@ -118,7 +118,7 @@ describe('a photo on its own', () => {
     expect(await photos().whereNotNull('postId')).toHaveLength(1)
   })
 
-  it('that is private is shown to each recipient, and never becomes public', async () => {
+  it('a private photo is shown to each recipient, and never becomes public', async () => {
     const photo = catBy(quin, { public: false })
     expect(await receive(pod, publicMessage(quin, photo))).toEqual({ ...allStored, rejected: ['NotPublic'] })
 

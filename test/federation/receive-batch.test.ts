@@ -7,8 +7,8 @@ import type { InboundMessage } from '../../src/federation/inbound/batch.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import { savePodActivity } from '../../src/jobs/operations/pod-activity.js'
 import { Person } from '../../src/persistence/models/person.js'
-import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
 import { Post } from '../../src/persistence/models/post.js'
+import { RemotePod } from '../../src/persistence/models/remote-pod.js'
 import type { ReshareEntity, StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { openRecordedLog } from '../support/assertions/recorded-log.js'
 import { countQueries } from '../support/assertions/statement-count.js'
@@ -52,7 +52,7 @@ function sent(...entities: readonly (StatusMessageEntity | ReshareEntity)[]): In
   const people = new Map([quin, remy].map((person) => [person.address, person]))
   return entities.map((entity) => {
     const author = people.get(entity.author)
-    if (author === undefined) throw new Error('Nobody has these keys.')
+    if (author === undefined) throw new Error('No author has these keys.')
     return message(envelopeOf(author, entity))
   })
 }
@@ -240,9 +240,9 @@ describe('a post', () => {
     ['has left', () => Person.query(pod.db).patch({ closedAt: new Date() }).where({ address: quin.address })],
     [
       'lives on a blocked pod',
-      () => OtherPod.query(pod.db).patch({ blockedAt: new Date() }).where({ host: 'q.example' }),
+      () => RemotePod.query(pod.db).patch({ blockedAt: new Date() }).where({ host: 'q.example' }),
     ],
-  ])('by a person who %s is ignored', async (_what, change) => {
+  ])('a message by a person who %s is ignored', async (_what, change) => {
     await change()
 
     expect(await receive(...sent(postBy(quin)))).toEqual({ ...nothing, ignored: 1 })
@@ -294,7 +294,7 @@ describe('a photo in a post', () => {
     expect(await pod.db('photos')).toMatchObject([{ guid: photo.guid, postId: post.id }])
   })
 
-  it('that was retracted before is left out', async () => {
+  it('that was retracted before its post is left out', async () => {
     const [gone, here] = [photoBy(quin), photoBy(quin)]
     const { id: deletedById } = await Person.byAddress(pod.db, quin.address).throwIfNotFound()
     await pod.db('tombstones').insert({ targetType: 'Photo', guid: gone.guid, deletedById })
@@ -388,7 +388,7 @@ describe('a reshare', () => {
       },
       { ignored: 1 },
     ],
-  ])('that %s is no reason to ask for its root', async (_what, make, end) => {
+  ])('that %s causes no request of its root', async (_what, make, end) => {
     expect(await receive(await make())).toEqual({ ...nothing, ...end })
   })
 

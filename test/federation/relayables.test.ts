@@ -221,7 +221,7 @@ describe('a comment', () => {
     ['its author', () => quin.id, 0],
     ['the author of the post', () => ann.id, 0],
     ['another person', () => remy.id, 1],
-  ])('that %s retracted before its arrival', async (_who, by, left) => {
+  ])('rejects a comment that %s retracted before its arrival', async (_who, by, left) => {
     const comment = commentBy(quin, await postOfAnn())
     await pod.db('tombstones').insert({ targetType: 'Comment', guid: comment.guid, deletedById: by() })
 
@@ -283,7 +283,7 @@ describe('an unknown post', () => {
     expect(await pod.db('pollAnswers').orderBy('position').pluck('vote_count')).toEqual([1, 0])
   })
 
-  it('that is rejected itself resumes no message', async () => {
+  it('a rejected post resumes no message', async () => {
     const post = postBy(remy, { public: false })
     const comment = commentBy(quin, post)
 

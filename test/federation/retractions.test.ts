@@ -228,7 +228,7 @@ describe('a retraction of a comment', () => {
 })
 
 describe('a retraction of another entity', () => {
-  it('of a like lowers the counter of its parent, and is relayed', async () => {
+  it('a retraction of a like lowers the counter of its parent, and is relayed', async () => {
     const post = await ownPost({ likesCount: 2 })
     const comment = await commentBy(remy, post)
     await pod.db('comments').where({ id: comment.id }).update({ likesCount: 1 })
@@ -255,7 +255,7 @@ describe('a retraction of another entity', () => {
     expect(await sentAbout(pod, first)).toMatchObject([{ senderId: ann.personId, to: ['r.example'] }])
   })
 
-  it('of a vote lowers the counter of its answer, and is relayed', async () => {
+  it('a retraction of a vote lowers the counter of its answer, and is relayed', async () => {
     const post = await ownPost()
     await follow(post, remy)
     const [poll] = await pod.db('polls').insert({ guid: newGuid(), postId: post.id, question: 'Tea?' }).returning('id')
@@ -270,7 +270,7 @@ describe('a retraction of another entity', () => {
     expect(await sentAbout(pod, guid)).toMatchObject([{ verb: 'retract', to: ['r.example'] }])
   })
 
-  it('of a poll keeps its post', async () => {
+  it('a retraction of a poll keeps its post', async () => {
     const post = await addPost(pod, quin)
     const guid = newGuid()
     await pod.db('polls').insert({ guid, postId: post.id, question: 'Tea?' })
@@ -280,7 +280,7 @@ describe('a retraction of another entity', () => {
     expect(await pod.rows('polls', 'posts')).toEqual([0, 1])
   })
 
-  it('of a photo deletes a post without other content', async () => {
+  it('a retraction of a photo deletes a post without other content', async () => {
     const [worded, wordless] = [await addPost(pod, quin), await addPost(pod, quin, { text: '' })]
     const guids = [newGuid(), newGuid()]
     const photos = [worded, wordless].map(({ id }, index) => {
@@ -295,7 +295,7 @@ describe('a retraction of another entity', () => {
     expect(await Post.query(pod.db)).toMatchObject([{ id: worded.id }])
   })
 
-  it('of a participation ends it', async () => {
+  it('a retraction of a participation ends it', async () => {
     const post = await ownPost()
     await follow(post, quin)
     const { guid } = await Participation.query(pod.db).findOne({ authorId: quin.id }).throwIfNotFound()
@@ -305,7 +305,7 @@ describe('a retraction of another entity', () => {
     expect(await pod.rows('participations')).toEqual([0])
   })
 
-  it('of a conversation deletes it with its messages for all participants', async () => {
+  it('a retraction of a conversation deletes it with its messages for all participants', async () => {
     const [row] = await pod
       .db('conversations')
       .insert({ guid: newGuid(), authorId: quin.id, subject: 'Tea' })
@@ -320,7 +320,7 @@ describe('a retraction of another entity', () => {
     expect(await pod.rows('conversations', 'messages', 'conversation_visibilities')).toEqual([0, 0, 0])
   })
 
-  it('of many entities in one batch keeps all counters right', async () => {
+  it('a batch of retractions of many entities keeps all counters right', async () => {
     const post = await ownPost({ likesCount: 20 })
     const comments = await Promise.all(Array.from({ length: 20 }, () => commentBy(quin, post)))
     const likes = await Promise.all(
@@ -364,8 +364,8 @@ describe('a retraction of an unknown entity', () => {
     expect(seconds).toBeLessThanOrEqual(3_600)
   })
 
-  it.each(['a person of this pod', 'its sender'])(
-    'keeps out answers to what %s has deleted, and asks nobody',
+  it.each(['a local user', 'its sender'])(
+    'rejects answers to entities that %s has deleted, without a request',
     async (by) => {
       const [post, author] = by === 'its sender' ? [await addPost(pod, quin), quin] : [await ownPost(), undefined]
       const comment = commentUnder(post.guid)
@@ -378,7 +378,7 @@ describe('a retraction of an unknown entity', () => {
     },
   )
 
-  it('of an unknown post by a third person keeps no interactions away', async () => {
+  it('a retraction of an unknown post by a third person does not block interactions', async () => {
     const guid = newGuid()
     await pod.db('tombstones').insert({ targetType: 'Post', guid, deletedById: remy.id })
 

@@ -1,11 +1,11 @@
-import type { WholePod } from '../support/processes/whole-pod.js'
+import type { CompletePod } from '../support/processes/complete-pod.js'
 
 const SCOPES =
   'openid profile profile:modify contacts:read contacts:modify conversations interactions notifications public:read public:modify private:read private:modify tags:read'
 
 /** An account of one of our pods, used as a client app does: over HTTP with a token. */
 export interface ApiPerson {
-  readonly pod: WholePod
+  readonly pod: CompletePod
   readonly address: string
   readonly guid: string
   /** The id of the first aspect. */
@@ -14,7 +14,7 @@ export interface ApiPerson {
   send<Body>(method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<Body>
 }
 
-export async function openApiPerson(pod: WholePod, username: string): Promise<ApiPerson> {
+export async function openApiPerson(pod: CompletePod, username: string): Promise<ApiPerson> {
   const { address, guid } = await pod.addUser(username)
   const token = (await pod.json('token', username, '--scopes', SCOPES)) as { readonly access_token: string }
 

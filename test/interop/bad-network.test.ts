@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { freePort } from '../support/http/free-port.js'
-import { startWholePod, startWholePods, untilQuiet, type WholePod } from '../support/processes/whole-pod.js'
+import { type CompletePod, startCompletePod, startCompletePods, untilQuiet } from '../support/processes/complete-pod.js'
 import { type ApiPerson, openApiPerson, shareWith } from './api-person.js'
 import { type LossyProxy, openLossyProxy } from './lossy-proxy.js'
 
@@ -18,7 +18,7 @@ interface Post extends Item {
  * to deliveries that have arrived. Each test finds the pods as the one before left them.
  */
 describe('three pods, one behind a network that delays and loses', { timeout: 120_000 }, () => {
-  let pods: readonly WholePod[] = []
+  let pods: readonly CompletePod[] = []
   let proxy: LossyProxy
   let alice: ApiPerson
   let bob: ApiPerson
@@ -29,7 +29,9 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
   beforeAll(async () => {
     const [publicPort, port] = [await freePort(), await freePort()]
     proxy = await openLossyProxy(publicPort, port, 42)
-    const [[a, b], c] = await Promise.all([startWholePods(2), startWholePod({ publicPort, port })])
+    // One job at a time, so that messages are stored in the order of their arrival. Otherwise small batches overtake a slow one.
+    const inOrder = { WORKER_CONCURRENCY: 'inbound=1,inbound-private=1' }
+    const [[a, b], c] = await Promise.all([startCompletePods(2), startCompletePod({ publicPort, port }, inOrder)])
     pods = [a, b, c]
     ;[alice, bob, carol] = await Promise.all([
       openApiPerson(a, 'alice'),
@@ -57,20 +59,30 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
    * due at once.
    */
   async function arrived(): Promise<void> {
-    await vi.waitFor(
-      async () => {
-        for (const pod of pods.slice(0, 2)) {
-          expect(await pod.open.db('outbox').whereIn('name', ['dispatch', 'dispatch-relays'])).toEqual([])
-          const waiting = await pod.open.db('deliveries').where({ state: 'waiting' })
-          if (waiting.length > 0) {
-            await pod.json('pods', 'wake', carol.pod.host, '--reason', 'The network is back')
-            throw new Error(`${waiting.length} deliveries of ${pod.host} are waiting.`)
+    do {
+      await vi.waitFor(
+        async () => {
+          for (const pod of pods.slice(0, 2)) {
+            expect(await pod.open.db('outbox').whereIn('name', ['dispatch', 'dispatch-relays'])).toEqual([])
           }
-        }
-      },
-      { timeout: 90_000, interval: 100 },
+          if (!(await isWaiting())) return
+          for (const pod of pods.slice(0, 2)) {
+            await pod.json('pods', 'wake', carol.pod.host, '--reason', 'The network is back')
+          }
+          throw new Error('Deliveries are waiting.')
+        },
+        { timeout: 90_000, interval: 100 },
+      )
+      await untilQuiet(...pods)
+    } while (await isWaiting()) // of relays that began after the first check
+  }
+
+  async function isWaiting(): Promise<boolean> {
+    const senders = pods.slice(0, 2)
+    const waiting = await Promise.all(
+      senders.map(({ open }) => open.db('deliveries').where({ state: 'waiting' }).first()),
     )
-    await untilQuiet(...pods)
+    return waiting.some((delivery) => delivery !== undefined)
   }
 
   const say = (who: ApiPerson, body: string) => who.send<Post>('POST', 'posts', { public: true, body })
@@ -118,7 +130,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
     expect(await commentsAt(carol, post.guid)).toEqual(['From bob'])
   })
 
-  it('a comment from behind the bad network reaches everybody', async () => {
+  it('a comment from behind the bad network reaches all pods', async () => {
     await carol.send('POST', `posts/${post.guid}/comments`, { body: 'From carol' })
     await arrived()
 
@@ -166,7 +178,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
     expect(await arrivedAtCarol(bob)).toEqual([])
   })
 
-  it('of ten changes of a profile the last one counts', async () => {
+  it('the last of ten profile changes counts', async () => {
     for (let number = 1; number <= 10; number += 1) await alice.send('PATCH', 'user', { name: `Alice ${number}` })
     await arrived()
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { startWholePod, untilQuiet, type WholePod } from '../support/processes/whole-pod.js'
+import { type CompletePod, startCompletePod, untilQuiet } from '../support/processes/complete-pod.js'
 import { type ApiPerson, openApiPerson, shareWith } from './api-person.js'
 import { type LibraryPeer, type LibraryPerson, type Properties, startLibraryPeer } from './library-peer.js'
 
@@ -28,7 +28,7 @@ interface Conversation {
  * by the library on one side and by this project on the other. Each test continues with the state of the previous one.
  */
 describe('this pod and two pods of diaspora_federation', () => {
-  let pod: WholePod
+  let pod: CompletePod
   let alice: ApiPerson
   let near: LibraryPeer
   let far: LibraryPeer
@@ -38,7 +38,7 @@ describe('this pod and two pods of diaspora_federation', () => {
   let alicesPost: Post
 
   beforeAll(async () => {
-    ;[pod, near, far] = await Promise.all([startWholePod(), startLibraryPeer(), startLibraryPeer()])
+    ;[pod, near, far] = await Promise.all([startCompletePod(), startLibraryPeer(), startLibraryPeer()])
     gina = await near.addPerson('gina', { firstName: 'Gina', lastName: 'Green' })
     hugo = await far.addPerson('hugo')
     alice = await openApiPerson(pod, 'alice')

@@ -247,7 +247,7 @@ class Pod
     contact.sharing ? person.followers |= [contact.author] : person.followers -= [contact.author]
   end
 
-  # As the owner of a post does: to everybody who subscribes to it, but for the sender and people of this pod.
+  # As the owner of a post does: to all subscribers, except for the sender and people of this pod.
   def relay(entity, sender)
     root = entity.parent.root
     return unless root.local

@@ -16,7 +16,7 @@ export interface LossyProxy {
 
 /** Two of five deliveries are lost, half of them after they have arrived; everything is delayed by up to this. */
 const LOST_OF_HUNDRED = 40
-const LONGEST_DELAY_MS = 60
+const MAX_DELAY_MS = 60
 
 /** A proxy in front of a pod that delays all traffic and loses deliveries, or only their answers. The same seed loses the same. */
 export async function openLossyProxy(port: number, targetPort: number, seed: number): Promise<LossyProxy> {
@@ -38,7 +38,7 @@ export async function openLossyProxy(port: number, targetPort: number, seed: num
     let way = Promise.resolve()
     const inOrder = (step: () => void) => {
       way = way.then(async () => {
-        await pause(random() * LONGEST_DELAY_MS)
+        await pause(random() * MAX_DELAY_MS)
         step()
       })
     }

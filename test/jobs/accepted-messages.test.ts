@@ -5,7 +5,7 @@ import {
   acceptedMessages,
   insertAcceptedMessages,
 } from '../../src/jobs/inbound/accepted-messages.js'
-import { findMessageRows } from '../../src/jobs/outbox/outbox.js'
+import { findMessageRows } from '../../src/jobs/outbox/message-rows.js'
 import { openUnlimitedSession } from '../../src/persistence/database/database.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
@@ -19,6 +19,7 @@ function withResolvers() {
   return { promise, resolve }
 }
 
+const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
 const acceptedAt = '2026-01-02T03:04:05.678Z'
 
 describe.each(queueBackends)('accepted messages with the queue in $store', (backend) => {
@@ -36,7 +37,7 @@ describe.each(queueBackends)('accepted messages with the queue in $store', (back
     return found.sort((one, other) => (one.payload < other.payload ? -1 : 1))
   }
 
-  it('are read from waiting, delayed and running jobs, and restored as outbox rows', async () => {
+  it('are read from waiting, delayed and running jobs, and restored as outbox rows with their traces', async () => {
     await pod.jobs.enqueue(receivePublicJob, { acceptedAt, messages: ['a running one'] })
     const begun = withResolvers()
     const end = withResolvers()
@@ -46,12 +47,14 @@ describe.each(queueBackends)('accepted messages with the queue in $store', (back
         begun.resolve()
         await end.promise
       },
-      { concurrency: 1, lock: 10_000, stalledCheck: 5_000, backoff: () => 60_000 },
+      { concurrency: 1, lockMs: 10_000, stalledCheckMs: 5_000, backoff: () => 60_000 },
     )
     await begun.promise
-    await pod.jobs.enqueueAll(receivePublicJob, [{ acceptedAt, messages: ['b waiting', 'c waiting'] }])
+    await pod.jobs.enqueueAll(receivePublicJob, [
+      { acceptedAt, messages: ['b waiting', 'c waiting'], traces: [trace, null] },
+    ])
     await pod.jobs.enqueue(receivePublicJob, { acceptedAt, messages: ['d delayed'] }, { delay: 60_000 })
-    const messages = [{ recipientGuid: 'a recipient', envelope: 'e private' }]
+    const messages = [{ recipientGuid: 'a recipient', envelope: 'e private', trace }]
     await pod.jobs.enqueue(receivePrivateJob, { acceptedAt, messages })
 
     const found = await collect()
@@ -59,7 +62,7 @@ describe.each(queueBackends)('accepted messages with the queue in $store', (back
     const open = { queue: 'inbound', name: 'receive-public', recipientGuid: null, acceptedAt }
     expect(found).toEqual([
       { ...open, payload: 'a running one' },
-      { ...open, payload: 'b waiting' },
+      { ...open, payload: 'b waiting', trace },
       { ...open, payload: 'c waiting' },
       { ...open, payload: 'd delayed' },
       {
@@ -68,6 +71,7 @@ describe.each(queueBackends)('accepted messages with the queue in $store', (back
         name: 'receive-private',
         recipientGuid: 'a recipient',
         payload: 'e private',
+        trace,
       },
     ])
     end.resolve()
@@ -77,11 +81,12 @@ describe.each(queueBackends)('accepted messages with the queue in $store', (back
     await insertAcceptedMessages(session, found)
     await session.end()
     const rows = await findMessageRows(pod.db, await pod.db('outbox').orderBy('id').pluck('id'))
-    expect(rows.map(({ payload, data, acceptedAt: at }) => ({ payload, data, at }))).toEqual(
-      found.map(({ payload, recipientGuid }) => ({
+    expect(rows.map(({ payload, data, acceptedAt: at, trace: restored }) => ({ payload, data, at, restored }))).toEqual(
+      found.map(({ payload, recipientGuid, trace: accepted }) => ({
         payload,
         data: { recipientGuid, times: 0, last: false },
         at: new Date(acceptedAt),
+        restored: accepted ?? null,
       })),
     )
   })

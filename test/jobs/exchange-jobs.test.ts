@@ -11,9 +11,9 @@ import { openJobQueues } from '../../src/jobs/queues/job-queues.js'
 import { createTestDatabase, type TestDatabase } from '../support/databases/test-database.js'
 
 const greet = defineJob<{ text: string }>()('notify', 'greet', retriedForHours)
-const timing = { concurrency: 64, lock: 5_000, stalledCheck: 5_000, backoff: () => 10 }
+const timing = { concurrency: 64, lockMs: 5_000, stalledCheckMs: 5_000, backoff: () => 10 }
 const log = pino({ level: 'silent' })
-const LOCK = 5_000
+const LOCK_MS = 5_000
 
 let database: TestDatabase
 let jobs: Awaited<ReturnType<typeof openJobQueues>>
@@ -39,7 +39,7 @@ function open() {
   const query = vi.spyOn(pool, 'query')
   const rests: FetchedQueueState[] = []
   const empty = { beginFetch: () => (rest: FetchedQueueState) => void rests.push(rest) }
-  const finish = openJobExchange({ pool, queue: 'notify', lock: LOCK, worker: 'somebody', empty })
+  const finish = openJobExchange({ pool, queue: 'notify', lockMs: LOCK_MS, worker: 'somebody', empty })
   return { query, finish, rests }
 }
 
@@ -147,7 +147,7 @@ describe('jobs that are finished at the same moment', () => {
       { text: 'six', state: 'waiting', lock_token: null, locked_until_ms: null, processed_by: null },
       { text: 'seven', state: 'waiting', lock_token: null, locked_until_ms: null, processed_by: null },
     ])
-    expect(rows[0].locked_until_ms).toBeGreaterThanOrEqual(before + LOCK)
+    expect(rows[0].locked_until_ms).toBeGreaterThanOrEqual(before + LOCK_MS)
   })
 
   it.each([
@@ -250,7 +250,7 @@ describe('jobs that are finished at the same moment', () => {
   it.each([
     ['is paused', 'paused', '1', 'waiting'],
     ['is not paused any more', 'paused', '0', 'active'],
-    ['has room for so many only', 'concurrency', '1', 'waiting'],
+    ['can store only as many', 'concurrency', '1', 'waiting'],
     ['may do so many in a second', 'max', '1', 'waiting'],
   ])('take the next one as the library does where the queue %s', async (_name, field, value, state) => {
     const [job] = await take('one')
@@ -434,7 +434,7 @@ describe('a worker', () => {
       }
     })
     expect(tuned).toEqual(plain)
-    expect(lockedFor).toEqual([timing.lock, timing.lock])
+    expect(lockedFor).toEqual([timing.lockMs, timing.lockMs])
   })
 
   it('needs two statements for a job of an idle queue: one to take it, one to finish it', async () => {

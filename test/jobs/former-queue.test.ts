@@ -2,8 +2,8 @@ import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config/config.js'
 import { receivePublicJob } from '../../src/jobs/definitions.js'
-import { moveFormerQueue } from '../../src/pod/former-queue.js'
-import { type OpenPod, openPod, type ProcessKind, queueSettings } from '../../src/pod/open-pod.js'
+import { moveFormerQueue } from '../../src/services/former-queue.js'
+import { type OpenServices, openServices, type ProcessKind, queueSettings } from '../../src/services/open-services.js'
 import { testLog } from '../support/assertions/test-log.js'
 import { createTestDatabase, type TestDatabase } from '../support/databases/test-database.js'
 import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
@@ -21,12 +21,12 @@ describe.runIf(whyNoRedis() === undefined)('a pod whose REDIS_URL is switched on
     await database.drop()
   })
 
-  function open(redisUrl: string | undefined, kind: ProcessKind = 'worker'): Promise<OpenPod> {
+  function open(redisUrl: string | undefined, kind: ProcessKind = 'worker'): Promise<OpenServices> {
     const config = readConfig({
       ...{ POD_URL: 'https://pod.example', DATABASE_URL: database.url, DATA_DIR: tmpdir(), REDIS_URL: redisUrl },
       SECRET_KEY: 'a key that is only good for tests',
     })
-    return openPod(config, kind, { crypto: fixedKeyCrypto(), log: testLog() })
+    return openServices(config, kind, { crypto: fixedKeyCrypto(), log: testLog() })
   }
 
   async function accept(redisUrl: string | undefined, payload: string): Promise<void> {

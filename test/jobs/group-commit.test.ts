@@ -1,15 +1,17 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { groupCommit } from '../../src/jobs/group-commit.js'
+import { type GroupGrowth, openGroupGrowth } from '../../src/jobs/group-growth.js'
 
 /** Groups that the test ends. */
-function openGroups(limits: Partial<Parameters<typeof groupCommit<string, string>>[0]> = {}) {
+function openGroups(limits: Partial<Parameters<typeof groupCommit<string, string>>[0]> = {}, growth?: GroupGrowth) {
   const groups: { readonly items: readonly string[]; end(): void; fail(error: Error): void }[] = []
   const bring = groupCommit<string, string>(
-    { atOnce: 2, items: 3, size: 100, sizeOf: (item) => item.length, ...limits },
+    { maxConcurrent: 2, maxItems: 3, maxSize: 100, sizeOf: (item) => item.length, ...limits },
     (items) =>
       new Promise((resolve, reject) => {
         groups.push({ items, end: () => resolve(`done with ${items.join()}`), fail: reject })
       }),
+    growth,
   )
   return { groups, bring }
 }
@@ -60,7 +62,7 @@ describe('group commit', () => {
   it('starts another group beside a slow one for any number of items', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
     try {
-      const { groups, bring } = openGroups({ enough: 3, slowMs: 200 })
+      const { groups, bring } = openGroups({ minItems: 3, slowMs: 200 })
       void bring(['slow'])
       await aTurn()
       void bring(['a'])
@@ -77,7 +79,7 @@ describe('group commit', () => {
   })
 
   it('starts another group beside a fast one only with the minimum number of items, and otherwise waits for its end', async () => {
-    const { groups, bring } = openGroups({ items: 9, atOnce: 3, enough: 3 })
+    const { groups, bring } = openGroups({ maxItems: 9, maxConcurrent: 3, minItems: 3 })
     const answers = []
     for (const item of ['a', 'b', 'c']) {
       answers.push(bring([item]))
@@ -105,7 +107,7 @@ describe('group commit', () => {
   })
 
   it('limits the size of a group, but never splits the items of one caller', async () => {
-    const { groups, bring } = openGroups({ atOnce: 9 })
+    const { groups, bring } = openGroups({ maxConcurrent: 9 })
     const large = 'x'.repeat(1_000)
     for (const items of [['a', 'b'], ['c', 'd'], [large], ['e'], ['1', '2', '3', '4']]) void bring(items)
     await aTurn()
@@ -114,7 +116,7 @@ describe('group commit', () => {
   })
 
   it('rejects all callers of a group that failed, and continues with the others', async () => {
-    const { groups, bring } = openGroups({ atOnce: 1 })
+    const { groups, bring } = openGroups({ maxConcurrent: 1 })
     const lost = Promise.allSettled([bring(['a']), bring(['b'])])
     await aTurn()
     const next = bring(['c'])
@@ -128,7 +130,10 @@ describe('group commit', () => {
   })
 
   it('rejects a caller that has waited too long, queued or in a group, and runs nothing for a rejected caller', async () => {
-    const { groups, bring } = openGroups({ atOnce: 1, timeLimit: { ms: 20, error: () => new Error('too late') } })
+    const { groups, bring } = openGroups({
+      maxConcurrent: 1,
+      timeLimit: { ms: 20, error: () => new Error('too late') },
+    })
     const first = bring(['a'])
     await aTurn()
     const second = bring(['b'])
@@ -147,7 +152,7 @@ describe('group commit', () => {
 })
 
 describe('group commit for a busy caller', () => {
-  const growth = { after: 2, slow: 5, enough: 5, ms: 3 }
+  const growth = { busyItems: 2, busyMs: 5, startItems: 5, waitMs: 3 }
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] })
     return () => vi.useRealTimers()
@@ -155,7 +160,7 @@ describe('group commit for a busy caller', () => {
 
   /** Finishes a group of this size after this many milliseconds. */
   async function afterGroup(size: number, milliseconds: number) {
-    const { groups, bring } = openGroups({ items: 9, growth })
+    const { groups, bring } = openGroups({ maxItems: 9 }, openGroupGrowth(growth))
     const answers = Promise.all(Array.from({ length: size }, () => bring(['first'])))
     await aTurn()
     await vi.advanceTimersByTimeAsync(milliseconds)

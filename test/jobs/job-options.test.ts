@@ -1,7 +1,7 @@
 import { type Job, type JobsOptions, UnrecoverableError } from 'bullmq'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { makePhotoJob, receivePublicJob } from '../../src/jobs/definitions.js'
-import { enqueueJob } from '../../src/jobs/outbox/outbox.js'
+import { enqueueJob } from '../../src/jobs/outbox/enqueue-jobs.js'
 import { JOB_DEFINITIONS as jobs } from '../../src/jobs/queues/job-options.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
 import { messageReader, splitJob } from '../../workers/messages-of-job.js'
@@ -38,7 +38,7 @@ describe.each(queueBackends)('the options of a job, with the queue in $store', (
       await handle(job)
     }
     const workers = QUEUES.map((queue) =>
-      pod.jobs.serve(queue, run, { concurrency: 4, lock: 5_000, stalledCheck: 5_000, backoff: () => 10 }),
+      pod.jobs.serve(queue, run, { concurrency: 4, lockMs: 5_000, stalledCheckMs: 5_000, backoff: () => 10 }),
     )
     try {
       await vi.waitFor(() => expect(seen).toHaveLength(count), { timeout: 10_000, interval: 20 })

@@ -1,17 +1,14 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
-import {
-  deleteOutboxRows,
-  enqueueJob,
-  findMessageRows,
-  findOverdueRows,
-  loadJob,
-  markFailed,
-  sweepAllNow,
-} from '../../src/jobs/outbox/outbox.js'
+import { enqueueJob } from '../../src/jobs/outbox/enqueue-jobs.js'
+import { giveUpRow } from '../../src/jobs/outbox/give-up-rows.js'
+import { deleteOutboxRows, loadJob } from '../../src/jobs/outbox/load-job.js'
+import { findMessageRows } from '../../src/jobs/outbox/message-rows.js'
+import { findOverdueRows, sweepAllNow } from '../../src/jobs/outbox/sweep-rows.js'
 import type { OutboxJob } from '../../src/jobs/queues/add-jobs.js'
-import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
+import { openDatabase } from '../../src/persistence/database/database.js'
+import { WORKER_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
 import { sweep } from '../../workers/sweeper.js'
 import { openTcpProxy } from '../support/http/tcp-proxy.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
@@ -123,7 +120,7 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
   })
 
   it('finds its rows by an index, also with a plan made when the table was short', async () => {
-    const db = openDatabase({ ...WORKER_LIMITS, url: stores.databaseUrl, pool: 1, applicationName: 'test' })
+    const db = openDatabase({ ...WORKER_DATABASE_LIMITS, url: stores.databaseUrl, pool: 1, applicationName: 'test' })
     const takeOne = async (id: number) => [await loadJob(db, { outboxId: id }), await deleteOutboxRows(db, [id])]
     try {
       await db.raw('vacuum outbox')
@@ -212,7 +209,7 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
 
   it('excludes the rows of dead letters from the sweep', async () => {
     await leaveBehind('Alice')
-    await markFailed(
+    await giveUpRow(
       pod.db,
       await pod
         .db('outbox')

@@ -5,7 +5,8 @@ import { RECEIVE_LIMITS } from '../../src/jobs/inbound/limits.js'
 import { openPacking, type PackingLimits } from '../../src/jobs/inbound/pack-messages.js'
 import { openQueueSizeEstimate } from '../../src/jobs/inbound/queue-size-estimate.js'
 import type { QueueCounts } from '../../src/jobs/queues/inspect-queues.js'
-import type { Pod } from '../../src/pod/pod.js'
+import { INBOUND_QUEUES } from '../../src/jobs/queues/queue-names.js'
+import type { Services } from '../../src/services/services.js'
 import { recordInboundQueue } from '../support/queues/inbound-queue-recorder.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
@@ -13,7 +14,7 @@ const anybody = { ip: '192.0.2.1' }
 
 describe.each(queueBackends)('the packing of messages into jobs, with the queue in $store', (backend) => {
   let stores: TestStores
-  let pod: Pod
+  let pod: Services
   beforeAll(async () => {
     stores = await openTestStores(backend)
     pod = await stores.openPod()
@@ -28,12 +29,15 @@ describe.each(queueBackends)('the packing of messages into jobs, with the queue 
     await packing.acceptPrivate({ recipientGuid: 'somebody', envelope: 'an encrypted envelope' }, anybody)
 
     const jobs: Job[] = []
-    for (const queue of ['inbound', 'inbound-private'] as const) {
+    for (const queue of INBOUND_QUEUES) {
       const job = await pod.jobs.oldestWaiting(queue)
       if (job) jobs.push(job)
     }
     expect(jobs.map(({ name, data }) => [name, data])).toEqual([
-      ['receive-public', { acceptedAt: now.toISOString(), messages: ['an envelope'], sources: [anybody.ip] }],
+      [
+        'receive-public',
+        { acceptedAt: now.toISOString(), messages: [{ envelope: 'an envelope', source: anybody.ip }] },
+      ],
       [
         'receive-private',
         {
@@ -64,7 +68,7 @@ describe.each(queueBackends)('the packing of messages into jobs, with the queue 
 
   it('packs messages of a source apart that sends more than its share of a second', async () => {
     const { added, pod } = cannedQueue({ inbound: 0 })
-    const packing = openPacking(pod, { ...RECEIVE_LIMITS, bytes: 1e9, messagesTogether: 3 })
+    const packing = openPacking(pod, { ...RECEIVE_LIMITS, bytes: 1e9, sharedMessagesPerSecond: 3 })
     const fast = { ip: '2001:db8::1:2' }
     for (const number of [1, 2, 3, 4]) await packing.acceptPublic(`message ${number}`, fast)
     await packing.acceptPublic('from its site', { ip: '2001:db8:0:1::1' })
@@ -75,7 +79,7 @@ describe.each(queueBackends)('the packing of messages into jobs, with the queue 
   })
 
   it('gives other sources precedence over a source that fills the queue', async () => {
-    const packing = openPacking(pod, { ...RECEIVE_LIMITS, bytes: 1e9, fairFromMessages: 2, messagesApart: 3 })
+    const packing = openPacking(pod, { ...RECEIVE_LIMITS, bytes: 1e9, fairFromMessages: 2, messagesPerShare: 3 })
     const flooder = { ip: '2001:db8::1:2' }
     const sameHouse = { ip: '2001:db8:0:0:ffff::1' }
     for (const number of [1, 2, 3, 4, 5, 6, 7]) await packing.acceptPublic(`flood ${number}`, flooder)
@@ -92,27 +96,27 @@ describe.each(queueBackends)('the packing of messages into jobs, with the queue 
 })
 
 /** A queue that accepts everything and reports the length that the test sets. */
-function cannedQueue(counts: { inbound: number }, room = { isThere: true }) {
+function cannedQueue(counts: { inbound: number }, memory = { isFree: true }) {
   const added: { readonly priority: number | undefined; readonly messages: number }[] = []
-  const jobs: Pick<Pod['jobs'], 'enqueue' | 'counts' | 'hasRoom'> = {
+  const jobs: Pick<Services['jobs'], 'enqueue' | 'counts' | 'hasFreeMemory'> = {
     async enqueue(_job, data, { priority } = {}) {
       const { messages } = data as { readonly messages: readonly unknown[] }
       added.push({ priority, messages: messages.length })
       counts.inbound += 1
     },
-    hasRoom: async () => room.isThere,
+    hasFreeMemory: async () => memory.isFree,
     async counts(queue): Promise<QueueCounts> {
       return { waiting: queue === 'inbound' ? counts.inbound : 0, active: 0, delayed: 0, failed: 0 }
     },
   }
-  return { added, pod: { jobs: jobs as Pod['jobs'], config: readConfig({}), now: () => new Date() } }
+  return { added, pod: { jobs: jobs as Services['jobs'], config: readConfig({}), now: () => new Date() } }
 }
 
 describe('a job on its way to the queue', () => {
   it('is joined by a second concurrent job of 32 messages, and followed by the rest when it has arrived', async () => {
     const { pod } = cannedQueue({ inbound: 0 })
     const jobs: { readonly messages: number; arrive(): void }[] = []
-    const enqueue: Pod['jobs']['enqueue'] = (_job, data) =>
+    const enqueue: Services['jobs']['enqueue'] = (_job, data) =>
       new Promise((resolve) => {
         const { messages } = data as { readonly messages: readonly unknown[] }
         jobs.push({ messages: messages.length, arrive: resolve })
@@ -152,11 +156,11 @@ describe('the admission of messages', () => {
   it('is limited by the allowed total, held bytes included', () => {
     const packing = openPacking(cannedQueue({ inbound: 0 }).pod, limits)
 
-    packing.hold(999, { ip: undefined })
+    packing.hold({ ip: undefined }, 999)
     expect(packing.refusalOf(anybody)).toBeUndefined()
-    packing.hold(1, { ip: undefined })
+    packing.hold({ ip: undefined }, 1)
     expect(packing.refusalOf(anybody)).toBe('full')
-    packing.hold(-1, { ip: undefined })
+    packing.hold({ ip: undefined }, -1)
     expect(packing.refusalOf(anybody)).toBeUndefined()
     packing.close()
   })
@@ -166,12 +170,12 @@ describe('the admission of messages', () => {
     const packing = openPacking(cannedQueue(counts).pod, limits)
     for (const size of [300, 300, 500]) await packing.acceptPublic('x'.repeat(size), anybody)
     expect(packing.refusalOf(anybody)).toBe('full')
-    expect(packing.facts()).toEqual({ gatheredBytes: 0, queuedBytes: 1_100, queuedMessages: 3 })
+    expect(packing.size()).toEqual({ gatheredBytes: 0, queuedBytes: 1_100, queuedMessages: 3 })
 
     counts.inbound = 2
 
     await vi.waitFor(() => expect(packing.refusalOf(anybody)).toBeUndefined(), soon)
-    expect(packing.facts()).toEqual({ gatheredBytes: 0, queuedBytes: 800, queuedMessages: 2 })
+    expect(packing.size()).toEqual({ gatheredBytes: 0, queuedBytes: 800, queuedMessages: 2 })
     packing.close()
   })
 
@@ -184,11 +188,11 @@ describe('the admission of messages', () => {
   })
 
   it('stops while the store of the queue is nearly full, and resumes when it has space', async () => {
-    const room = { isThere: false }
-    const packing = openPacking(cannedQueue({ inbound: 0 }, room).pod, limits)
+    const memory = { isFree: false }
+    const packing = openPacking(cannedQueue({ inbound: 0 }, memory).pod, limits)
     await vi.waitFor(() => expect(packing.refusalOf(anybody)).toBe('full'), soon)
 
-    room.isThere = true
+    memory.isFree = true
 
     await vi.waitFor(() => expect(packing.refusalOf(anybody)).toBeUndefined(), soon)
     packing.close()
@@ -201,11 +205,11 @@ describe('the admission of messages', () => {
       ...limits,
       bytes: 1e9,
       fairFromMessages: 10,
-      messagesApart: 2,
+      messagesPerShare: 2,
       messagesOfSource: 4,
     })
     packing.refusalOf(anybody)
-    await vi.waitFor(() => expect(packing.facts().queuedMessages).toBe(20), soon)
+    await vi.waitFor(() => expect(packing.size().queuedMessages).toBe(20), soon)
 
     for (const number of [1, 2, 3, 4]) {
       expect([number, packing.refusalOf(anybody)]).toEqual([number, undefined])
@@ -227,10 +231,10 @@ describe('the admission of messages', () => {
 
   it('separates all networks of one IPv6 /48 when they have sent a few shares together', async () => {
     const { added, pod } = cannedQueue({ inbound: 20 })
-    const shares = { messagesApart: 2, messagesOfSource: 4, sharesOfSite: 2 }
+    const shares = { messagesPerShare: 2, messagesOfSource: 4, sharesOfSite: 2 }
     const packing = openPacking(pod, { ...limits, bytes: 1e9, fairFromMessages: 10, sources: 8, ...shares })
     packing.refusalOf(anybody)
-    await vi.waitFor(() => expect(packing.facts().queuedMessages).toBe(20), soon)
+    await vi.waitFor(() => expect(packing.size().queuedMessages).toBe(20), soon)
 
     // One message of each /64.
     for (let network = 1; network <= 10; network += 1) {
@@ -251,9 +255,15 @@ describe('the admission of messages', () => {
 
   it('separates one network of an IPv6 /48, and not its neighbours', async () => {
     const { added, pod } = cannedQueue({ inbound: 20 })
-    const packing = openPacking(pod, { ...limits, bytes: 1e9, fairFromMessages: 10, messagesApart: 2, sharesOfSite: 2 })
+    const packing = openPacking(pod, {
+      ...limits,
+      bytes: 1e9,
+      fairFromMessages: 10,
+      messagesPerShare: 2,
+      sharesOfSite: 2,
+    })
     packing.refusalOf(anybody)
-    await vi.waitFor(() => expect(packing.facts().queuedMessages).toBe(20), soon)
+    await vi.waitFor(() => expect(packing.size().queuedMessages).toBe(20), soon)
 
     for (let message = 1; message <= 8; message += 1) {
       await packing.acceptPublic('a message', { ip: '2001:db8:1:1::1' })
@@ -267,11 +277,11 @@ describe('the admission of messages', () => {
 
   it('refuses all networks of one IPv6 /48 that hold a few shares of the bytes', () => {
     const packing = openPacking(cannedQueue({ inbound: 0 }).pod, { ...limits, bytes: 1_000, sharesOfSite: 2 })
-    packing.hold(249, { ip: '2001:db8:1:1::1' })
-    packing.hold(250, { ip: '2001:db8:1:2::1' })
+    packing.hold({ ip: '2001:db8:1:1::1' }, 249)
+    packing.hold({ ip: '2001:db8:1:2::1' }, 250)
     expect(packing.refusalOf({ ip: '2001:db8:1:3::1' })).toBeUndefined()
 
-    packing.hold(1, { ip: '2001:db8:1:4::1' })
+    packing.hold({ ip: '2001:db8:1:4::1' }, 1)
 
     expect(packing.refusalOf({ ip: '2001:db8:1:3::1' })).toBe('over_share')
     expect(packing.refusalOf({ ip: '2001:db8:2:1::1' })).toBeUndefined()
@@ -280,21 +290,21 @@ describe('the admission of messages', () => {
 
   it('refuses a source that holds its share of the bytes, and no other', () => {
     const packing = openPacking(cannedQueue({ inbound: 0 }).pod, { ...limits, bytes: 1_000 })
-    packing.hold(249, anybody)
+    packing.hold(anybody, 249)
     expect(packing.refusalOf(anybody)).toBeUndefined()
 
-    packing.hold(1, anybody)
+    packing.hold(anybody, 1)
 
     expect(packing.refusalOf(anybody)).toBe('over_share')
     expect(packing.refusalOf({ ip: '192.0.2.2' })).toBeUndefined()
-    packing.hold(-250, anybody)
+    packing.hold(anybody, -250)
     expect(packing.refusalOf(anybody)).toBeUndefined()
     packing.close()
   })
 
   it('separates large messages of a source when they are many bytes in total', async () => {
     const { added, pod } = cannedQueue({ inbound: 0 })
-    const packing = openPacking(pod, { ...limits, bytes: 1e9, fairFromBytes: 100, bytesApart: 250 })
+    const packing = openPacking(pod, { ...limits, bytes: 1e9, fairFromBytes: 100, bytesPerShare: 250 })
     for (let message = 0; message < 5; message += 1) await packing.acceptPublic('x'.repeat(101), anybody)
     await packing.acceptPublic('of another source', { ip: '192.0.2.2' })
 
@@ -304,7 +314,7 @@ describe('the admission of messages', () => {
 
   it('enqueues a small message without waiting for a large one', async () => {
     const { pod } = cannedQueue({ inbound: 0 })
-    const enqueue: Pod['jobs']['enqueue'] = async (_job, data) => {
+    const enqueue: Services['jobs']['enqueue'] = async (_job, data) => {
       const { messages } = data as { readonly messages: readonly string[] }
       if (messages.some((message) => message.length > 1_000)) await new Promise(() => undefined)
     }
@@ -324,7 +334,7 @@ describe('the admission of messages', () => {
 
     await expect(packing.acceptPublic('x'.repeat(900), anybody)).rejects.toThrow('away')
 
-    expect(packing.facts().queuedBytes).toBe(0)
+    expect(packing.size().queuedBytes).toBe(0)
     packing.close()
   })
 })

@@ -42,8 +42,8 @@ describe('persisted counters of the processes', () => {
   it('are added up over processes, and stored once', async () => {
     const [one, other] = [openProcess(), openProcess()]
     one.takenIn.inc({ queue: 'inbound', end: 'stored' }, 7)
-    one.takenIn.inc({ queue: 'inbound', end: 'wrong', fault: 'InvalidSender' })
-    other.takenIn.inc({ queue: 'inbound-private', end: 'wrong', fault: 'InvalidSender' }, 2)
+    one.takenIn.inc({ queue: 'inbound', end: 'rejected', fault: 'InvalidSender' })
+    other.takenIn.inc({ queue: 'inbound-private', end: 'rejected', fault: 'InvalidSender' }, 2)
     await Promise.all([one.figures.keep(), other.figures.keep(), one.figures.keep()])
     one.takenIn.inc({ queue: 'inbound', end: 'stored' }, 3)
     one.takenIn.inc({ queue: 'inbound', end: 'waiting', fault: 'NotFetchable' }, 4)
@@ -97,7 +97,7 @@ describe('persisted counters of the processes', () => {
   it('give rates over full minutes: messages of inbound queues, jobs of the other queues', async () => {
     const { takenIn, jobs, figures } = openProcess()
     takenIn.inc({ queue: 'inbound', end: 'stored' }, 90)
-    takenIn.inc({ queue: 'inbound', end: 'over' }, 10)
+    takenIn.inc({ queue: 'inbound', end: 'ignored' }, 10)
     jobs.inc({ queue: 'inbound', end: 'done' }, 3)
     jobs.inc({ queue: 'fetch', end: 'done' }, 15)
     jobs.inc({ queue: 'fetch', end: 'failed' }, 5)

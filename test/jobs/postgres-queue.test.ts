@@ -6,7 +6,7 @@ import { openJobQueues } from '../../src/jobs/queues/job-queues.js'
 import { administer, createTestDatabase, type TestDatabase } from '../support/databases/test-database.js'
 
 const greet = defineJob<{ text: string }>()('notify', 'greet', retriedForHours)
-const timing = { concurrency: 4, lock: 5_000, stalledCheck: 5_000, backoff: () => 10 }
+const timing = { concurrency: 4, lockMs: 5_000, stalledCheckMs: 5_000, backoff: () => 10 }
 const LATER = { timeout: 10_000 }
 const log = pino({ level: 'silent' })
 
@@ -86,7 +86,7 @@ describe('a long queue in PostgreSQL costs no more for a job than a short one', 
     expect(byIndex / worker.done()).toBeLessThan(READ_FOR_A_JOB)
   })
 
-  it('with table statistics from when the queue was empty', async () => {
+  it('with table statistics of an empty queue', async () => {
     const jobs = await open()
     await jobs.enqueueAll(greet, greetings(300))
     await administer(database.url, async (client) => {

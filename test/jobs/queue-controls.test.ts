@@ -2,21 +2,24 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import {
   discardJobs,
+  discardOperation,
   drainQueue,
+  findQueue,
   listQueues,
   pauseQueue,
   promoteJobs,
   resumeQueue,
 } from '../../src/domain/operations/queues.js'
-import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
+import { defineJob, receivePublicJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { startHeartbeat } from '../../src/jobs/operations/heartbeat.js'
-import { isIdle } from '../../src/jobs/operations/queue-facts.js'
-import { enqueueJob } from '../../src/jobs/outbox/outbox.js'
+import { isIdle } from '../../src/jobs/operations/work-status.js'
+import { enqueueJob } from '../../src/jobs/outbox/enqueue-jobs.js'
 import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
 import { listProcesses } from '../../src/persistence/operations/processes.js'
 import { sampleQueues } from '../../workers/sample-queues.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { sweep } from '../../workers/sweeper.js'
+import { crashInChunk, finishBackgroundTasks } from '../support/pods/finish-background-tasks.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 import { startTestWorkers, untilIdle } from '../support/queues/test-workers.js'
@@ -60,6 +63,16 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
   })
 
   const notifyQueue = async () => (await listQueues(pod))?.find(({ name }) => name === 'notify')
+
+  it('are read by name without counting the jobs of other queues', async () => {
+    const counts = vi.spyOn(pod.jobs, 'counts')
+    try {
+      expect(await findQueue(pod, 'notify')).toMatchObject({ name: 'notify', state: 'running', waiting: 0 })
+      expect(counts.mock.calls).toEqual([['notify']])
+    } finally {
+      counts.mockRestore()
+    }
+  })
 
   it('accept work while paused, count it as waiting, and run it when they are resumed', async () => {
     await pauseQueue(pod, actor, 'notify', change)
@@ -124,10 +137,36 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
       expect([job, more]).toMatchObject([shown, []])
       expect(Object.keys(job ?? {})).not.toContain('data')
     }
-    expect(await discardJobs(pod, actor, 'notify', { ...change, confirm: 'notify' })).toBe(2)
+    expect(await discardJobs(pod, actor, 'notify', { ...change, confirm: 'notify' })).toEqual({ count: 2 })
     await resumeQueue(pod, actor, 'notify', change)
     expect(await isIdle(pod, ['notify'])).toBe(true)
     expect(ran).toEqual([])
+  })
+
+  it('lose many inbound jobs by an operation, which continues after a crash and leaves jobs that were added later', async () => {
+    await pod.jobs.pause('inbound')
+    const accepted = { acceptedAt: new Date(0).toISOString(), messages: ['<xml/>'] }
+    const add = async (count: number, delay = 0) => {
+      for (let added = 0; added < count; added += 1) await pod.jobs.enqueue(receivePublicJob, accepted, { delay })
+    }
+    await add(150)
+    await add(150, 3_600_000)
+
+    const { count, operation } = await discardJobs(pod, actor, 'inbound', { ...change, confirm: 'inbound' })
+    expect([count, operation]).toMatchObject([300, { kind: 'queue.discard', target: 'inbound', total: 300 }])
+    await vi.waitUntil(() => Date.now() > Date.parse(String(operation?.details['addedBy'])))
+    await add(1)
+    // They are before the older delayed jobs, and more than a chunk.
+    await add(201, 60_000)
+    await expect(finishBackgroundTasks(pod, crashInChunk(discardOperation, 2))).rejects.toThrow('the worker dies')
+    await finishBackgroundTasks(pod, discardOperation)
+
+    expect(await pod.jobs.counts('inbound')).toMatchObject({ waiting: 1, delayed: 201 })
+    const dead = pod.db('outbox').where({ queue: 'inbound' }).whereRaw(`data ->> 'fault' = 'discarded'`)
+    expect(await dead).toHaveLength(300)
+    await pod.db('outbox').delete()
+    for (const queue of ['inbound', 'maintenance'] as const) await pod.jobs.discard(queue)
+    await pod.jobs.resume('inbound')
   })
 
   it('run delayed jobs at once on request', async () => {

@@ -31,7 +31,7 @@ describe.each(queueBackends)('the queues, in $store', (backend) => {
     const job = defineJob<{ turn: number }>()('notify', 'turn', retriedForHours)
     for (const turn of [1, 2]) await pod.jobs.enqueue(job, { turn })
     const heard: number[] = []
-    const options = { concurrency: 1, lock: 5_000, stalledCheck: 5_000, backoff: () => 10 }
+    const options = { concurrency: 1, lockMs: 5_000, stalledCheckMs: 5_000, backoff: () => 10 }
     const worker = pod.jobs.serve(
       'notify',
       async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { placeOfRedis, readRedisAddress, withoutRedisPassword } from '../../src/jobs/queues/redis-address.js'
+import { describeRedisTarget, readRedisAddress, withoutRedisPassword } from '../../src/jobs/queues/redis-address.js'
 
 const NOBODY = { tls: false, username: undefined, password: undefined }
 
@@ -91,9 +91,9 @@ describe('the address of a Redis', () => {
   })
 
   it('is described without its password', () => {
-    expect(placeOfRedis('redis://:hunter2@db:6380')).toBe('Redis on db:6380')
-    expect(placeOfRedis('unix:/run/redis.sock')).toBe('Redis on /run/redis.sock')
-    expect(placeOfRedis('redis+cluster://:hunter2@a,b:1')).toBe('the Redis Cluster of a:6379, b:1')
-    expect(placeOfRedis('redis+sentinel://a/m')).toBe('Redis, whose master m is known to a:26379')
+    expect(describeRedisTarget('redis://:hunter2@db:6380')).toBe('Redis on db:6380')
+    expect(describeRedisTarget('unix:/run/redis.sock')).toBe('Redis on /run/redis.sock')
+    expect(describeRedisTarget('redis+cluster://:hunter2@a,b:1')).toBe('the Redis Cluster of a:6379, b:1')
+    expect(describeRedisTarget('redis+sentinel://a/m')).toBe('Redis, whose master m is known to a:26379')
   })
 })

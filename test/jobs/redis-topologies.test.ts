@@ -10,7 +10,7 @@ import { type OwnRedis, redisProgram } from '../support/queues/redis-server.js'
 
 const greet = defineJob<{ name: string }>()('notify', 'greet', retriedForHours)
 const receive = defineJob<{ name: string }>()('inbound', 'receive', retriedForHours)
-const timing = { concurrency: 4, lock: 5_000, stalledCheck: 1_000, backoff: () => 100 }
+const timing = { concurrency: 4, lockMs: 5_000, stalledCheckMs: 1_000, backoff: () => 100 }
 const LATER = { timeout: 40_000, interval: 50 }
 
 type Jobs = Awaited<ReturnType<typeof openJobQueues>>

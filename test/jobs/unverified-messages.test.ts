@@ -2,9 +2,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { SIGNER_LIMITS, WAITING_LIMITS } from '../../src/jobs/waiting/limits.js'
 import { lockEntityKeys } from '../../src/jobs/waiting/lock-entity-keys.js'
 import { boundMessages } from '../../src/jobs/waiting/message-bounds.js'
-import { type ParkedMessage, parkAndResume } from '../../src/jobs/waiting/park-messages.js'
 import { resumeOverdue } from '../../src/jobs/waiting/resume-messages.js'
-import { findDueLookups, postponeLookups, takeUnverifiedSignerBudget } from '../../src/jobs/waiting/signer-lookups.js'
+import {
+  findDueLookups,
+  recordFailedLookups,
+  takeUnverifiedSignerBudget,
+} from '../../src/jobs/waiting/signer-lookups.js'
+import { type NewWaitingMessage, storeWaitingAndResume } from '../../src/jobs/waiting/store-waiting-messages.js'
 import { giveUpSigners } from '../../src/jobs/waiting/unverified-messages.js'
 import { limitOfSite } from '../../src/throttling/rate-counters.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
@@ -28,24 +32,24 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     await pod.db.raw('truncate outbox, waiting, signer_lookups, people, pods cascade')
   })
 
-  function unverified(name: string, difference: Partial<ParkedMessage> = {}): ParkedMessage {
+  function unverified(name: string, difference: Partial<NewWaitingMessage> = {}): NewWaitingMessage {
     const senderHost = difference.senderHost ?? 'far.example'
     return {
       waitsFor: `person:${name}@${senderHost}`,
       payload: `a message of ${name}@${senderHost}`,
       acceptedAt: new Date(),
       times: 0,
-      signed: false,
+      isVerified: false,
       senderHost,
       ...difference,
     }
   }
 
-  async function park(...messages: ParkedMessage[]): Promise<void> {
+  async function park(...messages: NewWaitingMessage[]): Promise<void> {
     await pod.db.transaction(async (transaction) => {
       const entityKeys = messages.map(({ waitsFor }) => waitsFor)
       await lockEntityKeys(transaction, entityKeys)
-      await parkAndResume(pod, transaction, messages, [])
+      await storeWaitingAndResume(pod, transaction, messages, [])
     })
   }
 
@@ -56,7 +60,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
   const meetPod = (host: string) => pod.db('pods').insert({ host, port: 443, ssl: true })
   const waitingSigners = async () =>
     (await pod.db('waiting').orderBy('id').select('waitsFor')).map(({ waitsFor }) => waitsFor.slice('person:'.length))
-  const many = (count: number, difference: Partial<ParkedMessage> = {}, name = 'u') =>
+  const many = (count: number, difference: Partial<NewWaitingMessage> = {}, name = 'u') =>
     Array.from({ length: count }, (_, index) => unverified(`${name}${index}`, difference))
 
   it('have their signers discovered by one job per host, for any number of messages', async () => {
@@ -64,7 +68,8 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     await park(...many(60))
 
     expect(await pod.db('signerLookups').count({ rows: '*' })).toEqual([{ rows: 61 }])
-    await vi.waitFor(async () => expect(await pod.jobs.counts('fetch-unproven')).toMatchObject({ waiting: 2 }))
+    const hostJobs = () => pod.jobs.counts('fetch-unproven')
+    await vi.waitFor(async () => expect(await hostJobs()).toMatchObject({ waiting: 2 }), { timeout: 20_000 })
     expect(await pod.jobs.counts('fetch')).toMatchObject({ waiting: 0 })
     expect(await pod.db('outbox')).toEqual([])
   })
@@ -85,8 +90,8 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     const source = newSource()
     await meetPod('known.example')
     const budget = SIGNER_LIMITS.unverifiedOfSourcePerMinute
-    const later = performance.now() + 60_000 // so that the budget is not refilled meanwhile
-    for (let spent = 0; spent < budget; spent += 1) expect(takeUnverifiedSignerBudget(source, later)).toBe(true)
+    const later = performance.now() + 60_000 // so that the budget is not refilled in the meantime
+    for (let spent = 0; spent < budget; spent += 1) expect(takeUnverifiedSignerBudget(pod, source, later)).toBe(true)
 
     await park(
       unverified('over', { source }),
@@ -104,14 +109,14 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     const budget = limitOfSite(SIGNER_LIMITS.unverifiedOfSourcePerMinute, SIGNER_LIMITS.sources)
 
     const admitted = Array.from({ length: 2 * budget }, (_, network) =>
-      takeUnverifiedSignerBudget(`${site}${network}`, now),
+      takeUnverifiedSignerBudget(pod, `${site}${network}`, now),
     )
 
     expect(admitted.filter(Boolean)).toHaveLength(budget)
-    expect(takeUnverifiedSignerBudget(newSource(), now)).toBe(true)
+    expect(takeUnverifiedSignerBudget(pod, newSource(), now)).toBe(true)
   })
 
-  it('of one host count as from one address when they come from all networks of one IPv6 /48', async () => {
+  it('of one host from all networks of one IPv6 /48 count as from one address', async () => {
     const most = WAITING_LIMITS.unverifiedMessagesOfHost
     await meetPod('far.example')
     await park(unverified('honest', { source: '2001:db8:1:1' }))
@@ -130,10 +135,10 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     const source = newSource()
     const now = 1_000_000
     for (let spent = 0; spent < SIGNER_LIMITS.unverifiedOfSourcePerMinute; spent += 1)
-      takeUnverifiedSignerBudget(source, now)
+      takeUnverifiedSignerBudget(pod, source, now)
 
-    expect(takeUnverifiedSignerBudget(source, now)).toBe(false)
-    const later = Array.from({ length: 20 }, () => takeUnverifiedSignerBudget(source, now + 1_000))
+    expect(takeUnverifiedSignerBudget(pod, source, now)).toBe(false)
+    const later = Array.from({ length: 20 }, () => takeUnverifiedSignerBudget(pod, source, now + 1_000))
     expect(later.filter(Boolean)).toHaveLength(10)
   })
 
@@ -152,8 +157,8 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
   })
 
   it.each([
-    ['longer than a legal message', { payload: 'x'.repeat(WAITING_LIMITS.longestUnverifiedBytes + 1) }, 0],
-    ['as long as a legal one', { payload: 'x'.repeat(WAITING_LIMITS.longestUnverifiedBytes) }, 1],
+    ['longer than a legal message', { payload: 'x'.repeat(WAITING_LIMITS.maxUnverifiedBytes + 1) }, 0],
+    ['as long as a legal one', { payload: 'x'.repeat(WAITING_LIMITS.maxUnverifiedBytes) }, 1],
   ])('that are %s: %#', async (_, difference, kept) => {
     await park(unverified('quin', difference))
 
@@ -173,13 +178,13 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     await park(unverified('lost'), {
       ...unverified('lost'),
       payload: 'verified',
-      signed: true,
+      isVerified: true,
       fetchFrom: 'lost@far.example',
     })
     let lost: readonly string[] = []
-    for (let tries = 0; tries < SIGNER_LIMITS.triesAtUnknownHost; tries += 1) {
+    for (let tries = 0; tries < SIGNER_LIMITS.attemptsAtUnknownHost; tries += 1) {
       expect(lost).toEqual([])
-      lost = await postponeLookups(pod.db, ['lost@far.example'], SIGNER_LIMITS.triesAtUnknownHost)
+      lost = await recordFailedLookups(pod.db, ['lost@far.example'], SIGNER_LIMITS.attemptsAtUnknownHost)
     }
     expect(lost).toEqual(['lost@far.example'])
     await pod.db.transaction((transaction) => giveUpSigners(pod, transaction, lost))
@@ -217,7 +222,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
       longUnverifiedBytes: 100,
       deadMessages: 4,
       deadBytes: 300,
-      rowsAtOnce: 2,
+      rowsPerBatch: 2,
     }
     const bound = () => boundMessages(pod, limits, 0)
     const payloads = () => pod.db('waiting').orderBy('id').pluck('payload')

@@ -2,21 +2,21 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { wakeWaitingJob } from '../../src/jobs/definitions.js'
 import type { EntityKey } from '../../src/jobs/waiting/entity-key.js'
 import { lockEntityKeys } from '../../src/jobs/waiting/lock-entity-keys.js'
-import { type ParkedMessage, parkAndResume } from '../../src/jobs/waiting/park-messages.js'
 import { giveUpOutboxRow, resumeOverdue, resumeWaiting } from '../../src/jobs/waiting/resume-messages.js'
+import { type NewWaitingMessage, storeWaitingAndResume } from '../../src/jobs/waiting/store-waiting-messages.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 const bob = 'person:bob@far.example'
 
-function message(payload: string, difference: Partial<ParkedMessage> = {}): ParkedMessage {
+function message(payload: string, difference: Partial<NewWaitingMessage> = {}): NewWaitingMessage {
   const acceptedAt = new Date('2026-01-02T03:04:05.678Z')
   return {
     waitsFor: bob,
     payload,
     acceptedAt,
     times: 0,
-    signed: true,
+    isVerified: true,
     ...difference,
   }
 }
@@ -36,13 +36,13 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
   })
 
   /** Parks messages as a batch does that cannot process them yet. */
-  async function park(...messages: ParkedMessage[]): Promise<void> {
+  async function park(...messages: NewWaitingMessage[]): Promise<void> {
     await pod.db.transaction(async (transaction) => {
       await lockEntityKeys(
         transaction,
         messages.map(({ waitsFor }) => waitsFor),
       )
-      await parkAndResume(pod, transaction, messages, [])
+      await storeWaitingAndResume(pod, transaction, messages, [])
     })
   }
 
@@ -52,7 +52,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
       await lockEntityKeys(transaction, [bob])
       await transaction('people').insert({ guid: '0123456789abcdef', address: 'bob@far.example', publicKey: 'key' })
       await meanwhile()
-      await parkAndResume(pod, transaction, [], [bob])
+      await storeWaitingAndResume(pod, transaction, [], [bob])
     })
   }
 
@@ -132,7 +132,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     ])
   })
 
-  it('are resumed at once when the missing entity was stored meanwhile', async () => {
+  it('are resumed at once when the missing entity was stored in the meantime', async () => {
     await storeBob()
 
     await park(message('one'))
@@ -169,7 +169,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     let storing: Promise<void> | undefined
     await pod.db.transaction(async (transaction) => {
       await lockEntityKeys(transaction, [bob])
-      await parkAndResume(pod, transaction, [message('one')], [])
+      await storeWaitingAndResume(pod, transaction, [message('one')], [])
       storing = storeBob()
       await untilSomebodyWaitsForALock(pod)
     })

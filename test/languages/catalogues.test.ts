@@ -75,7 +75,7 @@ describe('the language', () => {
     [{ accepted: 'fr', kept: 'de', uiLocales: 'de', setting: 'es' }, 'es'],
     [{ accepted: 'fr', setting: 'de_formal' }, 'de'],
     [{}, 'en'],
-  ])('for %j is %s', (preferences, language) => {
+  ])('the language for %j is %s', (preferences, language) => {
     expect(chooseLanguage(preferences, LANGUAGES, 'en')).toBe(language)
   })
 

@@ -7,7 +7,6 @@ import { TEXT_LIMITS } from '../../src/domain/limits.js'
 import { MODERATION_LIMITS } from '../../src/domain/moderation/limits.js'
 import { CATALOGUES } from '../../src/languages/locales.js'
 import type { MessageId } from '../../src/languages/translate.js'
-import { OIDC_LIMITS } from '../../src/web/oidc/limits.js'
 
 const { passwordCharacters, passwordBytes, tagsOfPerson } = TEXT_LIMITS
 
@@ -29,7 +28,7 @@ const LIMITS = {
   'mail.email_changing.text': [TOKEN_HOURS.undo_email / 24],
   'mail.archive_ready.text': [ARCHIVE_LIMITS.exportDays],
   'export.about': [ARCHIVE_LIMITS.exportDays],
-  'data.end_session': [OIDC_LIMITS.sessionSeconds / 86_400],
+  'data.end_session': [ACCOUNT_LIMITS.knownBrowserDays],
 } as const satisfies Partial<Readonly<Record<MessageId, readonly number[]>>>
 
 describe.each(Object.entries(CATALOGUES))('the messages in %s', (_language, catalogue) => {

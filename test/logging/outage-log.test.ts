@@ -17,7 +17,7 @@ function watchService() {
   return { service, outages, messages: () => recordedLog.entries().map(({ msg }) => msg), entries: recordedLog.entries }
 }
 
-it('a single failure of a service that answers is no outage', async () => {
+it('a single failure of a service that answers is not an outage', async () => {
   const { outages, messages } = watchService()
 
   expect(await outages.suspect(new Error('once'))).toBe(false)

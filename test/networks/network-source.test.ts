@@ -9,6 +9,6 @@ it.each([
   ['2001:db8:1:2::3', '2001:db8:1:2', '2001:db8:1/48'],
   ['2001:0DB8:0001:0002:0:0:0:3', '2001:db8:1:2', '2001:db8:1/48'],
   ['fe80::1%eth0', 'fe80:0:0:0', 'fe80:0:0/48'],
-])('of the address %s the source is %s and the site is %s', (ip, source, site) => {
+])('the address %s has the source %s and the site %s', (ip, source, site) => {
   expect([networkOfAddress(ip), siteOfNetwork(ip), siteOfSource(networkOfAddress(ip))]).toEqual([source, site, site])
 })

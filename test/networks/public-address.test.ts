@@ -94,7 +94,7 @@ describe('isPublicAddress', () => {
     '1.1.1.1 ',
     '[2606:4700::1111]',
     '1.1.1.1:80',
-  ])('refuses %j, which is no address in its one spelling', (text) => {
+  ])('refuses %j, which is not an address in its one spelling', (text) => {
     expect(isPublicAddress(text)).toBe(false)
   })
 })

@@ -3,7 +3,7 @@ import { type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { openAnswerClock } from '../../src/federation/remote-pod/answer-clock.js'
+import { openRemoteClock } from '../../src/federation/remote-pod/remote-clock.js'
 import { runChecks, runDueChecks } from '../../src/operations/checks/run-checks.js'
 import { openSharedMetrics } from '../../src/operations/shared-metrics.js'
 import { listChecks } from '../../src/persistence/operations/checks.js'
@@ -53,10 +53,10 @@ async function checkThrough(proxy: Proxy) {
     const { method, url: path } = incoming
     const given = { host: 'pod.example', 'x-forwarded-for': '192.0.2.7', ...headers }
     const target = { host: '127.0.0.1', port, localAddress: from, method, path, headers: given }
-    const passed = request(target, async (answer) => {
-      const body = proxy.buffers ? await buffer(answer).catch(() => undefined) : undefined
-      response.writeHead(answer.statusCode ?? 500, answer.headers)
-      if (body === undefined) answer.pipe(response)
+    const passed = request(target, async (remoteResponse) => {
+      const body = proxy.buffers ? await buffer(remoteResponse).catch(() => undefined) : undefined
+      response.writeHead(remoteResponse.statusCode ?? 500, remoteResponse.headers)
+      if (body === undefined) remoteResponse.pipe(response)
       else response.end(body)
     })
     response.on('close', () => passed.destroy())
@@ -73,7 +73,7 @@ describe('the checks of the pod at its own address', () => {
   it('find nothing behind a right proxy, and are stored for API and metrics', async () => {
     const found = await checkThrough({})
     expect(found).toEqual({
-      certificate: expect.stringMatching(/^ok: It is valid for \d+ days\.$/),
+      certificate: expect.stringMatching(/^ok: The certificate is valid for \d+ days\.$/),
       webfinger: 'ok: It is answered with status 200, without a redirect.',
       events: 'ok: The proxy passes on server-sent events.',
       proxy: 'ok: TRUST_PROXY names the proxy.',
@@ -91,9 +91,9 @@ describe('the checks of the pod at its own address', () => {
     expect(Number(seconds)).toBeGreaterThan(14 * 86_400)
   })
 
-  it('find a certificate that has ended, or that nobody trusts', async () => {
+  it('report an expired or untrusted certificate', async () => {
     const { certificate } = await checkThrough({ cert: 'pod.example-expired.pem' })
-    expect(certificate).toMatch(/^fail: It ended \d+ days ago: renew it\.$/)
+    expect(certificate).toMatch(/^fail: The certificate expired \d+ days ago: renew it\.$/)
   })
 
   it.each<readonly [string, Proxy, Readonly<Record<string, string>>]>([
@@ -182,12 +182,12 @@ describe('the checks of the pod at its own address', () => {
 })
 
 it('the clock of other pods is the median of the last fifty answers', () => {
-  const clock = openAnswerClock(() => Date.parse('2026-01-01T00:00:00Z'))
+  const clock = openRemoteClock(() => Date.parse('2026-01-01T00:00:00Z'))
   expect(clock.read()).toBeUndefined()
   clock.note('not a time')
   clock.note(undefined)
-  for (let answer = 0; answer < 60; answer += 1) {
-    clock.note(answer < 34 ? 'Fri, 01 Jan 2016 00:00:00 GMT' : 'Thu, 01 Jan 2026 00:00:06 GMT')
+  for (let response = 0; response < 60; response += 1) {
+    clock.note(response < 34 ? 'Fri, 01 Jan 2016 00:00:00 GMT' : 'Thu, 01 Jan 2026 00:00:06 GMT')
   }
   expect(clock.read()).toEqual({ offset: 6.5, answers: 50 })
 })

@@ -8,7 +8,7 @@ import {
   inspectRestoreTarget,
   isDatabaseMoving,
 } from '../../src/persistence/operations/restore-target.js'
-import { type OpenPod, openPod, requireWholeDatabase } from '../../src/pod/open-pod.js'
+import { type OpenServices, openServices, requireCompleteDatabase } from '../../src/services/open-services.js'
 import { addPost, addUserRow } from '../support/databases/rows.js'
 import { createTestDatabase, openEmptyDatabase, type TestDatabase } from '../support/databases/test-database.js'
 import { buildPod } from '../support/pods/build-pod.js'
@@ -16,7 +16,7 @@ import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 import { rowsOf, schemaOf } from './backup-fixture.js'
 
 let database: TestDatabase
-let source: OpenPod
+let source: OpenServices
 beforeAll(async () => {
   database = await createTestDatabase()
   const settings = {
@@ -24,7 +24,7 @@ beforeAll(async () => {
     SECRET_KEY: 'a key that is only good for tests',
     LOG_LEVEL: 'silent',
   }
-  source = await openPod(readConfig({ ...settings, DATABASE_URL: database.url }), 'command', {
+  source = await openServices(readConfig({ ...settings, DATABASE_URL: database.url }), 'command', {
     crypto: fixedKeyCrypto(),
   })
   const user = await addUserRow(source, 'ann')
@@ -66,7 +66,7 @@ it('has the same rows, counters, keys and indexes in the new database', async ()
   expect(await last(target.db)).toBe(await last(source.db))
 })
 
-it('that is interrupted leaves the old database unchanged and a new one that no pod opens, until it is repeated', async () => {
+it('an interrupted move leaves the old database unchanged and a new one that no pod opens, until it is repeated', async () => {
   await using target = await openEmptyDatabase()
   const before = await rowsOf(source.db)
   const interruption = new AbortController()
@@ -77,7 +77,7 @@ it('that is interrupted leaves the old database unchanged and a new one that no 
   await expect(move(target.url, { signal: interruption.signal, report })).rejects.toThrow('aborted')
 
   expect(await findUnfinishedRestore(target.db)).toBe('a move of the database')
-  await expect(requireWholeDatabase(target.db)).rejects.toThrow('unfinished move')
+  await expect(requireCompleteDatabase(target.db)).rejects.toThrow('unfinished move')
   expect(await rowsOf(source.db)).toEqual(before)
   await expect(move(target.url)).rejects.toThrow('--again empties it')
   await move(target.url, { again: true })
@@ -87,7 +87,7 @@ it('that is interrupted leaves the old database unchanged and a new one that no 
 
 it('is refused for an old server, another encoding, a missing extension, missing rights, few connections and another time', () => {
   const server = { version: 150_000, name: '15.1', encoding: 'UTF8', connections: 97, secondsAhead: 0.2 }
-  const facts = { ...server, trigrams: true, mayCreate: true }
+  const properties = { ...server, trigrams: true, mayCreate: true }
   const faults = [
     {},
     { version: 130_009, name: '13.9' },
@@ -98,7 +98,7 @@ it('is refused for an old server, another encoding, a missing extension, missing
     { secondsAhead: -31.4 },
   ]
 
-  expect(faults.map((fault) => findServerFault({ ...facts, ...fault }))).toEqual([
+  expect(faults.map((fault) => findServerFault({ ...properties, ...fault }))).toEqual([
     undefined,
     'PostgreSQL 14 or newer is needed; the new database has 13.9.',
     expect.stringContaining('encoding UTF8, not LATIN1'),
@@ -131,7 +131,7 @@ it('reads a large table from its beginning, wherever another scan has stopped', 
 it('lets no pod start and nothing write to the old database until it has ended, and runs once at a time', async () => {
   await using target = await openEmptyDatabase()
   await using other = await openEmptyDatabase()
-  const start = () => openPod(source.config, 'worker', { crypto: fixedKeyCrypto() })
+  const start = () => openServices(source.config, 'worker', { crypto: fixedKeyCrypto() })
   const outcomes: unknown[] = []
   const onMoved = async () => {
     const write = source.db.raw(`set local lock_timeout = '50ms'; update people set first_name = 'late'`)

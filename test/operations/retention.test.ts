@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { chooseKept } from '../../src/operations/backup/retention.js'
+import { chooseRetained } from '../../src/operations/backup/retention.js'
 
 const at = (time: string) => ({ startedAt: new Date(`${time}:00Z`) })
 const backups = [
@@ -11,7 +11,7 @@ const backups = [
   at('2026-03-03T12:00'),
 ]
 const kept = (daily: number, weekly: number, monthly: number) =>
-  [...chooseKept(backups, { daily, weekly, monthly })].map((backup) => backups.indexOf(backup)).sort()
+  [...chooseRetained(backups, { daily, weekly, monthly })].map((backup) => backups.indexOf(backup)).sort()
 
 it('keeps the newest backup of each of the last days, weeks and months', () => {
   expect(kept(2, 0, 0)).toEqual([3, 5])

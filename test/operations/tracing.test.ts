@@ -61,7 +61,7 @@ beforeAll(async () => {
   const other = (host: string) => addRecordingPod(fakePods, pod, host)
   remy = await (await other('far.example:3000')).person()
   quin = await (await other('near.example:3000')).person()
-}, 60_000)
+}, 180_000)
 afterAll(async () => {
   await pod.close()
   await fakePods.close()
@@ -108,7 +108,7 @@ describe('spans', () => {
     })
     expect(valuesOf(byName['deliver']?.attributes)).toEqual({
       ...{ 'server.address': 'far.example', 'messaging.destination.name': expect.any(String) },
-      ...{ 'pod.entity_type': 'comment', 'pod.outcome': 'arrived' },
+      ...{ 'pod.entity_type': 'comment', 'pod.outcome': 'delivered' },
     })
     expect(valuesOf(byName['POST /receive/public']?.attributes)).toEqual({
       ...{ 'http.request.method': 'POST', 'http.route': '/receive/public', 'http.response.status_code': '202' },

@@ -3,13 +3,13 @@ import type { Knex } from 'knex'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import {
+  type DatabaseLimits,
   isDatabaseReachable,
   openDatabase,
   queryPrepared,
-  WEB_LIMITS,
-  WORKER_LIMITS,
 } from '../../src/persistence/database/database.js'
 import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
+import { WEB_DATABASE_LIMITS, WORKER_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
 import { type OpenDatabase, openTestDatabase } from '../support/databases/test-database.js'
 
 let database: OpenDatabase
@@ -23,8 +23,8 @@ function at(time: string | number): Date {
 }
 
 const opened: Knex[] = []
-function open(limits: Partial<typeof WEB_LIMITS> = {}, url = database.url): Knex {
-  const db = openDatabase({ ...WEB_LIMITS, ...limits, url, applicationName: 'pod test' })
+function open(limits: Partial<DatabaseLimits> = {}, url = database.url): Knex {
+  const db = openDatabase({ ...WEB_DATABASE_LIMITS, ...limits, url, applicationName: 'pod test' })
   opened.push(db)
   return db
 }
@@ -43,7 +43,7 @@ describe('a connection', () => {
         'idle_in_transaction_session_timeout') order by name`
 
     const web = (await open().raw(settings)).rows
-    const worker = (await open(WORKER_LIMITS).raw(settings)).rows
+    const worker = (await open(WORKER_DATABASE_LIMITS).raw(settings)).rows
 
     expect(Object.fromEntries(web.map((row: { name: string; setting: string }) => [row.name, row.setting]))).toEqual({
       application_name: 'pod test',
@@ -55,9 +55,9 @@ describe('a connection', () => {
   })
 
   it('is abandoned within six seconds in the web process, and always later than the server cancels a statement', () => {
-    expect(WEB_LIMITS.queryTimeout).toBeLessThan(6_000)
-    for (const { queryTimeout, statementTimeout } of [WEB_LIMITS, WORKER_LIMITS]) {
-      expect(queryTimeout).toBeGreaterThan(statementTimeout)
+    expect(WEB_DATABASE_LIMITS.queryTimeoutMs).toBeLessThan(6_000)
+    for (const { queryTimeoutMs, statementTimeoutMs } of [WEB_DATABASE_LIMITS, WORKER_DATABASE_LIMITS]) {
+      expect(queryTimeoutMs).toBeGreaterThan(statementTimeoutMs)
     }
   })
 
@@ -93,7 +93,7 @@ describe('a connection', () => {
   })
 
   it('is not used again after an abandoned statement', async () => {
-    const db = open({ pool: 1, queryTimeout: 1_000, statementTimeout: 0 })
+    const db = open({ pool: 1, queryTimeoutMs: 1_000, statementTimeoutMs: 0 })
     const pid = await selectValue(db, 'pg_backend_pid()')
 
     const error = await db.raw('select pg_sleep(60)').catch((reason: unknown) => reason)
@@ -104,7 +104,7 @@ describe('a connection', () => {
   })
 
   it('is waited for no longer than the limit when all are in use', async () => {
-    const db = open({ pool: 1, acquireTimeout: 1_000 })
+    const db = open({ pool: 1, acquireTimeoutMs: 1_000 })
     const transaction = await db.transaction()
 
     const error = await db.raw('select 1').catch((reason: unknown) => reason)
@@ -124,7 +124,7 @@ describe('a connection', () => {
   })
 
   it('cancels a statement that takes too long', async () => {
-    const db = open({ statementTimeout: 1_000 })
+    const db = open({ statementTimeoutMs: 1_000 })
 
     const error = await db.raw('select pg_sleep(60)').catch((reason: unknown) => reason)
 
@@ -166,7 +166,7 @@ describe('isDatabaseReachable', () => {
     const port = typeof address === 'object' ? address?.port : undefined
     const sockets: { destroy(): unknown }[] = []
     silentServer.on('connection', (socket) => sockets.push(socket))
-    const db = open({ acquireTimeout: 200 }, `postgres://pod@127.0.0.1:${port}/none`)
+    const db = open({ acquireTimeoutMs: 200 }, `postgres://pod@127.0.0.1:${port}/none`)
 
     expect(await isDatabaseReachable(db, 50)).toBe(false)
 
@@ -302,7 +302,7 @@ describe('a prepared statement', () => {
   })
 
   it('closes its connection when it is abandoned', async () => {
-    const db = open({ pool: 1, queryTimeout: 1_000, statementTimeout: 0 })
+    const db = open({ pool: 1, queryTimeoutMs: 1_000, statementTimeoutMs: 0 })
 
     const error = await queryPrepared(db, 'asleep', 'select pg_sleep($1)', [60]).catch((reason: unknown) => reason)
 
@@ -311,7 +311,7 @@ describe('a prepared statement', () => {
   })
 
   it('releases its connection, also when it fails', async () => {
-    const db = open({ pool: 1, acquireTimeout: 5_000 })
+    const db = open({ pool: 1, acquireTimeoutMs: 5_000 })
 
     await expect(queryPrepared(db, 'broken', 'select $1::int / 0', [1])).rejects.toMatchObject({ code: '22012' })
     await expect(queryPrepared(db, 'broken', 'select $1::int / 0', [1])).rejects.toMatchObject({ code: '22012' })

@@ -78,7 +78,7 @@ describe('a post with more rows under it than one transaction deletes', () => {
       guid: expect.stringMatching(/^deleted-post-\d{12}$/),
     })
     const target = await findRetractionTargets(pod.db, [{ type: 'Comment', guid: comment }])
-    expect([...target.values()]).toMatchObject([{ root: undefined }])
+    expect([...target.values()]).toMatchObject([{ threadPost: undefined }])
 
     const deletions: string[] = []
     const note = ({ sql }: { sql: string }) => void (sql.startsWith('delete from comments') && deletions.push(sql))

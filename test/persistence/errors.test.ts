@@ -70,7 +70,7 @@ describe('with a database', () => {
     const bothLocked = createBarrier(2)
     const lock = (first: string, second: string) => {
       let again = false
-      return inTransaction({ db }, async (transaction) => {
+      return inTransaction(db, async (transaction) => {
         runs += 1
         if (again) return 'later'
         again = true
@@ -89,7 +89,7 @@ describe('with a database', () => {
 
   it('gives up after three more runs, with the last error', async () => {
     let runs = 0
-    const conflicting = inTransaction({ db }, async (transaction) => {
+    const conflicting = inTransaction(db, async (transaction) => {
       runs += 1
       await transaction.raw(`do $$ begin raise exception 'out of turn' using errcode = '40001'; end $$`)
     })
@@ -100,7 +100,7 @@ describe('with a database', () => {
 
   it('does not repeat a transaction that fails for another reason', async () => {
     let runs = 0
-    const duplicate = inTransaction({ db }, async (transaction) => {
+    const duplicate = inTransaction(db, async (transaction) => {
       runs += 1
       await transaction('tags').insert({ name: 'left' })
     })

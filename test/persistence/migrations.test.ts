@@ -3,14 +3,9 @@ import type { Knex } from 'knex'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { migrations } from '../../migrations/index.js'
 import { createIndexConcurrently } from '../../migrations/migration.js'
-import {
-  migrate,
-  migrateTo,
-  migrationStatus,
-  openDatabase,
-  rollback,
-  WEB_LIMITS,
-} from '../../src/persistence/database/database.js'
+import { openDatabase } from '../../src/persistence/database/database.js'
+import { WEB_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
+import { migrate, migrateTo, migrationStatus, rollback } from '../../src/persistence/database/migrate.js'
 import { type OpenDatabase, openEmptyDatabase } from '../support/databases/test-database.js'
 
 const names = [...migrations.keys()]
@@ -102,7 +97,7 @@ describe('migrations', () => {
   })
 
   it('run once when two processes start at the same time', async () => {
-    const other = openDatabase({ ...WEB_LIMITS, url: database.url, applicationName: 'test' })
+    const other = openDatabase({ ...WEB_DATABASE_LIMITS, url: database.url, applicationName: 'test' })
 
     const ran = await Promise.all([migrate(db), migrate(other)])
     await other.destroy()

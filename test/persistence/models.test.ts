@@ -2,60 +2,45 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import type { Model, ModelClass } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { schemaPage } from '../../scripts/schema-page.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { AccessToken, Authorization } from '../../src/persistence/models/access-token.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'
 import { Client } from '../../src/persistence/models/client.js'
 import { Comment } from '../../src/persistence/models/comment.js'
 import { Block, Contact } from '../../src/persistence/models/contact.js'
-import { Conversation, ConversationVisibility, Message } from '../../src/persistence/models/conversation.js'
-import { Delivery } from '../../src/persistence/models/delivery.js'
+import { Conversation, ConversationMessage, ConversationVisibility } from '../../src/persistence/models/conversation.js'
 import { Like } from '../../src/persistence/models/like.js'
 import { Notification, NotificationActor } from '../../src/persistence/models/notification.js'
-import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
 import { Participation } from '../../src/persistence/models/participation.js'
 import { Person, Profile } from '../../src/persistence/models/person.js'
 import { Photo } from '../../src/persistence/models/photo.js'
-import { Pod } from '../../src/persistence/models/pod.js'
 import { Poll, PollAnswer, PollParticipation } from '../../src/persistence/models/poll.js'
 import { Location, Post } from '../../src/persistence/models/post.js'
-import { Report } from '../../src/persistence/models/report.js'
+import { RemotePod } from '../../src/persistence/models/remote-pod.js'
 import { Tag } from '../../src/persistence/models/tag.js'
 import { Tombstone } from '../../src/persistence/models/tombstone.js'
 import { User, UserSecrets } from '../../src/persistence/models/user.js'
-import { WaitingMessage } from '../../src/persistence/models/waiting-message.js'
 import { addPost, addUserRow } from '../support/databases/rows.js'
 import { type OpenDatabase, openTestDatabase } from '../support/databases/test-database.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
 
 const models: readonly ModelClass<Model>[] = [
-  ...[
-    AccessToken,
-    Aspect,
-    Authorization,
-    Block,
-    Client,
-    Comment,
-    Contact,
-    Conversation,
-    ConversationVisibility,
-    Delivery,
-  ],
+  ...[AccessToken, Aspect, Authorization, Block, Client, Comment, Contact, Conversation, ConversationVisibility],
   ...[
     Like,
     Location,
-    Message,
+    ConversationMessage,
     Notification,
     NotificationActor,
-    OutboundMessage,
     Participation,
     Person,
     Photo,
-    Pod,
+    RemotePod,
     Poll,
     PollAnswer,
   ],
-  ...[PollParticipation, Post, Profile, Report, Tag, Tombstone, User, UserSecrets, WaitingMessage],
+  ...[PollParticipation, Post, Profile, Tag, Tombstone, User, UserSecrets],
 ]
 
 let database: OpenDatabase
@@ -88,6 +73,10 @@ describe.each(models)('$name', (model) => {
       await expect(model.query(db).withGraphJoined(relation).limit(1), relation).resolves.toEqual(expect.any(Array))
     }
   })
+})
+
+it('docs/schema.sql matches the migrations', async () => {
+  await expect(await schemaPage(db)).toMatchFileSnapshot('../../docs/schema.sql')
 })
 
 describe('a person', () => {

@@ -3,23 +3,29 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { discoverPersonJob } from '../../src/jobs/definitions.js'
-import { deleteOutboxRows, enqueueJobsOfKind, findMessageRows, loadJob } from '../../src/jobs/outbox/outbox.js'
-import { type ParkedMessage, parkAndResume } from '../../src/jobs/waiting/park-messages.js'
+import { enqueueJobsOfKind } from '../../src/jobs/outbox/enqueue-jobs.js'
+import { deleteOutboxRows, loadJob } from '../../src/jobs/outbox/load-job.js'
+import { findMessageRows } from '../../src/jobs/outbox/message-rows.js'
+import { type NewWaitingMessage, storeWaitingAndResume } from '../../src/jobs/waiting/store-waiting-messages.js'
 import {
   listConversationsOfPerson,
   listMessagesOfConversation,
 } from '../../src/persistence/conversations/list-conversations.js'
-import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
+import { openDatabase } from '../../src/persistence/database/database.js'
+import { WEB_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
 import { inTransaction } from '../../src/persistence/database/transactions.js'
-import { type ArrivedMessage, insertNewMessages } from '../../src/persistence/inbound/insert-conversations.js'
-import { type ArrivedPost, findPostAuthors, insertNewPosts } from '../../src/persistence/inbound/insert-posts.js'
 import {
-  type ArrivedComment,
-  type ArrivedLike,
-  type ArrivedVote,
+  insertConversationMessages,
+  type NewConversationMessage,
+} from '../../src/persistence/inbound/insert-conversations.js'
+import { findPostAuthors, insertNewPosts, type ReceivedPost } from '../../src/persistence/inbound/insert-posts.js'
+import {
   insertComments,
   insertLikes,
   insertVotes,
+  type ReceivedComment,
+  type ReceivedLike,
+  type ReceivedVote,
 } from '../../src/persistence/inbound/insert-relayables.js'
 import { findPostReferences } from '../../src/persistence/inbound/post-references.js'
 import { findRetractionTargets } from '../../src/persistence/inbound/retraction-targets.js'
@@ -32,7 +38,7 @@ import { listNotificationsOfUser } from '../../src/persistence/notifications/lis
 import type { NotificationCauseRows } from '../../src/persistence/notifications/notification-recipients.js'
 import { listPhotosOfPerson } from '../../src/persistence/photos/list-photos.js'
 import { listPostsOfPerson } from '../../src/persistence/posts/list-posts.js'
-import { announce } from '../support/databases/announce.js'
+import { publishRows } from '../support/databases/publish-rows.js'
 import { viewerOf } from '../support/people/local-users.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
@@ -54,7 +60,7 @@ beforeAll(async () => {
   testPod = await buildPod()
   viewer = await viewerOf(testPod.pod, (await testPod.people('alice')).alice)
   const { config } = testPod.pod
-  db = openDatabase({ ...WEB_LIMITS, url: config.databaseUrl ?? '', pool: 1, applicationName: 'test' })
+  db = openDatabase({ ...WEB_DATABASE_LIMITS, url: config.databaseUrl ?? '', pool: 1, applicationName: 'test' })
   await fill()
   authorGuid = (await Person.query(db).findById(viewer.personId).throwIfNotFound()).guid
   postGuid = (await Post.query(db).findById(1).throwIfNotFound()).guid
@@ -112,31 +118,29 @@ it.each<[string, () => Promise<unknown>]>([
   ],
   ['caused-notifications comments moving', () => causeNotifications({ comments: [1], shouldMoveActivity: true })],
   ['caused-notifications posts likes', () => causeNotifications({ posts: [1], likes: [1] })],
-  ['new-messages', () => inTransaction({ db }, (transaction) => insertNewMessages(transaction, [message()]))],
+  ['new-messages', () => inTransaction(db, (transaction) => insertConversationMessages(transaction, [message()]))],
   ['references', () => findPostReferences(db, { posts: [postGuid], deleted: [postGuid] })],
   ['retraction-targets', () => findRetractionTargets(db, [{ type: 'Post', guid: postGuid }])],
   ['authors-of-posts', () => findPostAuthors(db, [postGuid])],
-  ['new-posts', () => inTransaction({ db }, (transaction) => insertNewPosts(transaction, [post()]))],
-  ['new-comments', () => inTransaction({ db }, (transaction) => insertComments(transaction, [comment()]))],
-  ['new-likes', () => inTransaction({ db }, (transaction) => insertLikes(transaction, [like()]))],
-  ['new-votes', () => inTransaction({ db }, (transaction) => insertVotes(transaction, [vote()]))],
+  ['new-posts', () => inTransaction(db, (transaction) => insertNewPosts(transaction, [post()]))],
+  ['new-comments', () => inTransaction(db, (transaction) => insertComments(transaction, [comment()]))],
+  ['new-likes', () => inTransaction(db, (transaction) => insertLikes(transaction, [like()]))],
+  ['new-votes', () => inTransaction(db, (transaction) => insertVotes(transaction, [vote()]))],
   [
     'resumed',
-    () => inTransaction({ db }, (transaction) => parkAndResume(testPod.pod, transaction, [], [`post:${postGuid}`])),
+    () => inTransaction(db, (transaction) => storeWaitingAndResume(testPod.pod, transaction, [], [`post:${postGuid}`])),
   ],
   ['new-waiting', () => park(waiting())],
   [
     'new-outbox-rows',
     () =>
-      inTransaction({ db }, (transaction) =>
-        enqueueJobsOfKind(testPod.pod, transaction, discoverPersonJob, [{ address }]),
-      ),
+      inTransaction(db, (transaction) => enqueueJobsOfKind(testPod.pod, transaction, discoverPersonJob, [{ address }])),
   ],
   ['requested-already', () => park({ ...waiting(), fetchFrom: address })],
   ['outbox-row', () => loadJob(db, { outboxId: 1 })],
   ['messages-of-rows', () => findMessageRows(db, [1])],
   ['delete-outbox-rows', () => deleteOutboxRows(db, [1])],
-  ['announce-outbox-rows', () => announce(db, { posts: [1] })],
+  ['announce-outbox-rows', () => publishRows(db, { posts: [1] })],
 ])('the statement %s has a generic plan', async (name, list) => {
   for (let request = 0; request < 2 * CUSTOM_PLANS; request += 1) await list()
 
@@ -159,12 +163,10 @@ function posts() {
 
 function causeNotifications(causes: Partial<NotificationCauseRows> & { readonly shouldMoveActivity?: boolean }) {
   const none = { posts: [], comments: [], likes: [], reshares: [], sharing: [], delivered: [] }
-  return inTransaction({ db }, (transaction) =>
-    insertCausedNotifications(transaction, { ...none, ...causes }, new Date()),
-  )
+  return inTransaction(db, (transaction) => insertCausedNotifications(transaction, { ...none, ...causes }, new Date()))
 }
 
-function message(): ArrivedMessage {
+function message(): NewConversationMessage {
   return {
     guid: newGuid(),
     conversationGuid: postGuid,
@@ -177,32 +179,32 @@ function message(): ArrivedMessage {
 
 const address = 'bob@elsewhere.example'
 
-function waiting(): ParkedMessage {
+function waiting(): NewWaitingMessage {
   const waitsFor = `person:${newGuid()}@elsewhere.example` as const
-  return { waitsFor, payload: newGuid(), acceptedAt: new Date(), times: 0, signed: true }
+  return { waitsFor, payload: newGuid(), acceptedAt: new Date(), times: 0, isVerified: true }
 }
 
-function park(message: ParkedMessage) {
-  return inTransaction({ db }, (transaction) => parkAndResume(testPod.pod, transaction, [message], []))
+function park(message: NewWaitingMessage) {
+  return inTransaction(db, (transaction) => storeWaitingAndResume(testPod.pod, transaction, [message], []))
 }
 
 function relayable() {
   return { guid: newGuid(), author: 'alice@pod.example', parent: postGuid, createdAt: new Date() }
 }
 
-function comment(): ArrivedComment {
+function comment(): ReceivedComment {
   return { ...relayable(), text: 'Tea' }
 }
 
-function like(): ArrivedLike {
+function like(): ReceivedLike {
   return { ...relayable(), parentType: 'Post', positive: true }
 }
 
-function vote(): ArrivedVote {
+function vote(): ReceivedVote {
   return { ...relayable(), answer: newGuid() }
 }
 
-function post(): ArrivedPost {
+function post(): ReceivedPost {
   return {
     guid: newGuid(),
     author: 'alice@pod.example',

@@ -1,7 +1,8 @@
 import type { Knex } from 'knex'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { openDatabase, queryPrepared, WEB_LIMITS } from '../../src/persistence/database/database.js'
+import { openDatabase, queryPrepared } from '../../src/persistence/database/database.js'
+import { WEB_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
 import type { ViewerIds } from '../../src/persistence/posts/list-posts.js'
 import type { TimePage } from '../../src/persistence/sql/keyset-page.js'
 import {
@@ -44,7 +45,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 beforeEach(() => {
-  db = openDatabase({ ...WEB_LIMITS, url: database.url, pool: 1, applicationName: 'test' })
+  db = openDatabase({ ...WEB_DATABASE_LIMITS, url: database.url, pool: 1, applicationName: 'test' })
 })
 afterEach(() => db.destroy())
 
@@ -55,7 +56,8 @@ async function fill({ userId, personId }: ViewerIds, readerWithFewContacts: View
      select md5('person' || i), 'person' || i || '@q.example', 'none' from generate_series(1, ${AUTHORS - 1}) as i`,
     `insert into posts (guid, author_id, type, public, text, created_at, interacted_at)
      select md5(i::text), ${personId} + i % ${AUTHORS}, 'StatusMessage', i % 3 > 0, 'Tea', moment, moment
-     from generate_series(1, ${POSTS}) as i, lateral (select timestamptz '2025-01-01' + make_interval(mins => i) as moment)`,
+     from generate_series(1, ${POSTS}) as i,
+       lateral (select timestamptz '2025-01-01' + make_interval(mins => i) as moment) as times`,
     `insert into contacts (user_id, person_id, receiving) select ${userId}, id, true from people where id <> ${personId}`,
     `insert into aspects (user_id, name, position) values (${userId}, 'All', 1)`,
     `insert into aspect_memberships (aspect_id, contact_id) select aspects.id, contacts.id from aspects, contacts`,

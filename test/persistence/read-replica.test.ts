@@ -1,13 +1,14 @@
 import type { Knex } from 'knex'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { checkReplica } from '../../bin/doctor/check-replica.js'
-import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
+import { openDatabase } from '../../src/persistence/database/database.js'
 import { recordWrites } from '../../src/persistence/database/last-writes.js'
+import { WEB_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
 import { openReadReplica, type ReadReplica } from '../../src/persistence/database/read-replica.js'
 import { type ReplicatedDatabase, startReplicatedDatabase } from '../support/databases/replicated-database.js'
 import { createTestDatabase } from '../support/databases/test-database.js'
 
-const LIMITS = { ...WEB_LIMITS, pool: 2, checkIntervalMs: 20, responseTimeoutMs: 300, maxAgeMs: 300 }
+const LIMITS = { ...WEB_DATABASE_LIMITS, pool: 2, checkIntervalMs: 20, responseTimeoutMs: 300, maxAgeMs: 300 }
 const SOON = { timeout: 10_000, interval: 5 }
 
 describe('a replica for lists', () => {
@@ -16,7 +17,7 @@ describe('a replica for lists', () => {
   let open: ReadReplica[] = []
   beforeAll(async () => {
     database = await startReplicatedDatabase()
-    db = openDatabase({ ...WEB_LIMITS, url: database.url, applicationName: 'pod test' })
+    db = openDatabase({ ...WEB_DATABASE_LIMITS, url: database.url, applicationName: 'pod test' })
     await db.raw('create table marks (id serial primary key)')
   })
   afterAll(async () => {
@@ -68,10 +69,10 @@ describe('a replica for lists', () => {
     await mark()
 
     await untilUnused(replica)
-    expect(replica.facts().age).toBeUndefined()
+    expect(replica.status().age).toBeUndefined()
     await database.standby.follow()
     await untilUsed(replica)
-    expect(replica.facts().age).toBeLessThanOrEqual(LIMITS.maxAgeMs / 1_000)
+    expect(replica.status().age).toBeLessThanOrEqual(LIMITS.maxAgeMs / 1_000)
     expect(reports).toHaveLength(3)
   })
 
@@ -106,18 +107,18 @@ describe('a replica for lists', () => {
     expect(replica.databaseFor(undefined)).toBeUndefined()
     expect(reports.at(-1)).toEqual({ sentence: expect.stringContaining('primary'), error })
     await untilUsed(replica)
-    expect(replica.facts().lists.failed).toBe(1)
+    expect(replica.status().lists.failed).toBe(1)
   })
 
   it('is not used if it is the primary itself', async () => {
     const { replica, reports } = openOn(database.url)
     await vi.waitFor(() => expect(reports).toHaveLength(1), SOON)
-    expect(String(reports[0]?.error)).toContain('no replica')
+    expect(String(reports[0]?.error)).toContain('not a replica')
     expect(replica.databaseFor(undefined)).toBeUndefined()
   })
 
   it('is not used if it is the replica of another database', async () => {
-    const other = await startReplicatedDatabase()
+    const other = await startReplicatedDatabase({ prepared: false })
     try {
       const { replica, reports } = openOn(other.standby.url)
       await vi.waitFor(() => expect(reports).toHaveLength(1), SOON)
@@ -140,7 +141,7 @@ describe('a replica for lists', () => {
 describe('the last write of a user', () => {
   it('is recorded for several users at once, and not for unknown ones', async () => {
     const database = await createTestDatabase()
-    const db = openDatabase({ ...WEB_LIMITS, url: database.url, applicationName: 'pod test' })
+    const db = openDatabase({ ...WEB_DATABASE_LIMITS, url: database.url, applicationName: 'pod test' })
     try {
       await recordWrites(db, [])
       await recordWrites(db, [7, 8])

@@ -78,7 +78,7 @@ describe('a delete', () => {
     ...['post_visibilities', 'activity_entries', 'hidden_posts', 'muted_posts', 'reports', 'notifications'],
   ]
 
-  it('of a post deletes everything below it, and keeps its reshares without a root', async () => {
+  it('the deletion of a post deletes everything below it, and keeps its reshares without a root', async () => {
     const { post, comment, reshare } = await addLoadedPost()
     for (const table of below) expect([table, await countOf(table, { postId: post.id })]).not.toEqual([table, 0])
 
@@ -91,7 +91,7 @@ describe('a delete', () => {
     expect(await reshare.$query(db)).toMatchObject({ type: 'Reshare', rootId: null })
   })
 
-  it('of a comment deletes its likes, mentions and notifications, and keeps those of its post', async () => {
+  it('the deletion of a comment deletes its likes, mentions and notifications, and keeps those of its post', async () => {
     const { post, comment } = await addLoadedPost()
 
     await db('comments').where({ id: comment }).delete()
@@ -102,7 +102,7 @@ describe('a delete', () => {
     expect(left).toEqual(['liked', 'mentioned'])
   })
 
-  it('of an authorization deletes its tokens', async () => {
+  it('the deletion of an authorization deletes its tokens', async () => {
     const authorization = await idOf('authorizations', { userId: alice.id, scopes: ['profile'] })
     const hash = Buffer.alloc(32, 7)
     await db('access_tokens').insert({ authorizationId: authorization, tokenHash: hash })
@@ -116,7 +116,7 @@ describe('a delete', () => {
     }
   })
 
-  it('of an aspect keeps contacts and posts', async () => {
+  it('the deletion of an aspect keeps contacts and posts', async () => {
     const post = await addPost({ db }, { id: alice.personId })
     const aspect = await idOf('aspects', { userId: alice.id, name: 'Gone soon', position: 9 })
     const contact = await idOf('contacts', { userId: alice.id, personId: bob.personId, receiving: true })

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { openDatabase, queryPrepared, WEB_LIMITS } from '../../src/persistence/database/database.js'
+import { openDatabase, queryPrepared } from '../../src/persistence/database/database.js'
+import { WEB_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
 import { listSlowStatements, watchSlowStatements } from '../../src/persistence/database/slow-statements.js'
 import { createTestDatabase, type TestDatabase } from '../support/databases/test-database.js'
 
@@ -8,7 +9,7 @@ let database: TestDatabase
 let db: Knex
 beforeAll(async () => {
   database = await createTestDatabase()
-  db = openDatabase({ ...WEB_LIMITS, url: database.url, applicationName: 'test' })
+  db = openDatabase({ ...WEB_DATABASE_LIMITS, url: database.url, applicationName: 'test' })
   watchSlowStatements(db, 0)
 })
 afterAll(async () => {

@@ -6,30 +6,28 @@ import { enqueueMessage, enqueuePersonalMessages } from '../../src/domain/outbou
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'
 import { dispatchRelaysJob } from '../../src/jobs/definitions.js'
-import {
-  deleteOutboxRows,
-  enqueueJobsOfKind,
-  findMessageRows,
-  findOverdueRows,
-  loadJob,
-} from '../../src/jobs/outbox/outbox.js'
+import { enqueueJobsOfKind } from '../../src/jobs/outbox/enqueue-jobs.js'
+import { deleteOutboxRows, loadJob } from '../../src/jobs/outbox/load-job.js'
+import { findMessageRows } from '../../src/jobs/outbox/message-rows.js'
+import { findOverdueRows } from '../../src/jobs/outbox/sweep-rows.js'
 import { boundMessages } from '../../src/jobs/waiting/message-bounds.js'
-import { parkAndResume } from '../../src/jobs/waiting/park-messages.js'
 import { giveUpOutboxRow, resumeOverdue } from '../../src/jobs/waiting/resume-messages.js'
 import {
   deleteLookups,
   findDueLookups,
   findHostsWithLostLookups,
   findLookedUp,
-  postponeLookups,
+  recordFailedLookups,
 } from '../../src/jobs/waiting/signer-lookups.js'
+import { storeWaitingAndResume } from '../../src/jobs/waiting/store-waiting-messages.js'
 import { giveUpOverdueUnverified, giveUpSigners } from '../../src/jobs/waiting/unverified-messages.js'
 import {
   findListedConversation,
   listConversationsOfPerson,
   listMessagesOfConversation,
 } from '../../src/persistence/conversations/list-conversations.js'
-import { openDatabase, WEB_LIMITS, WORKER_LIMITS } from '../../src/persistence/database/database.js'
+import { openDatabase } from '../../src/persistence/database/database.js'
+import { WEB_DATABASE_LIMITS, WORKER_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
 import { inTransaction } from '../../src/persistence/database/transactions.js'
 import { listCommentsOfPost } from '../../src/persistence/interactions/list-comments.js'
 import { listReactions } from '../../src/persistence/interactions/list-reactions.js'
@@ -37,17 +35,13 @@ import { findPostsToParticipateIn } from '../../src/persistence/interactions/out
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { listNotificationsOfUser } from '../../src/persistence/notifications/list-notifications.js'
+import { giveUpDeliveries } from '../../src/persistence/outbound/dead-deliveries.js'
 import { DELIVERY_PRIORITY } from '../../src/persistence/outbound/delivery-priority.js'
-import {
-  findOverduePods,
-  findPodsToCheck,
-  giveUpDeliveries,
-  holdAndFindDueDeliveries,
-  leasePods,
-  recordDeliveryResults,
-  releasePod,
-} from '../../src/persistence/outbound/due-deliveries.js'
+import { recordDeliveryResults } from '../../src/persistence/outbound/delivery-results.js'
+import { findOverduePods, holdAndFindDueDeliveries } from '../../src/persistence/outbound/due-deliveries.js'
 import { findFetchableEntity } from '../../src/persistence/outbound/find-fetchable.js'
+import { findPodsToCheck } from '../../src/persistence/outbound/known-pods.js'
+import { leasePods, releasePod } from '../../src/persistence/outbound/pod-leases.js'
 import { findPersonWithRelationship } from '../../src/persistence/people/find-person-with-relationship.js'
 import { listPhotosOfPerson } from '../../src/persistence/photos/list-photos.js'
 import { findListedPost } from '../../src/persistence/posts/find-listed-post.js'
@@ -55,7 +49,7 @@ import { findReadablePost } from '../../src/persistence/posts/find-readable-post
 import { listPostsOfPerson } from '../../src/persistence/posts/list-posts.js'
 import { listTagNames } from '../../src/persistence/posts/list-tags.js'
 import { listStreamPosts, type Stream } from '../../src/persistence/streams/list-streams.js'
-import type { Pod } from '../../src/pod/pod.js'
+import type { Services } from '../../src/services/services.js'
 import { checkForDueWork } from '../../workers/sweeper.js'
 import {
   commentBy,
@@ -94,8 +88,8 @@ beforeAll(async () => {
   ;({ quin } = await pod.remotePeople('quin'))
   podId = (await pod.db('people').where({ id: quin.id }).first()).podId
   const url = pod.config.databaseUrl ?? ''
-  workerDb = openDatabase({ ...WORKER_LIMITS, url, pool: 1, applicationName: 'test' })
-  webDb = openDatabase({ ...WEB_LIMITS, url, pool: 1, applicationName: 'test' })
+  workerDb = openDatabase({ ...WORKER_DATABASE_LIMITS, url, pool: 1, applicationName: 'test' })
+  webDb = openDatabase({ ...WEB_DATABASE_LIMITS, url, pool: 1, applicationName: 'test' })
   await fillAfterAnalyze()
   postGuid = (await Post.query(pod.db).where({ authorId: ann.id }).first().throwIfNotFound()).guid
 })
@@ -177,8 +171,8 @@ async function costOf(db: Knex, run: () => Promise<unknown>): Promise<Cost> {
   return { rows: after.rows - before.rows, pages: after.pages - before.pages }
 }
 
-const worker = (): Pod => ({ ...pod, db: workerDb })
-const within = (run: (transaction: Knex.Transaction) => Promise<unknown>) => inTransaction({ db: workerDb }, run)
+const worker = (): Services => ({ ...pod, db: workerDb })
+const within = (run: (transaction: Knex.Transaction) => Promise<unknown>) => inTransaction(workerDb, run)
 
 function retraction(guid = newGuid()) {
   return {
@@ -207,7 +201,7 @@ const contact = () =>
 const owner = '00000000-0000-4000-8000-000000000000'
 
 async function settleOneDelivery(): Promise<unknown> {
-  await leasePods(workerDb, [{ podId, owner, milliseconds: 60_000, onlyProven: false }])
+  await leasePods(workerDb, [{ podId, owner, milliseconds: 60_000, onlyReachable: false }])
   const [first, second] = await holdAndFindDueDeliveries(workerDb, [{ podId, limit: 2 }])
   if (first === undefined || second === undefined) throw new Error('Nothing is due.')
   const refusal = {
@@ -223,10 +217,10 @@ async function settleOneDelivery(): Promise<unknown> {
     podId,
     owner,
     milliseconds: 60_000,
-    arrived: [first.id],
+    delivered: [first.id],
     failed,
     redirects: 3,
-    hasAnswered: true,
+    hasResponded: true,
   }
   await recordDeliveryResults(workerDb, [{ ...results, podHealth: { kind: 'available' } }])
   return releasePod(workerDb, podId, owner)
@@ -251,7 +245,7 @@ const unverifiedMessage = () => {
   nextOf += 1
   const senderHost = `h${nextOf % 60}.example`
   const waitsFor = `person:v${nextOf}@${senderHost}` as const
-  return { ...message(), waitsFor, signed: false, senderHost, source: '2001:db8:1:1' }
+  return { ...message(), waitsFor, isVerified: false, senderHost, source: '2001:db8:1:1' }
 }
 
 function conversation() {
@@ -276,7 +270,7 @@ function conversation() {
 }
 
 const message = () =>
-  ({ waitsFor: `post:${newGuid()}`, payload: newGuid(), acceptedAt: new Date(), times: 0, signed: true }) as const
+  ({ waitsFor: `post:${newGuid()}`, payload: newGuid(), acceptedAt: new Date(), times: 0, isVerified: true }) as const
 
 it.each<readonly [string, () => Promise<unknown>]>([
   ['the due deliveries of a pod', () => holdAndFindDueDeliveries(workerDb, [{ podId, limit: 20 }])],
@@ -307,10 +301,10 @@ it.each<readonly [string, () => Promise<unknown>]>([
   ['deleting outbox rows', () => within((transaction) => deleteOutboxRows(transaction, [17, 18, 19]))],
   ['the messages of outbox rows', () => findMessageRows(workerDb, [MANY + 17])],
   ['the check for overdue outbox rows', () => checkForDueWork({ db: workerDb })],
-  ['storing waiting messages', () => within((transaction) => parkAndResume(pod, transaction, [message()], []))],
+  ['storing waiting messages', () => within((transaction) => storeWaitingAndResume(pod, transaction, [message()], []))],
   [
     'resuming waiting messages',
-    () => within((transaction) => parkAndResume(pod, transaction, [], [`post:${newGuid()}`])),
+    () => within((transaction) => storeWaitingAndResume(pod, transaction, [], [`post:${newGuid()}`])),
   ],
   ['overdue waiting messages', () => within((transaction) => resumeOverdue(pod, transaction, 10))],
   ['giving up a message', () => giveUpOutboxRow(worker(), 23, { fault: 'internal' })],
@@ -349,11 +343,11 @@ it.each<readonly [string, () => Promise<unknown>]>([
   ['the signers of messages', () => Person.findSigners(workerDb, [quin.address, 'one@pod17.example'])],
   [
     'storing unverified messages',
-    () => within((transaction) => parkAndResume(pod, transaction, [unverifiedMessage()], [])),
+    () => within((transaction) => storeWaitingAndResume(pod, transaction, [unverifiedMessage()], [])),
   ],
   ['signers with a pending lookup', () => findLookedUp(workerDb, ['u7@h7.example'])],
   ['signers to look up at a host', () => findDueLookups(workerDb, 'h7.example', 4)],
-  ['signers that were not found', () => postponeLookups(workerDb, ['u11@h11.example'], 100)],
+  ['signers that were not found', () => recordFailedLookups(workerDb, ['u11@h11.example'], 100)],
   ['signers that were found', () => deleteLookups(workerDb, ['u12@h12.example'])],
   [
     'messages of a signer that is given up',
@@ -379,7 +373,7 @@ it.each<readonly [string, () => Promise<unknown>]>([
 it.each<readonly [string, () => Promise<unknown>]>([
   ['pods with a lost job', () => findOverduePods(workerDb, 100)],
   ['deliveries to sleeping pods', () => giveUpDeliveries(workerDb, 1_000)],
-  ['pods to check', () => findPodsToCheck(workerDb, { checkEveryHours: 24, recheckMinutes: 30, checksAtOnce: 60 })],
+  ['pods to check', () => findPodsToCheck(workerDb, { checkEveryHours: 24, recheckMinutes: 30, checksPerRun: 60 })],
   ['bounds of waiting messages', () => boundMessages({ ...pod, db: workerDb })],
   ['hosts with lost lookups', () => findHostsWithLostLookups(workerDb, 100)],
   ['overdue outbox rows', () => within((transaction) => findOverdueRows(transaction, ['relay'], 100))],

@@ -31,7 +31,7 @@ const moment = fc.integer({ min: 0, max: 4_102_444_800 }).map((seconds) => new D
 const birthday = fc
   .date({ min: new Date('1004-01-01'), max: new Date('2030-01-01'), noInvalidDate: true })
   .map((date) => date.toISOString().slice(0, 10))
-const name = (longest: number) => anyText(1, longest).filter((text) => !text.includes(';'))
+const name = (maxCharacters: number) => anyText(1, maxCharacters).filter((text) => !text.includes(';'))
 const url = characters(lower, 1, 10).map((path) => `https://pics.example/${path}/`)
 const tags = fc.array(characters(lower, 1, 8), { minLength: 1, maxLength: 5 }).map((words) => `#${words.join(' #')}`)
 const maybe = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined })

@@ -2,8 +2,8 @@ import { deepEqual, equal, ok } from 'node:assert/strict'
 import type { Json } from '../../src/protocol/entities/define-entity.js'
 import { entityToJson } from '../../src/protocol/entities/entity-json.js'
 import type { ReceivedEntity } from '../../src/protocol/entities/registry.js'
-import { faultOfArrival, type ReferencedEntity, type References } from '../../src/protocol/envelopes/sender-rules.js'
-import { outcomeOf, ProtocolError, type ProtocolFault } from '../../src/protocol/errors.js'
+import { findSenderFault, type ReferencedEntity, type References } from '../../src/protocol/envelopes/sender-rules.js'
+import { HANDLING_OF_FAULT, ProtocolError, type ProtocolFault } from '../../src/protocol/errors.js'
 import { type OpenVector, openPrivateVector, openVector } from './open-vector.js'
 import type { VectorKeys } from './vector-keys.js'
 import type { EntityVector, ReceiveVector, RelatedVector, Vectors } from './vectors.js'
@@ -17,7 +17,7 @@ export function checkReceived(vector: ReceiveVector, keys: VectorKeys, known: Kn
   if (!expect.ok) {
     ok(typeof received === 'string', `expected ${String(expect.error)}, but it is accepted`)
     ok([expect.error].flat().includes(received), `expected ${String(expect.error)}, got ${received}`)
-    equal(outcomeOf[received] !== 'drop', expect.retry)
+    equal(HANDLING_OF_FAULT[received] !== 'drop', expect.retry)
     return
   }
   ok(typeof received !== 'string', `expected to be accepted, got ${String(received)}`)
@@ -44,7 +44,7 @@ function receive(vector: ReceiveVector, keys: VectorKeys, known: KnownVectors): 
 }
 
 function permitted(opened: OpenVector, recipient: string | undefined, known: KnownVectors): OpenVector {
-  const fault = faultOfArrival({ ...opened, recipient }, references(opened.entity, known))
+  const fault = findSenderFault({ ...opened, recipient }, references(opened.entity, known))
   if (fault !== undefined) throw new ProtocolError(fault, opened.entity.type)
   return opened
 }
@@ -56,18 +56,18 @@ function references(entity: ReceivedEntity, { people, related }: KnownVectors): 
   switch (entity.type) {
     case 'comment':
     case 'participation':
-      return { root: rootOf(find('Post', entity.parent_guid)) }
+      return { threadPost: rootOf(find('Post', entity.parent_guid)) }
     case 'like':
-      return { root: rootOf(find(entity.parent_type, entity.parent_guid)) }
+      return { threadPost: rootOf(find(entity.parent_type, entity.parent_guid)) }
     case 'poll_participation':
-      return { root: rootOf(find('Poll', entity.parent_guid)) }
+      return { threadPost: rootOf(find('Poll', entity.parent_guid)) }
     case 'event_participation':
-      return { root: rootOf(find('Event', entity.parent_guid)) }
+      return { threadPost: rootOf(find('Event', entity.parent_guid)) }
     case 'reshare':
-      return { root: rootOf(find('Post', entity.root_guid)) }
+      return { threadPost: rootOf(find('Post', entity.root_guid)) }
     case 'retraction': {
       const target = find(entity.target_type, entity.target_guid)
-      return { target: target && { author: target.author, root: target.parent } }
+      return { target: target && { author: target.author, threadPost: target.parent } }
     }
     case 'message': {
       const conversation = find('Conversation', entity.conversation_guid)

@@ -7,7 +7,7 @@ import { type Entity, isRelayable } from '../../src/protocol/entities/registry.j
 import { listElements } from '../../src/protocol/entities/relayable-elements.js'
 import {
   readMagicEnvelope,
-  sealMagicEnvelope,
+  signMagicEnvelope,
   verifyMagicEnvelope,
 } from '../../src/protocol/envelopes/magic-envelope.js'
 import { readLinks } from '../../src/protocol/mentions.js'
@@ -61,11 +61,11 @@ function checkSent(vector: SendVector, keys: VectorKeys): void {
   deepEqual(fieldsOf(writeEntity(entity)), vector.fields)
   deepEqual(fieldsOf(vector.payload_xml), vector.fields)
 
-  const envelope = sealMagicEnvelope(vector.payload_xml, vector.sender, sender.privateKey)
+  const envelope = signMagicEnvelope(vector.payload_xml, vector.sender, sender.privateKey)
   equal(withoutSpace(envelope), withoutSpace(vector.envelope_xml))
   for (const value of [vector.envelope_data, vector.envelope_key_id, vector.envelope_sig]) ok(envelope.includes(value))
 
-  const own = readMagicEnvelope(sealMagicEnvelope(writeEntity(entity), vector.sender, sender.privateKey))
+  const own = readMagicEnvelope(signMagicEnvelope(writeEntity(entity), vector.sender, sender.privateKey))
   verifyMagicEnvelope(own, sender.publicKey)
   equal(own.sender, vector.sender)
 }
@@ -94,7 +94,7 @@ function checkRelayed(vector: RelayVector, keys: VectorKeys): void {
   equal(readXml(payload, 'InvalidPayload').name, vector.relayed_root)
   deepEqual(fieldsOf(payload), vector.relayed_fields)
 
-  const relayed = sealMagicEnvelope(payload, vector.root_author, keys.of(vector.root_author).privateKey)
+  const relayed = signMagicEnvelope(payload, vector.root_author, keys.of(vector.root_author).privateKey)
   const arrived = openVector(relayed, keys)
   equal(arrived.sender, vector.root_author)
   equal(arrived.signature, 'valid')

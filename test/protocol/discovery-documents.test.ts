@@ -86,7 +86,7 @@ describe('WebFinger', () => {
     ['without a subject', { links: [hcardLink, podLink] }],
     ['about a number', { subject: 1, links: [hcardLink, podLink] }],
     ['without links', { subject: address }],
-    ['with links that are no list', { subject: address, links: hcardLink }],
+    ['with links that are not a list', { subject: address, links: hcardLink }],
     ['with links that are none', { subject: address, links: [null, 1, 'x', []] }],
     ['without an hCard', { subject: address, links: [podLink] }],
     ['without a pod', { subject: address, links: [hcardLink] }],
@@ -102,14 +102,14 @@ describe('WebFinger', () => {
     ['with an hCard of no scheme', { subject: address, links: [{ ...hcardLink, href: '//x.example/y' }, podLink] }],
     ['with an hCard at no port', { subject: address, links: [{ ...hcardLink, href: 'https://x:99999/y' }, podLink] }],
     ['with a pod that is a script', { subject: address, links: [hcardLink, { ...podLink, href: 'javascript://x/' }] }],
-    ['with an hCard that is no text', { subject: address, links: [{ ...hcardLink, href: 1 }, podLink] }],
+    ['with an hCard that is not a text', { subject: address, links: [{ ...hcardLink, href: 1 }, podLink] }],
     ['with a pod without a host', { subject: address, links: [hcardLink, { ...podLink, href: '/' }] }],
     ['with a pod of no known place', { subject: address, links: [hcardLink, { ...podLink, href: 'https://:x/' }] }],
     ['that is a list', []],
     ['that is null', null],
   ])('fails %s', (_what, document) => expect(() => read(document)).toThrow(failed))
 
-  it('fails when it is no JSON', () => expect(() => readWebFinger('<XRD/>', address)).toThrow(failed))
+  it('fails when it is not JSON', () => expect(() => readWebFinger('<XRD/>', address)).toThrow(failed))
 })
 
 describe('an hCard', () => {
@@ -223,7 +223,7 @@ describe('an hCard', () => {
     ['no medium image', changed('entity_photo_medium', '')],
     ['no small image', changed('entity_photo_small', '')],
     ['an image without a path', changed('https://pod.example/s.jpg', 'https://pod.example')],
-    ['an image that is no photo', changed('class="photo avatar" width="50"', 'class="avatar"')],
+    ['an image that is not a photo', changed('class="photo avatar" width="50"', 'class="avatar"')],
     ['100 000 levels', changed('<body>', `<body>${'<b>'.repeat(100_000)}`)],
     ['a guid behind a field without an end', changed('<h2>', '<p class="uid">').replace('</h2>', '')],
   ])('fails with %s', (_what, page) => expect(() => readHcard(page)).toThrow(failed))

@@ -100,7 +100,7 @@ describe('an envelope encrypted by other software', () => {
     ['the other alphabet', { ...usual, encrypted_magic_envelope: `-_${usual.encrypted_magic_envelope.slice(2)}` }],
     ['empty members', { aes_key: '', encrypted_magic_envelope: '' }],
     ['a key that is cut', { ...usual, aes_key: usual.aes_key.slice(0, 100) }],
-    ['a secret that is no JSON', encryptedEnvelope({ secret: 'hello' })],
+    ['a secret that is not JSON', encryptedEnvelope({ secret: 'hello' })],
     ['a secret that is empty', encryptedEnvelope({ secret: '' })],
     ['a secret that is an array', encryptedEnvelope({ secret: '[]' })],
     ['a key of 16 bytes', encryptedEnvelope({ secret: secretOf(key.subarray(16), iv) })],

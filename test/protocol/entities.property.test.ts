@@ -42,7 +42,7 @@ it.each(types)('reads %s back from JSON as it was written', (type) => {
   )
 })
 
-it('XML that is no entity is refused with a ProtocolError only', () => {
+it('XML that is not an entity is refused with a ProtocolError only', () => {
   const element = fc.letrec((tie) => ({
     node: fc.oneof(
       { depthSize: 'small' },
@@ -67,7 +67,7 @@ it('XML that is no entity is refused with a ProtocolError only', () => {
   )
 })
 
-it('JSON that is no entity is refused with a ProtocolError only', () => {
+it('JSON that is not an entity is refused with a ProtocolError only', () => {
   const data = fc.dictionary(
     fc.constantFrom('author', 'guid', 'text', 'photos', 'poll', 'public', 'participants', '__proto__'),
     fc.jsonValue({ maxDepth: 3 }),

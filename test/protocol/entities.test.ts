@@ -70,7 +70,7 @@ describe.each(Object.keys(valid))('%s', (type) => {
     },
   )
 
-  it('is refused if its author is no network ID', () => {
+  it('is refused if its author is not a network ID', () => {
     for (const author of ['', 'alma', 'Alma@meadow.example', ' alma@meadow.example', 'a@b_c.example']) {
       expect(refusal(payload(type, { author }))).toMatch(/^ValidationError: \w+: author/)
     }
@@ -138,7 +138,7 @@ describe('what is missing or cannot be read', () => {
 })
 
 describe('text', () => {
-  it('is read to the letter, below all markup, and guessed at nowhere', () => {
+  it('keeps all characters of nested elements and is never converted', () => {
     const text = ' 007 &#xD;&#10;<![CDATA[<b>]]><i> x<!-- no --> </i>true '
 
     expect(read(payload('comment', { text }))).toMatchObject({ text: ' 007 \r\n<b> x true ' })
@@ -169,7 +169,7 @@ describe('what must fit together', () => {
     ['a location without latitude', payload('status_message', {}, '<location><address/><lng>1</lng></location>')],
     ['an embed with url and nothing', payload('status_message', {}, embed('https://x.example', 'true'))],
     ['an embed with neither', payload('status_message', {}, '<embed><title>x</title></embed>')],
-    ['an embed of something that is no URL', payload('status_message', {}, embed('/path'))],
+    ['an embed of something that is not a URL', payload('status_message', {}, embed('/path'))],
     ['an event without start', payload('status_message', {}, payload('event', { start: 'x' }))],
     ['an event in no time zone', payload('status_message', {}, payload('event', { timezone: 'Berlin' }))],
     ['a reshare with half a root', payload('reshare', { root_author: undefined })],
@@ -195,7 +195,7 @@ describe('what must fit together', () => {
     ['following and blocking', payload('contact', { sharing: 'false', blocking: 'true' })],
     ['a conversation with oneself', payload('conversation', { participants: `${alma};` })],
     ['an empty entry among the participants', payload('conversation', { participants: `${alma};${carla};;` })],
-    ['a participant that is no network ID', payload('conversation', { participants: `${alma};bob` })],
+    ['a participant that is not a network ID', payload('conversation', { participants: `${alma};bob` })],
     ['blanks between participants', payload('conversation', { participants: `${alma}; ${carla}` })],
     ['257 participants', payload('conversation', { participants: Array(257).fill(alma).join(';') })],
     ['an empty subject', payload('conversation', { subject: '' })],
@@ -244,7 +244,7 @@ describe('what must fit together', () => {
   })
 })
 
-describe('what is no entity of a payload', () => {
+describe('what is not an entity of a payload', () => {
   it.each([
     'XML',
     'StatusMessage',

@@ -5,7 +5,7 @@ import { entityFromJson, entityToJson } from '../../src/protocol/entities/entity
 import { isEntityJson } from '../../src/protocol/entities/entity-schema.js'
 import { readEntity, writeEntity } from '../../src/protocol/entities/entity-xml.js'
 import { decryptEnvelope, writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
-import { peekEnvelope, readMagicEnvelope, sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
+import { peekEnvelope, readMagicEnvelope, signMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
 import { verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
 import { readLinks, readMentions, readTags } from '../../src/protocol/mentions.js'
@@ -17,7 +17,7 @@ import { readKeys } from './vector-keys.js'
 import { readVectors } from './vectors.js'
 
 const receivedAt = new Date('2024-05-06T07:08:09Z')
-const longestSeed = 16_384
+const maxSeedCharacters = 16_384
 
 /** What became of one run: how many of its envelopes were opened, or refused with a fault. */
 export interface RunResult {
@@ -72,13 +72,13 @@ function readCorpus(): Corpus {
   const envelopes = [...inputs, ...vectors.send.map(({ envelope_xml }) => envelope_xml)]
   const payloads = envelopes.flatMap(payloadOf)
   const received = vectors.receive
-    .filter(({ kind, expect, input }) => kind !== 'receive_private' && expect.ok && input.length < longestSeed)
+    .filter(({ kind, expect, input }) => kind !== 'receive_private' && expect.ok && input.length < maxSeedCharacters)
     .map(({ input }) => readXml(readMagicEnvelope(input).payload, 'InvalidPayload'))
-  const encryptedPayloads = envelopes.slice(0, 40).filter((envelope) => envelope.length < longestSeed)
+  const encryptedPayloads = envelopes.slice(0, 40).filter((envelope) => envelope.length < maxSeedCharacters)
   return {
     keys: new Map([...readKeys(vectors.people).public, [sealer, keyPair.publicKey]]),
-    envelopes: envelopes.filter(({ length }) => length < longestSeed),
-    payloads: payloads.filter(({ length }) => length < longestSeed),
+    envelopes: envelopes.filter(({ length }) => length < maxSeedCharacters),
+    payloads: payloads.filter(({ length }) => length < maxSeedCharacters),
     entities: vectors.send.map(({ payload_xml }) => readXml(payload_xml, 'InvalidPayload')).concat(received),
     signedPayloads: new Set(payloads),
     encryptedEnvelopes: encryptedPayloads.map((envelope) => writeEncryptedEnvelope(envelope, keyPair.publicKey)),
@@ -117,7 +117,7 @@ function readSealed(corpus: Corpus, random: Chance): RunResult {
       : mutateElements(random.oneOf(corpus.entities), random.oneOf(corpus.entities), random)
   const both = readBothWays(payload)
   deepEqual(both?.plain, both?.parsed)
-  return { opened: open(corpus, sealMagicEnvelope(payload, sealer, corpus.keyPair.privateKey)) }
+  return { opened: open(corpus, signMagicEnvelope(payload, sealer, corpus.keyPair.privateKey)) }
 }
 
 function readEncryptedEnvelope(corpus: Corpus, random: Chance): RunResult {

@@ -5,7 +5,7 @@ import { encodeBase64url } from '../../src/protocol/base64.js'
 import {
   peekEnvelope,
   readMagicEnvelope,
-  sealMagicEnvelope,
+  signMagicEnvelope,
   verifyMagicEnvelope,
 } from '../../src/protocol/envelopes/magic-envelope.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
@@ -18,7 +18,7 @@ const payload = '<account_deletion>\n  <author>ann@p.example</author>\n</account
 const data = 'PGFjY291bnRfZGVsZXRpb24-CiAgPGF1dGhvcj5hbm5AcC5leGFtcGxlPC9hdXRob3I-CjwvYWNjb3VudF9kZWxldGlvbj4='
 const signedText = `${data}.YXBwbGljYXRpb24veG1s.YmFzZTY0dXJs.UlNBLVNIQTI1Ng==`
 const signature = encodeBase64url(signRsaSha256(Buffer.from(signedText), privateKey))
-const sealed = sealMagicEnvelope(payload, sender, privateKey)
+const sealed = signMagicEnvelope(payload, sender, privateKey)
 
 /** The sealed envelope with one thing changed. */
 function changed(from: string | RegExp, to: string): string {
@@ -68,7 +68,7 @@ describe('sealing', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const xml = writeXml({ name: 'comment', content: cleanText(text) })
-        expect(open(sealMagicEnvelope(xml, sender, privateKey))).toBe(xml)
+        expect(open(signMagicEnvelope(xml, sender, privateKey))).toBe(xml)
       }),
     )
   })
@@ -122,7 +122,7 @@ describe('an envelope of other software', () => {
     ['a weaker algorithm', changed('RSA-SHA256', 'RSA-SHA1'), 'InvalidAlgorithm'],
     ['no key_id', changed(/ key_id="[^"]*"/, ''), 'InvalidEnvelope'],
     ['a key_id that is not base64url', changed(/key_id="[^"]*"/, 'key_id="ann@p.example"'), 'InvalidEnvelope'],
-    ['a key_id that is no address', changed(/key_id="[^"]*"/, 'key_id="YW5u"'), 'InvalidEnvelope'],
+    ['a key_id that is not an address', changed(/key_id="[^"]*"/, 'key_id="YW5u"'), 'InvalidEnvelope'],
     ['a foreign character in the data', changed(data, `${data.slice(0, 8)}?${data.slice(8)}`), 'InvalidEnvelope'],
     ['a foreign character in the signature', changed(signature, `§${signature}`), 'InvalidEnvelope'],
     ['data cut inside a group', changed(data, data.slice(0, 5)), 'InvalidEnvelope'],
@@ -168,11 +168,11 @@ describe('an envelope of other software', () => {
   it('is read when it is long', () => {
     const long = writeXml({ name: 'comment', content: 'x'.repeat(1_000_000) })
 
-    expect(open(sealMagicEnvelope(long, sender, privateKey))).toBe(long)
+    expect(open(signMagicEnvelope(long, sender, privateKey))).toBe(long)
   })
 
   it('keeps the sender as it stands, so that capitals match no author', () => {
-    const inCapitals = sealMagicEnvelope(payload, 'Ann@P.example', privateKey)
+    const inCapitals = signMagicEnvelope(payload, 'Ann@P.example', privateKey)
 
     expect(readMagicEnvelope(inCapitals).sender).toBe('Ann@P.example')
   })
@@ -182,7 +182,7 @@ describe('peeking', () => {
   it('finds who claims to have signed and written an envelope', () => {
     const comment = '<comment><guid>x</guid><author>quin@q.example</author><text>t</text></comment>'
 
-    expect(peekEnvelope(sealMagicEnvelope(comment, 'Ann@p.example', privateKey))).toEqual({
+    expect(peekEnvelope(signMagicEnvelope(comment, 'Ann@p.example', privateKey))).toEqual({
       sender: 'ann@p.example',
       author: 'quin@q.example',
     })

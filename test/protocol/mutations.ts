@@ -103,7 +103,7 @@ const tokens = [
   ...['@{', '@{x; ', 'diaspora://', 'a@b/', '====', 'application/xml', 'RSA-SHA256', '2019-01-01T00:00:00Z', '{"a":'],
 ]
 
-const longestRun = 4_096
+const maxRunCharacters = 4_096
 
 /** The text with one or a few changes: something dropped, doubled, swapped, inserted, or taken from the other text. */
 export function mutate(text: string, other: string, random: Chance): string {
@@ -172,7 +172,7 @@ function change(text: string, other: string, random: Chance): string {
     }
     case 7: {
       const token = random.oneOf(tokens)
-      return before + token.repeat(random.below(Math.ceil(longestRun / token.length))) + after
+      return before + token.repeat(random.below(Math.ceil(maxRunCharacters / token.length))) + after
     }
     default:
       return random.below(8) === 0 ? before : before + piece.split('').reverse().join('') + after

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { writeEntity } from '../../src/protocol/entities/entity-xml.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import type { Relayable } from '../../src/protocol/entities/relayables.js'
-import { sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
+import { signMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
 import { verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { signMigration } from '../../src/protocol/signatures/migration-signature.js'
 import { signRelayable } from '../../src/protocol/signatures/relayable-signature.js'
@@ -36,7 +36,7 @@ const comment: Relayable = {
 const signedComment = { ...comment, author_signature: signRelayable(comment, quin.privateKey) }
 
 function seal(entity: Entity | string, sender = 'ann@p.example'): string {
-  return sealMagicEnvelope(typeof entity === 'string' ? entity : writeEntity(entity), sender, ann.privateKey)
+  return signMagicEnvelope(typeof entity === 'string' ? entity : writeEntity(entity), sender, ann.privateKey)
 }
 
 function open(envelope: string, known = keys) {
@@ -63,12 +63,12 @@ describe('opening an envelope', () => {
   it('requires the key of the sender before anything is verified, by the address in lower case', () => {
     expect(open(seal('rubbish', 'Nobody@Nowhere.example'))).toEqual({
       state: 'needs_key',
-      of: 'nobody@nowhere.example',
+      keyOwner: 'nobody@nowhere.example',
     })
   })
 
   it('does not read what the sender has not signed', () => {
-    const forged = sealMagicEnvelope('rubbish', 'ann@p.example', quin.privateKey)
+    const forged = signMagicEnvelope('rubbish', 'ann@p.example', quin.privateKey)
 
     expect(open(forged)).toEqual({
       state: 'rejected',
@@ -114,7 +114,7 @@ describe('opening what the author signed as well', () => {
 
     expect(open(seal(signedComment), onlyAnn)).toEqual({
       state: 'needs_key',
-      of: 'quin@q.example',
+      keyOwner: 'quin@q.example',
       sender: 'ann@p.example',
     })
   })

@@ -18,8 +18,11 @@ export function openVector(envelope: string, keys: VectorKeys): OpenVector {
     case 'rejected':
       throw new ProtocolError(opened.fault, opened.reason)
     case 'needs_key': {
-      const isSender = opened.of === readMagicEnvelope(envelope).sender.toLowerCase()
-      throw new ProtocolError(isSender ? 'SenderKeyNotFound' : 'PublicKeyNotFound', `nobody is called ${opened.of}`)
+      const isSender = opened.keyOwner === readMagicEnvelope(envelope).sender.toLowerCase()
+      throw new ProtocolError(
+        isSender ? 'SenderKeyNotFound' : 'PublicKeyNotFound',
+        `nobody is called ${opened.keyOwner}`,
+      )
     }
   }
 }

@@ -43,7 +43,7 @@ describe('what people paste', () => {
     `https://${'a'.repeat(256)}.example/posts/${guid}`,
     `https://pod.example/posts/${guid}?${'x'.repeat(2_048)}`,
     'diaspora://'.repeat(100_000),
-  ])('%.60s is no link', (text) => {
+  ])('%.60s is not a link', (text) => {
     expect(readPastedLink(text)).toBeUndefined()
   })
 })

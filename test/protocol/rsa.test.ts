@@ -65,7 +65,7 @@ describe('a public key of a person', () => {
     ['a frame of megabytes', `-----BEGIN PUBLIC KEY-----\n${'A'.repeat(5_000_000)}\n-----END PUBLIC KEY-----`],
   ])('is never %s', (_what, text) => expect(readPublicKey(text)).toBeUndefined())
 
-  it('of our own is read as well', () => {
+  it('a public key of a local person is read as well', () => {
     expect(readPrivateKey(privatePem(privateKey))?.equals(privateKey)).toBe(true)
     expect(readPrivateKey('rubbish')).toBeUndefined()
     expect(readPrivateKey(privatePem(generateKeyPairSync('ed25519').privateKey))).toBeUndefined()

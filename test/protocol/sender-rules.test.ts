@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { entityFromJson } from '../../src/protocol/entities/entity-json.js'
 import type { ReceivedEntity } from '../../src/protocol/entities/registry.js'
-import { faultOfArrival, type References, type SenderCheck } from '../../src/protocol/envelopes/sender-rules.js'
+import { findSenderFault, type References, type SenderCheck } from '../../src/protocol/envelopes/sender-rules.js'
 
 const guid = '0123456789abcdef'
 const ann = 'ann@here.example'
@@ -25,7 +25,7 @@ function fault(
   references: References = {},
 ): string {
   const complete: SenderCheck = { sender: quin, signature: 'absent', ...arrival, entity: entity(type, data) }
-  return faultOfArrival(complete, references) ?? 'none'
+  return findSenderFault(complete, references) ?? 'none'
 }
 
 const relayables: readonly [string, Data][] = [
@@ -51,7 +51,7 @@ describe('an entity that is not a relayable', () => {
     ['profile', { author: quin, public: true }],
     ['account_deletion', { author: quin }],
   ] as [string, Data][])('comes from its author only: %s', (type, data) => {
-    const references = { root: annsPost }
+    const references = { threadPost: annsPost }
 
     expect(fault(type, data, { sender: quin }, references)).toBe('none')
     expect(fault(type, data, { sender: remy }, references)).toBe('InvalidSender')
@@ -106,16 +106,16 @@ describe('an entity that is not a relayable', () => {
   })
 
   it('reshares a public post of the author it names', () => {
-    expect(fault('reshare', reshare, {}, { root: annsPost })).toBe('none')
+    expect(fault('reshare', reshare, {}, { threadPost: annsPost })).toBe('none')
     expect(fault('reshare', reshare, {})).toBe('NotFetchable')
-    expect(fault('reshare', reshare, {}, { root: remysPost })).toBe('ValidationError')
-    expect(fault('reshare', reshare, {}, { root: { ...annsPost, public: false } })).toBe('NotAllowed')
+    expect(fault('reshare', reshare, {}, { threadPost: remysPost })).toBe('ValidationError')
+    expect(fault('reshare', reshare, {}, { threadPost: { ...annsPost, public: false } })).toBe('NotAllowed')
     expect(fault('reshare', { author: quin, guid }, {})).toBe('none')
   })
 
   it('takes part in a local post', () => {
-    expect(fault('participation', participation, {}, { root: annsPost })).toBe('none')
-    expect(fault('participation', participation, {}, { root: remysPost })).toBe('ParentNotLocal')
+    expect(fault('participation', participation, {}, { threadPost: annsPost })).toBe('none')
+    expect(fault('participation', participation, {}, { threadPost: remysPost })).toBe('ParentNotLocal')
     expect(fault('participation', participation, {})).toBe('ParentNotLocal')
   })
 })
@@ -123,32 +123,38 @@ describe('an entity that is not a relayable', () => {
 describe.each(relayables)('a %s', (type, data) => {
   const signed = { signature: 'valid' } as const
 
-  it('comes from its author if the root is local', () => {
-    expect(fault(type, data, signed, { root: annsPost })).toBe('none')
-    expect(fault(type, data, { ...signed, recipient: ann }, { root: { ...annsPost, public: false } })).toBe('none')
-    expect(fault(type, data, signed, { root: remysPost })).toBe('InvalidSender')
+  it('comes from its author if the thread post is local', () => {
+    expect(fault(type, data, signed, { threadPost: annsPost })).toBe('none')
+    expect(fault(type, data, { ...signed, recipient: ann }, { threadPost: { ...annsPost, public: false } })).toBe(
+      'none',
+    )
+    expect(fault(type, data, signed, { threadPost: remysPost })).toBe('InvalidSender')
   })
 
-  it('comes from the author of the root', () => {
-    expect(fault(type, data, { ...signed, sender: remy }, { root: remysPost })).toBe('none')
-    expect(fault(type, data, { ...signed, sender: remy }, { root: annsPost })).toBe('InvalidSender')
+  it('comes from the author of the thread post', () => {
+    expect(fault(type, data, { ...signed, sender: remy }, { threadPost: remysPost })).toBe('none')
+    expect(fault(type, data, { ...signed, sender: remy }, { threadPost: annsPost })).toBe('InvalidSender')
   })
 
-  it('is signed by its author, who need not if the root is their own', () => {
+  it('is signed by its author, who need not if the thread post is their own', () => {
     for (const signature of ['invalid', 'absent'] as const) {
-      expect(fault(type, data, { signature }, { root: annsPost })).toBe('SignatureVerificationFailed')
-      expect(fault(type, data, { signature, sender: remy }, { root: remysPost })).toBe('SignatureVerificationFailed')
-      expect(fault(type, { ...data, author: remy }, { signature, sender: remy }, { root: remysPost })).toBe('none')
+      expect(fault(type, data, { signature }, { threadPost: annsPost })).toBe('SignatureVerificationFailed')
+      expect(fault(type, data, { signature, sender: remy }, { threadPost: remysPost })).toBe(
+        'SignatureVerificationFailed',
+      )
+      expect(fault(type, { ...data, author: remy }, { signature, sender: remy }, { threadPost: remysPost })).toBe(
+        'none',
+      )
     }
   })
 
-  it('waits for a root that is unknown', () => {
+  it('waits for a thread post that is unknown', () => {
     expect(fault(type, data, signed)).toBe('NotFetchable')
   })
 })
 
 describe('a retraction', () => {
-  const byRemyUnderAnns = { author: remy, root: { author: ann } }
+  const byRemyUnderAnns = { author: remy, threadPost: { author: ann } }
 
   it('comes from the author of the target, independent of the named author', () => {
     for (const type of ['Post', 'StatusMessage', 'Photo', 'Comment', 'Like', 'PollParticipation', 'Conversation']) {
@@ -157,7 +163,7 @@ describe('a retraction', () => {
     }
   })
 
-  it('of a relayable comes from the author of the root as well, of anything else it does not', () => {
+  it('of a relayable may come from the author of the thread post, a retraction of another entity may not', () => {
     const allowed = (type: string) =>
       fault('retraction', retraction(type), { sender: ann }, { target: byRemyUnderAnns })
 
@@ -169,7 +175,7 @@ describe('a retraction', () => {
     expect(fault('retraction', retraction('Post'), {})).toBe('TargetNotFound')
   })
 
-  it('of a person comes privately', () => {
+  it('of a person comes in a private message', () => {
     const target = { author: quin }
 
     expect(fault('retraction', retraction('Person'), {}, { target })).toBe('NotPublic')
@@ -194,5 +200,5 @@ it('an event is read, and nothing comes of it', () => {
   const answer = { author: quin, guid, parent_guid: guid, status: 'accepted' }
 
   expect(fault('event', event, {})).toBe('UnknownEntity')
-  expect(fault('event_participation', answer, { signature: 'valid' }, { root: annsPost })).toBe('UnknownEntity')
+  expect(fault('event_participation', answer, { signature: 'valid' }, { threadPost: annsPost })).toBe('UnknownEntity')
 })

@@ -83,10 +83,10 @@ export async function sendBurst(
     seen: [
       ['messages accepted (202)', accepted],
       ['… asked to come again (503)', answers.filter(({ status }) => status === 503).length],
-      ['… longest time without a 202, s', seconds(longestGap(answers, began))],
+      ['… longest time without a 202, s', seconds(findLongestGap(answers, began))],
       ['seconds until all were accepted', seconds(acceptedAt - began)],
       ['seconds until nothing was left to do', seconds(Date.now() - began)],
-      ['posts written by clients meanwhile', written.filter(({ guid }) => guid !== undefined).length],
+      ['posts written by clients in the meantime', written.filter(({ guid }) => guid !== undefined).length],
       ['rows, counters, notifications that are wrong', wrongs.length],
     ],
   }
@@ -146,7 +146,7 @@ function unexpected(answers: readonly Answer[], what: string): readonly string[]
   return [...fakePods].map((status) => `${what} was answered ${status}`)
 }
 
-function longestGap(answers: readonly Answer[], began: number): number {
+function findLongestGap(answers: readonly Answer[], began: number): number {
   const accepted = answers.filter(({ status }) => status === 202).map(({ at, milliseconds }) => at + milliseconds)
   const times = [began, ...accepted].toSorted((one, other) => one - other)
   return Math.max(...times.map((time, index) => time - (times[index - 1] ?? time)))

@@ -6,7 +6,7 @@ export interface Outcome {
   readonly wrongs: readonly string[]
 }
 
-/** The reason why a part cannot run on this machine; this is no failure. */
+/** The reason why a part cannot run on this machine; this is not a failure. */
 export class NotHere extends Error {
   override name = 'NotHere'
 }

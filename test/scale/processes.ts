@@ -1,4 +1,4 @@
-import { benchProcesses } from '../../bench/processes.js'
+import { benchProcesses } from '../../bench/inbound/processes.js'
 import { NotHere, type Outcome, type ScaleOptions } from './part.js'
 import { provideRedis } from './redis-program.js'
 

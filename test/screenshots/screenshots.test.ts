@@ -9,7 +9,7 @@ import { openSampleConsole, type SampleConsole } from '../support/browser/sample
 import { openView } from '../support/browser/sample-pages.js'
 
 const FOLDER = 'docs/pictures'
-const MOST_BYTES = 100_000
+const MAX_BYTES = 100_000
 const TEXT = 'Watch shop: cheap watches, only today at https://shop.example/watches'
 
 interface Screenshot {
@@ -34,7 +34,7 @@ it('makes the pictures of the documentation', async () => {
       { name: 'console-queues', path: '/admin/queues', height: 1_020 },
       { name: 'page-post', path: await publicPost(samples), height: 530 },
     ]
-    for (const shot of shots) expect(await take(await signedIn(samples, browser, shot), shot)).toBeLessThan(MOST_BYTES)
+    for (const shot of shots) expect(await take(await signedIn(samples, browser, shot), shot)).toBeLessThan(MAX_BYTES)
   } finally {
     await browser.close()
     await samples.close()

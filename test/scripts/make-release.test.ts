@@ -17,7 +17,7 @@ interface Bom {
 }
 
 /** Needs the compiled program. */
-describe('a release', { timeout: 120_000 }, () => {
+describe('a release', { timeout: 240_000 }, () => {
   let folder: string
   let unpacked: string
   const make = (name: string) =>
@@ -27,7 +27,7 @@ describe('a release', { timeout: 120_000 }, () => {
     make('first')
     unpacked = join(folder, 'package')
     execFileSync('tar', ['xzf', join(folder, 'first', fileNamed('.tgz')), '-C', folder])
-  }, 120_000)
+  }, 240_000)
   afterAll(() => rmSync(folder, { recursive: true }))
 
   const fileNamed = (end: string) => readdirSync(join(folder, 'first')).find((name) => name.endsWith(end)) ?? ''
@@ -53,6 +53,15 @@ describe('a release', { timeout: 120_000 }, () => {
         found: false,
       })
     }
+  })
+
+  it('has the same files as a package that npm makes of a checkout, but for its packages', () => {
+    const words = ['pack', '--dry-run', '--json', '--ignore-scripts', '--loglevel=silent']
+    const [packed] = JSON.parse(execFileSync('npm', words, { cwd: project, encoding: 'utf8' }))
+    const names: readonly string[] = packed.files.map(({ path }: { readonly path: string }) => path)
+
+    const own = filesOf(unpacked).filter((file) => !/^(node_modules\/|npm-shrinkwrap.json)/.test(file))
+    expect(names.toSorted()).toEqual(own.toSorted())
   })
 
   it('runs, and says its version', () => {

@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
-import { isAlive, makeFolder } from '../bin/program.js'
+import { isAlive, makePreparedFolder } from '../bin/program.js'
 
 const project = fileURLToPath(new URL('../..', import.meta.url))
 
-it('npm start stops the whole pod when only npm gets the signal', { timeout: 60_000 }, async () => {
-  const folder = await makeFolder()
+it('npm start stops the whole pod when only npm gets the signal', { timeout: 180_000 }, async () => {
+  const folder = await makePreparedFolder()
   const npm = spawn('npm', ['start', '--silent', '--', '--json'], {
     cwd: project,
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], PORT: '0', ADMIN_LISTEN: '', DATA_DIR: folder.path },

@@ -1,4 +1,4 @@
-import type { Pod } from '../../src/pod/pod.js'
+import type { Services } from '../../src/services/services.js'
 import type { Burst, LocalPost } from './burst-messages.js'
 
 type Counts = ReadonlyMap<string, number>
@@ -8,7 +8,7 @@ type Counts = ReadonlyMap<string, number>
  * have notifications of other types too, which are ignored.
  */
 export async function wrongsOf(
-  pod: Pick<Pod, 'db'>,
+  pod: Pick<Services, 'db'>,
   burst: Burst,
   localPosts: readonly LocalPost[],
   said: readonly Record<string, unknown>[],
@@ -34,7 +34,7 @@ export async function wrongsOf(
   ]
 }
 
-async function countsIn({ db }: Pick<Pod, 'db'>, sql: string): Promise<Counts> {
+async function countsIn({ db }: Pick<Services, 'db'>, sql: string): Promise<Counts> {
   const { rows } = await db.raw(sql)
   return new Map(rows.map(({ name, count }: { name: string; count: string }) => [name, Number(count)]))
 }

@@ -1,11 +1,11 @@
 import { connect } from 'node:net'
 import { pino } from 'pino'
 import { readConfig } from '../../src/config/config.js'
-import { openRemotePods } from '../../src/federation/remote-pod/remote-pods.js'
-import { openPod } from '../../src/pod/open-pod.js'
-import { fetchHandlers } from '../../workers/handlers/fetch.js'
-import { unprovenHandlers } from '../../workers/handlers/fetch-unproven.js'
+import { openRemotePodClient } from '../../src/federation/remote-pod/client.js'
+import { openServices } from '../../src/services/open-services.js'
+import { openFetchHandlers } from '../../workers/handlers/fetch.js'
 import { maintenanceHandlers } from '../../workers/handlers/maintenance.js'
+import { openUnverifiedFetchHandlers } from '../../workers/handlers/unverified-fetch.js'
 import { startWorkers } from '../../workers/start-workers.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
@@ -16,17 +16,21 @@ const CLOSED_PORT = 1
 const { environment, othersPort, threads }: WorkerInstructions = JSON.parse(process.argv[2] ?? '{}')
 const log = pino({ level: 'warn' }, { write: (line) => void process.send?.({ said: JSON.parse(line) }) })
 const crypto = threads ? openCryptoPool(1) : fixedKeyCrypto()
-const remote = openRemotePods({
+const remote = openRemotePodClient({
   allowPrivate: 'all',
   userAgent: 'test/1.0',
   log,
   resolve: async () => ['127.0.0.1'],
   dial: ({ port }) => connect(port === 443 ? CLOSED_PORT : othersPort, '127.0.0.1'),
 })
-const pod = { ...(await openPod(readConfig(environment), 'worker', { crypto, log })), remote }
+const pod = { ...(await openServices(readConfig(environment), 'worker', { crypto, log })), remote }
 startWorkers(pod, {
-  handlers: { fetch: fetchHandlers, 'fetch-unproven': unprovenHandlers, maintenance: maintenanceHandlers },
+  handlers: {
+    fetch: openFetchHandlers(),
+    'fetch-unproven': openUnverifiedFetchHandlers(),
+    maintenance: maintenanceHandlers,
+  },
   queues: ['inbound', 'inbound-private', 'fetch', 'fetch-unproven', 'maintenance'],
-  timing: { lock: 2_000, stalledCheck: 500, backoff: () => 500 },
+  timing: { lockMs: 2_000, stalledCheckMs: 500, backoff: () => 500 },
 })
 process.send?.({ ready: true })

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
-import { isIdle } from '../../src/jobs/operations/queue-facts.js'
+import { isIdle } from '../../src/jobs/operations/work-status.js'
 import { Person } from '../../src/persistence/models/person.js'
-import type { Pod } from '../../src/pod/pod.js'
+import type { Services } from '../../src/services/services.js'
 import { addPost } from '../support/databases/rows.js'
 import { type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { type Burst, type LocalPost, makeBurst } from './burst-messages.js'
@@ -18,6 +18,8 @@ export interface BurstOptions {
   readonly people: number
   /** Time that both workers run before one is killed. */
   readonly lifeMs: number
+  /** Default: workers are killed until all is accepted. */
+  readonly kills?: number
   readonly threads: boolean
   readonly seed: number
   /** Time limit of each phase. */
@@ -53,7 +55,7 @@ export async function runBurst(options: BurstOptions): Promise<BurstReport> {
     const burst = makeMessages(others, localPosts, options)
     options.report?.(`${burst.envelopes.length} messages are made`)
     const instructions = { environment, othersPort: others.server.port, threads: options.threads }
-    workers = startMortalWorkers(instructions, options.lifeMs)
+    workers = startMortalWorkers(instructions, options)
     const began = Date.now()
     const refusedOnReceipt = await sendThroughCrashes(besieged, burst, options)
     const acceptedMs = Date.now() - began
@@ -71,7 +73,7 @@ export async function runBurst(options: BurstOptions): Promise<BurstReport> {
   }
 }
 
-async function makeLocalPosts(pod: Pod): Promise<readonly LocalPost[]> {
+async function makeLocalPosts(pod: Services): Promise<readonly LocalPost[]> {
   const posts: LocalPost[] = []
   for (const username of ['alice', 'bob']) {
     const { guid } = await createUser(pod, { username, password: `the password of ${username}` })
@@ -137,14 +139,14 @@ async function sendAll({ post }: BesiegedPod, envelopes: readonly string[]): Pro
   return refused
 }
 
-async function countStored({ db }: Pod): Promise<number> {
+async function countStored({ db }: Services): Promise<number> {
   const { rows } = await db.raw(
     `select (select count(*) from posts) + (select count(*) from comments) + (select count(*) from likes) as stored`,
   )
   return Number(rows[0].stored)
 }
 
-async function deadIn(pod: Pod): Promise<readonly string[]> {
+async function deadIn(pod: Services): Promise<readonly string[]> {
   const dead = await listDeadLetters(pod)
   return dead.map(({ queue, name, fault }) => `a dead letter, ${name} of ${queue}: ${fault}`)
 }

@@ -1,9 +1,9 @@
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { newGuid } from '../../src/domain/new-guid.js'
-import { isIdle } from '../../src/jobs/operations/queue-facts.js'
+import { isIdle } from '../../src/jobs/operations/work-status.js'
 import { type DuePod, enqueueDeliveries } from '../../src/jobs/outbox/enqueue-deliveries.js'
 import { Person } from '../../src/persistence/models/person.js'
-import type { Pod } from '../../src/pod/pod.js'
+import type { Services } from '../../src/services/services.js'
 import { startFakePods } from '../support/federation/fake-pods.js'
 import { writeMessage } from '../support/federation/recording-pod.js'
 import { startProcess } from '../support/processes/child-process.js'
@@ -90,7 +90,7 @@ export async function runDeadPods(options: DeadPodsOptions): Promise<DeadPodsRep
 
     const dead = [silent, refusing, failing]
     const ids = dead.flatMap((pods) => pods.ids)
-    const duePodsOf = (pods: readonly number[], proven: boolean) => pods.map((podId) => ({ podId, proven }))
+    const duePodsOf = (pods: readonly number[], isReachable: boolean) => pods.map((podId) => ({ podId, isReachable }))
     const duePods = [...duePodsOf(ids, false), ...duePodsOf(healthy.ids, true)]
     const write = await writerOf(pod)
     async function publishTo(pods: readonly number[], duePods: readonly DuePod[]) {
@@ -148,7 +148,7 @@ function hostsOf(kind: string, count: number, port: number): readonly string[] {
 }
 
 /** Writes a post to these pods, and returns the id of its message. */
-async function writerOf(pod: Pod): Promise<(pods: readonly number[]) => Promise<number>> {
+async function writerOf(pod: Services): Promise<(pods: readonly number[]) => Promise<number>> {
   const { guid } = await createUser(pod, { username: 'ann', password: 'the password of ann' })
   const { id: senderId, address: author } = await Person.query(pod.db).findOne({ guid }).throwIfNotFound()
   return async (pods) => {
@@ -157,7 +157,7 @@ async function writerOf(pod: Pod): Promise<(pods: readonly number[]) => Promise<
   }
 }
 
-async function left({ db }: Pod): Promise<number> {
+async function left({ db }: Services): Promise<number> {
   const { rows } = await db.raw(`select count(*) from deliveries`)
   return Number(rows[0].count)
 }

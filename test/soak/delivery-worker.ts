@@ -2,8 +2,8 @@ import { connect } from 'node:net'
 import { pino } from 'pino'
 import { readConfig } from '../../src/config/config.js'
 import type { DeliveryQueue } from '../../src/federation/outbound/delivery-metrics.js'
-import { openRemotePods } from '../../src/federation/remote-pod/remote-pods.js'
-import { openPod } from '../../src/pod/open-pod.js'
+import { openRemotePodClient } from '../../src/federation/remote-pod/client.js'
+import { openServices } from '../../src/services/open-services.js'
 import { maintenanceHandlers } from '../../workers/handlers/maintenance.js'
 import { deliverAndParticipate } from '../../workers/handlers/outbound.js'
 import type { Handler } from '../../workers/run-job.js'
@@ -21,7 +21,7 @@ let isBack = false
 process.on('SIGUSR2', () => {
   isBack = true
 })
-const remote = openRemotePods({
+const remote = openRemotePodClient({
   allowPrivate: 'all',
   userAgent: 'test/1.0',
   log,
@@ -29,7 +29,7 @@ const remote = openRemotePods({
   dial: ({ port }) => connect(port === REFUSING_PORT && !isBack ? CLOSED_PORT : othersPort, '127.0.0.1'),
 })
 const crypto = threads ? openCryptoPool(1) : fixedKeyCrypto()
-const pod = { ...(await openPod(readConfig(environment), 'worker', { crypto, log })), remote }
+const pod = { ...(await openServices(readConfig(environment), 'worker', { crypto, log })), remote }
 const handlersOf = (queue: DeliveryQueue): { readonly deliver: Handler } => ({
   deliver: (own, { data }: { readonly data: { readonly podIds: readonly number[] } }, signal) =>
     deliverAndParticipate(own, data.podIds, { queue, signal, limits }),
@@ -41,7 +41,7 @@ startWorkers(pod, {
     maintenance: maintenanceHandlers,
   },
   queues: ['outbound', 'outbound-slow', 'maintenance'],
-  timing: { lock: 2_000, stalledCheck: 500, backoff: () => 500 },
+  timing: { lockMs: 2_000, stalledCheckMs: 500, backoff: () => 500 },
 })
 process.send?.({ ready: true })
 setInterval(() => process.send?.({ megabytes: process.memoryUsage().rss / 2 ** 20 }), REPORT_INTERVAL_MS)

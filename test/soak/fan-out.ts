@@ -1,10 +1,10 @@
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { newGuid } from '../../src/domain/new-guid.js'
-import { isIdle } from '../../src/jobs/operations/queue-facts.js'
+import { isIdle } from '../../src/jobs/operations/work-status.js'
 import { enqueueDeliveries } from '../../src/jobs/outbox/enqueue-deliveries.js'
 import { Person } from '../../src/persistence/models/person.js'
-import type { Pod } from '../../src/pod/pod.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
+import type { Services } from '../../src/services/services.js'
 import { administer } from '../support/databases/test-database.js'
 import { startFakePods } from '../support/federation/fake-pods.js'
 import { writeMessage } from '../support/federation/recording-pod.js'
@@ -20,7 +20,9 @@ export interface FanOutOptions {
   readonly pods: number
   /** Each post gets a comment, and is retracted. */
   readonly posts: number
-  readonly killEveryMs: number
+  readonly killIntervalMs: number
+  /** Default: workers are killed until nearly all has arrived. */
+  readonly kills?: number
   readonly threads: boolean
   readonly withinMs: number
   report?(line: string): void
@@ -70,7 +72,7 @@ export async function runFanOut(options: FanOutOptions): Promise<FanOutReport> {
       threads: options.threads,
       limits,
     }
-    workers = startMortalWorkers(instructions, options.killEveryMs, workerFile)
+    workers = startMortalWorkers(instructions, { lifeMs: options.killIntervalMs, kills: options.kills, workerFile })
     const began = Date.now()
     const chains = await writePosts(pod, listeners.ids, options.posts)
     const total = options.pods * chains.length * 3
@@ -97,10 +99,10 @@ export async function runFanOut(options: FanOutOptions): Promise<FanOutReport> {
   }
 }
 
-async function writePosts(pod: Pod, pods: readonly number[], posts: number): Promise<readonly Chain[]> {
+async function writePosts(pod: Services, pods: readonly number[], posts: number): Promise<readonly Chain[]> {
   const { guid } = await createUser(pod, { username: 'ann', password: 'the password of ann' })
   const { id: senderId, address: author } = await Person.query(pod.db).findOne({ guid }).throwIfNotFound()
-  const duePods = pods.map((podId) => ({ podId, proven: false }))
+  const duePods = pods.map((podId) => ({ podId, isReachable: false }))
   const chains: Chain[] = []
   for (let index = 0; index < posts; index += 1) {
     const post = newGuid()
@@ -131,7 +133,7 @@ async function writePosts(pod: Pod, pods: readonly number[], posts: number): Pro
 }
 
 /** Deliveries that have not arrived. Makes delayed attempts due now. */
-async function left(pod: Pod): Promise<number> {
+async function left(pod: Services): Promise<number> {
   await letTimePass(pod)
   const { rows } = await pod.db.raw(`select count(*) from deliveries`)
   return Number(rows[0].count)
@@ -153,7 +155,7 @@ function wrongsOf(
 ): readonly string[] {
   return hosts.flatMap((host, index) => {
     const got = taken[index] ?? []
-    const isStrange = got.some((id) => Number.isNaN(id)) ? [`${host} got something that nobody sent`] : []
+    const isStrange = got.some((id) => Number.isNaN(id)) ? [`${host} received something that was not sent`] : []
     const broken = chains.filter((chain) => !arrivedInOrder(got, chain))
     const order = broken.map(({ post, after }) => `${host} should have got ${post} before ${after}: ${got}`)
     return [...isStrange, ...order]

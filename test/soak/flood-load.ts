@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { load, openLoader } from '../../bench/post-loader.js'
+import { load, openLoader } from '../../bench/load/post-loader.js'
 import { newGuid } from '../../src/domain/new-guid.js'
-import type { Pod } from '../../src/pod/pod.js'
 import type { CommentEntity } from '../../src/protocol/entities/relayables.js'
 import { signRelayable } from '../../src/protocol/signatures/relayable-signature.js'
+import type { Services } from '../../src/services/services.js'
 import { envelopeOf } from '../support/federation/envelopes.js'
 import type { FakePerson } from '../support/federation/fake-pods.js'
 
@@ -96,7 +96,7 @@ export async function flood(base: string, messages: readonly FloodMessage[], fro
 }
 
 /** Polls many times a second for the expected comments. */
-export function watchArrivals({ db }: Pod) {
+export function watchArrivals({ db }: Services) {
   const waiting = new Set<string>()
   const arrived = new Map<string, number>()
   let isOver = false

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { RECEIVE_LIMITS } from '../../src/jobs/inbound/limits.js'
-import { isIdle } from '../../src/jobs/operations/queue-facts.js'
+import { isIdle } from '../../src/jobs/operations/work-status.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 import { noUserActions, publishAll } from './client-sessions.js'
 import { type FloodMessage, flood, makeMessages, makeRoot, sendAtRate, watchArrivals } from './flood-load.js'
@@ -14,7 +14,7 @@ import { until } from './until.js'
 const PROBE = 3_000
 const SECONDS = 6
 /** Minimum size; a shorter queue would be empty before any other source had to wait. */
-const FLOOD_MESSAGES = 3 * (RECEIVE_LIMITS.fairFromMessages + RECEIVE_LIMITS.messagesApart)
+const FLOOD_MESSAGES = 3 * (RECEIVE_LIMITS.fairFromMessages + RECEIVE_LIMITS.messagesPerShare)
 /** Fraction of the messages the pod can process while others send theirs. */
 const FLOOD = 0.8
 const OTHERS = 0.2
@@ -29,10 +29,10 @@ const SLOWER = 3
 const LATER = 2
 const LATEST_MS = 1_000
 const LATEST_ANSWER_MS = 500
-const ASK_EVERY_MS = 100
+const ASK_INTERVAL_MS = 100
 
 /**
- * One source sends four of five messages, as many as the pod can process meanwhile, and all of them are queued before those of
+ * One source sends four of five messages, as many as the pod can process in the meantime, and all of them are queued before those of
  * other sources; reports whether other sources and clients are delayed.
  */
 export async function soakFlood({ seed, store: onlyStore, size = PROBE }: SoakOptions): Promise<boolean> {
@@ -138,7 +138,7 @@ async function askAgainAndAgain({ web, localUsers }: MixedLoadPod, over: AbortSi
   const [alice, bob] = localUsers.map((who) => openClient(web.base, who, requests))
   const actions = noUserActions()
   while (!over.aborted) {
-    const next = pause(ASK_EVERY_MS)
+    const next = pause(ASK_INTERVAL_MS)
     await Promise.all([alice?.get('/streams/main'), bob?.get('/notifications')])
     if (alice) await publishAll([alice], actions)
     await next

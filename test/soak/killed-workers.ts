@@ -19,11 +19,18 @@ export interface MortalWorkers {
   close(): Promise<void>
 }
 
-/** Runs two worker processes. When both have worked for this long, one is killed with its active jobs, and replaced. */
+export interface MortalWorkersOptions {
+  /** Time that both workers run before one is killed. */
+  readonly lifeMs: number
+  /** Default: workers are killed until they are spared. */
+  readonly kills?: number | undefined
+  readonly workerFile?: string
+}
+
+/** Runs two worker processes. When both have worked for some time, one is killed with its active jobs, and replaced. */
 export function startMortalWorkers(
   instructions: WorkerInstructions,
-  lifeMs: number,
-  workerFile = burstWorker,
+  { lifeMs, kills = Number.POSITIVE_INFINITY, workerFile = burstWorker }: MortalWorkersOptions,
 ): MortalWorkers {
   const said: Record<string, unknown>[] = []
   const spared = new AbortController()
@@ -39,7 +46,7 @@ export function startMortalWorkers(
 
   const workers = [start(), start()]
   async function killInTurn(): Promise<void> {
-    for (let turn = 0; ; turn = 1 - turn) {
+    for (let turn = 0; killed < kills; turn = 1 - turn) {
       await Promise.all(workers.map((worker) => worker.messageWith('ready'))) // a kill without active jobs would test nothing
       await pause(lifeMs, undefined, { signal: spared.signal }).catch(() => {})
       if (spared.signal.aborted) return

@@ -9,7 +9,7 @@ import { SCOPES } from '../../src/domain/accounts/scopes.js'
 import { mintToken } from '../../src/domain/accounts/tokens.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
-import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
+import { type OpenServices, openServices } from '../../src/services/open-services.js'
 import { createTables } from '../support/databases/create-tables.js'
 import { memoryFolder } from '../support/files/memory-folder.js'
 import { freePort } from '../support/http/free-port.js'
@@ -36,7 +36,7 @@ export interface WatchedProcess extends PodProcess {
 /** A pod as an operator runs it, on its own stores. */
 export interface MixedLoadPod extends AsyncDisposable {
   /** The stores of the pod, opened in the test process. */
-  readonly pod: OpenPod
+  readonly pod: OpenServices
   readonly redis: TestRedis | undefined
   readonly web: WatchedProcess
   readonly worker: WatchedProcess
@@ -93,7 +93,7 @@ async function build(
     ...(redis && { REDIS_URL: redis.url }),
   }
   const config = readConfig({ ...environment, DATA_DIR: folder })
-  const pod = await openPod(config, 'worker', { crypto: fixedKeyCrypto(), log: pino({ level: 'silent' }) })
+  const pod = await openServices(config, 'worker', { crypto: fixedKeyCrypto(), log: pino({ level: 'silent' }) })
   undo.push(() => pod.close())
   const localUsers: UserWithToken[] = []
   for (const name of NAMES) localUsers.push(await addUser(pod, name))
@@ -109,7 +109,7 @@ async function build(
   return { pod, redis, web, worker, localUsers }
 }
 
-async function addUser(pod: OpenPod, username: string): Promise<UserWithToken> {
+async function addUser(pod: OpenServices, username: string): Promise<UserWithToken> {
   const { guid, address } = await createUser(pod, { username, password: `the password of ${username}` })
   const { id: userId, personId } = await User.byUsername(pod.db, username).throwIfNotFound()
   const { publicKey } = await Person.query(pod.db).findById(personId).throwIfNotFound()
@@ -118,7 +118,7 @@ async function addUser(pod: OpenPod, username: string): Promise<UserWithToken> {
 }
 
 /** Makes all local users share with each other. */
-async function befriend({ db }: OpenPod, people: readonly UserWithToken[]): Promise<void> {
+async function befriend({ db }: OpenServices, people: readonly UserWithToken[]): Promise<void> {
   const pairs = people.flatMap(({ userId, personId: own }) =>
     people.flatMap(({ personId }) => (personId === own ? [] : [{ userId, personId, sharing: true, receiving: true }])),
   )

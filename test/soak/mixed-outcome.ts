@@ -1,6 +1,6 @@
 import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
-import type { Pod } from '../../src/pod/pod.js'
 import type { LikeEntity } from '../../src/protocol/entities/relayables.js'
+import type { Services } from '../../src/services/services.js'
 import type { Follower } from '../support/http/event-stream.js'
 import type { Burst, LocalPost } from './burst-messages.js'
 import { wrongsOf } from './burst-outcome.js'
@@ -19,7 +19,7 @@ export interface Life {
 
 /** All lost, doubled, miscounted or abandoned work, as sentences; `said` are the log lines at level warning and above. */
 export async function wrongsOfLife(
-  pod: Pod,
+  pod: Services,
   { bursts, talks, actions, requests }: Life,
   said: readonly Record<string, unknown>[],
 ): Promise<readonly string[]> {
@@ -61,7 +61,7 @@ function commentOf(deed: UserActions['comments'][number]): Burst['comments'][num
 }
 
 /** The API does not return their guids. */
-async function likesOf({ db }: Pod, actions: UserActions) {
+async function likesOf({ db }: Services, actions: UserActions) {
   const rows: readonly { guid: string; postGuid: string; author: string }[] = await db('likes')
     .join('posts', 'posts.id', 'likes.postId')
     .join('people', 'people.id', 'likes.authorId')

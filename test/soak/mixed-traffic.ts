@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { isIdle } from '../../src/jobs/operations/queue-facts.js'
+import { isIdle } from '../../src/jobs/operations/work-status.js'
 import { follow } from '../support/http/event-stream.js'
 import { type Burst, type BurstSize, makeBurst, randomFrom, shuffled } from './burst-messages.js'
 import { liveOn, noUserActions, publishAll } from './client-sessions.js'

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { readConfig } from '../../src/config/config.js'
-import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
+import { type OpenServices, openServices } from '../../src/services/open-services.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { type CrashingDatabase, startCrashingDatabase } from '../support/databases/crashing-database.js'
 import { createTables } from '../support/databases/create-tables.js'
@@ -9,7 +9,7 @@ import { startTestRedis, type TestRedis } from '../support/queues/redis-server.j
 
 /** The web part of a pod in this process, on its own stores that can be killed; its workers are separate processes. */
 export interface BesiegedPod {
-  readonly pod: OpenPod
+  readonly pod: OpenServices
   readonly database: CrashingDatabase
   readonly redis: TestRedis | undefined
   /** Environment for a worker process on the same stores. */
@@ -30,7 +30,7 @@ export async function startBesiegedPod(store: 'Redis' | 'PostgreSQL'): Promise<B
   }
   await createTables(database.url)
   const log = pino({ level: 'silent' })
-  const pod = await openPod(readConfig(environment), 'web', { crypto: fixedKeyCrypto(), log })
+  const pod = await openServices(readConfig(environment), 'web', { crypto: fixedKeyCrypto(), log })
   const app = await buildApp(pod)
   return {
     pod,

@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { memoryOf } from '../../bench/processor-time.js'
-import { queueFacts } from '../../src/jobs/operations/queue-facts.js'
+import { memoryOf } from '../../bench/machine/processor-time.js'
+import { readWorkStatus } from '../../src/jobs/operations/work-status.js'
 import type { MixedLoadPod, WatchedProcess } from './mixed-load-pod.js'
 
 /** Only values of an idle pod are compared: under load a process may need more. */
@@ -62,7 +62,7 @@ function openMonitor({ pod, redis, web, worker }: MixedLoadPod) {
     async look(kept?: 'kept'): Promise<VitalSigns['figures']> {
       const [ofProcesses, ofQueue, connections, clients] = await Promise.all([
         Promise.all(processes.map(([name, process]) => figuresOf(name, process, kept === 'kept'))),
-        queueFacts(pod),
+        readWorkStatus(pod),
         countConnections(pod),
         client?.info('clients'),
       ])

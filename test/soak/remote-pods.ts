@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
 import { Person } from '../../src/persistence/models/person.js'
-import type { Pod } from '../../src/pod/pod.js'
 import { writeWebFinger } from '../../src/protocol/discovery/discovery-documents.js'
+import type { Services } from '../../src/services/services.js'
 import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
+import type { OutboundMessageRow } from '../support/federation/outbound-messages.js'
 import { openTcpProxy } from '../support/http/tcp-proxy.js'
 import type { UserWithToken } from './mixed-load-pod.js'
 import { listeningPods, takes } from './subscribing-pods.js'
@@ -27,7 +27,10 @@ const CONDITIONS: readonly Condition[] = ['well', 'well', 'well', 'well', 'slow'
 const UNKNOWN_PEOPLE = 12
 const SLOW_MS = 150
 
-export async function startRemotePods(pod: Pod, localUsers: readonly UserWithToken[]): Promise<RemotePodsUnderLoad> {
+export async function startRemotePods(
+  pod: Services,
+  localUsers: readonly UserWithToken[],
+): Promise<RemotePodsUnderLoad> {
   const fakePods = await startFakePods()
   const proxies = await Promise.all(CONDITIONS.map(() => openTcpProxy(fakePods.server.port)))
   const hosts = proxies.map(({ port }) => `localhost:${port}`)
@@ -64,7 +67,7 @@ export async function startRemotePods(pod: Pod, localUsers: readonly UserWithTok
     return person
   }
 
-  async function meet({ guid, address, publicKey }: FakePerson): Promise<number> {
+  async function register({ guid, address, publicKey }: FakePerson): Promise<number> {
     const podId = listeners.ids[hosts.indexOf(address.split('@')[1] ?? '')] ?? Number.NaN
     const { id } = await pod.db.transaction((transaction) =>
       Person.insertWithProfile(transaction, { guid, address, publicKey, podId }),
@@ -76,17 +79,19 @@ export async function startRemotePods(pod: Pod, localUsers: readonly UserWithTok
   const unknownPeople = Array.from({ length: UNKNOWN_PEOPLE }, (_, index) =>
     addPerson(`author${index}`, index % healthy),
   )
-  for (const known of unknownPeople.slice(UNKNOWN_PEOPLE / 2)) await meet(known)
+  for (const known of unknownPeople.slice(UNKNOWN_PEOPLE / 2)) await register(known)
   const friends = hosts.map((_, index) => addPerson(`friend${index}`, index))
   for (const friend of friends) {
-    const personId = await meet(friend)
+    const personId = await register(friend)
     const rows = localUsers.map(({ userId }) => ({ userId, personId, sharing: true, receiving: true }))
     await pod.db('contacts').insert(rows)
   }
 
   async function wrongs(): Promise<readonly string[]> {
     const taken = await listeners.taken(pod)
-    const messages = await OutboundMessage.query(pod.db).select('id', 'record', 'guid', 'sentTo', 'public')
+    const messages = await pod
+      .db<OutboundMessageRow>('outbound_messages')
+      .select('id', 'record', 'guid', 'sentTo', 'public')
     const lost = messages
       .filter((message) => message.public)
       .flatMap(({ id, record, guid, sentTo }) => {

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
-import type { Pod } from '../../src/pod/pod.js'
+import type { Services } from '../../src/services/services.js'
 import type { FakePods } from '../support/federation/fake-pods.js'
+import type { OutboundMessageRow } from '../support/federation/outbound-messages.js'
 import { addRemotePod } from '../support/federation/recording-pod.js'
 
 /** Many known pods, and the messages that each has accepted. */
@@ -11,7 +11,7 @@ export interface ListeningPods {
   /** Number of requests to each pod. */
   readonly asked: readonly number[]
   /** The messages that each pod has answered with 202, in order of arrival. */
-  taken(pod: Pod): Promise<readonly (readonly number[])[]>
+  taken(pod: Services): Promise<readonly (readonly number[])[]>
 }
 
 /** Answers a completely received request. True: the message was accepted. */
@@ -19,7 +19,7 @@ export type Answering = (response: ServerResponse, index: number) => boolean
 
 export async function listeningPods(
   fakePods: FakePods,
-  pod: Pod,
+  pod: Services,
   hosts: readonly string[],
   answer: Answering,
 ): Promise<ListeningPods> {
@@ -30,7 +30,7 @@ export async function listeningPods(
     ids.push((await addRemotePod(pod, host)).id)
     fakePods.script(`${host}/receive/public`, async (request: IncomingMessage, response: ServerResponse) => {
       asked[index] = (asked[index] ?? 0) + 1
-      const body = await text(request).catch(() => undefined) // the sending worker may be killed meanwhile
+      const body = await text(request).catch(() => undefined) // the sending worker may be killed in the meantime
       if (body !== undefined && answer(response, index)) bodies[index]?.push(body)
     })
   }
@@ -38,7 +38,7 @@ export async function listeningPods(
     ids,
     asked,
     async taken({ db }) {
-      const messages = await OutboundMessage.query(db).select('id', 'envelope')
+      const messages = await db<OutboundMessageRow>('outbound_messages').select('id', 'envelope')
       const byEnvelope = new Map(messages.map(({ id, envelope }) => [envelope, id]))
       return bodies.map((each) => each.map((body) => byEnvelope.get(body) ?? Number.NaN))
     },
@@ -51,7 +51,7 @@ export function takes(response: ServerResponse): boolean {
 }
 
 /** Skips the waiting time: delayed attempts are due now. */
-export async function letTimePass({ db }: Pod): Promise<void> {
+export async function letTimePass({ db }: Services): Promise<void> {
   await db.raw(`update pods set next_try_at = null where next_try_at is not null`)
   await db.raw(`update deliveries set due_at = created_at where state = 'waiting' and due_at > now()`)
 }

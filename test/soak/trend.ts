@@ -9,7 +9,7 @@ export interface Finding {
   /** Slope by least squares, over all measurements at rest after the warm-up. */
   readonly perMinute: number
   /** Maximum under load. */
-  readonly most: number
+  readonly max: number
   readonly growth: 'none' | 'too much' | 'not known' | 'not judged'
 }
 
@@ -39,21 +39,21 @@ export function prognosisOf(signs: readonly VitalSigns[]): readonly Finding[] {
       before,
       after,
       perMinute: slopeOf(calm.map(({ seconds, figures }) => ({ x: seconds / 60, y: figures[name] ?? Number.NaN }))),
-      most: Math.max(...valuesOf(signs)),
+      max: Math.max(...valuesOf(signs)),
       growth: growthOf(name, before, after, minutes),
     }
   })
 }
 
 function growthOf(name: string, before: number, after: number, minutes: number): Finding['growth'] {
-  const most = mostAfter(name, before, minutes)
-  if (most === undefined) return 'not judged'
+  const max = maxAfter(name, before, minutes)
+  if (max === undefined) return 'not judged'
   if (Number.isNaN(after - before)) return 'not known'
-  return after <= most ? 'none' : 'too much'
+  return after <= max ? 'none' : 'too much'
 }
 
 /** Undefined: no limit. */
-function mostAfter(name: string, before: number, minutes: number): number | undefined {
+function maxAfter(name: string, before: number, minutes: number): number | undefined {
   if (/(descriptors|connections)$/.test(name)) return before + FEW
   if (name.endsWith(' kept, MB')) return before + KEPT.megabytes + KEPT.megabytesPerMinute * minutes
   return name.endsWith(', MB') ? before * (1 + RESIDENT.part) + RESIDENT.megabytes : undefined
@@ -74,10 +74,10 @@ function slopeOf(all: readonly { readonly x: number; readonly y: number }[]): nu
 }
 
 export function tableOf(findings: readonly Finding[]): string {
-  const head = ['', 'before', 'after', 'a minute', 'most', '']
-  const lines = findings.map(({ name, before, after, perMinute, most, growth }) => [
+  const head = ['', 'before', 'after', 'a minute', 'max', '']
+  const lines = findings.map(({ name, before, after, perMinute, max, growth }) => [
     name,
-    ...[before, after, perMinute, most].map((value) => value.toFixed(1)),
+    ...[before, after, perMinute, max].map((value) => value.toFixed(1)),
     growth === 'too much' ? 'HAS GROWN' : '',
     growth === 'not known' ? 'NOT KNOWN' : '',
   ])

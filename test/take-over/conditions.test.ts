@@ -1,10 +1,21 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, describe, expect, inject, it } from 'vitest'
-import { copyOldPod, switchOver } from '../../src/take-over/take-over.js'
+import { copyOldPod, examineOldPod, rehearse, switchOver } from '../../src/take-over/take-over.js'
 import { administer } from '../support/databases/test-database.js'
 import { contentOf } from '../support/take-over/content-of.js'
 import { createOldPod, OLD_HOST } from '../support/take-over/old-pod.js'
 import { openTestTarget } from '../support/take-over/take-over-target.js'
+
+const ADDED_BEFORE_0_7_18 = [
+  'users.plain_otp_secret',
+  'users.consumed_timestep',
+  'users.otp_required_for_login',
+  'users.otp_backup_codes',
+  'account_migrations.completed_at',
+  'account_migrations.signature',
+  'account_migrations.remote_photo_path',
+]
+const ADDED_AFTER_0_7_18 = ['notifications.guid']
 
 describe('a take-over', () => {
   const zone = process.env['TZ']
@@ -49,7 +60,7 @@ describe('a take-over', () => {
       await old.db.raw(`revoke all on all tables in schema public from ${role}`)
       await administer(superuser, (client) => client.query(`drop role ${role}`))
     }
-  }, 60_000)
+  }, 180_000)
 
   it('replaces bytes that are not UTF-8, and keeps all others', async () => {
     await using old = await createOldPod(`encoding 'SQL_ASCII' template template0 locale_provider libc locale 'C'`)
@@ -75,7 +86,39 @@ describe('a take-over', () => {
       await copyOldPod(taken.target, taken.options)
       return switchOver(taken.target, taken.options, async () => ({}))
     }
-  }, 60_000)
+  }, 180_000)
+
+  it.each([
+    ['0.7.0', '20170813222333', [...ADDED_BEFORE_0_7_18, ...ADDED_AFTER_0_7_18]],
+    ['0.7.16', '20211027230348', ADDED_AFTER_0_7_18],
+  ])(
+    'reads the schema of diaspora* %s',
+    async (release, version, missing) => {
+      await using old = await createOldPod()
+      await old.db.raw(`delete from schema_migrations where version <> '0'`)
+      await old.db('schema_migrations').insert({ version })
+      for (const name of missing) {
+        const [table = '', column = ''] = name.split('.')
+        await old.db.raw(`alter table ?? drop column ??`, [table, column])
+      }
+      const taken = await openTestTarget(old.url, `https://${OLD_HOST}`)
+      try {
+        expect(await examineOldPod(taken.target, taken.options)).toMatchObject({ release, blocks: [] })
+        await copyOldPod(taken.target, taken.options)
+        const first = await rehearse(taken.target, taken.options)
+        expect(first.verification.differences).toEqual([])
+        const selectGuids = 'select id::int, guid from notifications order by id'
+        const guids = await taken.rowsOf(selectGuids)
+        expect(guids.length).toBeGreaterThan(1)
+        for (const { guid } of guids) expect(guid).toMatch(/^[0-9a-f]{32}$/)
+        await rehearse(taken.target, taken.options)
+        expect(await taken.rowsOf(selectGuids)).toEqual(guids)
+      } finally {
+        await taken.close()
+      }
+    },
+    180_000,
+  )
 
   it('is refused by a database with accounts', async () => {
     await using old = await createOldPod()
@@ -88,10 +131,12 @@ describe('a take-over', () => {
           insert into people (guid, address, public_key, name) values ('0123456789abcdef', 'someone@old.example', '', '') returning id
         ) insert into users (person_id, username) select id, 'someone' from person`)
       const before = await contentOf(taken.target.db)
-      await expect(copyOldPod(taken.target, taken.options)).rejects.toThrow('F4: ')
+      const { blocks } = await examineOldPod(taken.target, taken.options)
+      expect(blocks.map(({ code }) => code)).toEqual(['F4'])
+      for (const step of [copyOldPod, rehearse]) await expect(step(taken.target, taken.options)).rejects.toThrow('F4: ')
       expect(await contentOf(taken.target.db)).toBe(before)
     } finally {
       await taken.close()
     }
-  }, 60_000)
+  }, 180_000)
 })

@@ -89,7 +89,7 @@ it('reads YAML, and variables before the file', () => {
   })
 })
 
-it('refuses what is no configuration', () => {
+it('refuses a file that is not a configuration', () => {
   expect(() => readOldSettings({ name: 'x.toml', text: 'no toml' }, {})).toThrow(
     'The settings of the file x.toml cannot be read',
   )
@@ -97,5 +97,5 @@ it('refuses what is no configuration', () => {
     'The settings of the file x.yml cannot be read',
   )
   const wrong = 'configuration: {environment: {url: nowhere}}'
-  expect(() => readOldSettings({ name: 'x.yml', text: wrong }, {})).toThrow('environment.url is no address')
+  expect(() => readOldSettings({ name: 'x.yml', text: wrong }, {})).toThrow('environment.url is not an address')
 })

@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { signIn } from '../../src/domain/accounts/sign-in.js'
-import { rehearse, switchOver } from '../../src/take-over/take-over.js'
+import { rehearse, switchOver, verifyBuilt } from '../../src/take-over/take-over.js'
 import { type OpenDatabase, openEmptyDatabase } from '../support/databases/test-database.js'
 import { buildPod } from '../support/pods/build-pod.js'
+import { contentOf } from '../support/take-over/content-of.js'
 import { openTestTarget, type TestTarget } from '../support/take-over/take-over-target.js'
 
 /** A folder with the database and the pictures of a real diaspora* 0.9; without it these tests are left out. */
@@ -22,24 +24,45 @@ describe.runIf(fixtures !== '')('the database of a real diaspora* pod', () => {
       ['--no-owner', '--no-privileges', '--dbname', old.url, join(fixtures, 'database.dump')],
       { stdio: 'ignore' },
     )
-  }, 60_000)
+  }, 180_000)
 
   afterAll(async () => {
     await taken?.close()
     await old?.close()
   })
 
-  it('is taken over with all rows, and every account signs in', async () => {
-    const { target, options, environment } = taken
+  it('is taken over with all rows and pictures, and every account signs in', async () => {
+    const { target, environment, folder } = taken
+    const uploads = join(folder, 'old')
+    await mkdir(join(uploads, 'images'), { recursive: true })
+    execFileSync('tar', ['xzf', join(fixtures, 'uploads-images.tar.gz'), '-C', join(uploads, 'images')])
+    const options = { ...taken.options, uploads }
+    const before = await contentOf(old.db)
     const { verification } = await rehearse(target, options)
     expect(verification.differences).toEqual([])
+    expect(verification.requests.pictures).toBeGreaterThan(0)
     const dropped = Object.fromEntries(
       verification.balances
         .map(({ table, others }) => [table, others] as const)
         .filter(([, others]) => Object.keys(others).length > 0),
     )
     expect(dropped).toEqual({ taggings: { profile: 3 }, o_auth_access_tokens: { expired: 3 } })
+    const [{ id } = { id: 0 }] = await taken.rowsOf('select min(id)::int as id from comments')
+    await target.db.raw(`update comments set text = text || '.' where id = ?`, [Number(id)])
+    expect((await verifyBuilt(target, options)).differences).toContainEqual({
+      check: 'comments',
+      detail: 'rows differ',
+      examples: [String(id)],
+    })
     await switchOver(target, options, async () => ({}))
+    expect(await contentOf(old.db)).toBe(before)
+    for (const table of ['outbox', 'outbound_messages', 'deliveries'])
+      expect(await taken.rowsOf('select count(*)::int as count from ??', [table]), table).toEqual([{ count: 0 }])
+    expect(
+      await taken.rowsOf(`
+        select photos.id from photos join people on people.id = photos.author_id
+        where people.pod_id is null and photos.remote_path is not null`),
+    ).toEqual([])
     const pod = await buildPod({ environment })
     try {
       for (const name of ['dora', 'emil', 'gesa'])
@@ -49,5 +72,5 @@ describe.runIf(fixtures !== '')('the database of a real diaspora* pod', () => {
     } finally {
       await pod.close()
     }
-  }, 60_000)
+  }, 180_000)
 })

@@ -9,7 +9,7 @@ import { openUnlimitedSession } from '../../src/persistence/database/database.js
 import type { MessageEntity } from '../../src/protocol/entities/conversations.js'
 import { writeEntity } from '../../src/protocol/entities/entity-xml.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
-import { sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
+import { signMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
 import { carryJobs } from '../../src/take-over/sidekiq/carry-jobs.js'
 import { findSidekiqJobs, requireIdleSidekiq } from '../../src/take-over/sidekiq/require-idle-sidekiq.js'
 import { copyOldPod, examineOldPod, switchOver } from '../../src/take-over/take-over.js'
@@ -84,7 +84,7 @@ describe.runIf(redisProgram() !== undefined)('the jobs of the old pod', () => {
     beforeAll(async () => {
       old = await createOldPod()
       taken = await openTestTarget(old.url, `https://${OLD_HOST}`)
-    }, 60_000)
+    }, 180_000)
     afterAll(async () => {
       await taken?.close()
       await old?.close()
@@ -96,7 +96,7 @@ describe.runIf(redisProgram() !== undefined)('the jobs of the old pod', () => {
     function envelopeBy(address: string, entity: Entity): string {
       const key = old.privateKeys.get(address.split('@')[0] ?? '')
       if (key === undefined) throw new Error(`${address} has no key.`)
-      return sealMagicEnvelope(writeEntity(entity), address, key)
+      return signMagicEnvelope(writeEntity(entity), address, key)
     }
 
     const postOf = (author: string, guid: string, words: string): Entity => ({

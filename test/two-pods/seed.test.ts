@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startWholePods, untilQuiet, type WholePod } from '../support/processes/whole-pod.js'
+import { type CompletePod, startCompletePods, untilQuiet } from '../support/processes/complete-pod.js'
 
 interface Seeded {
   readonly username: string
@@ -13,19 +13,19 @@ interface News {
 }
 
 /** The playground of the README. */
-describe('pod seed', { timeout: 60_000 }, () => {
-  let left: WholePod
-  let right: WholePod
+describe('pod seed', { timeout: 180_000 }, () => {
+  let left: CompletePod
+  let right: CompletePod
   let alice: Seeded
 
   beforeAll(async () => {
-    ;[left, right] = await startWholePods(2)
+    ;[left, right] = await startCompletePods(2)
   }, 120_000)
   afterAll(async () => {
     await Promise.all([left?.stop(), right?.stop()])
   })
 
-  async function read<Answer>(pod: WholePod, path: string, { access_token }: Seeded): Promise<Answer> {
+  async function read<Answer>(pod: CompletePod, path: string, { access_token }: Seeded): Promise<Answer> {
     const answer = await fetch(`http://${pod.host}/api/v1${path}`, {
       headers: { authorization: `Bearer ${access_token}` },
     })

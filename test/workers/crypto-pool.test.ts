@@ -18,7 +18,7 @@ it('the pool makes a matching pair of keys in the format of the network', async 
   const text = Buffer.from('Hello')
   const signature = sign('sha256', text, createPrivateKey(privateKey))
   expect(verify('sha256', text, createPublicKey(publicKey), signature)).toBe(true)
-}, 60_000)
+}, 180_000)
 
 it('key generation in a thread does not block the event loop', async () => {
   let turns = 0
@@ -29,7 +29,7 @@ it('key generation in a thread does not block the event loop', async () => {
   clearInterval(turning)
 
   expect(turns).toBeGreaterThan(5)
-}, 60_000)
+}, 180_000)
 
 it('the pool gives up on a task that takes too long', async () => {
   const hurried = openCryptoPool(1, 1)

@@ -21,7 +21,7 @@ it('a thread signs a comment for its author and seals it for the author of the p
 
   const author_signature = await crypto.signRelayable(comment, createPrivateKey(readKey('1.private.pem')))
   const payload = writeEntity({ ...comment, author_signature })
-  const envelope = await crypto.sealEnvelope(payload, 'ann@p.example', createPrivateKey(readKey('2.private.pem')))
+  const envelope = await crypto.signEnvelope(payload, 'ann@p.example', createPrivateKey(readKey('2.private.pem')))
 
   const keys = new Map([
     ['ben@p.example', createPublicKey(readKey('1.public.pem'))],

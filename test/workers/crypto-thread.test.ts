@@ -44,7 +44,7 @@ it('a thread seals, encrypts, decrypts and opens, with keys and dates passed unc
   const envelopes = await run('openEncryptedEnvelopes', {
     messages: encryptedEnvelopes.map((encrypted) => ({ encrypted, recipientKey: ann.privateKey })),
   })
-  const opened = await run('openEnvelopes', {
+  const opened = await run('verifyEnvelopes', {
     messages: [...sealed, 'rubbish'].map((envelope) => ({ envelope, receivedAt })),
     keys: new Map([
       ['ann@p.example', ann.publicKey],

@@ -4,13 +4,13 @@ import {
   discoverMentionedJob,
   discoverPersonJob,
   discoverSearchedJob,
+  type FetchRequest,
   fetchEntityJob,
   fetchLinkedJob,
-  type WantedEntity,
 } from '../../src/jobs/definitions.js'
-import { enqueueJob } from '../../src/jobs/outbox/outbox.js'
+import { enqueueJob } from '../../src/jobs/outbox/enqueue-jobs.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
-import { fetchHandlers } from '../../workers/handlers/fetch.js'
+import { openFetchHandlers } from '../../workers/handlers/fetch.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { hostOf } from '../support/people/remote-people.js'
@@ -48,7 +48,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
 
   /** Each of these represents a process. */
   function work(...pods: readonly QueuePod[]): void {
-    workers = pods.map((one) => startTestWorkers(one, { queues: ['fetch'], handlers: { fetch: fetchHandlers } }))
+    workers = pods.map((one) => startTestWorkers(one, { queues: ['fetch'], handlers: { fetch: openFetchHandlers() } }))
   }
 
   function newPerson(): FakePerson {
@@ -68,11 +68,11 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     return pod.jobs.enqueue(discoverPersonJob, { address }, { unique: `person:${address}` })
   }
 
-  function fetchPost(wanted: WantedEntity): Promise<void> {
-    return pod.jobs.enqueue(fetchEntityJob, wanted)
+  function fetchPost(fetchRequest: FetchRequest): Promise<void> {
+    return pod.jobs.enqueue(fetchEntityJob, fetchRequest)
   }
 
-  function servePost(author: FakePerson, fields: Partial<StatusMessageEntity> = {}): WantedEntity {
+  function servePost(author: FakePerson, fields: Partial<StatusMessageEntity> = {}): FetchRequest {
     const guid = newGuid()
     fakePods.serve(author, {
       type: 'status_message',
@@ -136,17 +136,17 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
   it('fetches a post, its author, the persons it mentions and the posts it links to', async () => {
     const [quin, remy, sam] = [newPerson(), newPerson(), newPerson()]
     const linked = servePost(remy, { text: `And I link to diaspora://${quin.address}/post/${newGuid()}` })
-    const wanted = servePost(quin, {
+    const fetchRequest = servePost(quin, {
       text: `@{${sam.address}}, look at diaspora://${remy.address}/post/${linked.guid}`,
     })
-    await fetchPost(wanted)
+    await fetchPost(fetchRequest)
     work(pod)
     await untilIdle(pod, 15_000, ['fetch'])
 
-    expect(await pod.db('posts').orderBy('id').pluck('guid')).toEqual([wanted.guid, linked.guid])
+    expect(await pod.db('posts').orderBy('id').pluck('guid')).toEqual([fetchRequest.guid, linked.guid])
     expect(await known()).toEqual([quin, remy, sam].map(({ address }) => address).sort())
     const mentions = pod.db('mentions').join('posts', 'posts.id', 'postId').join('people', 'people.id', 'personId')
-    expect(await mentions.select('posts.guid', 'address')).toEqual([{ guid: wanted.guid, address: sam.address }])
+    expect(await mentions.select('posts.guid', 'address')).toEqual([{ guid: fetchRequest.guid, address: sam.address }])
     expect(await pod.db('outbox').where({ queue: 'fetch' })).toEqual([])
     expect(await failed()).toEqual([])
   })
@@ -180,8 +180,8 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
 
   it('gives up on a post that cannot be fetched after ten more attempts', async () => {
     const quin = newPerson()
-    const wanted = { type: 'post', guid: newGuid(), from: quin.address, depth: 0 } as const
-    await fetchPost(wanted)
+    const fetchRequest = { type: 'post', guid: newGuid(), from: quin.address, depth: 0 } as const
+    await fetchPost(fetchRequest)
     work(pod)
     await untilIdle(pod)
 

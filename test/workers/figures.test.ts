@@ -11,11 +11,12 @@ import { countJob, recordJobWait, registerJobMetrics } from '../../workers/job-m
 it('a worker reports the duration of jobs and the age of messages at commit and of deliveries at arrival', async () => {
   const registry = new Registry()
   for (const show of [registerReceiveMetrics, registerDeliveryMetrics, registerJobMetrics]) show(registry)
+  registry.resetMetrics() // other files of the process have counted, too
   const minuteAgo = new Date(Date.now() - 60_500)
 
   countJob('maintenance', 'done', 2_000)
   recordJobWait('maintenance', 3_000)
-  recordDelivery('outbound', { kind: 'arrived' }, 250)
+  recordDelivery('outbound', { kind: 'delivered' }, 250)
   recordDeliveryLatency({ isPublic: false, writtenAt: minuteAgo })
   const none = { stored: 1, waiting: [], rejected: [], ignored: [], givenUp: [] }
   countBatch([{ envelope: '', acceptedAt: minuteAgo }], none)

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { inParts } from '../../workers/threads/in-parts.js'
 
-const LIMITS = { least: 32, most: 64 }
+const LIMITS = { min: 32, max: 64 }
 const THREADS = 2
 
 it.each([

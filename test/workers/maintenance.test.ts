@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { SYSTEM_ACTOR } from '../../src/domain/moderation/actor.js'
-import { startOperation } from '../../src/domain/operations/long-operations.js'
+import { startBackgroundTask } from '../../src/domain/operations/background-tasks.js'
 import { birthdaysJob, defineJob, pruneJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { findUnservedQueues } from '../../src/jobs/operations/probe-queues.js'
-import { isIdle, queueFacts } from '../../src/jobs/operations/queue-facts.js'
+import { isIdle, readWorkStatus } from '../../src/jobs/operations/work-status.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
 import type { Schedule } from '../../src/jobs/queues/schedule-jobs.js'
 import { FailedJob } from '../../workers/failed-job.js'
@@ -44,8 +44,8 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     await vi.waitFor(async () => expect(await pod.db('outbox')).toEqual([]), { timeout: 10_000, interval: 20 })
     await untilIdle(pod)
     // The row is deleted before the sweep that enqueued its job ends.
-    const facts = () => queueFacts(pod)
-    await vi.waitFor(async () => expect(await facts()).toMatchObject({ lastSweep: expect.any(Number) }), 10_000)
+    const workStatus = () => readWorkStatus(pod)
+    await vi.waitFor(async () => expect(await workStatus()).toMatchObject({ lastSweep: expect.any(Number) }), 10_000)
   })
 
   it('creates birthday notifications on schedule', async () => {
@@ -122,7 +122,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     }
     workers = startTestWorkers(pod, { handlers: { ...handlers, maintenance: { 'run-operation': failing } } })
     const operation = { kind: 'people.content', target: 'people', total: 0, reason: 'For a test' } as const
-    await pod.db.transaction((transaction) => startOperation(pod, transaction, SYSTEM_ACTOR, operation))
+    await pod.db.transaction((transaction) => startBackgroundTask(pod, transaction, SYSTEM_ACTOR, operation))
     const states = () => pod.db('operations').select('state', 'errors')
     await vi.waitFor(async () => expect(await states()).toEqual([{ state: 'failed', errors: ['broken'] }]), 10_000)
 
@@ -212,9 +212,9 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     ])
     await insertDelivery(pod, { dueAt: new Date(0) })
 
-    const facts = await queueFacts(pod)
+    const workStatus = await readWorkStatus(pod)
 
-    expect(facts.queues?.notify).toEqual({
+    expect(workStatus.queues?.notify).toEqual({
       waiting: 1,
       active: 0,
       delayed: 1,
@@ -222,8 +222,8 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
       oldestWaiting: expect.any(Number),
       workers: 0,
     })
-    expect(facts.queues?.fetch).toMatchObject({ waiting: 0, oldestWaiting: null })
-    expect(facts).toMatchObject({
+    expect(workStatus.queues?.fetch).toMatchObject({ waiting: 0, oldestWaiting: null })
+    expect(workStatus).toMatchObject({
       outbox: { waiting: 1, dead: 1, oldest: expect.any(Number) },
       waitingFor: {},
       deliveries: { due: 1, waiting: 1, dead: 0 },
@@ -270,7 +270,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
       await stores.redis?.evict('maintenance:repeat:prune:*')
 
       expect(await isIdle(pod)).toBe(true)
-      expect((await queueFacts(pod)).queues?.maintenance).toMatchObject({ delayed: 0 })
+      expect((await readWorkStatus(pod)).queues?.maintenance).toMatchObject({ delayed: 0 })
     })
   }
 

@@ -28,17 +28,17 @@ it('threads open any number of envelopes, with one result for each, in order', a
           }),
   }))
 
-  const opened = await crypto.openEnvelopes(messages, new Map([[quin.address, createPublicKey(pem)]]))
+  const opened = await crypto.verifyEnvelopes(messages, new Map([[quin.address, createPublicKey(pem)]]))
 
   expect(opened).toHaveLength(150)
   for (const [index, result] of opened.entries()) {
     if (index % 10 === 9) expect(result).toMatchObject({ state: 'rejected', fault: 'InvalidEnvelope' })
     else expect(result).toMatchObject({ state: 'open', sender: quin.address, entity: { text: `Number ${index}` } })
   }
-  expect(await crypto.openEnvelopes(messages.slice(0, 1), new Map())).toEqual([
-    { state: 'needs_key', of: quin.address },
+  expect(await crypto.verifyEnvelopes(messages.slice(0, 1), new Map())).toEqual([
+    { state: 'needs_key', keyOwner: quin.address },
   ])
-  expect(await crypto.openEnvelopes([], new Map())).toEqual([])
+  expect(await crypto.verifyEnvelopes([], new Map())).toEqual([])
 })
 
 it('an envelope is encrypted for any number of recipients, and each one decrypts it with their own key', async () => {
@@ -63,7 +63,7 @@ it('a single small envelope is opened without a thread, a long one or a second o
   const pool = openCryptoPool(1)
   const receivedAt = new Date()
   const open = (...envelopes: string[]) =>
-    pool.openEnvelopes(
+    pool.verifyEnvelopes(
       envelopes.map((envelope) => ({ envelope, receivedAt })),
       new Map(),
     )

@@ -3,19 +3,19 @@ import { createUser } from '../../src/domain/accounts/accounts.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { enqueuePodChecks } from '../../src/federation/discovery/pod-checks.js'
 import { checkPodJob } from '../../src/jobs/definitions.js'
-import { queueFacts } from '../../src/jobs/operations/queue-facts.js'
+import { readWorkStatus } from '../../src/jobs/operations/work-status.js'
 import {
   type DuePod,
   enqueueDeliveries,
   enqueueDeliveriesAfterCommit,
 } from '../../src/jobs/outbox/enqueue-deliveries.js'
 import { Person } from '../../src/persistence/models/person.js'
-import type { Pod as OtherPod } from '../../src/persistence/models/pod.js'
+import type { RemotePod } from '../../src/persistence/models/remote-pod.js'
 import { findOverduePods } from '../../src/persistence/outbound/due-deliveries.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
-import { directDelivery } from '../../workers/handlers/direct.js'
 import { maintenanceHandlers, prune } from '../../workers/handlers/maintenance.js'
 import { outboundHandlers, outboundSlowHandlers } from '../../workers/handlers/outbound.js'
+import { localDelivery } from '../../workers/local-runs/local-handlers.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { sweep } from '../../workers/sweeper.js'
 import { type FakePods, startFakePods } from '../support/federation/fake-pods.js'
@@ -56,7 +56,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     workers = undefined
   })
 
-  async function otherPod(changes: Partial<OtherPod> = {}): Promise<RecordingPod> {
+  async function otherPod(changes: Partial<RemotePod> = {}): Promise<RecordingPod> {
     hosts += 1
     return addRecordingPod(fakePods, pod, `w${hosts}.example:3000`, changes)
   }
@@ -80,7 +80,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
 
   function duePodsOf(pods: readonly RecordingPod[]): Promise<readonly DuePod[]> {
     return Promise.all(
-      pods.map(async (other) => ({ podId: other.id, proven: (await other.row()).lastSuccessAt !== null })),
+      pods.map(async (other) => ({ podId: other.id, isReachable: (await other.row()).lastSuccessAt !== null })),
     )
   }
 
@@ -90,29 +90,29 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
   }
 
   it('deliver after the commit of a transaction', async () => {
-    const [fresh, proven] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
-    await write(fresh, proven)
+    const [fresh, isReachable] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
+    await write(fresh, isReachable)
     workers = startTestWorkers(pod, { handlers, queues })
 
-    const duePods = await duePodsOf([fresh, proven])
+    const duePods = await duePodsOf([fresh, isReachable])
     await pod.db.transaction(async (transaction) => enqueueDeliveriesAfterCommit(pod, transaction, duePods))
     await untilIdle(pod)
 
-    expect([fresh, proven].map(({ received: got }) => got.length)).toEqual([1, 1])
+    expect([fresh, isReachable].map(({ received: got }) => got.length)).toEqual([1, 1])
     expect((await fresh.row()).lastSuccessAt).toEqual(expect.any(Date))
   })
 
   it('have no job for a proven pod in the process that has written its deliveries', async () => {
-    const [fresh, proven] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
-    workers = startTestWorkers(pod, { handlers, queues, directDelivery })
+    const [fresh, isReachable] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
+    workers = startTestWorkers(pod, { handlers, queues, localDelivery })
     const enqueueEach = vi.spyOn(pod.jobs, 'enqueueEach')
-    await write(fresh, proven)
+    await write(fresh, isReachable)
 
-    await enqueueFor(fresh, proven)
+    await enqueueFor(fresh, isReachable)
     await untilIdle(pod)
     await workers.close()
 
-    expect([fresh, proven].map(({ received }) => received.length)).toEqual([1, 1])
+    expect([fresh, isReachable].map(({ received }) => received.length)).toEqual([1, 1])
     const jobs = enqueueEach.mock.calls.flatMap(([job, each]) => each.map(() => job.queue))
     expect(jobs).toEqual(['outbound-slow'])
     enqueueEach.mockRestore()
@@ -124,7 +124,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     const other = await otherPod()
     const enqueueIn = (fails: boolean) =>
       pod.db.transaction(async (transaction) => {
-        enqueueDeliveriesAfterCommit(watched, transaction, [{ podId: other.id, proven: false }])
+        enqueueDeliveriesAfterCommit(watched, transaction, [{ podId: other.id, isReachable: false }])
         if (fails) throw new Error('something is wrong')
       })
 
@@ -136,7 +136,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
 
   it('receive their jobs in chunks of pods, so that other work does not wait for all of them', async () => {
     const enqueueEach = vi.fn(pod.jobs.enqueueEach)
-    const duePods = Array.from({ length: 1_100 }, (_, podId) => ({ podId, proven: false }))
+    const duePods = Array.from({ length: 1_100 }, (_, podId) => ({ podId, isReachable: false }))
 
     await enqueueDeliveries({ jobs: { ...pod.jobs, enqueueEach } }, duePods)
 
@@ -206,7 +206,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     workers = startTestWorkers(oneSlot, {
       handlers,
       queues: ['outbound-slow'],
-      timing: { abortAfter: 10, closeWithin: 500 },
+      timing: { abortAfterMs: 10, closeWithinMs: 500 },
     })
 
     await vi.waitFor(async () => expect((await checked.row()).checkedAt).not.toBeNull(), {
@@ -218,10 +218,10 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
   })
 
   it('get lost jobs back from the sweeper, in the right queue', async () => {
-    const [fresh, proven] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
+    const [fresh, isReachable] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
     const [soon, blocked] = [await otherPod({ nextTryAt: inAnHour() }), await otherPod({ blockedAt: new Date() })]
     const held = await otherPod({ drainedBy: '00000000-0000-4000-8000-000000000000', drainedUntil: inAnHour() })
-    await write(fresh, proven, soon, blocked, held)
+    await write(fresh, isReachable, soon, blocked, held)
 
     await sweep(pod)
     expect([await waiting('outbound'), await waiting('outbound-slow')]).toEqual([0, 0]) // their jobs may be in transit
@@ -232,18 +232,18 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     expect([await waiting('outbound'), await waiting('outbound-slow')]).toEqual([1, 1])
     workers = startTestWorkers(pod, { handlers, queues: ['outbound', 'outbound-slow'] })
     await vi.waitFor(async () => expect(await pod.db('deliveries')).toHaveLength(3), { timeout: 5_000, interval: 20 })
-    expect([fresh, proven, soon, blocked, held].map(({ received: got }) => got.length)).toEqual([1, 1, 0, 0, 0])
+    expect([fresh, isReachable, soon, blocked, held].map(({ received: got }) => got.length)).toEqual([1, 1, 0, 0, 0])
   })
 
   it('are swept first for responding pods, for any number of other pods', async () => {
     const dead = [await otherPod(), await otherPod({ failures: 1, lastSuccessAt: new Date() })] // in order of id
-    const proven = await otherPod({ lastSuccessAt: new Date() })
-    await write(...dead, proven)
+    const isReachable = await otherPod({ lastSuccessAt: new Date() })
+    await write(...dead, isReachable)
     await later()
 
-    expect(await findOverduePods(pod.db, 1)).toEqual([{ podId: proven.id, proven: true }])
+    expect(await findOverduePods(pod.db, 1)).toEqual([{ podId: isReachable.id, isReachable: true }])
     expect((await findOverduePods(pod.db, 3)).map(({ podId }) => podId)).toEqual([
-      proven.id,
+      isReachable.id,
       ...dead.map(({ id }) => id),
     ])
   })
@@ -267,7 +267,10 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     const healthy = await otherPod({ lastSuccessAt: new Date() })
     await write(...silent, healthy)
     const config = { ...pod.config, workerConcurrency: { 'outbound-slow': 4 } }
-    workers = startTestWorkers({ ...pod, config }, { handlers, queues, timing: { abortAfter: 0, closeWithin: 100 } })
+    workers = startTestWorkers(
+      { ...pod, config },
+      { handlers, queues, timing: { abortAfterMs: 0, closeWithinMs: 100 } },
+    )
 
     await enqueueFor(...silent)
     await vi.waitFor(async () => expect((await pod.jobs.counts('outbound-slow')).active).toBe(4), {
@@ -292,7 +295,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     expect(await asleep.deliveries()).toMatchObject([{ state: 'dead', lastFault: 'pod_asleep' }])
     expect(await tired.deliveries()).toMatchObject([{ state: 'waiting' }])
     expect(await blocked.deliveries()).toMatchObject([{ state: 'dead', lastFault: 'pod_blocked' }])
-    expect((await queueFacts(pod)).deliveries).toEqual({ due: 1, waiting: 1, dead: 2 })
+    expect((await readWorkStatus(pod)).deliveries).toEqual({ due: 1, waiting: 1, dead: 2 })
   })
 
   it('check every pod once a day, and soon an offline pod that has sent a message', async () => {

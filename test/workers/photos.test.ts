@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import sharp from 'sharp'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { closeUser } from '../../src/domain/accounts/accounts.js'
+import { closeUser } from '../../src/domain/accounts/closing/close-now.js'
 import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import {
@@ -17,11 +17,11 @@ import { PHOTO_LIMITS } from '../../src/domain/photos/limits.js'
 import { storePhoto } from '../../src/domain/photos/store-photo.js'
 import { uploadPhoto } from '../../src/domain/photos/uploads.js'
 import type { Upload } from '../../src/jobs/definitions.js'
-import { AlreadyDone, type JobContext, loadJob } from '../../src/jobs/outbox/outbox.js'
+import { AlreadyDone, type JobContext, loadJob } from '../../src/jobs/outbox/load-job.js'
 import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
 import { openFolderPictures } from '../../src/persistence/photos/folder-pictures.js'
 import { deleteOldUploads, storeUpload } from '../../src/persistence/photos/picture-files.js'
-import type { RemoteAnswer } from '../../src/pod/pod.js'
+import type { RemoteResponse } from '../../src/services/remote-pod-client.js'
 import { prune } from '../../workers/handlers/maintenance.js'
 import { makePreview } from '../../workers/handlers/make-preview.js'
 import { photoHandlers, startUploadSweeper } from '../../workers/handlers/photos.js'
@@ -106,7 +106,7 @@ describe('an upload', () => {
     const placed = new Promise<void>((resolve) => {
       place = resolve
     })
-    const keeping = storePhoto(test.pod, inHand, { width: 1, height: 1, bytes: 1, place: () => placed })
+    const keeping = storePhoto(test.pod, inHand, { width: 1, height: 1, bytes: 1, publish: () => placed })
     // Now the client waits for the row that the worker holds.
     await expect.poll(waitingForLocks).toBe(1)
     place()
@@ -133,7 +133,7 @@ describe('an upload', () => {
     await mkdir(join(uploadsDir, 'images'))
     const dying = storePhoto(test.pod, inHand, {
       ...{ width: 1, height: 1, bytes: 1 },
-      async place() {
+      async publish() {
         await writeFile(join(uploadsDir, 'images', name), 'half')
         throw new Error('killed')
       },
@@ -202,7 +202,7 @@ describe('an upload', () => {
     await expect(uploading).rejects.toThrow(QueueUnavailable)
   })
 
-  it('of a user who closes the account meanwhile is refused', async () => {
+  it('of a user who closes the account in the meantime is refused', async () => {
     const { zoe } = await test.people('zoe')
     const viewer = await viewerOf(test.pod, zoe)
     const uploading = uploadPhoto(test.pod, viewer, { file: await keep(), use: 'pending' }, 10_000)
@@ -302,7 +302,7 @@ describe('a reported picture', () => {
         ...test.pod.remote,
         async get(url: string | URL) {
           requested.push(String(url))
-          return { status: 200, url: new URL(url), contentType: 'image/png', body } as RemoteAnswer
+          return { status: 200, url: new URL(url), contentType: 'image/png', body } as RemoteResponse
         },
       },
     })

@@ -3,7 +3,9 @@ import { Refusal } from '../../src/domain/refusals.js'
 import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
 import { showDeadLetter } from '../../src/jobs/dead-letters/show-dead-letter.js'
 import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
-import { enqueueJob, type JobContext, sweepAllNow } from '../../src/jobs/outbox/outbox.js'
+import { enqueueJob } from '../../src/jobs/outbox/enqueue-jobs.js'
+import type { JobContext } from '../../src/jobs/outbox/load-job.js'
+import { sweepAllNow } from '../../src/jobs/outbox/sweep-rows.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
 import type { Handler } from '../../workers/run-job.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
@@ -195,7 +197,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
         signals.push(deadline)
         return new Promise(() => {})
       },
-      { deadline: 20 },
+      { timeoutMs: 20 },
     )
     await enqueue('one')
 

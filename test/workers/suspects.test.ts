@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { ObservedWorker } from '../../src/jobs/bullmq/observed-worker.js'
 import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
 import { defineJob, receivePublicJob, retriedForHours } from '../../src/jobs/definitions.js'
-import { enqueueJob, type JobContext } from '../../src/jobs/outbox/outbox.js'
+import { enqueueJob } from '../../src/jobs/outbox/enqueue-jobs.js'
+import type { JobContext } from '../../src/jobs/outbox/load-job.js'
 import { messageReader, splitJob } from '../../workers/messages-of-job.js'
 import { type Handler, jobRunner } from '../../workers/run-job.js'
 import { openSuspectQueue } from '../../workers/suspects.js'
@@ -43,12 +44,12 @@ describe.each(queueBackends)('a job that kills its worker, with the queue in $st
       }
       const run = jobRunner(pod, {
         handlers: { count },
-        deadline: 60_000,
+        timeoutMs: 60_000,
         stopping: new AbortController().signal,
         suspects: openSuspectQueue(),
       })
       const alive: typeof run = (job) => (dead ? new Promise(() => {}) : run(job))
-      worker = pod.jobs.serve('notify', alive, { concurrency: 32, lock: 300, stalledCheck: 150, backoff: () => 10 })
+      worker = pod.jobs.serve('notify', alive, { concurrency: 32, lockMs: 300, stalledCheckMs: 150, backoff: () => 10 })
     }
     start()
     return { close: () => worker.close() }

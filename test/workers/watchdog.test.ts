@@ -15,8 +15,8 @@ beforeEach(() => {
   ask.mockClear()
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
   const watchdog = startWatchdog({ unresponsive: () => health.unresponsive, health: ask }, end, {
-    every: 1_000,
-    after: 5_000,
+    intervalMs: 1_000,
+    afterMs: 5_000,
   })
   return () => watchdog.stop()
 })

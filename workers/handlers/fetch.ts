@@ -12,15 +12,16 @@ import type {
   fetchEntityJob,
   fetchLinkedJob,
   fetchStreamJob,
-  Handlers,
 } from '../../src/jobs/definitions.js'
-import { type JobContext, postponed } from '../../src/jobs/outbox/outbox.js'
+import { type JobContext, postponed } from '../../src/jobs/outbox/load-job.js'
 import { SIGNER_LIMITS } from '../../src/jobs/waiting/limits.js'
 import { findKnownHosts } from '../../src/jobs/waiting/signer-lookups.js'
-import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
-import type { Pod } from '../../src/pod/pod.js'
+import { RemotePod } from '../../src/persistence/models/remote-pod.js'
 import { splitAddress } from '../../src/protocol/address.js'
 import { ProtocolError, type ProtocolFault } from '../../src/protocol/errors.js'
+import type { Services } from '../../src/services/services.js'
+import type { JobHandlers } from './job-handlers.js'
+import { runWithinLimit } from './run-within-limit.js'
 
 type FetchJob =
   | typeof discoverPersonJob
@@ -33,47 +34,55 @@ type FetchJob =
 /** A retried job ignores the cache of recent failures. */
 const again = { again: true }
 
-export const fetchHandlers: Handlers<FetchJob, Pod, JobContext> = {
-  async 'discover-person'(pod, work) {
-    const { address } = work.data
-    const host = readHost(address)
-    await requireUnpausedPod(pod, work, host)
-    await runInHostShare(pod, host, 'DiscoveryFailed', (within) =>
-      discoverPerson(pod, address, { ...again, ...within }),
-    )
-  },
+/** The handlers of one worker, which count its running jobs by host. */
+export function openFetchHandlers(): JobHandlers<FetchJob> {
+  const slots = openHostSlots()
+  return {
+    async 'discover-person'(services, work) {
+      const { address } = work.data
+      const host = readHost(address)
+      await requireUnpausedPod(services, work, host)
+      await runInHostShare(slots, services, host, 'DiscoveryFailed', (within) =>
+        discoverPerson(services, address, { ...again, ...within }),
+      )
+    },
 
-  async 'fetch-entity'(pod, work) {
-    const host = readHost(work.data.from)
-    await requireUnpausedPod(pod, work, host)
-    await runInHostShare(pod, host, 'NotFetchable', () => fetchEntity(pod, work.data, again))
-  },
+    async 'fetch-entity'(services, work) {
+      const host = readHost(work.data.from)
+      await requireUnpausedPod(services, work, host)
+      await runInHostShare(slots, services, host, 'NotFetchable', () => fetchEntity(services, work.data, again))
+    },
 
-  'discover-mentioned': (pod, work) =>
-    runInHalfHostShare(pod, readHost(work.data.address), 'DiscoveryFailed', () =>
-      runOnce(pod, () => discoverMentioned(pod, work)),
-    ),
-
-  'discover-searched': (pod, { data: { address } }) =>
-    runOnce(pod, () =>
-      runWithinLimit(jobsOfHost, hostShare(pod), readHost(address), 'DiscoveryFailed', async () =>
-        enqueueFirstStream(pod, await discoverPerson(pod, address)),
+    'discover-mentioned': (services, work) =>
+      runInHalfHostShare(slots, services, readHost(work.data.address), 'DiscoveryFailed', () =>
+        runOnce(services, () => discoverMentioned(services, work)),
       ),
-    ),
 
-  async 'fetch-stream'(pod, work) {
-    const { address } = work.data
-    const host = readHost(address)
-    await requireUnpausedPod(pod, work, host)
-    await runInHalfHostShare(pod, host, 'NotFetchable', () => runOnce(pod, () => fetchPersonStream(pod, address)))
-  },
+    'discover-searched': (services, { data: { address } }) =>
+      runOnce(services, () =>
+        runWithinLimit(slots.jobsOfHost, hostShare(services), readHost(address), 'DiscoveryFailed', async () =>
+          enqueueFirstStream(services, await discoverPerson(services, address)),
+        ),
+      ),
 
-  async 'fetch-linked'(pod, work) {
-    const { data } = work
-    const host = readHost(data.from)
-    await requireUnpausedPod(pod, work, host)
-    await runInHalfHostShare(pod, host, 'NotFetchable', () => runOnce(pod, () => fetchEntity(pod, data)))
-  },
+    async 'fetch-stream'(services, work) {
+      const { address } = work.data
+      const host = readHost(address)
+      await requireUnpausedPod(services, work, host)
+      await runInHalfHostShare(slots, services, host, 'NotFetchable', () =>
+        runOnce(services, () => fetchPersonStream(services, address)),
+      )
+    },
+
+    async 'fetch-linked'(services, work) {
+      const { data } = work
+      const host = readHost(data.from)
+      await requireUnpausedPod(services, work, host)
+      await runInHalfHostShare(slots, services, host, 'NotFetchable', () =>
+        runOnce(services, () => fetchEntity(services, data)),
+      )
+    },
+  }
 }
 
 /** Job data names an address or a host. */
@@ -82,39 +91,45 @@ export function readHost(from: string): string {
 }
 
 /** Throws for a job that would send a request to a paused pod: it is postponed until the end of the pause. */
-async function requireUnpausedPod(pod: Pod, { outboxId }: JobContext, host: string): Promise<void> {
-  const seconds = await OtherPod.secondsOfPause(pod.db, host)
-  if (seconds !== undefined && outboxId !== undefined) throw await postponed(pod.db, outboxId, seconds)
+async function requireUnpausedPod(services: Services, { outboxId }: JobContext, host: string): Promise<void> {
+  const seconds = await RemotePod.secondsOfPause(services.db, host)
+  if (seconds !== undefined && outboxId !== undefined) throw await postponed(services.db, outboxId, seconds)
 }
 
 async function discoverMentioned(
-  pod: Pod,
+  services: Services,
   work: JobContext & { readonly data: DataOf<typeof discoverMentionedJob> },
 ): Promise<void> {
   const { address, namedIn, arrivedIn } = work.data
-  const person = await discoverPerson(pod, address)
-  if (namedIn !== undefined) await deliverToMentioned(pod, work, person, namedIn)
-  if (arrivedIn !== undefined) await attachDiscoveredPerson(pod, work, person, arrivedIn)
+  const person = await discoverPerson(services, address)
+  if (namedIn !== undefined) await deliverToMentioned(services, work, person, namedIn)
+  if (arrivedIn !== undefined) await attachDiscoveredPerson(services, work, person, arrivedIn)
 }
 
 /** Runs work on which nothing depends: a failure is logged and not retried. */
-export async function runOnce(pod: Pod, work: () => Promise<unknown>): Promise<void> {
+export async function runOnce(services: Services, work: () => Promise<unknown>): Promise<void> {
   try {
     await work()
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error
-    pod.log.info({ fault: error.fault, reason: error.message }, 'lookup failed, not retried')
+    services.log.info({ fault: error.fault, reason: error.message }, 'lookup failed, not retried')
   }
 }
 
-/** Running jobs by the host of their first request; a host without running jobs has no entry. */
-const jobsOfHost = new Map<string, number>()
+/** Numbers of running jobs. */
+interface HostSlots {
+  /** Running jobs by the host of their first request; a host without running jobs has no entry. */
+  readonly jobsOfHost: Map<string, number>
+  /** Running jobs for links and mentions in texts, by host. */
+  readonly textJobsOfHost: Map<string, number>
+  /** All running jobs at hosts where no pod has answered yet, under one key. */
+  readonly jobsAtUnknownHosts: Map<string, number>
+}
 
-/** Those of links and mentions in texts. */
-const textJobsOfHost = new Map<string, number>()
+function openHostSlots(): HostSlots {
+  return { jobsOfHost: new Map(), textJobsOfHost: new Map(), jobsAtUnknownHosts: new Map() }
+}
 
-/** All running jobs at hosts where no pod has answered yet, under one key. */
-const jobsAtUnknownHosts = new Map<string, number>()
 const UNKNOWN_HOSTS = 'hosts where no pod has answered'
 
 /**
@@ -122,56 +137,40 @@ const UNKNOWN_HOSTS = 'hosts where no pod has answered'
  * return by their back-off.
  */
 async function runInHostShare(
-  pod: Pod,
+  slots: HostSlots,
+  services: Services,
   host: string,
   fault: ProtocolFault,
   work: (within?: { readonly within: number }) => Promise<unknown>,
 ): Promise<void> {
-  const isKnown = (await findKnownHosts(pod.db, [host])).has(host)
-  if (isKnown) return runWithinLimit(jobsOfHost, hostShare(pod), host, fault, () => work())
+  const isKnown = (await findKnownHosts(services.db, [host])).has(host)
+  if (isKnown) return runWithinLimit(slots.jobsOfHost, hostShare(services), host, fault, () => work())
   // Verified senders may name invented hosts too: each gets half of a share, and all together half of the slots.
   const within = { within: SIGNER_LIMITS.unknownHostMs }
-  await runWithinLimit(jobsAtUnknownHosts, hostShare(pod), UNKNOWN_HOSTS, fault, () =>
-    runWithinLimit(jobsOfHost, halfHostShare(pod), host, fault, () => work(within)),
+  await runWithinLimit(slots.jobsAtUnknownHosts, hostShare(services), UNKNOWN_HOSTS, fault, () =>
+    runWithinLimit(slots.jobsOfHost, halfHostShare(services), host, fault, () => work(within)),
   )
 }
 
 /** Links and mentions take at most half of the share of a host, so that lookups of its senders always get a slot. */
 async function runInHalfHostShare(
-  pod: Pod,
+  slots: HostSlots,
+  services: Services,
   host: string,
   fault: ProtocolFault,
   work: () => Promise<unknown>,
 ): Promise<void> {
-  await runWithinLimit(textJobsOfHost, halfHostShare(pod), host, fault, () => runInHostShare(pod, host, fault, work))
-}
-
-/** Counts running jobs of a host; refuses one beyond the limit. */
-export async function runWithinLimit(
-  running: Map<string, number>,
-  limit: number,
-  host: string,
-  fault: ProtocolFault,
-  work: () => Promise<unknown>,
-): Promise<void> {
-  const count = running.get(host) ?? 0
-  if (count >= limit) throw new ProtocolError(fault, `too many requests to ${host} at the moment`)
-  running.set(host, count + 1)
-  try {
-    await work()
-  } finally {
-    const left = (running.get(host) ?? 1) - 1
-    if (left > 0) running.set(host, left)
-    else running.delete(host)
-  }
+  await runWithinLimit(slots.textJobsOfHost, halfHostShare(services), host, fault, () =>
+    runInHostShare(slots, services, host, fault, work),
+  )
 }
 
 /** The slots of one host: half of all slots of the queue, and at most its concurrent requests. */
-function hostShare({ config }: Pod): number {
+function hostShare({ config }: Services): number {
   const slots = config.workerConcurrency.fetch ?? Number.POSITIVE_INFINITY
   return Math.min(REMOTE_LIMITS.fetchesPerHost, Math.max(1, Math.floor(slots / 2)))
 }
 
-function halfHostShare(pod: Pod): number {
-  return Math.max(1, Math.floor(hostShare(pod) / 2))
+function halfHostShare(services: Services): number {
+  return Math.max(1, Math.floor(hostShare(services) / 2))
 }

@@ -1,21 +1,19 @@
 import { startPasswordReset } from '../../src/domain/accounts/passwords/password-reset.js'
-import { enqueueNotices } from '../../src/domain/mail/notices.js'
+import { enqueueNotificationMails } from '../../src/domain/mail/notification-mails.js'
 import { MailUnsent, sendMail } from '../../src/domain/mail/send-mail.js'
-import type { Handlers, noticesJob, resetPasswordJob, sendMailJob } from '../../src/jobs/definitions.js'
-import type { JobContext } from '../../src/jobs/outbox/outbox.js'
-import type { Pod } from '../../src/pod/pod.js'
+import type { notificationMailsJob, resetPasswordJob, sendMailJob } from '../../src/jobs/definitions.js'
 import { FailedJob } from '../failed-job.js'
+import type { JobHandlers } from './job-handlers.js'
 
-export const mailHandlers: Handlers<typeof sendMailJob | typeof resetPasswordJob | typeof noticesJob, Pod, JobContext> =
-  {
-    'enqueue-notices': (pod, work) => enqueueNotices(pod, work),
-    'reset-password': (pod, work) => startPasswordReset(pod, work),
+export const mailHandlers: JobHandlers<typeof sendMailJob | typeof resetPasswordJob | typeof notificationMailsJob> = {
+  'enqueue-notices': (services, work) => enqueueNotificationMails(services, work),
+  'reset-password': (services, work) => startPasswordReset(services, work),
 
-    async 'send-mail'(pod, work) {
-      try {
-        await sendMail(pod, work)
-      } catch (error) {
-        throw error instanceof MailUnsent ? new FailedJob('mail_unsent', 'dead', error) : error
-      }
-    },
-  }
+  async 'send-mail'(services, work) {
+    try {
+      await sendMail(services, work)
+    } catch (error) {
+      throw error instanceof MailUnsent ? new FailedJob('mail_unsent', 'dead', error) : error
+    }
+  },
+}

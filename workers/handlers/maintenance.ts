@@ -1,12 +1,18 @@
 import { closeDueAccounts, closingOperation } from '../../src/domain/accounts/closing/close-account.js'
 import { closeInactiveAccounts } from '../../src/domain/accounts/closing/close-inactive.js'
+import { ACCOUNT_LIMITS } from '../../src/domain/accounts/limits.js'
 import { checkAttendance } from '../../src/domain/accounts/sign-ups/unattended.js'
 import { MAIL_LIMITS } from '../../src/domain/mail/limits.js'
-import { enqueueDigests } from '../../src/domain/mail/notices.js'
-import { eraseOldEvidence } from '../../src/domain/moderation/cases.js'
+import { enqueueDigests } from '../../src/domain/mail/notification-mails.js'
+import { deleteOldEvidence } from '../../src/domain/moderation/cases.js'
 import { cleaningOperations } from '../../src/domain/moderation/clusters/cleaning-work.js'
 import { findClusters } from '../../src/domain/moderation/clusters/find-clusters.js'
-import { contentOperation, continueLostContentChange } from '../../src/domain/moderation/follow-up-restrictions.js'
+import { applyFilterOperation } from '../../src/domain/moderation/filters/apply-filter.js'
+import {
+  contentChangeOperation,
+  continueMissedContentChange,
+} from '../../src/domain/moderation/follow-up-restrictions.js'
+import { showContentOperation } from '../../src/domain/moderation/hide-content.js'
 import { MODERATION_LIMITS } from '../../src/domain/moderation/limits.js'
 import { personContentOperations } from '../../src/domain/moderation/people/content-of-person.js'
 import { purgeOperation } from '../../src/domain/moderation/people/purge-person.js'
@@ -15,9 +21,12 @@ import { endPodRules } from '../../src/domain/moderation/pods/pod-rules.js'
 import { restrictMissedPeople, restrictOperation } from '../../src/domain/moderation/pods/restrict-pod-people.js'
 import { endNetworkRules } from '../../src/domain/moderation/sign-ups/network-rules.js'
 import { notifyOfTodaysBirthdays } from '../../src/domain/notifications/birthdays.js'
+import { type BackgroundTaskWorks, runBackgroundTask } from '../../src/domain/operations/background-tasks.js'
 import { deadLetterOperations } from '../../src/domain/operations/dead-letters.js'
-import { type OperationWorks, runOperation } from '../../src/domain/operations/long-operations.js'
 import { continuePrune } from '../../src/domain/operations/prune.js'
+import { quarantineOperations } from '../../src/domain/operations/quarantine.js'
+import { discardOperation } from '../../src/domain/operations/queues.js'
+import { countPictures } from '../../src/domain/photos/orphaned-files.js'
 import { enqueuePodChecks } from '../../src/federation/discovery/pod-checks.js'
 import { QUARANTINE_LIMITS } from '../../src/federation/inbound/limits.js'
 import {
@@ -27,31 +36,35 @@ import {
   checkPodsJob,
   closeAccountsJob,
   closeInactiveJob,
+  countPicturesJob,
   digestsJob,
   endNetworkRulesJob,
   endPodRulesJob,
   findClustersJob,
-  type Handlers,
   pruneJob,
   purgePostsJob,
   restrictMissedPeopleJob,
-  type runOperationJob,
+  type runBackgroundTaskJob,
   type wakeWaitingJob,
 } from '../../src/jobs/definitions.js'
-import { type JobContext, sweepAllNow } from '../../src/jobs/outbox/outbox.js'
+import { sweepAllNow } from '../../src/jobs/outbox/sweep-rows.js'
 import type { Schedule } from '../../src/jobs/queues/schedule-jobs.js'
 import { resumeWaiting } from '../../src/jobs/waiting/resume-messages.js'
+import { changeRows } from '../../src/persistence/database/database.js'
 import { readDatabaseTime, recordRun } from '../../src/persistence/database/periodic-runs.js'
 import { pruneFilterHits } from '../../src/persistence/moderation/filters.js'
 import { shortenOldAddresses } from '../../src/persistence/moderation/people-records.js'
-import { giveUpDeliveries } from '../../src/persistence/outbound/due-deliveries.js'
+import { giveUpDeliveries } from '../../src/persistence/outbound/dead-deliveries.js'
 import { purgeDeletedPosts } from '../../src/persistence/posts/delete-posts.js'
-import type { Pod } from '../../src/pod/pod.js'
+import type { Services } from '../../src/services/services.js'
 import { runPeriodically } from '../run-periodically.js'
+import type { JobHandlers } from './job-handlers.js'
 
 const ROW_BATCH_SIZE = 1_000
 /** Time that one job spends on rows with a retention setting. Its deadline is 45 s; the next job continues. */
 const SCHEDULED_PRUNE_MS = 20_000
+/** Milliseconds for which one job counts the files of the store of pictures. */
+const PICTURE_COUNT_MS = 20_000
 /** PostgreSQL loses no schedule, and each check costs a request for each of them. */
 const MAINTENANCE_INTERVAL_MS = { redis: 10_000, postgresql: 60_000 }
 
@@ -69,6 +82,7 @@ export const maintenanceSchedules: readonly Schedule[] = [
   { job: findClustersJob, every: 60_000 },
   { job: closeAccountsJob, every: 60_000 },
   { job: closeInactiveJob, every: 3_600_000 },
+  { job: countPicturesJob, every: 600_000 },
 ]
 
 type MaintenanceJob =
@@ -77,6 +91,7 @@ type MaintenanceJob =
   | typeof findClustersJob
   | typeof closeAccountsJob
   | typeof closeInactiveJob
+  | typeof countPicturesJob
   | typeof wakeWaitingJob
   | typeof checkPodsJob
   | typeof checkAttendanceJob
@@ -86,39 +101,44 @@ type MaintenanceJob =
   | typeof changeMissedContentJob
   | typeof birthdaysJob
   | typeof digestsJob
-  | typeof runOperationJob
+  | typeof runBackgroundTaskJob
 
-const OPERATIONS: OperationWorks = {
+const OPERATIONS: BackgroundTaskWorks = {
   ...importOperations,
   ...restrictOperation,
-  ...contentOperation,
+  ...contentChangeOperation,
   ...closingOperation,
   ...personContentOperations,
   ...purgeOperation,
   ...deadLetterOperations,
+  ...quarantineOperations,
+  ...discardOperation,
   ...cleaningOperations,
+  ...applyFilterOperation,
+  ...showContentOperation,
 }
 
-export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, JobContext> = {
-  prune: (pod) => prune(pod),
-  'check-pods': (pod) => enqueuePodChecks(pod),
-  'check-attendance': (pod) => checkAttendance(pod),
-  async 'end-pod-rules'(pod) {
-    await endPodRules(pod)
+export const maintenanceHandlers: JobHandlers<MaintenanceJob> = {
+  prune: (services) => prune(services),
+  'check-pods': (services) => enqueuePodChecks(services),
+  'check-attendance': (services) => checkAttendance(services),
+  async 'end-pod-rules'(services) {
+    await endPodRules(services)
   },
-  async 'end-network-rules'(pod) {
-    await endNetworkRules(pod)
+  async 'end-network-rules'(services) {
+    await endNetworkRules(services)
   },
-  'restrict-missed-people': (pod) => restrictMissedPeople(pod),
-  'change-missed-content': (pod) => continueLostContentChange(pod),
-  birthdays: (pod) => notifyContactsOfBirthdays(pod),
-  digests: (pod) => sendDigests(pod),
-  'purge-posts': (pod) => purgePosts(pod),
-  'find-clusters': (pod) => logClusters(pod),
-  'close-accounts': (pod) => logClosedAccounts(pod),
-  'close-inactive': (pod) => closeInactiveAccounts(pod),
-  'wake-waiting': (pod, { data }) => resumeWaiting(pod, data.entityKeys),
-  'run-operation': (pod, work, deadline) => runOperation(pod, work, OPERATIONS, deadline),
+  'restrict-missed-people': (services) => restrictMissedPeople(services),
+  'change-missed-content': (services) => continueMissedContentChange(services),
+  birthdays: (services) => notifyContactsOfBirthdays(services),
+  digests: (services) => sendDigests(services),
+  'purge-posts': (services) => purgePosts(services),
+  'find-clusters': (services) => findAndLogClusters(services),
+  'close-accounts': (services) => closeDueAccountsAndLog(services),
+  'close-inactive': (services) => closeInactiveAccounts(services),
+  'count-pictures': (services, _job, signal) => countPictures(services, { milliseconds: PICTURE_COUNT_MS, signal }),
+  'wake-waiting': (services, { data }) => resumeWaiting(services, data.entityKeys),
+  'run-operation': (services, work, deadline) => runBackgroundTask(services, work, OPERATIONS, deadline),
 }
 
 /** Conditions of expired rows by table. Rows with a retention setting are removed by `continuePrune`. */
@@ -131,9 +151,9 @@ const expiredRows = {
   second_steps: 'expires_at < now()',
   passkey_challenges: 'expires_at < now()',
   wrong_codes: `at < now() - interval '1 day'`,
-  // A browser that was not used for so long counts as a new one.
   ended_sessions: `ended_at < now() - interval '15 days'`, // no session lives longer
-  browser_sessions: `last_used_at < now() - interval '90 days'`,
+  // A browser without a use in this time counts as new.
+  browser_sessions: `last_used_at < now() - interval '${ACCOUNT_LIMITS.knownBrowserDays} days'`,
   // Anyone may register a client; these were never authorized.
   clients: `created_at < now() - interval '30 days'
     and not exists (select from authorizations where authorizations.client_id = clients.id)`,
@@ -165,11 +185,11 @@ const expiredRows = {
 } as const
 
 /** Deletes in small batches, so that other transactions do not wait long for its locks. */
-export async function prune(pod: Pod): Promise<void> {
+export async function prune(services: Services): Promise<void> {
   let givenUp = ROW_BATCH_SIZE
-  while (givenUp === ROW_BATCH_SIZE) givenUp = await giveUpDeliveries(pod.db, ROW_BATCH_SIZE)
-  for (const [category, rows] of Object.entries(await continuePrune(pod, SCHEDULED_PRUNE_MS))) {
-    if (rows > 0) pod.log.info({ category, rows }, 'old rows deleted')
+  while (givenUp === ROW_BATCH_SIZE) givenUp = await giveUpDeliveries(services.db, ROW_BATCH_SIZE)
+  for (const [category, rows] of Object.entries(await continuePrune(services, SCHEDULED_PRUNE_MS))) {
+    if (rows > 0) services.log.info({ category, rows }, 'old rows deleted')
   }
   for (const [table, isExpired] of Object.entries(expiredRows)) {
     let deleted = ROW_BATCH_SIZE
@@ -177,64 +197,64 @@ export async function prune(pod: Pod): Promise<void> {
       const deleteChunk = `
         delete from ${table}
         where ctid = any(array(select ctid from ${table} where ${isExpired} limit ${ROW_BATCH_SIZE}))`
-      deleted = (await pod.db.raw(deleteChunk)).rowCount
-      if (deleted > 0) pod.log.info({ table, rows: deleted }, 'expired rows deleted')
+      deleted = await changeRows(services.db, deleteChunk)
+      if (deleted > 0) services.log.info({ table, rows: deleted }, 'expired rows deleted')
     }
   }
-  await pruneFilterHits(pod.db, MODERATION_LIMITS.hitsKept)
-  await eraseOldEvidence(pod)
-  await shortenOldAddresses(pod.db)
-  await recordRun(pod.db, 'prune')
+  await pruneFilterHits(services.db, MODERATION_LIMITS.hitsStored)
+  await deleteOldEvidence(services)
+  await shortenOldAddresses(services.db)
+  await recordRun(services.db, 'prune')
 }
 
-async function purgePosts(pod: Pod): Promise<void> {
-  const posts = await purgeDeletedPosts(pod.db)
-  if (posts > 0) pod.log.info({ posts }, 'deleted posts purged')
+async function purgePosts(services: Services): Promise<void> {
+  const posts = await purgeDeletedPosts(services.db)
+  if (posts > 0) services.log.info({ posts }, 'deleted posts purged')
 }
 
-async function logClusters(pod: Pod): Promise<void> {
-  const { opened, items } = await findClusters(pod)
-  if (items > 0) pod.log.info({ opened, items }, 'spam clusters found')
+async function findAndLogClusters(services: Services): Promise<void> {
+  const { opened, items } = await findClusters(services)
+  if (items > 0) services.log.info({ opened, items }, 'spam clusters found')
 }
 
-async function logClosedAccounts(pod: Pod): Promise<void> {
-  const accounts = await closeDueAccounts(pod)
-  if (accounts > 0) pod.log.info({ accounts }, 'accounts are being closed')
+async function closeDueAccountsAndLog(services: Services): Promise<void> {
+  const accounts = await closeDueAccounts(services)
+  if (accounts > 0) services.log.info({ accounts }, 'accounts are being closed')
 }
 
-/** By the clock of the database, as birthdays. */
-async function sendDigests(pod: Pod): Promise<void> {
-  if (pod.config.mail === undefined) return
-  const now = await readDatabaseTime(pod.db)
-  const digests = await enqueueDigests({ ...pod, now: () => now })
-  if (digests > 0) pod.log.info({ digests }, 'daily summaries enqueued')
+/** Sends digests that are due by the clock of the database, as for birthdays. */
+async function sendDigests(services: Services): Promise<void> {
+  if (services.config.mail === undefined) return
+  const now = await readDatabaseTime(services.db)
+  const digests = await enqueueDigests({ ...services, now: () => now })
+  if (digests > 0) services.log.info({ digests }, 'daily summaries enqueued')
 }
 
-/** By the clock of the database: clocks of processes may be wrong. */
-async function notifyContactsOfBirthdays(pod: Pod): Promise<void> {
-  const now = await readDatabaseTime(pod.db)
-  const notifications = await notifyOfTodaysBirthdays({ ...pod, now: () => now })
-  if (notifications > 0) pod.log.info({ notifications }, 'birthday notifications created')
+/** Notifies contacts of the birthdays of the day by the clock of the database: clocks of processes may be wrong. */
+async function notifyContactsOfBirthdays(services: Services): Promise<void> {
+  const now = await readDatabaseTime(services.db)
+  const notifications = await notifyOfTodaysBirthdays({ ...services, now: () => now })
+  if (notifications > 0) services.log.info({ notifications }, 'birthday notifications created')
 }
 
 /** Restores the schedules that an emptied Redis has lost. It has lost the jobs as well, so every outbox row is due then. */
-export function startSchedules(pod: Pod): { stop(): Promise<void> } {
-  const looking = runPeriodically(
-    MAINTENANCE_INTERVAL_MS[pod.config.redisUrl === undefined ? 'postgresql' : 'redis'],
+export function startSchedules(services: Services): { stop(): Promise<void> } {
+  const periodicCheck = runPeriodically(
+    MAINTENANCE_INTERVAL_MS[services.config.redisUrl === undefined ? 'postgresql' : 'redis'],
     async () => {
       try {
-        if (await pod.jobs.keepSchedules('maintenance', maintenanceSchedules)) await sweepAllNow(pod.db)
+        if (await services.jobs.keepSchedules('maintenance', maintenanceSchedules)) await sweepAllNow(services.db)
       } catch (err) {
-        pod.log.debug({ err }, 'schedules not checked')
+        services.log.debug({ err }, 'schedules not checked')
       }
     },
   )
-  const othersEnded = pod.jobs
+  const othersEnded = services.jobs
     .endOtherSchedules('maintenance', maintenanceSchedules)
-    .catch((err) => pod.log.debug({ err }, 'old schedules not removed'))
+    .catch((err) => services.log.debug({ err }, 'old schedules not removed'))
   return {
     async stop() {
-      await Promise.all([looking.stop(), othersEnded])
+      await Promise.all([periodicCheck.stop(), othersEnded])
     },
   }
 }

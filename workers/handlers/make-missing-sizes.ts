@@ -2,15 +2,15 @@ import { PHOTO_LIMITS } from '../../src/domain/photos/limits.js'
 import { listPhotoFiles, type SizePrefix } from '../../src/domain/photos/photos.js'
 import { detectPictureFormat } from '../../src/domain/photos/picture-formats.js'
 import { Refusal } from '../../src/domain/refusals.js'
-import type { Pod } from '../../src/pod/pod.js'
+import type { Services } from '../../src/services/services.js'
 import { makePicture } from './make-picture.js'
 
 /**
- * Makes the sizes that a picture lacks, from its original, which stays as it is. Of an original that cannot be read, the sizes are
+ * Creates the sizes that a picture lacks, from its original, which stays as it is. Of an original that cannot be read, the sizes are
  * copies, so that it is not read again at each request.
  */
 export async function makeMissingSizes(
-  { pictures, log }: Pick<Pod, 'pictures' | 'log'>,
+  { pictures, log }: Pick<Services, 'pictures' | 'log'>,
   { name }: { readonly name: string },
 ): Promise<void> {
   const original = await pictures.find(name)

@@ -7,7 +7,7 @@ import { Refusal } from '../../src/domain/refusals.js'
 // One thread of the library for each picture, so that the concurrency of the queue bounds the load.
 sharp.concurrency(1)
 sharp.cache(false)
-// Disables the readers of all other formats, also for files with a wrong type.
+// Disables the readers of all other formats, even for files with a wrong type.
 sharp.block({ operation: ['VipsForeignLoad'] })
 sharp.unblock({
   operation: [
@@ -25,17 +25,17 @@ export interface MadePicture {
 }
 
 /**
- * Makes all sizes of a picture from its pixels alone: upright, in sRGB, and without metadata, embedded thumbnails or appended data.
+ * Creates all sizes of a picture from its pixels alone: upright, in sRGB, and without metadata, embedded thumbnails or appended data.
  * Animations stay animated, except in thumbnails. Refuses damaged files and those that need too much memory.
  */
 export async function makePicture(bytes: Buffer, format: PictureFormat): Promise<MadePicture> {
   // Reads only the header, so that a picture that is too large is refused with its reason.
-  const facts = await sharp(bytes, { ...READING, limitInputPixels: false })
+  const metadata = await sharp(bytes, { ...READING, limitInputPixels: false })
     .metadata()
     .catch(unreadable)
-  if (facts.format !== format) throw refusal('The file is not what it begins as.')
-  const pixels = countPixels(facts)
-  return pixels <= PHOTO_LIMITS.pixelsSideBySide
+  if (metadata.format !== format) throw refusal('The file is not what it begins as.')
+  const pixels = countPixels(metadata)
+  return pixels <= PHOTO_LIMITS.maxPixelsForParallelProcessing
     ? makeSizes(bytes, format)
     : oneAfterAnother(() => makeSizes(bytes, format))
 }

@@ -2,33 +2,37 @@ import sharp from 'sharp'
 import { photoBaseUrl } from '../../src/domain/photos/photos.js'
 import { detectPictureFormat } from '../../src/domain/photos/picture-formats.js'
 import { Refusal } from '../../src/domain/refusals.js'
-import { findPhotoSource, type PictureLook, saveCasePicture } from '../../src/persistence/moderation/case-pictures.js'
-import type { Pod } from '../../src/pod/pod.js'
+import {
+  findPhotoSource,
+  type PictureVariant,
+  saveCasePicture,
+} from '../../src/persistence/moderation/case-pictures.js'
+import type { Services } from '../../src/services/services.js'
 import { makePicture } from './make-picture.js'
 
-const MOST_BYTES = 10 * 1_024 * 1_024
+const MAX_BYTES = 10 * 1_024 * 1_024
 const REDIRECTS = 3
 /** So coarse that nothing but colours is left. */
 const BLURRED_WIDTH = 16
 const WIDTH = 700
 
-/** Makes a blurred and a clear copy of a reported picture. What cannot be fetched or read has none; a moderator can ask again. */
+/** Creates a blurred and a clear copy of a reported picture. If the picture cannot be fetched or read, a moderator can request it again. */
 export async function makePreview(
-  pod: Pick<Pod, 'db' | 'config' | 'pictures' | 'remote' | 'log'>,
+  services: Pick<Services, 'config' | 'db' | 'remote' | 'pictures' | 'log'>,
   { photoGuid }: { readonly photoGuid: string },
 ): Promise<void> {
-  let pictures: Readonly<Record<PictureLook, Buffer>> | undefined
+  let pictures: Readonly<Record<PictureVariant, Buffer>> | undefined
   try {
-    pictures = await copiesOf(await readPhoto(pod, photoGuid))
+    pictures = await copiesOf(await readPhoto(services, photoGuid))
   } catch (err) {
-    pod.log.info({ err, photo: photoGuid }, 'reported picture not shown')
+    services.log.info({ err, photo: photoGuid }, 'reported picture not shown')
   }
-  await saveCasePicture(pod.db, photoGuid, pictures)
+  await saveCasePicture(services.db, photoGuid, pictures)
 }
 
 /** A remote picture is fetched like every other document: from public addresses only, with bounds. */
 async function readPhoto(
-  { db, config, pictures, remote }: Pick<Pod, 'db' | 'config' | 'pictures' | 'remote'>,
+  { db, config, pictures, remote }: Pick<Services, 'config' | 'db' | 'remote' | 'pictures'>,
   photoGuid: string,
 ): Promise<Buffer> {
   const source = await findPhotoSource(db, photoGuid)
@@ -38,16 +42,18 @@ async function readPhoto(
       : source &&
         (
           await remote.get(`${photoBaseUrl(source, config.url)}${source.name}`, {
-            ...{ accept: 'image/*', maxBytes: MOST_BYTES, redirects: REDIRECTS },
+            accept: 'image/*',
+            maxBytes: MAX_BYTES,
+            redirects: REDIRECTS,
           })
         ).body
   if (bytes === undefined || bytes.length === 0) throw new Refusal('image_invalid', 'The picture is not there.')
   return bytes
 }
 
-async function copiesOf(bytes: Buffer): Promise<Readonly<Record<PictureLook, Buffer>>> {
+async function copiesOf(bytes: Buffer): Promise<Readonly<Record<PictureVariant, Buffer>>> {
   const format = detectPictureFormat(bytes)
-  if (format === undefined) throw new Refusal('image_invalid', 'The file is no picture.')
+  if (format === undefined) throw new Refusal('image_invalid', 'The file is not a picture.')
   const { files } = await makePicture(bytes, format)
   const large = sharp(files.get('scaled_full_'), { animated: false }).resize({ width: WIDTH, withoutEnlargement: true })
   const clear = await large.webp({ quality: 80, effort: 2 }).toBuffer()

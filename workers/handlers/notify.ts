@@ -1,8 +1,7 @@
-import { publishAnnouncements } from '../../src/domain/notifications/announcements.js'
-import type { announceJob, Handlers } from '../../src/jobs/definitions.js'
-import type { JobContext } from '../../src/jobs/outbox/outbox.js'
-import type { Pod } from '../../src/pod/pod.js'
+import { publishLiveEvents } from '../../src/domain/notifications/enqueue-live-events.js'
+import type { liveEventJob } from '../../src/jobs/definitions.js'
+import type { JobHandlers } from './job-handlers.js'
 
-export const notifyHandlers: Handlers<typeof announceJob, Pod, JobContext> = {
-  announce: (pod, { outboxId }) => publishAnnouncements(pod, outboxId === undefined ? [] : [outboxId]),
+export const notifyHandlers: JobHandlers<typeof liveEventJob> = {
+  announce: (services, { outboxId }) => publishLiveEvents(services, outboxId === undefined ? [] : [outboxId]),
 }

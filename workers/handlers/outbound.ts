@@ -11,40 +11,39 @@ import type {
   dispatchJob,
   dispatchRelaysJob,
   forwardEnvelopeJob,
-  Handlers,
   participateJob,
 } from '../../src/jobs/definitions.js'
-import { groupOfJob, type JobContext } from '../../src/jobs/outbox/outbox.js'
-import type { Pod } from '../../src/pod/pod.js'
+import { groupOfJob } from '../../src/jobs/outbox/job-groups.js'
+import type { Services } from '../../src/services/services.js'
+import type { JobHandlers } from './job-handlers.js'
 
 /** Sends due deliveries; where participations have arrived, those for the next posts follow. */
 export async function deliverAndParticipate(
-  pod: Pod,
+  services: Services,
   podIds: readonly number[],
   options: Omit<DeliverOptions, 'onParticipations'>,
 ): Promise<void> {
-  await deliver(pod, podIds, { ...options, onParticipations: (arrived) => participateInNext(pod, arrived) })
+  await deliver(services, podIds, { ...options, onParticipations: (arrived) => participateInNext(services, arrived) })
 }
 
-export const outboundHandlers: Handlers<typeof dispatchJob | typeof deliverJob, Pod, JobContext> = {
-  dispatch: (pod, work) => dispatchInOrder(pod, work),
-  deliver: (pod, { data: { podIds } }, signal) => deliverAndParticipate(pod, podIds, { queue: 'outbound', signal }),
+export const outboundHandlers: JobHandlers<typeof dispatchJob | typeof deliverJob> = {
+  dispatch: (services, work) => dispatchInOrder(services, work),
+  deliver: (services, { data: { podIds } }, signal) =>
+    deliverAndParticipate(services, podIds, { queue: 'outbound', signal }),
 }
 
-export const outboundSlowHandlers: Handlers<
-  typeof deliverSlowlyJob | typeof checkPodJob | typeof forwardEnvelopeJob | typeof participateJob,
-  Pod,
-  JobContext
+export const outboundSlowHandlers: JobHandlers<
+  typeof deliverSlowlyJob | typeof checkPodJob | typeof forwardEnvelopeJob | typeof participateJob
 > = {
   // For rows of earlier versions: the job has another queue now.
-  participate: (pod, work) => participate(pod, groupOfJob(work)),
-  deliver: (pod, { data: { podIds } }, signal) =>
-    deliverAndParticipate(pod, podIds, { queue: 'outbound-slow', signal }),
-  'check-pod': (pod, { data: { podId } }) => checkKnownPod(pod, podId),
-  'forward-envelope': (pod, { data }) => forwardEnvelope(pod, data),
+  participate: (services, work) => participate(services, groupOfJob(work)),
+  deliver: (services, { data: { podIds } }, signal) =>
+    deliverAndParticipate(services, podIds, { queue: 'outbound-slow', signal }),
+  'check-pod': (services, { data: { podId } }) => checkKnownPod(services, podId),
+  'forward-envelope': (services, { data }) => forwardEnvelope(services, data),
 }
 
-export const relayHandlers: Handlers<typeof dispatchRelaysJob | typeof participateJob, Pod, JobContext> = {
-  'dispatch-relays': (pod, work) => dispatchRelays(pod, groupOfJob(work)),
-  participate: (pod, work) => participate(pod, groupOfJob(work)),
+export const relayHandlers: JobHandlers<typeof dispatchRelaysJob | typeof participateJob> = {
+  'dispatch-relays': (services, work) => dispatchRelays(services, groupOfJob(work)),
+  participate: (services, work) => participate(services, groupOfJob(work)),
 }

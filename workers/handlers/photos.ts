@@ -4,70 +4,68 @@ import { detectPictureFormat } from '../../src/domain/photos/picture-formats.js'
 import { refuseUploadedPhoto, storePhoto } from '../../src/domain/photos/store-photo.js'
 import { Refusal } from '../../src/domain/refusals.js'
 import type {
-  Handlers,
   makeMissingSizesJob,
   makePhotoJob,
   previewPictureJob,
   removePhotoFilesJob,
   Upload,
 } from '../../src/jobs/definitions.js'
-import { type JobContext, postponed } from '../../src/jobs/outbox/outbox.js'
+import { type JobContext, postponed } from '../../src/jobs/outbox/load-job.js'
 import { isBackupRunning } from '../../src/persistence/operations/backup-runs.js'
 import type { PreparedPictures } from '../../src/persistence/photos/picture-storage.js'
-import type { Pod } from '../../src/pod/pod.js'
+import type { Services } from '../../src/services/services.js'
 import { runPeriodically } from '../run-periodically.js'
+import type { JobHandlers } from './job-handlers.js'
 import { makeMissingSizes } from './make-missing-sizes.js'
 import { makePicture } from './make-picture.js'
 import { makePreview } from './make-preview.js'
 
 const REMOVE_AGAIN_SECONDS = 60
 
-export const photoHandlers: Handlers<
-  typeof makePhotoJob | typeof removePhotoFilesJob | typeof previewPictureJob | typeof makeMissingSizesJob,
-  Pod,
-  JobContext
+export const photoHandlers: JobHandlers<
+  typeof makePhotoJob | typeof removePhotoFilesJob | typeof previewPictureJob | typeof makeMissingSizesJob
 > = {
   'make-photo': makePhoto,
   'remove-photo-files': removePhotoFiles,
-  'preview-picture': (pod, { data }) => makePreview(pod, data),
-  'make-missing-sizes': (pod, { data }) => makeMissingSizes(pod, data),
+  'preview-picture': (services, { data }) => makePreview(services, data),
+  'make-missing-sizes': (services, { data }) => makeMissingSizes(services, data),
 }
 
 /** A running backup may still have to read the files: its snapshot has the photos. */
 async function removePhotoFiles(
-  { db, pictures }: Pod,
+  { db, pictures }: Services,
   { data, outboxId }: JobContext & { readonly data: { readonly names: readonly string[] } },
 ): Promise<void> {
   if (outboxId !== undefined && (await isBackupRunning(db))) throw await postponed(db, outboxId, REMOVE_AGAIN_SECONDS)
   await pictures.delete(data.names.flatMap(listPhotoFiles))
 }
 
-async function makePhoto(pod: Pod, work: JobContext & { readonly data: Upload }): Promise<void> {
+async function makePhoto(services: Services, work: JobContext & { readonly data: Upload }): Promise<void> {
   const { file, name } = work.data
   let prepared: PreparedPictures | undefined
   try {
-    const bytes = await pod.pictures.readUpload(file)
+    const bytes = await services.pictures.readUpload(file)
     const format = detectPictureFormat(bytes)
     if (format === undefined) throw new Refusal('image_invalid', 'The file is no longer a picture.')
     const { width, height, files } = await makePicture(bytes, format)
-    const drafts = await pod.pictures.prepare(
+    const drafts = await services.pictures.prepare(
       new Map([...files].map(([prefix, picture]) => [`${prefix}${name}`, picture])),
     )
     prepared = drafts
     const kept = [...files].reduce((sum, [, picture]) => sum + picture.length, 0)
-    await storePhoto(pod, work, { width, height, bytes: kept, place: drafts.publish })
+    await storePhoto(services, work, { width, height, bytes: kept, publish: drafts.publish })
   } catch (error) {
     await prepared?.discard()
     if (!(error instanceof Refusal)) throw error
-    pod.log.info({ err: error.cause, reason: error.message }, 'upload refused')
-    await refuseUploadedPhoto(pod, work, error)
+    services.log.info({ err: error.cause, reason: error.message }, 'upload refused')
+    await refuseUploadedPhoto(services, work, error)
   }
-  await pod.pictures.deleteUploads([file])
+  await services.pictures.deleteUploads([file])
 }
 
 /** Deletes periodically the uploads that killed processes have left. */
-export function startUploadSweeper({ pictures, log }: Pick<Pod, 'pictures' | 'log'>): { stop(): Promise<void> } {
-  return runPeriodically(PHOTO_LIMITS.sweepEveryMs, async () => {
+export function startUploadSweeper({ pictures, log }: Pick<Services, 'pictures' | 'log'>): { stop(): Promise<void> } {
+  return runPeriodically(PHOTO_LIMITS.sweepIntervalMs, async () => {
     try {
       const uploads = await pictures.deleteOldUploads(new Date(Date.now() - PHOTO_LIMITS.uploadAgeMs))
       if (uploads > 0) log.info({ uploads }, 'abandoned uploads deleted')

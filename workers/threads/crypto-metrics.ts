@@ -1,10 +1,10 @@
 import { Gauge, Histogram, type Registry } from 'prom-client'
 
 export interface CryptoLoad {
-  /** At most. */
+  /** Maximum number of threads. */
   readonly threads: number
   readonly running: number
-  /** For a free thread. */
+  /** Tasks that wait for a free thread. */
   readonly waiting: number
 }
 
@@ -23,8 +23,11 @@ const waitSeconds = new Histogram({
   registers: [],
 })
 
+/** The values of the label `task` are fixed: dashboards and alerts of operators use them. */
+const TASK_LABELS: Readonly<Record<string, string>> = { verifyEnvelopes: 'openEnvelopes' }
+
 export function recordCryptoTask(task: string, ms: number): void {
-  taskSeconds.observe({ task }, ms / 1_000)
+  taskSeconds.observe({ task: TASK_LABELS[task] ?? task }, ms / 1_000)
 }
 
 /**

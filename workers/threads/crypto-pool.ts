@@ -1,40 +1,29 @@
 import { availableParallelism } from 'node:os'
 import { Piscina } from 'piscina'
-import type { PodCrypto, ReceivedEnvelope } from '../../src/pod/pod.js'
 import type { VerifiedEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
+import type { PodCrypto, ReceivedEnvelope } from '../../src/services/pod-crypto.js'
 import { type CryptoLoad, recordCryptoTask, watchWaits } from './crypto-metrics.js'
 import type * as tasks from './crypto-thread.js'
-import { openEnvelopes } from './crypto-thread.js'
-import { inParts } from './in-parts.js'
+import { verifyEnvelopes } from './crypto-thread.js'
+import { inParts, type PartLimits } from './in-parts.js'
 import { THREAD_LIMITS } from './limits.js'
 
 /** Under vitest and tsx this file is TypeScript. A thread does not inherit their loader, so its entry file loads tsx. */
 const entry = import.meta.url.endsWith('.ts') ? './from-source.mjs' : './crypto-thread.js'
 const threadFile = new URL(entry, import.meta.url).href
 
-/** Milliseconds for a key pair. The time to find two primes of 2048 bits varies by an order of magnitude. */
-const KEY_GENERATION_WITHIN = 60_000
-/** Milliseconds for a signature, including the wait for a thread. HTTP clients time out at about the same time. */
-const SIGNING_WITHIN = 10_000
-/**
- * Milliseconds for a task of envelopes, including the wait for a thread. Shorter than the deadline of a job, which would hide the cause.
- */
-const OPENING_WITHIN = 30_000
 /**
  * Envelopes per task. Each task costs as much as one verification, so tasks are not small; a long task delays others, so they are not
  * large.
  */
-const ENVELOPES_A_TASK = { least: 32, most: 64 }
+const ENVELOPES_A_TASK = { min: 32, max: 64 }
 /**
  * A batch of one envelope of this length is verified without a thread: a public-key operation takes less than the way to a thread and
  * back (docs/decisions/0054).
  */
 const VERIFIED_HERE_CHARS = 16_384
 /** Envelopes to decrypt per task. A private-key operation of 4096 bits takes as long as sixty verifications. */
-const PRIVATE_KEYS_A_TASK = { least: 1, most: 4 }
-
-/** Megabytes of a thread for new objects. They are garbage when the task ends, so that more memory would save no time. */
-const YOUNG_MB = 16
+const PRIVATE_KEYS_A_TASK = { min: 1, max: 4 }
 
 type Tasks = typeof tasks
 
@@ -51,14 +40,17 @@ class ThreadsBusy extends Error {
 /** Threads for private-key work, signatures and documents of other pods. They start with the first task. */
 export function openCryptoPool(
   threads = availableParallelism(),
-  keyGenerationWithin = KEY_GENERATION_WITHIN,
+  keyGenerationWithinMs: number = THREAD_LIMITS.keyPairMs,
 ): PodCrypto & { load(): CryptoLoad; close(): Promise<void> } {
   const pool = new Piscina({
     filename: threadFile,
     minThreads: 0,
     maxThreads: threads,
     idleTimeout: 60_000,
-    resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: YOUNG_MB },
+    resourceLimits: {
+      maxOldGenerationSizeMb: THREAD_LIMITS.oldMegabytes,
+      maxYoungGenerationSizeMb: THREAD_LIMITS.youngMegabytes,
+    },
   })
 
   const beginWait = watchWaits(threads)
@@ -68,11 +60,11 @@ export function openCryptoPool(
   async function run<Name extends keyof Tasks>(
     name: Name,
     task: Parameters<Tasks[Name]>[0],
-    within: number,
+    withinMs: number,
   ): Promise<Awaited<ReturnType<Tasks[Name]>>> {
     if (isClosed) throw new Error('The threads have been closed.') // the pool would start new threads
     if (unfinished >= threads + THREAD_LIMITS.tasksQueued) throw new ThreadsBusy('Too many tasks wait for a thread.')
-    const signal = AbortSignal.timeout(within)
+    const signal = AbortSignal.timeout(withinMs)
     const began = performance.now()
     unfinished += 1
     const endTask = beginWait()
@@ -80,7 +72,7 @@ export function openCryptoPool(
       return await pool.run(task, { name, signal })
     } catch (error) {
       // Not an outage: the input may be the cause.
-      if (signal.aborted) throw new ThreadTimeout(`${name} took longer than ${within} ms.`, { cause: error })
+      if (signal.aborted) throw new ThreadTimeout(`${name} took longer than ${withinMs} ms.`, { cause: error })
       throw error
     } finally {
       unfinished -= 1
@@ -89,36 +81,39 @@ export function openCryptoPool(
     }
   }
 
+  /** Runs a task for each part of the items. The results are in the order of the items. */
+  async function runInParts<Item, Result>(
+    items: readonly Item[],
+    limits: PartLimits,
+    runPart: (part: readonly Item[]) => Promise<readonly Result[]>,
+  ): Promise<readonly Result[]> {
+    const results = await Promise.all(inParts(items, limits, threads).map(runPart))
+    return results.flat()
+  }
+
   return {
-    generateKeyPair: (bits = 4096) => run('generateKeyPair', { bits }, keyGenerationWithin),
-    async openEnvelopes(messages, keys) {
-      if (isOneSmall(messages)) return openHere({ messages, keys })
-      const tasks = inParts(messages, ENVELOPES_A_TASK, threads).map((part) =>
-        run('openEnvelopes', { messages: part, keys }, OPENING_WITHIN),
+    generateKeyPair: (bits = 4096) => run('generateKeyPair', { bits }, keyGenerationWithinMs),
+    async verifyEnvelopes(messages, keys) {
+      if (isSingleSmallEnvelope(messages)) return verifyHere({ messages, keys })
+      return runInParts(messages, ENVELOPES_A_TASK, (part) =>
+        run('verifyEnvelopes', { messages: part, keys }, THREAD_LIMITS.envelopesMs),
       )
-      return (await Promise.all(tasks)).flat()
     },
-    async openEncryptedEnvelopes(messages) {
-      const tasks = inParts(messages, PRIVATE_KEYS_A_TASK, threads).map((part) =>
-        run('openEncryptedEnvelopes', { messages: part }, OPENING_WITHIN),
-      )
-      return (await Promise.all(tasks)).flat()
-    },
-    signRelayable: (relayable, key) => run('signRelayable', { relayable, key }, SIGNING_WITHIN),
-    signMigration: (move, key) => run('signMigration', { ...move, key }, SIGNING_WITHIN),
-    sealEnvelope: (payload, sender, key) => run('sealEnvelope', { payload, sender, key }, SIGNING_WITHIN),
-    async sealEnvelopes(messages) {
-      const tasks = inParts(messages, PRIVATE_KEYS_A_TASK, threads).map((part) =>
-        run('sealEnvelopes', { messages: part }, OPENING_WITHIN),
-      )
-      return (await Promise.all(tasks)).flat()
-    },
-    async encryptEnvelopes(envelopes) {
-      const tasks = inParts(envelopes, ENVELOPES_A_TASK, threads).map((part) =>
-        run('encryptEnvelopes', { envelopes: part }, OPENING_WITHIN),
-      )
-      return (await Promise.all(tasks)).flat()
-    },
+    openEncryptedEnvelopes: (encrypted) =>
+      runInParts(encrypted, PRIVATE_KEYS_A_TASK, (messages) =>
+        run('openEncryptedEnvelopes', { messages }, THREAD_LIMITS.envelopesMs),
+      ),
+    signRelayable: (relayable, key) => run('signRelayable', { relayable, key }, THREAD_LIMITS.signatureMs),
+    signMigration: (move, key) => run('signMigration', { ...move, key }, THREAD_LIMITS.signatureMs),
+    signEnvelope: (payload, sender, key) => run('sealEnvelope', { payload, sender, key }, THREAD_LIMITS.signatureMs),
+    signEnvelopes: (unsigned) =>
+      runInParts(unsigned, PRIVATE_KEYS_A_TASK, (messages) =>
+        run('sealEnvelopes', { messages }, THREAD_LIMITS.envelopesMs),
+      ),
+    encryptEnvelopes: (unencrypted) =>
+      runInParts(unencrypted, ENVELOPES_A_TASK, (envelopes) =>
+        run('encryptEnvelopes', { envelopes }, THREAD_LIMITS.envelopesMs),
+      ),
     async readDocument(document) {
       try {
         return await run('readDocument', document, THREAD_LIMITS.documentMs)
@@ -135,14 +130,14 @@ export function openCryptoPool(
   }
 }
 
-function isOneSmall(messages: readonly ReceivedEnvelope[]): boolean {
+function isSingleSmallEnvelope(messages: readonly ReceivedEnvelope[]): boolean {
   const [message] = messages
   return messages.length === 1 && message !== undefined && message.envelope.length <= VERIFIED_HERE_CHARS
 }
 
-function openHere(task: Parameters<typeof openEnvelopes>[0]): readonly VerifiedEnvelope[] {
+function verifyHere(task: Parameters<typeof verifyEnvelopes>[0]): readonly VerifiedEnvelope[] {
   const began = performance.now()
-  const opened = openEnvelopes(task)
-  recordCryptoTask('openEnvelopes', performance.now() - began)
-  return opened
+  const verified = verifyEnvelopes(task)
+  recordCryptoTask('verifyEnvelopes', performance.now() - began)
+  return verified
 }

@@ -1,11 +1,4 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import type {
-  EnvelopeToEncrypt,
-  KeyPair,
-  ReceivedEncryptedEnvelope,
-  ReceivedEnvelope,
-  UnsealedMessage,
-} from '../../src/pod/pod.js'
 import {
   type ReadDocument,
   type ReceivedDocument,
@@ -13,10 +6,17 @@ import {
 } from '../../src/protocol/discovery/documents.js'
 import type { Relayable } from '../../src/protocol/entities/relayables.js'
 import { decryptEnvelope, writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
-import { sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
+import { signMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
 import { type KnownKeys, type VerifiedEnvelope, verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { signMigration as signMove } from '../../src/protocol/signatures/migration-signature.js'
 import { signRelayable as sign } from '../../src/protocol/signatures/relayable-signature.js'
+import type {
+  EnvelopeToEncrypt,
+  KeyPair,
+  ReceivedEncryptedEnvelope,
+  ReceivedEnvelope,
+  UnsignedMessage,
+} from '../../src/services/pod-crypto.js'
 
 /** The tasks of the pool are the named exports. Each works on a batch: a task for one message costs more than it saves. */
 export function generateKeyPair({ bits }: { readonly bits: number }): KeyPair {
@@ -28,7 +28,7 @@ export function generateKeyPair({ bits }: { readonly bits: number }): KeyPair {
 }
 
 /** One result for each message, in order. */
-export function openEnvelopes(task: {
+export function verifyEnvelopes(task: {
   readonly messages: readonly ReceivedEnvelope[]
   readonly keys: KnownKeys
 }): VerifiedEnvelope[] {
@@ -55,11 +55,11 @@ export function sealEnvelope(task: {
   readonly sender: string
   readonly key: KeyObject
 }): string {
-  return sealMagicEnvelope(task.payload, task.sender, task.key)
+  return signMagicEnvelope(task.payload, task.sender, task.key)
 }
 
-export function sealEnvelopes(task: { readonly messages: readonly UnsealedMessage[] }): string[] {
-  return task.messages.map(({ payload, sender, key }) => sealMagicEnvelope(payload, sender, key))
+export function sealEnvelopes(task: { readonly messages: readonly UnsignedMessage[] }): string[] {
+  return task.messages.map(({ payload, sender, key }) => signMagicEnvelope(payload, sender, key))
 }
 
 /** Encrypts each envelope for each of its recipients. */

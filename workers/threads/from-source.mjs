@@ -6,9 +6,10 @@ const tasks = await import('./crypto-thread.ts')
 
 export const {
   generateKeyPair,
-  openEnvelopes,
+  verifyEnvelopes,
   openEncryptedEnvelopes,
   signRelayable,
+  signMigration,
   sealEnvelope,
   sealEnvelopes,
   encryptEnvelopes,

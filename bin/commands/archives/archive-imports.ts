@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readdir, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
@@ -18,12 +18,13 @@ import {
   listWaitingPods,
   type WaitingPod,
 } from '../../../src/persistence/archives/account-moves.js'
-import { findImport, type Import, listItemOutcomes } from '../../../src/persistence/archives/imports.js'
+import { type ArchiveImport, findArchiveImport, listItemOutcomes } from '../../../src/persistence/archives/imports.js'
 import { User } from '../../../src/persistence/models/user.js'
-import type { Pod } from '../../../src/pod/pod.js'
 import { parseAddress } from '../../../src/protocol/address.js'
 import { ArchiveError } from '../../../src/protocol/archives/archive-fault.js'
-import { presentImport } from '../../../src/web/presenters/imports.js'
+import { DAY_MS } from '../../../src/protocol/durations.js'
+import type { Services } from '../../../src/services/services.js'
+import { presentArchiveImport } from '../../../src/web/presenters/imports.js'
 import { makeImportedPicture } from '../../../workers/handlers/make-imported-picture.js'
 import { CommandError } from '../../command-error.js'
 import { interruptible } from '../../interruptible.js'
@@ -50,7 +51,7 @@ interface ImportCommandOptions extends OutputOptions {
 export function archiveImportCommands(archive: Command): void {
   archive
     .command('check <file>')
-    .description('Says what an import of an archive would do. Nothing is changed, except that people are looked up.')
+    .description('Checks an archive and reports the outcome of an import. Changes nothing, but looks up people.')
     .option('--photos <zip>', 'the zip of its photos')
     .option('--for <username>', 'the account that would import it')
     .option('--json', 'print JSON')
@@ -63,9 +64,9 @@ export function archiveImportCommands(archive: Command): void {
     .requiredOption('--as <username>', 'the account that imports it')
     .option('--photos <zip>', 'the zip of its photos')
     .option('--move <network id>', 'the old network ID: its account moves to this one, with posts, comments and likes')
-    .option('--no-settings', 'leave language and following back as they are')
-    .option('--no-profile', 'leave the profile as it is')
-    .option('--no-wait', 'only begin: a worker of the running pod does the rest')
+    .option('--no-settings', 'do not import language and following back')
+    .option('--no-profile', 'do not import the profile')
+    .option('--no-wait', 'only start the import; a worker of the running pod continues it')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -84,8 +85,8 @@ export function archiveImportCommands(archive: Command): void {
 
   archive
     .command('moves')
-    .description('Lists accounts that have moved to this pod, and how many pods know it.')
-    .option('--waiting', 'only moves that some pods do not know yet, with these pods')
+    .description('Lists accounts that have moved to this pod, with the number of notified pods.')
+    .option('--waiting', 'only moves with pods that are not notified yet, and these pods')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod archive moves --waiting')
     .action(listMoves)
@@ -95,18 +96,19 @@ async function checkFile(file: string, options: CheckOptions): Promise<void> {
   await requireFiles(file, options.photos)
   const progress = showProgress()
   const report = await interruptible('Nothing was changed.', (signal) =>
-    withPod(async (pod) => {
-      const user = options.for === undefined ? NO_ACCOUNT : await requireUser(pod, options.for)
-      const folder = join(pod.config.uploadsDir, 'imports', `check-${randomUUID()}`)
+    withPod(async (services) => {
+      const user = options.for === undefined ? NO_ACCOUNT : await requireUser(services, options.for)
+      const folder = join(services.config.uploadsDir, 'imports', `${CHECK_FOLDER}${randomUUID()}`)
+      await deleteAbandonedChecks(dirname(folder))
       try {
         const spooled = await spoolArchive(await openPlainFile(file), {
           folder,
-          maxBytes: pod.config.importBytes,
+          maxBytes: services.config.importBytes,
           signal,
         })
         const reportProgress = (step: string, done: number, total: number) => progress.report({ step, done, total })
         const photosFile = options.photos === undefined ? undefined : await openPlainFile(options.photos)
-        return await checkArchive(pod, { spooled, user, photosFile, signal, reportProgress })
+        return await checkArchive(services, { spooled, user, photosFile, signal, reportProgress })
       } finally {
         await deleteSpool(folder)
       }
@@ -117,6 +119,17 @@ async function checkFile(file: string, options: CheckOptions): Promise<void> {
   print(options, presentReport(report), describeReport(file, report, options.for !== undefined).map(printable))
 }
 
+const CHECK_FOLDER = 'check-'
+
+/** A killed check leaves the lists of its archive. */
+async function deleteAbandonedChecks(folder: string): Promise<void> {
+  for (const name of await readdir(folder).catch(() => [])) {
+    const path = join(folder, name)
+    const found = name.startsWith(CHECK_FOLDER) ? await stat(path).catch(() => undefined) : undefined
+    if (found !== undefined && Date.now() - found.mtimeMs > DAY_MS) await deleteSpool(path)
+  }
+}
+
 /** A check that is made for no account. */
 const NO_ACCOUNT: ImportingUser = { userId: 0, personId: 0, username: '', address: '' }
 
@@ -124,18 +137,18 @@ async function importFile(file: string, options: ImportCommandOptions): Promise<
   await requireFiles(file, options.photos)
   const moveFrom = options.move === undefined ? undefined : parseAddress(options.move)
   if (options.move !== undefined && moveFrom === undefined) {
-    throw new CommandError(`${options.move} is no network ID: --move takes the old one, such as alice@old.example.`)
+    throw new CommandError(`${options.move} is not a network ID: --move takes the old one, such as alice@old.example.`)
   }
   const progress = showProgress()
   const later =
     'The import continues where it stopped: in a worker of the running pod, or when you run the same command again.'
   const done = await interruptible(later, (signal) =>
-    withPod(async (pod) => {
-      const user = await requireUser(pod, options.as)
-      if (pod.config.imports === 'off') throw new CommandError('Imports are off: set IMPORTS to on or operator.')
+    withPod(async (services) => {
+      const user = await requireUser(services, options.as)
+      if (services.config.imports === 'off') throw new CommandError('Imports are off: set IMPORTS to on or operator.')
       const begun =
-        (await findImportOfFile(pod, user, file)) ??
-        (await beginImport(pod, COMMAND_ACTOR, {
+        (await findImportOfFile(services, user, file)) ??
+        (await beginImport(services, COMMAND_ACTOR, {
           file,
           photosFile: options.photos,
           user,
@@ -143,37 +156,42 @@ async function importFile(file: string, options: ImportCommandOptions): Promise<
           moveFrom,
           signal,
         }))
-      return options.wait ? followImport(pod, begun, signal, progress) : begun
+      return options.wait ? followImport(services, begun, signal, progress) : begun
     }),
   )
     .catch(explainArchiveError)
     .finally(progress.end)
-  print(options, presentImport(done), describeImport(done).map(printable))
+  print(options, presentArchiveImport(done), describeImport(done).map(printable))
   if (done.state === 'failed') throw new CommandError(`The import failed: ${done.error ?? 'unknown'}.`)
 }
 
-const LOOK_EVERY_MS = 500
+const POLL_INTERVAL_MS = 500
 
 /** Runs the import, or shows how far the worker is that runs it. */
-async function followImport(pod: Pod, { id }: Import, signal: AbortSignal, progress: ShownProgress): Promise<Import> {
+async function followImport(
+  services: Services,
+  { id }: ArchiveImport,
+  signal: AbortSignal,
+  progress: ShownProgress,
+): Promise<ArchiveImport> {
   for (;;) {
     const reportProgress = ({ section, done, total }: { section: string; done: number; total: number | undefined }) =>
       progress.report({ step: section, done, total })
-    await runImport(pod, id, { signal, reportProgress, makePicture: makeImportedPicture })
-    const accountImport = await findImport(pod.db, { id })
+    await runImport(services, id, { signal, reportProgress, makePicture: makeImportedPicture })
+    const accountImport = await findArchiveImport(services.db, { id })
     if (accountImport === undefined) throw new CommandError('The import was deleted.')
     if (accountImport.state !== 'running') return accountImport
     progress.report({ step: accountImport.phase, done: accountImport.lines, total: undefined })
-    await pause(LOOK_EVERY_MS, undefined, { signal })
+    await pause(POLL_INTERVAL_MS, undefined, { signal })
   }
 }
 
 async function listItems(uid: string, options: OutputOptions & { readonly csv?: boolean }): Promise<void> {
-  await withPod(async (pod) => {
-    const accountImport = await findImport(pod.db, { uid })
+  await withPod(async (services) => {
+    const accountImport = await findArchiveImport(services.db, { uid })
     if (accountImport === undefined) throw new CommandError(`There is no import ${uid}.`)
     if (options.csv) process.stdout.write('section,position,ref,outcome,reason\r\n')
-    for await (const page of listItemOutcomes(pod.db, accountImport.id, PAGE)) {
+    for await (const page of listItemOutcomes(services.db, accountImport.id, PAGE)) {
       const lines = page.map(({ section, position, ref, outcome, reason }) => {
         if (options.csv) return csvLine([section, position, ref, outcome, reason])
         if (options.json) return `${JSON.stringify({ section, position, ref, outcome, reason })}\n`
@@ -224,8 +242,8 @@ function waitingPodJson({ pod, dueAt, attempts, lastStatus, givenUp }: WaitingPo
   return { pod, due_at: dueAt, attempts, last_status: lastStatus, given_up: givenUp }
 }
 
-async function requireUser(pod: Pod, username: string): Promise<ImportingUser> {
-  const user = await User.byUsername(pod.db, username)
+async function requireUser(services: Services, username: string): Promise<ImportingUser> {
+  const user = await User.byUsername(services.db, username)
   if (user === undefined || user.closedAt !== null)
     throw new CommandError(`There is no local account named ${username}.`)
   return toImportingUser(user)

@@ -22,7 +22,7 @@ export function archiveCommands(program: Command): void {
 
   archive
     .command('export <username>')
-    .description('Writes everything of an account to a file, with its private key.')
+    .description('Exports an account to a file, with its private key.')
     .requiredOption('--out <file>', 'the file, which must not exist; "….json.gz"')
     .option('--photos <file>', 'also write the photos to this zip file')
     .option('--without-key', 'an archive to read and keep: without the private key, the account cannot move with it')
@@ -40,16 +40,16 @@ async function exportAccount(username: string, options: ExportOptions): Promise<
   ]
   const progress = showProgress()
   const files = await interruptible('The unfinished file is removed.', (signal) =>
-    withPod(async (pod) => {
-      const account = await findUser(pod, username)
+    withPod(async (services) => {
+      const account = await findUser(services, username)
       if (account === undefined) throw new CommandError(`There is no local account named ${username}.`)
       const written = []
       for (const [kind, file] of kinds) {
-        await recordExport(pod, COMMAND_ACTOR, { username: account.username, kind })
+        await recordExport(services, COMMAND_ACTOR, { username: account.username, kind })
         const run = { username: account.username, kind, file, signal }
         const reportProgress = ({ section, done }: { readonly section: string; readonly done: number }) =>
           progress.report({ step: section, done, total: undefined })
-        written.push({ kind, ...(await exportToFile(pod, { ...run, reportProgress })) })
+        written.push({ kind, ...(await exportToFile(services, { ...run, reportProgress })) })
       }
       return written
     }),

@@ -1,17 +1,17 @@
 import type { ArchiveReport, ArchiveWarning } from '../../../src/federation/archives/imports/check-archive.js'
 import type { ImportRejectionReason } from '../../../src/federation/archives/imports/import-context.js'
-import { IMPORT_SECTIONS, type Import, type ImportCounts } from '../../../src/persistence/archives/imports.js'
+import { type ArchiveImport, IMPORT_SECTIONS, type ImportCounts } from '../../../src/persistence/archives/imports.js'
 import { table } from '../../output.js'
 import { describeBytes } from '../../progress.js'
 
 const IDENTITIES: Readonly<Record<string, string>> = {
-  proven: 'the key of the archive is the key of this account',
+  isReachable: 'the key of the archive is the key of this account',
   unproven:
     'this pod does not know the account, and its pod does not answer: other pods verify the move by the key they know',
   closed: 'the account was deleted: posts, comments and likes cannot be imported',
-  moved_here: 'it has moved to this account before: only what is missing is added',
+  moved_here: 'it has moved to this account before: only missing content is added',
   local: 'the account is on this pod',
-  same: 'it is this account: only what is missing is added',
+  same: 'it is this account: only missing content is added',
 }
 
 const REASONS: Readonly<Record<ImportRejectionReason, string>> = {
@@ -34,7 +34,7 @@ const REASONS: Readonly<Record<ImportRejectionReason, string>> = {
   self: 'the owner of the archive',
   duplicate: 'there is one by the same person already',
   photo_file_missing: 'the zip has no such file: the photo stays on the old pod',
-  photo_unusable: 'the file is no picture, or too large',
+  photo_unusable: 'the file is not a picture, or too large',
   over_limit: 'too many unknown people on one pod in a day',
 }
 
@@ -42,7 +42,7 @@ const WARNINGS: Readonly<Record<ArchiveWarning, string>> = {
   no_photos_given: 'No zip of photos is given: photos stay on the old pod, as long as it runs.',
   identity_unproven: 'The owner of the archive cannot be proven, because the old pod does not answer.',
   new_account_has_contacts:
-    'The account has contacts already: people on diaspora* who share with both accounts lose the aspects of the old one.',
+    'The account already has contacts: diaspora* users who share with both accounts lose the aspects of the old contact.',
   friendica_contacts: 'Some contacts are on Friendica: they get the announcement in the form that Friendica accepts.',
   old_pod_blocked: 'This pod blocks the old pod.',
 }
@@ -78,7 +78,7 @@ function describeRefused({ refused }: ArchiveReport): readonly string[] {
 }
 
 /** An import that is over, or that a worker continues. */
-export function describeImport({ uid, state, oldAddress, options, counts, phase }: Import): readonly string[] {
+export function describeImport({ uid, state, oldAddress, options, counts, phase }: ArchiveImport): readonly string[] {
   if (state === 'running') return [`The import ${uid} has begun (${phase}). A worker of the running pod does the rest.`]
   const reasons = new Map<string, number>()
   for (const section of Object.values(counts)) {

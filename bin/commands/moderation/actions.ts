@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import { listModerationActions, undoAction } from '../../../src/domain/moderation/actions.js'
 import { presentAction } from '../../../src/web/presenters/moderation.js'
-import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, getActor, withActorOptions } from '../../actor-options.js'
 import { readCount } from '../../options.js'
 import { print, printable, table } from '../../output.js'
-import { queueAnswers } from '../../queue-answers.js'
+import { waitForQueue } from '../../wait-for-queue.js'
 import { withPod } from '../../with-pod.js'
 
 const ACTIONS_SHOWN = 50
@@ -36,14 +36,19 @@ export function actionCommands(program: Command): void {
 }
 
 async function list({ target, inForce: isInForce, limit, ...options }: ListOptions): Promise<void> {
-  const actions = await withPod(async (pod) => {
-    const actor = await findActor(pod, options, 'moderation')
-    const { items } = await listModerationActions(pod, actor, { target, isInForce }, { limit })
+  const actions = await withPod(async (services) => {
+    const actor = await getActor(services, options, 'moderation')
+    const { items } = await listModerationActions(services, actor, { target, isInForce }, { limit })
     return items.map(presentAction)
   })
   const rows = actions.map(({ id, kind, target: on, actor, created_at: at, until, undo: { possible } }) => [
-    ...[String(id), kind, on.label, actor.name, at],
-    ...[until ?? '-', possible ? 'yes' : 'no'],
+    String(id),
+    kind,
+    on.label,
+    actor.name,
+    at,
+    until ?? '-',
+    possible ? 'yes' : 'no',
   ])
   const head = ['action', 'kind', 'target', 'actor', 'at', 'until', 'undo possible']
   print(options, actions, [
@@ -53,9 +58,9 @@ async function list({ target, inForce: isInForce, limit, ...options }: ListOptio
 }
 
 async function undo(id: number, { reason, ...options }: ActorOptions): Promise<void> {
-  const { changed } = await withPod(async (pod) => {
-    await queueAnswers(pod.jobs)
-    return undoAction(pod, await findActor(pod, options, 'moderation'), id, { reason })
+  const { changed } = await withPod(async (services) => {
+    await waitForQueue(services.jobs)
+    return undoAction(services, await getActor(services, options, 'moderation'), id, { reason })
   })
   print(options, { id, changed }, [changed ? `Action ${id} was undone.` : `Action ${id} was undone before.`])
 }

@@ -6,7 +6,7 @@ import {
   type AuditFormat,
   auditEntryFields,
   exportAudit,
-  findAudit,
+  getAuditEntry,
   listAudit,
   verifyAudit,
 } from '../../../src/domain/moderation/audit.js'
@@ -33,7 +33,7 @@ export function auditCommands(program: Command): void {
   audit
     .command('list')
     .description('Lists entries, newest first.')
-    .option('--actor <name>', 'only actions of this user, of `command` or of `system`')
+    .option('--actor <name>', 'only actions of this user (name, address or guid), of `command` or of `system`')
     .option('--action <action...>', 'only these actions')
     .option('--target <guid>', 'only actions on this target')
     .option('--domain <domain>', 'only actions on people and pods of this domain')
@@ -54,9 +54,9 @@ export function auditCommands(program: Command): void {
 
   audit
     .command('export')
-    .description('Writes the whole log to the standard output, oldest entry first.')
+    .description('Writes the whole log to standard output, oldest entry first.')
     .addOption(new Option('--format <format>', 'the format').choices(['ndjson', 'csv']).default('ndjson'))
-    .option('--json', 'write lines of JSON, also without this option')
+    .option('--json', 'write lines of JSON (the default)')
     .addHelpText('after', '\nExample:\n  pod audit export --format csv > audit.csv')
     .action(exportAll)
 
@@ -70,7 +70,7 @@ export function auditCommands(program: Command): void {
 
 async function list({ actor, action: actions, target, domain, since, until, ...options }: ListOptions): Promise<void> {
   const filter: AuditFilter = { actor, actions, target, domain, since, until }
-  const { items } = await withPod((pod) => listAudit(pod, COMMAND_ACTOR, filter, { limit: options.limit }))
+  const { items } = await withPod((services) => listAudit(services, COMMAND_ACTOR, filter, { limit: options.limit }))
   print(options, items.map(auditEntryFields), [
     ...table(items.map(cellsOf)).map(printable),
     items.length === 1 ? '1 entry' : `${items.length} entries`,
@@ -78,7 +78,7 @@ async function list({ actor, action: actions, target, domain, since, until, ...o
 }
 
 async function show(id: number, options: OutputOptions): Promise<void> {
-  const entry = auditEntryFields(await withPod((pod) => findAudit(pod, COMMAND_ACTOR, id)))
+  const entry = auditEntryFields(await withPod((services) => getAuditEntry(services, COMMAND_ACTOR, id)))
   const rows = Object.entries(entry).map(([name, value]) => [
     name.replaceAll('_', ' '),
     typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '-'),
@@ -87,14 +87,14 @@ async function show(id: number, options: OutputOptions): Promise<void> {
 }
 
 async function exportAll({ format }: { readonly format: AuditFormat }): Promise<void> {
-  await withPod(async (pod) => {
-    const entries = await exportAudit(pod, COMMAND_ACTOR, format)
+  await withPod(async (services) => {
+    const entries = await exportAudit(services, COMMAND_ACTOR, format)
     for await (const text of entries) process.stdout.write(text)
   })
 }
 
 async function verify(options: OutputOptions): Promise<void> {
-  const { entries, brokenId } = await withPod((pod) => verifyAudit(pod))
+  const { entries, brokenId } = await withPod((services) => verifyAudit(services))
   if (brokenId !== undefined)
     throw new CommandError(`Entry ${brokenId} of the audit log was changed, or one before it deleted.`)
   print(options, { entries }, [`The audit log is intact: ${entries === 1 ? '1 entry' : `${entries} entries`}.`])

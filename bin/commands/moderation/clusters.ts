@@ -6,15 +6,15 @@ import { CLUSTER_STATES, type ClusterState } from '../../../src/persistence/mode
 import {
   presentCleaning,
   presentCluster,
-  presentWholeCluster,
+  presentClusterDetails,
   readCleanParts,
 } from '../../../src/web/presenters/clusters.js'
 import { presentOperation } from '../../../src/web/presenters/operations.js'
-import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, getActor, withActorOptions } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { readCount } from '../../options.js'
 import { print, printable, table } from '../../output.js'
-import { queueAnswers } from '../../queue-answers.js'
+import { waitForQueue } from '../../wait-for-queue.js'
 import { withPod } from '../../with-pod.js'
 
 const CLUSTERS_SHOWN = 50
@@ -33,11 +33,11 @@ interface CleanOptions extends ActorOptions {
 export function clusterCommands(program: Command): void {
   const clusters = program
     .command('clusters')
-    .description('Posts and comments that look like spam, by what they have in common.')
+    .description('Posts and comments that look like spam, grouped by a common feature.')
 
   withActorOptions(clusters.command('list'))
     .description('Lists clusters, newest first.')
-    .addOption(new Option('--state <state...>', 'only those').choices(CLUSTER_STATES))
+    .addOption(new Option('--state <state...>', 'only clusters in these states').choices(CLUSTER_STATES))
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod clusters list --state open')
     .action(list)
@@ -51,7 +51,7 @@ export function clusterCommands(program: Command): void {
 
   withActorOptions(clusters.command('clean'))
     .argument('<id>', 'the number of the cluster', readCount)
-    .description('Cleans a cluster with one action, which "pod actions undo" takes back except for retractions.')
+    .description('Cleans a cluster with one action. "pod actions undo" reverts it, except for retractions.')
     .option('--hide', 'hide all items')
     .option('--remove', 'remove and retract the items that a local person may retract')
     .option('--filter', 'add a filter that hides later content of this kind')
@@ -65,7 +65,7 @@ export function clusterCommands(program: Command): void {
     .addOption(
       new Option('--pods <state>', 'a rule for the pods of the ticked authors').choices(['limited', 'blocked']),
     )
-    .option('--except <guid...>', 'items, and people whose items stay')
+    .option('--except <guid...>', 'items to keep, and people whose items are kept')
     .option('--dry-run', 'only show what would change')
     .option('--yes', 'confirm')
     .option('--json', 'print JSON')
@@ -81,9 +81,11 @@ export function clusterCommands(program: Command): void {
 }
 
 async function list({ state, ...options }: ActorOptions & { readonly state?: readonly ClusterState[] }): Promise<void> {
-  const clusters = await withPod(async (pod) => {
-    const actor = await findActor(pod, options, 'moderation')
-    return (await listSpamClusters(pod, actor, { states: state }, { limit: CLUSTERS_SHOWN })).items.map(presentCluster)
+  const clusters = await withPod(async (services) => {
+    const actor = await getActor(services, options, 'moderation')
+    return (await listSpamClusters(services, actor, { states: state }, { limit: CLUSTERS_SHOWN })).items.map(
+      presentCluster,
+    )
   })
   const rows = clusters.map(({ id, state: now, kind, items, authors, pods, label }) => {
     return [
@@ -103,8 +105,8 @@ async function list({ state, ...options }: ActorOptions & { readonly state?: rea
 }
 
 async function show(id: number, options: ActorOptions): Promise<void> {
-  const shown = await withPod(async (pod) =>
-    presentWholeCluster(await readCluster(pod, await findActor(pod, options, 'moderation'), id)),
+  const shown = await withPod(async (services) =>
+    presentClusterDetails(await readCluster(services, await getActor(services, options, 'moderation'), id)),
   )
   const { newest_items: items, busiest_authors: authors } = shown
   print(options, shown, [
@@ -126,20 +128,22 @@ async function clean(id: number, { dryRun, yes, ...options }: CleanOptions): Pro
   if (isEmpty) throw new CommandError('Add --hide, --remove, --filter, --authors or --pods.')
   if (!dryRun && !yes)
     throw new CommandError(`Add --yes to clean cluster ${id}, or --dry-run to see what would change.`)
-  const { preview, operation } = await withPod(async (pod): Promise<Pick<CleanOutcome, 'preview' | 'operation'>> => {
-    await queueAnswers(pod.jobs)
-    const actor = await findActor(pod, options, 'moderation')
-    const planned = await previewCleaning(pod, actor, id, parts)
-    if (dryRun) return { preview: planned }
-    const confirmed = { ...parts, confirm: String(planned.remove) }
-    return cleanCluster(pod, actor, id, confirmed, options)
-  })
+  const { preview, operation: task } = await withPod(
+    async (services): Promise<Pick<CleanOutcome, 'preview' | 'operation'>> => {
+      await waitForQueue(services.jobs)
+      const actor = await getActor(services, options, 'moderation')
+      const planned = await previewCleaning(services, actor, id, parts)
+      if (dryRun) return { preview: planned }
+      const confirmed = { ...parts, confirm: String(planned.remove) }
+      return cleanCluster(services, actor, id, confirmed, options)
+    },
+  )
   const { hide, remove, people, authors, pods, filter } = preview
-  const words = dryRun ? 'Would hide' : operation === undefined ? 'Hidden' : 'To be hidden'
-  const work = operation === undefined ? null : presentOperation(operation)
+  const words = dryRun ? 'Would hide' : task === undefined ? 'Hidden' : 'To be hidden'
+  const work = task === undefined ? null : presentOperation(task)
   print(options, { ...presentCleaning(preview), changed: !dryRun, operation: work }, [
     `${words}: ${hide}, removed: ${remove}, by ${people} people.`,
-    ...(operation === undefined ? [] : [`operation ${operation.id} is queued`]),
+    ...(task === undefined ? [] : [`operation ${task.id} is queued`]),
     ...(authors === 0 ? [] : [`Authors: ${authors}`]),
     ...(pods.length === 0 ? [] : [`Pods: ${pods.join(', ')}`]),
     ...(filter === undefined ? [] : [printable(`Filter: ${filter.kind} ${filter.value}`)]),
@@ -147,8 +151,8 @@ async function clean(id: number, { dryRun, yes, ...options }: CleanOptions): Pro
 }
 
 async function dismiss(id: number, options: ActorOptions): Promise<void> {
-  const { changed } = await withPod(async (pod) =>
-    dismissCluster(pod, await findActor(pod, options, 'moderation'), id, options),
+  const { changed } = await withPod(async (services) =>
+    dismissCluster(services, await getActor(services, options, 'moderation'), id, options),
   )
   print(options, { id, changed }, [`Cluster ${id} is dismissed.`])
 }

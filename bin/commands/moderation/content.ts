@@ -7,12 +7,12 @@ import { readRecordedContent } from '../../../src/domain/moderation/read-content
 import type { ActionOptions } from '../../../src/domain/moderation/record-action.js'
 import { purgeContent, removeContent } from '../../../src/domain/moderation/remove-content.js'
 import { findContentType } from '../../../src/persistence/moderation/hidden-content.js'
-import type { Pod } from '../../../src/pod/pod.js'
+import type { Services } from '../../../src/services/services.js'
 import { presentContent } from '../../../src/web/presenters/moderation.js'
-import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, getActor, withActorOptions } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { print, printable, table } from '../../output.js'
-import { queueAnswers } from '../../queue-answers.js'
+import { waitForQueue } from '../../wait-for-queue.js'
 import { withPod } from '../../with-pod.js'
 
 interface ContentOptions extends ActorOptions {
@@ -20,7 +20,7 @@ interface ContentOptions extends ActorOptions {
   readonly yes?: boolean
 }
 
-type Run = (pod: Pod, actor: Actor, target: ContentTarget, options: ActionOptions) => Promise<ContentResult>
+type Run = (services: Services, actor: Actor, target: ContentTarget, options: ActionOptions) => Promise<ContentResult>
 
 interface ContentResult {
   readonly changed: boolean
@@ -31,23 +31,27 @@ export function contentCommands(program: Command): void {
   const content = program.command('content').description('Posts and comments.')
 
   command('show', 'Shows a post or a comment, hidden or not. Private ones must have been reported.').action(show)
-  command('hide', 'Hides a post or a comment from everyone but its author. Nothing is sent to other pods.').action(
-    act(hideContent, 'hidden'),
-  )
+  command(
+    'hide',
+    'Hides a post or a comment from all but its author and moderators. Nothing is sent to other pods.',
+  ).action(createActionHandler(hideContent, 'hidden'))
   command('remove', 'Removes a post or a comment. It is retracted on other pods where a local person may do so.')
     .option('--yes', 'confirm')
     .action((guid: string, options: ContentOptions) => {
       if (!options.yes) throw new CommandError('What is retracted cannot be brought back: add --yes to remove it.')
-      return act(removeContent, 'removed')(guid, options)
+      return createActionHandler(removeContent, 'removed')(guid, options)
     })
   command('purge', 'Deletes a remote post or comment with everything below it.')
     .option('--yes', 'confirm')
     .action((guid: string, options: ContentOptions) => {
       if (!options.yes) throw new CommandError(`Deleting ${guid} cannot be undone: add --yes to do it.`)
-      const purge: Run = (pod, actor, target, action) => purgeContent(pod, actor, target, { ...action, confirm: guid })
-      return act(purge, 'deleted')(guid, options)
+      const purge: Run = (services, actor, target, action) =>
+        purgeContent(services, actor, target, { ...action, confirm: guid })
+      return createActionHandler(purge, 'deleted')(guid, options)
     })
-  command('undo', 'Undoes the hiding and the removal of a post or a comment.').action(act(undo, 'shown again'))
+  command('undo', 'Undoes the hiding and the removal of a post or a comment.').action(
+    createActionHandler(undo, 'shown again'),
+  )
 
   function command(name: string, description: string): Command {
     return withActorOptions(content.command(name))
@@ -59,39 +63,39 @@ export function contentCommands(program: Command): void {
   }
 }
 
-const undo: Run = (pod, actor, { type, guid }, options) =>
-  undoActionsOnTarget(pod, actor, { type, guid, kinds: ['hide', 'remove'] }, options)
+const undo: Run = (services, actor, { type, guid }, options) =>
+  undoActionsOnTarget(services, actor, { type, guid, kinds: ['hide', 'remove'] }, options)
 
 /** A guid of nothing is that of a post, so that the use case refuses it. */
-async function targetOf({ db }: Pod, guid: string, { type }: ContentOptions): Promise<ContentTarget> {
+async function targetOf({ db }: Services, guid: string, { type }: ContentOptions): Promise<ContentTarget> {
   return { guid, type: type ?? (await findContentType(db, guid)) ?? 'post' }
 }
 
 async function show(guid: string, options: ContentOptions): Promise<void> {
-  const shown = await withPod(async (pod) => {
-    const target = await targetOf(pod, guid, options)
+  const shown = await withPod(async (services) => {
+    const target = await targetOf(services, guid, options)
     return presentContent(
       target,
-      await readRecordedContent(pod, await findActor(pod, options, 'moderation'), target),
-      pod.config,
+      await readRecordedContent(services, await getActor(services, options, 'moderation'), target),
+      services.config,
     )
   })
-  const facts = [
+  const details = [
     ['author', shown.author.network_id],
     ['public', shown.public ? 'yes' : 'no'],
     ['hidden', shown.hidden ? 'yes' : 'no'],
     ['written', shown.created_at],
     ['text', shown.text],
   ]
-  print(options, shown, table(facts).map(printable))
+  print(options, shown, table(details).map(printable))
 }
 
-function act(run: Run, done: string) {
+function createActionHandler(run: Run, done: string) {
   return async (guid: string, { reason, ...options }: ContentOptions): Promise<void> => {
-    const { type, changed, retracted } = await withPod(async (pod) => {
-      await queueAnswers(pod.jobs)
-      const target = await targetOf(pod, guid, options)
-      const outcome = await run(pod, await findActor(pod, options, 'moderation'), target, { reason })
+    const { type, changed, retracted } = await withPod(async (services) => {
+      await waitForQueue(services.jobs)
+      const target = await targetOf(services, guid, options)
+      const outcome = await run(services, await getActor(services, options, 'moderation'), target, { reason })
       return { ...target, ...outcome }
     })
     const where = retracted === undefined ? '' : retracted ? ', a retraction is sent' : ', from this pod only'

@@ -20,7 +20,8 @@ import {
   type FilterRule,
 } from '../../../src/persistence/moderation/filters.js'
 import { presentDryRun, presentFilter } from '../../../src/web/presenters/filters.js'
-import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
+import { presentOperation } from '../../../src/web/presenters/operations.js'
+import { type ActorOptions, getActor, withActorOptions } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { readCount } from '../../options.js'
 import { print, printable, table } from '../../output.js'
@@ -43,7 +44,7 @@ export function filterCommands(program: Command): void {
   const kindArgument = FILTER_KINDS.join(', ')
 
   withActorOptions(filters.command('list'))
-    .description('Lists filters, newest first, with their hits of 30 days.')
+    .description('Lists filters, newest first, with their matches of the last 30 days.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod filters list')
     .action(list)
@@ -51,15 +52,15 @@ export function filterCommands(program: Command): void {
   withRuleOptions(filters.command('add'))
     .argument('<kind>', kindArgument)
     .argument('<value>', 'what is searched')
-    .description('Adds a filter. In the state "trial", the default, its hits are only counted.')
+    .description('Adds a filter. In the default state "trial", matches are only counted.')
     .addHelpText('after', '\nExample:\n  pod filters add link_host spam.example --action flag --reason "Spam wave"')
     .action(add)
 
   withRuleOptions(filters.command('test'))
     .argument('<kind>', kindArgument)
     .argument('<value>', 'what is searched')
-    .option('--days <number>', 'read the content of so many days', readCount, 7)
-    .description('Shows what a filter would have hit. Changes nothing.')
+    .option('--days <number>', 'read the content of the last <number> days', readCount, 7)
+    .description('Shows the stored content that a filter would match. Changes nothing.')
     .addHelpText('after', '\nExample:\n  pod filters test word casino --days 30')
     .action(test)
 
@@ -68,12 +69,12 @@ export function filterCommands(program: Command): void {
     .description('Changes a filter. Options that are not given stay unchanged.')
     .addHelpText('after', '\nExample:\n  pod filters set 7 --state active --reason "No wrong hits in a week"')
     .action((id: number, options: RuleOptions) =>
-      change(options, (pod, actor) => changeFilter(pod, actor, id, inputOf(options), options)),
+      change(options, (services, actor) => changeFilter(services, actor, id, inputOf(options), options)),
     )
 
   withActorOptions(filters.command('apply'))
     .argument('<id>', 'the number of the filter', readCount)
-    .option('--days <number>', 'to the content of so many days', readCount, 7)
+    .option('--days <number>', 'apply it to the content of the last <number> days', readCount, 7)
     .option('--yes', 'confirm')
     .option('--json', 'print JSON')
     .description('Applies a filter to stored posts and comments: opens cases, or hides them as one action.')
@@ -82,11 +83,11 @@ export function filterCommands(program: Command): void {
 
   withActorOptions(filters.command('remove'))
     .argument('<id>', 'the number of the filter', readCount)
-    .description('Removes a filter with its hits. What it has done stays.')
+    .description('Removes a filter and its matches. Its effects stay.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod filters remove 7 --reason "Too many wrong hits"')
     .action((id: number, options: ActorOptions) =>
-      change(options, (pod, actor) => removeFilter(pod, actor, id, options)),
+      change(options, (services, actor) => removeFilter(services, actor, id, options)),
     )
 }
 
@@ -94,10 +95,10 @@ function withRuleOptions(command: Command): Command {
   return withActorOptions(command)
     .addOption(new Option('--fields <field...>', 'what is searched; default: everything').choices(FILTER_FIELDS))
     .addOption(new Option('--origin <origin>', 'of which people; default: both').choices(FILTER_ORIGINS))
-    .option('--account-age <days>', 'only people known for less than so many days', readCount)
+    .option('--account-age <days>', 'only people known for less than <days> days', readCount)
     .option('--followed', 'also people whom a local user follows')
     .option('--no-followed', 'not people whom a local user follows (default)')
-    .option('--private', 'private content too; no text of it is kept')
+    .option('--private', 'also match private content; its text is not stored')
     .option('--no-private', 'only public content (default)')
     .addOption(new Option('--action <action>', 'what a hit causes; default: count').choices(FILTER_ACTIONS))
     .addOption(new Option('--state <state>', 'default: trial').choices(FILTER_STATES))
@@ -131,9 +132,9 @@ function newFilterOf(kind: string, value: string, options: RuleOptions): NewFilt
 }
 
 async function list(options: ActorOptions): Promise<void> {
-  const filters = await withPod(async (pod) => {
-    const actor = await findActor(pod, options, 'moderation')
-    return (await listModerationFilters(pod, actor, { limit: FILTERS_SHOWN })).items.map(presentFilter)
+  const filters = await withPod(async (services) => {
+    const actor = await getActor(services, options, 'moderation')
+    return (await listModerationFilters(services, actor, { limit: FILTERS_SHOWN })).items.map(presentFilter)
   })
   const rows = filters.map(({ id, kind, value, action, state, hits_30_days: hits }) => {
     return [String(id), kind, value, action, state, String(hits)]
@@ -146,13 +147,13 @@ async function list(options: ActorOptions): Promise<void> {
 
 async function add(kind: string, value: string, options: RuleOptions): Promise<void> {
   const filter = newFilterOf(kind, value, options)
-  await change(options, (pod, actor) => addFilter(pod, actor, filter, options))
+  await change(options, (services, actor) => addFilter(services, actor, filter, options))
 }
 
 async function test(kind: string, value: string, options: RuleOptions & { readonly days: number }): Promise<void> {
   const filter = newFilterOf(kind, value, options)
-  const result = await withPod(async (pod) =>
-    presentDryRun(await dryRunFilter(pod, await findActor(pod, options, 'moderation'), filter, options)),
+  const result = await withPod(async (services) =>
+    presentDryRun(await dryRunFilter(services, await getActor(services, options, 'moderation'), filter, options)),
   )
   const { hits, authors, pods, followed, samples, scanned_from: from, complete } = result
   print(options, result, [
@@ -168,27 +169,36 @@ async function apply(
   id: number,
   { yes, days, ...options }: ActorOptions & { readonly days: number; readonly yes?: boolean },
 ): Promise<void> {
-  const { changed, hits, complete } = await withPod(async (pod) => {
-    const actor = await findActor(pod, options, 'moderation')
-    const run = (confirm?: string) => applyFilter(pod, actor, id, { ...options, days, confirm })
+  const {
+    changed,
+    hits,
+    complete,
+    operation: task,
+  } = await withPod(async (services) => {
+    const actor = await getActor(services, options, 'moderation')
+    const run = (confirm?: string) => applyFilter(services, actor, id, { ...options, days, confirm })
     return run().catch((error: unknown) => {
       if (!yes || !(error instanceof Refusal) || error.reason !== 'confirmation_needed') throw error
       const { hits: count } = error.details['preview'] as { readonly hits: number }
       return run(String(count))
     })
   })
-  print(options, { id, changed, hits, complete }, [
+  const work = task === undefined ? null : presentOperation(task)
+  print(options, { id, changed, hits, complete, operation: work }, [
     `Filter ${id} has hit ${hits} posts and comments${complete ? '' : '; older content was not read'}.`,
+    ...(task === undefined ? [] : [`operation ${task.id} is queued`]),
   ])
 }
 
 type Change = (
-  pod: Parameters<Parameters<typeof withPod>[0]>[0],
-  actor: Awaited<ReturnType<typeof findActor>>,
+  services: Parameters<Parameters<typeof withPod>[0]>[0],
+  actor: Awaited<ReturnType<typeof getActor>>,
 ) => Promise<FilterOutcome>
 
 async function change(options: ActorOptions, run: Change): Promise<void> {
-  const { changed, filter } = await withPod(async (pod) => run(pod, await findActor(pod, options, 'moderation')))
+  const { changed, filter } = await withPod(async (services) =>
+    run(services, await getActor(services, options, 'moderation')),
+  )
   const { id, kind, value, action, state } = filter
   print(options, { changed, filter: presentFilter(filter) }, [
     printable(`Filter ${id} (${kind}: ${value}, ${action}, ${state}) ${changed ? 'changed' : 'is unchanged'}.`),

@@ -17,7 +17,7 @@ import {
   type NetworkRuleTable,
 } from '../../../src/persistence/moderation/network-rules.js'
 import { presentIpRule, presentListedDomain, presentMailRule } from '../../../src/web/presenters/network-rules.js'
-import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, getActor, withActorOptions } from '../../actor-options.js'
 import { readCount, readEnd } from '../../options.js'
 import { print, printable, table } from '../../output.js'
 import { withPod } from '../../with-pod.js'
@@ -37,7 +37,7 @@ export function mailRuleCommands(program: Command): void {
 
   withRuleOptions(rules.command('add'), MAIL_RULE_SEVERITIES)
     .argument('<value>', 'a domain, with its subdomains, or an e-mail address')
-    .description('Adds a rule, or changes the one that is there. Of an e-mail address only a keyed hash is stored.')
+    .description('Adds a rule, or changes the existing one. Of an e-mail address, only a keyed hash is stored.')
     .addHelpText(
       'after',
       '\nExample:\n  pod mail-rules add mail.example --severity reject --reason "Throwaway addresses"',
@@ -58,7 +58,7 @@ export function ipRuleCommands(program: Command): void {
 
   withRuleOptions(rules.command('add'), IP_RULE_SEVERITIES)
     .argument('<network>', 'an address, or a network like 198.51.100.0/24')
-    .description('Adds a rule, or changes the one that is there. "no_access" does not hold for other pods.')
+    .description('Adds a rule, or changes the existing one. "no_access" does not apply to other pods.')
     .addHelpText(
       'after',
       '\nExample:\n  pod ip-rules add 198.51.100.0/24 --severity sign_up_block --until 7d --reason "Spam wave"',
@@ -92,9 +92,9 @@ function addChangeCommands(rules: Command, of: NetworkRuleTable, severities: rea
 }
 
 async function listMail(options: ActorOptions): Promise<void> {
-  const { listed, items } = await withPod(async (pod) => ({
-    listed: pod.config.emailDomainBlocklist,
-    ...(await listRulesForSignUps(pod, await findActor(pod, options, 'moderation'), 'mail_rules', {
+  const { listed, items } = await withPod(async (services) => ({
+    listed: services.config.emailDomainBlocklist,
+    ...(await listRulesForSignUps(services, await getActor(services, options, 'moderation'), 'mail_rules', {
       limit: RULES_SHOWN,
     })),
   }))
@@ -106,8 +106,8 @@ async function listMail(options: ActorOptions): Promise<void> {
 }
 
 async function listIp(options: ActorOptions): Promise<void> {
-  const { items } = await withPod(async (pod) =>
-    listRulesForSignUps(pod, await findActor(pod, options, 'moderation'), 'ip_rules', { limit: RULES_SHOWN }),
+  const { items } = await withPod(async (services) =>
+    listRulesForSignUps(services, await getActor(services, options, 'moderation'), 'ip_rules', { limit: RULES_SHOWN }),
   )
   printRules(options, items.map(presentIpRule), items.map(rowOf))
 }
@@ -128,10 +128,10 @@ function printRules(options: ActorOptions, rules: readonly object[], rows: reado
 async function addMail(value: string, options: RuleOptions<MailRule['severity']>): Promise<void> {
   const { severity, comment, until, reason } = options
   const kind = value.includes('@') ? ('email' as const) : ('domain' as const)
-  const { changed, rule } = await withPod(async (pod) =>
+  const { changed, rule } = await withPod(async (services) =>
     addMailRule(
-      pod,
-      await findActor(pod, options, 'moderation'),
+      services,
+      await getActor(services, options, 'moderation'),
       { kind, value, severity, comment, until },
       { reason },
     ),
@@ -141,8 +141,13 @@ async function addMail(value: string, options: RuleOptions<MailRule['severity']>
 
 async function addIp(cidr: string, options: RuleOptions<IpRule['severity']>): Promise<void> {
   const { severity = 'sign_up_approval', comment, until, reason } = options
-  const { changed, rule } = await withPod(async (pod) =>
-    addIpRule(pod, await findActor(pod, options, 'moderation'), { cidr, severity, comment, until }, { reason }),
+  const { changed, rule } = await withPod(async (services) =>
+    addIpRule(
+      services,
+      await getActor(services, options, 'moderation'),
+      { cidr, severity, comment, until },
+      { reason },
+    ),
   )
   printRule(options, changed, rule)
 }
@@ -153,10 +158,10 @@ async function change<Table extends NetworkRuleTable>(
   options: RuleOptions<NetworkRules[Table]['severity']>,
 ): Promise<void> {
   const { severity, comment, until, reason } = options
-  const { changed, rule } = await withPod(async (pod) =>
+  const { changed, rule } = await withPod(async (services) =>
     changeNetworkRule(
-      pod,
-      await findActor(pod, options, 'moderation'),
+      services,
+      await getActor(services, options, 'moderation'),
       of,
       id,
       { severity, comment, until },
@@ -168,8 +173,8 @@ async function change<Table extends NetworkRuleTable>(
 
 async function remove(of: NetworkRuleTable, id: number, options: ActorOptions): Promise<void> {
   const { reason } = options
-  const { rule } = await withPod(async (pod) =>
-    removeNetworkRule(pod, await findActor(pod, options, 'moderation'), of, id, { reason }),
+  const { rule } = await withPod(async (services) =>
+    removeNetworkRule(services, await getActor(services, options, 'moderation'), of, id, { reason }),
   )
   print(options, { changed: true, id }, [printable(`The rule for ${labelOfRule(rule)} is removed.`)])
 }

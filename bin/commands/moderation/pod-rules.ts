@@ -1,31 +1,30 @@
 import { readFile } from 'node:fs/promises'
 import { Argument, type Command, Option } from 'commander'
 import {
-  applyImport,
-  planImport,
-  readImport,
-  undoImport,
+  applyPodRuleImport,
+  getPodRuleImport,
+  planPodRuleImport,
+  undoPodRuleImport,
 } from '../../../src/domain/moderation/pods/pod-rule-imports.js'
 import { exportPodRules } from '../../../src/domain/moderation/pods/pod-rule-lists.js'
 import {
   listRules,
-  nameOfRule,
   previewDetails,
   previewPodRule,
   setPodRule,
   unsetPodRule,
 } from '../../../src/domain/moderation/pods/pod-rules.js'
-import type { RuleDomainInput } from '../../../src/domain/moderation/pods/rule-domain.js'
+import { nameOfRule, type RuleDomainInput } from '../../../src/domain/moderation/pods/rule-domain.js'
 import { Refusal } from '../../../src/domain/refusals.js'
 import type { ImportMode } from '../../../src/persistence/moderation/pod-rule-imports.js'
 import type { PodRule } from '../../../src/persistence/moderation/pod-rules.js'
 import { presentOperation } from '../../../src/web/presenters/operations.js'
-import { presentImport, presentPodRule } from '../../../src/web/presenters/pod-rules.js'
-import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
+import { presentPodRule, presentPodRuleImport } from '../../../src/web/presenters/pod-rules.js'
+import { type ActorOptions, getActor, withActorOptions } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { readCount, readEnd } from '../../options.js'
 import { countText, print, printable, table } from '../../output.js'
-import { queueAnswers } from '../../queue-answers.js'
+import { waitForQueue } from '../../wait-for-queue.js'
 import { withPod } from '../../with-pod.js'
 
 const RULE_BATCH_SIZE = 1_000
@@ -34,11 +33,11 @@ export function podRuleCommands(pods: Command): void {
   withActorOptions(pods.command('set'))
     .addArgument(domainArgument())
     .addArgument(new Argument('<state>').choices(['normal', 'limited', 'blocked']))
-    .description('Makes or changes the rule for a domain and its subdomains, met or not. `normal` is an exception.')
+    .description('Creates or changes the rule for a domain and its subdomains, known or not. `normal` is an exception.')
     .option('--exact', 'not for subdomains')
-    .option('--until <time>', 'ends then: a day, a time, or a duration from now like 7d', readEnd)
+    .option('--until <time>', 'the end: a day, a time, or a duration from now like 7d', readEnd)
     .option('--public-comment <text>', 'for the exported list')
-    .option('--dry-run', 'only show what the rule would concern')
+    .option('--dry-run', 'only show the effect of the rule')
     .option('--yes', 'confirm a block that ends relations of local users')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod pods set spam.example blocked --reason "Spam"')
@@ -54,7 +53,7 @@ export function podRuleCommands(pods: Command): void {
   pods
     .command('rules')
     .description('Lists the rules for pods, newest first.')
-    .addOption(new Option('--state <state>', 'only those').choices(['normal', 'limited', 'blocked']))
+    .addOption(new Option('--state <state>', 'only rules for this state').choices(['normal', 'limited', 'blocked']))
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod pods rules --state blocked')
     .action(rules)
@@ -62,7 +61,7 @@ export function podRuleCommands(pods: Command): void {
   pods
     .command('preview')
     .addArgument(domainArgument())
-    .description('Counts the pods, people, relations and contents that a rule for a domain would concern.')
+    .description('Counts the pods, people, relations and content affected by a rule for a domain.')
     .option('--exact', 'not for subdomains')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod pods preview spam.example')
@@ -77,7 +76,7 @@ export function podRuleCommands(pods: Command): void {
 
   withActorOptions(pods.command('import'))
     .argument('<file>', 'a domain block list of Mastodon (CSV), or a list of domains')
-    .description('Plans an import of rules, and applies it with --yes. Rows that end relations are not chosen.')
+    .description('Previews an import of rules, and applies it with --yes. Rows that end relations are not selected.')
     .addOption(
       new Option('--mode <mode>', 'for domains that have a rule')
         .choices(['keep', 'stricter', 'replace'])
@@ -90,7 +89,7 @@ export function podRuleCommands(pods: Command): void {
 
   withActorOptions(pods.command('undo-import'))
     .argument('<id>', 'the number of the import', readCount)
-    .description('Takes back the rules of an import that were not changed since.')
+    .description('Undoes the rules of an import that have not changed since.')
     .option('--yes', 'confirm')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod pods undo-import 3 --reason "A bad list" --yes')
@@ -104,39 +103,44 @@ interface ImportOptions extends ActorOptions {
 
 async function importRules(file: string, { mode, yes, reason, ...options }: ImportOptions): Promise<void> {
   const csv = await readFile(file, 'utf8')
-  const { plan, operation } = await withPod(async (pod) => {
-    const actor = await findActor(pod, options, 'administration')
-    const planned = presentImport(await planImport(pod, actor, { csv, mode }))
+  const { plan, operation: task } = await withPod(async (services) => {
+    const actor = await getActor(services, options, 'administration')
+    const planned = presentPodRuleImport(await planPodRuleImport(services, actor, { csv, mode }))
     if (!yes) return { plan: planned, operation: undefined }
-    await queueAnswers(pod.jobs)
+    await waitForQueue(services.jobs)
     const confirm = String(planned.preview.chosen)
-    return { plan: planned, operation: await applyImport(pod, actor, planned.id, { reason, confirm }) }
+    return { plan: planned, operation: await applyPodRuleImport(services, actor, planned.id, { reason, confirm }) }
   })
   const { add, change, covered, skip, chosen } = plan.preview
   const rows = plan.rows
     .filter(({ verdict, chosen: isChosen }) => verdict === 'skip' || (verdict !== 'covered' && !isChosen))
-    .map(({ domain, fault, preview: { contacts } }) => [domain, fault ?? `${contacts} relations, not chosen`])
-  print(options, { ...plan, operation: operation ? presentOperation(operation) : null }, [
+    .map(({ domain, port, fault, preview: { contacts } }) => [
+      nameOfRule({ domain, port }),
+      fault ?? `${contacts} relations, not chosen`,
+    ])
+  print(options, { ...plan, operation: task ? presentOperation(task) : null }, [
     `import ${plan.id}: ${add} new, ${change} changed, ${covered} covered, ${skip} skipped; ${chosen} chosen`,
     ...table(rows).map(printable),
-    operation === undefined ? 'Nothing is changed yet: add --yes to apply it.' : `operation ${operation.id} is queued`,
+    task === undefined ? 'Nothing is changed yet: add --yes to apply it.' : `operation ${task.id} is queued`,
   ])
 }
 
 async function undoImportOf(id: number, { yes, reason, ...options }: Omit<ImportOptions, 'mode'>): Promise<void> {
   if (!yes) throw new CommandError(`This takes back the rules of import ${id} that are unchanged since: add --yes.`)
-  const operation = await withPod(async (pod) => {
-    await queueAnswers(pod.jobs)
-    const actor = await findActor(pod, options, 'administration')
-    const { rows } = await readImport(pod, actor, id)
+  const task = await withPod(async (services) => {
+    await waitForQueue(services.jobs)
+    const actor = await getActor(services, options, 'administration')
+    const { rows } = await getPodRuleImport(services, actor, id)
     const confirm = String(rows.filter(({ chosen }) => chosen).length)
-    return undoImport(pod, actor, id, { reason, confirm })
+    return undoPodRuleImport(services, actor, id, { reason, confirm })
   })
-  print(options, presentOperation(operation), [`operation ${operation.id} is queued`])
+  print(options, presentOperation(task), [`operation ${task.id} is queued`])
 }
 
 async function exportRules(options: ActorOptions): Promise<void> {
-  const csv = await withPod(async (pod) => exportPodRules(pod, await findActor(pod, options, 'moderation')))
+  const csv = await withPod(async (services) =>
+    exportPodRules(services, await getActor(services, options, 'moderation')),
+  )
   if (options.json) print(options, { csv }, [])
   else process.stdout.write(csv)
 }
@@ -156,40 +160,40 @@ async function set(
 ): Promise<void> {
   const domain = { ...readDomain(text), subdomains: !exact }
   if (dryRun) return preview(text, { ...options, ...(exact && { exact }) })
-  const { rule, changed } = await withPod(async (pod) => {
-    await queueAnswers(pod.jobs)
-    const actor = await findActor(pod, options, 'moderation')
-    const confirm = yes ? await storedDomain(pod, actor, domain) : undefined
-    return setPodRule(pod, actor, { ...domain, state, until: until ?? null, publicComment }, { reason, confirm })
+  const { rule, changed } = await withPod(async (services) => {
+    await waitForQueue(services.jobs)
+    const actor = await getActor(services, options, 'moderation')
+    const confirm = yes ? await storedDomain(services, actor, domain) : undefined
+    return setPodRule(services, actor, { ...domain, state, until: until ?? null, publicComment }, { reason, confirm })
   }).catch((error) => {
     if (!(error instanceof Refusal && error.reason === 'confirmation_needed')) throw error
     throw new CommandError('Local users have relations there: see --dry-run, and add --yes to block it.')
   })
   print(options, { ...presentPodRule(rule), changed }, [
-    `${nameOfRule(rule)} is ${rule.state}${changed ? '' : ', as before'}; ${rule.podsMet === 1 ? '1 known pod' : `${rule.podsMet} known pods`}.`,
+    `${nameOfRule(rule)} is ${rule.state}${changed ? '' : ', as before'}; ${rule.knownPods === 1 ? '1 known pod' : `${rule.knownPods} known pods`}.`,
   ])
 }
 
 async function storedDomain(
-  pod: Parameters<typeof previewPodRule>[0],
+  services: Parameters<typeof previewPodRule>[0],
   actor: Parameters<typeof previewPodRule>[1],
   domain: RuleDomainInput,
 ): Promise<string> {
-  return (await previewPodRule(pod, actor, domain)).domain
+  return (await previewPodRule(services, actor, domain)).domain
 }
 
 async function unset(text: string, { reason, ...options }: ActorOptions): Promise<void> {
-  const { changed } = await withPod(async (pod) => {
-    await queueAnswers(pod.jobs)
-    return unsetPodRule(pod, await findActor(pod, options, 'moderation'), readDomain(text), { reason })
+  const { changed } = await withPod(async (services) => {
+    await waitForQueue(services.jobs)
+    return unsetPodRule(services, await getActor(services, options, 'moderation'), readDomain(text), { reason })
   })
   print(options, { changed }, [changed ? 'The rule is deleted.' : 'There is no such rule.'])
 }
 
 async function rules({ state, ...options }: ActorOptions & { readonly state?: PodRule['state'] }): Promise<void> {
-  const found = await withPod(async (pod) => {
-    const actor = await findActor(pod, options, 'moderation')
-    return listRules(pod, actor, { state }, { limit: RULE_BATCH_SIZE })
+  const found = await withPod(async (services) => {
+    const actor = await getActor(services, options, 'moderation')
+    return listRules(services, actor, { state }, { limit: RULE_BATCH_SIZE })
   })
   const rows = found.items.map((rule) => [
     nameOfRule(rule),
@@ -209,9 +213,9 @@ async function preview(
   { exact, ...options }: ActorOptions & { readonly exact?: boolean },
 ): Promise<void> {
   const counted = previewDetails(
-    await withPod(async (pod) => {
-      const actor = await findActor(pod, options, 'moderation')
-      return previewPodRule(pod, actor, { ...readDomain(text), subdomains: !exact })
+    await withPod(async (services) => {
+      const actor = await getActor(services, options, 'moderation')
+      return previewPodRule(services, actor, { ...readDomain(text), subdomains: !exact })
     }),
   )
   const { pods, ...counts } = counted

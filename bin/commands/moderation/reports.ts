@@ -12,9 +12,9 @@ import {
 } from '../../../src/domain/moderation/change-case.js'
 import { forwardCase } from '../../../src/domain/moderation/forward-case.js'
 import type { CaseState } from '../../../src/persistence/moderation/cases.js'
-import type { Pod } from '../../../src/pod/pod.js'
-import { presentListedCase, presentWholeCase } from '../../../src/web/presenters/moderation.js'
-import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
+import type { Services } from '../../../src/services/services.js'
+import { presentCaseDetails, presentListedCase } from '../../../src/web/presenters/moderation.js'
+import { type ActorOptions, getActor, withActorOptions } from '../../actor-options.js'
 import { readCount } from '../../options.js'
 import { print, printable, table } from '../../output.js'
 import { withPod } from '../../with-pod.js'
@@ -32,14 +32,21 @@ interface ChangeOptions extends ActorOptions {
   readonly ignoreFurther?: boolean
 }
 
-type Change = (pod: Pod, actor: Actor, id: number, options: ChangeOptions) => Promise<CaseChange>
+type Change = (services: Services, actor: Actor, id: number, options: ChangeOptions) => Promise<CaseChange>
 
 export function reportCommands(program: Command): void {
-  const reports = program.command('reports').description('Reports of users, one case for each thing that was reported.')
+  const reports = program.command('reports').description('Reports of users, one case per reported object.')
 
   withActorOptions(reports.command('list'))
     .description('Lists cases: open ones first, those with more reporters first.')
-    .addOption(new Option('--state <state...>', 'only those').choices(['open', 'taken', 'resolved', 'dismissed']))
+    .addOption(
+      new Option('--state <state...>', 'only cases in these states').choices([
+        'open',
+        'taken',
+        'resolved',
+        'dismissed',
+      ]),
+    )
     .option('--limit <number>', 'at most this many', readCount, CASES_SHOWN)
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod reports list --state open')
@@ -52,15 +59,15 @@ export function reportCommands(program: Command): void {
     .addHelpText('after', '\nExample:\n  pod reports show 7')
     .action(show)
 
-  command('take', 'Takes an open case.', takeCase).option('--force', 'also from another moderator')
+  command('take', 'Takes an open case.', takeCase).option('--force', 'also if another moderator has taken it')
   command('release', 'Makes a taken case open again.', releaseCase)
   command('resolve', 'Closes a case after an action.', resolveCase).option(
     '--without-action',
-    'although nothing was done',
+    'resolve the case even if no action was taken',
   )
   command('dismiss', 'Closes a case as unfounded.', dismissCase).option(
     '--ignore-further',
-    'later reports are only counted',
+    'only count later reports; do not reopen the case',
   )
   command('reopen', 'Opens a closed case again.', reopenCase)
 
@@ -71,7 +78,7 @@ export function reportCommands(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod reports note 7 "The author was warned last week."')
     .action((id: number, text: string, options: ActorOptions) =>
-      change(id, options, (pod, actor) => addCaseNote(pod, actor, id, { text })),
+      change(id, options, (services, actor) => addCaseNote(services, actor, id, { text })),
     )
 
   withActorOptions(reports.command('forward'))
@@ -94,10 +101,10 @@ export function reportCommands(program: Command): void {
 }
 
 async function list({ state, limit, ...options }: ListOptions): Promise<void> {
-  const cases = await withPod(async (pod) => {
-    const actor = await findActor(pod, options, 'moderation')
-    const { items } = await listModerationCases(pod, actor, { states: state }, { offset: 0, limit })
-    return items.map((each) => presentListedCase(each, pod.config))
+  const cases = await withPod(async (services) => {
+    const actor = await getActor(services, options, 'moderation')
+    const { items } = await listModerationCases(services, actor, { states: state }, { offset: 0, limit })
+    return items.map((each) => presentListedCase(each, services.config))
   })
   const rows = cases.map(({ id, state: now, target, reporter_count: reporters, first_reported_at: since }) => [
     String(id),
@@ -114,11 +121,14 @@ async function list({ state, limit, ...options }: ListOptions): Promise<void> {
 }
 
 async function show(id: number, options: ActorOptions): Promise<void> {
-  const shown = await withPod(async (pod) =>
-    presentWholeCase(await readModerationCase(pod, await findActor(pod, options, 'moderation'), id), pod.config),
+  const shown = await withPod(async (services) =>
+    presentCaseDetails(
+      await readModerationCase(services, await getActor(services, options, 'moderation'), id),
+      services.config,
+    ),
   )
   const { target, reports, history } = shown
-  const facts = [
+  const details = [
     ['case', String(shown.id)],
     ['state', shown.taken_by === null ? shown.state : `${shown.state} by ${shown.taken_by}`],
     ['target', `${target.type} ${target.guid}`],
@@ -129,7 +139,7 @@ async function show(id: number, options: ActorOptions): Promise<void> {
     ...reports.map(({ reporter, reason }) => ['report', `${reporter.username}: ${reason}`]),
     ...history.map(({ at, actor, event, text }) => [at, [event, actor ?? '', text ?? ''].join(' ').trim()]),
   ]
-  print(options, shown, table(facts).map(printable))
+  print(options, shown, table(details).map(printable))
 }
 
 async function forward(
@@ -137,8 +147,8 @@ async function forward(
   options: ActorOptions & { readonly includeReason?: boolean; readonly via?: 'conversation' },
 ): Promise<void> {
   const { includeReason, via } = options
-  const { text, podmin, canConverse, mailto, sent } = await withPod(async (pod) =>
-    forwardCase(pod, await findActor(pod, options, 'moderation'), id, { includeReason, via }),
+  const { text, podmin, canConverse, mailto, sent } = await withPod(async (services) =>
+    forwardCase(services, await getActor(services, options, 'moderation'), id, { includeReason, via }),
   )
   print(options, { text, ways: { podmin, conversation: canConverse, mailto }, sent }, [
     ...text.split('\n').map(printable),
@@ -149,8 +159,8 @@ async function forward(
 }
 
 async function change(id: number, options: ChangeOptions, run: Change): Promise<void> {
-  const { changed, case: after } = await withPod(async (pod) =>
-    run(pod, await findActor(pod, options, 'moderation'), id, options),
+  const { changed, case: after } = await withPod(async (services) =>
+    run(services, await getActor(services, options, 'moderation'), id, options),
   )
   print(options, { id, changed, state: after.state }, [`Case ${id} is ${after.state}.`])
 }

@@ -8,7 +8,7 @@ export function checksCommand(program: Command): void {
   program
     .command('checks')
     .description(
-      'Requests the pod at its own address, as other pods do, and compares clocks; a worker does so every six hours.',
+      'Requests the pod at its own address, as other pods do, and compares clocks. A worker repeats this every six hours.',
     )
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod checks')
@@ -16,7 +16,7 @@ export function checksCommand(program: Command): void {
 }
 
 async function check(options: OutputOptions): Promise<void> {
-  const findings = await withPod((pod) => runChecks(pod))
+  const findings = await withPod((services) => runChecks(services))
   const failed = findings.filter(({ state }) => state === 'fail').length
   const rows = findings.map(({ state, check, message }) => [state, check, message])
   print(options, { healthy: failed === 0, findings }, table(rows).map(printable))

@@ -1,18 +1,18 @@
 import { type Command, Option } from 'commander'
+import type { BackgroundTask } from '../../../src/domain/operations/background-tasks.js'
 import { readDeadLetterDetails, readDeadLetterPayload } from '../../../src/domain/operations/dead-letter-view.js'
 import { dropAudited, groupDeadLetters, replayAudited } from '../../../src/domain/operations/dead-letters.js'
-import type { BackgroundOperation } from '../../../src/domain/operations/long-operations.js'
 import type { DeadLetter, DeadLetterFilter } from '../../../src/jobs/dead-letters/dead-letter.js'
-import { DEAD_LETTER_GROUPS, type DeadLetterGroup } from '../../../src/jobs/dead-letters/failed-rows.js'
+import { DEAD_LETTER_GROUPS, type DeadLetterGroup } from '../../../src/jobs/dead-letters/dead-letter-rows.js'
 import { listDeadLetters } from '../../../src/jobs/dead-letters/find-dead-letters.js'
 import { QUEUES, type QueueName } from '../../../src/jobs/queues/queue-names.js'
-import type { Pod } from '../../../src/pod/pod.js'
+import type { Services } from '../../../src/services/services.js'
 import { presentOperation } from '../../../src/web/presenters/operations.js'
-import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, getActor, withActorOptions } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { readCount, readTime } from '../../options.js'
 import { type OutputOptions, print, printable, table } from '../../output.js'
-import { queueAnswers } from '../../queue-answers.js'
+import { waitForQueue } from '../../wait-for-queue.js'
 import { withPod } from '../../with-pod.js'
 
 interface FilterOptions extends ActorOptions {
@@ -61,10 +61,10 @@ export function deadLetterCommands(program: Command): void {
     .action(drop)
 }
 
-async function withQueue<Result>(run: (pod: Pod) => Promise<Result>): Promise<Result> {
-  return withPod(async (pod) => {
-    await queueAnswers(pod.jobs) // else the command itself says that it does not
-    return run(pod)
+async function withQueue<Result>(run: (services: Services) => Promise<Result>): Promise<Result> {
+  return withPod(async (services) => {
+    await waitForQueue(services.jobs) // else the command itself says that it does not
+    return run(services)
   })
 }
 
@@ -73,7 +73,7 @@ function withFilter(command: Command): Command {
     .addOption(new Option('--queue <name>', 'only those of one queue').choices(QUEUES))
     .option('--fault <fault>', 'only those with this fault')
     .option('--pod <host>', 'only those of this pod, where it is known')
-    .option('--entity <type>', 'only those about such an entity, where it is known')
+    .option('--entity <type>', 'only those about this entity type, where it is known')
     .option('--since <time>', 'given up from this time on', readTime)
     .option('--until <time>', 'given up before this time', readTime)
 }
@@ -83,7 +83,9 @@ async function list({
   ...options
 }: FilterOptions & { limit: number; groupBy?: DeadLetterGroup }): Promise<void> {
   if (groupBy !== undefined) return group(groupBy, options)
-  const deadLetters = await withQueue((pod) => listDeadLetters(pod, filterOf(undefined, options), options.limit))
+  const deadLetters = await withQueue((services) =>
+    listDeadLetters(services, filterOf(undefined, options), options.limit),
+  )
   print(options, deadLetters.map(present), [
     ...table(
       deadLetters.map((deadLetter) => [
@@ -103,8 +105,8 @@ async function list({
 }
 
 async function group(by: DeadLetterGroup, options: FilterOptions): Promise<void> {
-  const groups = await withQueue(async (pod) =>
-    groupDeadLetters(pod, await findActor(pod, options, 'administration'), filterOf(undefined, options), by),
+  const groups = await withQueue(async (services) =>
+    groupDeadLetters(services, await getActor(services, options, 'administration'), filterOf(undefined, options), by),
   )
   print(
     options,
@@ -115,7 +117,9 @@ async function group(by: DeadLetterGroup, options: FilterOptions): Promise<void>
 
 async function show(id: string, options: OutputOptions & ActorOptions & { payload?: boolean }): Promise<void> {
   const read = options.payload ? readDeadLetterPayload : readDeadLetterDetails
-  const deadLetter = await withQueue(async (pod) => read(pod, await findActor(pod, options, 'administration'), id))
+  const deadLetter = await withQueue(async (services) =>
+    read(services, await getActor(services, options, 'administration'), id),
+  )
   const { data, recipientGuid, bytes, digest, entityXml, stack } = deadLetter
   const details = { recipient_guid: recipientGuid, bytes, digest, entity_xml: entityXml }
   print(options, { ...present(deadLetter), data, ...details, stack }, [
@@ -129,11 +133,11 @@ async function show(id: string, options: OutputOptions & ActorOptions & { payloa
 
 async function replay(id: string | undefined, options: FilterOptions, command: Command): Promise<void> {
   const filter = chosen(id, options, command)
-  const { count: replayed, operation } = await withQueue(async (pod) =>
-    replayAudited(pod, await findActor(pod, options, 'administration'), changeOf(filter, options)),
+  const { count: replayed, operation: task } = await withQueue(async (services) =>
+    replayAudited(services, await getActor(services, options, 'administration'), { filter, reason: options.reason }),
   )
   if (id !== undefined && replayed === 0) throw new CommandError(`There is no dead letter ${id}.`)
-  if (operation !== undefined) return printOperation(options, operation)
+  if (task !== undefined) return printTask(options, task)
   print(options, { replayed }, [`${replayed} ${replayed === 1 ? 'dead letter' : 'dead letters'} replayed.`])
 }
 
@@ -144,18 +148,18 @@ async function drop(
 ): Promise<void> {
   const filter = chosen(id, options, command)
   if (!options.yes) throw new CommandError('Deleted dead letters cannot be replayed: add --yes to confirm.')
-  const { count: dropped, operation } = await withQueue(async (pod) =>
-    dropAudited(pod, await findActor(pod, options, 'administration'), changeOf(filter, options)),
+  const { count: dropped, operation: task } = await withQueue(async (services) =>
+    dropAudited(services, await getActor(services, options, 'administration'), { filter, reason: options.reason }),
   )
   if (id !== undefined && dropped === 0) throw new CommandError(`There is no dead letter ${id}.`)
-  if (operation !== undefined) return printOperation(options, operation)
+  if (task !== undefined) return printTask(options, task)
   print(options, { dropped }, [`${dropped} ${dropped === 1 ? 'dead letter' : 'dead letters'} deleted.`])
 }
 
 /** A worker does the work. */
-function printOperation(options: OutputOptions, operation: BackgroundOperation): void {
-  const { id, total } = operation
-  print(options, presentOperation(operation), [`operation ${id} is queued, for ${total} dead letters`])
+function printTask(options: OutputOptions, task: BackgroundTask): void {
+  const { id, total } = task
+  print(options, presentOperation(task), [`operation ${id} is queued, for ${total} dead letters`])
 }
 
 /** All dead letters need an explicit --all. */
@@ -165,12 +169,6 @@ function chosen(id: string | undefined, options: FilterOptions, command: Command
     command.error('error: say which are meant: an id, --queue, --fault, another filter or --all')
   }
   return filter
-}
-
-function changeOf(filter: DeadLetterFilter, { reason }: FilterOptions) {
-  const { ids, queue, fault, pod, entity } = filter
-  const label = ids?.join(', ') ?? ([queue, fault, pod, entity].filter((part) => part !== undefined).join(' ') || 'all')
-  return { filter, label, reason }
 }
 
 function filterOf(

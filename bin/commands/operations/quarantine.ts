@@ -2,17 +2,18 @@ import type { Command } from 'commander'
 import {
   dropQuarantine,
   listQuarantine,
+  type QuarantineOutcome,
   readQuarantined,
   readQuarantinedPayload,
   releaseQuarantine,
   replayQuarantine,
 } from '../../../src/domain/operations/quarantine.js'
 import { countQuarantined } from '../../../src/persistence/inbound/quarantine.js'
-import { presentQuarantined } from '../../../src/web/presenters/operations.js'
-import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
+import { presentOperation, presentQuarantined } from '../../../src/web/presenters/operations.js'
+import { type ActorOptions, getActor, withActorOptions } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { readCount } from '../../options.js'
-import { print, printable, table } from '../../output.js'
+import { type OutputOptions, print, printable, table } from '../../output.js'
 import { withPod } from '../../with-pod.js'
 
 interface FilterOptions extends ActorOptions {
@@ -27,10 +28,10 @@ interface ShowOptions extends ActorOptions {
 const SHOWN = 50
 
 export function quarantineCommands(program: Command): void {
-  const quarantine = program.command('quarantine').description('Messages of other pods that were rejected.')
+  const quarantine = program.command('quarantine').description('Rejected messages of other pods.')
 
   withFilter(quarantine.command('list'))
-    .description('Lists rejected messages, latest first.')
+    .description('Lists rejected messages, newest first.')
     .option('--limit <number>', 'at most this many', readCount, SHOWN)
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod quarantine list --host r.example')
@@ -64,11 +65,16 @@ function withFilter(command: Command): Command {
 }
 
 async function list({ fault, host, limit, ...options }: FilterOptions & { limit: number }): Promise<void> {
-  const { items } = await withPod(async (pod) =>
-    listQuarantine(pod, await findActor(pod, options, 'administration'), { fault, host }, { limit }),
+  const { items } = await withPod(async (services) =>
+    listQuarantine(services, await getActor(services, options, 'administration'), { fault, host }, { limit }),
   )
   const rows = items.map(({ id, receivedAt, fault: why, author, source, times, result, state }) => [
-    ...[String(id), receivedAt.toISOString(), why, author ?? source ?? '-', String(times), result ?? state],
+    String(id),
+    receivedAt.toISOString(),
+    why,
+    author ?? source ?? '-',
+    String(times),
+    result ?? state,
   ])
   print(options, items.map(presentQuarantined), [
     ...table([['message', 'received', 'fault', 'from', 'times', 'state'], ...rows]).map(printable),
@@ -78,14 +84,16 @@ async function list({ fault, host, limit, ...options }: FilterOptions & { limit:
 
 async function show(id: number, { payload, ...options }: ShowOptions): Promise<void> {
   if (payload) {
-    const text = await withPod(async (pod) =>
-      readQuarantinedPayload(pod, await findActor(pod, options, 'administration'), id),
+    const text = await withPod(async (services) =>
+      readQuarantinedPayload(services, await getActor(services, options, 'administration'), id),
     )
     print(options, { payload: text }, [text])
     return
   }
   const message = presentQuarantined(
-    await withPod(async (pod) => readQuarantined(pod, await findActor(pod, options, 'administration'), id)),
+    await withPod(async (services) =>
+      readQuarantined(services, await getActor(services, options, 'administration'), id),
+    ),
   )
   const rows = Object.entries(message).map(([name, value]) => [name.replaceAll('_', ' '), String(value ?? '-')])
   print(options, message, table(rows).map(printable))
@@ -93,18 +101,18 @@ async function show(id: number, { payload, ...options }: ShowOptions): Promise<v
 
 async function replay(id: number | undefined, options: FilterOptions, command: Command): Promise<void> {
   const change = chosen(id, options, command)
-  const count = await withPod(async (pod) =>
-    replayQuarantine(pod, await findActor(pod, options, 'administration'), change),
+  const outcome = await withPod(async (services) =>
+    replayQuarantine(services, await getActor(services, options, 'administration'), change),
   )
-  print(options, { replayed: count }, [`${count} ${count === 1 ? 'message' : 'messages'} replayed.`])
+  printOutcome(options, 'replayed', outcome)
 }
 
 async function release(id: number | undefined, options: FilterOptions, command: Command): Promise<void> {
   const change = chosen(id, options, command)
-  const count = await withPod(async (pod) =>
-    releaseQuarantine(pod, await findActor(pod, options, 'administration'), change),
+  const outcome = await withPod(async (services) =>
+    releaseQuarantine(services, await getActor(services, options, 'administration'), change),
   )
-  print(options, { released: count }, [`${count} ${count === 1 ? 'message' : 'messages'} released.`])
+  printOutcome(options, 'released', outcome)
 }
 
 async function drop(
@@ -114,12 +122,26 @@ async function drop(
 ): Promise<void> {
   const change = chosen(id, options, command)
   if (!options.yes) throw new CommandError('Deleted messages cannot be replayed: add --yes to confirm.')
-  const count = await withPod(async (pod) => {
+  const outcome = await withPod(async (services) => {
     const { reason: _, ...filter } = change
-    const confirm = String(await countQuarantined(pod.db, filter))
-    return dropQuarantine(pod, await findActor(pod, options, 'administration'), { ...change, confirm })
+    const confirm = String(await countQuarantined(services.db, filter))
+    return dropQuarantine(services, await getActor(services, options, 'administration'), { ...change, confirm })
   })
-  print(options, { dropped: count }, [`${count} ${count === 1 ? 'message' : 'messages'} deleted.`])
+  printOutcome(options, 'dropped', outcome)
+}
+
+const VERBS = { replayed: 'replayed', released: 'released', dropped: 'deleted' } as const
+
+function printOutcome(
+  options: OutputOptions,
+  name: keyof typeof VERBS,
+  { count, operation: task }: QuarantineOutcome,
+): void {
+  if (task === undefined) {
+    print(options, { [name]: count }, [`${count} ${count === 1 ? 'message' : 'messages'} ${VERBS[name]}.`])
+  } else {
+    print(options, presentOperation(task), [`operation ${task.id} is queued, for ${count} messages`])
+  }
 }
 
 function chosen(id: number | undefined, { fault, host, reason }: FilterOptions, command: Command) {

@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander'
 import type { Actor } from '../../../src/domain/moderation/actor.js'
 import {
   type ConfirmedQueueChange,
+  type DiscardOutcome,
   discardJobs,
   drainQueue,
   findQueue,
@@ -15,15 +16,15 @@ import {
 import { JOB_STATES, type JobState } from '../../../src/jobs/queues/inspect-queues.js'
 import { QUEUES, type QueueName } from '../../../src/jobs/queues/queue-names.js'
 import { listPodProcesses } from '../../../src/persistence/operations/restore-target.js'
-import { moveFormerQueue } from '../../../src/pod/former-queue.js'
-import { queueSettings } from '../../../src/pod/open-pod.js'
-import type { Pod } from '../../../src/pod/pod.js'
-import { presentQueue, presentQueueJob } from '../../../src/web/presenters/operations.js'
-import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
+import { moveFormerQueue } from '../../../src/services/former-queue.js'
+import { queueSettings } from '../../../src/services/open-services.js'
+import type { Services } from '../../../src/services/services.js'
+import { presentOperation, presentQueue, presentQueueJob } from '../../../src/web/presenters/operations.js'
+import { type ActorOptions, getActor, withActorOptions } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { readCount, readTime } from '../../options.js'
 import { type OutputOptions, print, printable, table } from '../../output.js'
-import { queueAnswers } from '../../queue-answers.js'
+import { waitForQueue } from '../../wait-for-queue.js'
 import { withPod } from '../../with-pod.js'
 
 const SHOWN = 50
@@ -31,13 +32,22 @@ const SHOWN = 50
 interface ChangeOptions extends ActorOptions {
   readonly until?: Date
   readonly name?: string
+  readonly pod?: string
   readonly yes?: boolean
 }
 
-type Change = (pod: Pod, actor: Actor, queue: QueueName, change: ConfirmedQueueChange) => Promise<unknown>
+/** Whether the queue has changed, or the number of jobs. */
+type ChangeResult = boolean | number | DiscardOutcome
+
+type Change = (
+  services: Services,
+  actor: Actor,
+  queue: QueueName,
+  change: ConfirmedQueueChange,
+) => Promise<ChangeResult>
 
 export function queueCommands(program: Command): void {
-  const queues = program.command('queues').description('The queues: their work, and how to stop them.')
+  const queues = program.command('queues').description('The queues: jobs, pause, drain and resume.')
 
   queues
     .command('list')
@@ -51,7 +61,7 @@ export function queueCommands(program: Command): void {
     .description(
       'Moves accepted messages from the former queue, after REDIS_URL was switched on or off. The pod must be stopped.',
     )
-    .option('--lost', 'give up the messages of a Redis that is gone')
+    .option('--lost', 'give up the messages of a lost Redis')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod queues move')
     .action(move)
@@ -61,19 +71,19 @@ export function queueCommands(program: Command): void {
     .option('--limit <number>', 'at most this many', readCount, SHOWN)
     .action(jobs)
 
-  changes('pause', 'Stops the workers of a queue; new work is accepted and waits.', pauseQueue).option(
+  changes('pause', 'Stops the workers of a queue; new jobs are accepted and wait.', pauseQueue).option(
     '--until <time>',
-    'when it runs again by itself',
+    'the time at which it resumes automatically',
     readTime,
   )
   changes('resume', 'Ends a pause or a drain.', resumeQueue)
-  changes('drain', 'Adds no job to a queue and finishes those that are there.', drainQueue)
-    .option('--until <time>', 'when it runs again by itself', readTime)
+  changes('drain', 'Accepts no new jobs for a queue and finishes the existing ones.', drainQueue)
+    .option('--until <time>', 'the time at which it resumes automatically', readTime)
     .option('--yes', 'confirm')
   changes('promote', 'Makes the delayed jobs of a queue due, a thousand at most.', promoteJobs)
     .option('--name <name>', 'only jobs of this name')
     .option('--pod <host>', 'only jobs that deliver to this pod or fetch from it')
-  changes('discard', 'Deletes the jobs that have not begun; inbound messages become dead letters.', discardJobs).option(
+  changes('discard', 'Deletes waiting jobs; inbound messages become dead letters.', discardJobs).option(
     '--yes',
     'confirm',
   )
@@ -95,9 +105,9 @@ export function queueCommands(program: Command): void {
 }
 
 async function list(options: OutputOptions): Promise<void> {
-  const queues = await withPod(async (pod) => {
-    await queueAnswers(pod.jobs)
-    return (await listQueues(pod)) ?? []
+  const queues = await withPod(async (services) => {
+    await waitForQueue(services.jobs)
+    return (await listQueues(services)) ?? []
   })
   const rows = queues.map(({ name, state, waiting, active, delayed, failed, perMinute, workers }) =>
     [name, state, waiting, active, delayed, failed, Math.round(perMinute.quarter * 10) / 10, workers].map(String),
@@ -110,14 +120,14 @@ async function list(options: OutputOptions): Promise<void> {
 }
 
 async function move({ lost = false, ...options }: OutputOptions & { readonly lost?: boolean }): Promise<void> {
-  const moved = await withPod(async (pod) => {
-    const running = await listPodProcesses(pod.db)
+  const moved = await withPod(async (services) => {
+    const running = await listPodProcesses(services.db)
     if (running.length > 0) {
       throw new CommandError(`The database is in use by ${running.join(' and ')}: stop the pod first.`)
     }
-    const { databaseUrl } = pod.config
+    const { databaseUrl } = services.config
     if (databaseUrl === undefined) throw new Error('A command opens the pod on a database with an address.')
-    return moveFormerQueue(pod, queueSettings(pod.config, databaseUrl), lost)
+    return moveFormerQueue(services, queueSettings(services.config, databaseUrl), lost)
   })
   print(options, { moved }, [
     lost ? 'The messages of the former queue are given up.' : `${moved} accepted messages are moved. Start the pod.`,
@@ -128,12 +138,16 @@ async function jobs(
   name: string,
   { state, limit, ...options }: OutputOptions & { state: JobState; limit: number },
 ): Promise<void> {
-  const { items } = await withPod(async (pod) => {
-    await queueAnswers(pod.jobs)
-    return listJobs(pod, queueNamed(name), state, { offset: 0, limit })
+  const { items } = await withPod(async (services) => {
+    await waitForQueue(services.jobs)
+    return listJobs(services, queueNamed(name), state, { offset: 0, limit })
   })
   const rows = items.map(({ id, name: job, addedAt, attempts, fault }) => [
-    ...[id, job, new Date(addedAt).toISOString(), String(attempts), fault ?? '-'],
+    id,
+    job,
+    new Date(addedAt).toISOString(),
+    String(attempts),
+    fault ?? '-',
   ])
   print(options, items.map(presentQueueJob), [
     ...table([['job', 'name', 'added', 'attempts', 'fault'], ...rows]).map(printable),
@@ -143,19 +157,25 @@ async function jobs(
 
 async function change(name: string, { yes, ...options }: ChangeOptions, run: Change): Promise<void> {
   const queue = queueNamed(name)
-  const { result, after } = await withPod(async (pod) => {
-    await queueAnswers(pod.jobs)
-    const actor = await findActor(pod, options, 'administration')
-    const { reason, until, name: job } = options
-    const chosen = { reason, until, ...(job !== undefined && { name: job }), ...(yes && { confirm: queue }) }
-    return { result: await run(pod, actor, queue, chosen), after: await findQueue(pod, queue) }
+  const { result, after } = await withPod(async (services) => {
+    await waitForQueue(services.jobs)
+    const actor = await getActor(services, options, 'administration')
+    const { reason, until, name: job, pod: host } = options
+    const only = { ...(job !== undefined && { name: job }), ...(host !== undefined && { pod: host }) }
+    const chosen = { reason, until, ...only, ...(yes && { confirm: queue }) }
+    return { result: await run(services, actor, queue, chosen), after: await findQueue(services, queue) }
   })
-  const outcome = typeof result === 'number' ? { count: result } : { changed: result === true }
-  print(options, { ...outcome, queue: after && presentQueue(after) }, [describe(result, after)])
+  if (typeof result === 'object' && result.operation !== undefined) {
+    const { id, total } = result.operation
+    return print(options, presentOperation(result.operation), [`operation ${id} is queued, for ${total} jobs`])
+  }
+  const changed = typeof result === 'object' ? result.count : result
+  const outcome = typeof changed === 'number' ? { count: changed } : { changed }
+  print(options, { ...outcome, queue: after && presentQueue(after) }, [describe(changed, after)])
 }
 
-function describe(result: unknown, queue: QueueOverview | undefined): string {
-  if (typeof result === 'number') return result === 1 ? '1 job.' : `${result} jobs.`
+function describe(changed: number | boolean, queue: QueueOverview | undefined): string {
+  if (typeof changed === 'number') return changed === 1 ? '1 job.' : `${changed} jobs.`
   return `The queue ${queue?.name} is ${queue?.state}.`
 }
 

@@ -8,7 +8,7 @@ import { withPod } from '../../with-pod.js'
 export function traceCommand(program: Command): void {
   program
     .command('trace <id>')
-    .description('Shows what a request or a received message has caused: stored, notified, sent, delivered.')
+    .description('Shows all effects of a request or a received message: stored, notified, sent, delivered.')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -18,7 +18,7 @@ export function traceCommand(program: Command): void {
 }
 
 async function show(id: string, options: OutputOptions): Promise<void> {
-  const steps = await withPod((pod) => readTrace(pod, COMMAND_ACTOR, id))
+  const steps = await withPod((services) => readTrace(services, COMMAND_ACTOR, id))
   const rows = steps.map(({ at, event, type, guid, count, pod, detail }) => {
     return [at.toISOString(), event, type ?? '', guid ?? '', String(count ?? ''), pod ?? '', detail ?? '']
   })

@@ -15,10 +15,16 @@ export function processCommands(program: Command): void {
 }
 
 async function list(options: OutputOptions): Promise<void> {
-  const processes = await withPod((pod) => listRunningProcesses(pod, COMMAND_ACTOR))
+  const processes = await withPod((services) => listRunningProcesses(services, COMMAND_ACTOR))
   const rows = processes.map(({ kind, host, pid, version, startedAt, facts }) => [
-    ...[kind, `${host} ${pid}`, version, startedAt.toISOString(), `${Math.round(facts.rssBytes / 1_048_576)} MB`],
-    ...[`${facts.busyPercent} %`, String(facts.jobs.length), facts.queues.join(', ')],
+    kind,
+    `${host} ${pid}`,
+    version,
+    startedAt.toISOString(),
+    `${Math.round(facts.rssBytes / 1_048_576)} MB`,
+    `${facts.busyPercent} %`,
+    String(facts.jobs.length),
+    facts.queues.join(', '),
   ])
   print(options, processes.map(presentProcess), [
     ...table([['kind', 'process', 'version', 'started', 'memory', 'busy', 'jobs', 'queues'], ...rows]).map(printable),

@@ -25,7 +25,7 @@ export function newToken(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** Makes a token; it replaces the older one of its purpose. Only its hash is stored. */
+/** Creates a token; it replaces the older one of its purpose. Only its hash is stored. */
 export async function issueToken(
   db: Knex,
   token: Omit<AccountToken, 'id'> & { readonly hours?: number },
@@ -34,7 +34,10 @@ export async function issueToken(
   const text = newToken()
   await db('account_tokens')
     .insert({
-      ...{ userId, purpose, email, tokenHash: hashToken(text) },
+      userId,
+      purpose,
+      email,
+      tokenHash: hashToken(text),
       expiresAt: databaseTimeIn(db, { hours }),
     })
     .onConflict(['userId', 'purpose'])
@@ -75,7 +78,7 @@ export interface EmailUndo {
   readonly email: string
 }
 
-/** Keeps an address that is to be replaced, each address once. The worker makes the token when it sends the mail. */
+/** Keeps an address that is to be replaced, each address once. The worker creates the token when it sends the mail. */
 export async function keepEmailUndo(transaction: Knex.Transaction, userId: number, email: string): Promise<number> {
   await transaction('email_undos').where({ userId }).whereRaw('expires_at <= now()').delete()
   const [{ id }] = await transaction('email_undos')
@@ -86,7 +89,7 @@ export async function keepEmailUndo(transaction: Knex.Transaction, userId: numbe
   return id
 }
 
-/** Makes the token for the mail to the replaced address. Without an id it is the address that was replaced last. */
+/** Creates the token for the mail to the replaced address. Without an id it is the address that was replaced last. */
 export async function issueUndoToken(
   db: Knex,
   { userId, undoId }: { readonly userId: number; readonly undoId: number | undefined },

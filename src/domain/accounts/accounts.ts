@@ -7,31 +7,18 @@ import { deleteSessions } from '../../persistence/accounts/oidc-records.js'
 import { isNamePending, lockUsername } from '../../persistence/accounts/pending-sign-ups.js'
 import { endExportsOfUser } from '../../persistence/archives/exports.js'
 import { isUniqueViolation } from '../../persistence/database/errors.js'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { Authorization } from '../../persistence/models/access-token.js'
 import { Aspect } from '../../persistence/models/aspect.js'
 import { Person } from '../../persistence/models/person.js'
 import { User, UserSecrets } from '../../persistence/models/user.js'
-import { emptyPeople } from '../../persistence/people/empty-people.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { TEXT_LIMITS } from '../limits.js'
 import { enqueueAccountMail } from '../mail/enqueue-mail.js'
-import { lockAdmins, requireOtherAdmin } from '../moderation/actor.js'
-import { enqueueMessage } from '../outbound/outgoing-messages.js'
+import type { RefusalReason } from '../refusal-reasons.js'
 import { Refusal } from '../refusals.js'
-import { removeFactors } from './factors/second-factor.js'
 import { isPodAccountName } from './pod-account.js'
 import { COMMON_PASSWORDS } from './sign-ups/common-passwords.js'
-
-type AccountRefusal =
-  | 'username_invalid'
-  | 'username_reserved'
-  | 'username_taken'
-  | 'host_changed'
-  | 'password_invalid'
-  | 'user_missing'
-  | 'user_closed'
-  | 'podmin_account'
 
 export const ROLES = ['admin', 'moderator', 'none'] as const
 
@@ -56,14 +43,14 @@ export const ARGON2 = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 /** Creates a local user with keys, an empty profile and the default aspects. */
 export async function createUser(
-  pod: Pod,
+  services: Services,
   { username, password, language }: NewUser,
   /** Runs in the transaction of the account; if it throws, no account is created. */
-  also?: (transaction: Knex.Transaction, user: User) => Promise<void>,
+  inSameTransaction?: (transaction: Knex.Transaction, user: User) => Promise<void>,
 ): Promise<Account> {
-  requireUsername(pod, username)
+  requireUsername(services, username)
   requirePassword(password, { username, email: null })
-  return createAccount(pod, { username, passwordHash: await hash(password, ARGON2), language }, also)
+  return createAccount(services, { username, passwordHash: await hash(password, ARGON2), language }, inSameTransaction)
 }
 
 interface NewUser {
@@ -81,34 +68,34 @@ interface NewAccount {
   readonly pendingId?: number
 }
 
-/** The same for a checked name and a hashed password. */
+/** Creates an account from a checked name and a hashed password. */
 export async function createAccount(
-  pod: Pod,
-  { username, passwordHash, language = pod.config.defaultLanguage, pendingId }: NewAccount,
-  also: (transaction: Knex.Transaction, user: User) => Promise<void> = async () => undefined,
+  services: Services,
+  { username, passwordHash, language = services.config.defaultLanguage, pendingId }: NewAccount,
+  inSameTransaction: (transaction: Knex.Transaction, user: User) => Promise<void> = async () => undefined,
 ): Promise<Account> {
-  await requireUnchangedHost(pod)
-  const t = pod.locales.translator(language)
+  await requireUnchangedHost(services)
+  const t = services.locales.translator(language)
   // An early check, because key generation takes seconds. The unique constraint decides in the end.
-  if (await User.byUsername(pod.db, username)) throw usernameTaken(username)
-  const keys = await pod.crypto.generateKeyPair()
+  if (await User.byUsername(services.db, username)) throw usernameTaken(username)
+  const keys = await services.crypto.generateKeyPair()
 
   try {
-    return await inTransaction(pod, async (transaction) => {
+    return await inRequestTransaction(services, async (transaction) => {
       await lockUsername(transaction, username)
       if (pendingId === undefined && (await isNamePending(transaction, username))) throw usernameTaken(username)
       const person = await Person.insertWithProfile(transaction, {
         guid: randomBytes(16).toString('hex'),
-        address: `${username}@${pod.config.host}`,
+        address: `${username}@${services.config.host}`,
         publicKey: keys.publicKey,
       })
       const user = await User.query(transaction).insert({ personId: person.id, username, language }).returning('*')
-      const sealedPrivateKey = pod.secrets.seal(keys.privateKey, `user ${user.id}`)
+      const sealedPrivateKey = services.secrets.seal(keys.privateKey, `user ${user.id}`)
       await UserSecrets.query(transaction).insert({ userId: user.id, passwordHash, sealedPrivateKey, bound: true })
       await Aspect.query(transaction).insert(
         DEFAULT_ASPECTS.map((name, index) => ({ userId: user.id, name: t(name), position: index + 1 })),
       )
-      await also(transaction, user)
+      await inSameTransaction(transaction, user)
       return accountOf(user, person)
     })
   } catch (error) {
@@ -118,7 +105,7 @@ export async function createAccount(
 }
 
 /** Message for operators if the host of the existing accounts differs from the configured host. */
-export async function findHostMismatch({ db, config }: Pick<Pod, 'db' | 'config'>): Promise<string | undefined> {
+export async function findHostMismatch({ db, config }: Pick<Services, 'config' | 'db'>): Promise<string | undefined> {
   const newest = await User.query(db).orderBy('id', 'desc').first().withGraphFetched('person')
   const host = newest && personOf(newest).address.replace(/^[^@]*@/, '')
   if (host === undefined || host === config.host) return undefined
@@ -127,10 +114,10 @@ export async function findHostMismatch({ db, config }: Pick<Pod, 'db' | 'config'
 
 /** Lists open and closed accounts by username. */
 export async function listUsers(
-  pod: Pod,
+  services: Services,
   page: { readonly after: string | undefined; readonly limit: number },
 ): Promise<readonly Account[]> {
-  const users = await User.query(pod.db)
+  const users = await User.query(services.db)
     .where('username', '>', page.after ?? '')
     .orderBy('username')
     .limit(page.limit)
@@ -138,30 +125,30 @@ export async function listUsers(
   return users.map((user) => accountOf(user, personOf(user)))
 }
 
-export async function findUser(pod: Pod, username: string): Promise<Account | undefined> {
-  const user = await User.byUsername(pod.db, username)
+export async function findUser(services: Services, username: string): Promise<Account | undefined> {
+  const user = await User.byUsername(services.db, username)
   return user && accountOf(user, personOf(user))
 }
 
 /** Sets a password and ends all access of the account: sessions, tokens, codes and live streams. Applications can be excepted. */
 export async function resetPassword(
-  pod: Pod,
+  services: Services,
   username: string,
   password: string,
   { shouldKeepApplications = false }: { readonly shouldKeepApplications?: boolean } = {},
-  also: (transaction: Knex.Transaction, user: User) => Promise<void> = async () => undefined,
+  inSameTransaction: (transaction: Knex.Transaction, user: User) => Promise<void> = async () => undefined,
 ): Promise<void> {
-  requirePassword(password, (await User.byUsername(pod.db, username)) ?? { username, email: null })
+  requirePassword(password, (await User.byUsername(services.db, username)) ?? { username, email: null })
   const passwordHash = await hash(password, ARGON2)
-  await changeOpenUser(pod, username, async (transaction, user) => {
+  await changeOpenUser(services, username, async (transaction, user) => {
     await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash })
     await endExportsOfUser(transaction, user.id)
     await deleteSessions(transaction, personOf(user).address)
     if (shouldKeepApplications) await deleteUnusedCodes(transaction, user.id)
     else await deleteAuthorizations(transaction, user.id)
     await endMailLinks(transaction, user.id)
-    await enqueueAccountMail(pod, transaction, 'password_changed', user.id)
-    await also(transaction, user)
+    await enqueueAccountMail(services, transaction, 'password_changed', user.id)
+    await inSameTransaction(transaction, user)
   })
 }
 
@@ -188,90 +175,24 @@ export async function endAllAccess(
 }
 
 /** Deletes the authorizations of a user, with their codes and tokens, and ends live streams. */
-async function deleteAuthorizations(transaction: Knex.Transaction, userId: number): Promise<void> {
+export async function deleteAuthorizations(transaction: Knex.Transaction, userId: number): Promise<void> {
   await Authorization.query(transaction).delete().where({ userId })
   await sendSignal(transaction, 'access_ended')
 }
 
-/**
- * Closes an account at once: sign-in and tokens stop working, its content is deleted here, and an account deletion is sent to the
- * pods that have data of it. The username stays reserved.
- */
-export async function closeUser(
-  pod: Pod,
-  username: string,
-  also: (transaction: Knex.Transaction, user: User) => Promise<void> = async () => undefined,
-): Promise<void> {
-  await changeOpenUser(pod, username, async (transaction, user) => {
-    requireNotPodmin(pod, user)
-    requireOtherAdmin(await lockAdmins(transaction), user.id)
-    await closeNow(pod, transaction, user)
-    await also(transaction, user)
-  })
-}
-
-/** The same in a transaction that has locked the account and checked that it may be closed. */
-export async function closeNow(
-  pod: Pick<Pod, 'jobs' | 'now'>,
-  transaction: Knex.Transaction,
-  user: User,
-): Promise<void> {
-  await enqueueAccountDeletion(pod, transaction, user)
-  await closeWithoutSending(transaction, user, pod.now())
-}
-
-/** Closes an account of which other pods know already. */
-export async function closeWithoutSending(transaction: Knex.Transaction, user: User, closedAt: Date): Promise<void> {
-  await user.$query(transaction).patch({ closedAt, role: null })
-  await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash: null })
-  await deleteAuthorizations(transaction, user.id)
-  await deleteSessions(transaction, personOf(user).address)
-  await endExportsOfUser(transaction, user.id)
-  await removeFactors(transaction, user.id)
-  await transaction('browser_sessions').where({ userId: user.id }).delete()
-  await emptyPeople(transaction, [user.personId], closedAt)
-}
-
 /** The account of the podmin is neither restricted nor closed while the setting names it. */
-export function requireNotPodmin({ config }: Pick<Pod, 'config'>, { username }: Pick<User, 'username'>): void {
+export function requireNotPodmin({ config }: Pick<Services, 'config'>, { username }: Pick<User, 'username'>): void {
   if (username !== config.podminAccount) return
   throw refusal('podmin_account', 'The setting PODMIN_ACCOUNT names this account. Name another one there first.')
 }
 
-/** Sends the account deletion to contacts and resharers. It must run before the deletion, which removes both relations. */
-async function enqueueAccountDeletion(
-  pod: Pick<Pod, 'jobs'>,
-  transaction: Knex.Transaction,
-  user: User,
-): Promise<void> {
-  const { address, guid } = personOf(user)
-  const resharers: readonly { readonly authorId: number }[] = await transaction('posts as reshares')
-    .join('posts as roots', 'roots.id', 'reshares.rootId')
-    .where({ 'roots.authorId': user.personId })
-    .distinct('reshares.authorId')
-    .orderBy('reshares.authorId')
-  await enqueueMessage(
-    pod,
-    transaction,
-    {
-      record: 'account_deletion',
-      guid,
-      verb: 'create',
-      senderId: user.personId,
-      public: true,
-      entity: { type: 'account_deletion', author: address },
-    },
-    { of: 'contacts', userId: user.id, and: resharers.map(({ authorId }) => authorId) },
-  )
-}
-
 /** Changes an account that is not closed. The row is locked, so that a simultaneous closing waits. */
 export async function changeOpenUser<Result>(
-  pod: Pick<Pod, 'db' | 'requestContext'>,
+  services: Pick<Services, 'db' | 'requestContext'>,
   username: string,
   change: (transaction: Knex.Transaction, user: User) => Promise<Result>,
 ): Promise<Result> {
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     const user = await User.byUsername(transaction, username).forUpdate()
     if (!user) throw refusal('user_missing', `There is no local account named ${username}.`)
     if (user.closedAt) throw refusal('user_closed', `The account ${username} is closed.`)
@@ -281,25 +202,25 @@ export async function changeOpenUser<Result>(
 
 /** All refusals that `createUser` would throw for this username and password. */
 export async function findNewAccountRefusals(
-  pod: Pick<Pod, 'config' | 'db'>,
+  services: Pick<Services, 'config' | 'db'>,
   { username, password }: { readonly username: string; readonly password: string },
 ): Promise<readonly Refusal[]> {
   const isTaken = async () =>
-    (await User.byUsername(pod.db, username)) !== undefined || (await isNamePending(pod.db, username))
-  const ofUsername = usernameRefusal(pod, username) ?? ((await isTaken()) ? usernameTaken(username) : undefined)
+    (await User.byUsername(services.db, username)) !== undefined || (await isNamePending(services.db, username))
+  const ofUsername = usernameRefusal(services, username) ?? ((await isTaken()) ? usernameTaken(username) : undefined)
   return [ofUsername, passwordRefusal(password, { username, email: null })].filter((refusal) => refusal !== undefined)
 }
 
-function requireUsername(pod: Pod, username: string): void {
-  const refused = usernameRefusal(pod, username)
+function requireUsername(services: Services, username: string): void {
+  const refused = usernameRefusal(services, username)
   if (refused) throw refused
 }
 
-function usernameRefusal({ config }: Pick<Pod, 'config'>, username: string): Refusal<AccountRefusal> | undefined {
+function usernameRefusal({ config }: Pick<Services, 'config'>, username: string): Refusal | undefined {
   if (!USERNAME.test(username)) {
     return refusal(
       'username_invalid',
-      'A username has 1 to 32 lower-case letters (a-z), digits, dots, hyphens or underscores.',
+      'A username must have 1 to 32 characters: lower-case letters (a-z), digits, dots, hyphens and underscores.',
     )
   }
   if (!config.usernameBlacklist.includes(username) && !isPodAccountName(username)) return undefined
@@ -307,9 +228,9 @@ function usernameRefusal({ config }: Pick<Pod, 'config'>, username: string): Ref
 }
 
 /** Refuses new accounts with another host. Typical cause: a command in a terminal without the settings of the pod. */
-async function requireUnchangedHost(pod: Pod): Promise<void> {
-  const trouble = await findHostMismatch(pod)
-  if (trouble !== undefined) throw refusal('host_changed', trouble)
+async function requireUnchangedHost(services: Services): Promise<void> {
+  const mismatch = await findHostMismatch(services)
+  if (mismatch !== undefined) throw refusal('host_changed', mismatch)
 }
 
 /** The person whose password it is to be: it must not be one of these names. */
@@ -320,10 +241,10 @@ export function requirePassword(password: string, owner: PasswordOwner): void {
   if (refused) throw refused
 }
 
-function passwordRefusal(password: string, { username, email }: PasswordOwner): Refusal<AccountRefusal> | undefined {
+function passwordRefusal(password: string, { username, email }: PasswordOwner): Refusal | undefined {
   const lower = password.toLowerCase()
   if (COMMON_PASSWORDS.has(lower)) {
-    return refusal('password_invalid', 'This password is one of the most used ones.', 'password_common')
+    return refusal('password_invalid', 'This password is too common. Choose another one.', 'password_common')
   }
   if (lower === username || lower.startsWith(`${username}@`) || lower === email?.toLowerCase()) {
     return refusal('password_invalid', 'Choose a password that is not your name or address.', 'password_is_name')
@@ -332,7 +253,7 @@ function passwordRefusal(password: string, { username, email }: PasswordOwner): 
   if (isLongEnough && Buffer.byteLength(password) <= TEXT_LIMITS.passwordBytes) return undefined
   return refusal(
     'password_invalid',
-    `A password has at least ${TEXT_LIMITS.passwordCharacters} characters and at most ${TEXT_LIMITS.passwordBytes} bytes.`,
+    `A password must have at least ${TEXT_LIMITS.passwordCharacters} characters and at most ${TEXT_LIMITS.passwordBytes} bytes.`,
   )
 }
 
@@ -341,11 +262,11 @@ export function usernameTaken(username: string): Refusal {
 }
 
 /** `explanation` names the text of pages, if the reason has several. */
-function refusal(reason: AccountRefusal, message: string, explanation?: string): Refusal<AccountRefusal> {
+function refusal(reason: RefusalReason, message: string, explanation?: string): Refusal {
   return new Refusal(reason, message, explanation === undefined ? {} : { details: { explanation } })
 }
 
-function personOf(user: User): Person {
+export function personOf(user: User): Person {
   if (user.person === undefined) throw new Error(`The person of user ${user.id} was not read with it.`)
   return user.person
 }

@@ -1,9 +1,10 @@
 import type { Knex } from 'knex'
 import { isUniqueViolation } from '../../persistence/database/errors.js'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { countMailsOfMailbox, countMailsOfUser } from '../../persistence/mail/mails.js'
 import { User, UserSecrets } from '../../persistence/models/user.js'
-import type { Pod } from '../../pod/pod.js'
+import { NOW_SQL } from '../../persistence/sql/database-time.js'
+import type { Services } from '../../services/services.js'
 import { enqueueMails } from '../mail/enqueue-mail.js'
 import { MAIL_LIMITS } from '../mail/limits.js'
 import { mailboxMac, readMailbox } from '../mail/mailboxes.js'
@@ -22,20 +23,20 @@ const DAY_SECONDS = 86_400
  * change. Until then the old address stays. Whether another account uses the address is not revealed. Beyond the limits nothing is sent.
  */
 export async function requestEmailChange(
-  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'requestContext' | 'secrets'>,
+  services: Pick<Services, 'config' | 'db' | 'requestContext' | 'jobs' | 'secrets'>,
   userId: number,
   typed: string,
 ): Promise<void> {
   const email = readMailbox(typed)
-  await inTransaction(pod, async (transaction) => {
+  await inRequestTransaction(services, async (transaction) => {
     const user = await User.query(transaction).findById(userId).forUpdate().throwIfNotFound()
     await user.$query(transaction).patch({ unconfirmedEmail: email })
-    if (pod.config.mail === undefined) return
-    const mailbox = mailboxMac(pod, email)
+    if (services.config.mail === undefined) return
+    const mailbox = mailboxMac(services, email)
     if (!(await maySendChangeMails(transaction, userId, mailbox))) return
     const old = user.emailConfirmedAt === null ? null : user.email
     const undoId = old === null ? undefined : await keepEmailUndo(transaction, userId, old)
-    await enqueueMails(pod, transaction, [
+    await enqueueMails(services, transaction, [
       { kind: 'confirm_email', userId, mailbox },
       ...(undoId === undefined ? [] : [{ kind: 'email_changing', userId, undoId } as const]),
     ])
@@ -53,8 +54,8 @@ async function maySendChangeMails(transaction: Knex.Transaction, userId: number,
 }
 
 /** Confirms the mailbox of a token. Of two accounts with one address, the second is refused. */
-export async function confirmEmail(pod: Pick<Pod, 'db' | 'requestContext'>, token: string): Promise<void> {
-  await refuseTakenAddress(pod, async (transaction) => {
+export async function confirmEmail(services: Pick<Services, 'db' | 'requestContext'>, token: string): Promise<void> {
+  await refuseTakenAddress(services, async (transaction) => {
     const used = await useToken(transaction, 'confirm_email', token)
     if (used === undefined) throw tokenInvalid()
     const { userId, email } = used
@@ -67,10 +68,10 @@ export async function confirmEmail(pod: Pick<Pod, 'db' | 'requestContext'>, toke
 
 /** Restores the old address, ends all access, and asks for a new password by a mail to the old address. */
 export async function undoEmailChange(
-  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'requestContext'>,
+  services: Pick<Services, 'config' | 'db' | 'requestContext' | 'jobs'>,
   token: string,
 ): Promise<void> {
-  await refuseTakenAddress(pod, async (transaction) => {
+  await refuseTakenAddress(services, async (transaction) => {
     const used = await useEmailUndo(transaction, token)
     if (used === undefined) throw tokenInvalid()
     const { userId, email } = used
@@ -80,17 +81,17 @@ export async function undoEmailChange(
     await UserSecrets.query(transaction).findById(userId).patch({ passwordHash: null })
     await transaction('account_tokens').where({ userId }).delete()
     await endAllAccess(transaction, { userId, address: user.person.address })
-    await enqueueMails(pod, transaction, [{ kind: 'password_reset', userId }])
+    await enqueueMails(services, transaction, [{ kind: 'password_reset', userId }])
   })
 }
 
-/** An address that another account has taken meanwhile makes the link invalid. */
+/** An address that another account has claimed in the meantime makes the link invalid. */
 async function refuseTakenAddress(
-  pod: Pick<Pod, 'db' | 'requestContext'>,
+  services: Pick<Services, 'db' | 'requestContext'>,
   change: (transaction: Knex.Transaction) => Promise<void>,
 ): Promise<void> {
   try {
-    await inTransaction(pod, change)
+    await inRequestTransaction(services, change)
   } catch (error) {
     throw isUniqueViolation(error, 'users_email') ? tokenInvalid() : error
   }
@@ -98,17 +99,17 @@ async function refuseTakenAddress(
 
 /**
  * The address is no longer the unconfirmed one of anybody, and links to reset the password that went to the old one end. Its mailbox
- * works, so that notices begin again.
+ * works, so that notification mails begin again.
  */
 async function setConfirmedEmail(transaction: Knex.Transaction, userId: number, email: string): Promise<void> {
   await transaction('users')
     .where({ id: userId })
     .update({
       email,
-      emailConfirmedAt: transaction.raw(`date_trunc('milliseconds', now())`),
+      emailConfirmedAt: transaction.raw(NOW_SQL),
       // The first digest is that of tomorrow, wherever the user lives.
       digestOn: transaction.raw(`(now() - interval '12 hours')::date`),
-      digestAt: transaction.raw(`date_trunc('milliseconds', now())`),
+      digestAt: transaction.raw(NOW_SQL),
       unconfirmedEmail: null,
       mailState: 'ok',
     })
@@ -125,7 +126,7 @@ export interface EmailOfUser {
   readonly mailState: User['mailState']
 }
 
-export async function findEmail({ db }: Pick<Pod, 'db'>, username: string): Promise<EmailOfUser> {
+export async function getEmail({ db }: Pick<Services, 'db'>, username: string): Promise<EmailOfUser> {
   const user = await User.byUsername(db, username)
   if (user === undefined) throw new Refusal('user_missing', `There is no local account named ${username}.`)
   const { email, emailConfirmedAt, unconfirmedEmail, mailState } = user
@@ -134,7 +135,7 @@ export async function findEmail({ db }: Pick<Pod, 'db'>, username: string): Prom
 
 /** Creates an account by command. The e-mail address counts as confirmed. */
 export async function createUserByOperator(
-  pod: Pod,
+  services: Services,
   person: {
     readonly username: string
     readonly password: string
@@ -144,12 +145,12 @@ export async function createUserByOperator(
 ): Promise<Account> {
   const { email: typed, language } = person
   const email = typed === undefined ? undefined : readMailbox(typed)
-  const { languages } = pod.locales
+  const { languages } = services.locales
   if (language !== undefined && !languages.includes(language)) {
     throw new Refusal('language_invalid', `The language is one of ${languages.join(', ')}.`)
   }
   try {
-    return await createUser(pod, person, async (transaction, user) => {
+    return await createUser(services, person, async (transaction, user) => {
       if (email !== undefined) await setConfirmedEmail(transaction, user.id, email)
     })
   } catch (error) {
@@ -159,23 +160,23 @@ export async function createUserByOperator(
 
 /** Sets an address by command: as confirmed, or with a mail that asks for the confirmation. */
 export async function setEmail(
-  pod: Pod,
+  services: Services,
   actor: Actor,
   username: string,
   { address, confirmed }: { readonly address: string; readonly confirmed: boolean },
 ): Promise<void> {
   const email = readMailbox(address)
-  const { id } = await changeOpenUser(pod, username, async (_, user) => user)
+  const { id } = await changeOpenUser(services, username, async (_, user) => user)
   const target = { type: 'person', label: username }
   try {
-    await recordOperatorChange(pod, actor, { action: 'user.email', target }, async (transaction) => {
+    await recordOperatorChange(services, actor, { action: 'user.email', target }, async (transaction) => {
       if (confirmed) await setConfirmedEmail(transaction, id, email)
       return { confirmed }
     })
   } catch (error) {
     throw isUniqueViolation(error, 'users_email') ? emailTaken() : error
   }
-  if (!confirmed) await requestEmailChange(pod, id, email)
+  if (!confirmed) await requestEmailChange(services, id, email)
 }
 
 function emailTaken(): Refusal {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { Client, type ClientApiDialect, type ClientRow } from '../../persistence/models/client.js'
-import type { Pod } from '../../pod/pod.js'
 import { isUrl } from '../../protocol/is-url.js'
+import type { Services } from '../../services/services.js'
 import { Refusal } from '../refusals.js'
 import { CLIENT_LIMITS } from './limits.js'
 
@@ -42,8 +42,6 @@ export interface ListedClient extends RegisteredClient {
   readonly users: number
 }
 
-type RegistrationRefusal = 'invalid_redirect_uri' | 'invalid_client_metadata'
-
 /** Schemes that a browser would execute or open itself instead of passing the code to an application. */
 const REFUSED_SCHEMES = new Set([
   'javascript:',
@@ -57,18 +55,18 @@ const REFUSED_SCHEMES = new Set([
   'wss:',
 ])
 const CLIENT_ID = /^[0-9a-f]{32}$/
-/** Printable ASCII without blanks. URL parsers drop blanks and line breaks, so the compared text would differ from the parsed URL. */
+/** Printable ASCII without spaces. URL parsers drop spaces and line breaks, so the compared text would differ from the parsed URL. */
 const PRINTABLE_ASCII = /^[!-~]+$/
 
 /** Creates a client at each registration, because two devices of one model send equal metadata. The secret is returned once. */
 export async function registerClient(
-  pod: Pick<Pod, 'db' | 'remote'>,
+  services: Pick<Services, 'db' | 'remote'>,
   { name, redirectUris, sectorIdentifierUri, metadata, apiDialect }: ClientRegistration,
 ): Promise<{ readonly client: RegisteredClient; readonly secret: string | undefined }> {
   for (const uri of redirectUris) requireRedirectUri(uri)
-  await requireSingleSector(pod, redirectUris, sectorIdentifierUri, metadata)
+  await requireSingleSector(services, redirectUris, sectorIdentifierUri, metadata)
   const secret = metadata.token_endpoint_auth_method === 'none' ? undefined : randomBytes(32).toString('hex')
-  const client = await Client.query(pod.db)
+  const client = await Client.query(services.db)
     .insert({
       clientId: randomBytes(16).toString('hex'),
       secretHash: secret === undefined ? null : hashSecret(secret),
@@ -81,26 +79,29 @@ export async function registerClient(
   return { client: registeredClient(client), secret }
 }
 
-export async function findClient(pod: Pick<Pod, 'db'>, clientId: string): Promise<RegisteredClient | undefined> {
+export async function findClient(
+  services: Pick<Services, 'db'>,
+  clientId: string,
+): Promise<RegisteredClient | undefined> {
   if (!CLIENT_ID.test(clientId)) return undefined
-  const client = await Client.query(pod.db).findOne({ clientId })
+  const client = await Client.query(services.db).findOne({ clientId })
   return client && registeredClient(client)
 }
 
 /** Newest first. */
-export async function listClients(pod: Pick<Pod, 'db'>, limit: number): Promise<readonly ListedClient[]> {
-  const clients = await Client.listNewest(pod.db, limit)
+export async function listClients(services: Pick<Services, 'db'>, limit: number): Promise<readonly ListedClient[]> {
+  const clients = await Client.listNewest(services.db, limit)
   return clients.map(({ users, ...client }) => ({ ...registeredClient(client), users }))
 }
 
 /** Takes effect with the next request of the client. Null: the dialect of the setting applies. */
 export async function setClientDialect(
-  pod: Pick<Pod, 'db' | 'now'>,
+  services: Pick<Services, 'db' | 'now'>,
   clientId: string,
   apiDialect: ClientApiDialect | null,
 ): Promise<RegisteredClient> {
-  const [client] = await Client.query(pod.db)
-    .patch({ apiDialect, updatedAt: pod.now() })
+  const [client] = await Client.query(services.db)
+    .patch({ apiDialect, updatedAt: services.now() })
     .where({ clientId })
     .returning('*')
   if (client === undefined) throw new Refusal('client_unknown', `There is no client with the id ${clientId}.`)
@@ -133,13 +134,13 @@ function requireRedirectUri(uri: string): void {
 }
 
 async function requireSingleSector(
-  pod: Pick<Pod, 'remote'>,
+  services: Pick<Services, 'remote'>,
   redirectUris: readonly string[],
   sectorIdentifierUri: string | undefined,
   { subject_type }: ClientMetadata,
 ): Promise<void> {
   if (sectorIdentifierUri !== undefined) {
-    const listed = await readSectorDocument(pod, sectorIdentifierUri)
+    const listed = await readSectorDocument(services, sectorIdentifierUri)
     if (redirectUris.every((uri) => listed.includes(uri))) return
     throw invalidClientMetadata('The document at sector_identifier_uri does not name every redirect URI.')
   }
@@ -158,7 +159,7 @@ const PAIRWISE_METADATA: ClientMetadata = {
 }
 
 /** Fetches the sector document with the guarded HTTP client of federation, which refuses private addresses. */
-async function readSectorDocument({ remote }: Pick<Pod, 'remote'>, uri: string): Promise<readonly unknown[]> {
+async function readSectorDocument({ remote }: Pick<Services, 'remote'>, uri: string): Promise<readonly unknown[]> {
   if (!isUrl(uri) || new URL(uri).protocol !== 'https:') {
     throw invalidClientMetadata('sector_identifier_uri must be an https address.')
   }
@@ -180,10 +181,10 @@ function hashSecret(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
 }
 
-function invalidRedirectUri(message: string): Refusal<RegistrationRefusal> {
+function invalidRedirectUri(message: string): Refusal {
   return new Refusal('invalid_redirect_uri', message)
 }
 
-function invalidClientMetadata(message: string): Refusal<RegistrationRefusal> {
+function invalidClientMetadata(message: string): Refusal {
   return new Refusal('invalid_client_metadata', message)
 }

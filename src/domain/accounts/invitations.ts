@@ -6,14 +6,13 @@ import { formatNetwork } from '../../networks/network-source.js'
 import { secondsUntilSignUp } from '../../persistence/accounts/invitation-records.js'
 import { Invitation } from '../../persistence/models/invitation.js'
 import { User } from '../../persistence/models/user.js'
-import type { Pod } from '../../pod/pod.js'
+import { NOW_SQL } from '../../persistence/sql/database-time.js'
+import type { Services } from '../../services/services.js'
 import { enqueueMails } from '../mail/enqueue-mail.js'
 import { mailboxMac } from '../mail/mailboxes.js'
 import { Refusal } from '../refusals.js'
 import { type Account, createUser } from './accounts.js'
 import { hashToken } from './token-hash.js'
-
-type SignUpRefusal = 'sign_up_closed' | 'sign_up_full' | 'invitation_unusable'
 
 export interface NewInvitation {
   /** Shown once: only its hash is stored. */
@@ -23,11 +22,16 @@ export interface NewInvitation {
 
 /** Creates an invitation for one sign-up. The lifetime is in seconds. */
 export async function createInvitation(
-  pod: Pick<Pod, 'db'>,
+  services: Pick<Services, 'db'>,
   { lifetime, note }: { readonly lifetime: number; readonly note?: string | undefined },
 ): Promise<NewInvitation> {
-  const expiresAt = raw(`date_trunc('milliseconds', now()) + make_interval(secs => ?)`, [lifetime])
-  return insertInvitation(pod.db, { note: note ?? null, expiresAt: expiresAt as never, uses: 1, createdBy: 'command' })
+  const expiresAt = raw(`${NOW_SQL} + make_interval(secs => ?)`, [lifetime])
+  return insertInvitation(services.db, {
+    note: note ?? null,
+    expiresAt: expiresAt as never,
+    uses: 1,
+    createdBy: 'command',
+  })
 }
 
 /** Inserts an invitation with a new code. */
@@ -44,24 +48,24 @@ export async function insertInvitation(
 
 /** The reason why a sign-up with this invitation is refused; undefined if it is allowed. */
 export async function findSignUpRefusal(
-  pod: Pick<Pod, 'db' | 'config'>,
+  services: Pick<Services, 'config' | 'db'>,
   invitation: string | undefined,
-): Promise<Refusal<SignUpRefusal> | undefined> {
-  const { registrations } = pod.config
-  if (registrations === 'open') return findFullDay(pod)
+): Promise<Refusal | undefined> {
+  const { registrations } = services.config
   if (registrations === 'closed') return signUpClosed('This pod does not accept new accounts at the moment.')
-  if (invitation === undefined)
-    return signUpClosed(
-      'This pod accepts new accounts by invitation only. Ask its operator for an invitation.',
-      'sign_up_invited',
-    )
-  const usableInvitation = await findUsableInvitation(pod, invitation)
-  return usableInvitation ? undefined : invitationUnusable()
+  if (invitation !== undefined && (await findUsableInvitation(services, invitation)) === undefined)
+    return invitationUnusable()
+  if (registrations === 'open') return findFullDay(services)
+  if (invitation !== undefined) return undefined
+  return signUpClosed(
+    'This pod accepts new accounts by invitation only. Ask its operator for an invitation.',
+    'sign_up_invited',
+  )
 }
 
-/** Creates an account and marks the invitation as used where one is required. */
+/** Creates an account and counts the use of the invitation. */
 export async function signUp(
-  pod: Pod,
+  services: Services,
   person: {
     readonly username: string
     readonly password: string
@@ -76,24 +80,24 @@ export async function signUp(
   },
 ): Promise<Account> {
   const { invitation, email = null, ip, termsVersion = null } = person
-  const refused = await findSignUpRefusal(pod, invitation)
+  const refused = await findSignUpRefusal(services, invitation)
   if (refused) throw refused
-  return createUser(pod, person, async (transaction, user) => {
+  return createUser(services, person, async (transaction, user) => {
     await User.query(transaction)
       .findById(user.id)
       .patch({
-        signedUpAt: raw(`date_trunc('milliseconds', now())`),
+        signedUpAt: raw(NOW_SQL),
         unconfirmedEmail: email,
-        ...(termsVersion !== null && { termsVersion, termsAcceptedAt: pod.now() }),
+        ...(termsVersion !== null && { termsVersion, termsAcceptedAt: services.now() }),
         signUpIp: parsePlainAddress(ip),
         signUpNetwork: formatNetwork(ip),
       })
     if (email !== null) {
-      await enqueueMails(pod, transaction, [
-        { kind: 'confirm_email', userId: user.id, mailbox: mailboxMac(pod, email) },
+      await enqueueMails(services, transaction, [
+        { kind: 'confirm_email', userId: user.id, mailbox: mailboxMac(services, email) },
       ])
     }
-    if (invitation === undefined || pod.config.registrations === 'open') return
+    if (invitation === undefined) return
     await useInvitation(transaction, user.id, { codeHash: hashToken(invitation) })
   })
 }
@@ -113,14 +117,17 @@ export async function useInvitation(
 }
 
 /** An invitation that is not used up, expired or recalled. */
-export async function findUsableInvitation({ db }: Pick<Pod, 'db'>, code: string): Promise<Invitation | undefined> {
+export async function findUsableInvitation(
+  { db }: Pick<Services, 'db'>,
+  code: string,
+): Promise<Invitation | undefined> {
   return queryUsable(db)
     .where({ codeHash: hashToken(code) })
     .first()
 }
 
-/** An invitation ends with the account of the moderator who made it, also while this account is locked. */
-const INVITER_IS_ACTIVE = `not exists (
+/** An invitation ends when the account of its moderator is closed or locked. */
+const INVITER_IS_ACTIVE_SQL = `not exists (
   select from users
   where users.username = invitations.created_by and (coalesce(users.locked_at, users.close_at, users.closed_at) is not null)
 )`
@@ -129,21 +136,21 @@ function queryUsable(db: Knex) {
   return Invitation.query(db)
     .where({ recalledAt: null })
     .whereRaw('used < uses and expires_at > now()')
-    .whereRaw(INVITER_IS_ACTIVE)
+    .whereRaw(INVITER_IS_ACTIVE_SQL)
 }
 
 /** Refuses open sign-ups beyond the number of a day, so that a flood of accounts has a bound. */
-async function findFullDay({ db, config }: Pick<Pod, 'db' | 'config'>): Promise<Refusal<SignUpRefusal> | undefined> {
+async function findFullDay({ db, config }: Pick<Services, 'config' | 'db'>): Promise<Refusal | undefined> {
   const seconds = config.signUpsPerDay === 0 ? undefined : await secondsUntilSignUp(db, config.signUpsPerDay)
   if (seconds === undefined) return undefined
   const message = 'This pod has had many new accounts today. Please try again later.'
   return new Refusal('sign_up_full', message, { details: { retryAfter: Math.max(1, seconds) } })
 }
 
-function signUpClosed(message: string, explanation = 'sign_up_closed'): Refusal<SignUpRefusal> {
+function signUpClosed(message: string, explanation = 'sign_up_closed'): Refusal {
   return new Refusal('sign_up_closed', message, { details: { explanation } })
 }
 
-function invitationUnusable(): Refusal<SignUpRefusal> {
+function invitationUnusable(): Refusal {
   return new Refusal('invitation_unusable', 'This invitation is unknown, has expired, or was used already.')
 }

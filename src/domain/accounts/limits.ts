@@ -4,18 +4,18 @@ export const CLIENT_LIMITS = {
   sectorDocumentBytes: 64 * 1024,
 } as const
 
-/** Accounts that nobody uses, with `INACTIVE_ACCOUNT_DAYS`. */
+/** Unused accounts, with `INACTIVE_ACCOUNT_DAYS`. */
 export const INACTIVITY_LIMITS = {
   /** Days between the warning and the beginning of the closing. */
   warnedDays: 30,
   /** Accounts that one run warns, and that one run begins to close. */
-  accountsAtOnce: 100,
+  accountsPerRun: 100,
 } as const
 
 /** Local accounts. */
 export const ACCOUNT_LIMITS = {
   /** Parsed private keys of local people, each of a few kilobytes. */
-  privateKeysKept: 1_000,
+  privateKeysCached: 1_000,
   /** Mails with a link to reset the password of one account. */
   resetsPerHour: 3,
   /** The mailbox of another person cannot be filled. */
@@ -24,11 +24,11 @@ export const ACCOUNT_LIMITS = {
   resetsOfAddress: 10,
   /** Days for which the name of a sign-up is reserved. */
   unconfirmedDays: 3,
-  /** The same for a sign-up that waits for a moderator. */
+  /** Days for which the name of a sign-up is reserved that waits for a moderator. */
   undecidedDays: 30,
   /** Pending sign-ups of one network in a day. */
   signUpsOfNetwork: 5,
-  /** In all: a moderator has to look through them. */
+  /** Sign-ups that wait, in all: a moderator has to look through them. */
   pendingSignUps: 1_000,
   /** Mails about changes of the e-mail address of one user in a day: to the new address and to the old one. */
   emailChangeMails: 20,
@@ -39,12 +39,12 @@ export const ACCOUNT_LIMITS = {
   /** The reason that a person gives for a sign-up. */
   reasonCharacters: 500,
   /** Seconds between the form of a sign-up and its sending: a program is faster than a person. */
-  formSecondsLeast: 3,
+  minFormSeconds: 3,
   /** The proof of time in the form is valid for a day. */
-  formSecondsMost: 86_400,
+  maxFormSeconds: 86_400,
   /** Days without a sign-in after which a browser counts as new. */
   knownBrowserDays: 90,
-  /** Days after the sign-up from which a member can invite people. */
+  /** Days after the sign-up until a user can invite people. */
   invitationsAfterDays: 7,
   /** Bytes of a name or address that is typed to reset a password. */
   typedBytes: 255,

@@ -6,11 +6,11 @@ import {
   listMailsOfUser,
 } from '../../persistence/accounts/own-data.js'
 import { User } from '../../persistence/models/user.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { listAuthorizedClients } from './authorizations.js'
 import { listPasskeys } from './factors/passkeys.js'
 import { listSessions } from './sessions.js'
-import { findSettings } from './settings.js'
+import { getSettings } from './settings.js'
 
 export { DATA_CATEGORIES, type DataCategory } from '../../persistence/accounts/own-data.js'
 
@@ -26,15 +26,18 @@ export interface OwnData {
 }
 
 /** Reads the data about a user. It has no hash, no secret, and nothing of another person. */
-export async function findOwnData(pod: Pick<Pod, 'db' | 'config' | 'locales'>, owner: DataOwner): Promise<OwnData> {
-  const { db } = pod
+export async function getOwnData(
+  services: Pick<Services, 'config' | 'db' | 'locales'>,
+  owner: DataOwner,
+): Promise<OwnData> {
+  const { db } = services
   const [counted, settings, user, passkeys, sessions, applications, mails] = await Promise.all([
     countOwnData(db, owner),
-    findSettings(pod, owner.userId),
+    getSettings(services, owner.userId),
     User.query(db).findById(owner.userId).throwIfNotFound(),
-    listPasskeys(pod, owner.userId),
-    listSessions(pod, owner.userId),
-    listAuthorizedClients(pod, owner.address),
+    listPasskeys(services, owner.userId),
+    listSessions(services, owner.userId),
+    listAuthorizedClients(services, owner.address),
     listMailsOfUser(db, owner.userId),
   ])
   const { address, username, guid } = owner
@@ -43,14 +46,28 @@ export async function findOwnData(pod: Pick<Pod, 'db' | 'config' | 'locales'>, o
   return {
     counts: {
       ...(counted as Readonly<Record<CountedCategory, number>>),
-      ...{ account: 1, sessions: sessions.length, applications: applications.length, mails: mails.length },
-      backups: pod.config.backupTo === undefined ? 0 : 1,
+      account: 1,
+      sessions: sessions.length,
+      applications: applications.length,
+      mails: mails.length,
+      backups: services.config.backupTo === undefined ? 0 : 1,
     },
     items: {
       account: {
-        ...{ address, username, guid, role, createdAt, signedUpAt, signUpNetwork },
-        ...{ lastSignInAt, activeAt, inactiveWarnedAt, termsVersion, termsAcceptedAt },
-        ...{ settings, passkeys },
+        address,
+        username,
+        guid,
+        role,
+        createdAt,
+        signedUpAt,
+        signUpNetwork,
+        lastSignInAt,
+        activeAt,
+        inactiveWarnedAt,
+        termsVersion,
+        termsAcceptedAt,
+        settings,
+        passkeys,
       },
       sessions: sessions.map(({ uid: _, ...session }) => session),
       applications,

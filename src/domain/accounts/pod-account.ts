@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
 import { findPodAccount, insertPodAccount, type PodAccountRow } from '../../persistence/accounts/pod-account.js'
 import { Person } from '../../persistence/models/person.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { newGuid } from '../new-guid.js'
 
-/** The account that signs for the pod. It is no person, so that it has no stream, no contacts and no way to sign in. */
+/** The account that signs for the pod. It is not a person: it has no stream and no contacts, and cannot sign in. */
 export type PodAccount = Pick<PodAccountRow, 'guid' | 'address'>
 
 /** `pod-account`, and `pod-account-2` and so on, where a person had the name before it was reserved. */
@@ -22,29 +22,31 @@ export function isPodAccountName(username: string): boolean {
 
 /** Returns the account of the pod, which is made when it is needed for the first time. */
 export async function findOrMakePodAccount(
-  pod: Pick<Pod, 'config' | 'db' | 'crypto' | 'secrets'>,
+  services: Pick<Services, 'config' | 'db' | 'crypto' | 'secrets'>,
 ): Promise<PodAccount> {
-  const account = podAccounts.get(pod.db)
+  const account = podAccounts.get(services.db)
   if (account !== undefined) return account
-  const { guid, address } = (await findPodAccount(pod.db)) ?? (await makePodAccount(pod))
-  podAccounts.set(pod.db, { guid, address })
+  const { guid, address } = (await findPodAccount(services.db)) ?? (await makePodAccount(services))
+  podAccounts.set(services.db, { guid, address })
   return { guid, address }
 }
 
-async function makePodAccount(pod: Pick<Pod, 'config' | 'db' | 'crypto' | 'secrets'>): Promise<PodAccountRow> {
-  const { publicKey, privateKey } = await pod.crypto.generateKeyPair(KEY_BITS)
-  await insertPodAccount(pod.db, {
+async function makePodAccount(
+  services: Pick<Services, 'config' | 'db' | 'crypto' | 'secrets'>,
+): Promise<PodAccountRow> {
+  const { publicKey, privateKey } = await services.crypto.generateKeyPair(KEY_BITS)
+  await insertPodAccount(services.db, {
     guid: newGuid(),
-    address: await findFreeAddress(pod),
+    address: await findFreeAddress(services),
     publicKey,
-    sealedPrivateKey: pod.secrets.seal(privateKey, 'pod account'),
+    sealedPrivateKey: services.secrets.seal(privateKey, 'pod account'),
   })
-  const account = await findPodAccount(pod.db)
+  const account = await findPodAccount(services.db)
   if (account === undefined) throw new Error('The account of the pod is not stored.')
   return account
 }
 
-async function findFreeAddress({ db, config }: Pick<Pod, 'config' | 'db'>): Promise<string> {
+async function findFreeAddress({ db, config }: Pick<Services, 'config' | 'db'>): Promise<string> {
   for (let number = 1; ; number += 1) {
     const address = `pod-account${number === 1 ? '' : `-${number}`}@${config.host}`
     if (!(await Person.isKnown(db, address))) return address

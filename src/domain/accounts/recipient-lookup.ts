@@ -2,8 +2,8 @@ import { LRUCache } from 'lru-cache'
 import { groupCommit } from '../../jobs/group-commit.js'
 import { RECEIVE_LIMITS } from '../../jobs/inbound/limits.js'
 import { findLocalGuids } from '../../persistence/inbound/find-local-guids.js'
-import type { Pod } from '../../pod/pod.js'
 import { isGuid } from '../../protocol/values.js'
+import type { Services } from '../../services/services.js'
 
 /** Tells local recipients of private messages from unknown guids. */
 export interface RecipientLookup {
@@ -18,13 +18,14 @@ interface RecipientsLimits {
 
 /** Runs one statement at a time, so that requests with guessed guids cannot occupy the database. */
 export function openRecipientLookup(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   limits: RecipientsLimits = RECEIVE_LIMITS,
   now = () => performance.now(),
 ): RecipientLookup {
   const cachedUserIds = new LRUCache<string, number>({ max: limits.recipients })
-  const ask = groupCommit({ atOnce: 1, items: RECEIVE_LIMITS.recipientsPerQuestion }, (guids: readonly string[]) =>
-    findLocalGuids(db, guids),
+  const ask = groupCommit(
+    { maxConcurrent: 1, maxItems: RECEIVE_LIMITS.recipientsPerQuery },
+    (guids: readonly string[]) => findLocalGuids(db, guids),
   )
 
   return {

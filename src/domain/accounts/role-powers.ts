@@ -3,7 +3,7 @@ import type { Role } from '../../persistence/models/user.js'
 /** `administration` includes `moderation`. */
 export type Power = 'moderation' | 'administration'
 
-/** Null: a member without a role. A command in a shell of the pod and the pod itself (`system`) have every power. */
+/** Null: a user without a role. A command in a shell of the pod and the pod itself (`system`) have every power. */
 export type ActorRole = Role | 'member' | 'command' | 'system' | null
 
 /** The only check of a role. */

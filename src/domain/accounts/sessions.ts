@@ -7,28 +7,28 @@ import {
 } from '../../persistence/accounts/browser-sessions.js'
 import { recordKnownBrowser } from '../../persistence/accounts/known-browsers.js'
 import { deleteSessions } from '../../persistence/accounts/oidc-records.js'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { Authorization } from '../../persistence/models/access-token.js'
 import { User } from '../../persistence/models/user.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { enqueueAccountMail } from '../mail/enqueue-mail.js'
 import { ACCOUNT_LIMITS } from './limits.js'
 import { hashToken } from './token-hash.js'
 
-export async function listSessions({ db }: Pick<Pod, 'db'>, userId: number): Promise<readonly BrowserSession[]> {
+export async function listSessions({ db }: Pick<Services, 'db'>, userId: number): Promise<readonly BrowserSession[]> {
   return listBrowserSessions(db, userId)
 }
 
 /**
- * Notes a sign-in. A mail reports it if the browser is new to the account, except the first browser of all. An account that was being
- * closed because nobody used it stays.
+ * Records a sign-in. A mail reports it if the browser is new to the account, except for the first browser. The closing of an unused
+ * account is cancelled.
  */
 export async function recordSignIn(
-  pod: Pick<Pod, 'db' | 'now' | 'jobs' | 'config' | 'requestContext'>,
+  services: Pick<Services, 'config' | 'db' | 'requestContext' | 'jobs' | 'now'>,
   address: string,
   browserId: string,
 ): Promise<void> {
-  await inTransaction(pod, async (transaction) => {
+  await inRequestTransaction(services, async (transaction) => {
     const user = await User.query(transaction)
       .joinRelated('person')
       .where({ 'person.address': address })
@@ -38,19 +38,19 @@ export async function recordSignIn(
     if (user === undefined) return
     await User.query(transaction)
       .where({ id: user.id, closingBy: 'inactivity', closedAt: null })
-      .where('closeAt', '>', pod.now())
+      .where('closeAt', '>', services.now())
       .patch({ closeAt: null, closingBy: null })
     const browser = { userId: user.id, browserHash: hashToken(`${user.id} ${browserId}`) }
     const isNew = await recordKnownBrowser(transaction, browser, {
-      at: pod.now(),
+      at: services.now(),
       days: ACCOUNT_LIMITS.knownBrowserDays,
     })
-    if (isNew) await enqueueAccountMail(pod, transaction, 'new_sign_in', user.id)
+    if (isNew) await enqueueAccountMail(services, transaction, 'new_sign_in', user.id)
   })
 }
 
-/** Ends one session of a user in a browser. A session that has ended, or belongs to another user, is no error. */
-export async function endSession({ db }: Pick<Pod, 'db'>, userId: number, uid: string): Promise<void> {
+/** Ends one session of a user in a browser. Ignores a session that has ended or belongs to another user. */
+export async function endSession({ db }: Pick<Services, 'db'>, userId: number, uid: string): Promise<void> {
   await endBrowserSession(db, { userId, uid })
 }
 
@@ -68,6 +68,9 @@ export async function endApplications(transaction: Knex.Transaction, userId: num
   await sendSignal(transaction, 'access_ended')
 }
 
-export async function endAllApplications(pod: Pick<Pod, 'db' | 'requestContext'>, userId: number): Promise<void> {
-  await inTransaction(pod, (transaction) => endApplications(transaction, userId))
+export async function endAllApplications(
+  services: Pick<Services, 'db' | 'requestContext'>,
+  userId: number,
+): Promise<void> {
+  await inRequestTransaction(services, (transaction) => endApplications(transaction, userId))
 }

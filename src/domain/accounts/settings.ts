@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { Aspect } from '../../persistence/models/aspect.js'
 import { type MailState, User } from '../../persistence/models/user.js'
-import type { Pod } from '../../pod/pod.js'
+import { type Services, withTransaction } from '../../services/services.js'
 import {
-  findMailPreferences,
+  getMailPreferences,
   type MailPreferences,
   type MailPreferencesChange,
   writeMailPreferences,
@@ -41,52 +41,62 @@ export interface SettingsChange {
   readonly mail?: MailPreferencesChange | undefined
 }
 
-type SettingsRefusal = 'language_invalid' | 'time_zone_invalid' | 'aspect_not_found' | 'aspects_invalid'
+type SettingsDependencies = Pick<Services, 'db' | 'locales'>
 
-type SettingsPod = Pick<Pod, 'db' | 'locales'>
-
-export async function findSettings({ db, locales }: SettingsPod, userId: number): Promise<AccountSettings> {
+export async function getSettings({ db, locales }: SettingsDependencies, userId: number): Promise<AccountSettings> {
   // One after the other: `db` may be a transaction, which has one connection.
   const user = await User.query(db).findById(userId).throwIfNotFound()
   const aspects = await db('aspects').where({ userId, postDefault: true }).orderBy('position').select('id')
   const secondFactor = await findFactors(db, userId)
-  const mail = await findMailPreferences({ db }, userId)
+  const mail = await getMailPreferences({ db }, userId)
   const { language, timeZone, followBackAspectId, defaultPostPublic, email, unconfirmedEmail, mailState, closeAt } =
     user
   const defaultPostAspectIds = aspects.map(({ id }) => Number(id))
   return {
-    ...{ language, timeZone, followBackAspectId, defaultPostPublic, defaultPostAspectIds, secondFactor },
-    ...{ email, emailConfirmed: user.emailConfirmedAt !== null, unconfirmedEmail, mailState, mail, closeAt },
+    language,
+    timeZone,
+    followBackAspectId,
+    defaultPostPublic,
+    defaultPostAspectIds,
+    secondFactor,
+    email,
+    emailConfirmed: user.emailConfirmedAt !== null,
+    unconfirmedEmail,
+    mailState,
+    mail,
+    closeAt,
     availableLanguages: locales.languages,
   }
 }
 
 /** Changes the given settings, all of them or none. `check` sees the settings before, with the account locked. */
 export async function changeSettings(
-  pod: Pick<Pod, 'db' | 'requestContext' | 'locales'>,
+  services: Pick<Services, 'db' | 'requestContext' | 'locales'>,
   userId: number,
   change: SettingsChange,
   check: (current: AccountSettings) => void = () => undefined,
 ): Promise<AccountSettings> {
-  return inTransaction(pod, (transaction) => writeSettings({ ...pod, db: transaction }, userId, change, check))
+  return inRequestTransaction(services, (transaction) =>
+    writeSettings(withTransaction(services, transaction), userId, change, check),
+  )
 }
 
-/** The same in the transaction of the caller. */
+/** Changes the settings in the transaction of the caller. */
 export async function writeSettings(
-  { db: transaction, locales }: { readonly db: Knex.Transaction } & Pick<Pod, 'locales'>,
+  { db: transaction, locales }: { readonly db: Knex.Transaction } & Pick<Services, 'locales'>,
   userId: number,
   change: SettingsChange,
   check: (current: AccountSettings) => void = () => undefined,
 ): Promise<AccountSettings> {
   await User.lock(transaction, userId)
-  const current = await findSettings({ db: transaction, locales }, userId)
+  const current = await getSettings({ db: transaction, locales }, userId)
   check(current)
   const { language, timeZone, followBackAspectId } = change
   if (language !== undefined && !locales.languages.includes(language)) {
-    throw refusal('language_invalid', `The language is one of ${locales.languages.join(', ')}.`)
+    throw new Refusal('language_invalid', `The language is one of ${locales.languages.join(', ')}.`)
   }
   if (timeZone !== undefined && !isTimeZone(timeZone)) {
-    throw refusal('time_zone_invalid', 'The time zone is a name like Europe/Berlin.')
+    throw new Refusal('time_zone_invalid', 'The time zone must be a name like Europe/Berlin.')
   }
   if (typeof followBackAspectId === 'number') await requireOwnAspect(transaction, userId, followBackAspectId)
   const { isPublic, aspectIds } = await readPostDefaults(transaction, { userId, current, change })
@@ -101,7 +111,7 @@ export async function writeSettings(
     .where({ userId })
     .update({ postDefault: transaction.raw('id = any(?::bigint[])', [[...aspectIds]]) })
   if (change.mail !== undefined) await writeMailPreferences(transaction, userId, change.mail)
-  return findSettings({ db: transaction, locales }, userId)
+  return getSettings({ db: transaction, locales }, userId)
 }
 
 /** A public post has no aspects: turning `public` on clears them. */
@@ -112,15 +122,15 @@ async function readPostDefaults(
   const { userId, current, change } = request
   const isPublic = change.defaultPostPublic ?? current.defaultPostPublic
   const chosen = [...new Set(change.defaultPostAspectIds ?? (isPublic ? [] : current.defaultPostAspectIds))]
-  if (isPublic && chosen.length > 0) throw refusal('aspects_invalid', 'A public post has no aspects.')
+  if (isPublic && chosen.length > 0) throw new Refusal('aspects_invalid', 'A public post has no aspects.')
   const own = await Aspect.query(transaction).where({ userId }).whereRaw('id = any(?::bigint[])', [chosen]).select('id')
-  if (own.length < chosen.length) throw refusal('aspects_invalid', 'One of the aspects is not yours.')
+  if (own.length < chosen.length) throw new Refusal('aspects_invalid', 'One of the aspects is not yours.')
   return { isPublic, aspectIds: chosen }
 }
 
 async function requireOwnAspect(transaction: Knex.Transaction, userId: number, id: number): Promise<void> {
   if (await Aspect.query(transaction).findOne({ userId, id })) return
-  throw refusal('aspect_not_found', 'You have no aspect with this id.')
+  throw new Refusal('aspect_not_found', 'You have no aspect with this id.')
 }
 
 /** Offsets such as `+01:00`, which newer versions of `Intl` accept, have no daylight saving time. */
@@ -131,8 +141,4 @@ function isTimeZone(text: string): boolean {
   } catch {
     return false
   }
-}
-
-function refusal(reason: SettingsRefusal, message: string): Refusal<SettingsRefusal> {
-  return new Refusal(reason, message)
 }

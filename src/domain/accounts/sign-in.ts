@@ -3,18 +3,18 @@ import { hash } from '@node-rs/argon2'
 import type { QueryBuilder } from 'objection'
 import { deleteSessions } from '../../persistence/accounts/oidc-records.js'
 import { User, UserSecrets } from '../../persistence/models/user.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { ARGON2 } from './accounts.js'
 import { findFactors, hasFactor } from './factors/second-factor.js'
 import { replaceBcrypt, verifyPassword } from './passwords/verify-password.js'
 
-/** Reads a username from what was typed into the sign-in form. A local address is accepted too. */
-export function normaliseUsername(pod: Pick<Pod, 'config'>, typed: string): string {
+/** Reads a username from the text of the sign-in form. A local address is accepted too. */
+export function normaliseUsername(services: Pick<Services, 'config'>, typed: string): string {
   const name = typed.trim().toLowerCase()
-  return name.endsWith(`@${pod.config.host}`) ? name.slice(0, -pod.config.host.length - 1) : name
+  return name.endsWith(`@${services.config.host}`) ? name.slice(0, -services.config.host.length - 1) : name
 }
 
-/** What a person has signed in with, and whether it still holds. */
+/** The credential of a sign-in, and whether it is still valid. */
 export interface Credential {
   readonly address: string
   isValid(): Promise<boolean>
@@ -24,7 +24,7 @@ export interface Credential {
  * To be called after the session, or the second step, is stored: a credential that is revoked between its check and that moment must not
  * leave a session. Deletes all sessions and second steps of the account then, and returns true.
  */
-export async function endSessionsIfRevoked({ db }: Pick<Pod, 'db'>, credential: Credential): Promise<boolean> {
+export async function endSessionsIfRevoked({ db }: Pick<Services, 'db'>, credential: Credential): Promise<boolean> {
   if (await credential.isValid()) return false
   await deleteSessions(db, credential.address)
   return true
@@ -39,28 +39,35 @@ export interface SignIn extends Credential {
 }
 
 /**
- * Undefined if refused. Unknown, closed and locked accounts take one statement and as long as a wrong password, so that nothing tells
- * which names there are.
+ * Undefined if refused. Unknown, closed and locked accounts take one statement and as long as a wrong password, so that the response
+ * does not reveal which names exist.
  */
 export async function signIn(
-  pod: Pick<Pod, 'config' | 'db' | 'now' | 'secrets'>,
+  services: Pick<Services, 'config' | 'db' | 'secrets' | 'now'>,
   username: string,
   password: string,
 ): Promise<SignIn | undefined> {
-  const user = await whereNamed(pod, User.query(pod.db).withGraphJoined('[person, secrets]'), username).first()
+  const user = await whereNamed(
+    services,
+    User.query(services.db).withGraphJoined('[person, secrets]'),
+    username,
+  ).first()
   const knownHash = user?.secrets?.passwordHash
-  const isRight = await verifyPassword(pod, knownHash ?? (await hashForUnknownUsers()), password)
+  const isRight = await verifyPassword(services, knownHash ?? (await hashForUnknownUsers()), password)
   if (!isRight || !knownHash || !user?.person || !mayHaveAccess(user)) return undefined
-  const passwordHash = await replaceBcrypt(pod, { userId: user.id, passwordHash: knownHash }, password)
-  await user.$query(pod.db).patch({ lastSignInAt: pod.now() })
+  const passwordHash = await replaceBcrypt(services, { userId: user.id, passwordHash: knownHash }, password)
+  await user.$query(services.db).patch({ lastSignInAt: services.now() })
   const { address } = user.person
   const { id: userId } = user
-  const needsFactor = hasFactor(await findFactors(pod.db, userId))
+  const needsFactor = hasFactor(await findFactors(services.db, userId))
   return {
-    ...{ userId, address, needsFactor, isClosing: isClosingForGood(pod, user) },
+    userId,
+    address,
+    needsFactor,
+    isClosing: isClosingForGood(services, user),
     async isValid() {
-      if (!(await isPasswordHash(pod, userId, passwordHash))) return false
-      return needsFactor || !hasFactor(await findFactors(pod.db, userId))
+      if (!(await isPasswordHash(services, userId, passwordHash))) return false
+      return needsFactor || !hasFactor(await findFactors(services.db, userId))
     },
   }
 }
@@ -70,7 +77,7 @@ export async function signIn(
  * host of this pod: what ended in it is a network id first, and an e-mail address if there is no such account.
  */
 export function whereNamed(
-  { config }: Pick<Pod, 'config'>,
+  { config }: Pick<Services, 'config'>,
   query: QueryBuilder<User, User[]>,
   name: string,
 ): QueryBuilder<User, User[]> {
@@ -84,14 +91,22 @@ export function whereNamed(
 }
 
 /** False if the password has changed. */
-export async function isPasswordHash({ db }: Pick<Pod, 'db'>, userId: number, passwordHash: string): Promise<boolean> {
+export async function isPasswordHash(
+  { db }: Pick<Services, 'db'>,
+  userId: number,
+  passwordHash: string,
+): Promise<boolean> {
   return (await UserSecrets.query(db).findOne({ userId, passwordHash })) !== undefined
 }
 
 /** Whether the password is that of the user now. */
-export async function isPassword(pod: Pick<Pod, 'db' | 'secrets'>, userId: number, password: string): Promise<boolean> {
-  const secrets = await UserSecrets.query(pod.db).findById(userId)
-  return secrets?.passwordHash ? verifyPassword(pod, secrets.passwordHash, password) : false
+export async function isPassword(
+  services: Pick<Services, 'db' | 'secrets'>,
+  userId: number,
+  password: string,
+): Promise<boolean> {
+  const secrets = await UserSecrets.query(services.db).findById(userId)
+  return secrets?.passwordHash ? verifyPassword(services, secrets.passwordHash, password) : false
 }
 
 /** The owner of an account who closes it may sign in to keep it. */
@@ -99,8 +114,8 @@ export function mayHaveAccess({ closedAt, lockedAt, closingBy }: User): boolean 
   return closedAt === null && lockedAt === null && closingBy !== 'moderator'
 }
 
-/** A sign-in keeps an account that was being closed because nobody used it. */
-export function isClosingForGood({ now }: Pick<Pod, 'now'>, { closeAt, closingBy }: User): boolean {
+/** A sign-in keeps an account that was being closed because it was unused. */
+export function isClosingForGood({ now }: Pick<Services, 'now'>, { closeAt, closingBy }: User): boolean {
   return closeAt !== null && (closingBy !== 'inactivity' || closeAt <= now())
 }
 

@@ -1,20 +1,20 @@
 import { createPrivateKey, createPublicKey, type JsonWebKey } from 'node:crypto'
 import { SigningKey } from '../../persistence/models/signing-key.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 
 /** Key id of the only signing key, by which clients look it up. */
 const KID = 'default'
 
 /** Loads the private key that signs ID tokens. It is created on first use; of several processes, the first insert wins. */
-export async function loadSigningKey(pod: Pick<Pod, 'db' | 'crypto' | 'secrets'>): Promise<JsonWebKey> {
-  const storedKey = (await SigningKey.query(pod.db).findById(KID)) ?? (await createSigningKey(pod))
-  const key = createPrivateKey(await unsealSigningKey(pod, storedKey)).export({ format: 'jwk' })
+export async function loadSigningKey(services: Pick<Services, 'db' | 'crypto' | 'secrets'>): Promise<JsonWebKey> {
+  const storedKey = (await SigningKey.query(services.db).findById(KID)) ?? (await createSigningKey(services))
+  const key = createPrivateKey(await unsealSigningKey(services, storedKey)).export({ format: 'jwk' })
   return { ...key, ...KEY_PARAMETERS }
 }
 
 /** Unseals the key. A key that an earlier version sealed without its purpose is sealed again with it. */
 async function unsealSigningKey(
-  { db, secrets }: Pick<Pod, 'db' | 'secrets'>,
+  { db, secrets }: Pick<Services, 'db' | 'secrets'>,
   { kid, sealedPrivateKey }: SigningKey,
 ): Promise<string> {
   try {
@@ -30,7 +30,11 @@ async function unsealSigningKey(
 
 const KEY_PARAMETERS = { kid: KID, use: 'sig', alg: 'RS256' }
 
-async function createSigningKey({ db, crypto, secrets }: Pick<Pod, 'db' | 'crypto' | 'secrets'>): Promise<SigningKey> {
+async function createSigningKey({
+  db,
+  crypto,
+  secrets,
+}: Pick<Services, 'db' | 'crypto' | 'secrets'>): Promise<SigningKey> {
   const { publicKey, privateKey } = await crypto.generateKeyPair()
   const publicJwk = { ...createPublicKey(publicKey).export({ format: 'jwk' }), ...KEY_PARAMETERS }
   await SigningKey.query(db)

@@ -1,8 +1,8 @@
 import type { MailState, Role } from '../../persistence/models/user.js'
 import { User } from '../../persistence/models/user.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 
-/** A signed-in user with the role that the database has at this moment; null: a member. */
+/** A signed-in user with the role that the database has at this moment; null: a user without a role. */
 export interface AccountWithRole {
   readonly userId: number
   readonly personId: number
@@ -11,12 +11,13 @@ export interface AccountWithRole {
   readonly guid: string
   readonly role: Role | null
   readonly language: string
+  readonly timeZone: string
   readonly mailState: MailState
 }
 
 /** Reads the role again for each request: a session or token must not outlive it. Undefined: closed, being closed, locked or unknown. */
 export async function findAccountWithRole(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   account: { readonly 'person.address': string } | { readonly 'users.id': number },
 ): Promise<AccountWithRole | undefined> {
   return selectUnlocked(db).where(account).whereNull('users.closeAt').first().castTo<AccountWithRole | undefined>()
@@ -28,8 +29,8 @@ export interface OwnAccount extends AccountWithRole {
   readonly closeAt: Date | null
 }
 
-/** The same for the owner of the account, also while the owner closes it. */
-export async function findOwnAccount({ db }: Pick<Pod, 'db'>, address: string): Promise<OwnAccount | undefined> {
+/** Returns the account for its owner, even while the owner closes it. */
+export async function findOwnAccount({ db }: Pick<Services, 'db'>, address: string): Promise<OwnAccount | undefined> {
   return selectUnlocked(db)
     .where({ 'person.address': address })
     .whereRaw(`users.closing_by is distinct from 'moderator'`)
@@ -38,11 +39,11 @@ export async function findOwnAccount({ db }: Pick<Pod, 'db'>, address: string): 
     .castTo<OwnAccount | undefined>()
 }
 
-function selectUnlocked(db: Pod['db']) {
+function selectUnlocked(db: Services['db']) {
   return User.query(db)
     .joinRelated('person')
     .whereNull('users.closedAt')
     .whereNull('users.lockedAt')
     .select('users.id as userId', 'users.personId', 'users.username', 'users.role', 'users.language', 'users.mailState')
-    .select('person.address', 'person.guid')
+    .select('users.timeZone', 'person.address', 'person.guid')
 }

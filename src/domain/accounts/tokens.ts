@@ -1,15 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { raw } from 'objection'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { AccessToken, Authorization } from '../../persistence/models/access-token.js'
 import type { ClientApiDialect } from '../../persistence/models/client.js'
-import type { Pod } from '../../pod/pod.js'
+import { NOW_SQL } from '../../persistence/sql/database-time.js'
+import type { Services } from '../../services/services.js'
 import { Refusal } from '../refusals.js'
 import { changeOpenUser } from './accounts.js'
 import { roleAllowsScope, type Scope } from './scopes.js'
 import { hashToken } from './token-hash.js'
-
-type TokenRefusal = 'token_unknown' | 'role_needed'
 
 export interface MintedToken {
   /** Shown once: only its hash is stored. */
@@ -28,15 +27,15 @@ interface TokenRequest {
 
 /** Creates a token for the command line. Each has its own authorization, so that tokens with different scopes can coexist. */
 export async function mintToken(
-  pod: Pod,
+  services: Services,
   username: string,
   { scopes, lifetime, apiDialect = null }: TokenRequest,
 ): Promise<MintedToken> {
   const accessToken = randomBytes(32).toString('hex')
-  return changeOpenUser(pod, username, async (transaction, user) => {
+  return changeOpenUser(services, username, async (transaction, user) => {
     const refused = scopes.filter((scope) => !roleAllowsScope(user.role, scope))
     if (refused.length > 0) {
-      throw new Refusal<TokenRefusal>('role_needed', `${username} does not have the role for ${refused.join(' ')}.`)
+      throw new Refusal('role_needed', `${username} does not have the role for ${refused.join(' ')}.`)
     }
     const authorization = await Authorization.query(transaction)
       .insert({ userId: user.id, clientId: null, scopes: [...scopes], apiDialect })
@@ -46,7 +45,7 @@ export async function mintToken(
         authorizationId: authorization.id,
         tokenHash: hashToken(accessToken),
         // Expiry is checked with the clock of the database, so it is computed with that clock.
-        expiresAt: raw(`date_trunc('milliseconds', now()) + make_interval(secs => ?)`, [lifetime]),
+        expiresAt: raw(`${NOW_SQL} + make_interval(secs => ?)`, [lifetime]),
       })
       .returning('*')
     if (expiresAt === null) throw new Error('A token came back from the database without an end.')
@@ -55,17 +54,14 @@ export async function mintToken(
 }
 
 /** Deletes a token. A token of the operator takes its authorization along; other tokens of a client's authorization remain. */
-export async function revokeToken(pod: Pod, accessToken: string): Promise<void> {
-  await inTransaction(pod, async (transaction) => {
+export async function revokeToken(services: Services, accessToken: string): Promise<void> {
+  await inRequestTransaction(services, async (transaction) => {
     const [token] = await AccessToken.query(transaction)
       .delete()
       .where({ tokenHash: hashToken(accessToken) })
       .returning('*')
     if (!token)
-      throw new Refusal<TokenRefusal>(
-        'token_unknown',
-        'There is no such token: it was never created, or it is already revoked.',
-      )
+      throw new Refusal('token_unknown', 'There is no such token: it was never created, or it is already revoked.')
     await Authorization.query(transaction).delete().where({ id: token.authorizationId, clientId: null })
   })
 }

@@ -4,7 +4,7 @@ import { AccessToken, type TokenHolder } from '../../persistence/models/access-t
 import type { ClientApiDialect } from '../../persistence/models/client.js'
 import type { Role } from '../../persistence/models/user.js'
 import type { Visibility } from '../../persistence/posts/visibility.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { ALWAYS_GRANTED, isScope, type Scope } from './scopes.js'
 import { hashToken } from './token-hash.js'
 
@@ -16,11 +16,11 @@ export interface Viewer {
   readonly authorizationId?: number
   readonly tokenId?: number
   readonly scopes: ReadonlySet<Scope>
-  /** Undefined: a member without role. */
+  /** Undefined: a user without a role. */
   readonly role?: Role
   /** Undefined: the dialect of the setting applies. */
   readonly dialect?: ClientApiDialect
-  /** Log position of the user's last write. A replica behind it would show outdated data. */
+  /** Log position of the user's last write. A replica before this position would show outdated data. */
   readonly writtenUpTo?: number
 }
 
@@ -31,13 +31,13 @@ export interface ViewerLookup {
 }
 
 /** Groups simultaneous lookups into one statement. Nothing is cached, so that a revocation takes effect at once. */
-export function openViewerLookup({ db }: Pick<Pod, 'db'>): ViewerLookup {
+export function openViewerLookup({ db }: Pick<Services, 'db'>): ViewerLookup {
   const ask = groupCommit(
-    { atOnce: Number.POSITIVE_INFINITY, items: TOKEN_BATCH_SIZE },
+    { maxConcurrent: Number.POSITIVE_INFINITY, maxItems: TOKEN_BATCH_SIZE },
     async (tokens: readonly string[]) => {
       const uniqueTokens = [...new Set(tokens)]
       const holders = await AccessToken.findHoldersByHashes(db, uniqueTokens.map(hashToken))
-      return new Map(uniqueTokens.map((token, place) => [token, holders.get(place)]))
+      return new Map(uniqueTokens.map((token, index) => [token, holders.get(index)]))
     },
   )
   return {
@@ -50,17 +50,17 @@ export function openViewerLookup({ db }: Pick<Pod, 'db'>): ViewerLookup {
 
 const TOKEN_BATCH_SIZE = 100
 
-/** As `ViewerLookup.find`, for a single token. */
-export async function findViewer(pod: Pick<Pod, 'db'>, token: string): Promise<Viewer | undefined> {
-  return openViewerLookup(pod).find(token)
+/** Finds the viewer of a single token, as `ViewerLookup.find` does. */
+export async function findViewer(services: Pick<Services, 'db'>, token: string): Promise<Viewer | undefined> {
+  return openViewerLookup(services).find(token)
 }
 
 /** Current viewers by the ids of their tokens. Tokens that are no longer valid are left out. */
 export async function findViewersByTokenIds(
-  pod: Pick<Pod, 'db'>,
+  services: Pick<Services, 'db'>,
   tokenIds: readonly number[],
 ): Promise<ReadonlyMap<number, Viewer>> {
-  const holders = await AccessToken.findHoldersByIds(pod.db, tokenIds)
+  const holders = await AccessToken.findHoldersByIds(services.db, tokenIds)
   return new Map(
     holders.flatMap((holder) => {
       const viewer = viewerOfToken(holder)

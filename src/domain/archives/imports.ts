@@ -1,4 +1,4 @@
-import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
+import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/enqueue-jobs.js'
 import {
   type AnnouncedMove,
   findSilentContacts,
@@ -8,38 +8,39 @@ import {
   type WaitingPod,
 } from '../../persistence/archives/account-moves.js'
 import {
-  type ArrivedUpload,
   findLastUpload,
   type ImportUpload,
-  listArrivedUploads,
+  listReceivedUploads,
+  type ReceivedUpload,
 } from '../../persistence/archives/import-uploads.js'
-import { findImport, findImportsOfUser, type Import } from '../../persistence/archives/imports.js'
-import { inTransaction } from '../../persistence/database/transactions.js'
-import type { Pod } from '../../pod/pod.js'
+import { type ArchiveImport, findArchiveImport, findImportsOfUser } from '../../persistence/archives/imports.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
+import { DAY_MS } from '../../protocol/durations.js'
+import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'
 
-export type { ArrivedUpload, Import }
+export type { ArchiveImport, ReceivedUpload }
 
-type ImportRefusal = 'import_not_found'
-
-const DAY_MS = 24 * 60 * 60_000
 /** Days after a move, when a contact of the archive counts as silent. */
 const SILENT_DAYS = 14
 
 /** The imports of the viewer, and before them the uploaded archive that waits for its start, the newest first. */
 export async function listImports(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   { userId }: Viewer,
-): Promise<{ readonly uploads: readonly ArrivedUpload[]; readonly imports: readonly Import[] }> {
-  const uploads = await listArrivedUploads(db, userId)
+): Promise<{ readonly uploads: readonly ReceivedUpload[]; readonly imports: readonly ArchiveImport[] }> {
+  const uploads = await listReceivedUploads(db, userId)
   return { uploads, imports: await findImportsOfUser(db, userId) }
 }
 
-export async function readImport({ db }: Pick<Pod, 'db'>, { userId }: Viewer, uid: string): Promise<Import> {
-  const accountImport = await findImport(db, { userId, uid })
-  if (accountImport === undefined)
-    throw new Refusal<ImportRefusal>('import_not_found', 'There is no import with this id.')
+export async function getArchiveImport(
+  { db }: Pick<Services, 'db'>,
+  { userId }: Viewer,
+  uid: string,
+): Promise<ArchiveImport> {
+  const accountImport = await findArchiveImport(db, { userId, uid })
+  if (accountImport === undefined) throw new Refusal('import_not_found', 'There is no import with this id.')
   return accountImport
 }
 
@@ -52,17 +53,17 @@ export interface MoveOfViewer {
 
 /** Imports, the last upload and moves for the page of the viewer. */
 export async function listImportPage(
-  pod: Pick<Pod, 'db' | 'now'>,
+  services: Pick<Services, 'db' | 'now'>,
   { userId, personId }: Viewer,
 ): Promise<{
-  readonly imports: readonly Import[]
+  readonly imports: readonly ArchiveImport[]
   readonly upload: ImportUpload | undefined
   readonly moves: readonly MoveOfViewer[]
 }> {
-  const { db } = pod
+  const { db } = services
   const moves = await listAnnouncedMoves(db, { waiting: false, personId })
   const pods = moves.length === 0 ? [] : await listWaitingPods(db, { personId })
-  const before = new Date(pod.now().getTime() - SILENT_DAYS * DAY_MS)
+  const before = new Date(services.now().getTime() - SILENT_DAYS * DAY_MS)
   const silent = moves.length === 0 ? [] : await findSilentContacts(db, userId, before)
   return {
     imports: await findImportsOfUser(db, userId),
@@ -77,15 +78,15 @@ export async function listImportPage(
 
 /** Sends the contact entity again to a contact from whom nothing has come since the move. */
 export async function shareAgain(
-  pod: Pick<Pod, 'db' | 'now' | 'jobs' | 'config' | 'requestContext'>,
+  services: Pick<Services, 'config' | 'db' | 'requestContext' | 'jobs' | 'now'>,
   { userId, personId: ownPersonId }: Viewer,
   personGuid: string,
 ): Promise<void> {
-  const before = new Date(pod.now().getTime() - SILENT_DAYS * DAY_MS)
-  await inTransaction(pod, async (transaction) => {
+  const before = new Date(services.now().getTime() - SILENT_DAYS * DAY_MS)
+  await inRequestTransaction(services, async (transaction) => {
     const contact = (await findSilentContacts(transaction, userId, before)).find(({ guid }) => guid === personGuid)
     if (contact === undefined) return
     const record = { record: 'contact', userId, personId: contact.personId, sharing: true, blocking: false } as const
-    await enqueueJobs(pod, transaction, [newDispatchJob(ownPersonId, record)])
+    await enqueueJobs(services, transaction, [newDispatchJob(ownPersonId, record)])
   })
 }

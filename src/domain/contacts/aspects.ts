@@ -1,17 +1,15 @@
 import type { Knex } from 'knex'
 import { findAspectOfUser, type ListedAspect, listAspectsOfUser } from '../../persistence/contacts/list-aspects.js'
 import { isUniqueViolation } from '../../persistence/database/errors.js'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { Aspect } from '../../persistence/models/aspect.js'
 import { User } from '../../persistence/models/user.js'
 import type { OffsetPage, Page } from '../../persistence/sql/keyset-page.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { TEXT_LIMITS } from '../limits.js'
 import { findTextFault } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
-
-type AspectRefusal = 'aspect_not_found' | 'name_invalid' | 'name_taken'
 
 /** Undefined fields stay unchanged. */
 export interface AspectChange {
@@ -20,23 +18,31 @@ export interface AspectChange {
   readonly position?: number | undefined
 }
 
-export async function listAspects(pod: Pick<Pod, 'db'>, viewer: Viewer, page: OffsetPage): Promise<Page<ListedAspect>> {
-  return listAspectsOfUser(pod.db, viewer.userId, page)
+export async function listAspects(
+  services: Pick<Services, 'db'>,
+  viewer: Viewer,
+  page: OffsetPage,
+): Promise<Page<ListedAspect>> {
+  return listAspectsOfUser(services.db, viewer.userId, page)
 }
 
 /** Returns an aspect of the viewer. */
-export async function findAspect(pod: Pick<Pod, 'db'>, viewer: Viewer, id: number): Promise<ListedAspect> {
-  const aspect = await findAspectOfUser(pod.db, viewer.userId, id)
-  if (aspect === undefined) throw refusal('aspect_not_found', 'You have no aspect with this id.')
+export async function getAspect(services: Pick<Services, 'db'>, viewer: Viewer, id: number): Promise<ListedAspect> {
+  const aspect = await findAspectOfUser(services.db, viewer.userId, id)
+  if (aspect === undefined) throw new Refusal('aspect_not_found', 'You have no aspect with this id.')
   return aspect
 }
 
 /** Throws unless all these aspects belong to the viewer. */
-export async function requireAspects(pod: Pick<Pod, 'db'>, viewer: Viewer, ids: readonly number[]): Promise<void> {
+export async function requireAspects(
+  services: Pick<Services, 'db'>,
+  viewer: Viewer,
+  ids: readonly number[],
+): Promise<void> {
   const different = [...new Set(ids)]
   if (different.length === 0) return
-  const own = await Aspect.query(pod.db).where({ userId: viewer.userId }).findByIds(different).resultSize()
-  if (own < different.length) throw refusal('aspect_not_found', 'You have no aspect with this id.')
+  const own = await Aspect.query(services.db).where({ userId: viewer.userId }).findByIds(different).resultSize()
+  if (own < different.length) throw new Refusal('aspect_not_found', 'You have no aspect with this id.')
 }
 
 /** Returns the ids that belong to the viewer. The list is one array value, because it can exceed the limit of 65 535 parameters. */
@@ -51,45 +57,49 @@ export async function ownAspectIds(
 }
 
 /** Creates an aspect in the last position. */
-export async function createAspect(pod: Pick<Pod, 'db'>, viewer: Viewer, name: string): Promise<ListedAspect> {
-  return changeLocked(pod, viewer, (transaction) =>
+export async function createAspect(
+  services: Pick<Services, 'db' | 'requestContext'>,
+  viewer: Viewer,
+  name: string,
+): Promise<ListedAspect> {
+  return changeLocked(services, viewer, (transaction) =>
     Aspect.insertLast(transaction, viewer.userId, requireAspectName(name)),
   )
 }
 
 /** Changes name and position in one transaction. */
 export async function changeAspect(
-  pod: Pick<Pod, 'db'>,
+  services: Pick<Services, 'db' | 'requestContext'>,
   viewer: Viewer,
   id: number,
   { name, position }: AspectChange,
 ): Promise<ListedAspect> {
   const { userId } = viewer
-  return changeLocked(pod, viewer, async (transaction) => {
-    const aspect = await findAspect({ db: transaction }, viewer, id)
+  return changeLocked(services, viewer, async (transaction) => {
+    const aspect = await getAspect({ db: transaction }, viewer, id)
     if (name !== undefined)
       await Aspect.query(transaction)
         .findById(aspect.id)
         .patch({ name: requireAspectName(name) })
     if (position !== undefined) await Aspect.moveTo(transaction, { userId, id: aspect.id, position })
-    return findAspect({ db: transaction }, viewer, id)
+    return getAspect({ db: transaction }, viewer, id)
   })
 }
 
 /** Runs a change with the user locked, so that simultaneous changes of positions run one after the other. */
 async function changeLocked<Result>(
-  pod: Pick<Pod, 'db'>,
+  services: Pick<Services, 'db' | 'requestContext'>,
   { userId }: Viewer,
   work: (transaction: Knex.Transaction) => Promise<Result>,
 ): Promise<Result> {
   try {
-    return await inTransaction(pod, async (transaction) => {
+    return await inRequestTransaction(services, async (transaction) => {
       await User.lock(transaction, userId)
       return work(transaction)
     })
   } catch (error) {
     if (isUniqueViolation(error, 'aspects_name')) {
-      throw refusal('name_taken', 'You already have an aspect with this name.')
+      throw new Refusal('name_taken', 'You already have an aspect with this name.')
     }
     throw error
   }
@@ -99,9 +109,5 @@ function requireAspectName(text: string): string {
   const name = text.trim()
   const fault = name === '' ? 'is blank' : findTextFault(name, TEXT_LIMITS.aspectNameCharacters)
   if (fault === undefined) return name
-  throw refusal('name_invalid', `The name ${fault}.`)
-}
-
-function refusal(reason: AspectRefusal, message: string): Refusal<AspectRefusal> {
-  return new Refusal(reason, message)
+  throw new Refusal('name_invalid', `The name ${fault}.`)
 }

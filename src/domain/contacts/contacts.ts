@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { enqueueJobs, type NewJob, newDispatchJob } from '../../jobs/outbox/outbox.js'
+import { enqueueJobs, type NewJob, newDispatchJob } from '../../jobs/outbox/enqueue-jobs.js'
 import {
   followBack,
   type SharingPair,
@@ -8,26 +8,18 @@ import {
   stopReceiving,
   stopSharing,
 } from '../../persistence/contacts/contact-changes.js'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { Aspect } from '../../persistence/models/aspect.js'
 import { Block } from '../../persistence/models/contact.js'
 import { Notification } from '../../persistence/models/notification.js'
 import { Person } from '../../persistence/models/person.js'
 import { User } from '../../persistence/models/user.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
-import { enqueueAnnouncement } from '../notifications/announcements.js'
+import { enqueueLiveEvent } from '../notifications/enqueue-live-events.js'
 import { notifyAbout } from '../notifications/notifications.js'
 import { Refusal } from '../refusals.js'
-import { findAspect } from './aspects.js'
-
-type ContactRefusal =
-  | 'person_not_found'
-  | 'own_person'
-  | 'account_closed'
-  | 'person_blocked'
-  | 'already_in_aspect'
-  | 'not_in_aspect'
+import { getAspect } from './aspects.js'
 
 export interface Membership {
   readonly aspectId: number
@@ -35,8 +27,12 @@ export interface Membership {
 }
 
 /** Adds a person to an aspect of the viewer. The first aspect starts sharing with the person. */
-export async function addToAspect(pod: Pod, viewer: Viewer, { aspectId, personGuid }: Membership): Promise<void> {
-  await inTransaction(pod, async (transaction) => {
+export async function addToAspect(
+  services: Services,
+  viewer: Viewer,
+  { aspectId, personGuid }: Membership,
+): Promise<void> {
+  await inRequestTransaction(services, async (transaction) => {
     const person = await lockViewerAndPerson(transaction, viewer, { aspectId, personGuid })
     await requireAddablePerson(transaction, viewer, person)
 
@@ -46,8 +42,8 @@ export async function addToAspect(pod: Pod, viewer: Viewer, { aspectId, personGu
       .onConflict()
       .ignore()
       .returning('aspectId')
-    if (added.length === 0) throw refusal('already_in_aspect', 'This person is in the aspect already.')
-    if (contact.isNew) await deliverSharing(pod, transaction, viewer, person)
+    if (added.length === 0) throw new Refusal('already_in_aspect', 'This person is in the aspect already.')
+    if (contact.isNew) await deliverSharing(services, transaction, viewer, person)
     await Notification.query(transaction)
       .patch({ read: true, superseded: false })
       .where({ userId: viewer.userId, type: 'started_sharing', personId: person.id, read: false })
@@ -55,8 +51,12 @@ export async function addToAspect(pod: Pod, viewer: Viewer, { aspectId, personGu
 }
 
 /** Removes a person from an aspect of the viewer. The last aspect ends sharing with the person. */
-export async function removeFromAspect(pod: Pod, viewer: Viewer, { aspectId, personGuid }: Membership): Promise<void> {
-  await inTransaction(pod, async (transaction) => {
+export async function removeFromAspect(
+  services: Services,
+  viewer: Viewer,
+  { aspectId, personGuid }: Membership,
+): Promise<void> {
+  await inRequestTransaction(services, async (transaction) => {
     const person = await lockViewerAndPerson(transaction, viewer, { aspectId, personGuid })
     const contact = await transaction('contacts')
       .where({ userId: viewer.userId, personId: person.id })
@@ -64,22 +64,22 @@ export async function removeFromAspect(pod: Pod, viewer: Viewer, { aspectId, per
       .first('id')
     const removed =
       contact && (await transaction('aspectMemberships').where({ aspectId, contactId: contact.id }).delete())
-    if (!removed) throw refusal('not_in_aspect', 'This person is not in the aspect.')
+    if (!removed) throw new Refusal('not_in_aspect', 'This person is not in the aspect.')
     const left = await transaction('aspectMemberships').where({ contactId: contact.id }).first('aspectId')
-    if (left === undefined) await endSharing(pod, transaction, viewer, [person.id])
+    if (left === undefined) await endSharing(services, transaction, viewer, [person.id])
   })
 }
 
 /** Deletes an aspect of the viewer and ends sharing with members who are in no other aspect. */
-export async function deleteAspect(pod: Pod, viewer: Viewer, aspectId: number): Promise<void> {
-  await inTransaction(pod, async (transaction) => {
+export async function deleteAspect(services: Services, viewer: Viewer, aspectId: number): Promise<void> {
+  await inRequestTransaction(services, async (transaction) => {
     const filedHere = transaction('aspectMemberships').where({ aspectId }).select('contactId')
     const people = await transaction('contacts')
       .where({ userId: viewer.userId })
       .whereIn('id', filedHere)
       .pluck('person_id')
     await User.lock(transaction, viewer.userId, people)
-    await findAspect({ db: transaction }, viewer, aspectId)
+    await getAspect({ db: transaction }, viewer, aspectId)
     const members = await transaction('contacts')
       .whereIn('id', filedHere)
       .orderBy(['userId', 'personId'])
@@ -94,7 +94,7 @@ export async function deleteAspect(pod: Pod, viewer: Viewer, aspectId: number): 
       .distinct('contactId')
     const elsewhere = new Set(filed.map(({ contactId }) => contactId))
     const gone = members.filter(({ id }) => !elsewhere.has(id)).map(({ personId }) => personId)
-    await endSharing(pod, transaction, viewer, gone)
+    await endSharing(services, transaction, viewer, gone)
   })
 }
 
@@ -103,7 +103,7 @@ export async function deleteAspect(pod: Pod, viewer: Viewer, aspectId: number): 
  * local person is recorded for that person in turn. Returns the pairs that are new.
  */
 export async function beginSharing(
-  pod: Pick<Pod, 'jobs' | 'config'>,
+  services: Pick<Services, 'config' | 'jobs'>,
   transaction: Knex.Transaction,
   pairs: readonly SharingPair[],
   now: Date,
@@ -111,13 +111,13 @@ export async function beginSharing(
   const begun = await startSharing(transaction, pairs)
   // Followers of the old account of a user only confirm what the archive said: no news for the user.
   const fresh = begun.filter(({ wasClaimed }) => !wasClaimed)
-  await enqueueAnnouncement(pod, transaction, {
+  await enqueueLiveEvent(services, transaction, {
     notifications: await notifyAbout(transaction, { sharing: fresh }, now),
   })
   const followed = await followBack(transaction, fresh)
   const remote = followed.filter(({ theirUserId }) => theirUserId === null)
   await enqueueJobs(
-    pod,
+    services,
     transaction,
     remote.flatMap(({ userId, personId, ownPersonId }) =>
       newIntroductionJobs({ userId, personId: ownPersonId }, personId),
@@ -126,13 +126,13 @@ export async function beginSharing(
   const mirrored = followed.flatMap(({ theirUserId, ownPersonId }) =>
     theirUserId === null ? [] : [{ userId: theirUserId, personId: ownPersonId }],
   )
-  if (mirrored.length > 0) await beginSharing(pod, transaction, mirrored, now)
+  if (mirrored.length > 0) await beginSharing(services, transaction, mirrored, now)
   return begun
 }
 
 /** Ends sharing with these people: a message is enqueued for remote people, and the contact of local people is changed directly. */
 async function endSharing(
-  pod: Pick<Pod, 'jobs' | 'config'>,
+  services: Pick<Services, 'config' | 'jobs'>,
   transaction: Knex.Transaction,
   viewer: Viewer,
   personIds: readonly number[],
@@ -150,7 +150,7 @@ async function endSharing(
   )
   const remote = await Person.query(transaction).select('id').whereIn('id', ids).whereNotNull('podId').orderBy('id')
   await enqueueJobs(
-    pod,
+    services,
     transaction,
     remote.map(({ id }) =>
       newDispatchJob(viewer.personId, { record: 'contact', userId, personId: id, sharing: false, blocking: false }),
@@ -158,13 +158,18 @@ async function endSharing(
   )
 }
 
-async function deliverSharing(pod: Pod, transaction: Knex.Transaction, viewer: Viewer, person: Person): Promise<void> {
+async function deliverSharing(
+  services: Services,
+  transaction: Knex.Transaction,
+  viewer: Viewer,
+  person: Person,
+): Promise<void> {
   if (person.podId !== null) {
-    await enqueueJobs(pod, transaction, newIntroductionJobs(viewer, person.id))
+    await enqueueJobs(services, transaction, newIntroductionJobs(viewer, person.id))
     return
   }
   const user = await User.query(transaction).findOne({ personId: person.id }).throwIfNotFound()
-  await beginSharing(pod, transaction, [{ userId: user.id, personId: viewer.personId }], pod.now())
+  await beginSharing(services, transaction, [{ userId: user.id, personId: viewer.personId }], services.now())
 }
 
 /** Jobs that send a contact message and the profile of a local person to a remote person. */
@@ -176,14 +181,14 @@ function newIntroductionJobs({ userId, personId }: SharingPair, to: number): rea
 }
 
 async function requireAddablePerson(transaction: Knex.Transaction, viewer: Viewer, person: Person): Promise<void> {
-  if (person.id === viewer.personId) throw refusal('own_person', 'You cannot add yourself to an aspect.')
+  if (person.id === viewer.personId) throw new Refusal('own_person', 'You cannot add yourself to an aspect.')
   if (person.restriction === 'block') throw personNotFound()
-  if (person.closedAt !== null) throw refusal('account_closed', 'The account of this person is closed.')
+  if (person.closedAt !== null) throw new Refusal('account_closed', 'The account of this person is closed.')
   const block = await Block.query(transaction).findById([viewer.userId, person.id])
-  if (block !== undefined) throw refusal('person_blocked', 'You block this person. Unblock the person first.')
+  if (block !== undefined) throw new Refusal('person_blocked', 'You block this person. Unblock the person first.')
 }
 
-/** Locks the viewer and, if local, the other user, so that neither side changes the relation or the aspects meanwhile. */
+/** Locks the viewer and, if local, the other user, so that neither side changes the relation or the aspects in the meantime. */
 async function lockViewerAndPerson(
   transaction: Knex.Transaction,
   viewer: Viewer,
@@ -191,15 +196,11 @@ async function lockViewerAndPerson(
 ): Promise<Person> {
   const person = await Person.query(transaction).findOne({ guid: personGuid })
   await User.lock(transaction, viewer.userId, person ? [person.id] : [])
-  await findAspect({ db: transaction }, viewer, aspectId)
+  await getAspect({ db: transaction }, viewer, aspectId)
   if (person === undefined) throw personNotFound()
   return person
 }
 
-function personNotFound(): Refusal<ContactRefusal> {
-  return refusal('person_not_found', 'This person does not exist, or you may not see them.')
-}
-
-function refusal(reason: ContactRefusal, message: string): Refusal<ContactRefusal> {
-  return new Refusal(reason, message)
+function personNotFound(): Refusal {
+  return new Refusal('person_not_found', 'This person does not exist, or you may not see them.')
 }

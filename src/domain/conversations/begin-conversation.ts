@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
-import { newDispatchJob } from '../../jobs/outbox/outbox.js'
+import { newDispatchJob } from '../../jobs/outbox/enqueue-jobs.js'
 import { insertNewConversations } from '../../persistence/inbound/insert-conversations.js'
 import type { Person } from '../../persistence/models/person.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { newGuid } from '../new-guid.js'
-import { addMessages } from './messages.js'
+import { addConversationMessages } from './add-conversation-messages.js'
 
 export interface FirstMessage {
   readonly guid?: string
@@ -17,7 +17,7 @@ export interface FirstMessage {
 
 /** Stores a conversation with a first message and sends it. The caller has checked who may write to whom. */
 export async function beginConversation(
-  pod: Pick<Pod, 'jobs' | 'config'>,
+  services: Pick<Services, 'config' | 'jobs'>,
   transaction: Knex.Transaction,
   { id: senderId, address: author }: Pick<Person, 'id' | 'address'>,
   { guid = newGuid(), messageGuid = newGuid(), recipients, subject, text, createdAt }: FirstMessage,
@@ -27,5 +27,10 @@ export async function beginConversation(
     { guid, author, subject, participants, unknownParticipants: [], createdAt, arrivedAt: createdAt },
   ])
   const first = { guid: messageGuid, conversationGuid: guid, author, text, createdAt, arrivedAt: createdAt }
-  await addMessages(pod, transaction, [first], [newDispatchJob(senderId, { record: 'conversation', guid })])
+  await addConversationMessages(
+    services,
+    transaction,
+    [first],
+    [newDispatchJob(senderId, { record: 'conversation', guid })],
+  )
 }

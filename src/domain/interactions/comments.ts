@@ -1,4 +1,4 @@
-import { findTrace, inTransaction } from '../../persistence/database/transactions.js'
+import { findTrace, inRequestTransaction } from '../../persistence/database/transactions.js'
 import {
   findListedComment,
   type ListedComment,
@@ -9,12 +9,12 @@ import { Mention } from '../../persistence/models/mention.js'
 import { Post } from '../../persistence/models/post.js'
 import { Tag } from '../../persistence/models/tag.js'
 import type { Page, TimePage } from '../../persistence/sql/keyset-page.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { type Viewer, visibilityForViewer } from '../accounts/viewers.js'
 import { requireUnfiltered } from '../moderation/filters/check-documents.js'
 import { commentDocument } from '../moderation/filters/filter-document.js'
 import { newGuid } from '../new-guid.js'
-import { enqueueDispatchAndAnnouncement } from '../notifications/announcements.js'
+import { enqueueDispatchAndLiveEvent } from '../notifications/enqueue-live-events.js'
 import { notifyAbout } from '../notifications/notifications.js'
 import { signRelayable } from '../outbound/relayable-signature.js'
 import { isViewerBlockedBy, requirePost, requirePostOrComment } from '../posts/post-access.js'
@@ -22,49 +22,50 @@ import { findTextFault, readMentionedAddresses, readTagNames } from '../posts/te
 import { Refusal } from '../refusals.js'
 import { participateInPost } from './participations.js'
 
-type CreateCommentRefusal = 'text_invalid' | 'blocked_by_author'
-type ReadCommentRefusal = 'comment_not_found'
-
 /** Lists all comments of a post; oldest first unless the page has a position. */
 export async function listComments(
-  pod: Pick<Pod, 'db'>,
+  services: Pick<Services, 'db'>,
   viewer: Viewer,
   postGuid: string,
   page: TimePage,
 ): Promise<Page<ListedComment>> {
-  const comments = await listCommentsOfPost(pod.db, viewer, { postGuid, visibility: visibilityForViewer(viewer), page })
+  const comments = await listCommentsOfPost(services.db, viewer, {
+    postGuid,
+    visibility: visibilityForViewer(viewer),
+    page,
+  })
   // An empty page can mean that the post does not exist.
-  if (comments.items.length === 0) await requirePostOrComment(pod, viewer, { postGuid })
+  if (comments.items.length === 0) await requirePostOrComment(services, viewer, { postGuid })
   return comments
 }
 
 /** Returns a comment by id. The caller has checked that the viewer may see it. */
-export async function findComment(pod: Pick<Pod, 'db'>, viewer: Viewer, id: number): Promise<ListedComment> {
-  const comment = await findListedComment(pod.db, viewer, id)
-  if (!comment) throw refusal('comment_not_found', 'This comment was deleted in the meantime.')
+export async function getComment(services: Pick<Services, 'db'>, viewer: Viewer, id: number): Promise<ListedComment> {
+  const comment = await findListedComment(services.db, viewer, id)
+  if (!comment) throw new Refusal('comment_not_found', 'This comment was deleted in the meantime.')
   return comment
 }
 
 export async function createComment(
-  pod: Pod,
+  services: Services,
   viewer: Viewer,
   input: { readonly postGuid: string; readonly text: string },
 ): Promise<Comment> {
-  const post = await requirePost(pod, viewer, input.postGuid)
+  const post = await requirePost(services, viewer, input.postGuid)
   const text = input.text.trim()
-  if (text === '') throw refusal('text_invalid', 'A comment needs some text.')
+  if (text === '') throw new Refusal('text_invalid', 'A comment needs some text.')
   const fault = findTextFault(text)
-  if (fault !== undefined) throw refusal('text_invalid', `The text ${fault}.`)
-  if (await isViewerBlockedBy(pod, post.authorId, viewer)) {
-    throw refusal('blocked_by_author', 'The author of this post has blocked you.')
+  if (fault !== undefined) throw new Refusal('text_invalid', `The text ${fault}.`)
+  if (await isViewerBlockedBy(services, post.authorId, viewer)) {
+    throw new Refusal('blocked_by_author', 'The author of this post has blocked you.')
   }
 
   const guid = newGuid()
-  const checked = await requireUnfiltered(pod, viewer, (author) =>
+  const checked = await requireUnfiltered(services, viewer, (author) =>
     commentDocument({ guid, author, isPublic: post.public }, text),
   )
-  const createdAt = pod.now()
-  const signature = await signRelayable(pod, viewer, post, (author) => ({
+  const createdAt = services.now()
+  const signature = await signRelayable(services, viewer, post, (author) => ({
     type: 'comment',
     author,
     guid,
@@ -72,7 +73,7 @@ export async function createComment(
     text,
     created_at: createdAt,
   }))
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     await Post.lock(transaction, post.id)
     const comment = await Comment.query(transaction)
       .insert({
@@ -92,7 +93,7 @@ export async function createComment(
       readTagNames(text),
     )
     await Mention.attach(transaction, { commentId: comment.id }, readMentionedAddresses(text))
-    await participateInPost(pod, transaction, viewer, post)
+    await participateInPost(services, transaction, viewer, post)
     await Post.query(transaction)
       .findById(post.id)
       .patch({
@@ -104,8 +105,8 @@ export async function createComment(
       { comments: [comment.id], shouldMoveActivity: true },
       createdAt,
     )
-    await enqueueDispatchAndAnnouncement(
-      pod,
+    await enqueueDispatchAndLiveEvent(
+      services,
       transaction,
       viewer.personId,
       { record: 'comment', guid },
@@ -114,10 +115,4 @@ export async function createComment(
     await checked.record(transaction)
     return comment
   })
-}
-
-type CommentRefusal = CreateCommentRefusal | ReadCommentRefusal
-
-function refusal(reason: CommentRefusal, message: string): Refusal<CommentRefusal> {
-  return new Refusal(reason, message)
 }

@@ -1,49 +1,47 @@
 import { isUniqueViolation } from '../../persistence/database/errors.js'
-import { findTrace, inTransaction } from '../../persistence/database/transactions.js'
+import { findTrace, inRequestTransaction } from '../../persistence/database/transactions.js'
 import { type ListedReaction, listReactions } from '../../persistence/interactions/list-reactions.js'
 import { Comment } from '../../persistence/models/comment.js'
 import { Like } from '../../persistence/models/like.js'
 import { Post } from '../../persistence/models/post.js'
 import type { ReadablePost } from '../../persistence/posts/find-readable-post.js'
 import type { OffsetPage, Page } from '../../persistence/sql/keyset-page.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { newGuid } from '../new-guid.js'
-import { enqueueDispatchAndAnnouncement } from '../notifications/announcements.js'
+import { enqueueDispatchAndLiveEvent } from '../notifications/enqueue-live-events.js'
 import { notifyAbout } from '../notifications/notifications.js'
 import { signRelayable } from '../outbound/relayable-signature.js'
 import { isViewerBlockedBy, requireComment, requirePost } from '../posts/post-access.js'
 import { Refusal } from '../refusals.js'
 import { participateInPost } from './participations.js'
 
-type CreateLikeRefusal = 'already_liked' | 'blocked_by_author'
-
 /** Lists likes of a post or of a comment, the viewer's own first. */
 export function listLikes(
-  pod: Pick<Pod, 'db'>,
+  services: Pick<Services, 'db'>,
   viewer: Viewer,
   { id, commentId }: Pick<ReadablePost, 'id' | 'commentId'>,
   page: OffsetPage,
 ): Promise<Page<ListedReaction>> {
-  if (commentId === null) return listReactions(pod.db, viewer, { kind: 'likes-of-post', id }, page)
-  return listReactions(pod.db, viewer, { kind: 'likes-of-comment', id: commentId }, page)
+  if (commentId === null) return listReactions(services.db, viewer, { kind: 'likes-of-post', id }, page)
+  return listReactions(services.db, viewer, { kind: 'likes-of-comment', id: commentId }, page)
 }
 
 /** Likes a post or a comment. Own posts and comments can be liked too. */
 export async function createLike(
-  pod: Pod,
+  services: Services,
   viewer: Viewer,
   target: { readonly postGuid: string; readonly commentGuid?: string | undefined },
 ): Promise<Like> {
-  const post = await requirePost(pod, viewer, target.postGuid)
+  const post = await requirePost(services, viewer, target.postGuid)
   const { commentGuid } = target
-  const comment = commentGuid === undefined ? undefined : await requireComment(pod, viewer, post, commentGuid)
-  if (await isViewerBlockedBy(pod, post.authorId, viewer)) {
-    throw refusal('blocked_by_author', 'The author of this post has blocked you.')
+  const comment = commentGuid === undefined ? undefined : await requireComment(services, viewer, post, commentGuid)
+  if (await isViewerBlockedBy(services, post.authorId, viewer)) {
+    throw new Refusal('blocked_by_author', 'The author of this post has blocked you.')
   }
 
   const guid = newGuid()
-  const signature = await signRelayable(pod, viewer, post, (author) => ({
+  const signature = await signRelayable(services, viewer, post, (author) => ({
     type: 'like',
     author,
     guid,
@@ -52,26 +50,26 @@ export async function createLike(
     positive: true,
   }))
   try {
-    return await inTransaction(pod, async (transaction) => {
+    return await inRequestTransaction(services, async (transaction) => {
       await Post.lock(transaction, post.id)
       const like = await Like.query(transaction)
         .insert({
           guid,
           authorId: viewer.personId,
           ...(comment ? { commentId: comment.id } : { postId: post.id, postCreatedAt: post.createdAt }),
-          createdAt: pod.now(),
+          createdAt: services.now(),
           traceId: findTrace(transaction),
           ...signature,
         })
         .returning('*')
-      await participateInPost(pod, transaction, viewer, post)
+      await participateInPost(services, transaction, viewer, post)
       const counted = comment
         ? Comment.query(transaction).findById(comment.id)
         : Post.query(transaction).findById(post.id)
       await counted.patch({ likesCount: transaction.raw('likes_count + 1') })
-      const notifications = await notifyAbout(transaction, { likes: [like.id] }, pod.now())
-      await enqueueDispatchAndAnnouncement(
-        pod,
+      const notifications = await notifyAbout(transaction, { likes: [like.id] }, services.now())
+      await enqueueDispatchAndLiveEvent(
+        services,
         transaction,
         viewer.personId,
         { record: 'like', guid },
@@ -81,10 +79,6 @@ export async function createLike(
     })
   } catch (error) {
     if (!isUniqueViolation(error, comment ? 'likes_comment_once' : 'likes_post_once')) throw error
-    throw refusal('already_liked', 'You have already liked this.')
+    throw new Refusal('already_liked', 'You have already liked this.')
   }
-}
-
-function refusal(reason: CreateLikeRefusal, message: string): Refusal<CreateLikeRefusal> {
-  return new Refusal(reason, message)
 }

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
-import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
+import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/enqueue-jobs.js'
 import { Participation } from '../../persistence/models/participation.js'
 import { Person } from '../../persistence/models/person.js'
 import type { Post } from '../../persistence/models/post.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 
 /**
@@ -11,7 +11,7 @@ import type { Viewer } from '../accounts/viewers.js'
  * author. Authors receive notifications about their own posts without a participation.
  */
 export async function participateInPost(
-  pod: Pick<Pod, 'jobs'>,
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   viewer: Viewer,
   post: Pick<Post, 'id' | 'authorId'>,
@@ -19,7 +19,7 @@ export async function participateInPost(
   await unmutePost(transaction, viewer, post)
   if (post.authorId === viewer.personId) return
   const [held] = await Participation.addReason(transaction, post.id, [viewer.personId])
-  if (held?.count === 1) await enqueueParticipation(pod, transaction, post, held)
+  if (held?.count === 1) await enqueueParticipation(services, transaction, post, held)
 }
 
 export async function unmutePost(
@@ -32,14 +32,14 @@ export async function unmutePost(
 
 /** Enqueues a participation if the author is remote. Local authors need none. */
 export async function enqueueParticipation(
-  pod: Pick<Pod, 'jobs'>,
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   { authorId }: Pick<Post, 'authorId'>,
   participation: Pick<Participation, 'guid' | 'authorId'>,
 ): Promise<void> {
   const author = await Person.query(transaction).findById(authorId).select('podId')
   if (author === undefined || author.podId === null) return
-  await enqueueJobs(pod, transaction, [
+  await enqueueJobs(services, transaction, [
     newDispatchJob(participation.authorId, { record: 'participation', guid: participation.guid }),
   ])
 }

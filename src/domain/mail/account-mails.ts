@@ -2,13 +2,14 @@ import type { MailData } from '../../jobs/definitions.js'
 import { ACCOUNT_MAIL_KINDS, type AccountMailKind } from '../../persistence/mail/mail-kinds.js'
 import { countMailsOfUser } from '../../persistence/mail/mails.js'
 import { User } from '../../persistence/models/user.js'
-import type { Pod } from '../../pod/pod.js'
+import { DAY_MS } from '../../protocol/durations.js'
+import type { Services } from '../../services/services.js'
 import { issueToken, issueUndoToken, TOKEN_HOURS, type TokenPurpose } from '../accounts/account-tokens.js'
 import { findFactors } from '../accounts/factors/second-factor.js'
 import { INACTIVITY_LIMITS } from '../accounts/limits.js'
 import type { ComposedMail } from './compose-mail.js'
 import { MAIL_LIMITS } from './limits.js'
-import { type AccountMailFacts, accountMailText } from './mail-texts.js'
+import { type AccountMailData, accountMailText } from './mail-texts.js'
 import { mailboxMac } from './mailboxes.js'
 import { writeMail } from './write-mail.js'
 
@@ -40,7 +41,7 @@ const MAILS_OF_A_DAY: ReadonlySet<AccountMailKind> = new Set([
   'account_unused_closing',
 ])
 
-/** Seconds after which a mail is of no use any more; undefined: it is sent as long as attempts remain. */
+/** Seconds after which a mail is useless; undefined: it is sent as long as attempts remain. */
 export function linkLifetime(kind: AccountMailKind): number | undefined {
   const purpose = TOKEN_MAILS[kind]?.purpose
   if (purpose !== undefined) return TOKEN_HOURS[purpose] * 3_600
@@ -48,24 +49,25 @@ export function linkLifetime(kind: AccountMailKind): number | undefined {
 }
 
 /** A mail about an open account, to the confirmed address or to the one that is to be confirmed. */
-export async function composeAccountMail(pod: Pod, mail: AccountMail): Promise<ComposedMail | undefined> {
+export async function composeAccountMail(services: Services, mail: AccountMail): Promise<ComposedMail | undefined> {
   const { kind, userId } = mail
-  const user = userId === undefined ? undefined : await User.query(pod.db).findById(userId).withGraphFetched('person')
+  const user =
+    userId === undefined ? undefined : await User.query(services.db).findById(userId).withGraphFetched('person')
   if (user?.person === undefined || user.closedAt !== null || user.lockedAt !== null) return undefined
-  if (await isSuppressed(pod, user)) return undefined
-  const day = dayOf(pod, kind, user)
+  if (await isSuppressed(services, user)) return undefined
+  const day = dayOf(services, kind, user)
   if (day === undefined && MAILS_OF_A_DAY.has(kind)) return undefined
   const link = TOKEN_MAILS[kind]
-  const recipient = await findRecipient(pod, user, mail)
+  const recipient = await findRecipient(services, user, mail)
   if (recipient === undefined) return undefined
   const { email, token } = recipient
   return {
     to: email,
-    ...writeAccountMail(pod, kind, user.language, {
-      facts: {
+    ...writeAccountMail(services, kind, user.language, {
+      data: {
         account: user.person.address,
         address: user.unconfirmedEmail ?? user.email ?? undefined,
-        count: kind === 'recovery_code_used' ? (await findFactors(pod.db, user.id)).recoveryCodesLeft : undefined,
+        count: kind === 'recovery_code_used' ? (await findFactors(services.db, user.id)).recoveryCodesLeft : undefined,
         day,
       },
       path: link === undefined ? PAGES[kind] : `${link.path}?token=${token}`,
@@ -74,7 +76,7 @@ export async function composeAccountMail(pod: Pod, mail: AccountMail): Promise<C
 }
 
 /** The day of the end of the account; in the warning before, the day on which its closing begins. */
-function dayOf({ locales }: Pick<Pod, 'locales'>, kind: AccountMailKind, user: User): string | undefined {
+function dayOf({ locales }: Pick<Services, 'locales'>, kind: AccountMailKind, user: User): string | undefined {
   const { closeAt, inactiveWarnedAt, activeAt, timeZone } = user
   const isUsedAgain = activeAt !== null && inactiveWarnedAt !== null && activeAt > inactiveWarnedAt
   const warnedUntil = inactiveWarnedAt === null || isUsedAgain ? null : daysAfter(inactiveWarnedAt)
@@ -84,49 +86,53 @@ function dayOf({ locales }: Pick<Pod, 'locales'>, kind: AccountMailKind, user: U
 }
 
 function daysAfter(warnedAt: Date): Date {
-  return new Date(warnedAt.getTime() + INACTIVITY_LIMITS.warnedDays * 86_400_000)
+  return new Date(warnedAt.getTime() + INACTIVITY_LIMITS.warnedDays * DAY_MS)
 }
 
 /** The words of an account mail, in the language of its reader. */
 export function writeAccountMail(
-  { config, locales }: Pick<Pod, 'config' | 'locales'>,
+  { config, locales }: Pick<Services, 'config' | 'locales'>,
   kind: AccountMailKind,
   language: string,
-  { facts, path }: { readonly facts: Omit<AccountMailFacts, 'pod'>; readonly path: string | undefined },
+  { data, path }: { readonly data: Omit<AccountMailData, 'pod'>; readonly path: string | undefined },
 ) {
   const t = locales.translator(language)
   return writeMail({
-    text: accountMailText(t, kind, { pod: config.podName, ...facts }),
+    text: accountMailText(t, kind, { pod: config.podName, ...data }),
     url: path === undefined ? undefined : `${config.url}${path}`,
     footer: t('mail.account_footer', { pod: config.podName }),
   })
 }
 
-/** The address of a mail, with the token of its link. The notice of a change goes to the address that is to be replaced. */
+/** The address of a mail, with the token of its link. The mail about a change goes to the old address. */
 async function findRecipient(
-  pod: Pick<Pod, 'db' | 'secrets'>,
+  services: Pick<Services, 'db' | 'secrets'>,
   user: User,
   { kind, mailId, undoId }: AccountMail,
 ): Promise<{ readonly email: string; readonly token?: string } | undefined> {
   const userId = user.id
   const purpose = TOKEN_MAILS[kind]?.purpose
-  if (purpose === 'undo_email') return issueUndoToken(pod.db, { userId, undoId })
+  if (purpose === 'undo_email') return issueUndoToken(services.db, { userId, undoId })
   const confirmed = user.emailConfirmedAt === null ? null : user.email
   const email = purpose === 'confirm_email' ? user.unconfirmedEmail : confirmed
   if (email === null) return undefined
   if (purpose === undefined) return { email }
-  if (purpose === 'confirm_email' && !(await isForMailbox(pod, mailId, email))) return undefined
-  return { email, token: await issueToken(pod.db, { userId, purpose, email }) }
+  if (purpose === 'confirm_email' && !(await isForMailbox(services, mailId, email))) return undefined
+  return { email, token: await issueToken(services.db, { userId, purpose, email }) }
 }
 
 /** A mail that was counted for another mailbox is not sent to this one: the address has been replaced again. */
-async function isForMailbox({ db, secrets }: Pick<Pod, 'db' | 'secrets'>, id: number, email: string): Promise<boolean> {
+async function isForMailbox(
+  { db, secrets }: Pick<Services, 'db' | 'secrets'>,
+  id: number,
+  email: string,
+): Promise<boolean> {
   const row = await db('mails').where({ id }).first('mailbox')
   return row?.mailbox == null || mailboxMac({ secrets }, email).equals(row.mailbox)
 }
 
 /** A mailbox that seems not to exist gets one mail a day. */
-async function isSuppressed({ db }: Pick<Pod, 'db'>, { id, mailState }: User): Promise<boolean> {
+async function isSuppressed({ db }: Pick<Services, 'db'>, { id, mailState }: User): Promise<boolean> {
   if (mailState !== 'suppressed') return false
   const seconds = MAIL_LIMITS.suppressedHours * 3_600
   return (await countMailsOfUser(db, id, { kinds: ACCOUNT_MAIL_KINDS, seconds, isSent: true })) > 0

@@ -1,20 +1,20 @@
 import { timingSafeEqual } from 'node:crypto'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { recordMailboxFault } from '../../persistence/mail/mails.js'
 import { type MailState, User } from '../../persistence/models/user.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { MAIL_LIMITS } from './limits.js'
 
 /** The envelope sender of a mail to a user: MAIL_BOUNCE_ADDRESS with the user and a MAC. Undefined: the setting is missing. */
 export function bounceAddress(
-  { config, secrets }: Pick<Pod, 'config' | 'secrets'>,
+  { config, secrets }: Pick<Services, 'config' | 'secrets'>,
   userId: number,
 ): string | undefined {
   const [local, domain] = config.mail?.bounceAddress?.split('@') ?? []
   return local === undefined ? undefined : `${local}+${userId}.${bounceMac({ secrets }, userId)}@${domain}`
 }
 
-function bounceMac({ secrets }: Pick<Pod, 'secrets'>, userId: number): string {
+function bounceMac({ secrets }: Pick<Services, 'secrets'>, userId: number): string {
   return secrets.mac(String(userId), 'bounce').subarray(0, 16).toString('hex')
 }
 
@@ -29,16 +29,16 @@ export interface BounceResult {
  * Records the failure that a delivery status notification (RFC 3464) reports. Only a notification of a failure with a valid tagged address changes anything:
  * automatic replies come to the same address.
  */
-export async function recordBounce(pod: Pod, message: string): Promise<BounceResult> {
+export async function recordBounce(services: Services, message: string): Promise<BounceResult> {
   const ignore = (ignored: NonNullable<BounceResult['ignored']>) => ({ username: null, state: null, ignored })
-  const tagged = findTagged(pod, message)
+  const tagged = findTagged(services, message)
   if (tagged === undefined) return ignore('no_address')
   if (!/^Action:\s*failed\s*$/im.test(message)) return ignore('no_failure')
   const { userId, mac } = tagged
-  if (!timingSafeEqual(Buffer.from(mac), Buffer.from(bounceMac(pod, userId)))) return ignore('wrong_mac')
+  if (!timingSafeEqual(Buffer.from(mac), Buffer.from(bounceMac(services, userId)))) return ignore('wrong_mac')
   const isGone = /^Status:\s*5\.1\.[0-9]+/im.test(message)
   const { faults: limit, faultDays: days } = MAIL_LIMITS
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     const user = await User.query(transaction).findById(userId)
     if (user === undefined || user.closedAt !== null) return ignore('no_user')
     const state = await recordMailboxFault(transaction, userId, { isGone, limit, days })
@@ -47,7 +47,7 @@ export async function recordBounce(pod: Pod, message: string): Promise<BounceRes
 }
 
 /** The tagged address is in the envelope, which mail programs add as a header, or in `To`. */
-function findTagged({ config }: Pick<Pod, 'config'>, message: string) {
+function findTagged({ config }: Pick<Services, 'config'>, message: string) {
   const [local = '', domain = ''] = config.mail?.bounceAddress?.split('@') ?? []
   if (local === '') return undefined
   const pattern = new RegExp(`${escapeRegExp(local)}\\+([0-9]{1,18})\\.([0-9a-f]{32})@${escapeRegExp(domain)}`, 'i')

@@ -1,8 +1,8 @@
 import type { MailData } from '../../jobs/definitions.js'
 import { isAccountMail } from '../../persistence/mail/mail-kinds.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { composeAccountMail } from './account-mails.js'
-import { composeNotice } from './notices.js'
+import { composeNotificationMail } from './notification-mails.js'
 import { composeSignUpMail } from './sign-up-mails.js'
 import type { WrittenMail } from './write-mail.js'
 
@@ -14,10 +14,10 @@ export interface ComposedMail extends WrittenMail {
   readonly unsubscribeUrl?: string | undefined
 }
 
-/** Reads everything a mail says at the moment of sending, and makes its tokens. Undefined: the mail is not wanted any more. */
-export async function composeMail(pod: Pod, mail: MailData): Promise<ComposedMail | undefined> {
+/** Reads everything a mail says at the moment of sending, and makes its tokens. Undefined: the user no longer wants the mail. */
+export async function composeMail(services: Services, mail: MailData): Promise<ComposedMail | undefined> {
   const { signUpId } = mail
-  if (signUpId !== undefined) return composeSignUpMail(pod, { ...mail, signUpId })
-  if (isAccountMail(mail.kind)) return composeAccountMail(pod, { ...mail, kind: mail.kind })
-  return composeNotice(pod, mail)
+  if (signUpId !== undefined) return composeSignUpMail(services, { ...mail, signUpId })
+  if (isAccountMail(mail.kind)) return composeAccountMail(services, { ...mail, kind: mail.kind })
+  return composeNotificationMail(services, mail)
 }

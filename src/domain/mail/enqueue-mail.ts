@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
 import { type MailData, sendMailJob } from '../../jobs/definitions.js'
-import { enqueueJobs } from '../../jobs/outbox/outbox.js'
+import { enqueueJobs } from '../../jobs/outbox/enqueue-jobs.js'
 import type { AccountMailKind } from '../../persistence/mail/mail-kinds.js'
 import { insertMails } from '../../persistence/mail/mails.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 
 export interface NewMail extends Omit<MailData, 'mailId'> {
   /** MAC of the mailbox, for mails to people without an account. */
@@ -12,15 +12,15 @@ export interface NewMail extends Omit<MailData, 'mailId'> {
 
 /** Enqueues mails in the transaction of their cause. Without a mail server there are none. */
 export async function enqueueMails(
-  pod: Pick<Pod, 'jobs' | 'config'>,
+  services: Pick<Services, 'config' | 'jobs'>,
   transaction: Knex.Transaction,
   mails: readonly NewMail[],
   due: { readonly dueInSeconds?: number } = {},
 ): Promise<void> {
-  if (pod.config.mail === undefined || mails.length === 0) return
+  if (services.config.mail === undefined || mails.length === 0) return
   const ids = await insertMails(transaction, mails)
   await enqueueJobs(
-    pod,
+    services,
     transaction,
     mails.map(({ mailbox: _, ...data }, index) => ({
       job: sendMailJob,
@@ -32,10 +32,10 @@ export async function enqueueMails(
 
 /** Enqueues a mail about an account to its confirmed address. */
 export async function enqueueAccountMail(
-  pod: Pick<Pod, 'jobs' | 'config'>,
+  services: Pick<Services, 'config' | 'jobs'>,
   transaction: Knex.Transaction,
   kind: AccountMailKind,
   userId: number,
 ): Promise<void> {
-  await enqueueMails(pod, transaction, [{ kind, userId }])
+  await enqueueMails(services, transaction, [{ kind, userId }])
 }

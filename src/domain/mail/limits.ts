@@ -12,7 +12,7 @@ export const MAIL_LIMITS = {
   connectMs: 10_000,
   /** Milliseconds without an answer of the mail server within an SMTP conversation. */
   inactiveMs: 20_000,
-  /** Permanent faults of a mailbox in `faultDays` after which it gets no more notices. */
+  /** Permanent faults of a mailbox in `faultDays` after which it gets no more notification mails. */
   faults: 3,
   /** Older faults are forgotten: a full mailbox is emptied some day. */
   faultDays: 14,
@@ -20,16 +20,16 @@ export const MAIL_LIMITS = {
   suppressedHours: 24,
   /** Bytes of a message that `pod mail bounce` reads. */
   bounceBytes: 256 * 1024,
-  /** Characters of the name of another person: it stands in the subject. */
+  /** Characters of the name of another person in the subject. */
   nameCharacters: 64,
-  /** Of a public text: enough to recognise it, not to replace the page. */
+  /** Characters of a public text: enough to recognise it, not to replace the page. */
   excerptCharacters: 300,
-  /** Seconds between a notification and its mail; a notification that is read meanwhile causes none. */
-  noticeDelaySeconds: 120,
-  /** Notices of one user; what is beyond is in the digest. */
-  noticesPerHour: 30,
-  /** The same for a whole day. */
-  noticesPerDay: 100,
+  /** Seconds between a notification and its mail; a notification that is read in the meantime causes none. */
+  notificationMailDelaySeconds: 120,
+  /** Notification mails of one user; further ones are in the digest. */
+  notificationMailsPerHour: 30,
+  /** Notification mails of one user in a day. */
+  notificationMailsPerDay: 100,
   /** Lines of a digest; the rest is counted. */
   digestLines: 30,
   /** Mails with a confirmation link to one mailbox. */

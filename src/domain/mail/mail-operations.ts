@@ -1,19 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import { sweepAllNow } from '../../jobs/outbox/outbox.js'
+import { sweepAllNow } from '../../jobs/outbox/sweep-rows.js'
+import { queryRow } from '../../persistence/database/database.js'
 import { endTransportPause, findTransportState } from '../../persistence/mail/transport-state.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import type { Actor } from '../moderation/actor.js'
 import { recordOperatorChange } from '../operations/record-operator-change.js'
 import { Refusal } from '../refusals.js'
 import { checkMailServer, type MailCheckStep } from './smtp/check-server.js'
 import { writeMail } from './write-mail.js'
 
-export interface MailStatus {
-  readonly configured: boolean
-  readonly failingSince: Date | null
-  readonly fault: string | null
-  readonly code: number | null
-  readonly nextProbe: Date | null
+/** Mails and users by state. */
+interface MailCounts {
   readonly waiting: number
   readonly dead: number
   /** Mails of the last 24 hours. */
@@ -22,22 +19,36 @@ export interface MailStatus {
   readonly usersSuppressed: number
 }
 
-export async function findMailStatus({ db, config }: Pick<Pod, 'db' | 'config'>): Promise<MailStatus> {
+export interface MailStatus extends MailCounts {
+  readonly configured: boolean
+  readonly failingSince: Date | null
+  readonly fault: string | null
+  readonly code: number | null
+  readonly nextProbe: Date | null
+}
+
+export async function findMailStatus({ db, config }: Pick<Services, 'config' | 'db'>): Promise<MailStatus> {
   const { failingSince, fault, code, probeAt } = await findTransportState(db)
-  const { rows } = await db.raw(`
+  const counts = await queryRow<MailCounts>(
+    db,
+    `
     select
       (select count(*)::integer from outbox where queue = 'mail' and failed_at is null) as waiting,
       (select count(*)::integer from outbox where queue = 'mail' and failed_at is not null) as dead,
       (select count(*)::integer from mails where sent_at > now() - interval '1 day') as "sentToday",
       (select count(*)::integer from users where mail_state = 'bouncing') as "usersBouncing",
-      (select count(*)::integer from users where mail_state = 'suppressed') as "usersSuppressed"`)
-  return { configured: config.mail !== undefined, failingSince, fault, code, nextProbe: probeAt, ...rows[0] }
+      (select count(*)::integer from users where mail_state = 'suppressed') as "usersSuppressed"`,
+  )
+  return { configured: config.mail !== undefined, failingSince, fault, code, nextProbe: probeAt, ...counts }
 }
 
 /** Ends the pause after a refusal of the mail server: the next mail tries now, and with its success the others follow. */
-export async function resumeMail(pod: Pick<Pod, 'db' | 'now' | 'log' | 'requestContext'>, actor: Actor): Promise<void> {
+export async function resumeMail(
+  services: Pick<Services, 'db' | 'requestContext' | 'log' | 'now'>,
+  actor: Actor,
+): Promise<void> {
   const target = { type: 'queue', label: 'mail' }
-  await recordOperatorChange(pod, actor, { action: 'mail.resume', target }, async (transaction) => {
+  await recordOperatorChange(services, actor, { action: 'mail.resume', target }, async (transaction) => {
     await endTransportPause(transaction)
     await sweepAllNow(transaction, 'mail')
     return { resumed: true }
@@ -45,7 +56,10 @@ export async function resumeMail(pod: Pick<Pod, 'db' | 'now' | 'log' | 'requestC
 }
 
 /** Sends a mail to an address, step by step. */
-export async function testMail({ config }: Pick<Pod, 'config'>, address: string): Promise<readonly MailCheckStep[]> {
+export async function testMail(
+  { config }: Pick<Services, 'config'>,
+  address: string,
+): Promise<readonly MailCheckStep[]> {
   if (config.mail === undefined) throw new Refusal('mail_unavailable', 'SMTP_URL is not set: the pod sends no mail.')
   const host = new URL(config.url).hostname
   const text = `This is a test mail of ${config.podName}.`
@@ -56,6 +70,6 @@ export async function testMail({ config }: Pick<Pod, 'config'>, address: string)
 }
 
 /** Connects to the mail server and signs in, step by step. Without a mail server there is no step. */
-export async function connectToMailServer({ config }: Pick<Pod, 'config'>): Promise<readonly MailCheckStep[]> {
+export async function connectToMailServer({ config }: Pick<Services, 'config'>): Promise<readonly MailCheckStep[]> {
   return config.mail === undefined ? [] : checkMailServer(config.mail, undefined, new URL(config.url).hostname)
 }

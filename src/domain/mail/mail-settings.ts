@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import {
   DELIVERIES,
   isPreferenceKind,
@@ -7,7 +7,7 @@ import {
   PREFERENCE_DEFAULTS,
 } from '../../persistence/mail/mail-kinds.js'
 import { User } from '../../persistence/models/user.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { Refusal } from '../refusals.js'
 
 export interface MailPreferences {
@@ -24,7 +24,7 @@ export interface MailPreferencesChange {
   readonly kinds?: Readonly<Record<string, string>>
 }
 
-export async function findMailPreferences({ db }: Pick<Pod, 'db'>, userId: number): Promise<MailPreferences> {
+export async function getMailPreferences({ db }: Pick<Services, 'db'>, userId: number): Promise<MailPreferences> {
   const user = await User.query(db).findById(userId).throwIfNotFound()
   const rows = await db('mail_preferences').where({ userId }).select('kind', 'delivery')
   const chosen = Object.fromEntries(rows.map(({ kind, delivery }) => [kind, delivery]))
@@ -33,21 +33,21 @@ export async function findMailPreferences({ db }: Pick<Pod, 'db'>, userId: numbe
 
 /** Changes the given preferences, all of them or none. */
 export async function changeMailPreferences(
-  pod: Pick<Pod, 'db' | 'requestContext'>,
+  services: Pick<Services, 'db' | 'requestContext'>,
   userId: number,
   change: MailPreferencesChange,
 ): Promise<void> {
-  await inTransaction(pod, (transaction) => writeMailPreferences(transaction, userId, change))
+  await inRequestTransaction(services, (transaction) => writeMailPreferences(transaction, userId, change))
 }
 
-/** The same in the transaction of the caller. Nothing is written after a refusal. */
+/** Changes mail preferences in the transaction of the caller. A refusal writes nothing. */
 export async function writeMailPreferences(
   transaction: Knex.Transaction,
   userId: number,
   { enabled, digestHour, kinds = {} }: MailPreferencesChange,
 ): Promise<void> {
   if (digestHour !== undefined && !(Number.isInteger(digestHour) && digestHour >= 0 && digestHour <= 23)) {
-    throw new Refusal('digest_hour_invalid', 'The hour is a number from 0 to 23.')
+    throw new Refusal('digest_hour_invalid', 'The hour must be a number from 0 to 23.')
   }
   const rows = Object.entries(kinds).map(([name, delivery]) => ({ userId, kind: readKind(name), delivery }))
   const wrong = Object.entries(kinds).find(([, delivery]) => !(DELIVERIES as readonly string[]).includes(delivery))
@@ -69,7 +69,7 @@ export async function writeMailPreferences(
 function readKind(name: string): string {
   const kind = name === 'commented_on_post' ? 'comment_on_post' : name
   if (isPreferenceKind(kind)) return kind
-  throw kindInvalid(name, `There is no kind of notice named ${name}.`)
+  throw kindInvalid(name, `There is no kind of mail named ${name}.`)
 }
 
 function kindInvalid(kind: string, message: string): Refusal {

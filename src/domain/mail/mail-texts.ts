@@ -1,6 +1,6 @@
 import { ENGLISH } from '../../languages/en/catalogue.js'
 import type { MessageId, Translate } from '../../languages/translate.js'
-import type { AccountMailKind, NoticeKind, StaffNoticeKind } from '../../persistence/mail/mail-kinds.js'
+import type { AccountMailKind, NotificationMailKind, StaffMailKind } from '../../persistence/mail/mail-kinds.js'
 
 /** The words of a mail, without the parts that all mails have. */
 export interface MailText {
@@ -10,8 +10,8 @@ export interface MailText {
   readonly action?: string | undefined
 }
 
-/** What mails about an account say. */
-export interface AccountMailFacts {
+/** The texts of mails about an account. */
+export interface AccountMailData {
   readonly pod: string
   /** The network id of the account. */
   readonly account: string
@@ -24,8 +24,8 @@ export interface AccountMailFacts {
   readonly day?: string | undefined
 }
 
-/** What a notice says: nothing of a private text. */
-export interface NoticeFacts {
+/** The data of a notification mail, without private texts. */
+export interface NotificationMailData {
   readonly pod: string
   /** The person who caused it; undefined: the event has none. */
   readonly name: string
@@ -37,38 +37,42 @@ export interface NoticeFacts {
 
 type MailMessageId = Extract<MessageId, `mail.${string}`>
 
-export function accountMailText(t: Translate, kind: AccountMailKind, facts: AccountMailFacts): MailText {
-  const { pod, account, address = '', note, count = 0, day = '' } = facts
+export function accountMailText(t: Translate, kind: AccountMailKind, data: AccountMailData): MailText {
+  const { pod, account, address = '', note, count = 0, day = '' } = data
   const { paragraphs, ...text } = mailText(t, kind, { pod, account, address, count, day })
   return { ...text, paragraphs: note === undefined ? paragraphs : [...paragraphs, note] }
 }
 
-export function staffNoticeText(
+export function staffMailText(
   t: Translate,
-  kind: StaffNoticeKind,
-  facts: { readonly pod: string; readonly count: number },
+  kind: StaffMailKind,
+  data: { readonly pod: string; readonly count: number },
 ): MailText {
-  return mailText(t, kind, facts)
+  return mailText(t, kind, data)
 }
 
-export function noticeText(t: Translate, kind: NoticeKind, facts: NoticeFacts): MailText {
-  const { name, others, excerpt } = facts
+export function notificationMailText(t: Translate, kind: NotificationMailKind, data: NotificationMailData): MailText {
+  const { name, others, excerpt } = data
   return {
     subject: t(`mail.notice.${kind}`, { name, others }),
-    paragraphs: [noticeLine(t, kind, facts), ...(excerpt === undefined ? [] : [excerpt])],
+    paragraphs: [notificationLine(t, kind, data), ...(excerpt === undefined ? [] : [excerpt])],
     action: t('mail.notice.action'),
   }
 }
 
-/** A notice as a sentence: one line of a digest. */
-export function noticeLine(t: Translate, kind: NoticeKind, { name, others }: NoticeFacts): string {
+/** A notification as a sentence: one line of a digest. */
+export function notificationLine(
+  t: Translate,
+  kind: NotificationMailKind,
+  { name, others }: NotificationMailData,
+): string {
   return t('mail.notice.sentence', { sentence: t(`mail.notice.${kind}`, { name, others }) })
 }
 
 /** Subject, paragraphs and link of one kind. Messages use some of the values. */
 function mailText(
   t: Translate,
-  kind: AccountMailKind | StaffNoticeKind,
+  kind: AccountMailKind | StaffMailKind,
   values: Readonly<Record<string, string | number>>,
 ): MailText {
   const say = (id: MailMessageId) => String(t.message(id).format(values))

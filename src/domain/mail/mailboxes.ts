@@ -1,8 +1,8 @@
 import { domainToASCII } from 'node:url'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { Refusal } from '../refusals.js'
 
-const LONGEST_BYTES = 254
+const MAX_ADDRESS_BYTES = 254
 
 /** Reads a typed e-mail address; the domain becomes lower case and ASCII. Throws a Refusal. */
 export function readMailbox(typed: string): string {
@@ -14,7 +14,7 @@ export function readMailbox(typed: string): string {
     rest.length === 0 &&
     /^[^\s()<>[\]\\,;:"\p{Cc}\p{Cf}]{1,64}$/u.test(local) &&
     /^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(host)
-  if (isAddress && Buffer.byteLength(address) <= LONGEST_BYTES) return address
+  if (isAddress && Buffer.byteLength(address) <= MAX_ADDRESS_BYTES) return address
   throw new Refusal('email_invalid', 'Enter an e-mail address like name@mail.example.')
 }
 
@@ -33,12 +33,12 @@ function canonicalMailbox(address: string): string {
   return `${shouldIgnoreDots ? untagged.replaceAll('.', '') : untagged}@${shouldIgnoreDots ? 'gmail.com' : domain}`
 }
 
-/** The key of a rule about a mail domain, which is stored beside those about addresses. */
-export function mailDomainMac({ secrets }: Pick<Pod, 'secrets'>, domain: string): Buffer {
+/** The key of a rule about a mail domain, which is stored with those about addresses. */
+export function mailDomainMac({ secrets }: Pick<Services, 'secrets'>, domain: string): Buffer {
   return secrets.mac(domain, 'mail domain')
 }
 
-/** What the pod stores instead of an address, to count mails and to compare addresses. */
-export function mailboxMac({ secrets }: Pick<Pod, 'secrets'>, address: string): Buffer {
+/** The value that the pod stores instead of an address, to count mails and to compare addresses. */
+export function mailboxMac({ secrets }: Pick<Services, 'secrets'>, address: string): Buffer {
   return secrets.mac(canonicalMailbox(address), 'mailbox')
 }

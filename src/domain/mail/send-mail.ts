@@ -1,6 +1,7 @@
 import type { MailData } from '../../jobs/definitions.js'
-import { type JobContext, postponed, sweepAllNow } from '../../jobs/outbox/outbox.js'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { type JobContext, postponed } from '../../jobs/outbox/load-job.js'
+import { sweepAllNow } from '../../jobs/outbox/sweep-rows.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { isAccountMail } from '../../persistence/mail/mail-kinds.js'
 import {
   countMailAttempt,
@@ -9,14 +10,14 @@ import {
   recordMailboxFault,
   recordSentMail,
 } from '../../persistence/mail/mails.js'
-import { recordDigest } from '../../persistence/mail/notices.js'
+import { recordDigest } from '../../persistence/mail/notification-mails.js'
 import {
   recordTransportFailure,
   recordTransportSuccess,
   returnSendingTurn,
   takeSendingTurn,
 } from '../../persistence/mail/transport-state.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { Refusal } from '../refusals.js'
 import { linkLifetime } from './account-mails.js'
 import { bounceAddress } from './bounces.js'
@@ -33,41 +34,46 @@ export class MailUnsent extends Error {
 }
 
 /** Sends one mail, or decides when its next attempt is. At least once: a worker may die before it notes that the mail was sent. */
-export async function sendMail(pod: Pod, work: MailWork): Promise<void> {
+export async function sendMail(services: Services, work: MailWork): Promise<void> {
   const { data, outboxId } = work
-  const settings = pod.config.mail
-  const attempts = await findMailAttempts(pod.db, data.mailId)
+  const settings = services.config.mail
+  const attempts = await findMailAttempts(services.db, data.mailId)
   if (settings === undefined || attempts === undefined || outboxId === undefined) return
-  if (attempts.age > lifetime(data)) throw new Refusal('mail_expired', 'The mail is of no use any more.')
-  const turn = await takeSendingTurn(pod.db, {
+  if (attempts.age > lifetime(data)) throw new Refusal('mail_expired', 'The mail has expired.')
+  const turn = await takeSendingTurn(services.db, {
     perMinute: settings.perMinute,
     probeSeconds: MAIL_LIMITS.probeSeconds,
   })
-  if (!turn.mayTry) throw await postponed(pod.db, outboxId, turn.waitSeconds)
+  if (!turn.mayTry) throw await postponed(services.db, outboxId, turn.waitSeconds)
 
-  const mail = await composeMail(pod, data)
+  const mail = await composeMail(services, data)
   if (mail === undefined) {
-    await returnSendingTurn(pod.db)
-    await inTransaction(pod, async (transaction) => {
+    await returnSendingTurn(services.db)
+    await inRequestTransaction(services, async (transaction) => {
       await work.finish(transaction)
       await deleteMail(transaction, data.mailId)
     })
     return
   }
-  const thrown = await attempt(pod, data, mail)
-  if (thrown === undefined) return finishSent(pod, work)
+  const thrown = await attempt(services, data, mail)
+  if (thrown === undefined) return finishSent(services, work)
   const fault = readSmtpFault(thrown)
-  pod.log.info({ mail: data.mailId, kind: data.kind, code: fault.code, fault: fault.fault }, 'mail not sent')
-  await handleFault(pod, work, fault, attempts.attempts)
+  services.log.info({ mail: data.mailId, kind: data.kind, code: fault.code, fault: fault.fault }, 'mail not sent')
+  await handleFault(services, work, fault, attempts.attempts)
 }
 
-async function attempt({ config, secrets }: Pod, data: MailData, mail: ComposedMail): Promise<unknown> {
+async function attempt({ config, secrets }: Services, data: MailData, mail: ComposedMail): Promise<unknown> {
   if (config.mail === undefined) return undefined
   const { to, subject, text, html, inReplyTo, unsubscribeUrl } = mail
   const host = new URL(config.url).hostname
   try {
     await sendMessage(config.mail, host, {
-      ...{ to, subject, text, html, inReplyTo, unsubscribeUrl },
+      to,
+      subject,
+      text,
+      html,
+      inReplyTo,
+      unsubscribeUrl,
       messageId: `<mail-${data.mailId}@${host}>`,
       fromName: config.podName,
       bounceTo: data.userId === undefined ? undefined : bounceAddress({ config, secrets }, data.userId),
@@ -78,38 +84,38 @@ async function attempt({ config, secrets }: Pod, data: MailData, mail: ComposedM
   }
 }
 
-async function finishSent(pod: Pod, work: MailWork): Promise<void> {
+async function finishSent(services: Services, work: MailWork): Promise<void> {
   const { mailId, userId, kind } = work.data
-  const isBack = await inTransaction(pod, async (transaction) => {
+  const isBack = await inRequestTransaction(services, async (transaction) => {
     await work.finish(transaction)
     await recordSentMail(transaction, { id: mailId, userId })
     if (kind === 'digest' && userId !== undefined) await recordDigest(transaction, userId, mailId)
     return recordTransportSuccess(transaction)
   })
-  pod.log.info({ mail: mailId, kind }, 'mail sent')
+  services.log.info({ mail: mailId, kind }, 'mail sent')
   if (!isBack) return
-  pod.log.info('the mail server accepts mails again')
-  await sweepAllNow(pod.db, 'mail')
+  services.log.info('the mail server accepts mails again')
+  await sweepAllNow(services.db, 'mail')
 }
 
-async function handleFault(pod: Pod, work: MailWork, fault: SmtpFault, attempts: number): Promise<void> {
+async function handleFault(services: Services, work: MailWork, fault: SmtpFault, attempts: number): Promise<void> {
   const { outboxId = 0, data } = work
   const { probeSeconds, retrySeconds } = MAIL_LIMITS
   switch (fault.kind) {
     case 'operator': {
-      const hasBegun = await recordTransportFailure(pod.db, { ...fault, probeSeconds })
-      if (hasBegun) pod.log.warn({ fault: fault.fault, code: fault.code }, 'the mail server refuses this pod')
-      throw await postponed(pod.db, outboxId, probeSeconds)
+      const hasBegun = await recordTransportFailure(services.db, { ...fault, probeSeconds })
+      if (hasBegun) services.log.warn({ fault: fault.fault, code: fault.code }, 'the mail server refuses this pod')
+      throw await postponed(services.db, outboxId, probeSeconds)
     }
     case 'temporary': {
       const seconds = retrySeconds[attempts]
-      await countMailAttempt(pod.db, data.mailId)
+      await countMailAttempt(services.db, data.mailId)
       if (seconds === undefined) throw new MailUnsent(fault.fault)
-      throw await postponed(pod.db, outboxId, seconds)
+      throw await postponed(services.db, outboxId, seconds)
     }
     case 'no_mailbox':
     case 'refused':
-      await inTransaction(pod, async (transaction) => {
+      await inRequestTransaction(services, async (transaction) => {
         await work.finish(transaction)
         if (data.userId === undefined || data.kind === 'confirm_email') return
         const { faults: limit, faultDays: days } = MAIL_LIMITS

@@ -1,7 +1,8 @@
 import type { Knex } from 'knex'
-import { inTransaction } from '../../persistence/database/transactions.js'
-import { type PermanentTombstone, Tombstone } from '../../persistence/models/tombstone.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
+import { Tombstone } from '../../persistence/models/tombstone.js'
 import { User } from '../../persistence/models/user.js'
+import { readActionDetails } from '../../persistence/moderation/action-details.js'
 import {
   type ActionFilter,
   type ActionRow,
@@ -15,14 +16,15 @@ import {
 } from '../../persistence/moderation/actions.js'
 import { showContentOfAction } from '../../persistence/moderation/hidden-content.js'
 import { liftRestrictions } from '../../persistence/moderation/restrictions.js'
-import type { IdPage, IdPageResult } from '../../persistence/sql/id-page.js'
-import type { Pod } from '../../pod/pod.js'
+import type { IdPage, ListPage } from '../../persistence/sql/id-page.js'
+import type { ModerationServices, Services } from '../../services/services.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requireActionOn, requirePower, SYSTEM_ACTOR } from './actor.js'
 import { undoCleaning } from './clusters/clean-cluster.js'
 import { reloadFilters } from './filters/active-filters.js'
 import { followUpRestrictions } from './follow-up-restrictions.js'
-import { unlockUsers } from './lock-members.js'
+import { SHOW_CONTENT, showContentInChunks } from './hide-content.js'
+import { unlockUsers } from './lock-users.js'
 import { undoClosing } from './people/close-person.js'
 import { undoContentChange } from './people/content-of-person.js'
 import {
@@ -33,10 +35,8 @@ import {
   requireReason,
 } from './record-action.js'
 
-type UndoPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext'>
-
 /** Restores what an action changed. The action is locked and in force. */
-type Undo = (pod: UndoPod, transaction: Knex.Transaction, action: ActionRow) => Promise<void>
+type Undo = (services: ModerationServices, transaction: Knex.Transaction, action: ActionRow) => Promise<void>
 
 /** The undo of each kind of action; undefined: the action is final. */
 const UNDO_OF_KIND: Readonly<Record<ActionKind, Undo | undefined>> = {
@@ -78,26 +78,26 @@ function isKindOfAction(kind: string): kind is ActionKind {
   return Object.hasOwn(UNDO_OF_KIND, kind)
 }
 
-/** Lists actions, newest first. */
+/** Lists actions, newest first. Those on cases about the reader are left out. */
 export async function listModerationActions(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   actor: Actor,
   filter: ActionFilter,
   page: IdPage,
-): Promise<IdPageResult<ActionRow>> {
+): Promise<ListPage<ActionRow>> {
   requirePower(actor, 'moderation')
-  return listActions(db, filter, page)
+  return listActions(db, filter, actor.personId, page)
 }
 
 /** Undoes an action with all its effects that no later action has changed. An action that was undone before stays as it is. */
 export async function undoAction(
-  pod: UndoPod,
+  services: ModerationServices,
   actor: Actor,
   id: number,
   options: ActionOptions,
 ): Promise<ActionOutcome> {
   requirePower(actor, 'moderation')
-  const outcome = await inTransaction(pod, async (transaction): Promise<ActionOutcome> => {
+  const outcome = await inRequestTransaction(services, async (transaction): Promise<ActionOutcome> => {
     const action = await lockAction(transaction, id)
     if (action === undefined) throw new Refusal('action_not_found', 'There is no action with this number.')
     const reason = requireReason(options)
@@ -109,34 +109,34 @@ export async function undoAction(
     const later = action.targetType === 'person' ? undefined : await findLaterAction(transaction, action, ['purge'])
     if (later !== undefined) throw notUndoable(`Action ${later.id} has deleted what this action changed.`, later.id)
     const { targetType: type, targetGuid: guid, targetLabel: label } = action
-    const recorded = await recordAction(pod, transaction, actor, {
+    const recorded = await recordAction(services, transaction, actor, {
       kind: `${kind}.undo`,
       target: { type, guid, label },
       reason,
       caseId: options.caseId ?? action.caseId ?? undefined,
       undo: { possible: false },
       undoes: action.id,
-      effect: () => undo(pod, transaction, action),
+      effect: () => undo(services, transaction, action),
     })
     return { changed: true, action: recorded }
   })
-  if (outcome.changed) await reloadFilters(pod) // an action may have added one
+  if (outcome.changed) await reloadFilters(services) // an action may have added one
   return outcome
 }
 
 /** Undoes the actions of some kinds that are in force for a target. */
 export async function undoActionsOnTarget(
-  pod: UndoPod,
+  services: ModerationServices,
   actor: Actor,
   { type, guid, kinds }: { readonly type: string; readonly guid: string; readonly kinds: readonly string[] },
   options: ActionOptions,
 ): Promise<{ readonly changed: boolean }> {
   const actions =
     type === 'person'
-      ? await findActionsRestricting(pod.db, guid, kinds)
-      : await findActionsInForce(pod.db, { targetType: type, targetGuid: guid }, kinds)
+      ? await findActionsRestricting(services.db, guid, kinds)
+      : await findActionsInForce(services.db, { targetType: type, targetGuid: guid }, kinds)
   let hasChanged = false
-  for (const { id } of actions) hasChanged = (await undoAction(pod, actor, id, options)).changed || hasChanged
+  for (const { id } of actions) hasChanged = (await undoAction(services, actor, id, options)).changed || hasChanged
   return { changed: hasChanged }
 }
 
@@ -144,18 +144,18 @@ const ENDED_ACTION_BATCH_SIZE = 100
 
 /**
  * Undoes actions whose time is over, in the name of the pod. Returns how many. An action that a later one has overtaken, such as the
- * hiding of purged content, has no undo any more; any other failure is repeated at the next run.
+ * hiding of purged content, can no longer be undone; any other failure is repeated at the next run.
  */
-export async function endTemporaryActions(pod: UndoPod): Promise<number> {
-  const ids = await findEndedActions(pod.db, pod.now(), ENDED_ACTION_BATCH_SIZE)
+export async function endTemporaryActions(services: ModerationServices): Promise<number> {
+  const ids = await findEndedActions(services.db, services.now(), ENDED_ACTION_BATCH_SIZE)
   let ended = 0
   for (const id of ids) {
     try {
-      const { changed } = await undoAction(pod, SYSTEM_ACTOR, id, { reason: 'The time of the action is over.' })
+      const { changed } = await undoAction(services, SYSTEM_ACTOR, id, { reason: 'The time of the action is over.' })
       if (changed) ended += 1
     } catch (err) {
-      if (err instanceof Refusal) await markNotUndoable(pod.db, id)
-      pod.log.warn({ err, action: id }, 'temporary action not undone')
+      if (err instanceof Refusal) await markNotUndoable(services.db, id)
+      services.log.warn({ err, action: id }, 'temporary action not undone')
     }
   }
   return ended
@@ -169,32 +169,39 @@ async function requireUndoOf(transaction: Knex.Transaction, actor: Actor, action
   if (user !== undefined) requireActionOn(actor, user)
 }
 
-async function undoHiding(_pod: UndoPod, transaction: Knex.Transaction, { id }: ActionRow): Promise<void> {
-  await showContentOfAction(transaction, id)
+async function undoHiding(
+  services: ModerationServices,
+  transaction: Knex.Transaction,
+  { id }: ActionRow,
+): Promise<void> {
+  await showContentInChunks(services, transaction, id, SHOW_CONTENT)
 }
 
-async function undoRestriction(pod: UndoPod, transaction: Knex.Transaction, { id }: ActionRow): Promise<void> {
-  await followUpRestrictions(pod, transaction, await liftRestrictions(transaction, { source: 'action', id }))
+async function undoRestriction(
+  services: ModerationServices,
+  transaction: Knex.Transaction,
+  { id }: ActionRow,
+): Promise<void> {
+  await followUpRestrictions(services, transaction, await liftRestrictions(transaction, { source: 'action', id }))
 }
 
-async function undoLock(_pod: UndoPod, transaction: Knex.Transaction, { details }: ActionRow): Promise<void> {
+async function undoLock(
+  _pod: ModerationServices,
+  transaction: Knex.Transaction,
+  { details }: ActionRow,
+): Promise<void> {
   await unlockUsers(transaction, [Number(details['userId'])])
 }
 
-async function undoRemoval(_pod: UndoPod, transaction: Knex.Transaction, { id, details }: ActionRow): Promise<void> {
-  const { tombstones, caseId } = details as unknown as RemovalDetails
+async function undoRemoval(_pod: ModerationServices, transaction: Knex.Transaction, action: ActionRow): Promise<void> {
+  const { tombstones, caseId } = readActionDetails(action, 'remove')
   await Tombstone.takeBackPermanent(transaction, tombstones)
   if (caseId !== null) {
     await transaction('moderation_cases')
       .where({ id: caseId, targetDeleted: 'moderator' })
       .update({ targetDeleted: null })
   }
-  await showContentOfAction(transaction, id)
-}
-
-interface RemovalDetails {
-  readonly tombstones: readonly PermanentTombstone[]
-  readonly caseId: number | null
+  await showContentOfAction(transaction, action.id)
 }
 
 function notUndoable(message: string, actionId?: number): Refusal {

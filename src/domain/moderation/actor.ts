@@ -3,13 +3,13 @@ import { Authorization } from '../../persistence/models/access-token.js'
 import type { Role } from '../../persistence/models/user.js'
 import { User } from '../../persistence/models/user.js'
 import type { AuditActor, AuditChannel } from '../../persistence/moderation/audit-log.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { hasPower, type Power } from '../accounts/role-powers.js'
 import { type AccountWithRole, findAccountWithRole } from '../accounts/staff.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'
 
-/** The person or process that takes an action, with what the audit log records about them. */
+/** The person or process that takes an action, with the data that the audit log records about them. */
 export interface Actor extends AuditActor {
   /** Null: a command or the pod itself. */
   readonly userId: number | null
@@ -18,8 +18,6 @@ export interface Actor extends AuditActor {
   readonly clientId?: string | undefined
   readonly traceId?: string | undefined
 }
-
-type ActorRefusal = 'role_needed' | 'own_account' | 'target_outranks'
 
 /** A command in a shell of the pod. It may do everything. */
 export const COMMAND_ACTOR: Actor = {
@@ -42,13 +40,13 @@ export const SYSTEM_ACTOR: Actor = {
 }
 
 /** Reads the role of a user now: it may have changed since the sign-in. Throws `role_needed` without the role. */
-async function findActor(
-  pod: Pick<Pod, 'db'>,
+async function getActor(
+  services: Pick<Services, 'db'>,
   userId: number,
   power: Power,
   context: Pick<Actor, 'via' | 'clientId' | 'traceId'>,
 ): Promise<Actor> {
-  const account = await findAccountWithRole(pod, { 'users.id': userId })
+  const account = await findAccountWithRole(services, { 'users.id': userId })
   if (account === undefined || account.role === null || !hasPower(account.role, power)) throw roleNeeded(power)
   return actorOfAccount({ ...account, role: account.role }, context)
 }
@@ -63,7 +61,7 @@ export function actorOfAccount(
 
 /** The actor of a request to the admin API. */
 export async function findActorOfViewer(
-  pod: Pick<Pod, 'db'>,
+  services: Pick<Services, 'db'>,
   { userId, authorizationId }: Viewer,
   power: Power,
   traceId: string,
@@ -71,15 +69,15 @@ export async function findActorOfViewer(
   const authorization =
     authorizationId === undefined
       ? undefined
-      : await Authorization.query(pod.db).findById(authorizationId).withGraphFetched('client')
-  return findActor(pod, userId, power, { via: 'api', clientId: authorization?.client?.clientId, traceId })
+      : await Authorization.query(services.db).findById(authorizationId).withGraphFetched('client')
+  return getActor(services, userId, power, { via: 'api', clientId: authorization?.client?.clientId, traceId })
 }
 
 /** The actor of a command with `--as`. */
-export async function findActorByName(pod: Pick<Pod, 'db'>, username: string, power: Power): Promise<Actor> {
-  const user = await User.byUsername(pod.db, username)
+export async function getActorByName(services: Pick<Services, 'db'>, username: string, power: Power): Promise<Actor> {
+  const user = await User.byUsername(services.db, username)
   if (!user) throw new Refusal('not_found', `There is no local account named ${username}.`)
-  return findActor(pod, user.id, power, { via: 'command' })
+  return getActor(services, user.id, power, { via: 'command' })
 }
 
 export function requirePower({ role }: Actor, power: Power): void {
@@ -88,9 +86,9 @@ export function requirePower({ role }: Actor, power: Power): void {
 
 /** No person acts on the own account, and a moderator does not act on moderators and admins. */
 export function requireActionOn(actor: Actor, target: Pick<User, 'id' | 'role'>): void {
-  if (actor.userId === target.id) throw refusal('own_account', 'You cannot take this action on your own account.')
+  if (actor.userId === target.id) throw new Refusal('own_account', 'You cannot take this action on your own account.')
   if (actor.role === 'moderator' && target.role !== null) {
-    throw refusal('target_outranks', 'Only an admin can take actions on moderators and admins.')
+    throw new Refusal('target_outranks', 'Only an admin can take actions on moderators and admins.')
   }
 }
 
@@ -115,9 +113,5 @@ export function requireOtherAdmin(admins: readonly number[], userId: number): vo
 
 function roleNeeded(power: Power): Refusal {
   const role = power === 'moderation' ? 'moderator or admin' : 'admin'
-  return refusal('role_needed', `This needs the role ${role}.`)
-}
-
-function refusal(reason: ActorRefusal, message: string): Refusal<ActorRefusal> {
-  return new Refusal(reason, message)
+  return new Refusal('role_needed', `This needs the role ${role}.`)
 }

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import {
   type AuditEntry,
   type AuditFilter,
@@ -10,34 +10,51 @@ import {
   readAuditLog,
   verifyAuditLog,
 } from '../../persistence/moderation/audit-log.js'
-import type { IdPage, IdPageResult } from '../../persistence/sql/id-page.js'
-import type { Pod } from '../../pod/pod.js'
+import type { IdPage, ListPage } from '../../persistence/sql/id-page.js'
+import type { Services } from '../../services/services.js'
+import { findAccountWithRole } from '../accounts/staff.js'
 import { Refusal } from '../refusals.js'
-import { type Actor, requirePower } from './actor.js'
+import { type Actor, actorOfAccount, requirePower } from './actor.js'
 import { csvLine } from './csv.js'
 import { auditContext } from './record-action.js'
 
 export type { AuditEntry, AuditFilter, AuditVerification }
 
-/** Lists entries of the audit log, newest first. */
+/** Records that a moderator or admin has failed to authenticate before a change. */
+export async function recordFailedStepUp(
+  services: Pick<Services, 'db' | 'requestContext' | 'now'>,
+  userId: number,
+  traceId: string,
+): Promise<void> {
+  const account = await findAccountWithRole(services, { 'users.id': userId })
+  if (account === undefined || account.role === null) return
+  const { guid, username, role } = account
+  const actor = actorOfAccount({ ...account, role }, { via: 'console', traceId })
+  const target = { type: 'person', guid, label: username }
+  await inRequestTransaction(services, (transaction) =>
+    appendAuditEntry(transaction, { ...auditContext(actor), action: 'step_up.failed', target }, services.now()),
+  )
+}
+
+/** Lists entries of the audit log, newest first. Those on cases about the reader are left out. */
 export async function listAudit(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   actor: Actor,
   filter: AuditFilter,
   page: IdPage,
-): Promise<IdPageResult<AuditEntry>> {
+): Promise<ListPage<AuditEntry>> {
   requirePower(actor, 'moderation')
-  return listAuditEntries(db, filter, page)
+  return listAuditEntries(db, filter, actor.personId, page)
 }
 
-export async function findAudit({ db }: Pick<Pod, 'db'>, actor: Actor, id: number): Promise<AuditEntry> {
+export async function getAuditEntry({ db }: Pick<Services, 'db'>, actor: Actor, id: number): Promise<AuditEntry> {
   requirePower(actor, 'moderation')
-  const entry = await findAuditEntry(db, id)
+  const entry = await findAuditEntry(db, id, actor.personId)
   if (entry === undefined) throw new Refusal('not_found', `The audit log has no entry ${id}.`)
   return entry
 }
 
-export async function verifyAudit({ db }: Pick<Pod, 'db'>): Promise<AuditVerification> {
+export async function verifyAudit({ db }: Pick<Services, 'db'>): Promise<AuditVerification> {
   return verifyAuditLog(db)
 }
 
@@ -45,12 +62,12 @@ export type AuditFormat = 'ndjson' | 'csv'
 
 /** Streams the whole audit log, oldest entry first. The export itself is an entry, the last one. */
 export async function exportAudit(
-  pod: Pick<Pod, 'db' | 'now' | 'requestContext'>,
+  services: Pick<Services, 'db' | 'requestContext' | 'now'>,
   actor: Actor,
   format: AuditFormat,
 ): Promise<Readable> {
   requirePower(actor, 'administration')
-  await inTransaction(pod, (transaction) =>
+  await inRequestTransaction(services, (transaction) =>
     appendAuditEntry(
       transaction,
       {
@@ -58,10 +75,10 @@ export async function exportAudit(
         action: 'audit.export',
         target: { type: 'audit', guid: null, label: format },
       },
-      pod.now(),
+      services.now(),
     ),
   )
-  return Readable.from(writeEntries(readAuditLog(pod.db), format))
+  return Readable.from(writeEntries(readAuditLog(services.db), format))
 }
 
 async function* writeEntries(entries: AsyncIterable<AuditEntry>, format: AuditFormat): AsyncGenerator<string> {

@@ -1,18 +1,18 @@
 import { previewPictureJob } from '../../jobs/definitions.js'
-import { enqueueJob } from '../../jobs/outbox/outbox.js'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { enqueueJob } from '../../jobs/outbox/enqueue-jobs.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
 import {
   type CasePictureState,
   findCasePictureState,
-  type PictureLook,
+  type PictureVariant,
   readCasePicture,
   requestCasePicture,
 } from '../../persistence/moderation/case-pictures.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { Refusal } from '../refusals.js'
 import type { Actor } from './actor.js'
-import { caseEntry, findWholeCase, type WholeCase } from './cases.js'
+import { type CaseDetails, caseEntry, getCaseDetails } from './cases.js'
 import { auditContext } from './record-action.js'
 
 interface PictureOfCase {
@@ -25,52 +25,52 @@ interface PictureOfCase {
  * and no file as it was uploaded. The request is recorded in the audit log. The copies are kept for a day.
  */
 export async function requestPictureOfCase(
-  pod: Pick<Pod, 'db' | 'jobs' | 'now' | 'requestContext'>,
+  services: Pick<Services, 'db' | 'requestContext' | 'jobs' | 'now'>,
   actor: Actor,
   picture: PictureOfCase,
 ): Promise<void> {
-  const caseOfPicture = await requirePictureOfCase(pod, actor, picture)
-  await inTransaction(pod, async (transaction) => {
+  const caseOfPicture = await requirePictureOfCase(services, actor, picture)
+  await inRequestTransaction(services, async (transaction) => {
     const { photoGuid } = picture
-    if (!(await requestCasePicture(transaction, photoGuid, pod.now()))) return
-    await enqueueJob(pod, transaction, previewPictureJob, { photoGuid })
+    if (!(await requestCasePicture(transaction, photoGuid, services.now()))) return
+    await enqueueJob(services, transaction, previewPictureJob, { photoGuid })
     const entry = {
       ...auditContext(actor),
       ...caseEntry(caseOfPicture, 'case.picture_shown'),
       after: { photo: photoGuid },
     }
-    await appendAuditEntry(transaction, entry, pod.now())
+    await appendAuditEntry(transaction, entry, services.now())
   })
 }
 
 /** Undefined: it was not requested in the last day. */
 export async function findStateOfCasePicture(
-  pod: Pick<Pod, 'db'>,
+  services: Pick<Services, 'db'>,
   actor: Actor,
   picture: PictureOfCase,
 ): Promise<CasePictureState | undefined> {
-  await requirePictureOfCase(pod, actor, picture)
-  return findCasePictureState(pod.db, picture.photoGuid)
+  await requirePictureOfCase(services, actor, picture)
+  return findCasePictureState(services.db, picture.photoGuid)
 }
 
 export async function readPictureOfCase(
-  pod: Pick<Pod, 'db'>,
+  services: Pick<Services, 'db'>,
   actor: Actor,
   picture: PictureOfCase,
-  look: PictureLook,
+  variant: PictureVariant,
 ): Promise<Buffer> {
-  await requirePictureOfCase(pod, actor, picture)
-  const bytes = await readCasePicture(pod.db, picture.photoGuid, look)
+  await requirePictureOfCase(services, actor, picture)
+  const bytes = await readCasePicture(services.db, picture.photoGuid, variant)
   if (bytes === undefined) throw pictureNotFound()
   return bytes
 }
 
 async function requirePictureOfCase(
-  pod: Pick<Pod, 'db'>,
+  services: Pick<Services, 'db'>,
   actor: Actor,
   { caseId, photoGuid }: PictureOfCase,
-): Promise<WholeCase> {
-  const moderationCase = await findWholeCase(pod, actor, caseId)
+): Promise<CaseDetails> {
+  const moderationCase = await getCaseDetails(services, actor, caseId)
   if (!moderationCase.photoGuids.includes(photoGuid)) throw pictureNotFound()
   return moderationCase
 }

@@ -1,4 +1,4 @@
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction, inTransaction } from '../../persistence/database/transactions.js'
 import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
 import {
   type CaseAction,
@@ -8,7 +8,7 @@ import {
   type CaseRow,
   countCaseDecisions,
   countWaitingCases,
-  eraseEvidence,
+  deleteEvidence,
   findCase,
   findLastReportTime,
   type HiddenAuthor,
@@ -19,16 +19,15 @@ import {
   releaseIdleCases,
 } from '../../persistence/moderation/cases.js'
 import { type OffsetPage, type Page, toPage } from '../../persistence/sql/keyset-page.js'
-import type { Pod } from '../../pod/pod.js'
-import { enqueueAnnouncement } from '../notifications/announcements.js'
+import { DAY_MS } from '../../protocol/durations.js'
+import type { ModerationServices, Services } from '../../services/services.js'
+import { enqueueLiveEvent } from '../notifications/enqueue-live-events.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requirePower } from './actor.js'
 import { MODERATION_LIMITS } from './limits.js'
 import { auditContext } from './record-action.js'
 
-export type CasePod = Pick<Pod, 'db' | 'now' | 'jobs' | 'config'>
-
-/** A case without its text, as lists show it. Private content stands nowhere but in the single answer. */
+/** A case without its text, as lists show it. Only the response about a single case has private content. */
 export type ListedCase = Omit<CaseRow, 'text'>
 
 export interface CaseWithActions extends ListedCase {
@@ -36,7 +35,7 @@ export interface CaseWithActions extends ListedCase {
   readonly actions: readonly CaseAction[]
 }
 
-export interface WholeCase extends CaseRow, CaseWithActions {
+export interface CaseDetails extends CaseRow, CaseWithActions {
   readonly reports: readonly CaseReport[]
   readonly events: readonly CaseEvent[]
 }
@@ -48,17 +47,17 @@ export function hiddenAuthorForActor({ personId }: Actor): HiddenAuthor {
 
 /** Lists cases: open before taken before closed, more reporters first, then the oldest. */
 export async function listModerationCases(
-  pod: CasePod,
+  services: ModerationServices,
   actor: Actor,
   filter: CaseFilter,
   page: OffsetPage,
 ): Promise<Page<CaseWithActions>> {
   requirePower(actor, 'moderation')
-  await releaseIdle(pod)
-  const rows = await listCases(pod.db, filter, hiddenAuthorForActor(actor), { ...page, limit: page.limit + 1 })
+  await releaseIdle(services)
+  const rows = await listCases(services.db, filter, hiddenAuthorForActor(actor), { ...page, limit: page.limit + 1 })
   const { items, ...found } = toPage(rows, page)
   const ids = items.map(({ id }) => id)
-  const actions = await listCaseActions(pod.db, ids)
+  const actions = await listCaseActions(services.db, ids)
   const listed = items.map(({ text: _text, ...each }) => {
     return { ...each, actions: actions.filter(({ caseId }) => caseId === each.id) }
   })
@@ -66,28 +65,24 @@ export async function listModerationCases(
 }
 
 /** Reads a case with its text, reports and history. Reading the text of private content is recorded in the audit log. */
-export async function readModerationCase(
-  pod: CasePod & Pick<Pod, 'requestContext'>,
-  actor: Actor,
-  id: number,
-): Promise<WholeCase> {
+export async function readModerationCase(services: ModerationServices, actor: Actor, id: number): Promise<CaseDetails> {
   requirePower(actor, 'moderation')
-  await releaseIdle(pod)
-  const moderationCase = await findWholeCase(pod, actor, id)
+  await releaseIdle(services)
+  const moderationCase = await getCaseDetails(services, actor, id)
   if (!moderationCase.public && moderationCase.text !== null) {
-    await inTransaction(pod, (transaction) =>
+    await inRequestTransaction(services, (transaction) =>
       appendAuditEntry(
         transaction,
         { ...auditContext(actor), ...caseEntry(moderationCase, 'case.private_read') },
-        pod.now(),
+        services.now(),
       ),
     )
   }
   return moderationCase
 }
 
-/** The same without an entry, for the comparison with what a moderator has read. */
-export async function findWholeCase({ db }: Pick<Pod, 'db'>, actor: Actor, id: number): Promise<WholeCase> {
+/** Reads a case without an audit entry, for the comparison with the version that a moderator has read. */
+export async function getCaseDetails({ db }: Pick<Services, 'db'>, actor: Actor, id: number): Promise<CaseDetails> {
   requirePower(actor, 'moderation')
   const moderationCase = await findCase(db, id, hiddenAuthorForActor(actor))
   if (moderationCase === undefined) throw caseNotFound()
@@ -96,7 +91,7 @@ export async function findWholeCase({ db }: Pick<Pod, 'db'>, actor: Actor, id: n
 
 /** A case without its text, and a number that each change of a moderator raises. */
 export async function readCaseState(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   actor: Actor,
   id: number,
 ): Promise<{ readonly found: ListedCase; readonly decisions: number }> {
@@ -106,22 +101,21 @@ export async function readCaseState(
   return { found: moderationCase, decisions: await countCaseDecisions(db, id) }
 }
 
-export function findLastReport({ db }: Pick<Pod, 'db'>, actor: Actor): Promise<Date | undefined> {
+export function findLastReport({ db }: Pick<Services, 'db'>, actor: Actor): Promise<Date | undefined> {
   requirePower(actor, 'moderation')
   return findLastReportTime(db, hiddenAuthorForActor(actor))
 }
 
 const CASE_BATCH_SIZE = 1_000
-const DAY_MS = 86_400_000
-/** What is left of a closed case after its text. */
+/** Days for which a closed case is kept after its text. */
 const CASE_DAYS = 365
 
 /** Erases the reported texts of closed cases after `REPORT_EVIDENCE_DAYS`, and everything else after a year. */
-export async function eraseOldEvidence({ db, config, now }: Pick<Pod, 'db' | 'config' | 'now'>): Promise<void> {
+export async function deleteOldEvidence({ db, config, now }: Pick<Services, 'config' | 'db' | 'now'>): Promise<void> {
   const daysAgo = (days: number) => new Date(now().getTime() - days * DAY_MS)
   const until = { textsBefore: daysAgo(config.reportEvidenceDays), casesBefore: daysAgo(CASE_DAYS) }
   for (let erased = CASE_BATCH_SIZE; erased === CASE_BATCH_SIZE; ) {
-    erased = await eraseEvidence(db, { ...until, limit: CASE_BATCH_SIZE })
+    erased = await deleteEvidence(db, { ...until, limit: CASE_BATCH_SIZE })
   }
 }
 
@@ -131,10 +125,10 @@ export interface ModerationOverview {
   readonly oldest: Date | null
 }
 
-export async function readOverview(pod: CasePod, actor: Actor): Promise<ModerationOverview> {
+export async function readOverview(services: ModerationServices, actor: Actor): Promise<ModerationOverview> {
   requirePower(actor, 'moderation')
-  await releaseIdle(pod)
-  return countWaitingCases(pod.db, hiddenAuthorForActor(actor))
+  await releaseIdle(services)
+  return countWaitingCases(services.db, hiddenAuthorForActor(actor))
 }
 
 /** The fields of an audit entry about a case. The label never holds private text. */
@@ -147,11 +141,11 @@ export function caseNotFound(): Refusal {
 }
 
 /** Opens cases again that were taken and then left. */
-export async function releaseIdle(pod: CasePod): Promise<void> {
-  const at = pod.now()
+export async function releaseIdle(services: ModerationServices): Promise<void> {
+  const at = services.now()
   const before = new Date(at.getTime() - MODERATION_LIMITS.takenCaseSeconds * 1_000)
-  if (!(await hasIdleCases(pod.db, before))) return
-  await inTransaction({ db: pod.db }, async (transaction) => {
-    await enqueueAnnouncement(pod, transaction, { cases: await releaseIdleCases(transaction, before, at) })
+  if (!(await hasIdleCases(services.db, before))) return
+  await inTransaction(services.db, async (transaction) => {
+    await enqueueLiveEvent(services, transaction, { cases: await releaseIdleCases(transaction, before, at) })
   })
 }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
 import {
   addCaseEvent,
@@ -10,21 +10,12 @@ import {
   listCaseActions,
   lockCase,
 } from '../../persistence/moderation/cases.js'
-import type { Pod } from '../../pod/pod.js'
-import { enqueueAnnouncement } from '../notifications/announcements.js'
+import type { ModerationServices } from '../../services/services.js'
+import { enqueueLiveEvent } from '../notifications/enqueue-live-events.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requirePower } from './actor.js'
-import {
-  type CasePod,
-  type CaseWithActions,
-  caseEntry,
-  caseNotFound,
-  hiddenAuthorForActor,
-  releaseIdle,
-} from './cases.js'
-import { auditContext, requireReason } from './record-action.js'
-
-type ChangePod = CasePod & Pick<Pod, 'requestContext'>
+import { type CaseWithActions, caseEntry, caseNotFound, hiddenAuthorForActor, releaseIdle } from './cases.js'
+import { auditContext, readReason, requireReason } from './record-action.js'
 
 interface CaseOptions {
   readonly reason?: string | undefined
@@ -37,12 +28,12 @@ export interface CaseChange {
 
 /** Takes an open case. With `force` it is taken from the moderator who has it. */
 export function takeCase(
-  pod: ChangePod,
+  services: ModerationServices,
   actor: Actor,
   id: number,
   { force = false, reason }: CaseOptions & { readonly force?: boolean | undefined },
 ): Promise<CaseChange> {
-  return changeCase(pod, actor, id, reason, async (caseRow, change) => {
+  return changeCase(services, actor, id, reason, async (caseRow, change) => {
     if (caseRow.state === 'taken' && caseRow.takenById === actor.userId) return false
     if (caseRow.state === 'taken' && !force) {
       throw new Refusal('taken_by_other', `${caseRow.takenBy} has taken this case.`, {
@@ -56,8 +47,13 @@ export function takeCase(
   })
 }
 
-export function releaseCase(pod: ChangePod, actor: Actor, id: number, { reason }: CaseOptions): Promise<CaseChange> {
-  return changeCase(pod, actor, id, reason, async (caseRow, change) => {
+export function releaseCase(
+  services: ModerationServices,
+  actor: Actor,
+  id: number,
+  { reason }: CaseOptions,
+): Promise<CaseChange> {
+  return changeCase(services, actor, id, reason, async (caseRow, change) => {
     requireState(caseRow, ['taken'])
     await change({ event: 'released', state: 'open' })
     return true
@@ -66,13 +62,13 @@ export function releaseCase(pod: ChangePod, actor: Actor, id: number, { reason }
 
 /** Adds a note for other moderators. */
 export function addCaseNote(
-  pod: ChangePod,
+  services: ModerationServices,
   actor: Actor,
   id: number,
   { text }: { readonly text: string },
 ): Promise<CaseChange> {
   const note = requireReason({ reason: text })
-  return changeCase(pod, actor, id, undefined, async (_found, change) => {
+  return changeCase(services, actor, id, undefined, async (_found, change) => {
     await change({ event: 'noted', text: note })
     return true
   })
@@ -80,12 +76,12 @@ export function addCaseNote(
 
 /** Closes a case after an action, or `withoutAction`. */
 export function resolveCase(
-  pod: ChangePod,
+  services: ModerationServices,
   actor: Actor,
   id: number,
-  { withoutAction = false, reason }: CaseOptions & { readonly withoutAction?: boolean | undefined },
+  { withoutAction = false, reason: given }: CaseOptions & { readonly withoutAction?: boolean | undefined },
 ): Promise<CaseChange> {
-  return changeCase(pod, actor, id, reason, async (caseRow, change, transaction) => {
+  return changeCase(services, actor, id, given, async (caseRow, change, { transaction, reason }) => {
     requireState(caseRow, ['open', 'taken'])
     const action = withoutAction ? undefined : await transaction('moderation_actions').where({ caseId: id }).first('id')
     if (!withoutAction && action === undefined) {
@@ -98,20 +94,26 @@ export function resolveCase(
 
 /** Closes a case as unfounded. With `ignoreFurther`, later reports are only counted. */
 export function dismissCase(
-  pod: ChangePod,
+  services: ModerationServices,
   actor: Actor,
   id: number,
-  { ignoreFurther = false, reason }: CaseOptions & { readonly ignoreFurther?: boolean | undefined },
+  { ignoreFurther = false, reason: given }: CaseOptions & { readonly ignoreFurther?: boolean | undefined },
 ): Promise<CaseChange> {
-  return changeCase(pod, actor, id, reason, async (caseRow, change) => {
+  return changeCase(services, actor, id, given, async (caseRow, change, { reason }) => {
     requireState(caseRow, ['open', 'taken'])
     await change({ event: 'dismissed', state: 'dismissed', text: reason, ignoreFurther })
     return true
   })
 }
 
-export function reopenCase(pod: ChangePod, actor: Actor, id: number, { reason }: CaseOptions): Promise<CaseChange> {
-  return changeCase(pod, actor, id, reason, async (caseRow, change) => {
+export function reopenCase(
+  services: ModerationServices,
+  actor: Actor,
+  id: number,
+  options: CaseOptions,
+): Promise<CaseChange> {
+  return changeCase(services, actor, id, options.reason, async (caseRow, change) => {
+    const reason = requireReason(options)
     requireState(caseRow, ['resolved', 'dismissed'])
     await change({ event: 'reopened', state: 'open', text: reason, ignoreFurther: false })
     return true
@@ -127,19 +129,24 @@ interface CaseStep {
 
 /** Locks a case, runs the steps, and records each of them in the history and in the audit log. */
 async function changeCase(
-  pod: ChangePod,
+  services: ModerationServices,
   actor: Actor,
   id: number,
-  reason: string | undefined,
-  run: (caseRow: CaseRow, change: (step: CaseStep) => Promise<void>, transaction: Knex.Transaction) => Promise<boolean>,
+  givenReason: string | undefined,
+  run: (
+    caseRow: CaseRow,
+    change: (step: CaseStep) => Promise<void>,
+    context: { readonly transaction: Knex.Transaction; readonly reason: string | undefined },
+  ) => Promise<boolean>,
 ): Promise<CaseChange> {
   requirePower(actor, 'moderation')
-  await releaseIdle(pod)
-  return inTransaction(pod, async (transaction) => {
+  await releaseIdle(services)
+  return inRequestTransaction(services, async (transaction) => {
     const hidden = hiddenAuthorForActor(actor)
     const moderationCase = await lockCase(transaction, id, hidden)
     if (moderationCase === undefined) throw caseNotFound()
-    const at = pod.now()
+    const reason = readReason({ reason: givenReason })
+    const at = services.now()
     const steps: CaseStep[] = []
     const hasChanged = await run(
       moderationCase,
@@ -147,9 +154,9 @@ async function changeCase(
         await applyStep(transaction, actor, moderationCase, step, at)
         steps.push(step)
       },
-      transaction,
+      { transaction, reason },
     )
-    if (hasChanged) await enqueueAnnouncement(pod, transaction, { cases: [id] })
+    if (hasChanged) await enqueueLiveEvent(services, transaction, { cases: [id] })
     for (const { event } of steps) {
       await appendAuditEntry(
         transaction,

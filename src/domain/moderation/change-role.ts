@@ -1,4 +1,4 @@
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requireOtherAdmin, requirePower } from './actor.js'
 import { type ActionOptions, type ActionOutcome, recordAction } from './record-action.js'
@@ -16,13 +16,13 @@ export interface RoleOutcome extends ActionOutcome {
 
 /** Gives a local person a role, or takes it. It takes effect at the next request of the person. */
 export async function changeRole(
-  pod: Pick<Pod, 'db' | 'now' | 'log' | 'requestContext'>,
+  services: Pick<Services, 'db' | 'requestContext' | 'log' | 'now'>,
   actor: Actor,
   guid: string,
   { role, confirm, caseId, ...options }: ChangeRoleOptions,
 ): Promise<RoleOutcome> {
   requirePower(actor, 'administration')
-  return withLockedUser(pod, actor, guid, options, async (transaction, user, reason, admins) => {
+  return withLockedUser(services, actor, guid, options, async (transaction, user, reason, admins) => {
     const before = user.role ?? 'none'
     if (before === role) return { changed: false, role }
     if (role !== 'admin') requireOtherAdmin(admins, user.id)
@@ -32,7 +32,7 @@ export async function changeRole(
       })
     }
     await user.$query(transaction).patch({ role: role === 'none' ? null : role })
-    const action = await recordAction(pod, transaction, actor, {
+    const action = await recordAction(services, transaction, actor, {
       kind: 'role',
       target: { type: 'person', guid, label: user.username },
       reason,

@@ -62,7 +62,7 @@ export function contentNotFound(type: ContentTarget['type']): Refusal {
   return type === 'post' ? postNotFound() : commentNotFound()
 }
 
-export function contentIds({ type }: ContentTarget, { id }: Pick<FoundContent, 'id'>): ContentIds {
+export function contentIdsOf({ type }: ContentTarget, { id }: Pick<FoundContent, 'id'>): ContentIds {
   return type === 'post' ? { postIds: [id], commentIds: [] } : { postIds: [], commentIds: [id] }
 }
 

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
-import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
-import { changeContentOfPerson, findContentChange } from '../../persistence/moderation/person-content.js'
+import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/enqueue-jobs.js'
+import { changeContentOfPerson, findContentChange } from '../../persistence/moderation/blocked-author-content.js'
 import type { RestrictionChange } from '../../persistence/moderation/restrictions.js'
-import type { Pod } from '../../pod/pod.js'
-import { continueOperation, type OperationWorks } from '../operations/long-operations.js'
+import type { Services } from '../../services/services.js'
+import { type BackgroundTaskWorks, continueBackgroundTask } from '../operations/background-tasks.js'
 import { SYSTEM_ACTOR } from './actor.js'
 import { MODERATION_LIMITS } from './limits.js'
 
@@ -11,33 +11,33 @@ const KIND = 'people.content' as const
 
 /** Sends a contact message for each contact that is active again, and has the rest of the content hidden or shown in the background. */
 export async function followUpRestrictions(
-  pod: Pick<Pod, 'jobs'>,
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   { resumed, isContentLeft }: RestrictionChange,
 ): Promise<void> {
   await enqueueJobs(
-    pod,
+    services,
     transaction,
     resumed.map(({ userId, ownPersonId, personId }) =>
       newDispatchJob(ownPersonId, { record: 'contact', userId, personId, sharing: true, blocking: false }),
     ),
   )
-  if (isContentLeft) await startChangingContent(pod, transaction)
+  if (isContentLeft) await startChangingContent(services, transaction)
 }
 
 /** Hides or shows content of which an operation has lost its job, or that was noted while it ended. */
-export async function continueLostContentChange(pod: Pick<Pod, 'db' | 'jobs'>): Promise<void> {
-  if ((await findContentChange(pod.db)) === undefined) return
-  await pod.db.transaction((transaction) => startChangingContent(pod, transaction))
+export async function continueMissedContentChange(services: Pick<Services, 'db' | 'jobs'>): Promise<void> {
+  if ((await findContentChange(services.db)) === undefined) return
+  await services.db.transaction((transaction) => startChangingContent(services, transaction))
 }
 
-async function startChangingContent(pod: Pick<Pod, 'jobs'>, transaction: Knex.Transaction): Promise<void> {
+async function startChangingContent(services: Pick<Services, 'jobs'>, transaction: Knex.Transaction): Promise<void> {
   const reason = 'The block of a person has begun or ended.'
-  await continueOperation(pod, transaction, SYSTEM_ACTOR, { kind: KIND, target: 'people', total: 0, reason })
+  await continueBackgroundTask(services, transaction, SYSTEM_ACTOR, { kind: KIND, target: 'people', total: 0, reason })
 }
 
 /** Hides the content of blocked people in chunks, and shows it after the block. */
-export const contentOperation: Pick<OperationWorks, typeof KIND> = {
+export const contentChangeOperation: Pick<BackgroundTaskWorks, typeof KIND> = {
   [KIND]: {
     async runChunk(_pod, transaction) {
       for (;;) {

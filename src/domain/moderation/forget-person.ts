@@ -1,7 +1,7 @@
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { Person } from '../../persistence/models/person.js'
 import { countRowsOfPerson, deletePerson, type PersonRows } from '../../persistence/people/delete-person.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requirePower } from './actor.js'
 import { type ActionOptions, recordAction, requireReason } from './record-action.js'
@@ -13,8 +13,8 @@ export interface RemotePerson {
   readonly rows: PersonRows
 }
 
-/** A person of another pod, with what forgetting them deletes. Throws a `Refusal` for unknown and for local people. */
-export async function findRemotePerson({ db }: Pick<Pod, 'db'>, address: string): Promise<RemotePerson> {
+/** A person of another pod, and the rows that forgetting them deletes. Throws a `Refusal` for unknown and for local people. */
+export async function getRemotePerson({ db }: Pick<Services, 'db'>, address: string): Promise<RemotePerson> {
   const person = await Person.byAddress(db, address)
   if (person === undefined) throw new Refusal('not_found', `No person with the address ${address} is known.`)
   if (person.podId === null) {
@@ -28,15 +28,15 @@ export async function findRemotePerson({ db }: Pick<Pod, 'db'>, address: string)
  * recorded first: the deletion takes several transactions.
  */
 export async function deleteRemotePerson(
-  pod: Pick<Pod, 'db' | 'now' | 'log' | 'requestContext'>,
+  services: Pick<Services, 'db' | 'requestContext' | 'log' | 'now'>,
   actor: Actor,
   { id, guid, address, rows }: RemotePerson,
   options: ActionOptions,
 ): Promise<void> {
   requirePower(actor, 'administration')
   const reason = requireReason(options)
-  await inTransaction(pod, (transaction) =>
-    recordAction(pod, transaction, actor, {
+  await inRequestTransaction(services, (transaction) =>
+    recordAction(services, transaction, actor, {
       kind: 'forget',
       target: { type: 'person', guid, label: address },
       reason,
@@ -45,5 +45,5 @@ export async function deleteRemotePerson(
       before: { ...rows },
     }),
   )
-  await deletePerson(pod.db, id, pod.now())
+  await deletePerson(services.db, id, services.now())
 }

@@ -1,18 +1,18 @@
 import type { Knex } from 'knex'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { Contact } from '../../persistence/models/contact.js'
 import { Person } from '../../persistence/models/person.js'
-import { Pod as OtherPod } from '../../persistence/models/pod.js'
+import { RemotePod } from '../../persistence/models/remote-pod.js'
 import type { User } from '../../persistence/models/user.js'
 import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
 import { addCaseEvent, type CaseRow, findCase, lockCase, readCaseHistory } from '../../persistence/moderation/cases.js'
-import type { Pod } from '../../pod/pod.js'
 import { splitAddress } from '../../protocol/address.js'
+import type { ModerationServices, Services } from '../../services/services.js'
 import { beginConversation } from '../conversations/begin-conversation.js'
-import { enqueueAnnouncement } from '../notifications/announcements.js'
+import { enqueueLiveEvent } from '../notifications/enqueue-live-events.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requirePower } from './actor.js'
-import { type CasePod, caseEntry, caseNotFound, hiddenAuthorForActor } from './cases.js'
+import { caseEntry, caseNotFound, hiddenAuthorForActor } from './cases.js'
 import { MODERATION_LIMITS } from './limits.js'
 import { findPodmin } from './notices/send-notice.js'
 import { auditContext } from './record-action.js'
@@ -36,66 +36,72 @@ export interface ForwardedCase {
 }
 
 /**
- * Makes a text for the operator of the author's pod. The protocol has no entity for reports. With `via` the podmin account of this pod
+ * Writes a text for the operator of the author's pod. The protocol has no entity for reports. With `via` the podmin account of this pod
  * sends it as a conversation; the other pod accepts that from contacts of its operator only.
  */
 export async function forwardCase(
-  pod: CasePod & Pick<Pod, 'requestContext'>,
+  services: ModerationServices,
   actor: Actor,
   id: number,
   { includeReason = false, via }: ForwardInput,
 ): Promise<ForwardedCase> {
   requirePower(actor, 'moderation')
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     const find = via === undefined ? findCase : lockCase
     const caseRow = await find(transaction, id, hiddenAuthorForActor(actor))
     if (caseRow === undefined) throw caseNotFound()
-    const host = requireRemoteHost(pod, caseRow)
-    const text = await textOf(pod, transaction, caseRow, includeReason)
+    const host = requireRemoteHost(services, caseRow)
+    const text = await textOf(services, transaction, caseRow, includeReason)
     const podmin = await findOtherPodmin(transaction, host)
-    const sender = await findPodmin(pod, transaction)
+    const sender = await findPodmin(services, transaction)
     const recipient = await findReachable(transaction, sender, podmin)
     if (via !== undefined) {
       if (sender?.person === undefined || recipient === undefined) throw noContact(host)
-      const at = pod.now()
-      const subject = `A report from ${pod.config.host}`
-      await beginConversation(pod, transaction, sender.person, {
+      const at = services.now()
+      const subject = `A report from ${services.config.host}`
+      await beginConversation(services, transaction, sender.person, {
         recipients: [recipient],
         subject,
         text,
         createdAt: at,
       })
       await addCaseEvent(transaction, {
-        ...{ caseId: id, event: 'forwarded', actorId: actor.userId, at },
+        caseId: id,
+        event: 'forwarded',
+        actorId: actor.userId,
+        at,
         text: `to ${recipient.address}`,
       })
-      await enqueueAnnouncement(pod, transaction, { cases: [id] })
+      await enqueueLiveEvent(services, transaction, { cases: [id] })
       const after = { via, to: recipient.address, reason_included: includeReason }
       const entry = { ...auditContext(actor), ...caseEntry(caseRow, 'case.forwarded'), after }
       await appendAuditEntry(transaction, entry, at)
     }
     return {
-      ...{ text, podmin, canConverse: recipient !== undefined, sent: via !== undefined },
+      text,
+      podmin,
+      canConverse: recipient !== undefined,
+      sent: via !== undefined,
       mailto: `mailto:?subject=${encodeURIComponent(`Report of ${caseRow.authorAddress}`)}&body=${encodeURIComponent(text)}`,
     }
   })
 }
 
-function requireRemoteHost({ config }: Pick<Pod, 'config'>, { authorAddress }: CaseRow): string {
+function requireRemoteHost({ config }: Pick<Services, 'config'>, { authorAddress }: CaseRow): string {
   const host = authorAddress === null ? undefined : splitAddress(authorAddress)?.host
   if (host !== undefined && host !== config.host) return host
   throw new Refusal('not_remote', 'The author is not on another pod.')
 }
 
 async function textOf(
-  pod: Pick<Pod, 'config'>,
+  services: Pick<Services, 'config'>,
   transaction: Knex.Transaction,
   caseRow: CaseRow,
   shouldIncludeReason: boolean,
 ): Promise<string> {
   const { targetType: type, authorAddress: author } = caseRow
   const lines = [
-    `The moderators of ${pod.config.host} have received a report about ${
+    `The moderators of ${services.config.host} have received a report about ${
       type === 'person' ? `the person ${author}` : `a ${caseRow.public ? '' : 'private '}${type} by ${author}`
     }.`,
   ]
@@ -103,7 +109,7 @@ async function textOf(
   if (link !== undefined) lines.push(link)
   if (shouldIncludeReason) {
     const { reports } = await readCaseHistory(transaction, caseRow.id)
-    const reasons = reports.slice(0, REASONS).map(({ reason }) => cut(reason))
+    const reasons = reports.slice(0, REASONS).map(({ reason }) => truncateReason(reason))
     lines.push(...reasons.map((reason) => `Reason: ${reason}`))
   }
   return lines.join('\n\n')
@@ -111,7 +117,7 @@ async function textOf(
 
 const REASONS = 10
 
-function cut(reason: string): string {
+function truncateReason(reason: string): string {
   const characters = [...reason]
   const { reasonCharacters } = MODERATION_LIMITS
   return characters.length <= reasonCharacters ? reason : `${characters.slice(0, reasonCharacters).join('')}…`
@@ -129,7 +135,7 @@ function publicLinkOf({ public: isPublic, targetType, targetGuid, parentGuid, au
 /** NodeInfo names the operator by user name or by address. */
 async function findOtherPodmin(transaction: Knex.Transaction, host: string): Promise<string | null> {
   const [name = '', port] = host.split(':')
-  const other = await OtherPod.query(transaction).findOne({ host: name, port: Number(port ?? 443) })
+  const other = await RemotePod.query(transaction).findOne({ host: name, port: Number(port ?? 443) })
   const account = other?.adminAccount
   if (account == null) return null
   return account.includes('@') ? account : `${account}@${host}`

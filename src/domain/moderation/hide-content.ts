@@ -1,10 +1,22 @@
 import type { Knex } from 'knex'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { findActionInForce } from '../../persistence/moderation/actions.js'
-import { type ContentIds, hideContentRows } from '../../persistence/moderation/hidden-content.js'
-import type { Pod } from '../../pod/pod.js'
-import { type Actor, requirePower } from './actor.js'
-import { type ContentTarget, contentIds, contentNotFound, findContent, requireActionOnContent } from './find-content.js'
+import { type ContentIds, hideContentRows, showContentOfAction } from '../../persistence/moderation/hidden-content.js'
+import type { BackgroundTaskKind } from '../../persistence/operations/background-tasks.js'
+import type { ModerationServices, Services } from '../../services/services.js'
+import {
+  type BackgroundTaskWork,
+  type BackgroundTaskWorks,
+  continueBackgroundTask,
+} from '../operations/background-tasks.js'
+import { type Actor, requirePower, SYSTEM_ACTOR } from './actor.js'
+import {
+  type ContentTarget,
+  contentIdsOf,
+  contentNotFound,
+  findContent,
+  requireActionOnContent,
+} from './find-content.js'
 import { sendNotice } from './notices/send-notice.js'
 import {
   type ActionOptions,
@@ -12,33 +24,33 @@ import {
   type NewAction,
   type RecordedAction,
   recordAction,
+  requireFutureEnd,
   requireReason,
 } from './record-action.js'
 
-type HidePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext' | 'config'>
-
 export interface ContentActionOptions extends ActionOptions {
   /** A local author gets no notice. */
-  readonly silent?: boolean | undefined
+  readonly withoutNotice?: boolean | undefined
 }
 
-/** Hides a post or a comment from everyone but its author. Nothing is sent; the undo shows it as before. */
+/** Hides a post or a comment from all but its author and moderators. Nothing is sent; the undo shows it as before. */
 export async function hideContent(
-  pod: HidePod,
+  services: ModerationServices,
   actor: Actor,
   target: ContentTarget,
-  { silent = false, ...options }: ContentActionOptions,
+  { withoutNotice = false, ...options }: ContentActionOptions,
 ): Promise<ActionOutcome> {
   requirePower(actor, 'moderation')
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     const content = await findContent(transaction, target)
     if (content === undefined) throw contentNotFound(target.type)
     const reason = requireReason(options)
+    requireFutureEnd(services, options.until)
     requireActionOnContent(actor, content)
     const { type, guid } = target
     const inForce = await findActionInForce(transaction, { kind: 'hide', targetType: type, targetGuid: guid })
     if (inForce !== undefined) return { changed: false }
-    const action = await hideContentBatch(pod, transaction, actor, contentIds(target, content), {
+    const action = await hideContentBatch(services, transaction, actor, contentIdsOf(target, content), {
       target: { type, guid, label: content.author.address },
       reason,
       caseId: options.caseId ?? content.caseId,
@@ -47,8 +59,8 @@ export async function hideContent(
       after: { hidden: true },
       details: { userId: content.user?.id ?? null },
       effect: async (actionId) => {
-        if (content.user === undefined || silent) return
-        await sendNotice(pod, transaction, { kind: 'content_hidden', userId: content.user.id, actionId, target })
+        if (content.user === undefined || withoutNotice) return
+        await sendNotice(services, transaction, { kind: 'content_hidden', userId: content.user.id, actionId, target })
       },
     })
     return { changed: true, action }
@@ -60,13 +72,13 @@ export async function hideContent(
  * rights and keeps the batch bounded. `target` is what the batch is about: a filter, a cluster, a person.
  */
 export async function hideContentBatch(
-  pod: Pick<Pod, 'now' | 'log'>,
+  services: Pick<Services, 'log' | 'now'>,
   transaction: Knex.Transaction,
   actor: Actor,
   ids: ContentIds,
   { effect, ...action }: Omit<NewAction, 'kind' | 'undo'>,
 ): Promise<RecordedAction> {
-  return recordAction(pod, transaction, actor, {
+  return recordAction(services, transaction, actor, {
     ...action,
     kind: 'hide',
     undo: { possible: true },
@@ -76,3 +88,30 @@ export async function hideContentBatch(
     },
   })
 }
+
+const ROW_BATCH_SIZE = 500
+
+/** Shows what an action hides: one chunk in the transaction of the undo, and the rest by an operation of this kind. */
+export async function showContentInChunks(
+  services: Pick<Services, 'jobs'>,
+  transaction: Knex.Transaction,
+  actionId: number,
+  kind: BackgroundTaskKind,
+): Promise<void> {
+  if ((await showContentOfAction(transaction, actionId, ROW_BATCH_SIZE)) < ROW_BATCH_SIZE) return
+  const work = { kind, target: String(actionId), total: 0, reason: 'The action is undone.' }
+  await continueBackgroundTask(services, transaction, SYSTEM_ACTOR, work)
+}
+
+/** The target is the action. */
+const showContentWork: BackgroundTaskWork = {
+  async runChunk(_pod, transaction, { target }) {
+    return { done: await showContentOfAction(transaction, Number(target), ROW_BATCH_SIZE), skipped: 0 }
+  },
+  /** The undo has its entry in the audit log. */
+  async complete() {},
+}
+
+export const SHOW_CONTENT = 'content.show'
+
+export const showContentOperation: Pick<BackgroundTaskWorks, typeof SHOW_CONTENT> = { [SHOW_CONTENT]: showContentWork }

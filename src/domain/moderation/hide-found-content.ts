@@ -2,16 +2,16 @@ import type { Knex } from 'knex'
 import { findActionInForce } from '../../persistence/moderation/actions.js'
 import type { AuditTarget } from '../../persistence/moderation/audit-log.js'
 import { type ContentIds, hideContentRows } from '../../persistence/moderation/hidden-content.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { SYSTEM_ACTOR } from './actor.js'
 import { hideContentBatch } from './hide-content.js'
 
 /**
  * Hides what a filter or a cluster has found, in the name of the pod. All of it belongs to one action, so that one undo shows it again;
- * what is found later begins another action. The caller has locked the filter or the cluster.
+ * later finds begin another action. The caller has locked the filter or the cluster.
  */
 export async function hideFoundContent(
-  pod: Pick<Pod, 'now' | 'log'>,
+  services: Pick<Services, 'log' | 'now'>,
   transaction: Knex.Transaction,
   target: AuditTarget & { readonly guid: string },
   ids: ContentIds,
@@ -20,5 +20,5 @@ export async function hideFoundContent(
   const { type: targetType, guid: targetGuid } = target
   const inForce = await findActionInForce(transaction, { kind: 'hide', targetType, targetGuid })
   if (inForce !== undefined) await hideContentRows(transaction, inForce.id, ids)
-  else await hideContentBatch(pod, transaction, SYSTEM_ACTOR, ids, { target, reason, caseId })
+  else await hideContentBatch(services, transaction, SYSTEM_ACTOR, ids, { target, reason, caseId })
 }

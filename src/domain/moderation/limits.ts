@@ -2,15 +2,15 @@
 export const MODERATION_LIMITS = {
   /** A reason and a note are read in lists. */
   reasonCharacters: 2_000,
-  /** Of one user in `reportsPerSeconds`. */
+  /** Reports of one user in `reportsPerSeconds`. */
   reports: 30,
   /** The period of `reports`: an hour. */
   reportsPerSeconds: 3_600,
-  /** Without an entry for so long a taken case is open again. */
+  /** A taken case without an entry for this time is open again. */
   takenCaseSeconds: 86_400,
   /** An imported list of rules. */
   importRows: 20_000,
-  /** The same list in bytes: 20 000 rows with a comment. */
+  /** Bytes of an imported list: 20 000 rows with a comment. */
   importBytes: 5 * 1_024 * 1_024,
   /** Rows of an operation in one transaction. */
   rowsOfChunk: 1_000,
@@ -21,30 +21,30 @@ export const MODERATION_LIMITS = {
   /** Days for which an invitation is valid by default. */
   invitationDays: 14,
   /** A link that is forgotten somewhere ends within a year. */
-  longestInvitationDays: 365,
+  maxInvitationDays: 365,
   /** Rules whose time is over, in one transaction. */
-  rulesEndedAtOnce: 100,
+  endedRulesPerBatch: 100,
   /** Items of a page of the admin API without `per_page`. */
   pageItems: 50,
-  /** The items are read whole. */
-  mostPageItems: 100,
+  /** The items are read in full. */
+  maxPageItems: 100,
   /** All are compiled in each process and compared with each text. */
   filters: 1_000,
-  /** Of the value of a filter. */
+  /** Characters of the value of a filter. */
   filterCharacters: 100,
-  /** A pattern has so many characters in a row without `*`: the search begins with them. */
+  /** Minimum number of characters in a row without `*` in a pattern: the search begins with them. */
   patternPieceCharacters: 3,
-  /** Of a word on each side of the part that a pattern names. */
+  /** Characters of a word that are compared on each side of the pattern. */
   patternWordCharacters: 100,
   /** Comparisons of words with patterns for one text. */
   patternComparisons: 20_000,
   /** Latest hits kept of each filter, and shown with it. */
-  hitsKept: 50,
+  hitsStored: 50,
   /** Days for which hits are kept, as evidence for a change of the filter. */
   hitDays: 30,
-  /** Of the text of a hit or a sample. */
+  /** Characters of the shown text of a hit or a sample. */
   excerptCharacters: 200,
-  /** A dry run ends after so many rows or seconds, newest rows first. */
+  /** A dry run ends after this number of rows or seconds, newest rows first. */
   dryRunRows: 200_000,
   /** A person waits for the answer. */
   dryRunSeconds: 20,
@@ -59,7 +59,7 @@ export const MODERATION_LIMITS = {
   /** New rows of each table that one search for clusters reads, in chunks. */
   clusterRows: 20_000,
   /** Rows of such a chunk: one transaction. */
-  clusterRowsAtOnce: 1_000,
+  clusterRowsPerBatch: 1_000,
   /** Items of one cluster; a cleaning reads them all. */
   clusterItems: 20_000,
   /** Authors who are known for less time are new. */
@@ -75,9 +75,9 @@ export const MODERATION_LIMITS = {
   /** Items that a moderator cleans; an admin cleans all. */
   cleanedByModerator: 500,
   /** Items and authors that a cleaning or its undo changes within the request; more are changed in the background. */
-  cleanedAtOnce: 200,
+  cleanedInRequest: 200,
   /** Retractions within the request. */
   removedInRequest: 20,
   /** Items with a retraction in one cleaning; the others are hidden, and removed by the next one. */
-  removedAtOnce: 500,
+  removedPerCleaning: 500,
 } as const

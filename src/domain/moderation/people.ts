@@ -1,5 +1,5 @@
 import { readNetwork } from '../../networks/trusted-proxies.js'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { Person } from '../../persistence/models/person.js'
 import { User } from '../../persistence/models/user.js'
 import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
@@ -14,8 +14,8 @@ import {
   readPersonHistory,
 } from '../../persistence/moderation/people-records.js'
 import { countRelations, type PersonRelations } from '../../persistence/moderation/person-relations.js'
-import type { IdPage, IdPageResult } from '../../persistence/sql/id-page.js'
-import type { Pod } from '../../pod/pod.js'
+import type { IdPage, ListPage } from '../../persistence/sql/id-page.js'
+import type { Services } from '../../services/services.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requireActionOn, requirePower } from './actor.js'
 import { lockLocalUser, personNotFound } from './find-local-user.js'
@@ -23,14 +23,14 @@ import { auditContext, requireReason } from './record-action.js'
 
 /** Lists people. A search for an e-mail or a network address is recorded in the audit log, without the address. */
 export async function listPeople(
-  pod: Pick<Pod, 'db' | 'now' | 'requestContext'>,
+  services: Pick<Services, 'db' | 'requestContext' | 'now'>,
   actor: Actor,
   filter: PersonFilter,
   page: IdPage,
-): Promise<IdPageResult<PersonRecord>> {
+): Promise<ListPage<PersonRecord>> {
   requirePower(actor, 'moderation')
   if (filter.ip !== undefined && readNetwork(filter.ip) === undefined) {
-    throw new Refusal('cidr_invalid', 'This is no network address.')
+    throw new Refusal('cidr_invalid', 'This is not a network address.')
   }
   const searches = [
     filter.email !== undefined && { action: 'people.email_search', label: 'an e-mail address' },
@@ -39,14 +39,14 @@ export async function listPeople(
   for (const search of searches) {
     if (search === false) continue
     const entry = { action: search.action, target: { type: 'people', guid: null, label: search.label } }
-    await inTransaction(pod, (transaction) =>
-      appendAuditEntry(transaction, { ...auditContext(actor), ...entry }, pod.now()),
+    await inRequestTransaction(services, (transaction) =>
+      appendAuditEntry(transaction, { ...auditContext(actor), ...entry }, services.now()),
     )
   }
-  return listPersonRecords(pod.db, filter, page)
+  return listPersonRecords(services.db, filter, page)
 }
 
-export interface WholePersonRecord extends PersonRecord, PersonContact {
+export interface PersonDetails extends PersonRecord, PersonContact {
   readonly counts: PersonRelations
   readonly notes: readonly PersonNote[]
   readonly warnings: number
@@ -54,11 +54,11 @@ export interface WholePersonRecord extends PersonRecord, PersonContact {
 
 /** Reads a person with everything that restricts them. Reading an e-mail or network address is recorded in the audit log. */
 export async function readPerson(
-  pod: Pick<Pod, 'db' | 'now' | 'requestContext'>,
+  services: Pick<Services, 'db' | 'requestContext' | 'now'>,
   actor: Actor,
   guid: string,
-): Promise<WholePersonRecord> {
-  const moderatedPerson = await findWholePerson(pod, actor, guid)
+): Promise<PersonDetails> {
+  const moderatedPerson = await getPersonDetails(services, actor, guid)
   const shown = [
     moderatedPerson.email !== null && 'email',
     (moderatedPerson.signUpIp ?? moderatedPerson.signInIp) !== null && 'ips',
@@ -66,19 +66,23 @@ export async function readPerson(
   const fields = shown.filter((field) => field !== false)
   if (fields.length > 0) {
     const target = { type: 'person', guid, label: moderatedPerson.address }
-    await inTransaction(pod, (transaction) =>
+    await inRequestTransaction(services, (transaction) =>
       appendAuditEntry(
         transaction,
         { ...auditContext(actor), action: 'person.contact_read', target, after: { fields } },
-        pod.now(),
+        services.now(),
       ),
     )
   }
   return moderatedPerson
 }
 
-/** The same without an entry, for the comparison with what a moderator has read, and for pages that do not show the addresses. */
-export async function findWholePerson({ db }: Pick<Pod, 'db'>, actor: Actor, guid: string): Promise<WholePersonRecord> {
+/** Reads a person without an audit entry, for version comparisons and for pages that do not show the addresses. */
+export async function getPersonDetails(
+  { db }: Pick<Services, 'db'>,
+  actor: Actor,
+  guid: string,
+): Promise<PersonDetails> {
   requirePower(actor, 'moderation')
   const record = await findPersonRecord(db, guid)
   if (record === undefined) throw new Refusal('person_not_found', 'There is no person with this guid.')
@@ -94,8 +98,8 @@ export async function findWholePerson({ db }: Pick<Pod, 'db'>, actor: Actor, gui
   }
 }
 
-/** A person with what restricts them, for the answer to an action: without notes and addresses. */
-export async function findPersonState({ db }: Pick<Pod, 'db'>, actor: Actor, guid: string): Promise<PersonRecord> {
+/** A person with their restrictions, for the answer to an action: without notes and addresses. */
+export async function getPersonState({ db }: Pick<Services, 'db'>, actor: Actor, guid: string): Promise<PersonRecord> {
   requirePower(actor, 'moderation')
   const record = await findPersonRecord(db, guid)
   if (record === undefined) throw personNotFound()
@@ -104,13 +108,13 @@ export async function findPersonState({ db }: Pick<Pod, 'db'>, actor: Actor, gui
 
 /** Reports of a user whose reports are muted do not raise the rank of a case. */
 export async function muteReports(
-  pod: Pick<Pod, 'db' | 'now' | 'requestContext'>,
+  services: Pick<Services, 'db' | 'requestContext' | 'now'>,
   actor: Actor,
   guid: string,
   { muted, reason }: { readonly muted: boolean; readonly reason?: string | undefined },
 ): Promise<{ readonly changed: boolean }> {
   requirePower(actor, 'moderation')
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     const user = await lockLocalUser(transaction, guid)
     const text = requireReason({ reason })
     requireActionOn(actor, user)
@@ -126,15 +130,15 @@ export async function muteReports(
         before: { reports_muted: user.reportsMuted },
         after: { reports_muted: muted },
       },
-      pod.now(),
+      services.now(),
     )
     return { changed: true }
   })
 }
 
 /** Finds a person by user name or address, for commands. */
-export async function findPersonGuid(
-  { db }: Pick<Pod, 'db'>,
+export async function getPersonGuid(
+  { db }: Pick<Services, 'db'>,
   name: string,
 ): Promise<{ readonly guid: string; readonly address: string }> {
   const person = name.includes('@')

@@ -1,12 +1,12 @@
 import type { Knex } from 'knex'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { type Actor, requirePower } from './actor.js'
 import { type ContentTarget, contentNotFound, type FoundContent, findContent } from './find-content.js'
 import { auditContext } from './record-action.js'
 
-/** Reads a post or a comment without an entry, for the comparison with what a moderator has read. */
+/** Reads a post or a comment without an entry, for the comparison with the version that a moderator has read. */
 export async function readContent(
   transaction: Knex.Transaction,
   actor: Actor,
@@ -21,7 +21,7 @@ export async function readContent(
 
 /** Finds content for the answer to an action. Undefined: it is deleted. */
 export async function findContentState(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   actor: Actor,
   target: ContentTarget,
 ): Promise<FoundContent | undefined> {
@@ -31,12 +31,12 @@ export async function findContentState(
 
 /** Reads a post or a comment for a moderator, hidden or not. Reading private content is recorded in the audit log. */
 export async function readRecordedContent(
-  pod: Pick<Pod, 'db' | 'now' | 'requestContext'>,
+  services: Pick<Services, 'db' | 'requestContext' | 'now'>,
   actor: Actor,
   target: ContentTarget,
 ): Promise<FoundContent> {
   requirePower(actor, 'moderation')
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     const content = await readContent(transaction, actor, target)
     if (!content.public) {
       const { type, guid } = target
@@ -48,7 +48,7 @@ export async function readRecordedContent(
           caseId: content.caseId,
           target: { type, guid, label: `case ${content.caseId}` },
         },
-        pod.now(),
+        services.now(),
       )
     }
     return content

@@ -1,15 +1,15 @@
 import type { Knex } from 'knex'
-import { runAfterCommit } from '../../persistence/database/transactions.js'
+import { inRequestTransaction, runAfterCommit } from '../../persistence/database/transactions.js'
 import { type AuditTarget, type AuditValues, appendAuditEntry } from '../../persistence/moderation/audit-log.js'
 import { addCaseEvent, findCase } from '../../persistence/moderation/cases.js'
-import type { Pod } from '../../pod/pod.js'
+import { type ModerationServices, type Services, withTransaction } from '../../services/services.js'
 import type { Power } from '../accounts/role-powers.js'
 import { findTextFault } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
 import type { Actor } from './actor.js'
 import { MODERATION_LIMITS } from './limits.js'
 
-/** The kinds of actions. Whether and how each is undone stands in `actions.ts`. */
+/** The kinds of actions. `actions.ts` says whether and how each is undone. */
 export type ActionKind =
   | 'hide'
   | 'remove'
@@ -35,7 +35,7 @@ export type ActionKind =
   | 'invitation.recall'
   | `${'filter' | 'mail_rule' | 'ip_rule'}.${'add' | 'change' | 'remove'}`
 
-/** What every action takes. */
+/** The parameters of every action. */
 export interface ActionOptions {
   readonly reason?: string | undefined
   readonly caseId?: number | undefined
@@ -43,7 +43,7 @@ export interface ActionOptions {
   readonly until?: Date | undefined
 }
 
-/** What every action returns. `action` is undefined if nothing changed. */
+/** The result of every action. `action` is undefined if nothing changed. */
 export interface ActionOutcome {
   readonly changed: boolean
   readonly action?: RecordedAction
@@ -59,7 +59,7 @@ interface UndoOffer {
   readonly possible: boolean
   /** The end of the possibility. */
   readonly until?: string
-  /** What the undo does not bring back. */
+  /** Data that the undo does not restore. */
   readonly loses?: string
 }
 
@@ -72,7 +72,7 @@ export interface NewAction {
   readonly power?: Power
   readonly before?: AuditValues
   readonly after?: AuditValues
-  /** What the undo needs. */
+  /** Data for the undo. */
   readonly details?: AuditValues
   readonly caseId?: number | undefined
   readonly until?: Date | undefined
@@ -83,14 +83,26 @@ export interface NewAction {
 }
 
 /** Returns the trimmed reason. Every action needs one. */
-export function requireReason({ reason = '' }: ActionOptions): string {
+export function requireReason(options: ActionOptions): string {
+  const reason = readReason(options)
+  if (reason === undefined) throw new Refusal('reason_needed', 'This action needs a reason.')
+  return reason
+}
+
+/** The trimmed reason; undefined without one. */
+export function readReason({ reason = '' }: ActionOptions): string | undefined {
   const text = reason.trim()
-  if (text === '') throw new Refusal('reason_needed', 'This action needs a reason.')
+  if (text === '') return undefined
   const isTooLong = [...text].length > MODERATION_LIMITS.reasonCharacters
   if (isTooLong || findTextFault(text) !== undefined) {
-    throw new Refusal('reason_invalid', `A reason has at most ${MODERATION_LIMITS.reasonCharacters} characters.`)
+    throw new Refusal('reason_invalid', `A reason must have at most ${MODERATION_LIMITS.reasonCharacters} characters.`)
   }
   return text
+}
+
+/** Refuses the end of an action or a rule that is over already. */
+export function requireFutureEnd({ now }: Pick<Services, 'now'>, until: Date | null | undefined): void {
+  if (until instanceof Date && until <= now()) throw new Refusal('until_invalid', 'The end must be in the future.')
 }
 
 /**
@@ -98,7 +110,7 @@ export function requireReason({ reason = '' }: ActionOptions): string {
  * the lock of the audit log.
  */
 export async function recordAction(
-  pod: Pick<Pod, 'now' | 'log'>,
+  services: Pick<Services, 'log' | 'now'>,
   transaction: Knex.Transaction,
   actor: Actor,
   {
@@ -116,7 +128,7 @@ export async function recordAction(
     effect,
   }: NewAction,
 ): Promise<RecordedAction> {
-  const createdAt = pod.now()
+  const createdAt = services.now()
   if (caseId !== undefined) await requireCase(transaction, actor, caseId)
   const [row]: readonly { readonly id: number }[] = await transaction('moderation_actions')
     .insert({
@@ -150,13 +162,23 @@ export async function recordAction(
   }
   const entry = { action: kind, target, reason, before, after, caseId, undoes }
   await appendAuditEntry(transaction, { ...entry, ...auditContext(actor) }, createdAt)
-  runAfterCommit(transaction, () => pod.log.info({ action: row.id, kind }, 'moderation action'))
+  runAfterCommit(transaction, () => services.log.info({ action: row.id, kind }, 'moderation action'))
   return { id: row.id, kind, undo }
 }
 
 async function requireCase(transaction: Knex.Transaction, { personId }: Actor, caseId: number): Promise<void> {
   const moderationCase = await findCase(transaction, caseId, personId)
   if (moderationCase === undefined) throw new Refusal('case_not_found', 'There is no case with this number.')
+}
+
+/** Runs several use cases in one transaction: if one of them refuses, none has an effect. */
+export function runTogether(
+  services: ModerationServices,
+  useCases: readonly ((services: ModerationServices) => Promise<unknown>)[],
+): Promise<void> {
+  return inRequestTransaction(services, async (transaction) => {
+    for (const run of useCases) await run(withTransaction(services, transaction))
+  })
 }
 
 /** The fields of an audit entry that are about the actor. */

@@ -1,17 +1,18 @@
 import type { Knex } from 'knex'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { Person } from '../../persistence/models/person.js'
 import { Photo } from '../../persistence/models/photo.js'
 import { Tombstone } from '../../persistence/models/tombstone.js'
+import type { ActionDetails } from '../../persistence/moderation/action-details.js'
 import { findActionInForce } from '../../persistence/moderation/actions.js'
 import { hideContentRows } from '../../persistence/moderation/hidden-content.js'
-import type { Pod } from '../../pod/pod.js'
+import type { ModerationServices } from '../../services/services.js'
 import { destroyAndCancelCreations, retractEntity } from '../posts/retract.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requirePower } from './actor.js'
 import {
   type ContentTarget,
-  contentIds,
+  contentIdsOf,
   contentNotFound,
   type FoundContent,
   findContent,
@@ -26,20 +27,18 @@ export interface RemovalOutcome extends ActionOutcome {
   readonly retracted: boolean
 }
 
-type RemovalPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext' | 'config'>
-
 /**
  * Removes a post or a comment. Where a local person may retract it, that is done: such a removal is final. Other content is hidden, and
  * tombstones keep away what other pods send about it until the undo.
  */
 export async function removeContent(
-  pod: RemovalPod,
+  services: ModerationServices,
   actor: Actor,
   target: ContentTarget,
-  { silent = false, ...options }: ContentActionOptions,
+  { withoutNotice = false, ...options }: ContentActionOptions,
 ): Promise<RemovalOutcome> {
   requirePower(actor, 'moderation')
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     const { type, guid } = target
     const content = await findContent(transaction, target)
     if (content === undefined) {
@@ -54,21 +53,22 @@ export async function removeContent(
       await transaction('moderation_cases').where({ id: content.caseId }).update({ targetDeleted: 'moderator' })
     }
     const { retraction } = content
-    if (retraction !== undefined) await retractEntity(pod, transaction, retraction)
-    const tombstones = retraction === undefined ? await tombstonesFor(transaction, actor.personId, target, content) : []
+    if (retraction !== undefined) await retractEntity(services, transaction, retraction)
+    const tombstones =
+      retraction === undefined ? await leaveTombstones(transaction, actor.personId, target, content) : []
 
-    const action = await recordAction(pod, transaction, actor, {
+    const action = await recordAction(services, transaction, actor, {
       kind: 'remove',
       target: { type, guid, label: content.author.address },
       reason,
       caseId: options.caseId ?? content.caseId,
       undo: { possible: retraction === undefined },
       after: { retracted: retraction !== undefined },
-      details: { tombstones, caseId: content.caseId ?? null },
+      details: { tombstones, caseId: content.caseId ?? null } satisfies ActionDetails['remove'],
       effect: async (actionId) => {
-        if (retraction === undefined) await hideContentRows(transaction, actionId, contentIds(target, content))
-        if (content.user === undefined || silent) return
-        await sendNotice(pod, transaction, { kind: 'content_removed', userId: content.user.id, actionId, target })
+        if (retraction === undefined) await hideContentRows(transaction, actionId, contentIdsOf(target, content))
+        if (content.user === undefined || withoutNotice) return
+        await sendNotice(services, transaction, { kind: 'content_removed', userId: content.user.id, actionId, target })
       },
     })
     return { changed: true, retracted: retraction !== undefined, action }
@@ -82,13 +82,13 @@ export interface PurgeOptions extends ActionOptions {
 
 /** Deletes remote content with everything below it. Tombstones keep it away. Local content is removed instead, which retracts it. */
 export async function purgeContent(
-  pod: RemovalPod,
+  services: ModerationServices,
   actor: Actor,
   target: ContentTarget,
   { confirm, ...options }: PurgeOptions,
 ): Promise<ActionOutcome> {
   requirePower(actor, 'administration')
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     const { type, guid } = target
     const content = await findContent(transaction, target)
     if (content === undefined) {
@@ -108,9 +108,9 @@ export async function purgeContent(
     if (content.caseId !== undefined) {
       await transaction('moderation_cases').where({ id: content.caseId }).update({ targetDeleted: 'purge' })
     }
-    await tombstonesFor(transaction, actor.personId, target, content)
+    await leaveTombstones(transaction, actor.personId, target, content)
     await destroyAndCancelCreations(transaction, type, [content.id])
-    const action = await recordAction(pod, transaction, actor, {
+    const action = await recordAction(services, transaction, actor, {
       kind: 'purge',
       target: { type, guid, label: content.author.address },
       reason,
@@ -125,7 +125,7 @@ export async function purgeContent(
  * Leaves tombstones for remote content. That of its author keeps the content away, that of a local person also what other people send
  * about it: comments, likes and reshares, for which the pod would fetch it again.
  */
-export async function tombstonesFor(
+export async function leaveTombstones(
   transaction: Knex.Transaction,
   actorPersonId: number | null,
   { type, guid }: ContentTarget,

@@ -1,19 +1,23 @@
 import type { Knex } from 'knex'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { Person } from '../../persistence/models/person.js'
 import { User } from '../../persistence/models/user.js'
 import { findActionInForce } from '../../persistence/moderation/actions.js'
 import { countRelations, type PersonRelations } from '../../persistence/moderation/person-relations.js'
 import { type RestrictionKind, restrictPeople } from '../../persistence/moderation/restrictions.js'
-import type { Pod } from '../../pod/pod.js'
+import type { ModerationServices, Services } from '../../services/services.js'
 import { requireNotPodmin } from '../accounts/accounts.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requireActionOn, requirePower } from './actor.js'
 import { personNotFound } from './find-local-user.js'
 import { followUpRestrictions } from './follow-up-restrictions.js'
-import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from './record-action.js'
-
-type RestrictPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext' | 'config'>
+import {
+  type ActionOptions,
+  type ActionOutcome,
+  recordAction,
+  requireFutureEnd,
+  requireReason,
+} from './record-action.js'
 
 export interface RestrictOptions extends ActionOptions {
   /** The address, for a block of a person with relations to this pod. */
@@ -22,33 +26,37 @@ export interface RestrictOptions extends ActionOptions {
 
 /** Keeps the posts of a person away from everyone who does not follow them. Threads, messages and deliveries stay as they are. */
 export function silencePerson(
-  pod: RestrictPod,
+  services: ModerationServices,
   actor: Actor,
   guid: string,
   options: ActionOptions,
 ): Promise<ActionOutcome> {
-  return restrictPerson(pod, actor, guid, 'silence', options)
+  return restrictPerson(services, actor, guid, 'silence', options)
 }
 
 /** Hides everything by a remote person, drops new messages from them, and makes their contacts inactive. */
 export function blockOnPod(
-  pod: RestrictPod,
+  services: ModerationServices,
   actor: Actor,
   guid: string,
   options: RestrictOptions,
 ): Promise<ActionOutcome> {
-  return restrictPerson(pod, actor, guid, 'block', options)
+  return restrictPerson(services, actor, guid, 'block', options)
 }
 
 /** Counts what a block of the person would end or hide. */
-export async function previewBlock(pod: Pick<Pod, 'db'>, actor: Actor, guid: string): Promise<PersonRelations> {
+export async function previewBlock(
+  services: Pick<Services, 'db'>,
+  actor: Actor,
+  guid: string,
+): Promise<PersonRelations> {
   requirePower(actor, 'moderation')
-  const { id } = await findAnyPerson(pod.db, guid)
-  return countRelations(pod.db, [id])
+  const { id } = await getAnyPerson(services.db, guid)
+  return countRelations(services.db, [id])
 }
 
 /** Finds a local or remote person with an open account, restricted or not. */
-async function findAnyPerson(db: Knex, guid: string): Promise<Person> {
+async function getAnyPerson(db: Knex, guid: string): Promise<Person> {
   const person = await Person.query(db).findOne({ guid }).withGraphFetched('profile')
   if (person === undefined || person.closedAt !== null) {
     throw personNotFound()
@@ -57,42 +65,43 @@ async function findAnyPerson(db: Knex, guid: string): Promise<Person> {
 }
 
 async function restrictPerson(
-  pod: RestrictPod,
+  services: ModerationServices,
   actor: Actor,
   guid: string,
   kind: RestrictionKind,
   { confirm, ...options }: RestrictOptions,
 ): Promise<ActionOutcome> {
   requirePower(actor, 'moderation')
-  return inTransaction(pod, async (transaction) => {
-    const person = await findAnyPerson(transaction, guid)
+  return inRequestTransaction(services, async (transaction) => {
+    const person = await getAnyPerson(transaction, guid)
     await Person.lock(transaction, person.id)
     const reason = requireReason(options)
+    requireFutureEnd(services, options.until)
     const user = await User.query(transaction).findOne({ personId: person.id })
     if (kind === 'block' && person.podId === null) {
       throw new Refusal('not_remote', 'The person has an account on this pod. Silence, lock or close it instead.')
     }
     if (user !== undefined) {
       requireActionOn(actor, user)
-      requireNotPodmin(pod, user)
+      requireNotPodmin(services, user)
     }
     const inForce = await findActionInForce(transaction, { kind, targetType: 'person', targetGuid: guid })
     if (inForce !== undefined) return { changed: false }
     if (kind === 'block' && confirm !== person.address) await requireNoRelations(transaction, person)
     const label = user?.username ?? person.address
-    const action = await recordAction(pod, transaction, actor, {
+    const action = await recordAction(services, transaction, actor, {
       kind,
       target: { type: 'person', guid, label },
       reason,
       caseId: options.caseId,
       until: options.until,
-      undo: { possible: true, ...(kind === 'block' && { loses: 'Messages that were dropped meanwhile.' }) },
+      undo: { possible: true, ...(kind === 'block' && { loses: 'Messages that were dropped in the meantime.' }) },
       before: { restriction: person.restriction },
       after: { restriction: person.restriction === 'block' ? 'block' : kind },
       details: { userId: user?.id ?? null },
       effect: async (id) => {
         const change = await restrictPeople(transaction, { source: 'action', id }, kind, [person.id])
-        await followUpRestrictions(pod, transaction, change)
+        await followUpRestrictions(services, transaction, change)
       },
     })
     return { changed: true, action }

@@ -1,27 +1,31 @@
 import type { Knex } from 'knex'
-import { inTransaction } from '../../persistence/database/transactions.js'
-import type { Pod } from '../../pod/pod.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
+import type { ModerationServices, Services } from '../../services/services.js'
 import { endSessionsAndStreams, requireNotPodmin } from '../accounts/accounts.js'
 import { type Actor, lockAdmins, requireActionOn, requireOtherAdmin, requirePower } from './actor.js'
 import { type LocalUser, lockLocalUser } from './find-local-user.js'
-import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from './record-action.js'
-
-type UserPod = Pick<Pod, 'db' | 'now' | 'log' | 'requestContext' | 'config'>
+import {
+  type ActionOptions,
+  type ActionOutcome,
+  recordAction,
+  requireFutureEnd,
+  requireReason,
+} from './record-action.js'
 
 /** Locks a local account: no sign-in, tokens are refused, posts stay. */
 export async function suspendAccount(
-  pod: UserPod,
+  services: ModerationServices,
   actor: Actor,
   guid: string,
   options: ActionOptions,
 ): Promise<ActionOutcome> {
-  return withLockedUser(pod, actor, guid, options, async (transaction, user, reason, admins) => {
+  return withLockedUser(services, actor, guid, options, async (transaction, user, reason, admins) => {
     requireOtherAdmin(admins, user.id)
     if (user.lockedAt !== null) return { changed: false }
-    requireNotPodmin(pod, user)
-    await user.$query(transaction).patch({ lockedAt: pod.now() })
+    requireNotPodmin(services, user)
+    await user.$query(transaction).patch({ lockedAt: services.now() })
     await endSessionsAndStreams(transaction, user.person.address)
-    const action = await recordAction(pod, transaction, actor, {
+    const action = await recordAction(services, transaction, actor, {
       kind: 'lock',
       target: { type: 'person', guid, label: user.username },
       reason,
@@ -36,17 +40,18 @@ export async function suspendAccount(
 
 /** Finds and locks a local account for an action, and checks the rights. `admins` are locked too. */
 export async function withLockedUser<Outcome>(
-  pod: Pick<Pod, 'db' | 'requestContext'>,
+  services: Pick<Services, 'db' | 'requestContext' | 'now'>,
   actor: Actor,
   guid: string,
-  options: Pick<ActionOptions, 'reason'>,
+  options: Pick<ActionOptions, 'reason' | 'until'>,
   run: (transaction: Knex.Transaction, user: LocalUser, reason: string, admins: readonly number[]) => Promise<Outcome>,
 ): Promise<Outcome> {
   requirePower(actor, 'moderation')
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     const admins = await lockAdmins(transaction)
     const user = await lockLocalUser(transaction, guid)
     const reason = requireReason(options)
+    requireFutureEnd(services, options.until)
     requireActionOn(actor, user)
     return run(transaction, user, reason, admins)
   })

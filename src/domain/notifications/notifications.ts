@@ -9,11 +9,9 @@ import {
   type NotificationFilter,
 } from '../../persistence/notifications/list-notifications.js'
 import type { Page } from '../../persistence/sql/keyset-page.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'
-
-type NotificationRefusal = 'notification_not_found'
 
 /** New rows that cause notifications, by their ids. */
 export interface NotificationCauses {
@@ -32,7 +30,7 @@ export interface NotificationCauses {
 
 /**
  * Notifies local users about new rows, in the transaction of these rows. Their mentions, participations and visibilities must be
- * written before. Returns the ids of new and extended notifications; the caller announces them.
+ * written before. Returns the ids of new and extended notifications; the caller enqueues their live events.
  */
 export async function notifyAbout(
   transaction: Knex.Transaction,
@@ -55,37 +53,41 @@ export async function notifyAbout(
 
 /** Lists the viewer's notifications, newest first; oldest first for a page after a position. */
 export function listNotifications(
-  pod: Pick<Pod, 'db'>,
+  services: Pick<Services, 'db'>,
   viewer: Viewer,
   filter: NotificationFilter,
 ): Promise<Page<ListedNotification>> {
-  return listNotificationsOfUser(pod.db, viewer.userId, filter)
+  return listNotificationsOfUser(services.db, viewer.userId, filter)
 }
 
 /** Returns a notification of the viewer without marking it as read. */
-export async function findNotification(
-  pod: Pick<Pod, 'db'>,
+export async function getNotification(
+  services: Pick<Services, 'db'>,
   viewer: Viewer,
   guid: string,
 ): Promise<ListedNotification> {
-  const notification = await findListedNotification(pod.db, viewer.userId, guid)
+  const notification = await findListedNotification(services.db, viewer.userId, guid)
   if (notification !== undefined) return notification
-  throw new Refusal<NotificationRefusal>('notification_not_found', 'This notification does not exist.')
+  throw new Refusal('notification_not_found', 'This notification does not exist.')
 }
 
 /** Marks a notification as read and returns it. */
-export function readNotification(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<ListedNotification> {
-  return setNotificationRead(pod, viewer, guid, { read: true })
+export function markNotificationRead(
+  services: Pick<Services, 'db'>,
+  viewer: Viewer,
+  guid: string,
+): Promise<ListedNotification> {
+  return setNotificationRead(services, viewer, guid, { read: true })
 }
 
 /** Marks a notification as read or unread. The time of its last change stays. */
 export async function setNotificationRead(
-  pod: Pick<Pod, 'db'>,
+  services: Pick<Services, 'db'>,
   viewer: Viewer,
   guid: string,
   { read }: { readonly read: boolean },
 ): Promise<ListedNotification> {
-  const mark = () => (read ? Notification.markRead : Notification.markUnread)(pod.db, viewer.userId, guid)
+  const mark = () => (read ? Notification.markRead : Notification.markUnread)(services.db, viewer.userId, guid)
   try {
     await mark()
   } catch (error) {
@@ -93,10 +95,10 @@ export async function setNotificationRead(
     if (!isUniqueViolation(error, 'notifications_merging')) throw error
     await mark()
   }
-  return findNotification(pod, viewer, guid)
+  return getNotification(services, viewer, guid)
 }
 
 /** Marks all unread notifications of the viewer as read; returns how many. */
-export async function markAllNotificationsRead(pod: Pick<Pod, 'db'>, viewer: Viewer): Promise<number> {
-  return Notification.query(pod.db).where({ userId: viewer.userId, read: false }).patch({ read: true })
+export async function markAllNotificationsRead(services: Pick<Services, 'db'>, viewer: Viewer): Promise<number> {
+  return Notification.query(services.db).where({ userId: viewer.userId, read: false }).patch({ read: true })
 }

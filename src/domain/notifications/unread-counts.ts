@@ -1,17 +1,17 @@
 import { type UnreadCounts, unreadCounts } from '../../persistence/notifications/unread-counts.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 
-/** What the viewer has not read; undefined where the token may not read the thing itself. */
+/** Numbers of unread items of the viewer; undefined if the token may not read the items. */
 export type ShownUnreadCounts = { readonly [Name in keyof UnreadCounts]: number | undefined }
 
 const NOTHING: ShownUnreadCounts = { notifications: undefined, conversations: undefined, messages: undefined }
 
-export async function countUnread(pod: Pick<Pod, 'db'>, viewer: Viewer): Promise<ShownUnreadCounts> {
+export async function countUnread(services: Pick<Services, 'db'>, viewer: Viewer): Promise<ShownUnreadCounts> {
   const { scopes } = viewer
   const [maySeeNotifications, maySeeConversations] = [scopes.has('notifications'), scopes.has('conversations')]
   if (!maySeeNotifications && !maySeeConversations) return NOTHING
-  const { notifications, conversations, messages } = await unreadCounts(pod.db, viewer)
+  const { notifications, conversations, messages } = await unreadCounts(services.db, viewer)
   return {
     notifications: maySeeNotifications ? notifications : undefined,
     conversations: maySeeConversations ? conversations : undefined,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type DeadLetterDetails, showDeadLetter } from '../../jobs/dead-letters/show-dead-letter.js'
-import type { Pod } from '../../pod/pod.js'
 import { readMagicEnvelope } from '../../protocol/envelopes/magic-envelope.js'
+import type { OperationsServices, Services } from '../../services/services.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
 import { Refusal } from '../refusals.js'
 import { recordOperatorChange } from './record-operator-change.js'
@@ -19,30 +19,34 @@ export interface DeadLetterView extends Omit<DeadLetterDetails, 'payload' | 'isP
 
 /** Reads a dead letter with its error and its redacted data, without its payload. */
 export async function readDeadLetterDetails(
-  pod: Pick<Pod, 'db' | 'jobs'>,
+  services: Pick<Services, 'db' | 'jobs'>,
   actor: Actor,
   id: string,
 ): Promise<DeadLetterView> {
-  return { ...viewOf(await requireDeadLetter(pod, actor, id)), entityXml: null }
+  return { ...viewOf(await requireDeadLetter(services, actor, id)), entityXml: null }
 }
 
-/** The same with the public entity; the audit log records the access. */
+/** Reads a dead letter with its public entity; the audit log records the access. */
 export async function readDeadLetterPayload(
-  pod: Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext'>,
+  services: OperationsServices,
   actor: Actor,
   id: string,
 ): Promise<DeadLetterView> {
-  const deadLetter = await requireDeadLetter(pod, actor, id)
-  await recordOperatorChange(pod, actor, {
+  const deadLetter = await requireDeadLetter(services, actor, id)
+  await recordOperatorChange(services, actor, {
     action: 'dead_letters.payload',
     target: { type: 'dead_letters', label: id },
   })
   return viewOf(deadLetter)
 }
 
-async function requireDeadLetter(pod: Pick<Pod, 'db' | 'jobs'>, actor: Actor, id: string): Promise<DeadLetterDetails> {
+async function requireDeadLetter(
+  services: Pick<Services, 'db' | 'jobs'>,
+  actor: Actor,
+  id: string,
+): Promise<DeadLetterDetails> {
   requirePower(actor, 'administration')
-  const deadLetter = await showDeadLetter(pod, id)
+  const deadLetter = await showDeadLetter(services, id)
   if (deadLetter === undefined) throw new Refusal('dead_letter_not_found', 'There is no such dead letter.')
   return deadLetter
 }
@@ -57,11 +61,11 @@ function viewOf({ payload, isPublic, data, ...deadLetter }: DeadLetterDetails): 
   }
 }
 
-/** The view as text: a line for each fact, and the entity below. */
+/** The view as text: a line for each field, and the entity below. */
 export function formatDeadLetterView(view: DeadLetterView): string {
   const { id, queue, name, fault, recipientGuid, bytes, digest, data, entityXml } = view
-  const facts = { id, queue, name, fault, recipient_guid: recipientGuid, bytes, digest, data: JSON.stringify(data) }
-  const lines = Object.entries(facts).map(([fact, value]) => `${fact}: ${value ?? '-'}`)
+  const details = { id, queue, name, fault, recipient_guid: recipientGuid, bytes, digest, data: JSON.stringify(data) }
+  const lines = Object.entries(details).map(([fact, value]) => `${fact}: ${value ?? '-'}`)
   return `${[...lines, ...(entityXml === null ? [] : ['', entityXml])].join('\n')}\n`
 }
 
@@ -80,7 +84,7 @@ function cutTexts(xml: string): string {
   )
 }
 
-/** Fields whose text is no secret. In the data of jobs that fetch, addresses of people on other pods are too. */
+/** Fields whose text is not secret. In the data of jobs that fetch, addresses of people on other pods are not secret either. */
 const SHOWN = new Set([
   'record',
   'type',

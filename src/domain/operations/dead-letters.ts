@@ -12,57 +12,70 @@ import type {
   DeadLetterPage,
   DeadLetterPosition,
 } from '../../jobs/dead-letters/dead-letter.js'
-import type { DeadLetterGroup } from '../../jobs/dead-letters/failed-rows.js'
-import { findDeadLetters, listDeadLetters, withoutPlace } from '../../jobs/dead-letters/find-dead-letters.js'
-import { changeOperationDetails, listUnfinishedOperations } from '../../persistence/operations/operations.js'
-import type { IdPageResult } from '../../persistence/sql/id-page.js'
-import type { Pod } from '../../pod/pod.js'
+import type { DeadLetterGroup } from '../../jobs/dead-letters/dead-letter-rows.js'
+import { findDeadLetters, listDeadLetters, withoutPosition } from '../../jobs/dead-letters/find-dead-letters.js'
+import { changeTaskDetails, listUnfinishedTasks } from '../../persistence/operations/background-tasks.js'
+import type { ListPage } from '../../persistence/sql/id-page.js'
+import type { OperationsServices, Services } from '../../services/services.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
 import { requireReason } from '../moderation/record-action.js'
 import { Refusal } from '../refusals.js'
-import { type BackgroundOperation, type OperationWork, type OperationWorks, startOperation } from './long-operations.js'
+import {
+  type BackgroundTask,
+  type BackgroundTaskWork,
+  type BackgroundTaskWorks,
+  startBackgroundTask,
+} from './background-tasks.js'
 import { recordOperatorChange } from './record-operator-change.js'
 
 export interface DeadLetterChange {
   readonly filter: DeadLetterFilter
-  /** What the audit log says was chosen. */
-  readonly label: string
   readonly reason?: string | undefined
 }
 
-type OperationsPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext'>
-
 const GROUPS = 200
+const IDS_IN_LABEL = 10
+
+/** What the audit log and confirmations say was chosen. */
+export function labelOfFilter({ ids, queue, fault, pod, entity, since, until }: DeadLetterFilter): string {
+  if (ids !== undefined) return ids.slice(0, IDS_IN_LABEL).join(', ')
+  const times = [since && `since ${since.toISOString()}`, until && `until ${until.toISOString()}`]
+  return [queue, fault, pod, entity, ...times].filter((part) => part !== undefined).join(' ') || 'all'
+}
 
 /** A page of dead letters without their payloads, the latest first. */
 export async function listDeadLetterPage(
-  pod: Pick<Pod, 'db' | 'jobs'>,
+  services: Pick<Services, 'db' | 'jobs'>,
   actor: Actor,
   filter: DeadLetterFilter,
   { limit, ...page }: DeadLetterPage,
-): Promise<IdPageResult<DeadLetter>> {
+): Promise<ListPage<DeadLetter>> {
   requirePower(actor, 'administration')
   const isTowardsNewer = page.before === undefined && page.after !== undefined
-  const deadLetters = await findDeadLetters(pod, filter, { ...page, limit: limit + 1 })
-  const items = deadLetters.slice(0, limit).map(withoutPlace)
+  const deadLetters = await findDeadLetters(services, filter, { ...page, limit: limit + 1 })
+  const items = deadLetters.slice(0, limit).map(withoutPosition)
   const hasMore = deadLetters.length > limit
   if (isTowardsNewer) return { items: items.toReversed(), hasOlder: true, hasNewer: hasMore }
   return { items, hasOlder: hasMore, hasNewer: page.before !== undefined }
 }
 
 export async function groupDeadLetters(
-  pod: Pick<Pod, 'db' | 'jobs'>,
+  services: Pick<Services, 'db' | 'jobs'>,
   actor: Actor,
   filter: DeadLetterFilter,
   by: DeadLetterGroup,
 ): Promise<readonly DeadLetterCount[]> {
   requirePower(actor, 'administration')
-  return countDeadLetters(pod, filter, by, { groups: GROUPS })
+  return countDeadLetters(services, filter, by, { groups: GROUPS })
 }
 
-export async function readDeadLetter(pod: Pick<Pod, 'db' | 'jobs'>, actor: Actor, id: string): Promise<DeadLetter> {
+export async function readDeadLetter(
+  services: Pick<Services, 'db' | 'jobs'>,
+  actor: Actor,
+  id: string,
+): Promise<DeadLetter> {
   requirePower(actor, 'administration')
-  const [found] = await listDeadLetters(pod, { ids: [id] }, 1)
+  const [found] = await listDeadLetters(services, { ids: [id] }, 1)
   if (found === undefined) throw new Refusal('dead_letter_not_found', 'There is no such dead letter.')
   return found
 }
@@ -71,70 +84,81 @@ export interface DeadLetterOutcome {
   /** The dead letters that were changed, or will be. */
   readonly count: number
   /** The work in the background; undefined: it is done. */
-  readonly operation?: BackgroundOperation
+  readonly operation?: BackgroundTask
 }
 
 /** Runs dead letters again, with an audit entry: at once, or in the background if they are many. */
-export function replayAudited(pod: OperationsPod, actor: Actor, change: DeadLetterChange): Promise<DeadLetterOutcome> {
-  return changeAudited(pod, actor, 'replay', change)
+export function replayAudited(
+  services: OperationsServices,
+  actor: Actor,
+  change: DeadLetterChange,
+): Promise<DeadLetterOutcome> {
+  return changeAudited(services, actor, 'replay', change)
 }
 
 /** Deletes dead letters, with an audit entry: at once, or in the background if they are many. */
-export function dropAudited(pod: OperationsPod, actor: Actor, change: DeadLetterChange): Promise<DeadLetterOutcome> {
-  return changeAudited(pod, actor, 'drop', change)
+export function dropAudited(
+  services: OperationsServices,
+  actor: Actor,
+  change: DeadLetterChange,
+): Promise<DeadLetterOutcome> {
+  return changeAudited(services, actor, 'drop', change)
 }
 
-/** The same after a confirmation of the number. */
+/** Drops dead letters after a confirmation of their number. */
 export async function dropConfirmed(
-  pod: OperationsPod,
+  services: OperationsServices,
   actor: Actor,
   { confirm, ...change }: DeadLetterChange & { readonly confirm?: string | undefined },
 ): Promise<DeadLetterOutcome> {
   requirePower(actor, 'administration')
   requireReason(change)
-  const chosen = await countChosen(pod, change.filter)
+  const chosen = await countChosen(services, change.filter)
   if (chosen > 0 && confirm !== String(chosen)) {
     throw new Refusal('confirmation_needed', `Set confirm to ${chosen} to delete the dead letters.`, {
       details: { preview: { dead_letters: chosen } },
     })
   }
-  return dropAudited(pod, actor, change)
+  return dropAudited(services, actor, change)
 }
 
-async function countChosen(pod: Pick<Pod, 'db' | 'jobs'>, filter: DeadLetterFilter): Promise<number> {
+async function countChosen(services: Pick<Services, 'db' | 'jobs'>, filter: DeadLetterFilter): Promise<number> {
   const { ids } = filter
-  if (ids !== undefined) return (await findDeadLetters(pod, filter, { limit: ids.length })).length
-  const counts = await countDeadLetters(pod, filter, 'queue', { groups: GROUPS })
+  if (ids !== undefined) return (await findDeadLetters(services, filter, { limit: ids.length })).length
+  const counts = await countDeadLetters(services, filter, 'queue', { groups: GROUPS })
   return counts.reduce((sum, { count }) => sum + count, 0)
 }
 
 async function changeAudited(
-  pod: OperationsPod,
+  services: OperationsServices,
   actor: Actor,
   work: DeadLetterWork,
-  { label, filter, ...options }: DeadLetterChange,
+  { filter, ...options }: DeadLetterChange,
 ): Promise<DeadLetterOutcome> {
   requirePower(actor, 'administration')
   const reason = requireReason(options)
-  const range = await findDeadLetterRange(pod, filter)
+  const range = await findDeadLetterRange(services, filter)
   if (range === undefined) return { count: 0 }
-  const total = await countChosen(pod, filter)
+  const total = await countChosen(services, filter)
   const isLarge = total > DEAD_LETTERS_OF_CHUNK
   let outcome: DeadLetterOutcome = { count: 0 }
-  const change = { action: KINDS[work], target: { type: 'dead_letters', label }, reason }
-  await recordOperatorChange(pod, actor, change, async (transaction) => {
+  const change = { action: KINDS[work], target: { type: 'dead_letters', label: labelOfFilter(filter) }, reason }
+  await recordOperatorChange(services, actor, change, async (transaction) => {
     if (!isLarge) {
-      const { changed } = await changeDeadLetters(pod, transaction, work, filter, range)
+      const { changed } = await changeDeadLetters(services, transaction, work, filter, range)
       outcome = { count: changed }
       return changed === 0 ? undefined : { count: changed }
     }
-    const details: DeadLetterOperation = { filter, range }
+    const details: DeadLetterTask = { filter, range }
     const target = targetOf(filter)
-    const operation = await startOperation(pod, transaction, actor, {
-      ...{ kind: KINDS[work], target, total, reason },
+    const task = await startBackgroundTask(services, transaction, actor, {
+      kind: KINDS[work],
+      target,
+      total,
+      reason,
       details: JSON.parse(JSON.stringify(details)),
     })
-    outcome = { count: total, operation }
+    outcome = { count: total, operation: task }
     return { count: total }
   })
   return outcome
@@ -143,15 +167,15 @@ async function changeAudited(
 const KINDS = { replay: 'dead_letters.replay', drop: 'dead_letters.drop' } as const
 
 /** Lists the work on dead letters that is not done. */
-export async function listDeadLetterOperations(
-  { db }: Pick<Pod, 'db'>,
+export async function listDeadLetterTasks(
+  { db }: Pick<Services, 'db'>,
   actor: Actor,
-): Promise<readonly BackgroundOperation[]> {
+): Promise<readonly BackgroundTask[]> {
   requirePower(actor, 'administration')
-  return listUnfinishedOperations(db, Object.values(KINDS))
+  return listUnfinishedTasks(db, Object.values(KINDS))
 }
 
-interface DeadLetterOperation {
+interface DeadLetterTask {
   readonly filter: DeadLetterFilter
   /** Where the operation continues; null: nothing is left. */
   readonly range: DeadLetterRange | null
@@ -164,18 +188,18 @@ function targetOf({ queue, fault, pod, entity, since, until }: DeadLetterFilter)
 }
 
 /** Replays and deletes dead letters, a chunk in each transaction. The request has written the audit entry. */
-export const deadLetterOperations: Pick<OperationWorks, 'dead_letters.drop' | 'dead_letters.replay'> = {
+export const deadLetterOperations: Pick<BackgroundTaskWorks, 'dead_letters.drop' | 'dead_letters.replay'> = {
   [KINDS.replay]: workOf('replay'),
   [KINDS.drop]: workOf('drop'),
 }
 
-function workOf(work: DeadLetterWork): OperationWork {
+function workOf(work: DeadLetterWork): BackgroundTaskWork {
   return {
-    async runChunk(pod, transaction, { id, details }) {
-      const { filter, range } = readOperation(details)
+    async runChunk(services, transaction, { id, details }) {
+      const { filter, range } = readTaskDetails(details)
       if (range === null) return { done: 0, skipped: 0 }
-      const { changed, skipped, rest } = await changeDeadLetters(pod, transaction, work, filter, range)
-      await changeOperationDetails(transaction, id, { range: rest ?? null })
+      const { changed, skipped, rest } = await changeDeadLetters(services, transaction, work, filter, range)
+      await changeTaskDetails(transaction, id, { range: rest ?? null })
       return { done: changed, skipped }
     },
     async complete() {},
@@ -183,8 +207,8 @@ function workOf(work: DeadLetterWork): OperationWork {
 }
 
 /** The times were stored as texts. */
-function readOperation(details: Readonly<Record<string, unknown>>): DeadLetterOperation {
-  const { filter, range } = details as unknown as DeadLetterOperation
+function readTaskDetails(details: Readonly<Record<string, unknown>>): DeadLetterTask {
+  const { filter, range } = details as unknown as DeadLetterTask
   const timeOf = (name: 'since' | 'until') => filter[name] && { [name]: new Date(filter[name]) }
   const read = (position: DeadLetterPosition) => ({ id: position.id, failedAt: new Date(position.failedAt) })
   return {

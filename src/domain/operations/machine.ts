@@ -1,62 +1,74 @@
 import { readSoftware } from '../../config/software.js'
-import { queueFacts } from '../../jobs/operations/queue-facts.js'
-import { type BackupFigures, readBackupFigures } from '../../persistence/operations/backup-runs.js'
+import { readWorkStatus } from '../../jobs/operations/work-status.js'
+import { type BackupMetrics, readBackupMetrics } from '../../persistence/operations/backup-runs.js'
 import { listChecks } from '../../persistence/operations/checks.js'
-import { type DatabaseFacts, readDatabaseFacts } from '../../persistence/operations/database-facts.js'
+import { type DatabaseStatus, readDatabaseStatus } from '../../persistence/operations/database-status.js'
 import { listProcesses, type PodProcess } from '../../persistence/operations/processes.js'
 import { listRequestedStates } from '../../persistence/operations/queue-controls.js'
-import type { Pod } from '../../pod/pod.js'
-import { cachedAnswer } from '../../throttling/cached-answer.js'
+import { findPictureCount, type PictureCount } from '../../persistence/photos/picture-counts.js'
+import type { Services } from '../../services/services.js'
+import { cacheResult } from '../../throttling/cache-result.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
 import { findNewerRelease } from './newer-release.js'
-import { type StorageFacts, storageFacts } from './storage.js'
+import { type FolderSpace, readFolderSpaces } from './storage.js'
 
-export async function listRunningProcesses({ db }: Pick<Pod, 'db'>, actor: Actor): Promise<readonly PodProcess[]> {
+export async function listRunningProcesses({ db }: Pick<Services, 'db'>, actor: Actor): Promise<readonly PodProcess[]> {
   requirePower(actor, 'administration')
   return listProcesses(db)
 }
 
-export async function readDatabase({ db }: Pick<Pod, 'db'>, actor: Actor): Promise<DatabaseFacts> {
+export async function readDatabase({ db }: Pick<Services, 'db'>, actor: Actor): Promise<DatabaseStatus> {
   requirePower(actor, 'administration')
-  return readDatabaseFacts(db)
+  return readDatabaseStatus(db)
 }
 
-export async function readBackups({ db }: Pick<Pod, 'db'>, actor: Actor): Promise<BackupFigures> {
+export async function readBackups({ db }: Pick<Services, 'db'>, actor: Actor): Promise<BackupMetrics> {
   requirePower(actor, 'administration')
-  return readBackupFigures(db)
+  return readBackupMetrics(db)
 }
 
-export async function readStorage(pod: Pick<Pod, 'config'>, actor: Actor): Promise<readonly StorageFacts[]> {
-  requirePower(actor, 'administration')
-  return storageFacts(pod)
+export interface StorageReport {
+  readonly folders: readonly FolderSpace[]
+  /** The store of pictures: a folder or S3, and its last complete count; undefined: none was made yet. */
+  readonly store: Services['pictures']['kind']
+  readonly pictures: PictureCount | undefined
 }
 
-type WorkPod = Pick<Pod, 'db' | 'jobs' | 'config'>
+export async function readStorage(
+  services: Pick<Services, 'config' | 'db' | 'pictures'>,
+  actor: Actor,
+): Promise<StorageReport> {
+  requirePower(actor, 'administration')
+  const [folders, pictures] = await Promise.all([readFolderSpaces(services), findPictureCount(services.db, 'complete')])
+  return { folders, store: services.pictures.kind, pictures }
+}
 
-/** What the overview shows of the work of the pod. */
-export type WorkFacts = Awaited<ReturnType<typeof readWork>>
+type MachineDependencies = Pick<Services, 'config' | 'db' | 'jobs'>
+
+/** Numbers of the work of the pod for the overview. */
+export type WorkReport = Awaited<ReturnType<typeof readWork>>
 
 /** The overview is reloaded often, and its figures read all queues. */
 const FRESH_MS = 2_000
 
 /** Opens reads of the work of the pod; admins share a read for two seconds. */
-export function openWorkFacts(pod: WorkPod): (actor: Actor) => Promise<WorkFacts> {
-  const facts = cachedAnswer(() => readWork(pod), FRESH_MS)
+export function openWorkReport(services: MachineDependencies): (actor: Actor) => Promise<WorkReport> {
+  const work = cacheResult(() => readWork(services), FRESH_MS)
   return async (actor) => {
     requirePower(actor, 'administration')
-    return facts()
+    return work()
   }
 }
 
-async function readWork(pod: WorkPod) {
-  const [facts, processes, requestedStates, folders, checks, newerRelease, backup] = await Promise.all([
-    queueFacts(pod),
-    listProcesses(pod.db),
-    listRequestedStates(pod.db),
-    storageFacts(pod),
-    listChecks(pod.db),
-    findNewerRelease(pod, readSoftware().version),
-    readBackupFigures(pod.db),
+async function readWork(services: MachineDependencies) {
+  const [work, processes, requestedStates, folders, checks, newerRelease, backup] = await Promise.all([
+    readWorkStatus(services),
+    listProcesses(services.db),
+    listRequestedStates(services.db),
+    readFolderSpaces(services),
+    listChecks(services.db),
+    findNewerRelease(services, readSoftware().version),
+    readBackupMetrics(services.db),
   ])
-  return { facts, processes, requestedStates, folders, checks, newerRelease, backup }
+  return { work, processes, requestedStates, folders, checks, newerRelease, backup }
 }

@@ -1,8 +1,8 @@
 import { findLatestRelease } from '../../persistence/operations/latest-release.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 
 /** The newest known version of the program if it is newer than the running one. */
-export async function findNewerRelease({ db }: Pick<Pod, 'db'>, running: string): Promise<string | undefined> {
+export async function findNewerRelease({ db }: Pick<Services, 'db'>, running: string): Promise<string | undefined> {
   const latest = await findLatestRelease(db)
   return latest !== undefined && isNewer(latest, running) ? latest : undefined
 }

@@ -1,13 +1,20 @@
 import { quantile } from '../../jobs/operations/quantile.js'
 import { enqueueDeliveriesAfterCommit } from '../../jobs/outbox/enqueue-deliveries.js'
-import { Pod as OtherPod, type PodHost } from '../../persistence/models/pod.js'
+import { type PodHost, RemotePod } from '../../persistence/models/remote-pod.js'
 import { type ListedPodRule, listRulesOfHost } from '../../persistence/moderation/pod-rules.js'
 import { LATENCY_BOUNDS, listPodDays, type PodDay, sumPodLatencies } from '../../persistence/operations/pod-activity.js'
-import { type ListedPod, listPodPage, type PodListFilter } from '../../persistence/operations/pod-pages.js'
+import {
+  type ListedPod,
+  listPodErrors,
+  listPodPage,
+  type PodError,
+  type PodListFilter,
+} from '../../persistence/operations/pod-pages.js'
 import { type KnownPod, listKnownPods } from '../../persistence/outbound/known-pods.js'
 import type { OffsetPage } from '../../persistence/sql/keyset-page.js'
-import type { Pod } from '../../pod/pod.js'
 import { formatAddressHost } from '../../protocol/address.js'
+import { DAY_MS } from '../../protocol/durations.js'
+import type { ModerationServices, Services } from '../../services/services.js'
 import type { Power } from '../accounts/role-powers.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
 import { blockHost, unblockHost } from '../moderation/pods/pod-rules.js'
@@ -16,13 +23,11 @@ import { requireReason } from '../moderation/record-action.js'
 import { Refusal } from '../refusals.js'
 import { recordOperatorChange } from './record-operator-change.js'
 
-type OperationsPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext' | 'config'>
-
 const ACTIONS = {
   wake: { power: 'administration', run: wakePod },
   sleep: { power: 'administration', run: putPodToSleep },
 } as const satisfies Readonly<
-  Record<string, { power: Power; run: (pod: OperationsPod, podId: number) => Promise<void> }>
+  Record<string, { power: Power; run: (services: ModerationServices, podId: number) => Promise<void> }>
 >
 
 export type PodAction = keyof typeof ACTIONS | 'block' | 'unblock'
@@ -32,6 +37,8 @@ export interface PodWithRules {
   /** The rules for its host; the first one counts. */
   readonly rules: readonly ListedPodRule[]
   readonly activity: PodActivityReport
+  /** The last ten, the latest first. */
+  readonly errors: readonly PodError[]
 }
 
 export interface PodActivityReport {
@@ -43,7 +50,7 @@ export interface PodActivityReport {
 
 /** Lists known pods. */
 export async function listPods(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   actor: Actor,
   filter: PodListFilter,
   { offset, limit }: OffsetPage,
@@ -54,16 +61,21 @@ export async function listPods(
 }
 
 /** Finds a known pod by its host, with the port if it is not 443. */
-export async function readPod({ db }: Pick<Pod, 'db'>, actor: Actor, name: string): Promise<PodWithRules> {
+export async function readPod({ db }: Pick<Services, 'db'>, actor: Actor, name: string): Promise<PodWithRules> {
   requirePower(actor, 'moderation')
   const [, host, digits = '443'] = /^([^/?#\s]{1,255}?)(?::([0-9]{1,5}))?$/.exec(name) ?? []
-  const place = { host: host?.toLowerCase() ?? '', port: Number(digits) }
-  const [pod] = place.port > 65_535 ? [] : await listKnownPods(db, { place })
+  const hostPort = { host: host?.toLowerCase() ?? '', port: Number(digits) }
+  const [pod] = hostPort.port > 65_535 ? [] : await listKnownPods(db, { hostPort })
   if (pod === undefined) throw new Refusal('pod_not_found', 'No pod at this host is known.')
-  return { pod, rules: await listRulesOfHost(db, place), activity: await readPodActivity({ db }, pod.id) }
+  const [rules, activity, errors] = await Promise.all([
+    listRulesOfHost(db, hostPort),
+    readPodActivity({ db }, pod.id),
+    listPodErrors(db, pod.id),
+  ])
+  return { pod, rules, activity, errors }
 }
 
-export async function readPodActivity({ db }: Pick<Pod, 'db'>, podId: number): Promise<PodActivityReport> {
+export async function readPodActivity({ db }: Pick<Services, 'db'>, podId: number): Promise<PodActivityReport> {
   const [days, counts] = await Promise.all([listPodDays(db, podId), sumPodLatencies(db, podId)])
   const buckets = counts.map((count, index) => ({ bound: LATENCY_BOUNDS[index] ?? Number.POSITIVE_INFINITY, count }))
   const rounded = (fraction: number) => {
@@ -73,33 +85,40 @@ export async function readPodActivity({ db }: Pick<Pod, 'db'>, podId: number): P
   return { days, latency: { p50: rounded(0.5), p95: rounded(0.95) } }
 }
 
-const MOST_PAUSE_MS = 14 * 86_400_000
+const MAX_PAUSE_MS = 14 * DAY_MS
 
-/** Deliveries to a pod and fetches from it wait until then, at most 14 days. What waits still expires 14 days after it was written. */
+/**
+ * Deliveries to a pod and fetches from it wait until then, at most 14 days. Without an end a pause that is in force stays as it is. What
+ * waits still expires 14 days after it was written.
+ */
 export async function pausePod(
-  pod: OperationsPod,
+  services: ModerationServices,
   actor: Actor,
   { id, host, port }: PodHost & { readonly id: number },
   { until, ...options }: { readonly until?: Date | undefined; readonly reason?: string | undefined },
 ): Promise<boolean> {
   requirePower(actor, 'administration')
   const reason = requireReason(options)
-  const now = pod.now().getTime()
-  const end = until ?? new Date(now + MOST_PAUSE_MS)
-  if (end.getTime() <= now || end.getTime() > now + MOST_PAUSE_MS) {
-    throw new Refusal('until_invalid', 'A pause ends within 14 days.')
+  const now = services.now().getTime()
+  const end = until ?? new Date(now + MAX_PAUSE_MS)
+  if (end.getTime() <= now || end.getTime() > now + MAX_PAUSE_MS) {
+    throw new Refusal('until_invalid', 'A pause must end within 14 days.')
   }
   const target = { type: 'pod', label: formatAddressHost({ host, port }) }
-  return recordOperatorChange(pod, actor, { action: 'pod.pause', target, reason }, async (transaction) => {
-    const paused = OtherPod.query(transaction).findById(id)
-    const changed = await paused.whereRaw('paused_until is distinct from ?', [end]).patch({ pausedUntil: end })
+  return recordOperatorChange(services, actor, { action: 'pod.pause', target, reason }, async (transaction) => {
+    const chosen = RemotePod.query(transaction).findById(id)
+    const toChange =
+      until === undefined
+        ? chosen.where((notPaused) => notPaused.whereNull('pausedUntil').orWhere('pausedUntil', '<=', services.now()))
+        : chosen.whereRaw('paused_until is distinct from ?', [end])
+    const changed = await toChange.patch({ pausedUntil: end })
     return changed === 0 ? undefined : { until: end.toISOString() }
   })
 }
 
 /** Ends a pause. False: the pod was not paused. */
 export async function resumePod(
-  pod: OperationsPod,
+  services: ModerationServices,
   actor: Actor,
   { id, host, port }: PodHost & { readonly id: number },
   options: { readonly reason?: string | undefined },
@@ -107,27 +126,27 @@ export async function resumePod(
   requirePower(actor, 'administration')
   const reason = requireReason(options)
   const target = { type: 'pod', label: formatAddressHost({ host, port }) }
-  return recordOperatorChange(pod, actor, { action: 'pod.resume', target, reason }, async (transaction) => {
-    const paused = OtherPod.query(transaction).findById(id).where('pausedUntil', '>', pod.now())
+  return recordOperatorChange(services, actor, { action: 'pod.resume', target, reason }, async (transaction) => {
+    const paused = RemotePod.query(transaction).findById(id).where('pausedUntil', '>', services.now())
     if ((await paused.patch({ pausedUntil: null })) === 0) return undefined
-    enqueueDeliveriesAfterCommit(pod, transaction, [{ podId: id, proven: false }])
+    enqueueDeliveriesAfterCommit(services, transaction, [{ podId: id, isReachable: false }])
     return { until: null }
   })
 }
 
 /** Changes what this pod does with another one, with an audit entry. */
 export async function changePod(
-  pod: OperationsPod,
+  services: ModerationServices,
   actor: Actor,
   action: PodAction,
   { id, host, port, ...options }: PodHost & { readonly id: number; readonly reason?: string | undefined },
 ): Promise<void> {
-  if (action === 'block') return void (await blockHost(pod, actor, { host, port }, options))
-  if (action === 'unblock') return void (await unblockHost(pod, actor, { host, port }, options))
+  if (action === 'block') return void (await blockHost(services, actor, { host, port }, options))
+  if (action === 'unblock') return void (await unblockHost(services, actor, { host, port }, options))
   const { power, run } = ACTIONS[action]
   requirePower(actor, power)
   const reason = requireReason(options)
-  await run(pod, id)
+  await run(services, id)
   const target = { type: 'pod', label: formatAddressHost({ host, port }) }
-  await recordOperatorChange(pod, actor, { action: `pod.${action}`, target, reason })
+  await recordOperatorChange(services, actor, { action: `pod.${action}`, target, reason })
 }

@@ -8,26 +8,24 @@ import {
 } from '../../persistence/retention/prune-posts.js'
 import { findPruneStart, type PruneStep, recordPruneStep } from '../../persistence/retention/prune-progress.js'
 import { deleteRows, previewRows, type RowCategory } from '../../persistence/retention/prune-rows.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 
 /** Rows of one transaction. */
 const ROW_BATCH_SIZE = 500
 /** Rows that one statement of a preview reads. */
 const PREVIEW_ROWS = 2_000
-/** The removal rests so many times as long as it works: it is busy for a fifth of the time. */
+/** Pause between batches, as a multiple of the batch duration: the removal works for a fifth of the time. */
 const REST_FACTOR = 4
 
 export const PRUNE_CATEGORIES = ['posts', 'notifications', 'dead', 'tombstones'] as const
 export type PruneCategory = (typeof PRUNE_CATEGORIES)[number]
-
-type PrunedPod = Pick<Pod, 'db'>
 
 export interface PruneOptions {
   readonly category: PruneCategory
   readonly days: number
   readonly withComments: boolean
   readonly includeUnfetchable: boolean
-  /** Removes at most so many rows. Undefined: all. */
+  /** Maximum number of removed rows. Undefined: all. */
   readonly limit?: number | undefined
   readonly signal: AbortSignal
   /** Called after each chunk with the number of removed rows so far. */
@@ -37,7 +35,7 @@ export interface PruneOptions {
 export interface PruneReport {
   readonly category: PruneCategory
   readonly days: number
-  /** That are removed, or would be. */
+  /** Removed rows, or rows that would be removed. */
   readonly rows: number
   readonly bytes: number
   readonly oldest: Date | null
@@ -50,8 +48,8 @@ export function retentionDays({ retention }: Pick<Config, 'retention'>, category
   return retention[category]
 }
 
-/** Counts what `prune` would remove, and what stays for which reason. Writes nothing. */
-export async function previewPrune({ db }: PrunedPod, options: PruneOptions): Promise<PruneReport> {
+/** Counts the rows that `prune` would remove, and the rows that stay, by reason. Writes nothing. */
+export async function previewPrune({ db }: Pick<Services, 'db'>, options: PruneOptions): Promise<PruneReport> {
   const { category, days, signal } = options
   if (category !== 'posts') return { category, days, ...(await previewRows(db, category, days)), kept: {} }
   let report = emptyReport(options)
@@ -65,10 +63,12 @@ export async function previewPrune({ db }: PrunedPod, options: PruneOptions): Pr
 }
 
 /** Removes old rows in small transactions, and is busy for a fifth of the time. An interrupted run is continued by the next one. */
-export async function prune(pod: PrunedPod, options: PruneOptions): Promise<PruneReport> {
+export async function prune(services: Pick<Services, 'db'>, options: PruneOptions): Promise<PruneReport> {
   const { category } = options
-  const report = await (category === 'posts' ? pruneOldPosts(pod, options, 0) : pruneRows(pod, options, category))
-  await recordPruneStep(pod.db, category, { removed: report.rows, found: foundRows(report) })
+  const report = await (category === 'posts'
+    ? pruneOldPosts(services, options, 0)
+    : pruneRows(services, options, category))
+  await recordPruneStep(services.db, category, { removed: report.rows, found: foundRows(report) })
   return report
 }
 
@@ -76,26 +76,26 @@ export async function prune(pod: PrunedPod, options: PruneOptions): Promise<Prun
 const INDEXED: ReadonlySet<PruneCategory> = new Set(['dead', 'tombstones'])
 
 /**
- * Continues the daily removal of what the settings limit, for so many milliseconds. Returns the number of removed rows by category.
+ * Continues the daily removal of what the settings limit, for this number of milliseconds. Returns the number of removed rows by category.
  */
 export async function continuePrune(
-  pod: Pick<Pod, 'db' | 'config'>,
+  services: Pick<Services, 'config' | 'db'>,
   within: number,
 ): Promise<Readonly<Partial<Record<PruneCategory, number>>>> {
   const signal = AbortSignal.timeout(within)
-  const { withComments } = pod.config.retention
+  const { withComments } = services.config.retention
   const removed: Partial<Record<PruneCategory, number>> = {}
   for (const category of PRUNE_CATEGORIES) {
-    const days = retentionDays(pod.config, category)
+    const days = retentionDays(services.config, category)
     if (days === 0 || signal.aborted) continue
-    const start = INDEXED.has(category) ? 0 : await findPruneStart(pod.db, category)
+    const start = INDEXED.has(category) ? 0 : await findPruneStart(services.db, category)
     if (start === undefined) continue
     const options = { category, days, withComments, includeUnfetchable: false, signal }
-    const onStep = (step: PruneStep) => recordPruneStep(pod.db, category, step)
+    const onStep = (step: PruneStep) => recordPruneStep(services.db, category, step)
     if (category === 'posts') {
-      removed.posts = (await pruneOldPosts(pod, options, start, onStep)).rows
+      removed.posts = (await pruneOldPosts(services, options, start, onStep)).rows
     } else {
-      const { rows } = await pruneRows(pod, options, category)
+      const { rows } = await pruneRows(services, options, category)
       removed[category] = rows
       await onStep({ removed: rows, found: rows, lastId: signal.aborted ? 0 : null })
     }
@@ -105,7 +105,7 @@ export async function continuePrune(
 
 /** `onStep` is called after each chunk. */
 async function pruneOldPosts(
-  { db }: PrunedPod,
+  { db }: Pick<Services, 'db'>,
   options: PruneOptions,
   start: number,
   onStep?: (step: PruneStep) => Promise<void>,
@@ -128,7 +128,11 @@ async function pruneOldPosts(
   return report
 }
 
-async function pruneRows({ db }: PrunedPod, options: PruneOptions, category: RowCategory): Promise<PruneReport> {
+async function pruneRows(
+  { db }: Pick<Services, 'db'>,
+  options: PruneOptions,
+  category: RowCategory,
+): Promise<PruneReport> {
   const { days, limit = Number.POSITIVE_INFINITY, signal } = options
   let removed = 0
   while (removed < limit && !signal.aborted) {
@@ -142,7 +146,7 @@ async function pruneRows({ db }: PrunedPod, options: PruneOptions, category: Row
   return { ...emptyReport(options), rows: removed }
 }
 
-/** Waits four times as long as the work took, so that the database serves others meanwhile. */
+/** Waits four times as long as the work took, so that the database serves others in the meantime. */
 async function rest(began: number, signal: AbortSignal): Promise<void> {
   const busy = performance.now() - began
   await pause(busy * REST_FACTOR, undefined, { signal }).catch(() => undefined)

@@ -1,22 +1,31 @@
-import { handOverAfter } from '../../jobs/outbox/outbox.js'
+import type { Knex } from 'knex'
+import { handOverAfterCommit } from '../../jobs/outbox/hand-over.js'
 import {
   countQuarantined,
   deleteQuarantined,
   findQuarantined,
   findQuarantinedPayload,
+  findQuarantineRange,
   listQuarantined,
+  lockQuarantined,
   type QuarantinedMessage,
   type QuarantineFilter,
+  type QuarantineRange,
   replayQuarantined,
 } from '../../persistence/inbound/quarantine.js'
-import type { IdPage, IdPageResult } from '../../persistence/sql/id-page.js'
-import type { Pod } from '../../pod/pod.js'
+import { changeTaskDetails, listUnfinishedTasks } from '../../persistence/operations/background-tasks.js'
+import type { IdPage, ListPage } from '../../persistence/sql/id-page.js'
+import type { OperationsServices, Services } from '../../services/services.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
 import { requireReason } from '../moderation/record-action.js'
 import { Refusal } from '../refusals.js'
+import {
+  type BackgroundTask,
+  type BackgroundTaskWork,
+  type BackgroundTaskWorks,
+  startBackgroundTask,
+} from './background-tasks.js'
 import { recordOperatorChange } from './record-operator-change.js'
-
-type QuarantinePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext'>
 
 export interface QuarantineChange extends QuarantineFilter {
   readonly reason?: string | undefined
@@ -26,16 +35,20 @@ export interface QuarantineChange extends QuarantineFilter {
 
 /** Lists rejected messages without their payloads, latest first. */
 export async function listQuarantine(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   actor: Actor,
   filter: QuarantineFilter,
   page: IdPage,
-): Promise<IdPageResult<QuarantinedMessage>> {
+): Promise<ListPage<QuarantinedMessage>> {
   requirePower(actor, 'administration')
   return listQuarantined(db, filter, page)
 }
 
-export async function readQuarantined({ db }: Pick<Pod, 'db'>, actor: Actor, id: number): Promise<QuarantinedMessage> {
+export async function readQuarantined(
+  { db }: Pick<Services, 'db'>,
+  actor: Actor,
+  id: number,
+): Promise<QuarantinedMessage> {
   requirePower(actor, 'administration')
   const message = await findQuarantined(db, id)
   if (message === undefined) throw notFound()
@@ -43,67 +56,146 @@ export async function readQuarantined({ db }: Pick<Pod, 'db'>, actor: Actor, id:
 }
 
 /** Returns the message as it was received; the audit log records the access. */
-export async function readQuarantinedPayload(pod: QuarantinePod, actor: Actor, id: number): Promise<string> {
+export async function readQuarantinedPayload(services: OperationsServices, actor: Actor, id: number): Promise<string> {
   requirePower(actor, 'administration')
-  const payload = await findQuarantinedPayload(pod.db, id)
+  const payload = await findQuarantinedPayload(services.db, id)
   if (payload === undefined) throw notFound()
-  await recordOperatorChange(pod, actor, {
+  await recordOperatorChange(services, actor, {
     action: 'quarantine.payload',
     target: { type: 'quarantine', label: String(id) },
   })
   return payload
 }
 
-/** Receives rejected messages again, with the current rules; returns their number. */
-export async function replayQuarantine(pod: QuarantinePod, actor: Actor, change: QuarantineChange): Promise<number> {
-  return receiveAgain(pod, actor, change, { action: 'quarantine.replay', isReleased: false })
+export interface QuarantineOutcome {
+  /** The messages that were changed, or will be. */
+  readonly count: number
+  /** The work in the background; undefined: it is done. */
+  readonly operation?: BackgroundTask | undefined
 }
 
-/** Receives messages again that a filter has rejected, once without filters; returns their number. */
-export async function releaseQuarantine(pod: QuarantinePod, actor: Actor, change: QuarantineChange): Promise<number> {
-  return receiveAgain(pod, actor, { ...change, fault: 'Filtered' }, { action: 'quarantine.release', isReleased: true })
-}
-
-async function receiveAgain(
-  pod: QuarantinePod,
+/** Receives rejected messages again, with the current rules. */
+export function replayQuarantine(
+  services: OperationsServices,
   actor: Actor,
-  { reason: text, confirm: _, ...filter }: QuarantineChange,
-  { action, isReleased }: { readonly action: string; readonly isReleased: boolean },
-): Promise<number> {
-  requirePower(actor, 'administration')
-  const reason = requireReason({ reason: text })
-  let count = 0
-  const operation = { action, target: targetOf(filter), reason }
-  await recordOperatorChange(pod, actor, operation, async (transaction) => {
-    const rows = await replayQuarantined(transaction, filter, { isReleased })
-    count = rows.length
-    handOverAfter(pod, transaction, rows)
-    return count === 0 ? undefined : { count }
-  })
-  return count
+  change: QuarantineChange,
+): Promise<QuarantineOutcome> {
+  return changeQuarantine(services, actor, REPLAY, change)
 }
 
-/** Deletes rejected messages; returns their number. */
+/** Receives messages again that a filter has rejected, once without filters. */
+export function releaseQuarantine(
+  services: OperationsServices,
+  actor: Actor,
+  change: QuarantineChange,
+): Promise<QuarantineOutcome> {
+  return changeQuarantine(services, actor, RELEASE, { ...change, fault: 'Filtered' })
+}
+
+/** Deletes rejected messages, after a confirmation of their number. */
 export async function dropQuarantine(
-  pod: QuarantinePod,
+  services: OperationsServices,
   actor: Actor,
-  { reason: text, confirm, ...filter }: QuarantineChange,
-): Promise<number> {
+  { confirm, ...change }: QuarantineChange,
+): Promise<QuarantineOutcome> {
   requirePower(actor, 'administration')
-  const reason = requireReason({ reason: text })
-  const quarantinedRows = await countQuarantined(pod.db, filter)
+  const { reason, ...filter } = change
+  requireReason({ reason })
+  const quarantinedRows = await countQuarantined(services.db, filter)
   if (quarantinedRows > 0 && confirm !== String(quarantinedRows)) {
     throw new Refusal('confirmation_needed', `Set confirm to ${quarantinedRows} to delete the messages.`, {
       details: { preview: { messages: quarantinedRows } },
     })
   }
-  let count = 0
-  const operation = { action: 'quarantine.drop', target: targetOf(filter), reason }
-  await recordOperatorChange(pod, actor, operation, async (transaction) => {
-    count = await deleteQuarantined(transaction, filter)
-    return count === 0 ? undefined : { count }
+  return changeQuarantine(services, actor, DROP, change)
+}
+
+const REPLAY = 'quarantine.replay'
+const RELEASE = 'quarantine.release'
+const DROP = 'quarantine.drop'
+type QuarantineWork = typeof REPLAY | typeof RELEASE | typeof DROP
+const WORKS: readonly QuarantineWork[] = [REPLAY, RELEASE, DROP]
+
+/** Messages that one transaction changes. More are changed in the background. */
+const MESSAGES_OF_CHUNK = 1_000
+
+async function changeQuarantine(
+  services: OperationsServices,
+  actor: Actor,
+  work: QuarantineWork,
+  { reason: text, confirm: _, ...filter }: QuarantineChange,
+): Promise<QuarantineOutcome> {
+  requirePower(actor, 'administration')
+  const reason = requireReason({ reason: text })
+  const range = await findQuarantineRange(services.db, filter)
+  if (range === undefined) return { count: 0 }
+  const total = await countQuarantined(services.db, filter)
+  let outcome: QuarantineOutcome = { count: 0 }
+  const change = { action: work, target: targetOf(filter), reason }
+  await recordOperatorChange(services, actor, change, async (transaction) => {
+    if (total > MESSAGES_OF_CHUNK) {
+      const task = await startBackgroundTask(services, transaction, actor, {
+        kind: work,
+        target: change.target.label,
+        total,
+        reason,
+        details: { filter, range },
+      })
+      outcome = { count: total, operation: task }
+    } else {
+      outcome = { count: (await changeChunk(services, transaction, work, filter, range)).changed }
+    }
+    return outcome.count === 0 ? undefined : { count: outcome.count }
   })
-  return count
+  return outcome
+}
+
+/** Changes the oldest messages of a range. Of long ones only the beginning is stored: they are not received again. */
+async function changeChunk(
+  services: Pick<Services, 'jobs'>,
+  transaction: Knex.Transaction,
+  work: QuarantineWork,
+  filter: QuarantineFilter,
+  range: QuarantineRange,
+): Promise<{ readonly changed: number; readonly skipped: number; readonly rest: QuarantineRange }> {
+  const chunk = await lockQuarantined(transaction, filter, range, MESSAGES_OF_CHUNK)
+  const changed = (work === DROP ? chunk : chunk.filter(({ isWhole }) => isWhole)).map(({ id }) => id)
+  if (work === DROP) {
+    await deleteQuarantined(transaction, changed)
+  } else {
+    const rows = await replayQuarantined(transaction, changed, { isReleased: work === RELEASE })
+    handOverAfterCommit(services, transaction, rows)
+  }
+  const rest = { ...range, after: chunk.at(-1)?.id ?? range.end }
+  return { changed: changed.length, skipped: chunk.length - changed.length, rest }
+}
+
+/** Lists the work on rejected messages that is not done. */
+export async function listQuarantineTasks(
+  { db }: Pick<Services, 'db'>,
+  actor: Actor,
+): Promise<readonly BackgroundTask[]> {
+  requirePower(actor, 'administration')
+  return listUnfinishedTasks(db, WORKS)
+}
+
+/** Changes rejected messages, a chunk in each transaction. The request has written the audit entry. */
+export const quarantineOperations: Pick<BackgroundTaskWorks, QuarantineWork> = {
+  [REPLAY]: workOf(REPLAY),
+  [RELEASE]: workOf(RELEASE),
+  [DROP]: workOf(DROP),
+}
+
+function workOf(work: QuarantineWork): BackgroundTaskWork {
+  return {
+    async runChunk(services, transaction, { id, details }) {
+      const { filter, range } = details as { readonly filter: QuarantineFilter; readonly range: QuarantineRange }
+      const { changed, skipped, rest } = await changeChunk(services, transaction, work, filter, range)
+      await changeTaskDetails(transaction, id, { range: rest })
+      return { done: changed, skipped }
+    },
+    async complete() {},
+  }
 }
 
 function targetOf({ ids = [], fault, host, state }: QuarantineFilter) {

@@ -1,22 +1,24 @@
 import type { JobSummary } from '../../jobs/bullmq/job-summaries.js'
 import { discardMessages } from '../../jobs/inbound/discard-messages.js'
 import { jobsOfPod } from '../../jobs/operations/jobs-of-pod.js'
-import { factsOfQueues } from '../../jobs/operations/queue-facts.js'
 import { type JobTimes, type QueueRates, queueRates } from '../../jobs/operations/queue-rates.js'
-import { sweepAllNow } from '../../jobs/outbox/outbox.js'
+import { type QueueStatus, readQueueStatus, readQueueStatuses } from '../../jobs/operations/work-status.js'
+import { sweepAllNow } from '../../jobs/outbox/sweep-rows.js'
 import type { JobState, QueueCounts } from '../../jobs/queues/inspect-queues.js'
-import { QUEUES, type QueueName } from '../../jobs/queues/queue-names.js'
+import { type InboundQueue, isInboundQueue, QUEUES, type QueueName } from '../../jobs/queues/queue-names.js'
+import { findLatestTask } from '../../persistence/operations/background-tasks.js'
 import {
   listRequestedStates,
   lockRequestedState,
   type RequestedQueueState,
   saveRequestedState,
 } from '../../persistence/operations/queue-controls.js'
-import type { Pod } from '../../pod/pod.js'
+import type { OperationsServices, Services } from '../../services/services.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
 import { requireReason } from '../moderation/record-action.js'
 import { Refusal } from '../refusals.js'
-import { recordOperatorChange } from './record-operator-change.js'
+import { type BackgroundTask, type BackgroundTaskWorks, startBackgroundTask } from './background-tasks.js'
+import { type OperatorChange, recordOperatorChange } from './record-operator-change.js'
 
 type QueueState = 'running' | 'paused' | 'draining' | 'drained'
 
@@ -36,44 +38,57 @@ export interface QueueOverview {
   readonly workers: number
 }
 
-type OperationsPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext'>
-
 /** Lists the queues with their work. Undefined: the queue store is unavailable. */
-export async function listQueues(pod: Pick<Pod, 'db' | 'jobs'>): Promise<readonly QueueOverview[] | undefined> {
+export async function listQueues(
+  services: Pick<Services, 'db' | 'jobs'>,
+): Promise<readonly QueueOverview[] | undefined> {
   const [queues, rates, requestedStates] = await Promise.all([
-    factsOfQueues(pod).catch(() => null),
-    queueRates(pod),
-    listRequestedStates(pod.db),
+    readQueueStatuses(services).catch(() => null),
+    queueRates(services),
+    listRequestedStates(services.db),
   ])
   if (queues === null) return undefined
-  return QUEUES.map((name) => {
-    const { waiting, active, delayed, failed, oldestWaiting, workers } = queues[name]
-    const requested = requestedStates.find(({ queue, state }) => queue === name && state !== 'running')
-    return {
-      name,
-      waiting,
-      active,
-      delayed,
-      failed,
-      workers,
-      ...rates[name],
-      state:
-        requested?.state === 'draining' && waiting + active + delayed === 0
-          ? 'drained'
-          : (requested?.state ?? 'running'),
-      oldestSeconds: oldestWaiting,
-      ...(requested && { requested }),
-    }
-  })
+  return QUEUES.map((name) => overviewOf(name, queues[name], rates[name], requestedStates))
 }
 
-export async function findQueue(pod: Pick<Pod, 'db' | 'jobs'>, name: QueueName): Promise<QueueOverview | undefined> {
-  return (await listQueues(pod))?.find((queue) => queue.name === name)
+/** Reads one queue with its work, and no others. Undefined: the queue store is unavailable. */
+export async function findQueue(
+  services: Pick<Services, 'db' | 'jobs'>,
+  name: QueueName,
+): Promise<QueueOverview | undefined> {
+  const [status, rates, requestedStates] = await Promise.all([
+    readQueueStatus(services, name).catch(() => undefined),
+    queueRates(services),
+    listRequestedStates(services.db),
+  ])
+  return status && overviewOf(name, status, rates[name], requestedStates)
+}
+
+function overviewOf(
+  name: QueueName,
+  { waiting, active, delayed, failed, oldestWaiting, workers }: QueueStatus,
+  rates: QueueRates,
+  requestedStates: readonly RequestedQueueState[],
+): QueueOverview {
+  const requested = requestedStates.find(({ queue, state }) => queue === name && state !== 'running')
+  const isDrained = requested?.state === 'draining' && waiting + active + delayed === 0
+  return {
+    name,
+    waiting,
+    active,
+    delayed,
+    failed,
+    workers,
+    ...rates,
+    state: isDrained ? 'drained' : (requested?.state ?? 'running'),
+    oldestSeconds: oldestWaiting,
+    ...(requested && { requested }),
+  }
 }
 
 /** Lists the jobs of a queue without their data. */
 export async function listJobs(
-  { jobs }: Pick<Pod, 'jobs'>,
+  { jobs }: Pick<Services, 'jobs'>,
   queue: QueueName,
   state: JobState,
   { offset, limit }: { readonly offset: number; readonly limit: number },
@@ -95,44 +110,44 @@ export interface ConfirmedQueueChange extends QueueChange {
 
 /** Stops the workers of a queue: running jobs finish, no further one begins. Work is accepted and waits. False: it is paused already. */
 export async function pauseQueue(
-  pod: OperationsPod,
+  services: OperationsServices,
   actor: Actor,
   queue: QueueName,
   change: QueueChange,
 ): Promise<boolean> {
   requireStoppable(queue)
-  const hasChanged = await save(pod, actor, queue, 'paused', change)
-  await pod.jobs.pause(queue)
+  const hasChanged = await save(services, actor, queue, 'paused', change)
+  await services.jobs.pause(queue)
   return hasChanged
 }
 
 /** No new job is added, and the workers finish those that are there. What would have been added waits in the database. */
 export async function drainQueue(
-  pod: OperationsPod,
+  services: OperationsServices,
   actor: Actor,
   queue: QueueName,
   change: ConfirmedQueueChange,
 ): Promise<boolean> {
   requireStoppable(queue)
-  await requireConfirmation(pod, actor, queue, change)
-  const hasChanged = await save(pod, actor, queue, 'draining', change)
-  await pod.jobs.resume(queue)
+  await requireConfirmation(services, actor, queue, change)
+  const hasChanged = await save(services, actor, queue, 'draining', change)
+  await services.jobs.resume(queue)
   return hasChanged
 }
 
 /** Ends a pause or a drain. False: the queue runs already. */
 export async function resumeQueue(
-  pod: OperationsPod,
+  services: OperationsServices,
   actor: Actor,
   queue: QueueName,
   change: QueueChange,
 ): Promise<boolean> {
-  const hasChanged = await save(pod, actor, queue, 'running', change)
-  await pod.jobs.resume(queue)
+  const hasChanged = await save(services, actor, queue, 'running', change)
+  await services.jobs.resume(queue)
   return hasChanged
 }
 
-const PROMOTED_AT_MOST = 1_000
+const MAX_PROMOTED = 1_000
 
 export interface Promotion extends QueueChange {
   /** Only jobs of this name. */
@@ -143,62 +158,119 @@ export interface Promotion extends QueueChange {
 
 /** Makes delayed jobs due, a thousand at most; returns how many. */
 export async function promoteJobs(
-  pod: OperationsPod,
+  services: OperationsServices,
   actor: Actor,
   queue: QueueName,
   { name, pod: host, ...change }: Promotion,
 ): Promise<number> {
   requirePower(actor, 'administration')
   const reason = requireReason(change)
-  const count = await pod.jobs.promote(queue, PROMOTED_AT_MOST, async (jobs) => {
+  const count = await services.jobs.promote(queue, MAX_PROMOTED, async (jobs) => {
     const named = jobs.filter((job) => name === undefined || job.name === name)
-    return host === undefined ? named : jobsOfPod(pod, host.toLowerCase(), named)
+    return host === undefined ? named : jobsOfPod(services, host.toLowerCase(), named)
   })
   const target = { type: 'queue', label: queue }
   const after = { count, ...(name !== undefined && { name }), ...(host !== undefined && { pod: host }) }
-  if (count > 0) await recordOperatorChange(pod, actor, { action: 'queue.promote', target, reason, after })
+  if (count > 0) await recordOperatorChange(services, actor, { action: 'queue.promote', target, reason, after })
   return count
+}
+
+export interface DiscardOutcome {
+  /** The discarded jobs, of an inbound queue the messages. In the background: the jobs that will be discarded. */
+  readonly count: number
+  /** The work in the background; undefined: it is done. */
+  readonly operation?: BackgroundTask | undefined
 }
 
 /**
- * Deletes the jobs that have not begun; returns how many. The sweeper adds those again that the database remembers. Messages in the
- * inbound queues, which nothing else has, become dead letters.
+ * Deletes the jobs that have not begun. The sweeper adds those again that the database remembers. Messages in the inbound queues, which
+ * nothing else has, become dead letters; those of many jobs in the background.
  */
 export async function discardJobs(
-  pod: OperationsPod,
+  services: OperationsServices,
   actor: Actor,
   queue: QueueName,
   change: ConfirmedQueueChange,
-): Promise<number> {
+): Promise<DiscardOutcome> {
   requireStoppable(queue)
-  const preview = await requireConfirmation(pod, actor, queue, change)
-  const reason = requireReason(change)
-  const count = await discard(pod, queue, preview)
-  const target = { type: 'queue', label: queue }
-  if (count > 0) await recordOperatorChange(pod, actor, { action: 'queue.discard', target, reason, after: { count } })
-  return count
+  const { waiting, delayed } = await requireConfirmation(services, actor, queue, change)
+  const audited = { action: DISCARD, target: { type: 'queue', label: queue }, reason: requireReason(change) }
+  const total = waiting + delayed
+  if (isInboundQueue(queue) && total > JOBS_OF_CHUNK)
+    return startDiscarding(services, actor, queue, { ...audited, total })
+  const count = await discard(services, queue, total)
+  if (count > 0) await recordOperatorChange(services, actor, { ...audited, after: { count } })
+  return { count }
 }
 
-async function discard(
-  pod: Pick<Pod, 'db' | 'jobs'>,
+const DISCARD = 'queue.discard'
+
+/** Inbound jobs that one request or chunk discards. Each of their messages is stored. */
+const JOBS_OF_CHUNK = 200
+
+async function discard(services: Pick<Services, 'db' | 'jobs'>, queue: QueueName, total: number): Promise<number> {
+  if (isInboundQueue(queue)) return (await discardMessages(services, queue, { limit: JOBS_OF_CHUNK })).messages
+  await services.jobs.discard(queue)
+  await sweepAllNow(services.db, queue)
+  return total
+}
+
+async function startDiscarding(
+  services: OperationsServices,
+  actor: Actor,
+  queue: InboundQueue,
+  { total, ...audited }: OperatorChange & { readonly total: number; readonly reason: string },
+): Promise<DiscardOutcome> {
+  // Jobs have the time of the process that adds them.
+  const addedBy = new Date().toISOString()
+  let task: BackgroundTask | undefined
+  await recordOperatorChange(services, actor, audited, async (transaction) => {
+    task = await startBackgroundTask(services, transaction, actor, {
+      kind: DISCARD,
+      target: queue,
+      total,
+      reason: audited.reason,
+      details: { addedBy },
+    })
+    return { count: total }
+  })
+  return { count: total, operation: task }
+}
+
+/** Discards the jobs that a queue had at the request. The target is the queue. */
+export const discardOperation: Pick<BackgroundTaskWorks, typeof DISCARD> = {
+  [DISCARD]: {
+    /** The messages are committed apart from the progress: a repeated chunk does not find their jobs again. */
+    async runChunk(services, _transaction, { target, details }) {
+      const choice = { addedBy: new Date(String(details['addedBy'])), limit: JOBS_OF_CHUNK }
+      const { jobs, begun } = await discardMessages(services, target as InboundQueue, choice)
+      return { done: jobs, skipped: begun }
+    },
+    /** The request has written the audit entry. */
+    async complete() {},
+  },
+}
+
+/** Finds the latest discarding of a queue in the background, unless it is done. */
+export async function findDiscarding(
+  { db }: Pick<Services, 'db'>,
+  actor: Actor,
   queue: QueueName,
-  { waiting, delayed }: Pick<QueueCounts, 'waiting' | 'delayed'>,
-): Promise<number> {
-  if (queue === 'inbound' || queue === 'inbound-private') return discardMessages(pod, queue)
-  await pod.jobs.discard(queue)
-  await sweepAllNow(pod.db, queue)
-  return waiting + delayed
+): Promise<BackgroundTask | undefined> {
+  requirePower(actor, 'administration')
+  const latest = await findLatestTask(db, [DISCARD], queue)
+  return latest?.state === 'done' ? undefined : latest
 }
 
 async function requireConfirmation(
-  pod: Pick<Pod, 'jobs'>,
+  services: Pick<Services, 'jobs'>,
   actor: Actor,
   queue: QueueName,
   { confirm, ...change }: ConfirmedQueueChange,
 ): Promise<Pick<QueueCounts, 'waiting' | 'delayed'>> {
   requirePower(actor, 'administration')
   requireReason(change)
-  const { waiting, active, delayed } = await pod.jobs.counts(queue)
+  const { waiting, active, delayed } = await services.jobs.counts(queue)
   if (confirm !== queue) {
     throw new Refusal('confirmation_needed', `Set confirm to ${queue} to change the queue.`, {
       details: { preview: { waiting, active, delayed } },
@@ -211,7 +283,7 @@ const ACTION_OF_STATE = { running: 'queue.resume', paused: 'queue.pause', draini
 
 /** Stores the state that the operator has chosen, with an audit entry unless the queue has this state already. */
 async function save(
-  pod: OperationsPod,
+  services: OperationsServices,
   actor: Actor,
   queue: QueueName,
   state: RequestedQueueState['state'],
@@ -220,7 +292,7 @@ async function save(
   requirePower(actor, 'administration')
   const reason = requireReason(options)
   const operation = { action: ACTION_OF_STATE[state], target: { type: 'queue', label: queue }, reason }
-  return recordOperatorChange(pod, actor, operation, async (transaction) => {
+  return recordOperatorChange(services, actor, operation, async (transaction) => {
     const before = await lockRequestedState(transaction, queue)
     const isSame = before.state === state && before.until?.getTime() === until?.getTime()
     if (isSame) return undefined

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { type AuditValues, appendAuditEntry } from '../../persistence/moderation/audit-log.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import type { Actor } from '../moderation/actor.js'
 import { auditContext } from '../moderation/record-action.js'
 
@@ -18,18 +18,18 @@ export interface OperatorChange {
  * has no entry. Returns whether there was a change.
  */
 export async function recordOperatorChange(
-  pod: Pick<Pod, 'db' | 'now' | 'log' | 'requestContext'>,
+  services: Pick<Services, 'db' | 'requestContext' | 'log' | 'now'>,
   actor: Actor,
   { target, ...operation }: OperatorChange,
   change?: (transaction: Knex.Transaction) => Promise<AuditValues | undefined>,
 ): Promise<boolean> {
-  const hasChanged = await inTransaction(pod, async (transaction) => {
+  const hasChanged = await inRequestTransaction(services, async (transaction) => {
     const after = change === undefined ? operation.after : await change(transaction)
     if (change !== undefined && after === undefined) return false
     const entry = { ...operation, after, target: { ...target, guid: null } }
-    await appendAuditEntry(transaction, { ...entry, ...auditContext(actor) }, pod.now())
+    await appendAuditEntry(transaction, { ...entry, ...auditContext(actor) }, services.now())
     return true
   })
-  if (hasChanged) pod.log.info({ action: operation.action, target: target.label }, 'operator action')
+  if (hasChanged) services.log.info({ action: operation.action, target: target.label }, 'operator action')
   return hasChanged
 }

@@ -1,19 +1,19 @@
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 
 /** Milliseconds between two readings while the settings are used. */
-const RELOAD_EVERY_MS = 3_000
+const RELOAD_INTERVAL_MS = 3_000
 /** Older settings are read again before they are used: a change is in force in all processes within five seconds. */
 const USABLE_FOR_MS = 4_500
 
 /** Settings of moderators that a running process reads again and again while it uses them; an idle process reads nothing. */
 export interface Reloading {
-  /** To be called before each use. Resolves when the settings are new enough; not defined: they are. */
+  /** Call it before each use. Resolves when the settings are new enough; undefined: they are. */
   ensureFresh(): Promise<void> | undefined
   close(): void
 }
 
 /** Reads the settings at once. After a failure those of before stay in force. */
-export function startReloading({ log }: Pick<Pod, 'log'>, what: string, reload: () => Promise<void>): Reloading {
+export function startReloading({ log }: Pick<Services, 'log'>, what: string, reload: () => Promise<void>): Reloading {
   let isUsed = false
   let readAt = Number.NEGATIVE_INFINITY
   let reading: Promise<void> | undefined
@@ -23,7 +23,7 @@ export function startReloading({ log }: Pick<Pod, 'log'>, what: string, reload: 
   function read(): Promise<void> {
     readAt = performance.now()
     reading ??= reload()
-      .catch((err) => log.debug({ err }, `${what} not reloaded`))
+      .catch((err) => log.debug({ err, what }, 'settings of moderators not reloaded'))
       .finally(() => {
         reading = undefined
       })
@@ -34,7 +34,7 @@ export function startReloading({ log }: Pick<Pod, 'log'>, what: string, reload: 
   const timer = setInterval(() => {
     if (isUsed) void read()
     isUsed = false
-  }, RELOAD_EVERY_MS)
+  }, RELOAD_INTERVAL_MS)
   return {
     ensureFresh() {
       isUsed = true

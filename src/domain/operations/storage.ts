@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 
-export interface StorageFacts {
+export interface FolderSpace {
   readonly folder: string
   /** Null: the folder cannot be read. */
   readonly freeBytes: number | null
@@ -11,21 +11,21 @@ export interface StorageFacts {
 /** A share of the disk from which an operator should act. */
 const LOW_SHARE = 0.1
 
-export function isNearlyFull({ freeBytes, totalBytes }: StorageFacts): boolean {
+export function isNearlyFull({ freeBytes, totalBytes }: FolderSpace): boolean {
   return freeBytes !== null && totalBytes !== null && freeBytes < totalBytes * LOW_SHARE
 }
 
 /** Free space of the folders of the pod. */
-export async function storageFacts({ config }: Pick<Pod, 'config'>): Promise<readonly StorageFacts[]> {
-  return Promise.all([...new Set([config.uploadsDir, config.dataDir])].map(factsOfFolder))
+export async function readFolderSpaces({ config }: Pick<Services, 'config'>): Promise<readonly FolderSpace[]> {
+  return Promise.all([...new Set([config.uploadsDir, config.dataDir])].map(readFolderSpace))
 }
 
-/** Whether so many bytes more leave so many free. A folder that cannot be read is taken as empty. */
-export function hasSpaceFor({ freeBytes }: Pick<StorageFacts, 'freeBytes'>, bytes: number, keptFree: number): boolean {
+/** Whether writing `bytes` leaves at least `keptFree` bytes on the disk. An unreadable folder counts as empty. */
+export function hasSpaceFor({ freeBytes }: Pick<FolderSpace, 'freeBytes'>, bytes: number, keptFree: number): boolean {
   return freeBytes === null || freeBytes - bytes >= keptFree
 }
 
-export async function factsOfFolder(folder: string): Promise<StorageFacts> {
+export async function readFolderSpace(folder: string): Promise<FolderSpace> {
   try {
     const { bavail, blocks, bsize } = await statfs(folder)
     return { folder, freeBytes: bavail * bsize, totalBytes: blocks * bsize }

@@ -11,9 +11,9 @@ import {
   type RecipientSelector,
 } from '../../persistence/outbound/insert-deliveries.js'
 import type { OutboundRecord, OutboundVerb } from '../../persistence/outbound/outbound-record.js'
-import type { Pod } from '../../pod/pod.js'
 import { writeEntity } from '../../protocol/entities/entity-xml.js'
 import type { Entity } from '../../protocol/entities/registry.js'
+import type { Services } from '../../services/services.js'
 
 export type { RecipientSelector }
 
@@ -37,19 +37,19 @@ export interface OutgoingMessage {
  * one delivery for each pod, a private one for each person. A repeat stores no second message, except of a profile or a contact.
  */
 export async function enqueueMessage(
-  pod: Pick<Pod, 'jobs'>,
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   message: OutgoingMessage,
   audience: RecipientSelector,
 ): Promise<void> {
   const row = rowOf(transaction, message)
   const reached = await insertDeliveries(transaction, row, audience)
-  enqueueDeliveriesAfterCommit(pod, transaction, reached)
+  enqueueDeliveriesAfterCommit(services, transaction, reached)
 }
 
 /** Stores any number of messages for one person each, as `enqueueMessage`. */
 export async function enqueuePersonalMessages(
-  pod: Pick<Pod, 'jobs'>,
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   messages: readonly (OutgoingMessage & { readonly personId: number })[],
 ): Promise<void> {
@@ -57,7 +57,7 @@ export async function enqueuePersonalMessages(
     transaction,
     messages.map((message) => rowOf(transaction, message)),
   )
-  enqueueDeliveriesAfterCommit(pod, transaction, reached)
+  enqueueDeliveriesAfterCommit(services, transaction, reached)
 }
 
 /** A relayable of another pod that the subscribers of a local post receive. */
@@ -65,7 +65,7 @@ export type Relay = OutgoingMessage & Pick<NewRelay, 'postId' | 'commentId' | 'a
 
 /** Stores any number of relays and their deliveries, as `enqueueMessage`. */
 export async function enqueueRelays(
-  pod: Pick<Pod, 'jobs'>,
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   relays: readonly Relay[],
 ): Promise<void> {
@@ -73,11 +73,11 @@ export async function enqueueRelays(
     transaction,
     relays.map((relay) => rowOf(transaction, relay)),
   )
-  enqueueDeliveriesAfterCommit(pod, transaction, reached)
+  enqueueDeliveriesAfterCommit(services, transaction, reached)
 }
 
 function rowOf<Message extends OutgoingMessage>(transaction: Knex.Transaction, message: Message) {
-  const { priority = DELIVERY_PRIORITY.own, trace = findTrace(transaction) } = message
+  const { priority = DELIVERY_PRIORITY.localUsers, trace = findTrace(transaction) } = message
   return { ...message, priority, trace, entity: writeEntity(message.entity) }
 }
 

@@ -1,6 +1,6 @@
 import { Post } from '../../persistence/models/post.js'
 import { type DeliveryReport, findDeliveryReports } from '../../persistence/outbound/delivery-report.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
 import { mayShowPost, postNotFound } from '../posts/post-access.js'
@@ -8,7 +8,7 @@ import { Refusal } from '../refusals.js'
 
 /** The deliveries of a post for an admin, by pod. The recipients of a private post are known to its author only. */
 export async function readDeliveriesOfPost(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   actor: Actor,
   guid: string,
 ): Promise<readonly DeliveryReport[]> {
@@ -32,7 +32,7 @@ export interface OwnPostDeliveries {
 
 /** The deliveries of a post for its author. */
 export async function readOwnDeliveries(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   viewer: Viewer,
   guid: string,
 ): Promise<OwnPostDeliveries> {

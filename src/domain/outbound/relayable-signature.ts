@@ -1,9 +1,9 @@
 import type { Comment } from '../../persistence/models/comment.js'
 import { Person } from '../../persistence/models/person.js'
 import type { Post } from '../../persistence/models/post.js'
-import type { Pod } from '../../pod/pod.js'
 import { listElements } from '../../protocol/entities/relayable-elements.js'
 import type { Relayable } from '../../protocol/entities/relayables.js'
+import type { Services } from '../../services/services.js'
 import { loadPrivateKey } from '../accounts/private-keys.js'
 import type { Viewer } from '../accounts/viewers.js'
 
@@ -14,14 +14,14 @@ type Signature = Pick<Comment, 'authorSignature' | 'signedElements'>
  * signature of the envelope covers them.
  */
 export async function signRelayable(
-  pod: Pod,
+  services: Services,
   viewer: Viewer,
   post: Pick<Post, 'authorId'>,
   entityBy: (author: string) => Relayable,
 ): Promise<Partial<Signature>> {
   if (post.authorId === viewer.personId) return {}
-  const author = await Person.query(pod.db).findById(viewer.personId).throwIfNotFound()
+  const author = await Person.query(services.db).findById(viewer.personId).throwIfNotFound()
   const entity = entityBy(author.address)
-  const key = await loadPrivateKey(pod, author.id)
-  return { authorSignature: await pod.crypto.signRelayable(entity, key), signedElements: listElements(entity) }
+  const key = await loadPrivateKey(services, author.id)
+  return { authorSignature: await services.crypto.signRelayable(entity, key), signedElements: listElements(entity) }
 }

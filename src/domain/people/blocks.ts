@@ -1,60 +1,63 @@
 import type { Knex } from 'knex'
-import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
+import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/enqueue-jobs.js'
 import { stopReceiving, stopSharing } from '../../persistence/contacts/contact-changes.js'
 import { listBlocksOfUser } from '../../persistence/contacts/list-blocks.js'
 import type { ListedPerson } from '../../persistence/contacts/list-contacts.js'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { Block } from '../../persistence/models/contact.js'
 import { Notification, NotificationActor } from '../../persistence/models/notification.js'
 import { Person } from '../../persistence/models/person.js'
 import { User } from '../../persistence/models/user.js'
 import type { OffsetPage, Page } from '../../persistence/sql/keyset-page.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'
 
-type BlockRefusal = 'person_not_found' | 'own_person' | 'already_blocked' | 'not_blocked'
-
 /** Lists the people whom the viewer blocks, the newest block first. */
-export async function listBlocks(pod: Pick<Pod, 'db'>, viewer: Viewer, page: OffsetPage): Promise<Page<ListedPerson>> {
-  return listBlocksOfUser(pod.db, viewer.userId, page)
+export async function listBlocks(
+  services: Pick<Services, 'db'>,
+  viewer: Viewer,
+  page: OffsetPage,
+): Promise<Page<ListedPerson>> {
+  return listBlocksOfUser(services.db, viewer.userId, page)
 }
 
 /** Blocks a person, ends sharing in both directions, and marks unread notifications as read that only this person caused. */
-export async function blockForUser(pod: Pod, viewer: Viewer, personGuid: string): Promise<void> {
-  await inTransaction(pod, async (transaction) => {
-    const person = await findPerson(transaction, personGuid)
-    if (person.id === viewer.personId) throw refusal('own_person', 'You cannot block yourself.')
+export async function blockForUser(services: Services, viewer: Viewer, personGuid: string): Promise<void> {
+  await inRequestTransaction(services, async (transaction) => {
+    const person = await getPerson(transaction, personGuid)
+    if (person.id === viewer.personId) throw new Refusal('own_person', 'You cannot block yourself.')
     const pair = { userId: viewer.userId, personId: person.id }
     await User.lock(transaction, viewer.userId, [person.id])
     const [added] = await transaction('blocks').insert(pair).onConflict().ignore().returning('personId')
-    if (added === undefined) throw refusal('already_blocked', 'You already block this person.')
+    if (added === undefined) throw new Refusal('already_blocked', 'You already block this person.')
 
     await stopReceiving(transaction, [pair])
-    await enqueueBlockChange(pod, transaction, viewer, person, true)
+    await enqueueBlockChange(services, transaction, viewer, person, true)
     await markNotificationsRead(transaction, pair)
   })
 }
 
 /** Unblocks a person. Sharing that the block ended is not restored. */
-export async function unblockForUser(pod: Pod, viewer: Viewer, personGuid: string): Promise<void> {
-  await inTransaction(pod, async (transaction) => {
-    const person = await findPerson(transaction, personGuid)
+export async function unblockForUser(services: Services, viewer: Viewer, personGuid: string): Promise<void> {
+  await inRequestTransaction(services, async (transaction) => {
+    const person = await getPerson(transaction, personGuid)
     const unblocked = await Block.query(transaction).deleteById([viewer.userId, person.id])
-    if (unblocked === 0) throw refusal('not_blocked', 'You do not block this person.')
-    await enqueueBlockChange(pod, transaction, viewer, person, false)
+    if (unblocked === 0) throw new Refusal('not_blocked', 'You do not block this person.')
+    await enqueueBlockChange(services, transaction, viewer, person, false)
   })
 }
 
-async function findPerson(transaction: Knex.Transaction, guid: string): Promise<Person> {
+async function getPerson(transaction: Knex.Transaction, guid: string): Promise<Person> {
   const person = await Person.query(transaction).findOne({ guid })
-  if (person === undefined) throw refusal('person_not_found', 'This person does not exist, or you may not see them.')
+  if (person === undefined)
+    throw new Refusal('person_not_found', 'This person does not exist, or you may not see them.')
   return person
 }
 
 /** Sends the block to the pod of a remote person. For a local person, only the viewer's sharing ends. */
 async function enqueueBlockChange(
-  pod: Pod,
+  services: Services,
   transaction: Knex.Transaction,
   { userId, personId: ownPersonId }: Viewer,
   { id: personId, podId }: Person,
@@ -62,7 +65,7 @@ async function enqueueBlockChange(
 ): Promise<void> {
   if (podId !== null) {
     const record = { record: 'contact', userId, personId, sharing: false, blocking: isBlocking } as const
-    await enqueueJobs(pod, transaction, [newDispatchJob(ownPersonId, record)])
+    await enqueueJobs(services, transaction, [newDispatchJob(ownPersonId, record)])
     return
   }
   if (!isBlocking) return
@@ -82,8 +85,4 @@ async function markNotificationsRead(
     .whereExists(actors().where({ personId }))
     .whereNotExists(actors().whereNot({ personId }))
   await Notification.resumeMerging(transaction, userId)
-}
-
-function refusal(reason: BlockRefusal, message: string): Refusal<BlockRefusal> {
-  return new Refusal(reason, message)
 }

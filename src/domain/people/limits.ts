@@ -4,12 +4,12 @@ export const SEARCH_LIMITS = {
   shortest: 2,
   /** How long a user waits for another pod. A later result is available for the next search. */
   discoveryMs: 2_000,
-  /** How often a search looks whether the job has stored the person. */
+  /** How often a search checks whether the job has stored the person. */
   pollIntervalMs: 100,
   /** Searches that wait for other pods in one web process, and those of one user. All others use only known people. */
-  remoteLookUpsAtOnce: 32,
+  maxConcurrentRemoteLookups: 32,
   /** One user cannot use all of them. */
-  remoteLookUpsOfUser: 3,
+  maxConcurrentRemoteLookupsOfUser: 3,
   /** Each one is another joined table; planning takes seconds for a hundred. */
   filters: 10,
 } as const

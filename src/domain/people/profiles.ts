@@ -1,9 +1,9 @@
-import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/enqueue-jobs.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { Person, Profile, type ProfileFields } from '../../persistence/models/person.js'
-import type { Pod } from '../../pod/pod.js'
 import { isAcceptedName, isBirthday } from '../../protocol/values.js'
 import { isCleanText } from '../../protocol/xml/xml.js'
+import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { TEXT_LIMITS } from '../limits.js'
 import { requireUnfiltered } from '../moderation/filters/check-documents.js'
@@ -11,7 +11,7 @@ import { profileDocument } from '../moderation/filters/filter-document.js'
 import { normaliseTagName } from '../posts/tags.js'
 import { findTextFault } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
-import { findOwnProfile, type OwnProfile } from './people.js'
+import { getOwnProfile, type OwnProfile } from './people.js'
 
 /** A change of the viewer's profile. Missing fields stay unchanged. */
 export interface ProfileChange {
@@ -30,22 +30,22 @@ export interface ProfileChange {
 }
 
 /** Changes the profile in one transaction. The profile is sent to contacts only if a field has a new value. */
-export async function changeProfile(pod: Pod, viewer: Viewer, change: ProfileChange): Promise<OwnProfile> {
+export async function changeProfile(services: Services, viewer: Viewer, change: ProfileChange): Promise<OwnProfile> {
   const wanted = validateChange(change)
   const { firstName, bio, tags } = wanted
-  const checked = await requireUnfiltered(pod, viewer, (author, guid) =>
+  const checked = await requireUnfiltered(services, viewer, (author, guid) =>
     profileDocument({ guid, author }, { name: firstName ?? '', bio: bio ?? '', tags: tags ?? [] }),
   )
-  await inTransaction(pod, async (transaction) => {
+  await inRequestTransaction(services, async (transaction) => {
     const { personId } = viewer
     await Person.lock(transaction, personId)
     const profile = await Profile.query(transaction).findById(personId).throwIfNotFound()
     if (isUnchanged(profile, wanted)) return
-    await Person.updateProfile(transaction, personId, { ...wanted, updatedAt: pod.now() })
-    await enqueueJobs(pod, transaction, [newDispatchJob(personId, { record: 'profile', personId })])
+    await Person.updateProfile(transaction, personId, { ...wanted, updatedAt: services.now() })
+    await enqueueJobs(services, transaction, [newDispatchJob(personId, { record: 'profile', personId })])
     await checked.record(transaction)
   })
-  return findOwnProfile(pod, viewer)
+  return getOwnProfile(services, viewer)
 }
 
 /** Converts a change to stored columns. Throws a `Refusal` at the first invalid field. */
@@ -70,7 +70,7 @@ function validateChange(change: ProfileChange): ProfileFields {
 function validateName(text: string): string {
   const name = text.trim()
   if (isAcceptedName(name, TEXT_LIMITS.nameCharacters) && isCleanText(name)) return name
-  throw refusal('name', `A name has at most ${TEXT_LIMITS.nameCharacters} characters and no semicolon.`)
+  throw refusal('name', `A name must have at most ${TEXT_LIMITS.nameCharacters} characters and no semicolon.`)
 }
 
 function validateText(field: CheckedField, text: string, longest?: number): string {
@@ -86,12 +86,12 @@ const DAY_OR_TIME =
 function validateBirthday(text: string): string {
   const day = DAY_OR_TIME.exec(text)?.[1] ?? text
   if (isBirthday(day)) return day
-  throw refusal('birthday', 'A birthday is a day of the calendar, written YYYY-MM-DD.')
+  throw refusal('birthday', 'A birthday must be a calendar day, written YYYY-MM-DD.')
 }
 
 function validateTags(texts: readonly string[]): string[] {
   if (texts.length > TEXT_LIMITS.tagsOfPerson)
-    throw refusal('tags', `A profile has at most ${TEXT_LIMITS.tagsOfPerson} tags.`)
+    throw refusal('tags', `A profile may have at most ${TEXT_LIMITS.tagsOfPerson} tags.`)
   const tags = texts
     .map((text) => validateText('tags', normaliseTagName(text), TEXT_LIMITS.profileLineCharacters))
     .filter((tag) => tag !== '')

@@ -2,8 +2,8 @@ import type { ListedPerson } from '../../persistence/contacts/list-contacts.js'
 import { findNewestAddresses } from '../../persistence/people/moved-people.js'
 import { type ContactFilter, searchPeopleByName, searchPeopleByTag } from '../../persistence/people/people-search.js'
 import type { OffsetPage, Page } from '../../persistence/sql/keyset-page.js'
-import type { Pod } from '../../pod/pod.js'
 import { parseAddress } from '../../protocol/address.js'
+import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { requireAspects } from '../contacts/aspects.js'
 import { normaliseTagName } from '../posts/tags.js'
@@ -18,7 +18,7 @@ const EMPTY_PAGE: Page<ListedPerson> = { items: [], more: false }
 
 /** Searches people who are searchable. With the scope `contacts:read`, the viewer's contacts are always found. */
 export async function searchPeople(
-  pod: Pick<Pod, 'db'>,
+  services: Pick<Services, 'db'>,
   viewer: Viewer,
   search: PeopleSearch,
   page: OffsetPage,
@@ -26,24 +26,24 @@ export async function searchPeople(
   const { filters } = search
   const { userId } = viewer
   await requireAspects(
-    pod,
+    services,
     viewer,
     filters.flatMap((filter) => (typeof filter === 'object' ? filter.aspectIds : [])),
   )
   if ('tag' in search) {
     const tag = normaliseTagName(search.tag)
-    return tag === '' ? EMPTY_PAGE : searchPeopleByTag(pod.db, { userId, filters, tag }, page)
+    return tag === '' ? EMPTY_PAGE : searchPeopleByTag(services.db, { userId, filters, tag }, page)
   }
   const text = search.nameOrAddress.trim()
   if ([...text].length < SEARCH_LIMITS.shortest) return EMPTY_PAGE
   const address = parseAddress(text)
   const shouldFindContacts = viewer.scopes.has('contacts:read')
   const find = (words: readonly string[], beginning: string) =>
-    searchPeopleByName(pod.db, { userId, filters, words, beginning, shouldFindContacts }, page)
+    searchPeopleByName(services.db, { userId, filters, words, beginning, shouldFindContacts }, page)
   // Who searches for an old address finds the person where they are now.
   const [found, newest] = await Promise.all([
     find(text.split(/\s+/), address ?? text),
-    address === undefined ? undefined : findNewestAddresses(pod.db, [address]).then((moved) => moved.get(address)),
+    address === undefined ? undefined : findNewestAddresses(services.db, [address]).then((moved) => moved.get(address)),
   ])
   return newest === undefined ? found : find([newest], newest)
 }

@@ -6,12 +6,10 @@ import {
 import { type ListedPhoto, listPhotosOfPerson } from '../../persistence/photos/list-photos.js'
 import { type ListedPost, listPostsOfPerson } from '../../persistence/posts/list-posts.js'
 import type { Page, TimePage } from '../../persistence/sql/keyset-page.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { type Viewer, visibilityForViewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'
 import { findMovedLocalPerson } from './moved-people.js'
-
-type PersonRefusal = 'person_not_found' | 'moved'
 
 /** A person as the viewer may see them. */
 export interface VisiblePerson extends PersonWithRelationship {
@@ -24,12 +22,16 @@ export interface VisiblePerson extends PersonWithRelationship {
 }
 
 /** Finds a person for a viewer. People who are not searchable need the scope `contacts:read`. */
-export async function findVisiblePerson(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<VisiblePerson> {
-  const person = await findPersonWithRelationship(pod.db, viewer, guid)
+export async function getVisiblePerson(
+  services: Pick<Services, 'db'>,
+  viewer: Viewer,
+  guid: string,
+): Promise<VisiblePerson> {
+  const person = await findPersonWithRelationship(services.db, viewer, guid)
   const isOwn = person?.id === viewer.personId
   const canShowRelationship = viewer.scopes.has('contacts:read')
   const visibilityCondition = isOwn || canShowRelationship || person?.profile.searchable
-  if (person?.closed) throw await movedOrNotFound(pod, guid)
+  if (person?.closed) throw await movedOrNotFound(services, guid)
   if (person === undefined || !visibilityCondition) throw personNotFound()
 
   const { publicDetails } = person.profile
@@ -44,57 +46,57 @@ export async function findVisiblePerson(pod: Pick<Pod, 'db'>, viewer: Viewer, gu
 
 /** Lists posts of a person that the viewer may see. Posts that the viewer has hidden are included. */
 export async function listVisiblePosts(
-  pod: Pick<Pod, 'db'>,
+  services: Pick<Services, 'db'>,
   viewer: Viewer,
   authorGuid: string,
   page: TimePage,
 ): Promise<Page<ListedPost>> {
   return requireAuthorOfEmptyPage(
-    pod,
+    services,
     authorGuid,
-    await listPostsOfPerson(pod.db, viewer, { authorGuid, visibility: visibilityForViewer(viewer), page }),
+    await listPostsOfPerson(services.db, viewer, { authorGuid, visibility: visibilityForViewer(viewer), page }),
   )
 }
 
 /** Lists photos of a person that the viewer may see. */
 export async function listVisiblePhotos(
-  pod: Pick<Pod, 'db'>,
+  services: Pick<Services, 'db'>,
   viewer: Viewer,
   authorGuid: string,
   page: TimePage,
 ): Promise<Page<ListedPhoto>> {
   return requireAuthorOfEmptyPage(
-    pod,
+    services,
     authorGuid,
-    await listPhotosOfPerson(pod.db, viewer, { authorGuid, visibility: visibilityForViewer(viewer), page }),
+    await listPhotosOfPerson(services.db, viewer, { authorGuid, visibility: visibilityForViewer(viewer), page }),
   )
 }
 
 /** Throws unless the person is known and their account is open. */
-export async function requireAuthor(pod: Pick<Pod, 'db'>, guid: string): Promise<void> {
-  const author = await findAuthor(pod.db, guid)
+export async function requireAuthor(services: Pick<Services, 'db'>, guid: string): Promise<void> {
+  const author = await findAuthor(services.db, guid)
   if (author === undefined || author.closed) throw personNotFound()
 }
 
 /** Checks that the author exists only if the page is empty, so that most requests need no second statement. */
 async function requireAuthorOfEmptyPage<Item>(
-  pod: Pick<Pod, 'db'>,
+  services: Pick<Services, 'db'>,
   authorGuid: string,
   page: Page<Item>,
 ): Promise<Page<Item>> {
-  if (page.items.length === 0) await requireAuthor(pod, authorGuid)
+  if (page.items.length === 0) await requireAuthor(services, authorGuid)
   return page
 }
 
 /** Leads from the old guid of a moved local person to the new account. */
-async function movedOrNotFound(pod: Pick<Pod, 'db'>, guid: string): Promise<Refusal<PersonRefusal>> {
-  const moved = await findMovedLocalPerson(pod, { guid })
+async function movedOrNotFound(services: Pick<Services, 'db'>, guid: string): Promise<Refusal> {
+  const moved = await findMovedLocalPerson(services, { guid })
   if (moved === undefined || moved.newest.isBlocked) return personNotFound()
   const { guid: newGuid, address } = moved.newest
   const details = { moved_to: { guid: newGuid, diaspora_id: address } }
   return new Refusal('moved', `This person has moved to ${address}.`, { details })
 }
 
-function personNotFound(): Refusal<PersonRefusal> {
+function personNotFound(): Refusal {
   return new Refusal('person_not_found', 'This person does not exist, or you may not see them.')
 }

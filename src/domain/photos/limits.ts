@@ -1,7 +1,7 @@
 /** Uploaded pictures. The maximum bytes of one picture are a setting. */
 export const PHOTO_LIMITS = {
   /** Concurrent uploads in one web process, and per user. Clients send a few in parallel, not dozens. */
-  uploadsAtOnce: 32,
+  maxConcurrentUploads: 32,
   /** One person cannot use all of them. */
   uploadsOfPerson: 4,
   /** Photos per user; their disk space is limited by the setting PHOTO_QUOTA. */
@@ -15,13 +15,13 @@ export const PHOTO_LIMITS = {
   /** One person cannot use all of them. */
   uploadsWaitingOfPerson: 24,
   /** How many times the largest picture is read to its end, so that the client can receive the 413. */
-  timesRead: 4,
-  /** From the last byte to the photo. After that the client gets 503 and retries. */
+  oversizeReadFactor: 4,
+  /** Time from the last byte to the photo. After that the client gets 503 and retries. */
   madeWithinMs: 25_000,
-  /** Interval of checks for the result: short at first, then longer. */
-  firstLookMs: 20,
+  /** The first interval of checks for the result; each further one is longer. */
+  firstPollMs: 20,
   /** The longest of these intervals. */
-  lastLookMs: 250,
+  maxPollMs: 250,
   /** An upload has a few short options; the longest is the description. */
   formFields: 50,
   /** The longest description in characters of four bytes. */
@@ -32,16 +32,18 @@ export const PHOTO_LIMITS = {
   originalBytes: 64 * 1024 * 1024,
   /** The longest side of a JPEG. */
   sidePixels: 65_535,
-  /** As counted in workers/handlers/make-picture.ts. Measured: the worst picture needs half a gigabyte in the worker. */
+  /**
+   * Pixels of a picture, as workers/handlers/make-picture.ts counts them. Measured: the worst picture needs half a gigabyte in the worker.
+   */
   pixels: 100_000_000,
   /** Larger pictures are processed one after the other. */
-  pixelsSideBySide: 25_000_000,
+  maxPixelsForParallelProcessing: 25_000_000,
   /** Each frame of an animation is decoded for each size. */
   frames: 1_000,
-  /** For each size. */
+  /** Time to make one size of a picture. */
   sizeSeconds: 15,
   /** An upload that is not a photo after this time never becomes one. */
   uploadAgeMs: 60 * 60_000,
   /** How often older uploads are deleted. */
-  sweepEveryMs: 10 * 60_000,
+  sweepIntervalMs: 10 * 60_000,
 } as const

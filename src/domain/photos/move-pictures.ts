@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
+import { inChunks } from '../../jobs/chunks.js'
 import { withSessionLock } from '../../persistence/database/session-lock.js'
 import type { PictureStorage } from '../../persistence/photos/picture-storage.js'
 import { Refusal } from '../refusals.js'
@@ -53,10 +54,10 @@ async function copyPictures({
     const listed = await from.list(after)
     const last = listed.at(-1)
     if (last === undefined) return counts
-    for (let first = 0; first < listed.length; first += MAX_CONCURRENT_COPIES) {
+    for (const group of inChunks(listed, MAX_CONCURRENT_COPIES)) {
       signal.throwIfAborted()
       await Promise.all(
-        listed.slice(first, first + MAX_CONCURRENT_COPIES).map(async ({ name, bytes }) => {
+        group.map(async ({ name, bytes }) => {
           const outcome = (await isPresent(name, bytes)) ? 'present' : await copy(name)
           counts[outcome] += 1
           if (shouldDeleteSource && !dryRun && outcome !== 'gone') await from.delete([name])
@@ -77,13 +78,13 @@ async function copyPictures({
     if (content === undefined) return 'gone'
     await to.write(name, content)
     if ((await from.find(name)) !== undefined) return 'copied'
-    // It was deleted meanwhile, and the copy must not survive.
+    // It was deleted in the meantime, and the copy must not survive.
     await to.delete([name])
     return 'gone'
   }
 }
 
-/** As the store has noted it, or of the bytes. */
+/** Returns the hash that the store has noted, else that of the bytes. */
 async function hashOf(store: PictureStorage, name: string): Promise<string | undefined> {
   const noted = (await store.find(name))?.sha256
   if (noted !== undefined) return noted
@@ -111,13 +112,9 @@ export async function checkPictures(db: Knex, pictures: PictureStorage, signal: 
       .orderBy('id')
       .limit(PHOTO_BATCH_SIZE)
       .select('id', 'name')
-    for (let first = 0; first < rows.length; first += MAX_CONCURRENT_COPIES) {
-      const found = await Promise.all(
-        rows.slice(first, first + MAX_CONCURRENT_COPIES).map(({ name }) => pictures.find(name)),
-      )
-      found.forEach((facts, index) => {
-        if (facts === undefined) missing.push(rows[first + index]?.name ?? '')
-      })
+    for (const group of inChunks(rows, MAX_CONCURRENT_COPIES)) {
+      const found = await Promise.all(group.map(({ name }) => pictures.find(name)))
+      missing.push(...group.filter((_, index) => found[index] === undefined).map(({ name }) => name))
     }
     photos += rows.length
     const last = rows.at(-1)

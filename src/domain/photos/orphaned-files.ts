@@ -1,6 +1,9 @@
 import type { Knex } from 'knex'
 import { isBackupRunning } from '../../persistence/operations/backup-runs.js'
+import { findPictureCount, type PictureCount, savePictureCount } from '../../persistence/photos/picture-counts.js'
 import type { ListedPicture, PictureStorage } from '../../persistence/photos/picture-storage.js'
+import { DAY_MS } from '../../protocol/durations.js'
+import type { Services } from '../../services/services.js'
 import { Refusal } from '../refusals.js'
 import { listPhotoFiles } from './photos.js'
 
@@ -10,14 +13,30 @@ export async function* orphanedFiles(
   pictures: Pick<PictureStorage, 'list'>,
   signal: AbortSignal,
 ): AsyncGenerator<readonly ListedPicture[]> {
-  for (let after = ''; ; ) {
+  for await (const { orphans } of readFiles(db, pictures, '', signal)) yield orphans
+}
+
+interface FileGroup {
+  readonly files: readonly ListedPicture[]
+  /** Files that belong to no photo. */
+  readonly orphans: readonly ListedPicture[]
+}
+
+/** Yields the pictures of a store behind a name, in groups. */
+async function* readFiles(
+  db: Knex,
+  pictures: Pick<PictureStorage, 'list'>,
+  start: string,
+  signal: AbortSignal,
+): AsyncGenerator<FileGroup> {
+  for (let after = start; ; ) {
     signal.throwIfAborted()
     const listed = await pictures.list(after)
     const last = listed.at(-1)
     if (last === undefined) return
     const names = [...new Set(listed.map(({ name }) => photoNameOf(name)))]
     const storedNames = new Set<string>(await db('photos').whereIn('name', names).pluck('name'))
-    yield listed.filter(({ name }) => !storedNames.has(photoNameOf(name)))
+    yield { files: listed, orphans: listed.filter(({ name }) => !storedNames.has(photoNameOf(name))) }
     after = last.name
   }
 }
@@ -28,7 +47,6 @@ function photoNameOf(file: string): string {
   return file.slice(prefix.length)
 }
 
-const DAY_MS = 86_400_000
 /** The photo of a file that is younger may not be stored yet. */
 const ORPHAN_DAYS = 7
 
@@ -80,4 +98,39 @@ export async function removeOrphanedFiles(
     }
   }
   return { days: ORPHAN_DAYS, rows, bytes, oldest }
+}
+
+/** A count of all pictures that is so old is repeated. */
+const COUNT_INTERVAL_MS = DAY_MS
+
+/**
+ * Counts the pictures of the store and those without a photo, once a day, for the storage page. Stops after some time; the next run
+ * continues there. Pictures of uploads in progress count as orphans for some seconds.
+ */
+export async function countPictures(
+  { db, pictures, now }: Pick<Services, 'db' | 'now'> & { readonly pictures: Pick<PictureStorage, 'list'> },
+  { milliseconds, signal }: { readonly milliseconds: number; readonly signal: AbortSignal },
+): Promise<void> {
+  const last = await findPictureCount(db, 'complete')
+  if (last !== undefined && last.countedAt.getTime() > now().getTime() - COUNT_INTERVAL_MS) return
+  const until = performance.now() + milliseconds
+  let count: PictureCount = (await findPictureCount(db, 'running')) ?? { ...NOTHING, countedAt: now() }
+  for await (const { files, orphans } of readFiles(db, pictures, count.after, signal)) {
+    count = {
+      after: files.at(-1)?.name ?? count.after,
+      files: count.files + files.length,
+      bytes: count.bytes + bytesOf(files),
+      orphans: count.orphans + orphans.length,
+      orphanBytes: count.orphanBytes + bytesOf(orphans),
+      countedAt: now(),
+    }
+    if (performance.now() > until) return savePictureCount(db, 'running', count)
+  }
+  await savePictureCount(db, 'complete', { ...count, countedAt: now() })
+}
+
+const NOTHING = { after: '', files: 0, bytes: 0, orphans: 0, orphanBytes: 0 } as const
+
+function bytesOf(files: readonly ListedPicture[]): number {
+  return files.reduce((sum, { bytes }) => sum + bytes, 0)
 }

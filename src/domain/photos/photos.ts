@@ -41,12 +41,10 @@ export function photoBaseUrl({ remotePath }: Pick<Photo, 'remotePath'>, podUrl: 
   return remotePath ?? `${podUrl}${UPLOADS_PATH}`
 }
 
-/** The description of a photo as it is stored; null: a blank one is none. Throws what is wrong with it. */
+/** The description of a photo as it is stored; null for a blank one. Throws a refusal for an invalid one. */
 export function readAltText(text: string | null): string | null {
   const altText = text?.trim() ?? ''
   const fault = findTextFault(altText, ALT_TEXT_LIMITS.altTextCharacters)
-  if (fault !== undefined) throw new Refusal<AltTextRefusal>('alt_text_invalid', `The alt text ${fault}.`)
+  if (fault !== undefined) throw new Refusal('alt_text_invalid', `The alt text ${fault}.`)
   return altText === '' ? null : altText
 }
-
-type AltTextRefusal = 'alt_text_invalid'

@@ -1,13 +1,13 @@
 import type { Knex } from 'knex'
 import { Contact } from '../../persistence/models/contact.js'
 import { Person } from '../../persistence/models/person.js'
-import type { Pod } from '../../pod/pod.js'
 import { findMentions } from '../../protocol/mentions.js'
+import type { Services } from '../../services/services.js'
 import { readMentionedAddresses } from './texts.js'
 
 /** Replaces mentions of people who cannot read a private text by links to their profiles. */
 export async function replaceNonRecipientMentions(
-  { config }: Pick<Pod, 'config'>,
+  { config }: Pick<Services, 'config'>,
   transaction: Knex.Transaction,
   { text, aspectIds }: { readonly text: string; readonly aspectIds: readonly number[] },
 ): Promise<string> {

@@ -3,47 +3,43 @@ import { Comment } from '../../persistence/models/comment.js'
 import { Person } from '../../persistence/models/person.js'
 import { Post } from '../../persistence/models/post.js'
 import { isRestricted } from '../../persistence/people/restricted-people.js'
-import { isAuthorUnblocked } from '../../persistence/posts/visibility.js'
-import type { Pod } from '../../pod/pod.js'
+import { isAuthorUnblockedSql } from '../../persistence/posts/visibility.js'
+import type { ListPage } from '../../persistence/sql/id-page.js'
+import type { Services } from '../../services/services.js'
 import { PUBLIC_POST_LIMITS } from './limits.js'
-
-type Source = Pick<Pod, 'db'>
 
 /** A public post with its photos, poll, location and mentions. */
 export interface PublicPost {
   readonly post: Post
   readonly author: Person
-  /** The status message at the end of a chain of reshares; undefined also if it was deleted. */
+  /** The status message at the end of a chain of reshares; undefined if there is none or it was deleted. */
   readonly root: PublicPost | undefined
 }
 
 /** Undefined: the post is unknown or not public. */
-export async function findPublicPost(pod: Source, guid: string): Promise<PublicPost | undefined> {
+export async function findPublicPost(services: Pick<Services, 'db'>, guid: string): Promise<PublicPost | undefined> {
   const [post] = await readPosts(
-    pod,
-    Post.query(pod.db).where({ guid, public: true }).whereRaw(isAuthorUnblocked('posts.author_id')),
+    services,
+    Post.query(services.db).where({ guid, public: true }).whereRaw(isAuthorUnblockedSql('posts.author_id')),
   )
   return post
 }
 
 /** Lists public posts of a person, newest first. */
-export function listPublicPosts(pod: Source, personId: number, before?: Date): Promise<readonly PublicPost[]> {
-  const newest = orderByTime(queryPublicPosts(pod, personId), 'desc').limit(PUBLIC_POST_LIMITS.postsOfPerson)
-  return readPosts(pod, before === undefined ? newest : newest.where('createdAt', '<', before))
+export function listPublicPosts(
+  services: Pick<Services, 'db'>,
+  personId: number,
+  before?: Date,
+): Promise<readonly PublicPost[]> {
+  const newest = orderByTime(queryPublicPosts(services, personId), 'desc').limit(PUBLIC_POST_LIMITS.postsOfPerson)
+  return readPosts(services, before === undefined ? newest : newest.where('createdAt', '<', before))
 }
 
-/** The position of a page: before or after this item, which may have been deleted. */
+/** The position of a page: before or after this item, which may have been deleted, or from it on. */
 export interface PagePosition {
-  readonly side: 'before' | 'after'
+  readonly side: 'before' | 'after' | 'from'
   readonly time: Date
   readonly id: number
-}
-
-/** A page of a list ordered by time. */
-export interface ListPage<Item> {
-  readonly items: readonly Item[]
-  readonly hasOlder: boolean
-  readonly hasNewer: boolean
 }
 
 /**
@@ -51,12 +47,19 @@ export interface ListPage<Item> {
  * a post is added, deleted or answered.
  */
 export async function findPublicPostPage(
-  pod: Source,
+  services: Pick<Services, 'db'>,
   personId: number,
   position?: PagePosition,
 ): Promise<ListPage<Post>> {
   const posts = () =>
-    queryPublicPosts(pod, personId).select('id', 'guid', 'createdAt', 'commentsCount', 'likesCount', 'resharesCount')
+    queryPublicPosts(services, personId).select(
+      'id',
+      'guid',
+      'createdAt',
+      'commentsCount',
+      'likesCount',
+      'resharesCount',
+    )
   return readPage(posts, { position, first: 'newest', limit: PUBLIC_POST_LIMITS.postsOfPerson })
 }
 
@@ -64,36 +67,46 @@ export async function findPublicPostPage(
  * Finds a page of the public posts with a tag, newest first. The scan of the index `taggings_of_tag` ends with the page, whatever the
  * number of posts.
  */
-export async function findTagPostPage(pod: Source, tag: string, position?: PagePosition): Promise<ListPage<Post>> {
+export async function findTagPostPage(
+  services: Pick<Services, 'db'>,
+  tag: string,
+  position?: PagePosition,
+): Promise<ListPage<Post>> {
   const tagged = raw(
     `(select taggings.post_id as id, taggings.created_at from taggings
       where taggings.tag_id = (select tags.id from tags where tags.name = ?) and taggings.post_id is not null
         and exists (
-          select from posts where posts.id = taggings.post_id and posts.public and ${AUTHOR_IS_UNRESTRICTED}
+          select from posts where posts.id = taggings.post_id and posts.public and ${AUTHOR_IS_UNRESTRICTED_SQL}
         )) as posts`,
     [tag],
   )
-  const posts = () => Post.query(pod.db).from(tagged).select('id', 'createdAt')
+  const posts = () => Post.query(services.db).from(tagged).select('id', 'createdAt')
   return readPage(posts, { position, first: 'newest', limit: PUBLIC_POST_LIMITS.postsOnListPage })
 }
 
 /** Finds a page of all public posts that this pod has, newest first. Index `posts_newest`. */
-export async function findPublicStreamPage(pod: Source, position?: PagePosition): Promise<ListPage<Post>> {
+export async function findPublicStreamPage(
+  services: Pick<Services, 'db'>,
+  position?: PagePosition,
+): Promise<ListPage<Post>> {
   const posts = () =>
-    Post.query(pod.db).select('id', 'createdAt').where({ public: true }).whereRaw(AUTHOR_IS_UNRESTRICTED)
+    Post.query(services.db).select('id', 'createdAt').where({ public: true }).whereRaw(AUTHOR_IS_UNRESTRICTED_SQL)
   return readPage(posts, { position, first: 'newest', limit: PUBLIC_POST_LIMITS.postsOnListPage })
 }
 
-const AUTHOR_IS_UNRESTRICTED = `not ${isRestricted('posts.author_id')}`
+const AUTHOR_IS_UNRESTRICTED_SQL = `not ${isRestricted('posts.author_id')}`
 
-/** Reads the complete posts of a page, in its order. Posts that were deleted meanwhile are left out. */
-export async function readPublicPosts(pod: Source, page: ListPage<Post>): Promise<readonly PublicPost[]> {
+/** Reads the complete posts of a page, in its order. Posts that were deleted in the meantime are left out. */
+export async function readPublicPosts(
+  services: Pick<Services, 'db'>,
+  page: ListPage<Post>,
+): Promise<readonly PublicPost[]> {
   const ids = page.items.map(({ id }) => id)
-  return ids.length === 0 ? [] : readPosts(pod, orderByTime(Post.query(pod.db).whereIn('id', ids), 'desc'))
+  return ids.length === 0 ? [] : readPosts(services, orderByTime(Post.query(services.db).whereIn('id', ids), 'desc'))
 }
 
-function queryPublicPosts(pod: Source, personId: number): QueryBuilder<Post> {
-  return Post.query(pod.db).where({ authorId: personId, public: true })
+function queryPublicPosts(services: Pick<Services, 'db'>, personId: number): QueryBuilder<Post> {
+  return Post.query(services.db).where({ authorId: personId, public: true })
 }
 
 type PostOrComment = Post | Comment
@@ -144,58 +157,73 @@ async function hasItemsOnOtherSide<Item extends PostOrComment>(
   return (await limitToSide(ids, position).limit(1)).length > 0
 }
 
+const COMPARISONS = { before: '<', after: '>', from: '>=' } as const
+
 function limitToSide<Item extends PostOrComment>(
   query: QueryBuilder<Item>,
   { side, time, id }: PagePosition,
 ): QueryBuilder<Item> {
-  return query.whereRaw(`(created_at, id) ${side === 'before' ? '<' : '>'} (?, ?)`, [time, id])
+  return query.whereRaw(`(created_at, id) ${COMPARISONS[side]} (?, ?)`, [time, id])
 }
 
-async function readPosts(pod: Source, which: QueryBuilder<Post>): Promise<readonly PublicPost[]> {
+async function readPosts(services: Pick<Services, 'db'>, which: QueryBuilder<Post>): Promise<readonly PublicPost[]> {
   const posts = await which
     .withGraphFetched('[author.profile, photos, location, poll.answers, mentionedPeople]')
     .modifyGraph('photos', (photos) => photos.orderBy(['position', 'id']))
     .modifyGraph('poll.answers', (answers) => answers.orderBy('position'))
-  const read: PublicPost[] = []
-  for (const post of posts) {
-    const { author } = post
-    if (author !== undefined) read.push({ post, author, root: await findRoot(pod, post) })
-  }
-  return read
+  const reshares = posts.filter(({ type }) => type === 'Reshare')
+  const roots = reshares.length === 0 ? undefined : await readRoots(services, reshares)
+  return posts.flatMap((post) =>
+    post.author === undefined ? [] : [{ post, author: post.author, root: roots?.get(post.id) }],
+  )
 }
 
-async function findRoot(pod: Source, post: Post): Promise<PublicPost | undefined> {
-  if (post.type !== 'Reshare') return undefined
-  const root = await Post.findRoot(pod.db, post)
-  return root && findPublicPost(pod, root.guid)
+/** Reads the public roots of reshares, by the id of the reshare. */
+async function readRoots(
+  services: Pick<Services, 'db'>,
+  reshares: readonly Post[],
+): Promise<ReadonlyMap<number, PublicPost | undefined>> {
+  const rootIds = await Post.findRootIds(
+    services.db,
+    reshares.map(({ id }) => id),
+  )
+  const isReadable = isAuthorUnblockedSql('posts.author_id')
+  const query = Post.query(services.db).whereIn('id', [...new Set(rootIds.values())])
+  const roots = await readPosts(services, query.where({ public: true }).whereRaw(isReadable))
+  const rootOfId = new Map(roots.map((root) => [root.post.id, root]))
+  return new Map([...rootIds].map(([id, rootId]) => [id, rootOfId.get(rootId)]))
 }
 
 /**
  * Finds a page of comments, oldest first, with authors and the beginning of each text. One character more than is displayed is read,
  * so that the page can mark a cut. Fifty complete comments can take 13 MB.
  */
-export async function findCommentPage(pod: Source, post: Post, position?: PagePosition): Promise<ListPage<Comment>> {
+export async function findCommentPage(
+  services: Pick<Services, 'db'>,
+  post: Post,
+  position?: PagePosition,
+): Promise<ListPage<Comment>> {
   const comments = () =>
-    Comment.query(pod.db)
+    Comment.query(services.db)
       .select('id', 'guid', 'authorId', 'createdAt')
       .select(raw('left(text, ?)', [PUBLIC_POST_LIMITS.excerptCharacters + 1]).as('text'))
       .where({ postId: post.id, hidden: false })
-      .whereRaw(isAuthorUnblocked('comments.author_id'))
+      .whereRaw(isAuthorUnblockedSql('comments.author_id'))
       .withGraphFetched('author')
   return readPage(comments, { position, first: 'oldest', limit: PUBLIC_POST_LIMITS.commentsOnPage })
 }
 
 /** Finds the position of the page that begins with this comment. Undefined: the post has no such comment. */
 export async function findCommentPosition(
-  pod: Source,
+  services: Pick<Services, 'db'>,
   post: Pick<Post, 'id'>,
   guid: string,
 ): Promise<PagePosition | undefined> {
-  const comment = await Comment.query(pod.db)
+  const comment = await Comment.query(services.db)
     .select('id', 'createdAt')
     .findOne({ postId: post.id, guid, hidden: false })
-    .whereRaw(isAuthorUnblocked('comments.author_id'))
-  return comment && { side: 'after', time: comment.createdAt, id: comment.id - 1 }
+    .whereRaw(isAuthorUnblockedSql('comments.author_id'))
+  return comment && { side: 'from', time: comment.createdAt, id: comment.id }
 }
 
 interface KnownNames {
@@ -206,14 +234,14 @@ interface KnownNames {
 
 /** Finds the known people and public posts among addresses and guids. */
 export async function findKnownNames(
-  pod: Source,
+  services: Pick<Services, 'db'>,
   { addresses, guids }: { readonly addresses: readonly string[]; readonly guids: readonly string[] },
 ): Promise<KnownNames> {
   const [people, posts] = await Promise.all([
-    addresses.length === 0 ? [] : Person.byAddresses(pod.db, addresses.slice(0, PUBLIC_POST_LIMITS.namesOnPage)),
+    addresses.length === 0 ? [] : Person.byAddresses(services.db, addresses.slice(0, PUBLIC_POST_LIMITS.namesOnPage)),
     guids.length === 0
       ? []
-      : Post.query(pod.db)
+      : Post.query(services.db)
           .where({ 'posts.public': true })
           .whereIn('posts.guid', guids.slice(0, PUBLIC_POST_LIMITS.namesOnPage))
           .withGraphFetched('author'),

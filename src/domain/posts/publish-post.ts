@@ -1,19 +1,19 @@
 import type { Knex } from 'knex'
-import { findTrace, inTransaction } from '../../persistence/database/transactions.js'
+import { findTrace, inRequestTransaction } from '../../persistence/database/transactions.js'
 import { Mention } from '../../persistence/models/mention.js'
 import { Photo } from '../../persistence/models/photo.js'
 import { Poll } from '../../persistence/models/poll.js'
 import { Location, Post } from '../../persistence/models/post.js'
 import { Tag } from '../../persistence/models/tag.js'
 import { addActivityEntries } from '../../persistence/notifications/activity.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { ownAspectIds } from '../contacts/aspects.js'
 import { TEXT_LIMITS } from '../limits.js'
 import { requireUnfiltered } from '../moderation/filters/check-documents.js'
 import { postDocument } from '../moderation/filters/filter-document.js'
 import { newGuid } from '../new-guid.js'
-import { enqueueDispatchAndAnnouncement } from '../notifications/announcements.js'
+import { enqueueDispatchAndLiveEvent } from '../notifications/enqueue-live-events.js'
 import { notifyAbout } from '../notifications/notifications.js'
 import { Refusal } from '../refusals.js'
 import { replaceNonRecipientMentions } from './non-recipient-mentions.js'
@@ -30,33 +30,24 @@ export interface NewPost {
   readonly location?: { readonly address: string; readonly lat: string; readonly lng: string }
 }
 
-type PublishPostRefusal =
-  | 'insufficient_scope'
-  | 'text_required'
-  | 'text_invalid'
-  | 'aspects_required'
-  | 'photos_invalid'
-  | 'poll_invalid'
-  | 'location_invalid'
-
 /** Creates a status message with photos, poll, location, tags and mentions in one transaction. */
-export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Promise<Post> {
+export async function publishPost(services: Services, viewer: Viewer, input: NewPost): Promise<Post> {
   validatePost(viewer, input)
   const location = input.location?.address.trim() === '' ? undefined : input.location
   const guid = newGuid()
-  const checked = await requireUnfiltered(pod, viewer, (author) =>
+  const checked = await requireUnfiltered(services, viewer, (author) =>
     postDocument(
       { guid, author, isPublic: input.public },
       { text: input.text, poll: input.poll && [input.poll.question, ...input.poll.answers] },
     ),
   )
 
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     const aspectIds = input.public ? [] : await requireOwnAspects(transaction, viewer, input.aspectIds ?? [])
     const photos = await lockPendingPhotos(transaction, viewer, input.photoGuids ?? [])
     const text = input.public
       ? input.text
-      : await replaceNonRecipientMentions(pod, transaction, { ...input, aspectIds })
+      : await replaceNonRecipientMentions(services, transaction, { ...input, aspectIds })
     requireText(text)
 
     const post = await Post.query(transaction)
@@ -66,8 +57,8 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
         type: 'StatusMessage',
         public: input.public,
         text,
-        createdAt: pod.now(),
-        interactedAt: pod.now(),
+        createdAt: services.now(),
+        interactedAt: services.now(),
         traceId: findTrace(transaction),
       })
       .returning('*')
@@ -85,8 +76,8 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
     await addActivityEntries(transaction, post.id, [viewer.personId])
     const concerning = mentioned.length === 0 ? {} : { posts: [post.id] }
     const notifications = await notifyAbout(transaction, concerning, post.createdAt)
-    await enqueueDispatchAndAnnouncement(
-      pod,
+    await enqueueDispatchAndLiveEvent(
+      services,
       transaction,
       viewer.personId,
       { record: 'post', guid: post.guid },
@@ -99,19 +90,20 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
 
 function validatePost(viewer: Viewer, { text, poll, location, ...input }: NewPost): void {
   if (!input.public && !viewer.scopes.has('private:modify')) {
-    throw refusal('insufficient_scope', 'A private post needs the scope private:modify.')
+    throw new Refusal('insufficient_scope', 'A private post needs the scope private:modify.')
   }
   const photos = input.photoGuids ?? []
   if (photos.length > TEXT_LIMITS.photosOfPost)
-    throw refusal('photos_invalid', `A post has at most ${TEXT_LIMITS.photosOfPost} photos.`)
-  if (text.trim() === '' && photos.length === 0) throw refusal('text_required', 'A post needs some text or a photo.')
+    throw new Refusal('photos_invalid', `A post may have at most ${TEXT_LIMITS.photosOfPost} photos.`)
+  if (text.trim() === '' && photos.length === 0)
+    throw new Refusal('text_required', 'A post needs some text or a photo.')
   requireText(text)
 
   if (poll !== undefined) {
     const { question, answers } = poll
     const isComplete = answers.length >= 2 && answers.length <= TEXT_LIMITS.pollAnswers
     if (!isComplete || ![question, ...answers].every(isName)) {
-      throw refusal(
+      throw new Refusal(
         'poll_invalid',
         `A poll needs a question and 2 to ${TEXT_LIMITS.pollAnswers} answers, each of 1 to ${TEXT_LIMITS.labelCharacters} characters.`,
       )
@@ -120,7 +112,7 @@ function validatePost(viewer: Viewer, { text, poll, location, ...input }: NewPos
   if (location !== undefined && location.address.trim() !== '') {
     const { address, lat, lng } = location
     if (!isName(address) || !isCoordinate(lat, 90) || !isCoordinate(lng, 180)) {
-      throw refusal(
+      throw new Refusal(
         'location_invalid',
         `A location needs an address of up to ${TEXT_LIMITS.labelCharacters} characters, and lat and lng as degrees.`,
       )
@@ -131,7 +123,7 @@ function validatePost(viewer: Viewer, { text, poll, location, ...input }: NewPos
 /** Checked again after mentions were replaced by links, which are longer. */
 function requireText(text: string): void {
   const fault = findTextFault(text)
-  if (fault !== undefined) throw refusal('text_invalid', `The text ${fault}.`)
+  if (fault !== undefined) throw new Refusal('text_invalid', `The text ${fault}.`)
 }
 
 /** Accepts decimal degrees with an optional exponent. Other pods parse coordinates as numbers. */
@@ -151,7 +143,7 @@ async function requireOwnAspects(
 ): Promise<readonly number[]> {
   const own = await ownAspectIds(transaction, viewer, chosen)
   if (own.length === 0)
-    throw refusal('aspects_required', 'A private post needs at least one id of your own aspects in aspects.')
+    throw new Refusal('aspects_required', 'A private post needs at least one id of your own aspects in aspects.')
   return own
 }
 
@@ -170,7 +162,7 @@ async function lockPendingPhotos(
   const photos = guids.map((guid) => pendingPhotos.find((photo) => photo.guid === guid))
   const lockedPhotos = photos.filter((photo) => photo !== undefined)
   if (lockedPhotos.length < guids.length || new Set(lockedPhotos).size < lockedPhotos.length) {
-    throw refusal('photos_invalid', 'Each photo must be one of your own that is not part of a post yet.')
+    throw new Refusal('photos_invalid', 'Each photo must be one of your own that is not part of a post yet.')
   }
   return lockedPhotos
 }
@@ -186,8 +178,4 @@ async function addPoll(
     question,
     answers: answers.map((answer, position) => ({ guid: newGuid(), position, answer })),
   })
-}
-
-function refusal(reason: PublishPostRefusal, message: string): Refusal<PublishPostRefusal> {
-  return new Refusal(reason, message)
 }

@@ -1,13 +1,13 @@
 import type { Knex } from 'knex'
-import { isUndispatched } from '../../jobs/outbox/outbox.js'
+import { isUndispatched } from '../../jobs/outbox/sender-rows.js'
 import { lockEntityKeys } from '../../jobs/waiting/lock-entity-keys.js'
 import { Person } from '../../persistence/models/person.js'
 import { Tombstone } from '../../persistence/models/tombstone.js'
 import { deleteRetractions, deleteRetractionsOfUnsentCreations } from '../../persistence/outbound/cancel-deliveries.js'
 import { type Destroyed, destroyEntities } from '../../persistence/posts/destroy-entities.js'
-import type { Pod } from '../../pod/pod.js'
 import type { RetractableKind } from '../../protocol/entities/registry.js'
 import type { TargetType } from '../../protocol/entities/retraction.js'
+import type { Services } from '../../services/services.js'
 import { cancelCreations, enqueueMessage, type RecipientSelector } from '../outbound/outgoing-messages.js'
 
 /** An entity of a local person that is to be retracted. */
@@ -26,28 +26,28 @@ export interface EntityToRetract {
 
 /**
  * Deletes an entity with its interactions, sends a retraction to all recipients, and stores a tombstone against a later copy from
- * the network. An advisory lock on the guid keeps such a copy out meanwhile. Pods to which the creation was never sent receive no
+ * the network. An advisory lock on the guid keeps such a copy out in the meantime. Pods to which the creation was never sent receive no
  * retraction. False: the entity was already deleted.
  */
 export async function retractEntity(
-  pod: Pick<Pod, 'jobs'>,
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
-  { kind, type, id, guid, authorId, retractedById: byId, recipients: audience, ...taken }: EntityToRetract,
+  { kind, type, id, guid, authorId, retractedById, public: isPublic, recipients }: EntityToRetract,
 ): Promise<boolean> {
   await lockEntityKeys(transaction, [`${kind}:${guid}`])
   const author = await Person.query(transaction).findById(authorId).throwIfNotFound()
-  const by = await Person.query(transaction).findById(byId).throwIfNotFound()
+  const retractedBy = await Person.query(transaction).findById(retractedById).throwIfNotFound()
   const entity = { type: 'retraction', author: author.address, target_guid: guid, target_type: type } as const
-  const message = { record: kind, guid, verb: 'retract', senderId: byId, public: taken.public, entity } as const
+  const message = { record: kind, guid, verb: 'retract', senderId: retractedById, public: isPublic, entity } as const
   // Before the deletion, which removes the relations that determine the recipients.
-  await enqueueMessage(pod, transaction, message, audience)
-  const gone = await destroyEntities(transaction, kind, [id])
+  await enqueueMessage(services, transaction, message, recipients)
+  const destroyed = await destroyEntities(transaction, kind, [id])
   // The record is deleted: its dispatch has either ended or will find no record.
   if (await isUndispatched(transaction, authorId, { record: kind, guid })) await deleteRetractions(transaction, message)
   else await deleteRetractionsOfUnsentCreations(transaction, kind, [guid])
-  await cancelCreations(transaction, gone)
-  await Tombstone.insertMany(transaction, [{ type, guid, by: by.address }])
-  return gone.length > 0
+  await cancelCreations(transaction, destroyed)
+  await Tombstone.insertMany(transaction, [{ type, guid, by: retractedBy.address }])
+  return destroyed.length > 0
 }
 
 /** Deletes entities of one kind and their undelivered creations. Returns the deleted entities. */
@@ -56,7 +56,7 @@ export async function destroyAndCancelCreations(
   kind: RetractableKind,
   ids: readonly number[],
 ): Promise<readonly Destroyed[]> {
-  const gone = await destroyEntities(transaction, kind, ids)
-  await cancelCreations(transaction, gone)
-  return gone
+  const destroyed = await destroyEntities(transaction, kind, ids)
+  await cancelCreations(transaction, destroyed)
+  return destroyed
 }

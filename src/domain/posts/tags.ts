@@ -1,13 +1,11 @@
 import { listTagNames } from '../../persistence/posts/list-tags.js'
 import type { OffsetPage, Page } from '../../persistence/sql/keyset-page.js'
-import type { Pod } from '../../pod/pod.js'
 import { TAG_CHARACTERS } from '../../protocol/mentions.js'
+import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { TEXT_LIMITS } from '../limits.js'
 import { Refusal } from '../refusals.js'
 import { findTextFault } from './texts.js'
-
-type TagRefusal = 'tag_invalid'
 
 const NON_TAG_CHARACTERS = new RegExp(`[^${TAG_CHARACTERS}]`, 'gu')
 
@@ -18,26 +16,26 @@ export function normaliseTagName(text: string): string {
   return name.replace(NON_TAG_CHARACTERS, '').toLowerCase()
 }
 
-/** As `normaliseTagName`; throws a `Refusal` for an empty or too long tag. */
+/** Normalises a tag as `normaliseTagName` does; throws a `Refusal` for an empty or too long one. */
 export function requireTagName(text: string): string {
   const name = normaliseTagName(text)
   const fault = name === '' ? 'has no letter or digit' : findTextFault(name, TEXT_LIMITS.tagCharacters)
   if (fault === undefined) return name
-  throw new Refusal<TagRefusal>('tag_invalid', `The tag ${fault}.`)
+  throw new Refusal('tag_invalid', `The tag ${fault}.`)
 }
 
-/** As `requireTagName`, for searches. Undefined for texts that are longer than any tag. */
+/** Normalises the tag of a search. Undefined for texts that are longer than any tag. */
 export function normaliseSearchedTag(text: string): string | undefined {
   return [...normaliseTagName(text)].length > TEXT_LIMITS.tagCharacters ? undefined : requireTagName(text)
 }
 
 /** Finds tag names by prefix. Tags that occur only in other people's private posts are not found. */
 export async function findTags(
-  pod: Pick<Pod, 'db'>,
+  services: Pick<Services, 'db'>,
   viewer: Viewer,
   text: string,
   page: OffsetPage,
 ): Promise<Page<string>> {
   const beginning = normaliseSearchedTag(text)
-  return beginning === undefined ? { items: [], more: false } : listTagNames(pod.db, viewer, beginning, page)
+  return beginning === undefined ? { items: [], more: false } : listTagNames(services.db, viewer, beginning, page)
 }

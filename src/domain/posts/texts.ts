@@ -4,8 +4,8 @@ import { isCleanText } from '../../protocol/xml/xml.js'
 import { TEXT_LIMITS } from '../limits.js'
 
 /** Why a text cannot be stored and sent unchanged; undefined if it can. */
-export function findTextFault(text: string, longest: number = TEXT_LIMITS.textCharacters): string | undefined {
-  if (!isWithinLength(text, longest)) return `is longer than ${longest} characters`
+export function findTextFault(text: string, maxCharacters: number = TEXT_LIMITS.textCharacters): string | undefined {
+  if (!isWithinLength(text, maxCharacters)) return `is longer than ${maxCharacters} characters`
   // XML would change these characters: other pods would read another text, and its signature would be invalid.
   return isCleanText(text) ? undefined : 'holds characters that no pod can pass on'
 }

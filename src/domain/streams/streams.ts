@@ -6,39 +6,39 @@ import {
   listStreamPosts,
   type Stream,
 } from '../../persistence/streams/list-streams.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { type Viewer, visibilityForViewer } from '../accounts/viewers.js'
 import { normaliseSearchedTag } from '../posts/tags.js'
 
 /** Lists a stream of posts that the viewer may see and the token may show. */
 export async function listStream(
-  pod: Pick<Pod, 'db'>,
+  services: Pick<Services, 'db'>,
   viewer: Viewer,
   stream: Stream,
   page: TimePage,
 ): Promise<Page<ListedPost>> {
-  return listStreamPosts(pod.db, viewer, { stream, visibility: visibilityForViewer(viewer), page })
+  return listStreamPosts(services.db, viewer, { stream, visibility: visibilityForViewer(viewer), page })
 }
 
 /** Lists posts of the viewer and of people in these aspects; without aspects, of people in any aspect. */
 export async function listAspectStream(
-  pod: Pick<Pod, 'db'>,
+  services: Pick<Services, 'db'>,
   viewer: Viewer,
   aspectIds: readonly number[],
   page: TimePage,
 ): Promise<Page<ListedPost>> {
-  if (aspectIds.length === 0) return listStream(pod, viewer, 'all aspects', page)
-  return listAspectStreamPosts(pod.db, viewer, { aspectIds, visibility: visibilityForViewer(viewer), page })
+  if (aspectIds.length === 0) return listStream(services, viewer, 'all aspects', page)
+  return listAspectStreamPosts(services.db, viewer, { aspectIds, visibility: visibilityForViewer(viewer), page })
 }
 
 /** Lists posts with a tag that was typed into a search. */
 export async function searchPosts(
-  pod: Pick<Pod, 'db'>,
+  services: Pick<Services, 'db'>,
   viewer: Viewer,
   tag: string,
   page: TimePage,
 ): Promise<Page<ListedPost>> {
   const name = normaliseSearchedTag(tag)
   if (name === undefined) return { items: [], more: false }
-  return listPostsWithTag(pod.db, viewer, { tag: name, visibility: visibilityForViewer(viewer), page })
+  return listPostsWithTag(services.db, viewer, { tag: name, visibility: visibilityForViewer(viewer), page })
 }

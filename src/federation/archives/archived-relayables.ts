@@ -6,15 +6,18 @@ import {
   relayablesBelow,
 } from '../../persistence/archives/archived-content.js'
 import { Person } from '../../persistence/models/person.js'
-import type { Pod } from '../../pod/pod.js'
 import { type EntityJson, entityToJson } from '../../protocol/entities/entity-json.js'
+import type { Services } from '../../services/services.js'
 import { commentEntities, likeEntities, type OutgoingRelayable, voteEntities } from '../outbound/relayable-entities.js'
 import { addSignature } from '../outbound/sign-stored-relayables.js'
 
-type Source = Pick<Pod, 'db' | 'config' | 'crypto' | 'secrets'>
+type RelayableDependencies = Pick<Services, 'config' | 'db' | 'crypto' | 'secrets'>
 
 const ENTITIES: Readonly<
-  Record<ArchivedRelayableKind, (source: Source, guids: readonly string[]) => Promise<readonly OutgoingRelayable[]>>
+  Record<
+    ArchivedRelayableKind,
+    (source: RelayableDependencies, guids: readonly string[]) => Promise<readonly OutgoingRelayable[]>
+  >
 > = { comment: commentEntities, like: likeEntities, likeOfComment: likeEntities, vote: voteEntities }
 
 /** Likes and votes have a time that their entities do not contain. */
@@ -22,7 +25,7 @@ type ArchivedRelayable = EntityJson & { readonly created_at?: string }
 
 /** Relayables of the owner of the archive, without signatures: diaspora* signs them again when it imports them. */
 export async function archiveOwnRelayables(
-  source: Source,
+  source: RelayableDependencies,
   kind: ArchivedRelayableKind,
   guids: readonly string[],
 ): Promise<readonly ArchivedRelayable[]> {
@@ -34,9 +37,9 @@ export async function archiveOwnRelayables(
   })
 }
 
-/** What others wrote below the posts of the owner. */
+/** Comments, likes and votes of other people on posts of the owner. */
 export async function* archiveOthersRelayables(
-  source: Source,
+  source: RelayableDependencies,
   query: { readonly postIds: readonly number[]; readonly personId: number; readonly limit: number },
   countLeftOut: (count: number) => void,
 ): AsyncGenerator<readonly ArchivedRelayable[]> {
@@ -69,7 +72,7 @@ function guidsOfOthers(rows: readonly { readonly guid: string; readonly isOwn: b
 }
 
 async function withTimes<Entity extends OutgoingRelayable>(
-  { db }: Source,
+  { db }: RelayableDependencies,
   kind: ArchivedRelayableKind,
   entities: readonly Entity[],
   toJson: (entity: Entity) => EntityJson,
@@ -88,11 +91,11 @@ async function withTimes<Entity extends OutgoingRelayable>(
 }
 
 /**
- * Signs what people of this pod wrote below the owner's posts: such relayables have no signature until another pod needs it. The
- * signature is stored. Relayables whose author has no key here any more are left out.
+ * Signs what local people wrote below the owner's posts: such relayables have no signature until another pod needs it. The
+ * signature is stored. Relayables are left out if this pod no longer has a key of the author.
  */
 async function signMissing<Entity extends OutgoingRelayable>(
-  source: Source,
+  source: RelayableDependencies,
   entities: readonly Entity[],
 ): Promise<readonly Entity[]> {
   const unsigned = entities.filter(({ author_signature }) => author_signature === undefined)

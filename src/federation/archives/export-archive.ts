@@ -8,14 +8,14 @@ import { auditContext } from '../../domain/moderation/record-action.js'
 import { Refusal } from '../../domain/refusals.js'
 import { hasCode } from '../../errors/thrown.js'
 import type { ExportKind } from '../../persistence/archives/exports.js'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { User } from '../../persistence/models/user.js'
 import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
-import type { Pod } from '../../pod/pod.js'
-import { type ArchiveSource, writeArchive } from './write-archive.js'
+import type { Services } from '../../services/services.js'
+import { type ArchiveDependencies, writeArchive } from './write-archive.js'
 import { writePhotosZip } from './write-photos-zip.js'
 
-export type ExportSource = ArchiveSource & Pick<Pod, 'now' | 'pictures' | 'requestContext'>
+export type ExportDependencies = ArchiveDependencies & Pick<Services, 'requestContext' | 'pictures' | 'now'>
 
 export interface ExportProgress {
   readonly section: string
@@ -40,7 +40,7 @@ export interface ExportedFile {
 }
 
 /** Writes an export of an account to a file that only the owner of the process can read. */
-export async function exportToFile(source: ExportSource, run: ExportRun): Promise<ExportedFile> {
+export async function exportToFile(source: ExportDependencies, run: ExportRun): Promise<ExportedFile> {
   let leftOut = 0
   const output = await open(run.file, 'wx', 0o600).catch((error: unknown) => {
     if (hasCode(error, 'EEXIST')) throw new Refusal('file_exists', `The file ${run.file} exists already.`)
@@ -62,7 +62,7 @@ export async function exportToFile(source: ExportSource, run: ExportRun): Promis
 
 /** The content of an export, and the streams through which it goes. */
 function exportContent(
-  source: ExportSource,
+  source: ExportDependencies,
   run: ExportRun,
   countLeftOut: (count: number) => void,
 ): (Readable | Transform)[] {
@@ -96,11 +96,11 @@ function digesting() {
 
 /** An export contains everything of a person: the audit log says who made it. */
 export async function recordExport(
-  pod: Pick<Pod, 'db' | 'now' | 'requestContext'>,
+  services: Pick<Services, 'db' | 'requestContext' | 'now'>,
   actor: Actor,
   { username, kind }: Pick<ExportRun, 'username' | 'kind'>,
 ): Promise<void> {
-  await inTransaction(pod, async (transaction) => {
+  await inRequestTransaction(services, async (transaction) => {
     const user = await User.byUsername(transaction, username)
     const entry = {
       ...auditContext(actor),
@@ -108,6 +108,6 @@ export async function recordExport(
       target: { type: 'person', guid: user?.person?.guid ?? null, label: username },
       after: { kind },
     }
-    await appendAuditEntry(transaction, entry, pod.now())
+    await appendAuditEntry(transaction, entry, services.now())
   })
 }

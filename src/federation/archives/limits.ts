@@ -17,9 +17,9 @@ export const IMPORT_LIMITS = {
   /** Characters of the items of one transaction. */
   batchCharacters: 4 * 1024 ** 2,
   /** Milliseconds between two lookups at one host. */
-  lookUpEveryMs: 500,
+  lookupIntervalMs: 500,
   /** Milliseconds between two fetches of entities from one host. */
-  fetchEveryMs: 1_000,
+  fetchIntervalMs: 1_000,
   /** Unknown people of one host that one import looks up. */
   unknownPeopleOfHost: 200,
   /** Seconds without a heartbeat after which another process continues an import. */

@@ -1,5 +1,5 @@
 import { loadPrivateKey } from '../../domain/accounts/private-keys.js'
-import { findSettings } from '../../domain/accounts/settings.js'
+import { getSettings } from '../../domain/accounts/settings.js'
 import { inChunks } from '../../jobs/chunks.js'
 import { type LoadPause, openLoadPause } from '../../jobs/inbound/pause-under-load.js'
 import { findArchivedMigrations } from '../../persistence/archives/account-moves.js'
@@ -25,15 +25,15 @@ import {
 } from '../../persistence/archives/archived-conversations.js'
 import { archivedPhotos } from '../../persistence/archives/archived-photos.js'
 import { User } from '../../persistence/models/user.js'
-import type { Pod } from '../../pod/pod.js'
 import { entityToJson } from '../../protocol/entities/entity-json.js'
+import type { Services } from '../../services/services.js'
 import { podOrigin } from '../discovery/pod-origin.js'
 import { profileEntity } from '../outbound/person-entities.js'
 import { buildPhotoEntity, postEntities } from '../outbound/post-entities.js'
 import { streamedArray, streamedObject, writeObject } from './archive-format.js'
 import { archiveOthersRelayables, archiveOwnRelayables } from './archived-relayables.js'
 
-export type ArchiveSource = Pick<Pod, 'db' | 'config' | 'crypto' | 'secrets' | 'jobs' | 'locales'>
+export type ArchiveDependencies = Pick<Services, 'config' | 'db' | 'jobs' | 'crypto' | 'secrets' | 'locales'>
 
 export interface ArchiveOptions {
   readonly username: string
@@ -66,7 +66,7 @@ interface Owner {
  * Writes the archive of an account in the format of diaspora*, version 2.0, as pieces of JSON text. Members of this pod stand where
  * readers of that format skip them, never inside `entity_data`.
  */
-export async function* writeArchive(source: ArchiveSource, options: ArchiveOptions): AsyncGenerator<string> {
+export async function* writeArchive(source: ArchiveDependencies, options: ArchiveOptions): AsyncGenerator<string> {
   const user = await User.byUsername(source.db, options.username)
   if (user?.person === undefined) throw new Error(`There is no account ${options.username}.`)
   const owner = { user, personId: user.personId, address: user.person.address }
@@ -80,12 +80,12 @@ export async function* writeArchive(source: ArchiveSource, options: ArchiveOptio
 }
 
 class ArchiveSections {
-  readonly #source: ArchiveSource
+  readonly #source: ArchiveDependencies
   readonly #loadPause: LoadPause
   readonly #owner: Owner
   readonly #options: ArchiveOptions
 
-  constructor(source: ArchiveSource, owner: Owner, options: ArchiveOptions) {
+  constructor(source: ArchiveDependencies, owner: Owner, options: ArchiveOptions) {
     this.#source = source
     this.#loadPause = openLoadPause(source.jobs)
     this.#owner = owner
@@ -101,10 +101,11 @@ class ArchiveSections {
       ['email', user.email ?? `${user.username}@${mailHost(this.#source.config.host)}`],
       ['language', user.language],
       ['private_key', this.#options.shouldIncludeKey ? await this.#privateKey() : ''],
-      ['disable_mail', false],
+      ['disable_mail', !user.mailEnabled],
       ['show_community_spotlight_in_stream', false],
       ['auto_follow_back', user.followBackAspectId !== null],
       ['auto_follow_back_aspect', aspects.find(({ id }) => id === user.followBackAspectId)?.name ?? null],
+      ['blocks', lists.blocks],
       ['profile', await this.#profile()],
       ['contact_groups', aspects.map(({ name }) => ({ name }))],
       ['contacts', this.#contacts()],
@@ -112,7 +113,6 @@ class ArchiveSections {
       ['followed_tags', lists.followedTags],
       ['post_subscriptions', streamedArray(() => subscribedPostGuids(this.#source.db, personId, PAGE))],
       ['relayables', this.#ownRelayables()],
-      ['blocks', lists.blocks],
       // From here on members that only this software reads.
       ['guid', user.person?.guid],
       ['created_at', user.createdAt],
@@ -168,7 +168,7 @@ class ArchiveSections {
         const byGuid = new Map(entities.map((entity) => [entity.guid, entity]))
         yield rows.flatMap((row) => {
           const entity = byGuid.get(row.guid)
-          if (entity === undefined) return [] // deleted meanwhile
+          if (entity === undefined) return [] // deleted in the meantime
           return [{ ...audienceOf(row, { followers, url: config.url }), ...entityToJson(entity) }]
         })
       }
@@ -222,7 +222,7 @@ class ArchiveSections {
    * too, and only the names are read.
    */
   async #settings(aspects: readonly { readonly id: number; readonly name: string }[]) {
-    const settings = await findSettings(this.#source, this.#owner.user.id)
+    const settings = await getSettings(this.#source, this.#owner.user.id)
     const nameOf = (id: number | null) => aspects.find((aspect) => aspect.id === id)?.name
     return {
       language: settings.language,
@@ -280,19 +280,27 @@ interface Recipients {
   readonly url: string
 }
 
-/** The messages stand in the conversation, each with its author. */
+/** The messages are in the conversation, each with its author. */
 function archivedConversation(
   { guid, author, subject, createdAt, participants, read }: ArchivedConversation,
   messages: readonly ArchivedMessage[],
 ) {
   const entity = entityToJson({
     type: 'conversation',
-    ...{ author, guid, subject, participants, created_at: createdAt, messages: [] },
+    author,
+    guid,
+    subject,
+    participants,
+    created_at: createdAt,
+    messages: [],
   })
   const written = messages.map((message) =>
     entityToJson({
       type: 'message',
-      ...{ author: message.author, guid: message.guid, text: message.text, created_at: message.createdAt },
+      author: message.author,
+      guid: message.guid,
+      text: message.text,
+      created_at: message.createdAt,
       conversation_guid: guid,
     }),
   )

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import yazl from 'yazl'
 import { archivedPhotos } from '../../persistence/archives/archived-photos.js'
 import { User } from '../../persistence/models/user.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 
 /** Photos that are read at once. */
 const PAGE = 500
@@ -14,7 +14,7 @@ const FILE_MODE = 0o100644
  * are left out.
  */
 export function writePhotosZip(
-  source: Pick<Pod, 'db' | 'pictures'>,
+  source: Pick<Services, 'db' | 'pictures'>,
   username: string,
   { reportProgress }: { reportProgress(section: string, done: number): void },
 ): Readable {
@@ -37,7 +37,7 @@ interface PhotosZip {
 }
 
 async function addPhotos(
-  { db, pictures }: Pick<Pod, 'db' | 'pictures'>,
+  { db, pictures }: Pick<Services, 'db' | 'pictures'>,
   { username, zip, output, reportProgress }: PhotosZip,
 ): Promise<void> {
   const user = await User.byUsername(db, username)
@@ -46,7 +46,7 @@ async function addPhotos(
   for await (const page of archivedPhotos(db, { authorId: user.personId, remotePath: null }, PAGE)) {
     for (const { name, createdAt } of page) {
       if ((await pictures.find(name)) === undefined) continue
-      const picture = (await pictures.open(name)) ?? Readable.from([]) // deleted meanwhile
+      const picture = (await pictures.open(name)) ?? Readable.from([]) // deleted in the meantime
       zip.addReadStream(picture, name, { mtime: createdAt, mode: FILE_MODE, compress: false })
       await ended(picture, output)
       done += 1

@@ -1,10 +1,11 @@
 import { Person } from '../../persistence/models/person.js'
-import { Pod as OtherPod } from '../../persistence/models/pod.js'
-import type { Pod, RemotePods } from '../../pod/pod.js'
+import { RemotePod } from '../../persistence/models/remote-pod.js'
 import { parseAddress } from '../../protocol/address.js'
 import type { PersonLinks } from '../../protocol/discovery/discovery-documents.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { isUrl } from '../../protocol/is-url.js'
+import type { RemotePodClient } from '../../services/remote-pod-client.js'
+import type { Services } from '../../services/services.js'
 import { stateByOwner } from '../../throttling/state-by-owner.js'
 import { REMOTE_LIMITS } from '../remote-pod/limits.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
@@ -15,7 +16,7 @@ import { savePerson } from './save-person.js'
 import { openSharedLookups, type SharedLookups } from './shared-lookups.js'
 
 export interface DiscoverOptions {
-  /** For retries: looks up the person although a lookup failed in the last minute. */
+  /** Whether the person is looked up although a lookup has failed in the last minute, as retries do. */
   readonly again?: boolean
   /** Reads the profile of a known person again, even if it is fresh. */
   readonly refresh?: boolean
@@ -27,20 +28,20 @@ export interface DiscoverOptions {
  * Returns the person with this address, from the database or from the pod at its host. Any failure ends as `DiscoveryFailed` with
  * the reason, and nothing is stored.
  */
-export async function discoverPerson(pod: Pod, text: string, options: DiscoverOptions = {}): Promise<Person> {
+export async function discoverPerson(services: Services, text: string, options: DiscoverOptions = {}): Promise<Person> {
   const address = parseAddress(text)
   const home = address === undefined ? undefined : parseHomeUrl(address)
   if (address === undefined || home === undefined) throw failed('this is not an address')
 
-  const storedPerson = await Person.byAddress(pod.db, address)
+  const storedPerson = await Person.byAddress(services.db, address)
   if (storedPerson?.podId === null) return storedPerson
-  if (isThisPod(pod.config, parsePodHost(home))) throw failed(`there is no local account ${address}`)
-  if (storedPerson !== undefined && !isStale(storedPerson, pod.now(), options)) return storedPerson
+  if (isThisPod(services.config, parsePodHost(home))) throw failed(`there is no local account ${address}`)
+  if (storedPerson !== undefined && !isStale(storedPerson, services.now(), options)) return storedPerson
   try {
-    return await lookupsOf(pod).run(
+    return await lookupsOf(services).run(
       address,
-      () => lookUp(pod, address, home, { ...options, isKnown: storedPerson !== undefined }),
-      { ...options, now: pod.now },
+      () => lookUp(services, address, home, { ...options, isKnown: storedPerson !== undefined }),
+      { ...options, now: services.now },
     )
   } catch (error) {
     // A known person stays known while their pod is unreachable.
@@ -54,18 +55,18 @@ export async function discoverPerson(pod: Pod, text: string, options: DiscoverOp
  * discovered by that address as always.
  */
 export async function discoverProfile(
-  pod: Pod,
+  services: Services,
   { host, guid }: { readonly host: string; readonly guid: string },
   { within = REMOTE_LIMITS.exchangeMs }: Pick<DiscoverOptions, 'within'> = {},
 ): Promise<Person> {
   const home = isUrl(`https://${host}/`) ? new URL(`https://${host}/`) : undefined
-  if (home === undefined || isThisPod(pod.config, parsePodHost(home))) throw failed(`${host} is not another pod`)
-  await refuseBlocked(pod, home)
+  if (home === undefined || isThisPod(services.config, parsePodHost(home))) throw failed(`${host} is not another pod`)
+  await refuseBlocked(services, home)
   const until = performance.now() + within
-  const html = await requestText(pod, `${home.origin}/hcard/users/${encodeURIComponent(guid)}`, 'text/html', until)
-  const hcard = await readRemoteDocument(pod, { type: 'hcard', text: html })
+  const html = await requestText(services, `${home.origin}/hcard/users/${encodeURIComponent(guid)}`, 'text/html', until)
+  const hcard = await readRemoteDocument(services, { type: 'hcard', text: html })
   if (hcard.guid !== guid) throw failed(`${host} returns another person for ${guid}`)
-  return discoverPerson(pod, `${hcard.nickname}@${host}`, { within: Math.max(1, until - performance.now()) })
+  return discoverPerson(services, `${hcard.nickname}@${host}`, { within: Math.max(1, until - performance.now()) })
 }
 
 function isStale({ refreshedAt, closedAt }: Person, now: Date, { refresh = false }: DiscoverOptions): boolean {
@@ -75,9 +76,9 @@ function isStale({ refreshedAt, closedAt }: Person, now: Date, { refresh = false
 }
 
 /** Shared lookups of each open pod of this process. */
-const lookupsByRemote = stateByOwner<RemotePods, SharedLookups<Person>>()
+const lookupsByRemote = stateByOwner<RemotePodClient, SharedLookups<Person>>()
 
-function lookupsOf({ remote }: Pod): SharedLookups<Person> {
+function lookupsOf({ remote }: Services): SharedLookups<Person> {
   return lookupsByRemote(remote, openSharedLookups<Person>)
 }
 
@@ -86,18 +87,23 @@ interface LookUpOptions extends DiscoverOptions {
   readonly isKnown: boolean
 }
 
-async function lookUp(pod: Pod, address: string, home: URL, { within, isKnown }: LookUpOptions): Promise<Person> {
-  await refuseBlocked(pod, home)
-  const began = pod.now()
+async function lookUp(
+  services: Services,
+  address: string,
+  home: URL,
+  { within, isKnown }: LookUpOptions,
+): Promise<Person> {
+  await refuseBlocked(services, home)
+  const began = services.now()
   const until = performance.now() + (within ?? REMOTE_LIMITS.exchangeMs)
-  const claimed = await requestWebFinger(pod, home, address, until)
-  const links = isKnown ? claimed : await confirmPod(pod, { address, home, claimed, until })
+  const claimed = await requestWebFinger(services, home, address, until)
+  const links = isKnown ? claimed : await confirmPod(services, { address, home, claimed, until })
   const podUrl = new URL(links.podUrl)
-  if (isThisPod(pod.config, parsePodHost(podUrl))) throw failed(`${address} claims to be on this pod`)
-  await refuseBlocked(pod, podUrl)
-  const html = await requestText(pod, links.hcardUrl, 'text/html', until)
-  const hcard = await readRemoteDocument(pod, { type: 'hcard', text: html })
-  return savePerson(pod, { address, podUrl, hcard, began })
+  if (isThisPod(services.config, parsePodHost(podUrl))) throw failed(`${address} claims to be on this pod`)
+  await refuseBlocked(services, podUrl)
+  const html = await requestText(services, links.hcardUrl, 'text/html', until)
+  const hcard = await readRemoteDocument(services, { type: 'hcard', text: html })
+  return savePerson(services, { address, podUrl, hcard, began })
 }
 
 interface ClaimedPod {
@@ -111,19 +117,19 @@ interface ClaimedPod {
  * A pod on another host than the address must confirm the person itself. Otherwise any host could direct deliveries to a foreign
  * pod, and the operator could block only that pod for it.
  */
-async function confirmPod(pod: Pod, { address, home, claimed, until }: ClaimedPod): Promise<PersonLinks> {
+async function confirmPod(services: Services, { address, home, claimed, until }: ClaimedPod): Promise<PersonLinks> {
   const podUrl = new URL(claimed.podUrl)
-  if (isSamePodHost(parsePodHost(home), parsePodHost(podUrl)) || isThisPod(pod.config, parsePodHost(podUrl)))
+  if (isSamePodHost(parsePodHost(home), parsePodHost(podUrl)) || isThisPod(services.config, parsePodHost(podUrl)))
     return claimed
-  await refuseBlocked(pod, podUrl)
-  const confirmed = await requestWebFinger(pod, podUrl, address, until)
+  await refuseBlocked(services, podUrl)
+  const confirmed = await requestWebFinger(services, podUrl, address, until)
   if (isSamePodHost(parsePodHost(podUrl), parsePodHost(new URL(confirmed.podUrl)))) return confirmed
   throw failed(`${podUrl.host} does not confirm that ${address} is on it`)
 }
 
-async function requestWebFinger(pod: Pod, at: URL, address: string, until: number): Promise<PersonLinks> {
-  const text = await requestText(pod, webFingerUrl(at, address), jrdTypes, until)
-  return readRemoteDocument(pod, { type: 'webFinger', text, address })
+async function requestWebFinger(services: Services, at: URL, address: string, until: number): Promise<PersonLinks> {
+  const text = await requestText(services, webFingerUrl(at, address), jrdTypes, until)
+  return readRemoteDocument(services, { type: 'webFinger', text, address })
 }
 
 export const jrdTypes = 'application/jrd+json, application/json'
@@ -133,11 +139,11 @@ export function webFingerUrl(home: URL, address: string): string {
   return `${home.origin}/.well-known/webfinger?resource=acct:${address}`
 }
 
-async function refuseBlocked(pod: Pod, url: URL): Promise<void> {
-  if (await OtherPod.isBlocked(pod.db, parsePodHost(url))) throw failed(`${url.host} is blocked by the operator`)
+async function refuseBlocked(services: Services, url: URL): Promise<void> {
+  if (await RemotePod.isBlocked(services.db, parsePodHost(url))) throw failed(`${url.host} is blocked by the operator`)
 }
 
-async function requestText({ remote }: Pod, url: string, accept: string, until: number): Promise<string> {
+async function requestText({ remote }: Services, url: string, accept: string, until: number): Promise<string> {
   try {
     const { status, body } = await remote.get(url, {
       accept,

@@ -1,18 +1,19 @@
 import type { QueryBuilder } from 'objection'
-import type { WantedEntity } from '../../jobs/definitions.js'
+import type { FetchRequest } from '../../jobs/definitions.js'
 import { isFetchable, splitEntityKey, toFetchable } from '../../jobs/waiting/entity-key.js'
 import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
 import { retryAfterLockTimeout } from '../../persistence/database/transactions.js'
 import { Person } from '../../persistence/models/person.js'
-import { Pod as OtherPod } from '../../persistence/models/pod.js'
 import { Post } from '../../persistence/models/post.js'
-import type { Pod, RemotePods } from '../../pod/pod.js'
+import { RemotePod } from '../../persistence/models/remote-pod.js'
 import { isAddress } from '../../protocol/address.js'
 import { type FetchableKind, isRelayableKind, readLinkedText } from '../../protocol/entities/registry.js'
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { isUrl } from '../../protocol/is-url.js'
 import { isGuid } from '../../protocol/values.js'
+import type { RemotePodClient } from '../../services/remote-pod-client.js'
+import type { Services } from '../../services/services.js'
 import { stateByOwner } from '../../throttling/state-by-owner.js'
 import type { InboundMessage, WaitingMessage } from '../inbound/batch.js'
 import { receiveBatch } from '../inbound/receive-batch.js'
@@ -24,7 +25,7 @@ import { buildRequestOrigin, isThisPod, parsePodHost } from './pod-location.js'
 import { openSharedLookups, type SharedLookups } from './shared-lookups.js'
 
 export interface FetchOptions {
-  /** For retries: fetches the entity although a fetch failed in the last minute. */
+  /** Whether the entity is fetched although a fetch has failed in the last minute, as retries do. */
   readonly again?: boolean
   /** Milliseconds for the whole fetch. */
   readonly within?: number
@@ -42,23 +43,27 @@ interface FetchChain {
  * Returns the requested post, or the post of the requested poll or comment: from the database, or fetched from another pod and
  * received like any message. Any failure ends as `NotFetchable` with the reason.
  */
-export async function fetchEntity(pod: Pod, wanted: WantedEntity, options: FetchOptions = {}): Promise<Post> {
+export async function fetchEntity(
+  services: Services,
+  fetchRequest: FetchRequest,
+  options: FetchOptions = {},
+): Promise<Post> {
   const until = performance.now() + (options.within ?? REMOTE_LIMITS.exchangeMs)
-  const stored = wanted.isUnreadable ? undefined : await findStoredPost(pod, wanted)
+  const stored = fetchRequest.isUnreadable ? undefined : await findStoredPost(services, fetchRequest)
   if (stored !== undefined) return stored
   // The requested pods are part of the key: the failure of one pod says nothing about another one.
-  const key = `${wanted.isUnreadable ?? ''}${wanted.type}:${wanted.guid} ${wanted.from} ${wanted.orFrom} ${wanted.author}`
-  return sharedFetches(pod.remote, openSharedLookups<Post>).run(
+  const key = `${fetchRequest.isUnreadable ?? ''}${fetchRequest.type}:${fetchRequest.guid} ${fetchRequest.from} ${fetchRequest.orFrom} ${fetchRequest.author}`
+  return sharedFetches(services.remote, openSharedLookups<Post>).run(
     key,
-    () => fetchFromEither(pod, wanted, { guids: [], until }),
-    { ...options, now: pod.now },
+    () => fetchFromEither(services, fetchRequest, { guids: [], until }),
+    { ...options, now: services.now },
   )
 }
 
 /** Shared fetches of each open pod of this process. */
-const sharedFetches = stateByOwner<RemotePods, SharedLookups<Post>>()
+const sharedFetches = stateByOwner<RemotePodClient, SharedLookups<Post>>()
 
-async function findStoredPost({ db }: Pod, { type, guid }: WantedEntity): Promise<Post | undefined> {
+async function findStoredPost({ db }: Services, { type, guid }: FetchRequest): Promise<Post | undefined> {
   return postQueries[type](Post.query(db), guid).withGraphFetched('author').select('posts.*')
 }
 
@@ -71,38 +76,47 @@ const postQueries: Readonly<Record<FetchableKind, (posts: QueryBuilder<Post>, gu
 }
 
 /** Fetches from the first pod, and from the second one if that fails. */
-async function fetchFromEither(pod: Pod, wanted: WantedEntity, { guids, until }: FetchChain): Promise<Post> {
-  if (!isGuid(wanted.guid)) throw notFetchable('this is not a guid')
-  if (guids.includes(wanted.guid)) throw notFetchable(`${wanted.guid} refers to itself`)
-  if (wanted.depth > REFERENCE_LIMITS.chainDepth)
-    throw notFetchable(`${wanted.guid} is too deep in a chain of references`)
-  const chain = { guids: [...guids, wanted.guid], until }
-  const { from, orFrom } = wanted
+async function fetchFromEither(
+  services: Services,
+  fetchRequest: FetchRequest,
+  { guids, until }: FetchChain,
+): Promise<Post> {
+  if (!isGuid(fetchRequest.guid)) throw notFetchable('this is not a guid')
+  if (guids.includes(fetchRequest.guid)) throw notFetchable(`${fetchRequest.guid} refers to itself`)
+  if (fetchRequest.depth > REFERENCE_LIMITS.chainDepth)
+    throw notFetchable(`${fetchRequest.guid} is too deep in a chain of references`)
+  const chain = { guids: [...guids, fetchRequest.guid], until }
+  const { from, orFrom } = fetchRequest
   try {
-    return await fetchFrom(pod, wanted, from, chain)
+    return await fetchFrom(services, fetchRequest, from, chain)
   } catch (error) {
     if (orFrom === undefined || !(error instanceof ProtocolError)) throw error
-    return fetchFrom(pod, wanted, orFrom, chain)
+    return fetchFrom(services, fetchRequest, orFrom, chain)
   }
 }
 
-async function fetchFrom(pod: Pod, wanted: WantedEntity, from: string, chain: FetchChain): Promise<Post> {
-  const origin = await fetchOriginOf(pod, from, chain)
+async function fetchFrom(
+  services: Services,
+  fetchRequest: FetchRequest,
+  from: string,
+  chain: FetchChain,
+): Promise<Post> {
+  const origin = await fetchOriginOf(services, from, chain)
   const envelope = await requestEnvelope(
-    pod,
-    `${origin}/fetch/${wanted.type}/${encodeURIComponent(wanted.guid)}`,
+    services,
+    `${origin}/fetch/${fetchRequest.type}/${encodeURIComponent(fetchRequest.guid)}`,
     chain.until,
   )
-  await receiveWithReferences(pod, { envelope, acceptedAt: pod.now(), wanted }, chain)
-  const post = wanted.isUnreadable ? undefined : await findStoredPost(pod, wanted)
-  if (post === undefined) throw notFetchable(`${wanted.guid} was fetched but not stored`)
+  await receiveWithReferences(services, { envelope, acceptedAt: services.now(), fetchRequest }, chain)
+  const post = fetchRequest.isUnreadable ? undefined : await findStoredPost(services, fetchRequest)
+  if (post === undefined) throw notFetchable(`${fetchRequest.guid} was fetched but not stored`)
   return post
 }
 
 /** The origin of the pod to fetch from. Throws for this pod and for blocked pods. */
-async function fetchOriginOf(pod: Pod, from: string, chain: FetchChain): Promise<string> {
+async function fetchOriginOf(services: Services, from: string, chain: FetchChain): Promise<string> {
   if (isAddress(from)) {
-    const person = await findOrDiscoverPerson(pod, from, chain)
+    const person = await findOrDiscoverPerson(services, from, chain)
     if (!person.pod) throw notFetchable(`${from} is a local person, and there is no such entity`)
     const origin = buildRequestOrigin(person.pod)
     if (origin === undefined || person.pod.blockedAt !== null)
@@ -112,25 +126,25 @@ async function fetchOriginOf(pod: Pod, from: string, chain: FetchChain): Promise
   const url = isUrl(`https://${from}/`) ? new URL(`https://${from}/`) : undefined
   if (
     url === undefined ||
-    isThisPod(pod.config, parsePodHost(url)) ||
-    (await OtherPod.isBlocked(pod.db, parsePodHost(url)))
+    isThisPod(services.config, parsePodHost(url)) ||
+    (await RemotePod.isBlocked(services.db, parsePodHost(url)))
   ) {
     throw notFetchable(`${from} is this pod, a blocked pod or not a valid host`)
   }
   return url.origin
 }
 
-async function findOrDiscoverPerson(pod: Pod, address: string, { until }: FetchChain): Promise<Person> {
-  const storedPerson = await Person.byAddress(pod.db, address)
+async function findOrDiscoverPerson(services: Services, address: string, { until }: FetchChain): Promise<Person> {
+  const storedPerson = await Person.byAddress(services.db, address)
   if (storedPerson !== undefined) return storedPerson
   try {
-    return await discoverPerson(pod, address, { within: millisecondsUntil(until) })
+    return await discoverPerson(services, address, { within: millisecondsUntil(until) })
   } catch (error) {
     throw error instanceof ProtocolError ? notFetchable(error.message, error) : error
   }
 }
 
-async function requestEnvelope({ remote }: Pod, url: string, until: number): Promise<string> {
+async function requestEnvelope({ remote }: Services, url: string, until: number): Promise<string> {
   try {
     const { status, body } = await remote.get(url, {
       accept: 'application/magic-envelope+xml',
@@ -148,15 +162,15 @@ async function requestEnvelope({ remote }: Pod, url: string, until: number): Pro
 
 /** Receives a fetched entity like any message. Missing references are fetched first, each once. */
 async function receiveWithReferences(
-  pod: Pod,
-  message: InboundMessage & { readonly wanted: WantedEntity },
+  services: Services,
+  message: InboundMessage & { readonly fetchRequest: FetchRequest },
   chain: FetchChain,
 ): Promise<void> {
   const fetched = new Set<string>()
-  let { wanted } = message
+  let { fetchRequest } = message
   for (;;) {
     const { waiting, rejected, ignored } = await retryAfterLockTimeout(() =>
-      receiveBatch(pod, [{ ...message, wanted }]),
+      receiveBatch(services, [{ ...message, fetchRequest }]),
     )
     const [rejection] = rejected
     if (rejection !== undefined) throw notFetchable(`${rejection.fault}: ${rejection.reason}`)
@@ -166,41 +180,41 @@ async function receiveWithReferences(
     if (missing === undefined) return
     if (fetched.has(missing.waitsFor)) throw notFetchable(`${missing.waitsFor} was fetched but not stored`)
     fetched.add(missing.waitsFor)
-    wanted = { ...wanted, fetchesLeft: await fetchMissing(pod, missing, chain) }
+    fetchRequest = { ...fetchRequest, fetchesLeft: await fetchMissing(services, missing, chain) }
   }
 }
 
 /** Fetches a missing reference. Returns the number of fetches that the message may still cause. */
-async function fetchMissing(pod: Pod, missing: WaitingMessage, chain: FetchChain): Promise<number> {
-  const { message, waitsFor, fetchFrom, fallbackFetchFrom, arrival } = missing
-  const fetchesLeft = countRemainingFetches(message)
+async function fetchMissing(services: Services, missing: WaitingMessage, chain: FetchChain): Promise<number> {
+  const { inbound, waitsFor, fetchFrom, fallbackFetchFrom, verified: message } = missing
+  const fetchesLeft = countRemainingFetches(inbound)
   const [kind, name] = splitEntityKey(waitsFor)
   if (fetchFrom === undefined) throw notFetchable(`no pod is known that may have ${waitsFor}`)
   if (kind === 'person') {
     // Except for relayables, an envelope with two people would be rejected. So it must not cause lookups of them.
-    const { sender, author } = peekEnvelope(message.envelope)
-    const { wanted } = message
-    const mayBeRelayed = wanted !== undefined && isRelayableKind(wanted.type)
-    const isPlausible = (sender === author || mayBeRelayed) && (wanted?.author ?? author) === author
+    const { sender, author } = peekEnvelope(inbound.envelope)
+    const { fetchRequest } = inbound
+    const mayBeRelayed = fetchRequest !== undefined && isRelayableKind(fetchRequest.type)
+    const isPlausible = (sender === author || mayBeRelayed) && (fetchRequest?.author ?? author) === author
     if (!isPlausible) throw notFetchable(`sender ${sender ?? '(none)'} may not send an entity by ${author ?? '(none)'}`)
-    await findOrDiscoverPerson(pod, fetchFrom, chain)
+    await findOrDiscoverPerson(services, fetchFrom, chain)
     return fetchesLeft
   }
   if (!isFetchable(kind)) throw notFetchable(`${waitsFor} cannot be fetched, it can only be received`)
   if (fetchesLeft < 1) throw notFetchable(`${waitsFor} exceeds the number of fetches that one message may cause`)
-  const depth = (message.wanted?.depth ?? 0) + 1
+  const depth = (inbound.fetchRequest?.depth ?? 0) + 1
   // Half of the fetches are kept for the links in the text of the message. A reshare has no text, so it keeps none.
-  const kept = arrival === undefined || readLinkedText(arrival.entity) === '' ? 0 : Math.floor((fetchesLeft - 1) / 2)
-  const wanted = {
+  const kept = message === undefined || readLinkedText(message.entity) === '' ? 0 : Math.floor((fetchesLeft - 1) / 2)
+  const fetchRequest = {
     ...toFetchable(kind),
     guid: name,
     from: fetchFrom,
     orFrom: fallbackFetchFrom,
     author: missing.author,
     depth,
-    ...(message.wanted?.isForArchive && { isForArchive: true as const }),
+    ...(inbound.fetchRequest?.isForArchive && { isForArchive: true as const }),
   }
-  await fetchFromEither(pod, { ...wanted, fetchesLeft: fetchesLeft - 1 - kept }, chain)
+  await fetchFromEither(services, { ...fetchRequest, fetchesLeft: fetchesLeft - 1 - kept }, chain)
   return kept
 }
 

@@ -2,9 +2,9 @@ import { fetchStreamJob } from '../../jobs/definitions.js'
 import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
 import { Person } from '../../persistence/models/person.js'
 import { Post } from '../../persistence/models/post.js'
-import type { Pod } from '../../pod/pod.js'
 import { PERSON_STREAM_LIMITS } from '../../protocol/discovery/limits.js'
 import { ProtocolError } from '../../protocol/errors.js'
+import type { Services } from '../../services/services.js'
 import { REMOTE_LIMITS } from '../remote-pod/limits.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { fetchEntity } from './fetch-entity.js'
@@ -14,7 +14,7 @@ import { readRemoteDocument } from './read-document.js'
 type StreamOwner = Pick<Person, 'address' | 'podId' | 'closedAt' | 'streamFetchedAt'>
 
 /** Enqueues the fetch of the recent public posts of a remote person, once per person. */
-export async function enqueueFirstStream({ jobs }: Pick<Pod, 'jobs'>, person: StreamOwner): Promise<void> {
+export async function enqueueFirstStream({ jobs }: Pick<Services, 'jobs'>, person: StreamOwner): Promise<void> {
   const { address, podId, closedAt, streamFetchedAt } = person
   if (podId === null || closedAt !== null || streamFetchedAt !== null) return
   await jobs.enqueue(fetchStreamJob, { address }, { unique: `stream-${address}` })
@@ -30,30 +30,30 @@ export interface StreamOptions {
  * Throws a `ProtocolError` when the stream cannot be read; a post that cannot be fetched is left out.
  */
 export async function fetchPersonStream(
-  pod: Pod,
+  services: Services,
   address: string,
   { older = false }: StreamOptions = {},
 ): Promise<number> {
-  const person = await Person.byAddress(pod.db, address)
+  const person = await Person.byAddress(services.db, address)
   if (person?.pod == null || person.closedAt !== null || person.pod.blockedAt !== null) return 0
   const origin = buildRequestOrigin(person.pod)
   if (origin === undefined) return 0
   // Marked first: of two jobs for one person only one fetches, and a failing pod is not requested again.
   const { id } = person
-  const marked = await Person.query(pod.db)
+  const marked = await Person.query(services.db)
     .findById(id)
     .whereNull('streamFetchedAt')
-    .patch({ streamFetchedAt: pod.now() })
+    .patch({ streamFetchedAt: services.now() })
   if (marked === 0 && !older) return 0
 
   const until = performance.now() + PERSON_STREAM_LIMITS.allMs
   const personGuid = person.guidAtPod ?? person.guid
   const text = await requestStream(
-    pod,
-    `${origin}/people/${encodeURIComponent(personGuid)}/stream${older ? await maxTimeParam(pod, id) : ''}`,
+    services,
+    `${origin}/people/${encodeURIComponent(personGuid)}/stream${older ? await maxTimeParam(services, id) : ''}`,
   )
-  const guids = await readRemoteDocument(pod, { type: 'personStream', text, personGuid })
-  const storedPosts = await Post.query(pod.db)
+  const guids = await readRemoteDocument(services, { type: 'personStream', text, personGuid })
+  const storedPosts = await Post.query(services.db)
     .whereIn('guid', [...guids])
     .select('guid')
   const unknown = guids.filter((guid) => !storedPosts.some((post) => post.guid === guid))
@@ -62,35 +62,35 @@ export async function fetchPersonStream(
   for (const guid of unknown.reverse()) {
     const left = until - performance.now()
     if (left <= 0) break
-    if (await fetchPost(pod, { address, guid, within: Math.min(left, REMOTE_LIMITS.exchangeMs) })) stored += 1
+    if (await fetchPost(services, { address, guid, within: Math.min(left, REMOTE_LIMITS.exchangeMs) })) stored += 1
   }
   return stored
 }
 
 /** Fetches a post, with the root of a reshare but without links. Returns false if that fails. */
 async function fetchPost(
-  pod: Pod,
+  services: Services,
   { address, guid, within }: { readonly address: string; readonly guid: string; readonly within: number },
 ): Promise<boolean> {
   const depth = REFERENCE_LIMITS.linkDepth
   const fetchesLeft = PERSON_STREAM_LIMITS.fetchesOfPost
   try {
-    await fetchEntity(pod, { type: 'post', guid, from: address, author: address, depth, fetchesLeft }, { within })
+    await fetchEntity(services, { type: 'post', guid, from: address, author: address, depth, fetchesLeft }, { within })
     return true
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error
-    pod.log.info({ fault: error.fault, reason: error.message }, 'post of a stream not fetched')
+    services.log.info({ fault: error.fault, reason: error.message }, 'post of a stream not fetched')
     return false
   }
 }
 
 /** The paging parameter of diaspora* streams: posts before this second, including those in the second of the oldest post. */
-async function maxTimeParam({ db }: Pod, authorId: number): Promise<string> {
+async function maxTimeParam({ db }: Services, authorId: number): Promise<string> {
   const oldest = await Post.query(db).where({ authorId, public: true }).orderBy('createdAt').select('createdAt').first()
   return oldest === undefined ? '' : `?max_time=${Math.floor(oldest.createdAt.getTime() / 1_000) + 1}`
 }
 
-async function requestStream({ remote }: Pod, url: string): Promise<string> {
+async function requestStream({ remote }: Services, url: string): Promise<string> {
   try {
     const { status, body } = await remote.get(url, {
       accept: 'application/json',

@@ -1,9 +1,10 @@
 import { isPrivateHostAllowed } from '../../networks/private-hosts.js'
-import { Pod as OtherPod } from '../../persistence/models/pod.js'
-import type { Pod, RemotePods } from '../../pod/pod.js'
+import { RemotePod } from '../../persistence/models/remote-pod.js'
 import { parseAddress, splitAddress } from '../../protocol/address.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { isUrl } from '../../protocol/is-url.js'
+import type { RemotePodClient } from '../../services/remote-pod-client.js'
+import type { Services } from '../../services/services.js'
 import { stateByOwner } from '../../throttling/state-by-owner.js'
 import { REMOTE_LIMITS } from '../remote-pod/limits.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
@@ -14,7 +15,7 @@ import { isOtherHost, parseHomeUrl, parsePodHost } from './pod-location.js'
 import { readRemoteDocument } from './read-document.js'
 import { openSharedLookups, type SharedLookups } from './shared-lookups.js'
 
-/** Pages on which members follow a person, by the software of their pod; `{address}` is the person's address. */
+/** Pages on which users follow a person, by the software of their pod; `{address}` is the person's address. */
 const FOLLOW_PAGES: Readonly<Record<string, string>> = {
   friendica: '/contact/follow?url={address}',
   hubzilla: '/follow?f=&url={address}',
@@ -29,7 +30,7 @@ export interface VisitorAccount {
 }
 
 /** Reads `pod.example`, `https://pod.example/…` and `alice@pod.example`. Undefined: it is none of these, or on this pod. */
-export function readVisitorAccount(pod: Pick<Pod, 'config'>, entered: string): VisitorAccount | undefined {
+export function readVisitorAccount(services: Pick<Services, 'config'>, entered: string): VisitorAccount | undefined {
   const text = entered
     .trim()
     .toLowerCase()
@@ -40,51 +41,56 @@ export function readVisitorAccount(pod: Pick<Pod, 'config'>, entered: string): V
   const address = parseAddress(hasName ? text : `someone@${text}`)
   const host = address && splitAddress(address)?.host
   if (host === undefined || !(host.includes('.') || host.startsWith('localhost'))) return undefined
-  return isOtherHost(pod, host) ? { host, address: hasName ? address : undefined } : undefined
+  return isOtherHost(services, host) ? { host, address: hasName ? address : undefined } : undefined
 }
 
 /**
  * Looks up the page of another pod on which a visitor can follow the local person with this address. WebFinger of the visitor's
  * account names the page; without an account or an answer in time it is the page that the software of the pod is known to have.
  */
-export function lookUpFollowUrl(pod: Pod, address: string, { host, address: visitor }: VisitorAccount): Lookup<string> {
-  if (visitor === undefined) return { find: () => findKnownFollowUrl(pod, address, host) }
+export function lookUpFollowUrl(
+  services: Services,
+  address: string,
+  { host, address: visitor }: VisitorAccount,
+): Lookup<string> {
+  if (visitor === undefined) return { find: () => findKnownFollowUrl(services, address, host) }
   return {
     find: async () => undefined,
     async requestFromPod() {
-      const found = (await requestFollowUrl(pod, address, visitor)) ?? (await findKnownFollowUrl(pod, address, host))
+      const found =
+        (await requestFollowUrl(services, address, visitor)) ?? (await findKnownFollowUrl(services, address, host))
       return { state: 'found', found }
     },
   }
 }
 
-async function findKnownFollowUrl(pod: Pick<Pod, 'db'>, address: string, host: string): Promise<string> {
+async function findKnownFollowUrl(services: Pick<Services, 'db'>, address: string, host: string): Promise<string> {
   const home = new URL(`https://${host}`)
-  const otherPod = await OtherPod.query(pod.db).select('software').findOne(parsePodHost(home))
+  const otherPod = await RemotePod.query(services.db).select('software').findOne(parsePodHost(home))
   const path = FOLLOW_PAGES[otherPod?.software?.toLowerCase() ?? ''] ?? DEFAULT_FOLLOW_PAGE
   return new URL(path.replace('{address}', encodeURIComponent(address)), home).href
 }
 
 /** Templates that this process reads; a failed request is not repeated for a minute. */
-const lookupsByRemote = stateByOwner<RemotePods, SharedLookups<string>>()
+const lookupsByRemote = stateByOwner<RemotePodClient, SharedLookups<string>>()
 
-async function requestFollowUrl(pod: Pod, address: string, visitor: string): Promise<string | undefined> {
+async function requestFollowUrl(services: Services, address: string, visitor: string): Promise<string | undefined> {
   const home = parseHomeUrl(visitor)
-  if (home === undefined || (await OtherPod.isBlocked(pod.db, parsePodHost(home)))) return undefined
+  if (home === undefined || (await RemotePod.isBlocked(services.db, parsePodHost(home)))) return undefined
   try {
-    const lookups = lookupsByRemote(pod.remote, openSharedLookups<string>)
-    const template = await lookups.run(visitor, () => requestTemplate(pod, home, visitor), pod)
-    return followUrlOf(pod, template, address)
+    const lookups = lookupsByRemote(services.remote, openSharedLookups<string>)
+    const template = await lookups.run(visitor, () => requestTemplate(services, home, visitor), services)
+    return followUrlOf(services, template, address)
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error
-    pod.log.debug({ fault: error.fault, reason: error.message }, 'no page for following named by WebFinger')
+    services.log.debug({ fault: error.fault, reason: error.message }, 'no page for following named by WebFinger')
     return undefined
   }
 }
 
-async function requestTemplate(pod: Pod, home: URL, visitor: string): Promise<string> {
+async function requestTemplate(services: Services, home: URL, visitor: string): Promise<string> {
   try {
-    const { status, body } = await pod.remote.get(webFingerUrl(home, visitor), {
+    const { status, body } = await services.remote.get(webFingerUrl(home, visitor), {
       accept: jrdTypes,
       maxBytes: REMOTE_LIMITS.discoveryBytes,
       redirects: REMOTE_LIMITS.redirects,
@@ -92,7 +98,7 @@ async function requestTemplate(pod: Pod, home: URL, visitor: string): Promise<st
       deadline: ANONYMOUS_LOOKUP_LIMITS.followUrlMs,
     })
     if (status !== 200) throw new ProtocolError('DiscoveryFailed', `${home.host} answered with status ${status}`)
-    return await readRemoteDocument(pod, { type: 'subscribeTemplate', text: body.toString() })
+    return await readRemoteDocument(services, { type: 'subscribeTemplate', text: body.toString() })
   } catch (error) {
     if (error instanceof RemotePodError) throw new ProtocolError('DiscoveryFailed', error.message, { cause: error })
     throw error
@@ -100,7 +106,7 @@ async function requestTemplate(pod: Pod, home: URL, visitor: string): Promise<st
 }
 
 /** The host of the page comes from the template alone, and must be reached by https. */
-function followUrlOf({ config }: Pick<Pod, 'config'>, template: string, address: string): string | undefined {
+function followUrlOf({ config }: Pick<Services, 'config'>, template: string, address: string): string | undefined {
   const text = template.replaceAll('{uri}', () => encodeURIComponent(address))
   if (!isUrl(text)) return undefined
   const url = new URL(text)

@@ -2,26 +2,26 @@
 export const ANONYMOUS_LOOKUP_LIMITS = {
   /** How long a request waits for a worker. Then it gets a page that reloads itself. */
   waitMs: 2_000,
-  /** How often a waiting request looks whether the job has ended. */
+  /** How often a waiting request checks whether the job has ended. */
   pollIntervalMs: 100,
   /** Seconds until such a page reloads itself. */
   reloadSeconds: 3,
   /** Longer than `discoveryMs` in all: the lookup has ended or is lost. */
   reloads: 5,
   /** Per network address, and in total; each web process counts separately. */
-  ofAddress: 30,
+  perMinuteOfAddress: 30,
   /** Ten addresses that use all of theirs. */
-  ofAll: 300,
+  perMinuteInTotal: 300,
   /** The period of both. */
   perSeconds: 60,
   /** Network addresses counted at the same time. */
   sources: 20_000,
   /** Waiting requests in one web process. */
-  waitingAtOnce: 32,
+  maxWaitingRequests: 32,
   /** Concurrent lookups in one worker, and those of one host. */
-  atOnce: 32,
+  maxConcurrent: 32,
   /** One slow host cannot use all of them. */
-  atOnceOfHost: 4,
+  maxConcurrentOfHost: 4,
   /** A user is waiting, and the other pod may be slow. */
   discoveryMs: 8_000,
   /** WebFinger of a visitor who wants to follow from another pod; web requests it while the visitor waits. */
@@ -36,9 +36,9 @@ export const DISCOVERY_LIMITS = {
   failuresRemembered: 10_000,
   /** Maximum age of a name or a picture. */
   personFreshMs: 24 * 60 * 60 * 1_000,
-  /** The front page of a pod, including what it does to render. */
+  /** Time for the front page of a pod, including its rendering. */
   frontPageMs: 12_000,
-  /** From http to https, and from the host to its page. */
+  /** Redirects of a front page: from http to https, and from the host to its page. */
   frontPageRedirects: 3,
   /** Maximum of browsers and other pods. */
   urlCharacters: 2_048,

@@ -2,9 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type AnyJob, type DataOf, lookUpLinkedJob, lookUpPersonJob } from '../../jobs/definitions.js'
 import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
 import { Person } from '../../persistence/models/person.js'
-import type { Pod } from '../../pod/pod.js'
 import type { EntityLink } from '../../protocol/mentions.js'
 import { readPastedLink } from '../../protocol/pasted-links.js'
+import type { Services } from '../../services/services.js'
 import { ANONYMOUS_LOOKUP_LIMITS } from './limits.js'
 import { isOtherHost, isRemoteAddress } from './pod-location.js'
 
@@ -26,48 +26,60 @@ type LookUpResult<Result> =
 const fetchesLeft = REFERENCE_LIMITS.fetchesOfMessage - 1
 
 /** Looks up a person by address, or by the address of their page. A known person is returned at once, even with an outdated profile. */
-export function lookUpPerson(pod: Pod, text: string): Lookup<Person> {
+export function lookUpPerson(services: Services, text: string): Lookup<Person> {
   const pasted = readPastedLink(text)
-  if (pasted?.to === 'profile') return lookUpProfile(pod, pasted)
+  if (pasted?.to === 'profile') return lookUpProfile(services, pasted)
   if (pasted?.to !== 'person') return { find: async () => undefined }
   const { address } = pasted
-  const find = async () => Person.byAddress(pod.db, address)
-  if (!isRemoteAddress(pod, address)) return { find }
-  return { find, requestFromPod: () => runJob(pod, lookUpPersonJob, { address }, `look-up-${address}`, find) }
+  const find = async () => Person.byAddress(services.db, address)
+  if (!isRemoteAddress(services, address)) return { find }
+  return { find, requestFromPod: () => runJob(services, lookUpPersonJob, { address }, `look-up-${address}`, find) }
 }
 
-function lookUpProfile(pod: Pod, { host, guid }: { readonly host: string; readonly guid: string }): Lookup<Person> {
-  const find = async () => Person.query(pod.db).findOne({ guid }).withGraphFetched('pod')
-  if (!isOtherHost(pod, host)) return { find }
-  return { find, requestFromPod: () => runJob(pod, lookUpPersonJob, { host, guid }, `look-up-${guid}-${host}`, find) }
+function lookUpProfile(
+  services: Services,
+  { host, guid }: { readonly host: string; readonly guid: string },
+): Lookup<Person> {
+  const find = async () => Person.query(services.db).findOne({ guid }).withGraphFetched('pod')
+  if (!isOtherHost(services, host)) return { find }
+  return {
+    find,
+    requestFromPod: () => runJob(services, lookUpPersonJob, { host, guid }, `look-up-${guid}-${host}`, find),
+  }
 }
 
 /** The post that the pod at this host has under this guid; `find` says whether it is here. */
 export function lookUpPost<Result>(
-  pod: Pod,
+  services: Services,
   { host, guid }: { readonly host: string; readonly guid: string },
   find: () => Promise<Result | undefined>,
 ): Lookup<Result> {
-  if (!isOtherHost(pod, host)) return { find }
-  const wanted = { type: 'post', guid, from: host, depth: 0, fetchesLeft } as const
-  return { find, requestFromPod: () => runJob(pod, lookUpLinkedJob, wanted, `look-up-post-${guid}-${host}`, find) }
+  if (!isOtherHost(services, host)) return { find }
+  const fetchRequest = { type: 'post', guid, from: host, depth: 0, fetchesLeft } as const
+  return {
+    find,
+    requestFromPod: () => runJob(services, lookUpLinkedJob, fetchRequest, `look-up-post-${guid}-${host}`, find),
+  }
 }
 
 /** The entity of a link, fetched from the pod of its author. `find` searches the database. */
 export function lookUpLinkedEntity<Result>(
-  pod: Pod,
+  services: Services,
   { author, guid }: EntityLink,
   type: 'post' | 'poll',
   find: () => Promise<Result | undefined>,
 ): Lookup<Result> {
-  if (!isRemoteAddress(pod, author)) return { find }
-  const wanted = { type, guid, from: author, author, depth: 0, fetchesLeft }
-  return { find, requestFromPod: () => runJob(pod, lookUpLinkedJob, wanted, `look-up-${type}-${guid}-${author}`, find) }
+  if (!isRemoteAddress(services, author)) return { find }
+  const fetchRequest = { type, guid, from: author, author, depth: 0, fetchesLeft }
+  return {
+    find,
+    requestFromPod: () => runJob(services, lookUpLinkedJob, fetchRequest, `look-up-${type}-${guid}-${author}`, find),
+  }
 }
 
 /** Enqueues the job, unless it exists, and waits for its end for a limited time. */
 async function runJob<Definition extends AnyJob, Result>(
-  { jobs }: Pick<Pod, 'jobs'>,
+  { jobs }: Pick<Services, 'jobs'>,
   job: Definition,
   data: DataOf<Definition>,
   unique: string,

@@ -1,12 +1,13 @@
 import type { Knex } from 'knex'
 import { raw } from 'objection'
 import { messageOf } from '../../errors/thrown.js'
-import { Pod as OtherPod, type PodHost, type PodStatus } from '../../persistence/models/pod.js'
-import { reviveDeliveriesOfPods } from '../../persistence/outbound/due-deliveries.js'
-import type { Pod, RemoteAnswer } from '../../pod/pod.js'
+import { type PodHost, type PodStatus, RemotePod } from '../../persistence/models/remote-pod.js'
+import { reviveDeliveriesOfPods } from '../../persistence/outbound/dead-deliveries.js'
 import type { NodeInfo } from '../../protocol/discovery/node-info.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { isUrl } from '../../protocol/is-url.js'
+import type { RemoteResponse } from '../../services/remote-pod-client.js'
+import type { LookupServices } from '../../services/services.js'
 import { toPodStatus } from '../outbound/pod-health.js'
 import { REMOTE_LIMITS } from '../remote-pod/limits.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
@@ -23,18 +24,16 @@ export interface PodCheck {
   readonly nodeInfo?: NodeInfo
 }
 
-type RequestContext = Pick<Pod, 'remote' | 'crypto'>
-
 /** Requests the front page and NodeInfo of a pod. Throws a RemotePodError only if this process has too many requests. */
-export async function checkPod(pod: RequestContext, origin: string): Promise<PodCheck> {
+export async function checkPod(services: LookupServices, origin: string): Promise<PodCheck> {
   let frontPage: URL
   try {
-    frontPage = await requestFrontPage(pod, origin)
+    frontPage = await requestFrontPage(services, origin)
   } catch (error) {
     return { status: statusOf(error), error: messageOf(error) }
   }
   try {
-    return { status: 'no_errors', error: null, frontPage, nodeInfo: await requestNodeInfo(pod, origin) }
+    return { status: 'no_errors', error: null, frontPage, nodeInfo: await requestNodeInfo(services, origin) }
   } catch (error) {
     if (isLocalFault(error)) throw error
     return { status: 'version_failed', error: messageOf(error), frontPage }
@@ -44,14 +43,16 @@ export async function checkPod(pod: RequestContext, origin: string): Promise<Pod
 /** Saves the result in the row of the pod, and revives its given-up deliveries when it is back. Undefined: the pod has no row. */
 export async function savePodCheck(
   db: Knex,
-  place: PodHost,
+  hostPort: PodHost,
   check: PodCheck,
   now: Date,
-): Promise<OtherPod | undefined> {
+): Promise<RemotePod | undefined> {
   const isOffline = check.status !== 'no_errors' && check.status !== 'version_failed'
-  const storedPod = await OtherPod.query(db).findOne({ host: place.host, port: place.port }).select('offlineSince')
-  const [noted] = await OtherPod.query(db)
-    .where({ host: place.host, port: place.port })
+  const storedPod = await RemotePod.query(db)
+    .findOne({ host: hostPort.host, port: hostPort.port })
+    .select('offlineSince')
+  const [noted] = await RemotePod.query(db)
+    .where({ host: hostPort.host, port: hostPort.port })
     .patch({
       status: check.status,
       lastError: check.error,
@@ -72,8 +73,8 @@ export async function savePodCheck(
 }
 
 /** Returns the URL of the front page after redirects on the same host. */
-async function requestFrontPage({ remote }: RequestContext, origin: string): Promise<URL> {
-  const answer = await remote.get(`${origin}/`, {
+async function requestFrontPage({ remote }: LookupServices, origin: string): Promise<URL> {
+  const response = await remote.get(`${origin}/`, {
     accept: 'text/html',
     maxBytes: REMOTE_LIMITS.fetchBytes,
     redirects: DISCOVERY_LIMITS.frontPageRedirects,
@@ -81,29 +82,29 @@ async function requestFrontPage({ remote }: RequestContext, origin: string): Pro
     mayUsePlain: true,
     deadline: DISCOVERY_LIMITS.frontPageMs,
   })
-  return expectSuccess(answer).url
+  return expectSuccess(response).url
 }
 
-async function requestNodeInfo(pod: RequestContext, origin: string): Promise<NodeInfo> {
+async function requestNodeInfo(services: LookupServices, origin: string): Promise<NodeInfo> {
   const request = async (url: string | URL) => {
-    const answer = await pod.remote.get(url, {
+    const response = await services.remote.get(url, {
       accept: 'application/json',
       maxBytes: REMOTE_LIMITS.discoveryBytes,
       redirects: REMOTE_LIMITS.redirects,
       mayUsePlain: true,
     })
-    return expectSuccess(answer).body.toString()
+    return expectSuccess(response).body.toString()
   }
   const links = await request(`${origin}/.well-known/nodeinfo`)
-  const link = await readRemoteDocument(pod, { type: 'nodeInfoLink', text: links })
+  const link = await readRemoteDocument(services, { type: 'nodeInfoLink', text: links })
   if (!isUrl(link, origin)) throw new ProtocolError('ValidationError', 'the link to the document is not a URL')
   const text = await request(new URL(link, origin))
-  return readRemoteDocument(pod, { type: 'nodeInfo', text })
+  return readRemoteDocument(services, { type: 'nodeInfo', text })
 }
 
-function expectSuccess(answer: RemoteAnswer): RemoteAnswer {
-  if (answer.status >= 200 && answer.status < 300) return answer
-  throw new RemotePodError('refused', `${answer.url.href} was answered with status ${answer.status}.`)
+function expectSuccess(response: RemoteResponse): RemoteResponse {
+  if (response.status >= 200 && response.status < 300) return response
+  throw new RemotePodError('refused', `${response.url.href} was answered with status ${response.status}.`)
 }
 
 function statusOf(error: unknown): PodCheck['status'] {

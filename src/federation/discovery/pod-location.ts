@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.js'
-import type { Pod as OtherPod, PodHost } from '../../persistence/models/pod.js'
+import type { PodHost, RemotePod } from '../../persistence/models/remote-pod.js'
 import { splitAddress } from '../../protocol/address.js'
 import { isUrl } from '../../protocol/is-url.js'
 import { podOrigin } from './pod-origin.js'
@@ -16,14 +16,14 @@ export function parseHomeUrl(address: string): URL | undefined {
   return host !== undefined && isUrl(`https://${host}/`) ? new URL(`https://${host}/`) : undefined
 }
 
-/** The origin for requests to a pod: https first, also if only http has been seen. Undefined: not a valid host. */
-export function buildRequestOrigin(pod: Pick<OtherPod, 'host' | 'port' | 'ssl'>): string | undefined {
+/** The origin for requests to a pod: https first, even if only http has been seen. Undefined: not a valid host. */
+export function buildRequestOrigin(pod: Pick<RemotePod, 'host' | 'port' | 'ssl'>): string | undefined {
   return podOrigin({ ...pod, ssl: true })
 }
 
 /** True for the host of this pod, which must not send requests to itself. */
-export function isThisPod({ url }: Pick<Config, 'url'>, place: PodHost): boolean {
-  return isSamePodHost(parsePodHost(new URL(url)), place)
+export function isThisPod({ url }: Pick<Config, 'url'>, hostPort: PodHost): boolean {
+  return isSamePodHost(parsePodHost(new URL(url)), hostPort)
 }
 
 /** Compares hosts, without regard to `www.`. */
@@ -37,7 +37,7 @@ export function isRemoteAddress({ config }: { readonly config: Pick<Config, 'url
   return home !== undefined && !isThisPod(config, parsePodHost(home))
 }
 
-/** The same for the host of a page. */
+/** True for a valid host of a page that is not this pod. */
 export function isOtherHost({ config }: { readonly config: Pick<Config, 'url'> }, host: string): boolean {
   return isUrl(`https://${host}/`) && !isThisPod(config, parsePodHost(new URL(`https://${host}/`)))
 }

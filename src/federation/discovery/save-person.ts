@@ -1,18 +1,18 @@
 import type { Knex } from 'knex'
 import { newGuid } from '../../domain/new-guid.js'
 import { lockEntityKeys } from '../../jobs/waiting/lock-entity-keys.js'
-import { parkAndResume } from '../../jobs/waiting/park-messages.js'
+import { storeWaitingAndResume } from '../../jobs/waiting/store-waiting-messages.js'
 import { isUniqueViolation } from '../../persistence/database/errors.js'
-import { inTransaction, retryAfterLockTimeout } from '../../persistence/database/transactions.js'
+import { inRequestTransaction, retryAfterLockTimeout } from '../../persistence/database/transactions.js'
 import { addNamedParticipant } from '../../persistence/inbound/insert-conversations.js'
 import { Person, type ProfileFields } from '../../persistence/models/person.js'
-import { Pod as OtherPod } from '../../persistence/models/pod.js'
+import { RemotePod } from '../../persistence/models/remote-pod.js'
 import { restrictNewPerson } from '../../persistence/moderation/pod-rule-restrictions.js'
 import { restoreOwnGuids } from '../../persistence/people/person-guids.js'
-import type { Pod } from '../../pod/pod.js'
 import type { Hcard } from '../../protocol/discovery/discovery-documents.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { readPublicKey } from '../../protocol/signatures/rsa.js'
+import type { Services } from '../../services/services.js'
 import { parsePodHost } from './pod-location.js'
 import { profileImageUrl } from './profile-image.js'
 
@@ -30,10 +30,12 @@ export interface DiscoveredPerson {
  * claim one guid, because discovery proves nothing. The second one gets a guid made by this pod, until a signature decides
  * (`recordFirstSignatures`). Throws `DiscoveryFailed` if a local person has the guid.
  */
-export async function savePerson(pod: Pod, discovered: DiscoveredPerson): Promise<Person> {
+export async function savePerson(services: Services, discovered: DiscoveredPerson): Promise<Person> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await retryAfterLockTimeout(() => inTransaction(pod, (transaction) => save(pod, transaction, discovered)))
+      return await retryAfterLockTimeout(() =>
+        inRequestTransaction(services, (transaction) => save(services, transaction, discovered)),
+      )
     } catch (error) {
       // A concurrent transaction has given the guid to another person; the next attempt finds that person.
       if (attempt === MAX_ATTEMPTS || !isUniqueViolation(error, 'people_guid_key')) throw error
@@ -43,7 +45,7 @@ export async function savePerson(pod: Pod, discovered: DiscoveredPerson): Promis
 
 const MAX_ATTEMPTS = 3
 
-async function save(pod: Pod, transaction: Knex.Transaction, discovered: DiscoveredPerson): Promise<Person> {
+async function save(services: Services, transaction: Knex.Transaction, discovered: DiscoveredPerson): Promise<Person> {
   const { address, podUrl, hcard, began } = discovered
   const person = `person:${address}` as const
   await lockEntityKeys(transaction, [person])
@@ -51,7 +53,7 @@ async function save(pod: Pod, transaction: Knex.Transaction, discovered: Discove
   if (storedPerson === undefined) {
     const guids = await findFreeGuid(transaction, discovered)
     const publicKey = readKey(discovered)
-    const { id: podId } = await OtherPod.findOrInsert(transaction, {
+    const { id: podId } = await RemotePod.findOrInsert(transaction, {
       ...parsePodHost(podUrl),
       ssl: podUrl.protocol === 'https:',
     })
@@ -59,7 +61,7 @@ async function save(pod: Pod, transaction: Knex.Transaction, discovered: Discove
     const { id } = await Person.insertWithProfile(transaction, identity, profileOf(hcard, podUrl))
     await restrictNewPerson(transaction, id)
     await addNamedParticipant(transaction, { id, address })
-    await parkAndResume(pod, transaction, [], [person])
+    await storeWaitingAndResume(services, transaction, [], [person])
   } else {
     await Person.refreshProfile(transaction, storedPerson.id, profileOf(hcard, podUrl), began)
     if (storedPerson.guidAtPod !== null) await restoreOwnGuids(transaction, [storedPerson.id])

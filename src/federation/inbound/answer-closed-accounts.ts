@@ -1,28 +1,28 @@
 import type { Knex } from 'knex'
 import { enqueueMessage } from '../../domain/outbound/outgoing-messages.js'
 import { Person, type Profile } from '../../persistence/models/person.js'
-import type { Pod } from '../../pod/pod.js'
 import type { AccountDeletionEntity, AccountMigrationEntity, ProfileEntity } from '../../protocol/entities/people.js'
 import { verifyMigration } from '../../protocol/signatures/migration-signature.js'
 import { readPublicKey } from '../../protocol/signatures/rsa.js'
-import type { Arrival, InboundRecipient, RejectedMessage } from './batch.js'
+import type { Services } from '../../services/services.js'
+import type { InboundRecipient, RejectedMessage, VerifiedMessage } from './batch.js'
 
 /** Sends the account deletion, or the migration, to people who still write to a closed account. */
 export async function answerSendersToClosedAccounts(
-  pod: Pick<Pod, 'jobs'>,
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   rejected: readonly RejectedMessage[],
 ): Promise<void> {
   const sendersByRecipient = new Map<number, SendersToRecipient>()
   for (const rejectedMessage of rejected) {
     if (!isToClosedAccount(rejectedMessage)) continue
-    const { recipient, sender } = rejectedMessage.arrival
+    const { recipient, sender } = rejectedMessage.verified
     const answer = sendersByRecipient.get(recipient.personId) ?? { recipient, senders: new Set() }
     sendersByRecipient.set(recipient.personId, answer)
     answer.senders.add(sender)
   }
   for (const { recipient, senders } of [...sendersByRecipient.values()].sort(byPersonId)) {
-    await answerWithClosingEntity(pod, transaction, recipient, [...senders])
+    await answerWithClosingEntity(services, transaction, recipient, [...senders])
   }
 }
 
@@ -30,7 +30,7 @@ type ClosedAccount = Pick<InboundRecipient, 'personId' | 'guid' | 'address'>
 
 /** Sends people the account deletion, or the migration, of a closed account. */
 export async function answerWithClosingEntity(
-  pod: Pick<Pod, 'jobs'>,
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   recipient: ClosedAccount,
   senders: readonly string[],
@@ -40,14 +40,16 @@ export async function answerWithClosingEntity(
   if (entity === undefined) return
   const message = { record: entity.type, guid: recipient.guid, verb: 'create', senderId: recipient.personId } as const
   const personIds = people.map(({ id }) => id)
-  await enqueueMessage(pod, transaction, { ...message, public: true, entity }, { of: 'people', personIds })
+  await enqueueMessage(services, transaction, { ...message, public: true, entity }, { of: 'people', personIds })
 }
 
-type MessageToClosedAccount = RejectedMessage & { readonly arrival: Arrival & { readonly recipient: InboundRecipient } }
+type MessageToClosedAccount = RejectedMessage & {
+  readonly verified: VerifiedMessage & { readonly recipient: InboundRecipient }
+}
 
 /** True only for opened messages, whose signature proves the sender. */
 function isToClosedAccount(rejected: RejectedMessage): rejected is MessageToClosedAccount {
-  return rejected.fault === 'RecipientClosed' && rejected.arrival?.recipient !== undefined
+  return rejected.fault === 'RecipientClosed' && rejected.verified?.recipient !== undefined
 }
 
 interface SendersToRecipient {

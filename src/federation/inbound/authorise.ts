@@ -1,33 +1,46 @@
 import { endsContentOrContact, isRelayable, type ReceivableEntity } from '../../protocol/entities/registry.js'
-import { faultOfArrival } from '../../protocol/envelopes/sender-rules.js'
-import type { IgnoredMessage, RejectedMessage, ResolvedArrival, StepResult } from './batch.js'
+import { findSenderFault } from '../../protocol/envelopes/sender-rules.js'
+import type { IgnoredMessage, RejectedMessage, ResolvedMessage, StepResult } from './batch.js'
 import type { Signer } from './find-signers.js'
 import { listRetractionTargets, receivedType } from './received-entities.js'
 
-/** Decides which entities their senders may send, from the resolved facts alone: no I/O. */
-export function authorise(resolved: readonly ResolvedArrival[]): StepResult<ResolvedArrival> {
-  const ready: ResolvedArrival[] = []
+/** Decides which entities their senders may send, from the resolved message alone: no I/O. */
+export function authorise(resolved: readonly ResolvedMessage[]): StepResult<ResolvedMessage> {
+  const ready: ResolvedMessage[] = []
   const rejected: RejectedMessage[] = []
   const ignored: IgnoredMessage[] = []
-  for (const arrival of resolved) {
-    const { message } = arrival
-    const reason = reasonToIgnore(arrival)
-    const fault = reason === undefined ? faultOf(arrival) : undefined
-    if (reason !== undefined) ignored.push({ message, arrival, reason })
-    else if (fault !== undefined) rejected.push({ message, arrival, ...fault })
-    else ready.push(arrival)
+  for (const message of resolved) {
+    const { inbound } = message
+    const ignoredAs = ignoredBy(message)
+    const fault = ignoredAs === undefined ? faultOf(message) : undefined
+    if (ignoredAs !== undefined) ignored.push({ inbound, verified: message, ...ignoredAs })
+    else if (fault !== undefined) rejected.push({ inbound, verified: message, ...fault })
+    else ready.push(message)
   }
   return { ready, rejected, ignored, waiting: [] }
 }
 
-/** The same decision about one entity. */
-export function isAuthorised(resolved: ResolvedArrival): boolean {
-  return reasonToIgnore(resolved) === undefined && faultOf(resolved) === undefined
+/** Decides about one entity as `authorise` does. */
+export function isAuthorised(resolved: ResolvedMessage): boolean {
+  return ignoredBy(resolved) === undefined && faultOf(resolved) === undefined
 }
 
-/** The reason to ignore an entity that may be valid; undefined: there is none. */
-function reasonToIgnore({ entity, signer, author, isDeleted, isAuthorLocal }: ResolvedArrival): string | undefined {
-  if (isIgnoredOfBlocked(entity, signer, author)) return `Moderated: the author ${entity.author} is blocked`
+/** The first rule by which an entity that may be valid is ignored; undefined: none. */
+function ignoredBy(message: ResolvedMessage): Pick<IgnoredMessage, 'fault' | 'reason'> | undefined {
+  const { entity, signer, author } = message
+  if (isIgnoredOfBlocked(entity, signer, author)) {
+    return { fault: 'Moderated', reason: blockedAuthorReason(entity.author) }
+  }
+  const reason = reasonToIgnore(message)
+  return reason === undefined ? undefined : { reason }
+}
+
+/** The reason of messages without an effect because a moderator has blocked the author. */
+export function blockedAuthorReason(address: string): string {
+  return `the author ${address} is blocked`
+}
+
+function reasonToIgnore({ entity, signer, author, isDeleted, isAuthorLocal }: ResolvedMessage): string | undefined {
   const reason =
     reasonToIgnorePerson(signer, entity) ??
     (isRelayable(entity) && author ? reasonToIgnorePerson(author, entity) : undefined)
@@ -35,30 +48,33 @@ function reasonToIgnore({ entity, signer, author, isDeleted, isAuthorLocal }: Re
   // A stored entity would be a repeat; a deleted one could be restored by any pod that has kept its envelope.
   if (isAuthorLocal) return `${entity.author} is a local account`
   // A moved account keeps its key and may sign its migration; all other entities of local accounts originate on this pod.
-  if (signer.local && entity.type !== 'account_migration') return `${signer.address} is a local account`
+  if (signer.isLocal && entity.type !== 'account_migration') return `${signer.address} is a local account`
   return isDeleted ? 'the entity or its parent was retracted before it arrived' : undefined
 }
 
-/** The author of the entity counts, also if another pod relays it. Interactions with local posts are rejected and answered instead. */
+/** The author of the entity counts, even if another pod relays it. Interactions with local posts are rejected and answered instead. */
 function isIgnoredOfBlocked(entity: ReceivableEntity, signer: Signer, author: Signer | undefined): boolean {
   const isBlocked = author === undefined ? signer.isPersonBlocked : author.isPersonBlocked
   return isBlocked && !endsContentOrContact(entity) && !isRelayable(entity)
 }
 
-function reasonToIgnorePerson({ address, blocked, closed }: Signer, entity: ReceivableEntity): string | undefined {
-  if (blocked && !endsContentOrContact(entity)) return `the pod of ${address} is blocked`
-  return closed ? `the account ${address} is closed` : undefined
+function reasonToIgnorePerson(
+  { address, isPodBlocked, isClosed }: Signer,
+  entity: ReceivableEntity,
+): string | undefined {
+  if (isPodBlocked && !endsContentOrContact(entity)) return `the pod of ${address} is blocked`
+  return isClosed ? `the account ${address} is closed` : undefined
 }
 
-function faultOf(arrival: ResolvedArrival): Pick<RejectedMessage, 'fault' | 'reason'> | undefined {
-  const { entity, sender, signature, references, hasLostParts, recipient, author } = arrival
+function faultOf(message: ResolvedMessage): Pick<RejectedMessage, 'fault' | 'reason'> | undefined {
+  const { entity, sender, signature, references, hasLostParts, recipient, author } = message
   const name = () => `the ${nameOf(entity)} by ${entity.author}`
   if (recipient?.isClosed)
     return { fault: 'RecipientClosed', reason: `${name()} is for ${recipient.address}, whose account is closed` }
-  const fault = faultOfArrival({ entity, sender, signature, recipient: recipient?.address }, references)
+  const fault = findSenderFault({ entity, sender, signature, recipient: recipient?.address }, references)
   if (fault !== undefined) return { fault, reason: `${sender} must not send ${name()} in this way` }
   if (author?.isPersonBlocked && isRelayable(entity)) {
-    return { fault: 'Moderated', reason: `the author ${entity.author} is blocked` }
+    return { fault: 'Moderated', reason: blockedAuthorReason(entity.author) }
   }
   if (!hasLostParts && receivedType(entity).isEmpty(entity))
     return { fault: 'ValidationError', reason: `${name()} is empty` }

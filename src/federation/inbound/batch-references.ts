@@ -1,9 +1,9 @@
 import { findConversations } from '../../persistence/conversations/find-conversations.js'
 import { findPostReferences } from '../../persistence/inbound/post-references.js'
 import { findRetractionTargets } from '../../persistence/inbound/retraction-targets.js'
-import type { Pod } from '../../pod/pod.js'
 import { ENTITY_TYPES, isRelayable, type ReceivableEntity } from '../../protocol/entities/registry.js'
 import type { References } from '../../protocol/envelopes/sender-rules.js'
+import type { Services } from '../../services/services.js'
 import {
   groupGuidsByKind,
   isInteraction,
@@ -12,8 +12,8 @@ import {
   listParts,
   listRetractionTargets,
   type PartReference,
-  type Root,
   receivedType,
+  type ThreadPost,
 } from './received-entities.js'
 
 type Target = NonNullable<References['target']>
@@ -22,10 +22,10 @@ type Conversation = NonNullable<References['conversation']>
 /** The stored entities that a batch refers to, and those that come with the batch. */
 export interface BatchReferences {
   /** Posts, comments and polls by `kind guid`, each with the post it belongs to. */
-  readonly roots: Map<string, Root>
+  readonly threadPosts: Map<string, ThreadPost>
   /** Targets of retractions by `type guid`. */
   readonly targets: Map<string, Target>
-  /** By guid. */
+  /** Conversations by guid. */
   readonly conversations: Map<string, Conversation>
   /** Guids of the reshares in this batch. One statement inserts them all, so none of them can reshare another. */
   readonly reshares: Set<string>
@@ -35,13 +35,16 @@ export interface BatchReferences {
   readonly localTombstones: ReadonlySet<string>
   /** Authors of photos and polls, stored or in this batch, by `type guid`. */
   readonly partAuthors: Map<string, string>
-  /** False: no entity of the batch needs to be found as a target. */
+  /** False: the batch has no retraction, so none of its entities is looked up as a target. */
   readonly hasRetractions: boolean
 }
 
-/** At most three statements: one for posts with their parts and tombstones, one for retraction targets, one for conversations. */
+/**
+ * Finds the references of a batch with at most three statements: one for posts with their parts and tombstones, one for retraction targets,
+ * one for conversations.
+ */
 export async function findBatchReferences(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   entities: readonly ReceivableEntity[],
 ): Promise<BatchReferences> {
   const parts = entities.flatMap(listParts).map(({ guid }) => guid)
@@ -55,7 +58,9 @@ export async function findBatchReferences(
   const targets = await findRetractionTargets(db, entities.flatMap(listRetractionTargets))
   const conversations = await findConversations(db, entities.flatMap(listConversationGuids))
   return {
-    roots: new Map(postReferences.roots.map((root) => [`${root.kind} ${root.guid}`, root])),
+    threadPosts: new Map(
+      postReferences.threadPosts.map((threadPost) => [`${threadPost.kind} ${threadPost.guid}`, threadPost]),
+    ),
     targets: new Map(targets),
     conversations: new Map(conversations.map((conversation) => [conversation.guid, conversation])),
     reshares: new Set(),
@@ -77,23 +82,23 @@ function tombstoneGuidsOf(entity: ReceivableEntity): readonly string[] {
  * True for an interaction with a private local post that its author does not receive. For that author the parent counts as
  * unknown: any other reaction would reveal that the post exists.
  */
-export function hasUnreadableParent(entity: ReceivableEntity, { roots }: BatchReferences): boolean {
+export function hasUnreadableParent(entity: ReceivableEntity, { threadPosts }: BatchReferences): boolean {
   if (!isInteraction(entity)) return false
   const [parent] = listParents(entity)
-  const readers = parent && roots.get(`${parent.kind} ${parent.guid}`)?.readers
+  const readers = parent && threadPosts.get(`${parent.kind} ${parent.guid}`)?.readers
   return Array.isArray(readers) && !readers.includes(entity.author)
 }
 
 /** The references of one entity; a missing one is undefined. */
 export function findReferences(entity: ReceivableEntity, batch: BatchReferences): References {
-  const { roots, targets, conversations, reshares } = batch
+  const { threadPosts, targets, conversations, reshares } = batch
   const [parent] = hasUnreadableParent(entity, batch)
     ? []
     : listParents(entity).filter(({ guid }) => entity.type !== 'reshare' || !reshares.has(guid))
   const [target] = listRetractionTargets(entity)
   const [conversation] = listConversationGuids(entity)
   return {
-    root: parent && roots.get(`${parent.kind} ${parent.guid}`),
+    threadPost: parent && threadPosts.get(`${parent.kind} ${parent.guid}`),
     target: target && targets.get(`${target.type} ${target.guid}`),
     conversation: conversation === undefined ? undefined : conversations.get(conversation),
   }
@@ -103,17 +108,17 @@ export function findReferences(entity: ReceivableEntity, batch: BatchReferences)
  * Adds an entity of the batch, so that later entities of the same batch may refer to it: they are stored after it. A stored
  * entity with the same guid keeps its place.
  */
-export function addEntityOfBatch(entity: ReceivableEntity, { root }: References, batch: BatchReferences): void {
-  const { roots = [], conversation } = receivedType(entity).parentsIn?.(entity, root) ?? {}
-  for (const { kind, guid, root } of roots) setOnce(batch.roots, `${kind} ${guid}`, root)
+export function addEntityOfBatch(entity: ReceivableEntity, { threadPost }: References, batch: BatchReferences): void {
+  const { threadPosts = [], conversation } = receivedType(entity).parentsIn?.(entity, threadPost) ?? {}
+  for (const { kind, guid, threadPost } of threadPosts) setOnce(batch.threadPosts, `${kind} ${guid}`, threadPost)
   if (conversation !== undefined) setOnce(batch.conversations, conversation.guid, conversation)
   if (entity.type === 'reshare') batch.reshares.add(entity.guid)
   for (const { type, guid } of listParts(entity)) batch.partAuthors.set(`${type} ${guid}`, entity.author)
-  if (batch.hasRetractions) addTargets(entity, root, batch)
+  if (batch.hasRetractions) addTargets(entity, threadPost, batch)
 }
 
-function addTargets(entity: ReceivableEntity, root: Root | undefined, { targets }: BatchReferences): void {
-  const target = { author: entity.author, root: isRelayable(entity) ? root : undefined }
+function addTargets(entity: ReceivableEntity, threadPost: ThreadPost | undefined, { targets }: BatchReferences): void {
+  const target = { author: entity.author, threadPost: isRelayable(entity) ? threadPost : undefined }
   const own = 'guid' in entity ? [{ type: entity.type, guid: entity.guid }] : []
   for (const { type, guid } of [...own, ...listParts(entity)]) {
     for (const name of ENTITY_TYPES[type].retractedAs) setOnce(targets, `${name} ${guid}`, target)

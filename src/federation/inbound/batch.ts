@@ -1,4 +1,4 @@
-import type { WantedEntity } from '../../jobs/definitions.js'
+import type { FetchRequest } from '../../jobs/definitions.js'
 import type { EntityKey } from '../../jobs/waiting/entity-key.js'
 import type { ReceivableEntity, ReceivedEntity } from '../../protocol/entities/registry.js'
 import type { References } from '../../protocol/envelopes/sender-rules.js'
@@ -18,7 +18,7 @@ export interface InboundMessage {
   /** The id of the request that posted it. */
   readonly trace?: string | undefined
   /** Set for a message that this pod has fetched: the entity it requested. */
-  readonly wanted?: WantedEntity
+  readonly fetchRequest?: FetchRequest
   /** Set for a message that has waited: its outbox row, and how often it has waited. */
   readonly resumed?: { readonly outboxId: number; readonly times: number; readonly last: boolean }
   /** Set for a message that is replayed from the quarantine: its row there. */
@@ -37,8 +37,8 @@ export interface InboundRecipient {
 }
 
 /** A message with its decrypted envelope, its entity and a valid signature of the sender. */
-export interface Arrival<Entity extends ReceivedEntity = ReceivedEntity> {
-  readonly message: InboundMessage
+export interface VerifiedMessage<Entity extends ReceivedEntity = ReceivedEntity> {
+  readonly inbound: InboundMessage
   /** The address in the envelope. The sender has signed the envelope, but is not always the author of the entity. */
   readonly sender: string
   readonly signer: Signer
@@ -53,13 +53,13 @@ export interface Arrival<Entity extends ReceivedEntity = ReceivedEntity> {
   readonly recipient?: InboundRecipient | undefined
   /** The address that the author has signed with, and has moved away from since. */
   readonly movedFrom?: string | undefined
-  /** The post it belongs to is local, so this pod relays the entity to the readers of the post. */
-  readonly isParentLocal?: boolean
 }
 
-/** An arrival with all facts that `authorise` decides on. */
-export interface ResolvedArrival extends Arrival<ReceivableEntity> {
+/** A message with the entities that it refers to, and all that `authorise` decides on. */
+export interface ResolvedMessage extends VerifiedMessage<ReceivableEntity> {
   readonly references: References
+  /** The post it belongs to is local. */
+  readonly isParentLocal: boolean
   /** The entity or its parent was retracted before it arrived. */
   readonly isDeleted: boolean
   /** A photo or a poll was removed from the post, because another author has used its guid. */
@@ -70,9 +70,15 @@ export interface ResolvedArrival extends Arrival<ReceivableEntity> {
   readonly hasUnreadableParent: boolean
 }
 
+/** A message as it is stored: authorised, or part of an archive. */
+export interface StorableMessage<Entity extends ReceivableEntity = ReceivableEntity> extends VerifiedMessage<Entity> {
+  /** The post it belongs to is local, so this pod relays the entity to the readers of the post. */
+  readonly isParentLocal: boolean
+}
+
 /** A message that refers to an entity or a person that this pod does not know yet. */
 export interface WaitingMessage {
-  readonly message: InboundMessage
+  readonly inbound: InboundMessage
   readonly waitsFor: EntityKey
   /** The fault of its dead letter, when the waiting time is over. */
   readonly fault: ProtocolFault
@@ -86,30 +92,32 @@ export interface WaitingMessage {
   /** The verified or claimed signer of the envelope; limits on waiting messages count by the host of this address. */
   readonly sender: string
   /** The signature of the sender was verified. */
-  readonly signed: boolean
+  readonly isVerified: boolean
   /** Set once the envelope is open. */
-  readonly arrival?: Arrival
+  readonly verified?: VerifiedMessage
 }
 
 /** A message that is invalid or not allowed; no later attempt can help. */
 export interface RejectedMessage {
-  readonly message: InboundMessage
+  readonly inbound: InboundMessage
   readonly fault: ProtocolFault
   readonly reason: string
   /** The readable envelope of a private message that was decrypted but not opened. */
   readonly envelope?: string
   /** Set once the envelope is open. */
-  readonly arrival?: Arrival
+  readonly verified?: VerifiedMessage
 }
 
 /** A valid message without an effect, such as one from a blocked pod. */
 export interface IgnoredMessage {
-  readonly message: InboundMessage
+  readonly inbound: InboundMessage
+  /** Set if a moderator of this pod has blocked the author. */
+  readonly fault?: Extract<ProtocolFault, 'Moderated'>
   readonly reason: string
   /** The readable envelope of a private message that was decrypted but not opened. */
   readonly envelope?: string
   /** Set once the envelope is open. */
-  readonly arrival?: Arrival
+  readonly verified?: VerifiedMessage
 }
 
 /** The result of each step: the messages for the next step, and the outcomes of the others. */
@@ -120,11 +128,14 @@ export interface StepResult<Ready> {
   readonly ignored: readonly IgnoredMessage[]
 }
 
+/** A batch before its transaction: each message is in one list. */
+export type SortedBatch = StepResult<ResolvedMessage>
+
 /** An inserted or changed row. A repeated message has none, so it causes no follow-up work. */
 export interface StoredRecord<Entity extends ReceivableEntity = ReceivableEntity> {
-  /** Of the row: post, comment, like, vote, participation, conversation, message or photo; for all other entities of the person. */
+  /** Id of the row: post, comment, like, vote, participation, conversation, message or photo. For all other entities, id of the person. */
   readonly id: number
-  readonly arrival: Arrival<Entity>
+  readonly message: StorableMessage<Entity>
 }
 
 /** The result of storing entities of one type. Repeated messages are in none of the lists. */

@@ -1,7 +1,7 @@
 import { countReceived } from '../../jobs/operations/pod-activity.js'
-import type { Pod } from '../../pod/pod.js'
 import { splitAddress } from '../../protocol/address.js'
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
+import type { Services } from '../../services/services.js'
 import type { InboundMessage, RejectedMessage, StepResult } from './batch.js'
 
 /**
@@ -9,21 +9,22 @@ import type { InboundMessage, RejectedMessage, StepResult } from './batch.js'
  * from. Messages that are received again (resumed, fetched, replayed) are not counted.
  */
 export function countSenders(
-  { db }: Pick<Pod, 'db'>,
-  opened: StepResult<StepResult<never>['waiting'][number]['arrival'] & object>,
+  { db }: Pick<Services, 'db'>,
+  opened: StepResult<StepResult<never>['waiting'][number]['verified'] & object>,
   rejected: readonly RejectedMessage[],
 ): void {
-  const count = (message: InboundMessage, address: string | undefined, end: 'received' | 'refused') => {
-    if (message.wanted !== undefined || message.resumed !== undefined || message.quarantineId !== undefined) return
+  const count = (inbound: InboundMessage, address: string | undefined, end: 'received' | 'refused') => {
+    if (inbound.fetchRequest !== undefined || inbound.resumed !== undefined || inbound.quarantineId !== undefined)
+      return
     const host = address === undefined ? undefined : splitAddress(address)?.host
     if (host !== undefined) countReceived(db, host, end)
   }
-  const refused = new Set(rejected.map(({ message }) => message))
-  for (const { message, signer } of opened.ready) {
-    if (!refused.has(message)) count(message, signer.address, 'received')
+  const refused = new Set(rejected.map(({ inbound }) => inbound))
+  for (const { inbound, signer } of opened.ready) {
+    if (!refused.has(inbound)) count(inbound, signer.address, 'received')
   }
-  for (const { message, sender } of opened.waiting) count(message, sender, 'received')
-  for (const { message, arrival, envelope } of rejected) {
-    count(message, arrival?.signer.address ?? peekEnvelope(envelope ?? message.envelope).sender, 'refused')
+  for (const { inbound, sender } of opened.waiting) count(inbound, sender, 'received')
+  for (const { inbound, verified: message, envelope } of rejected) {
+    count(inbound, message?.signer.address ?? peekEnvelope(envelope ?? inbound.envelope).sender, 'refused')
   }
 }

@@ -1,13 +1,13 @@
 import { addPodBytes } from '../../persistence/inbound/pod-bytes.js'
-import type { Pod } from '../../pod/pod.js'
 import { splitAddress } from '../../protocol/address.js'
+import { DAY_MS } from '../../protocol/durations.js'
 import { ENTITY_TYPES, type ReceivedEntity } from '../../protocol/entities/registry.js'
 import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
+import type { Services } from '../../services/services.js'
 import { stateByOwner } from '../../throttling/state-by-owner.js'
-import type { Arrival, StepResult } from './batch.js'
+import type { StepResult, VerifiedMessage } from './batch.js'
 
-const FLUSH_EVERY_MS = 5_000
-const DAY_MS = 24 * 3_600 * 1_000
+const FLUSH_INTERVAL_MS = 5_000
 
 interface DailyUsage {
   /** Bytes by host that are not in the database yet. */
@@ -19,9 +19,9 @@ interface DailyUsage {
 }
 
 /** One entry for each open pod of this process. */
-const usageByPod = stateByOwner<Pod['jobs'], DailyUsage>()
+const usageByPod = stateByOwner<Services['jobs'], DailyUsage>()
 
-function usageOf({ jobs, now }: Pick<Pod, 'jobs' | 'now'>): DailyUsage {
+function usageOf({ jobs, now }: Pick<Services, 'jobs' | 'now'>): DailyUsage {
   const time = now().getTime()
   const day = Math.floor(time / DAY_MS)
   const usage = usageByPod(jobs, () => ({ pending: new Map(), flushedAt: time, exhaustedHosts: new Set(), day }))
@@ -35,20 +35,20 @@ function isExempt({ type }: ReceivedEntity): boolean {
 }
 
 /** Ignores entities from pods that have reached their limit of bytes for this day. */
-export function ignoreOverDailyBytes<Each extends Arrival>(
-  pod: Pick<Pod, 'jobs' | 'now'>,
-  arrivals: readonly Each[],
+export function ignoreOverDailyBytes<Each extends VerifiedMessage>(
+  services: Pick<Services, 'jobs' | 'now'>,
+  messages: readonly Each[],
 ): StepResult<Each> {
-  const { exhaustedHosts: hosts } = usageOf(pod)
-  if (hosts.size === 0) return { ready: arrivals, ignored: [], waiting: [], rejected: [] }
+  const { exhaustedHosts: hosts } = usageOf(services)
+  if (hosts.size === 0) return { ready: messages, ignored: [], waiting: [], rejected: [] }
   const isOverLimit = ({ signer, entity }: Each) => hosts.has(hostOf(signer.address)) && !isExempt(entity)
   return {
-    ready: arrivals.filter((arrival) => !isOverLimit(arrival)),
-    ignored: arrivals.filter(isOverLimit).map((arrival) => {
+    ready: messages.filter((message) => !isOverLimit(message)),
+    ignored: messages.filter(isOverLimit).map((message) => {
       return {
-        message: arrival.message,
-        arrival,
-        reason: `the pod of ${arrival.signer.address} has reached its daily byte limit`,
+        inbound: message.inbound,
+        verified: message,
+        reason: `the pod of ${message.signer.address} has reached its daily byte limit`,
       }
     }),
     waiting: [],
@@ -61,30 +61,30 @@ export function ignoreOverDailyBytes<Each extends Arrival>(
  * exceed the limit by the bytes of that time.
  */
 export async function countDailyBytes(
-  pod: Pick<Pod, 'jobs' | 'db' | 'now' | 'config' | 'log'>,
-  stored: readonly Pick<Arrival, 'signer' | 'message'>[],
+  services: Pick<Services, 'config' | 'db' | 'jobs' | 'log' | 'now'>,
+  stored: readonly Pick<VerifiedMessage, 'signer' | 'inbound'>[],
 ): Promise<void> {
-  const limit = pod.config.podBytesPerDay
+  const limit = services.config.podBytesPerDay
   if (limit === 0) return
-  const usage = usageOf(pod)
-  for (const { signer, message } of stored) {
+  const usage = usageOf(services)
+  for (const { signer, inbound } of stored) {
     const host = hostOf(signer.address)
-    usage.pending.set(host, (usage.pending.get(host) ?? 0) + envelopeBytes(message.envelope))
+    usage.pending.set(host, (usage.pending.get(host) ?? 0) + envelopeBytes(inbound.envelope))
   }
-  if (pod.now().getTime() - usage.flushedAt < FLUSH_EVERY_MS) return
+  if (services.now().getTime() - usage.flushedAt < FLUSH_INTERVAL_MS) return
   const { pending, exhaustedHosts } = usage // the day may end while the sums are written
   usage.pending = new Map()
-  usage.flushedAt = pod.now().getTime()
-  for (const host of await writeSums(pod, usage, pending, limit)) {
+  usage.flushedAt = services.now().getTime()
+  for (const host of await writeSums(services, usage, pending, limit)) {
     if (!exhaustedHosts.has(host))
-      pod.log.warn({ host, limit }, 'daily byte limit of a pod reached, further messages ignored')
+      services.log.warn({ host, limit }, 'daily byte limit of a pod reached, further messages ignored')
     exhaustedHosts.add(host)
   }
 }
 
 /** A failed write does not fail the batch; its sums are added to the next ones. */
 async function writeSums(
-  { db, log }: Pick<Pod, 'db' | 'log'>,
+  { db, log }: Pick<Services, 'db' | 'log'>,
   usage: DailyUsage,
   pending: ReadonlyMap<string, number>,
   limit: number,

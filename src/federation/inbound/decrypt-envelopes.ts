@@ -1,53 +1,53 @@
 import type { KeyObject } from 'node:crypto'
 import { decryptPrivateKey } from '../../domain/accounts/private-keys.js'
 import { findRecipients } from '../../persistence/inbound/find-recipients.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import type { InboundMessage, InboundRecipient, RejectedMessage } from './batch.js'
 
 /** A message with its readable envelope. */
 export interface DecryptedMessage {
-  readonly message: InboundMessage
+  readonly inbound: InboundMessage
   readonly envelope: string
   readonly recipient?: InboundRecipient | undefined
 }
 
 /** Decrypts private envelopes with the keys of their recipients; public ones pass through. */
 export async function decryptEnvelopes(
-  pod: Pod,
+  services: Services,
   messages: readonly InboundMessage[],
 ): Promise<{ readonly decrypted: readonly DecryptedMessage[]; readonly rejected: readonly RejectedMessage[] }> {
-  const recipients = await findRecipientKeys(pod, messages)
+  const recipients = await findRecipientKeys(services, messages)
   const decrypted: DecryptedMessage[] = []
   const encrypted: {
-    readonly message: InboundMessage
+    readonly inbound: InboundMessage
     readonly recipient: InboundRecipient
     readonly key: KeyObject
   }[] = []
   const rejected: RejectedMessage[] = []
-  for (const message of messages) {
-    const { envelope, recipientGuid } = message
+  for (const inbound of messages) {
+    const { envelope, recipientGuid } = inbound
     const recipientKey = recipients.get(recipientGuid ?? '')
-    if (recipientGuid === undefined) decrypted.push({ message, envelope })
+    if (recipientGuid === undefined) decrypted.push({ inbound: inbound, envelope })
     else if (recipientKey?.key !== undefined)
-      encrypted.push({ message, recipient: recipientKey.recipient, key: recipientKey.key })
-    else rejected.push({ message, ...faultOf(recipientKey?.recipient) })
+      encrypted.push({ inbound: inbound, recipient: recipientKey.recipient, key: recipientKey.key })
+    else rejected.push({ inbound, ...faultOf(recipientKey?.recipient) })
   }
 
   const envelopes =
     encrypted.length === 0
       ? []
-      : await pod.crypto.openEncryptedEnvelopes(
-          encrypted.map(({ message, key }) => ({ encrypted: message.envelope, recipientKey: key })),
+      : await services.crypto.openEncryptedEnvelopes(
+          encrypted.map(({ inbound, key }) => ({ encrypted: inbound.envelope, recipientKey: key })),
         )
-  for (const [index, { message, recipient }] of encrypted.entries()) {
+  for (const [index, { inbound, recipient }] of encrypted.entries()) {
     const envelope = envelopes[index]
     if (envelope === undefined) {
       rejected.push({
-        message,
+        inbound,
         fault: 'DecryptionFailed',
         reason: `the key of ${recipient.address} does not decrypt the envelope`,
       })
-    } else decrypted.push({ message, envelope, recipient })
+    } else decrypted.push({ inbound: inbound, envelope, recipient })
   }
   return { decrypted, rejected }
 }
@@ -64,18 +64,18 @@ interface RecipientKey {
 }
 
 async function findRecipientKeys(
-  pod: Pod,
+  services: Services,
   messages: readonly InboundMessage[],
 ): Promise<ReadonlyMap<string, RecipientKey>> {
   const guids = new Set(messages.flatMap(({ recipientGuid }) => recipientGuid ?? []))
-  const rows = await findRecipients(pod.db, [...guids])
+  const rows = await findRecipients(services.db, [...guids])
   return new Map(
     rows.map(({ sealedPrivateKey: sealed, ...recipient }) => {
       return [
         recipient.guid,
         {
           recipient,
-          key: sealed === null ? undefined : decryptPrivateKey(pod.secrets, `user ${recipient.userId}`, sealed),
+          key: sealed === null ? undefined : decryptPrivateKey(services.secrets, `user ${recipient.userId}`, sealed),
         },
       ]
     }),

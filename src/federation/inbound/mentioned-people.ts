@@ -1,12 +1,13 @@
 import type { Knex } from 'knex'
 import { readMentionedAddresses } from '../../domain/posts/texts.js'
 import { type DataOf, discoverMentionedJob } from '../../jobs/definitions.js'
-import { enqueueJobsOfKind, type JobContext } from '../../jobs/outbox/outbox.js'
+import { enqueueJobsOfKind } from '../../jobs/outbox/enqueue-jobs.js'
+import type { JobContext } from '../../jobs/outbox/load-job.js'
 import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { Mention, type TextIds } from '../../persistence/models/mention.js'
 import type { Person } from '../../persistence/models/person.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { isRemoteAddress } from '../discovery/pod-location.js'
 import type { StoredRecord } from './batch.js'
 import { receivedType } from './received-entities.js'
@@ -20,34 +21,34 @@ interface MentioningText {
 
 /** Enqueues a lookup of each unknown remote person that the stored texts mention, once for all texts. */
 export async function enqueueMentionedLookups(
-  pod: Pod,
+  services: Services,
   transaction: Knex.Transaction,
   records: readonly StoredRecord[],
 ): Promise<void> {
-  const texts = records.flatMap((record) => remoteMentionsOf(pod, record))
+  const texts = records.flatMap((record) => remoteMentionsOf(services, record))
   if (texts.length === 0) return
   const unknown = await findUnknownMentions(transaction, texts)
-  await enqueueJobsOfKind(pod, transaction, discoverMentionedJob, lookupsOf(unknown))
+  await enqueueJobsOfKind(services, transaction, discoverMentionedJob, lookupsOf(unknown))
 }
 
 /** Adds the mentions of a person who has been discovered after the texts were stored. The person is remote, so no notification. */
 export async function attachDiscoveredPerson(
-  pod: Pod,
+  services: Services,
   work: JobContext,
   person: Pick<Person, 'id'>,
   texts: TextIds,
 ): Promise<void> {
-  await inTransaction(pod, async (transaction) => {
+  await inRequestTransaction(services, async (transaction) => {
     await work.finish(transaction)
     await Mention.attachPersonLater(transaction, person.id, texts)
   })
 }
 
-function remoteMentionsOf(pod: Pod, { id, arrival: { entity } }: StoredRecord): readonly MentioningText[] {
+function remoteMentionsOf(services: Services, { id, message: { entity } }: StoredRecord): readonly MentioningText[] {
   const mentioning = receivedType(entity).mentioningText(entity)
   if (mentioning === undefined) return []
   const { text, kind } = mentioning
-  const addresses = readMentionedAddresses(text).filter((address) => isRemoteAddress(pod, address))
+  const addresses = readMentionedAddresses(text).filter((address) => isRemoteAddress(services, address))
   return addresses.length === 0 ? [] : [{ kind, id, addresses }]
 }
 

@@ -1,6 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { Pod as OtherPod } from '../../persistence/models/pod.js'
-import type { Pod } from '../../pod/pod.js'
+import { RemotePod } from '../../persistence/models/remote-pod.js'
 import {
   isReceivable,
   isRelayable,
@@ -9,96 +8,130 @@ import {
 } from '../../protocol/entities/registry.js'
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import type { InnerSignature, VerifiedEnvelope } from '../../protocol/envelopes/verify-envelope.js'
+import type { Services } from '../../services/services.js'
 import { parseHomeUrl, parsePodHost } from '../discovery/pod-location.js'
-import type { Arrival, IgnoredMessage, InboundMessage, RejectedMessage, StepResult, WaitingMessage } from './batch.js'
+import type {
+  IgnoredMessage,
+  InboundMessage,
+  RejectedMessage,
+  StepResult,
+  VerifiedMessage,
+  WaitingMessage,
+} from './batch.js'
 import { type DecryptedMessage, decryptEnvelopes } from './decrypt-envelopes.js'
 import { findSigners, type Signer } from './find-signers.js'
 import { listParts, recordKeysOf } from './received-entities.js'
 
-/** Decrypts private messages, finds the keys of the signers, and opens all envelopes in a thread. */
+/** Decrypts private messages, finds the keys of the signers, and verifies all envelopes in threads. */
 export async function openEnvelopes(
-  pod: Pod,
+  services: Services,
   messages: readonly InboundMessage[],
-): Promise<StepResult<Arrival<ReceivableEntity>>> {
-  const { decrypted, rejected: undecryptable } = await decryptEnvelopes(pod, messages)
-  const { opened, signers } = await verifyEnvelopes(pod, decrypted)
-  const ready: Arrival<ReceivableEntity>[] = []
+): Promise<StepResult<VerifiedMessage<ReceivableEntity>>> {
+  const { decrypted, rejected: undecryptable } = await decryptEnvelopes(services, messages)
+  const { verified, signers } = await verifyWithStoredKeys(services, decrypted)
+  const peopleOfBlockedPods = await findPeopleOfBlockedPods(services, verified.values())
+  const ready: VerifiedMessage<ReceivableEntity>[] = []
   const waiting: WaitingMessage[] = []
   const rejected: RejectedMessage[] = [...undecryptable]
   const ignored: IgnoredMessage[] = []
-  const ofBlockedPods = await findPeopleOfBlockedPods(pod, opened.values())
-  for (const decryptedMessage of decrypted) {
-    const { message, envelope, recipient } = decryptedMessage
-    const result = opened.get(decryptedMessage)
-    switch (result?.state) {
-      case 'open': {
-        const { sender, entity, signature } = result
-        const signer = signers.get(sender.toLowerCase())
-        if (signer === undefined) throw new Error('An envelope was verified without a key.')
-        const author = signers.get(entity.author)
-        const firstSigned = firstSignedBy(entity, signature, [signer, author])
-        const arrival = { message, sender, signer, author, entity, signature, firstSigned, recipient }
-        if (!isStorable(arrival)) {
-          rejected.push({
-            message,
-            arrival,
-            fault: 'UnknownEntity',
-            reason: `entities of type ${entity.type} are not stored`,
-          })
-        } else if (!isRequested(message, entity)) {
-          rejected.push({
-            message,
-            arrival,
-            fault: 'NotFetchable',
-            reason: `the fetched ${entity.type} is not the requested entity`,
-          })
-        } else {
-          ready.push(arrival)
-        }
-        break
-      }
-      case 'rejected':
-        rejected.push({ message, envelope, fault: result.fault, reason: result.reason })
-        break
-      case 'needs_key':
-        if (signers.has(result.of)) {
-          const reason = `the key of ${result.of} cannot be used`
-          rejected.push({ message, envelope, fault: 'SenderKeyNotFound', reason })
-        } else {
-          const { of, sender = of } = result
-          if (ofBlockedPods.has(of)) {
-            ignored.push({ message, envelope, reason: `the pod of ${of} is blocked` })
-            break
-          }
-          const isSigned = result.sender !== undefined
-          waiting.push({
-            message,
-            waitsFor: `person:${of}`,
-            fault: 'DiscoveryFailed',
-            fetchFrom: of,
-            sender,
-            signed: isSigned,
-          })
-        }
-        break
-      case undefined:
-        throw new Error('A message was not opened.')
-    }
+  for (const each of decrypted) {
+    const result = verified.get(each)
+    if (result === undefined) throw new Error('A message was not verified.')
+    const end = endOf(each, result, signers, peopleOfBlockedPods)
+    if (end.as === 'ready') ready.push(end.message)
+    else if (end.as === 'waiting') waiting.push(end.message)
+    else if (end.as === 'ignored') ignored.push(end.message)
+    else rejected.push(end.message)
   }
   return { ready, waiting, rejected, ignored }
 }
 
+/** The end of an envelope in this step. */
+type EnvelopeEnd =
+  | { readonly as: 'ready'; readonly message: VerifiedMessage<ReceivableEntity> }
+  | { readonly as: 'waiting'; readonly message: WaitingMessage }
+  | { readonly as: 'rejected'; readonly message: RejectedMessage }
+  | { readonly as: 'ignored'; readonly message: IgnoredMessage }
+
+type Signers = ReadonlyMap<string, Signer>
+
+function endOf(
+  decrypted: DecryptedMessage,
+  result: VerifiedEnvelope,
+  signers: Signers,
+  peopleOfBlockedPods: ReadonlySet<string>,
+): EnvelopeEnd {
+  const { inbound, envelope } = decrypted
+  switch (result.state) {
+    case 'open':
+      return endOfOpen(decrypted, result, signers)
+    case 'rejected':
+      return { as: 'rejected', message: { inbound, envelope, fault: result.fault, reason: result.reason } }
+    case 'needs_key':
+      return endOfUnverified(decrypted, result, signers, peopleOfBlockedPods)
+  }
+}
+
+/** An envelope with valid signatures. */
+function endOfOpen(
+  { inbound, recipient }: DecryptedMessage,
+  { sender, entity, signature }: VerifiedEnvelope & { readonly state: 'open' },
+  signers: Signers,
+): EnvelopeEnd {
+  const signer = signers.get(sender.toLowerCase())
+  if (signer === undefined) throw new Error('An envelope was verified without a key.')
+  const author = signers.get(entity.author)
+  const firstSigned = firstSignedBy(entity, signature, [signer, author])
+  const message = { inbound: inbound, sender, signer, author, entity, signature, firstSigned, recipient }
+  if (!isStorable(message)) {
+    const reason = `entities of type ${entity.type} are not stored`
+    return { as: 'rejected', message: { inbound, verified: message, fault: 'UnknownEntity', reason } }
+  }
+  if (!isRequested(inbound, entity)) {
+    const reason = `the fetched ${entity.type} is not the requested entity`
+    return { as: 'rejected', message: { inbound, verified: message, fault: 'NotFetchable', reason } }
+  }
+  return { as: 'ready', message }
+}
+
+/** An envelope whose signer, or the author of whose entity, has no usable key here: it waits until that person is looked up. */
+function endOfUnverified(
+  { inbound, envelope }: DecryptedMessage,
+  { keyOwner, sender }: VerifiedEnvelope & { readonly state: 'needs_key' },
+  signers: Signers,
+  peopleOfBlockedPods: ReadonlySet<string>,
+): EnvelopeEnd {
+  if (signers.has(keyOwner)) {
+    const reason = `the key of ${keyOwner} cannot be used`
+    return { as: 'rejected', message: { inbound, envelope, fault: 'SenderKeyNotFound', reason } }
+  }
+  if (peopleOfBlockedPods.has(keyOwner)) {
+    return { as: 'ignored', message: { inbound, envelope, reason: `the pod of ${keyOwner} is blocked` } }
+  }
+  return {
+    as: 'waiting',
+    message: {
+      inbound,
+      waitsFor: `person:${keyOwner}`,
+      fault: 'DiscoveryFailed',
+      fetchFrom: keyOwner,
+      sender: sender ?? keyOwner,
+      isVerified: sender !== undefined,
+    },
+  }
+}
+
 /** Returns the unknown signers and authors on blocked pods; those pods get no request. */
 async function findPeopleOfBlockedPods(
-  { db }: Pick<Pod, 'db'>,
-  opened: Iterable<VerifiedEnvelope>,
+  { db }: Pick<Services, 'db'>,
+  verified: Iterable<VerifiedEnvelope>,
 ): Promise<ReadonlySet<string>> {
-  const unknown = new Set([...opened].flatMap((result) => (result.state === 'needs_key' ? [result.of] : [])))
+  const unknown = new Set([...verified].flatMap((result) => (result.state === 'needs_key' ? [result.keyOwner] : [])))
   const locations = [...unknown].flatMap((address) => {
     const home = parseHomeUrl(address)
     return home === undefined ? [] : [{ address, ...parsePodHost(home) }]
   })
-  return new Set(await OtherPod.findBlockedAddresses(db, locations))
+  return new Set(await RemotePod.findBlockedAddresses(db, locations))
 }
 
 /**
@@ -115,32 +148,32 @@ function firstSignedBy(
 }
 
 /**
- * Opens the envelopes with the keys of the signers that they claim. Opening may reveal an author whom `peekEnvelope` did not find; those
- * envelopes are opened once more, with that key.
+ * Verifies the envelopes with the stored keys of the signers that they claim. The first round may reveal an author whom `peekEnvelope`
+ * did not find; those envelopes are verified once more, with that key.
  */
-async function verifyEnvelopes(pod: Pod, envelopes: readonly DecryptedMessage[]) {
-  const opened = new Map<DecryptedMessage, VerifiedEnvelope>()
+async function verifyWithStoredKeys(services: Services, envelopes: readonly DecryptedMessage[]) {
+  const verified = new Map<DecryptedMessage, VerifiedEnvelope>()
   const signers = new Map<string, Signer>()
   const searched = new Set<string>()
-  let unopened = envelopes
+  let unverified = envelopes
   let addresses = new Set(envelopes.flatMap(({ envelope }) => claimedSigners(envelope)))
-  while (unopened.length > 0) {
-    for (const signer of await findSigners(pod.db, [...addresses])) signers.set(signer.address, signer)
+  while (unverified.length > 0) {
+    for (const signer of await findSigners(services.db, [...addresses])) signers.set(signer.address, signer)
     for (const address of addresses) searched.add(address)
-    const round = unopened.map(({ envelope, message }) => ({ envelope, receivedAt: message.acceptedAt }))
-    const results = await pod.crypto.openEnvelopes(round, keysOf(signers))
-    for (const [index, decrypted] of unopened.entries()) {
+    const round = unverified.map(({ envelope, inbound }) => ({ envelope, receivedAt: inbound.acceptedAt }))
+    const results = await services.crypto.verifyEnvelopes(round, keysOf(signers))
+    for (const [index, decrypted] of unverified.entries()) {
       const result = results[index]
-      if (result !== undefined) opened.set(decrypted, result)
+      if (result !== undefined) verified.set(decrypted, result)
     }
-    const missing = unopened.flatMap((each) => {
-      const result = opened.get(each)
-      return result?.state === 'needs_key' && !searched.has(result.of) ? [{ each, address: result.of }] : []
+    const missing = unverified.flatMap((each) => {
+      const result = verified.get(each)
+      return result?.state === 'needs_key' && !searched.has(result.keyOwner) ? [{ each, address: result.keyOwner }] : []
     })
-    unopened = missing.map(({ each }) => each)
+    unverified = missing.map(({ each }) => each)
     addresses = new Set(missing.map(({ address }) => address))
   }
-  return { opened, signers }
+  return { verified, signers }
 }
 
 function claimedSigners(envelope: string): string[] {
@@ -148,24 +181,24 @@ function claimedSigners(envelope: string): string[] {
   return [sender, author].filter((address) => address !== undefined)
 }
 
-function keysOf(signers: ReadonlyMap<string, Signer>): ReadonlyMap<string, KeyObject> {
+function keysOf(signers: Signers): ReadonlyMap<string, KeyObject> {
   const keys = new Map<string, KeyObject>()
   for (const { address, key } of signers.values()) if (key !== undefined) keys.set(address, key)
   return keys
 }
 
 /** Events are parsed and verified, then rejected as `UnknownEntity`. */
-function isStorable(arrival: Arrival): arrival is Arrival<ReceivableEntity> {
-  return isReceivable(arrival.entity)
+function isStorable(message: VerifiedMessage): message is VerifiedMessage<ReceivableEntity> {
+  return isReceivable(message.entity)
 }
 
 /** A fetched entity must be the requested one; otherwise a pod could store entities that no local user has subscribed to. */
-function isRequested({ wanted }: InboundMessage, entity: ReceivedEntity): boolean {
-  if (wanted === undefined) return true
-  if (wanted.author !== undefined && wanted.author !== entity.author) return false
+function isRequested({ fetchRequest }: InboundMessage, entity: ReceivedEntity): boolean {
+  if (fetchRequest === undefined) return true
+  if (fetchRequest.author !== undefined && fetchRequest.author !== entity.author) return false
   if (!isReceivable(entity)) return false
   return (
-    recordKeysOf(entity).includes(`${wanted.type}:${wanted.guid}`) ||
-    listParts(entity).some(({ type, guid }) => type === wanted.type && guid === wanted.guid)
+    recordKeysOf(entity).includes(`${fetchRequest.type}:${fetchRequest.guid}`) ||
+    listParts(entity).some(({ type, guid }) => type === fetchRequest.type && guid === fetchRequest.guid)
   )
 }

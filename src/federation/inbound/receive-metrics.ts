@@ -1,10 +1,10 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 import { inChildSpan } from '../../jobs/operations/in-span.js'
-import type { ActiveSpan } from '../../pod/pod.js'
+import type { ActiveSpan } from '../../services/tracer.js'
 import type { IgnoredMessage, InboundMessage, RejectedMessage, WaitingMessage } from './batch.js'
 
-/** The messages of a batch by their ends. */
-export interface BatchEnds {
+/** The messages of a batch by their outcomes. */
+export interface BatchOutcomes {
   /** Number of messages that have stored or changed a row. */
   readonly stored: number
   readonly waiting: readonly WaitingMessage[]
@@ -49,7 +49,7 @@ export function registerReceiveMetrics(registry: Registry): void {
   registry.registerMetric(commitSeconds)
 }
 
-/** Runs a step and records its duration, also when it throws, and as a span of its batch. */
+/** Runs a step and records its duration, even if it throws. The step is a span of its batch. */
 export async function timeStep<Result>(
   step: 'open' | 'resolve' | 'store',
   span: ActiveSpan | undefined,
@@ -63,31 +63,31 @@ export async function timeStep<Result>(
   }
 }
 
-export function countBatch(messages: readonly InboundMessage[], ends: BatchEnds): void {
+export function countBatch(messages: readonly InboundMessage[], outcomes: BatchOutcomes): void {
   const [first] = messages
   if (first === undefined) return
   const queue = queueLabel(first)
   batchSizes.observe(messages.length)
   const now = Date.now()
-  for (const { acceptedAt, wanted, recipientGuid } of messages) {
+  for (const { acceptedAt, fetchRequest, recipientGuid } of messages) {
     const channel = recipientGuid === undefined ? 'public' : 'private'
-    if (wanted === undefined) commitSeconds.observe({ channel }, Math.max(0, now - acceptedAt.getTime()) / 1_000)
+    if (fetchRequest === undefined) commitSeconds.observe({ channel }, Math.max(0, now - acceptedAt.getTime()) / 1_000)
   }
-  const { stored, waiting, rejected, ignored, givenUp } = ends
-  const { repeated } = countEnds(messages, ends)
-  // The values of the label `end` are fixed: dashboards and alerts of operators use them.
+  const { stored, waiting, rejected, ignored, givenUp } = outcomes
+  const { repeated } = countOutcomes(messages, outcomes)
+  // Dashboards and alerts of operators use the values of the label `end`, so a changed value is a line in CHANGELOG.
   messagesTotal.inc({ queue, end: 'stored' }, stored)
   if (repeated > 0) messagesTotal.inc({ queue, end: 'repeated' }, repeated)
-  if (ignored.length > 0) messagesTotal.inc({ queue, end: 'over' }, ignored.length)
+  if (ignored.length > 0) messagesTotal.inc({ queue, end: 'ignored' }, ignored.length)
   for (const { fault } of waiting) messagesTotal.inc({ queue, end: 'waiting', fault })
-  for (const { fault } of rejected) messagesTotal.inc({ queue, end: 'wrong', fault })
+  for (const { fault } of rejected) messagesTotal.inc({ queue, end: 'rejected', fault })
   for (const { fault } of givenUp) messagesTotal.inc({ queue, end: 'dead', fault })
 }
 
 /** The counts by the names that the log line uses. Repeated messages are those without any other end. */
-export function countEnds(
+export function countOutcomes(
   messages: readonly InboundMessage[],
-  { stored, waiting, rejected, ignored, givenUp }: BatchEnds,
+  { stored, waiting, rejected, ignored, givenUp }: BatchOutcomes,
 ) {
   const counts = {
     stored,
@@ -100,7 +100,7 @@ export function countEnds(
   return { ...counts, repeated: messages.length - ended }
 }
 
-export function queueLabel({ wanted, recipientGuid }: InboundMessage): string {
-  if (wanted !== undefined) return 'fetch'
+export function queueLabel({ fetchRequest, recipientGuid }: InboundMessage): string {
+  if (fetchRequest !== undefined) return 'fetch'
   return recipientGuid === undefined ? 'inbound' : 'inbound-private'
 }

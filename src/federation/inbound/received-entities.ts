@@ -11,7 +11,12 @@ import type { EntityKey } from '../../jobs/waiting/entity-key.js'
 import type { ReferencedPart, ReferencedPost } from '../../persistence/inbound/post-references.js'
 import type { TextIds } from '../../persistence/models/mention.js'
 import type { ConversationEntity } from '../../protocol/entities/conversations.js'
-import { ENTITY_TYPES, RETRACTED_RECORDS, type ReceivableEntity } from '../../protocol/entities/registry.js'
+import {
+  ENTITY_TYPES,
+  type EntityOfType,
+  RETRACTED_RECORDS,
+  type ReceivableEntity,
+} from '../../protocol/entities/registry.js'
 import type { TargetType } from '../../protocol/entities/retraction.js'
 import type { References } from '../../protocol/envelopes/sender-rules.js'
 import { readTags } from '../../protocol/mentions.js'
@@ -35,11 +40,11 @@ interface RetractionTarget {
 export type PartReference = Pick<ReferencedPart, 'type' | 'guid'>
 
 /** The post above a parent, with the authors who receive it if it is private. */
-export type Root = NonNullable<References['root']> & Partial<Pick<ReferencedPost, 'readers'>>
+export type ThreadPost = NonNullable<References['threadPost']> & Partial<Pick<ReferencedPost, 'readers'>>
 
-/** What later entities of a batch may refer to. */
+/** Records to which later entities of a batch may refer. */
 interface ParentsOfOthers {
-  readonly roots?: readonly (ParentReference & { readonly root: Root })[]
+  readonly threadPosts?: readonly (ParentReference & { readonly threadPost: ThreadPost })[]
   readonly conversation?: ConversationEntity
 }
 
@@ -53,14 +58,14 @@ interface NotificationContext {
   isLocalAddress(address: string | undefined): boolean
 }
 
-/** What this pod does with received entities of a type. They are stored by the functions of `store/store-entities.ts`. */
+/** Rules for received entities of a type. The entities are stored by the functions of `store/store-entities.ts`. */
 interface ReceivedType<Entity extends ReceivableEntity> {
   readonly referenceOf: (entity: Entity) => Reference | undefined
   /** False: the author field grants nothing, so a remote person may name a local one in it. */
   readonly isAuthorSource: boolean
   readonly listParts: (entity: Entity) => readonly PartReference[]
   /** Undefined: only retractions refer to the type. */
-  readonly parentsIn: ((entity: Entity, root: Root | undefined) => ParentsOfOthers) | undefined
+  readonly parentsIn: ((entity: Entity, threadPost: ThreadPost | undefined) => ParentsOfOthers) | undefined
   readonly isEmpty: (entity: Entity) => boolean
   /** The texts and names that filters of moderators compare. */
   readonly documentOf: (entity: Entity, references: References) => FilterDocument | undefined
@@ -68,7 +73,7 @@ interface ReceivedType<Entity extends ReceivableEntity> {
   readonly mentioningText: (entity: Entity) => MentioningText | undefined
   /** The notifications that it causes; undefined: none. */
   readonly causeOf: (entity: Entity, context: NotificationContext) => NotificationCause | undefined
-  /** A public post: clients get an announcement, and this pod subscribes to its comments. */
+  /** A public post: clients get a live event, and this pod subscribes to its comments. */
   readonly isPublicPost: (entity: Entity) => boolean
 }
 
@@ -77,7 +82,7 @@ export type NotificationCause = Extract<keyof NotificationCauses, 'posts' | 'com
 const none = () => undefined
 const no = () => false
 
-/** For types without a text, a parent, or anybody to notify. */
+/** Functions of types without a text, a parent or recipients of notifications. */
 const withoutContent = {
   referenceOf: none,
   isAuthorSource: true,
@@ -90,18 +95,15 @@ const withoutContent = {
   isPublicPost: no,
 } as const
 
-type OfType<Type extends ReceivableEntity['type']> = Extract<ReceivableEntity, { readonly type: Type }>
-
-/** Parents stand before children. */
-const RECEIVED_TYPES: { readonly [Type in ReceivableEntity['type']]: ReceivedType<OfType<Type>> } = {
+const RECEIVED_TYPES: { readonly [Type in ReceivableEntity['type']]: ReceivedType<EntityOfType<Type>> } = {
   status_message: {
     referenceOf: none,
     isAuthorSource: true,
     listParts: ({ photos, poll }) => [...photos, ...(poll === undefined ? [] : [poll])],
     parentsIn({ author, guid, public: isPublic, poll }) {
-      const root = { author, local: false, public: isPublic }
-      const polls = poll === undefined ? [] : [{ kind: 'poll', guid: poll.guid, root } as const]
-      return { roots: [{ kind: 'post', guid, root }, ...polls] }
+      const threadPost = { author, local: false, public: isPublic }
+      const polls = poll === undefined ? [] : [{ kind: 'poll', guid: poll.guid, threadPost } as const]
+      return { threadPosts: [{ kind: 'post', guid, threadPost }, ...polls] }
     },
     isEmpty: ({ text, photos }) => text.trim() === '' && photos.length === 0,
     documentOf({ guid, author, public: isPublic, text, poll }) {
@@ -118,7 +120,7 @@ const RECEIVED_TYPES: { readonly [Type in ReceivableEntity['type']]: ReceivedTyp
     referenceOf: ({ root_guid: guid, root_author: author }) =>
       guid === undefined ? undefined : { parent: { kind: 'post', guid }, author },
     parentsIn: ({ author, guid }) => ({
-      roots: [{ kind: 'post', guid, root: { author, local: false, public: true } }],
+      threadPosts: [{ kind: 'post', guid, threadPost: { author, local: false, public: true } }],
     }),
     causeOf: ({ root_author: author }, { isLocalAddress }) => (isLocalAddress(author) ? 'reshares' : undefined),
     isPublicPost: () => true,
@@ -127,10 +129,11 @@ const RECEIVED_TYPES: { readonly [Type in ReceivableEntity['type']]: ReceivedTyp
     referenceOf: ({ parent_guid: guid }) => ({ parent: { kind: 'post', guid } }),
     isAuthorSource: true,
     listParts: () => [],
-    parentsIn: ({ guid }, root) => (root === undefined ? {} : { roots: [{ kind: 'comment', guid, root }] }),
+    parentsIn: ({ guid }, threadPost) =>
+      threadPost === undefined ? {} : { threadPosts: [{ kind: 'comment', guid, threadPost }] },
     isEmpty: ({ text }) => text.trim() === '',
-    documentOf: ({ guid, author, text }, { root }) =>
-      commentDocument({ guid, author, isPublic: root?.public ?? false }, text),
+    documentOf: ({ guid, author, text }, { threadPost }) =>
+      commentDocument({ guid, author, isPublic: threadPost?.public ?? false }, text),
     mentioningText: ({ text }) => ({ text, kind: 'comments' }),
     causeOf: () => 'comments',
     isPublicPost: no,
@@ -168,7 +171,7 @@ const RECEIVED_TYPES: { readonly [Type in ReceivableEntity['type']]: ReceivedTyp
   },
   profile: {
     ...withoutContent,
-    // The guid is added with the facts about the author.
+    // The guid is added with the fields of the author.
     documentOf({ author, first_name: first = '', last_name: last = '', bio = '', tag_string: tags = '' }) {
       return profileDocument({ guid: '', author }, { name: `${first} ${last}`.trim(), bio, tags: readTags(tags) })
     },
@@ -183,24 +186,10 @@ const RECEIVED_TYPES: { readonly [Type in ReceivableEntity['type']]: ReceivedTyp
   },
 }
 
-/** What this pod does with an entity, by its type. */
+/** The rules for received entities, by type. */
 export function receivedType({ type }: ReceivableEntity): ReceivedType<ReceivableEntity> {
   return RECEIVED_TYPES[type] as ReceivedType<ReceivableEntity> // the table pairs each type with its functions
 }
-
-/** Parents before their children, as they are stored; retractions last. */
-export function storingRank({ type }: ReceivableEntity): number {
-  return ranks[type]
-}
-
-const parentTypes = Object.entries(RECEIVED_TYPES).flatMap(([type, { parentsIn }]) => (parentsIn ? [type] : []))
-
-const ranks = Object.fromEntries(
-  Object.keys(RECEIVED_TYPES).map((type) => [
-    type,
-    parentTypes.includes(type) ? parentTypes.indexOf(type) - parentTypes.length : Number(type === 'retraction'),
-  ]),
-) as Readonly<Record<ReceivableEntity['type'], number>> // one for each type
 
 /** The parent of an entity: none or one. */
 export function listParents(entity: ReceivableEntity): readonly ParentReference[] {

@@ -1,10 +1,11 @@
 import { type EntityKey, UNREADABLE } from '../../jobs/waiting/entity-key.js'
-import type { Pod } from '../../pod/pod.js'
+import { WAITING_LIMITS } from '../../jobs/waiting/limits.js'
 import { splitAddress } from '../../protocol/address.js'
-import type { ReceivableEntity } from '../../protocol/entities/registry.js'
+import { type ReceivableEntity, storingRank } from '../../protocol/entities/registry.js'
 import type { References } from '../../protocol/envelopes/sender-rules.js'
+import type { Services } from '../../services/services.js'
 import { isAuthorised } from './authorise.js'
-import type { Arrival, ResolvedArrival, StepResult, WaitingMessage } from './batch.js'
+import type { ResolvedMessage, StepResult, VerifiedMessage, WaitingMessage } from './batch.js'
 import {
   addEntityOfBatch,
   type BatchReferences,
@@ -13,29 +14,35 @@ import {
   hasUnreadableParent,
   isPartOfOtherAuthor,
 } from './batch-references.js'
-import { keyOfTarget, receivedType, storingRank } from './received-entities.js'
+import { keyOfTarget, receivedType } from './received-entities.js'
 import { isWebUrl } from './store/photo-values.js'
 import { hasDeletedParent, isPhotoRetracted, isRetracted } from './tombstones.js'
 
 /**
  * Finds the entities that a batch refers to, with one statement for each kind of reference. A message with an unknown reference
- * has to wait for it.
+ * has to wait for it. They are resolved in the order of storing: an entity that will be authorised is a reference of those after it.
  */
 export async function resolveReferences(
-  pod: Pick<Pod, 'config' | 'db'>,
-  arrivals: readonly Arrival<ReceivableEntity>[],
-): Promise<StepResult<ResolvedArrival>> {
+  services: Pick<Services, 'config' | 'db'>,
+  messages: readonly VerifiedMessage<ReceivableEntity>[],
+): Promise<StepResult<ResolvedMessage>> {
   const batch = await findBatchReferences(
-    pod,
-    arrivals.map(({ entity }) => entity),
+    services,
+    messages.map(({ entity }) => entity),
   )
-  const ready: ResolvedArrival[] = []
+  const ready: ResolvedMessage[] = []
   const waiting: WaitingMessage[] = []
-  for (const arrival of inStoringOrder(arrivals)) {
-    const resolved = resolve(pod, arrival, batch)
-    const missing = missingReferenceOf(pod, resolved)
+  for (const message of inStoringOrder(messages)) {
+    const resolved = resolve(services, message, batch)
+    const missing = missingReferenceOf(services, resolved)
     if (missing !== undefined) {
-      waiting.push({ message: arrival.message, arrival, sender: arrival.sender, signed: true, ...missing })
+      waiting.push({
+        inbound: message.inbound,
+        verified: message,
+        sender: message.sender,
+        isVerified: true,
+        ...missing,
+      })
     } else {
       ready.push(resolved)
       if (canBeReferredTo(resolved, batch) && isAuthorised(resolved)) {
@@ -46,18 +53,18 @@ export async function resolveReferences(
   return { ready, waiting, rejected: [], ignored: [] }
 }
 
-/** Lists every field: spreading the arrival copies it name by name, which takes longer than the rest of this function. */
+/** Lists every field: spreading the message copies it name by name, which takes longer than the rest of this function. */
 function resolve(
-  { config }: Pick<Pod, 'config'>,
-  arrival: Arrival<ReceivableEntity>,
+  { config }: Pick<Services, 'config'>,
+  message: VerifiedMessage<ReceivableEntity>,
   batch: BatchReferences,
-): ResolvedArrival {
-  const { message, sender, signer, author, signature, firstSigned, recipient, movedFrom } = arrival
-  const whole = withoutUnusablePhotos(arrival.entity, batch)
-  const entity = withoutPartsOfOtherAuthors(whole, batch)
+): ResolvedMessage {
+  const { inbound, sender, signer, author, signature, firstSigned, recipient, movedFrom } = message
+  const received = withoutUnusablePhotos(message.entity, batch)
+  const entity = withoutPartsOfOtherAuthors(received, batch)
   const references = findReferences(entity, batch)
   return {
-    message,
+    inbound,
     sender,
     signer,
     author,
@@ -66,52 +73,59 @@ function resolve(
     firstSigned,
     recipient,
     movedFrom,
-    isParentLocal: references.root?.local ?? false,
+    isParentLocal: references.threadPost?.local ?? false,
     references,
-    isDeleted: isRetracted(arrival, references, batch) || hasDeletedParent(arrival, references, batch),
-    hasLostParts: entity !== whole,
+    isDeleted: isRetracted(message, references, batch) || hasDeletedParent(message, references, batch),
+    hasLostParts: entity !== received,
     isAuthorLocal:
       movedFrom === undefined && receivedType(entity).isAuthorSource && entity.author.endsWith(`@${config.host}`),
     hasUnreadableParent: hasUnreadableParent(entity, batch),
   }
 }
 
-function inStoringOrder(arrivals: readonly Arrival<ReceivableEntity>[]): Arrival<ReceivableEntity>[] {
-  return arrivals.toSorted((one, other) => storingRank(one.entity) - storingRank(other.entity))
+function inStoringOrder(messages: readonly VerifiedMessage<ReceivableEntity>[]): VerifiedMessage<ReceivableEntity>[] {
+  return messages.toSorted((one, other) => storingRank(one.entity) - storingRank(other.entity))
 }
 
 /** Only retractions refer to an entity that has no children. */
-function canBeReferredTo({ entity }: ResolvedArrival, { hasRetractions }: BatchReferences): boolean {
+function canBeReferredTo({ entity }: ResolvedMessage, { hasRetractions }: BatchReferences): boolean {
   return hasRetractions || receivedType(entity).parentsIn !== undefined
 }
 
 /** The unknown entity, and the pods that may have it. */
-type MissingReference = Omit<WaitingMessage, 'message' | 'sender' | 'signed'>
+type MissingReference = Omit<WaitingMessage, 'inbound' | 'sender' | 'isVerified'>
 
 /** The reference that a message has to wait for. A message that would be rejected in any case causes no request to another pod. */
-function missingReferenceOf(pod: Pick<Pod, 'config'>, resolved: ResolvedArrival): MissingReference | undefined {
-  const missing = unknownReferenceOf(pod, resolved)
-  if (missing === undefined) return undefined
+function missingReferenceOf(
+  services: Pick<Services, 'config'>,
+  resolved: ResolvedMessage,
+): MissingReference | undefined {
+  const missing = unknownReferenceOf(services, resolved)
+  return missing !== undefined && couldBeAuthorised(resolved) ? missing : undefined
+}
+
+/** Whether `authorise` would pass the entity if its unknown references were the best possible ones. */
+function couldBeAuthorised(resolved: ResolvedMessage): boolean {
   const references = { ...bestCaseReferences(resolved), ...knownReferences(resolved.references) }
-  return isAuthorised({ ...resolved, references }) ? missing : undefined
+  return isAuthorised({ ...resolved, references })
 }
 
 function unknownReferenceOf(
-  { config }: Pick<Pod, 'config'>,
-  { entity, sender, references, hasUnreadableParent }: ResolvedArrival,
+  { config }: Pick<Services, 'config'>,
+  { entity, sender, references, hasUnreadableParent }: ResolvedMessage,
 ): MissingReference | undefined {
   const reference = receivedType(entity).referenceOf(entity)
   if (reference === undefined) return undefined
   if ('target' in reference) {
     const waitsFor = keyOfTarget(reference.target)
     if (references.target !== undefined || waitsFor === undefined) return undefined
-    return { waitsFor, fault: 'TargetNotFound', maxWaitSeconds: RETRACTION_WAIT_SECONDS }
+    return { waitsFor, fault: 'TargetNotFound', maxWaitSeconds: WAITING_LIMITS.retractionWaitSeconds }
   }
   if ('conversation' in reference) {
     if (references.conversation !== undefined) return undefined
     return { waitsFor: `conversation:${reference.conversation}`, fault: 'ConversationNotFound' }
   }
-  if (references.root !== undefined) return undefined
+  if (references.threadPost !== undefined) return undefined
   const { parent, author: fetchFrom = entity.author } = reference
   if (hostOf(fetchFrom) === config.host) return undefined // an unknown local entity has been deleted
   const fallbackFetchFrom = hostOf(sender) === hostOf(fetchFrom) ? undefined : sender
@@ -119,15 +133,12 @@ function unknownReferenceOf(
   return { waitsFor, fault: 'NotFetchable', fetchFrom, fallbackFetchFrom }
 }
 
-/** Longer than a batch takes: the target may be in another batch that has not committed yet. */
-const RETRACTION_WAIT_SECONDS = 60 * 60
-
 /** References that let the entity pass, for those that are still unknown. */
-function bestCaseReferences({ entity, sender, recipient }: ResolvedArrival): References {
+function bestCaseReferences({ entity, sender, recipient }: ResolvedMessage): References {
   const reference = receivedType(entity).referenceOf(entity)
   const { author = sender } = reference !== undefined && 'parent' in reference ? reference : {}
   return {
-    root: { author, local: false, public: true },
+    threadPost: { author, local: false, public: true },
     target: { author: sender },
     conversation: { participants: [entity.author, ...(recipient === undefined ? [] : [recipient.address])] },
   }

@@ -7,11 +7,11 @@ import {
 } from '../../protocol/entities/registry.js'
 import type { TargetType } from '../../protocol/entities/retraction.js'
 import type { References } from '../../protocol/envelopes/sender-rules.js'
-import type { Arrival } from './batch.js'
+import type { VerifiedMessage } from './batch.js'
 import { type BatchReferences, hasUnreadableParent } from './batch-references.js'
 import { listParents } from './received-entities.js'
 
-type SignedEntity = Pick<Arrival<ReceivableEntity>, 'entity' | 'sender'>
+type SignedEntity = Pick<VerifiedMessage<ReceivableEntity>, 'entity' | 'sender'>
 
 /**
  * True if a person with the right to retract the entity did so before it arrived. Tombstones of other people do not count:
@@ -19,7 +19,7 @@ type SignedEntity = Pick<Arrival<ReceivableEntity>, 'entity' | 'sender'>
  */
 export function isRetracted(
   { entity, sender }: SignedEntity,
-  { root, target }: References,
+  { threadPost, target }: References,
   { tombstones }: BatchReferences,
 ): boolean {
   if (tombstones.size === 0) return false
@@ -27,7 +27,7 @@ export function isRetracted(
     // The target is not stored, and the sender has retracted it before.
     return target === undefined && tombstones.has(`${entity.target_type} ${entity.target_guid} ${sender}`)
   }
-  const addresses = isRelayable(entity) ? [entity.author, root?.author] : [entity.author]
+  const addresses = isRelayable(entity) ? [entity.author, threadPost?.author] : [entity.author]
   return 'guid' in entity && hasTombstone(ENTITY_TYPES[entity.type].retractedAs, entity.guid, addresses, tombstones)
 }
 
@@ -37,7 +37,7 @@ export function isRetracted(
  */
 export function hasDeletedParent(
   { entity, sender }: SignedEntity,
-  { root }: References,
+  { threadPost }: References,
   batch: BatchReferences,
 ): boolean {
   const { tombstones, localTombstones } = batch
@@ -45,8 +45,10 @@ export function hasDeletedParent(
   return listParents(entity).some(({ kind, guid }) =>
     namesInRetractions(kind).some((type) => {
       const isDeletedHere = localTombstones.has(`${type} ${guid}`)
-      if (root === undefined) return isDeletedHere || tombstones.has(`${type} ${guid} ${sender}`)
-      return kind === 'post' && isDeletedHere && !root.local && tombstones.has(`${type} ${guid} ${root.author}`)
+      if (threadPost === undefined) return isDeletedHere || tombstones.has(`${type} ${guid} ${sender}`)
+      return (
+        kind === 'post' && isDeletedHere && !threadPost.local && tombstones.has(`${type} ${guid} ${threadPost.author}`)
+      )
     }),
   )
 }

@@ -1,18 +1,19 @@
-import { Conversation, Message } from '../../persistence/models/conversation.js'
-import type { Pod } from '../../pod/pod.js'
+import { Conversation, ConversationMessage } from '../../persistence/models/conversation.js'
 import type { ConversationEntity, MessageEntity } from '../../protocol/entities/conversations.js'
-
-type Source = Pick<Pod, 'db'>
+import type { Services } from '../../services/services.js'
 
 /** A conversation with its first message; later messages are sent on their own. Undefined: it is deleted. */
-export async function conversationEntity({ db }: Source, guid: string): Promise<ConversationEntity | undefined> {
+export async function conversationEntity(
+  { db }: Pick<Services, 'db'>,
+  guid: string,
+): Promise<ConversationEntity | undefined> {
   const conversation = await Conversation.query(db)
     .findOne({ guid })
     .withGraphFetched('[author, participants]')
     .modifyGraph('participants', (people) => people.orderBy('people.id'))
   if (conversation?.author === undefined) return undefined
   const { address: author } = conversation.author
-  const [first] = await Message.query(db)
+  const [first] = await ConversationMessage.query(db)
     .where({ conversationId: conversation.id, authorId: conversation.authorId })
     .orderBy(['createdAt', 'id'])
     .limit(1)
@@ -29,18 +30,18 @@ export async function conversationEntity({ db }: Source, guid: string): Promise<
 }
 
 /** A later message of a conversation; undefined: it is deleted. */
-export async function messageEntity({ db }: Source, guid: string): Promise<MessageEntity | undefined> {
-  const message = await Message.query(db)
+export async function messageEntity({ db }: Pick<Services, 'db'>, guid: string): Promise<MessageEntity | undefined> {
+  const message = await ConversationMessage.query(db)
     .findOne({ 'messages.guid': guid })
     .joinRelated('author')
     .join('conversations', 'conversations.id', 'messages.conversationId')
     .select('messages.*', 'author.address as sender', 'conversations.guid as conversation')
-    .castTo<(Message & { readonly sender: string; readonly conversation: string }) | undefined>()
+    .castTo<(ConversationMessage & { readonly sender: string; readonly conversation: string }) | undefined>()
   return message && messageEntityOf(message, { author: message.sender, conversation: message.conversation })
 }
 
 function messageEntityOf(
-  { guid, text, createdAt }: Message,
+  { guid, text, createdAt }: ConversationMessage,
   { author, conversation }: { readonly author: string; readonly conversation: string },
 ): MessageEntity {
   return { type: 'message', author, guid, text, created_at: createdAt, conversation_guid: conversation }

@@ -2,13 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type DuePod, enqueueDeliveries } from '../../jobs/outbox/enqueue-deliveries.js'
-import type { ArrivedParticipations } from '../../persistence/interactions/outgoing-participations.js'
+import type { DeliveredParticipations } from '../../persistence/interactions/outgoing-participations.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
-import { type DueDelivery, type PodHealthChange, releasePod } from '../../persistence/outbound/due-deliveries.js'
-import type { Pod } from '../../pod/pod.js'
+import type { PodHealthChange } from '../../persistence/outbound/delivery-results.js'
+import type { DueDelivery } from '../../persistence/outbound/due-deliveries.js'
+import { releasePod } from '../../persistence/outbound/pod-leases.js'
 import { formatAddressHost } from '../../protocol/address.js'
+import type { Services } from '../../services/services.js'
 import type { DeliveryQueue } from './delivery-metrics.js'
-import { type DeliveryAttempt, hasResponse, type LeasedDelivery, sendDeliveries } from './delivery-round.js'
+import { type DeliveryAttempt, didPodRespond, type LeasedRun, sendDeliveries } from './delivery-round.js'
 import { DELIVERY_LIMITS, type DeliveryLimits } from './limits.js'
 import { assessPod, toFailedDelivery } from './pod-health.js'
 import { sealDeliveries } from './seal-deliveries.js'
@@ -18,8 +20,8 @@ export interface DeliverOptions {
   /** The slots of `outbound` are for pods that have proven to respond. */
   readonly queue: DeliveryQueue
   readonly signal: AbortSignal
-  /** Follows the deliveries of a pod in which participations have arrived. */
-  readonly onParticipations: (arrived: ArrivedParticipations) => Promise<void>
+  /** Follows the deliveries of a pod to which participations were delivered. */
+  readonly onParticipations: (delivered: DeliveredParticipations) => Promise<void>
   readonly limits?: Partial<DeliveryLimits>
 }
 
@@ -27,30 +29,30 @@ export interface DeliverOptions {
  * `released`: nothing is due, and the lease has been given back. `yielded`: too many pods were silent. `interrupted`: this process could
  * not go on.
  */
-type DrainResult = 'released' | 'yielded' | 'timed_out' | 'interrupted'
+type DeliveryRunEnd = 'released' | 'yielded' | 'timed_out' | 'interrupted'
 
 /**
  * Sends the due deliveries of pods. Each pod has its own loop, so that a slow one delays no other; pods that need a statement at the
- * same time share it. Pods without a slot until the time of this run is over are enqueued again.
+ * same time share it. Pods that get no slot before this run ends are enqueued again.
  */
-export async function deliver(pod: Pod, podIds: readonly number[], options: DeliverOptions): Promise<void> {
+export async function deliver(services: Services, podIds: readonly number[], options: DeliverOptions): Promise<void> {
   const { queue, signal } = options
   setMaxListeners(0, signal) // each exchange adds one
   const limits = { ...DELIVERY_LIMITS, ...options.limits }
-  const run = { ...options, limits, until: performance.now() + limits.drainMs }
-  const { slots } = getSharedDelivery(pod.db)
-  const left: DuePod[] = []
+  const run = { ...options, limits, until: performance.now() + limits.runMs }
+  const { slots } = getSharedDelivery(services.db)
+  const podsWithoutSlot: DuePod[] = []
   async function deliverInSlot(podId: number): Promise<void> {
     const release = queue === 'outbound' ? await slots.acquire(signal, run) : await slots.untilUncontended(signal)
     try {
-      if (performance.now() < run.until) await deliverToPod(pod, podId, run)
-      else left.push({ podId, proven: queue === 'outbound' })
+      if (performance.now() < run.until) await deliverToPod(services, podId, run)
+      else podsWithoutSlot.push({ podId, isReachable: queue === 'outbound' })
     } finally {
       release?.()
     }
   }
   const results = await Promise.allSettled(podIds.map(deliverInSlot))
-  await enqueueDeliveries(pod, left)
+  await enqueueDeliveries(services, podsWithoutSlot)
   const failed = results.find((result) => result.status === 'rejected')
   if (failed !== undefined && !signal.aborted) throw failed.reason
 }
@@ -65,47 +67,50 @@ interface RunOptions extends DeliverOptions {
  * Sends the due deliveries of one pod, by priority and then in the order of insertion, until none is due, the pod fails, or the time
  * of this run is over. The lease allows one run for a pod at a time in all processes; a second run ends at once.
  */
-async function deliverToPod(pod: Pod, podId: number, run: RunOptions): Promise<void> {
+async function deliverToPod(services: Services, podId: number, run: RunOptions): Promise<void> {
   const { queue, signal, limits, until, onParticipations } = run
   const owner = randomUUID()
-  const request = { podId, owner, milliseconds: limits.leaseMs, onlyProven: queue === 'outbound' }
-  const lease = await getSharedDelivery(pod.db).lease(request)
+  const request = { podId, owner, milliseconds: limits.leaseMs, onlyReachable: queue === 'outbound' }
+  const lease = await getSharedDelivery(services.db).lease(request)
   if (lease === undefined) return
-  if (!lease.isLeased) return enqueueDeliveries(pod, [{ podId, proven: false }])
-  const arrived: string[] = []
-  let end: DrainResult = 'interrupted'
+  if (!lease.isLeased) return enqueueDeliveries(services, [{ podId, isReachable: false }])
+  const participatedIn: string[] = []
+  let end: DeliveryRunEnd = 'interrupted'
   try {
-    end = await deliverInOrder({ pod, other: lease.pod, owner, queue, signal, limits }, until, arrived)
+    end = await deliverInOrder({ services, remotePod: lease.pod, owner, queue, signal, limits }, until, participatedIn)
   } finally {
     // The results have ended the lease of a pod without further due deliveries, and of a silent one.
-    if (end === 'timed_out' || end === 'interrupted') await releasePod(pod.db, podId, owner)
+    if (end === 'timed_out' || end === 'interrupted') await releasePod(services.db, podId, owner)
   }
-  if (arrived.length > 0) {
+  if (participatedIn.length > 0) {
     const isFirstOfPod = !lease.pod.takesParticipations
-    await onParticipations({ podId, postGuids: arrived, isFirstOfPod })
+    await onParticipations({ podId, postGuids: participatedIn, isFirstOfPod })
   }
   // A run that broke off is not enqueued again: its obstacle still exists. The sweeper finds the deliveries later.
-  if (end === 'timed_out') await enqueueDeliveries(pod, [{ podId, proven: queue === 'outbound' }])
-  if (end === 'yielded') await enqueueDeliveries(pod, [{ podId, proven: false }])
+  if (end === 'timed_out') await enqueueDeliveries(services, [{ podId, isReachable: queue === 'outbound' }])
+  if (end === 'yielded') await enqueueDeliveries(services, [{ podId, isReachable: false }])
 }
 
-/** Adds the posts whose participations have arrived. */
-async function deliverInOrder(leased: LeasedDelivery, until: number, participatedIn: string[]): Promise<DrainResult> {
-  const { pod, other, limits } = leased
-  const { findDue, recordOwnRound, isOwnRoundRecent } = getSharedDelivery(pod.db)
-  let { failures } = other
+/** Adds the posts whose participations were delivered. */
+async function deliverInOrder(leased: LeasedRun, until: number, participatedIn: string[]): Promise<DeliveryRunEnd> {
+  const { services, remotePod, limits } = leased
+  const { findDue, recordLocalUserRound, isLocalUserRoundRecent } = getSharedDelivery(services.db)
+  let { failures } = remotePod
   let hasResponded = false
   while (performance.now() < until) {
     // The first round is a probe with one delivery: an unreachable pod costs one request.
     const began = performance.now()
-    const rows = await findDue({ podId: other.id, limit: hasResponded ? limits.rowsAtOnce : 1 })
-    const due = selectForRound(rows, isOwnRoundRecent() ? limits.relaysBesideOwn : limits.rowsAtOnce)
+    const rows = await findDue({ podId: remotePod.id, limit: hasResponded ? limits.rowsPerBatch : 1 })
+    const due = selectForRound(
+      rows,
+      isLocalUserRoundRecent() ? limits.relaysPerRoundWhileLocalUsersWrite : limits.rowsPerBatch,
+    )
     const sealed = await sealDeliveries(
-      pod,
+      services,
       due.filter(({ held }) => !held),
     )
-    if (hasOwn(due)) recordOwnRound()
-    const startsUntil = hasOwn(due) ? until : performance.now() + limits.relayRoundMs
+    if (hasMessageOfLocalUser(due)) recordLocalUserRound()
+    const startsUntil = hasMessageOfLocalUser(due) ? until : performance.now() + limits.relayRoundMs
     const attempts = await sendDeliveries(leased, sealed, { hasResponded, startsUntil })
     const assessment = assessPod(
       attempts.map(({ outcome }) => outcome),
@@ -115,76 +120,85 @@ async function deliverInOrder(leased: LeasedDelivery, until: number, participate
     logRound(leased, attempts, performance.now() - began)
     logPodChange(leased, assessment, failures)
     if (assessment.kind === 'available') failures = 0
-    hasResponded ||= attempts.some(hasResponse)
-    participatedIn.push(...attempts.flatMap(postOfArrivedParticipation))
-    if (assessment.kind === 'silent') return 'yielded'
+    hasResponded ||= attempts.some(didPodRespond)
+    participatedIn.push(...attempts.flatMap(postOfDeliveredParticipation))
+    if (assessment.kind === 'too_slow') return 'yielded'
     if (!isMoreDue) return 'released'
     if (attempts.some(({ outcome }) => outcome.kind === 'untried')) return 'interrupted'
-    if (due.length > 0 && !hasOwn(due) && isOwnRoundRecent()) await pauseFor(performance.now() - began, leased)
+    if (due.length > 0 && !hasMessageOfLocalUser(due) && isLocalUserRoundRecent())
+      await pauseFor(performance.now() - began, leased)
   }
   return 'timed_out'
 }
 
 /** Messages of local users are sent before relays and participations, in rounds of their own. */
 function selectForRound(due: readonly DueDelivery[], relays: number): readonly DueDelivery[] {
-  return hasOwn(due) ? due.filter(({ priority }) => priority === DELIVERY_PRIORITY.own) : due.slice(0, relays)
+  return hasMessageOfLocalUser(due)
+    ? due.filter(({ priority }) => priority === DELIVERY_PRIORITY.localUsers)
+    : due.slice(0, relays)
 }
 
-function hasOwn(due: readonly DueDelivery[]): boolean {
-  return due.some(({ priority }) => priority === DELIVERY_PRIORITY.own)
+function hasMessageOfLocalUser(due: readonly DueDelivery[]): boolean {
+  return due.some(({ priority }) => priority === DELIVERY_PRIORITY.localUsers)
 }
 
 /**
  * Pauses after a round of relays and participations while local users write: as long as the round, at most `relayPauseMs`. Each relay
  * and participation has its own signature, and signing keeps the processors from all other work.
  */
-async function pauseFor(roundMs: number, { signal, limits }: LeasedDelivery): Promise<void> {
+async function pauseFor(roundMs: number, { signal, limits }: LeasedRun): Promise<void> {
   await pause(Math.min(roundMs, limits.relayPauseMs), undefined, { signal }).catch(() => undefined)
 }
 
 /** Writes the outcomes of a round. True: more is due, and this process still holds the lease. */
 async function saveRound(
-  { pod, other, owner, limits }: LeasedDelivery,
+  { services, remotePod, owner, limits }: LeasedRun,
   attempts: readonly DeliveryAttempt[],
   assessment: PodHealthChange,
 ): Promise<boolean> {
-  return getSharedDelivery(pod.db).record({
-    podId: other.id,
+  return getSharedDelivery(services.db).record({
+    podId: remotePod.id,
     owner,
     milliseconds: limits.leaseMs,
-    arrived: attempts.filter(({ outcome }) => outcome.kind === 'arrived').map(({ due }) => due.id),
+    delivered: attempts.filter(({ outcome }) => outcome.kind === 'delivered').map(({ due }) => due.id),
     failed: attempts.flatMap(({ due, outcome, encryptedEnvelope }) => {
       const failure = toFailedDelivery(outcome, due, limits)
       return failure === undefined ? [] : [{ ...failure, id: due.id, encryptedEnvelope }]
     }),
     podHealth: assessment,
-    hasAnswered: attempts.some(hasResponse),
+    hasResponded: attempts.some(didPodRespond),
     redirects: limits.redirects,
   })
 }
 
-/** One line for a round: the number of deliveries by outcome, and the duration. */
-function logRound({ pod, other, queue }: LeasedDelivery, attempts: readonly DeliveryAttempt[], ms: number): void {
+/** One line for a round: the number of deliveries by outcome, the duration, and the first traces. */
+function logRound(
+  { services, remotePod, queue, limits }: LeasedRun,
+  attempts: readonly DeliveryAttempt[],
+  ms: number,
+): void {
   if (attempts.length === 0) return
   const counts: Record<string, number> = {}
   for (const { outcome } of attempts) counts[outcome.kind] = (counts[outcome.kind] ?? 0) + 1
-  pod.log.info(
-    { pod: formatAddressHost(other), lane: queue, deliveries: attempts.length, ...counts, ms: Math.round(ms) },
+  const ids = attempts.flatMap(({ due }) => due.trace?.replaceAll('-', '') ?? []) // as in `X-Request-Id`
+  const traces = [...new Set(ids)].slice(0, limits.tracesOfLogLine)
+  services.log.info(
+    { pod: formatAddressHost(remotePod), queue, deliveries: attempts.length, ...counts, ms: Math.round(ms), traces },
     'delivery round',
   )
 }
 
 /** One line when a pod fails for the first time, and one when it responds again. */
-function logPodChange({ pod, other }: LeasedDelivery, assessment: PodHealthChange, failures: number): void {
+function logPodChange({ services, remotePod }: LeasedRun, assessment: PodHealthChange, failures: number): void {
   if (assessment.kind === 'available' && failures > 0)
-    pod.log.info({ pod: formatAddressHost(other) }, 'pod reachable again')
+    services.log.info({ pod: formatAddressHost(remotePod) }, 'pod reachable again')
   if (assessment.kind === 'away' && failures === 0) {
-    pod.log.info({ pod: formatAddressHost(other), reason: assessment.error }, 'the pod does not answer')
+    services.log.info({ pod: formatAddressHost(remotePod), reason: assessment.error }, 'pod unreachable')
   }
 }
 
-/** The post of a participation that has arrived. */
-function postOfArrivedParticipation({ due, outcome }: DeliveryAttempt): readonly string[] {
-  const isParticipation = due.priority === DELIVERY_PRIORITY.participation && outcome.kind === 'arrived'
+/** The post of a delivered participation. */
+function postOfDeliveredParticipation({ due, outcome }: DeliveryAttempt): readonly string[] {
+  const isParticipation = due.priority === DELIVERY_PRIORITY.participation && outcome.kind === 'delivered'
   return isParticipation && due.about !== null ? [due.about] : []
 }

@@ -4,6 +4,7 @@ import type { DeliveryOutcome } from './pod-health.js'
 /** The worker slots for pods that have proven to respond, and those for all other pods. */
 export type DeliveryQueue = 'outbound' | 'outbound-slow'
 
+// The label `lane` has the name of the queue. Dashboards of operators use this name.
 const deliveries = new Counter({
   name: 'pod_delivery_tries_total',
   help: 'Delivery attempts, by lane and outcome.',
@@ -11,7 +12,9 @@ const deliveries = new Counter({
   registers: [],
 })
 
-export function recordDelivery(queue: DeliveryQueue, { kind: outcome }: DeliveryOutcome, ms: number): void {
+export function recordDelivery(queue: DeliveryQueue, { kind }: DeliveryOutcome, ms: number): void {
+  // The values of the label `outcome` are fixed: dashboards and alerts of operators use them.
+  const outcome = kind === 'delivered' ? 'arrived' : kind
   deliveries.inc({ lane: queue, outcome })
   exchangeSeconds.observe({ lane: queue, outcome }, ms / 1_000)
 }

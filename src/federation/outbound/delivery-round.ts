@@ -1,20 +1,22 @@
 import { inSpan } from '../../jobs/operations/in-span.js'
 import { countDelivery } from '../../jobs/operations/pod-activity.js'
-import type { DueDelivery, LeasedPod } from '../../persistence/outbound/due-deliveries.js'
-import type { Pod } from '../../pod/pod.js'
+import type { DueDelivery } from '../../persistence/outbound/due-deliveries.js'
+import type { LeasedPod } from '../../persistence/outbound/pod-leases.js'
 import { formatAddressHost } from '../../protocol/address.js'
+import type { Services } from '../../services/services.js'
 import { podOrigin } from '../discovery/pod-origin.js'
 import { type DeliveryQueue, recordDelivery, recordDeliveryLatency } from './delivery-metrics.js'
 import type { DeliveryLimits } from './limits.js'
-import { type DeliveryOutcome, deliveryOutcomeOfError, outcomeOfAnswer } from './pod-health.js'
+import { type DeliveryOutcome, deliveryOutcomeOfError, outcomeOfResponse } from './pod-health.js'
 import type { SealedDelivery } from './seal-deliveries.js'
 import { openSenderOrder } from './sender-order.js'
+import { getSharedDelivery } from './shared-delivery.js'
 import { requestOrYield } from './yield-to-other-pods.js'
 
-/** A pod whose lease this process holds, with the settings of the run. */
-export interface LeasedDelivery {
-  readonly pod: Pod
-  readonly other: LeasedPod
+/** A run of deliveries to a pod whose lease this process holds. */
+export interface LeasedRun {
+  readonly services: Services
+  readonly remotePod: LeasedPod
   /** The id of the lease. */
   readonly owner: string
   readonly queue: DeliveryQueue
@@ -32,7 +34,7 @@ export interface DeliveryAttempt {
 interface RoundOptions {
   /** The pod has answered in this run. */
   readonly hasResponded: boolean
-  /** After this time no delivery starts, except the first. */
+  /** Time after which no delivery starts, except the first. */
   readonly startsUntil: number
 }
 
@@ -41,19 +43,19 @@ interface RoundOptions {
  * other. After the first failure of the pod no further delivery starts.
  */
 export async function sendDeliveries(
-  leased: LeasedDelivery,
+  leased: LeasedRun,
   sealed: readonly SealedDelivery[],
   { hasResponded, startsUntil }: RoundOptions,
 ): Promise<readonly DeliveryAttempt[]> {
   const attempts: DeliveryAttempt[] = []
-  const takePlace = openSenderOrder()
+  const takeTurn = openSenderOrder()
   // One iterator for all loops below: each takes the next delivery from it.
-  const pending = sealed.map((delivery) => ({ delivery, place: takePlace(delivery.due) })).values()
+  const pending = sealed.map((delivery) => ({ delivery, turn: takeTurn(delivery.due) })).values()
   let hasPodFailed = false
   async function sendOneByOne(): Promise<void> {
-    for (const { delivery, place } of pending) {
-      await place.predecessors
-      if (hasPodFailed || (attempts.length > 0 && performance.now() >= startsUntil)) return place.finish()
+    for (const { delivery, turn } of pending) {
+      await turn.predecessors
+      if (hasPodFailed || (attempts.length > 0 && performance.now() >= startsUntil)) return turn.finish()
       try {
         const began = performance.now()
         const outcome = await sendInSpan(leased, delivery, hasResponded)
@@ -63,27 +65,27 @@ export async function sendDeliveries(
         attempts.push({ due: delivery.due, outcome, encryptedEnvelope })
         recordDelivery(leased.queue, outcome, ms)
         countForPod(leased, outcome, ms)
-        if (outcome.kind === 'arrived') recordDeliveryLatency(delivery.due)
+        if (outcome.kind === 'delivered') recordDeliveryLatency(delivery.due)
       } finally {
-        place.finish()
+        turn.finish()
       }
     }
   }
-  await Promise.all(Array.from({ length: Math.min(leased.limits.atOnce, sealed.length) }, sendOneByOne))
+  await Promise.all(Array.from({ length: Math.min(leased.limits.maxConcurrent, sealed.length) }, sendOneByOne))
   return attempts
 }
 
 /** Outcomes that say nothing about the pod are not counted. */
-function countForPod({ pod, other }: LeasedDelivery, { kind }: DeliveryOutcome, ms: number): void {
-  if (kind === 'untried' || kind === 'unsealed') return
-  countDelivery(pod.db, formatAddressHost(other), { arrived: kind === 'arrived', ms })
+function countForPod({ services, remotePod }: LeasedRun, { kind }: DeliveryOutcome, ms: number): void {
+  if (kind === 'untried' || kind === 'not_sealable') return
+  countDelivery(services.db, formatAddressHost(remotePod), { isDelivered: kind === 'delivered', ms })
 }
 
-function sendInSpan(leased: LeasedDelivery, delivery: SealedDelivery, hasResponded: boolean): Promise<DeliveryOutcome> {
-  const { pod, other, queue } = leased
+function sendInSpan(leased: LeasedRun, delivery: SealedDelivery, hasResponded: boolean): Promise<DeliveryOutcome> {
+  const { services, remotePod, queue } = leased
   const { trace, record: entity } = delivery.due
-  const attributes = { host: other.host, queue, entity }
-  return inSpan(pod.tracer, 'deliver', { kind: 'client', traces: [trace], attributes }, async (span) => {
+  const attributes = { host: remotePod.host, queue, entity }
+  return inSpan(services.tracer, 'deliver', { kind: 'client', traces: [trace], attributes }, async (span) => {
     const outcome = await sendDelivery(leased, delivery, hasResponded)
     span?.set({ outcome: outcome.kind, ...('fault' in outcome && { fault: outcome.fault }) })
     return outcome
@@ -91,32 +93,34 @@ function sendInSpan(leased: LeasedDelivery, delivery: SealedDelivery, hasRespond
 }
 
 async function sendDelivery(
-  { pod, other, queue, signal, limits }: LeasedDelivery,
+  { services, remotePod, queue, signal, limits }: LeasedRun,
   delivery: SealedDelivery,
   hasResponded: boolean,
 ): Promise<DeliveryOutcome> {
-  if ('fault' in delivery) return { kind: 'unsealed', fault: delivery.fault }
-  const origin = podOrigin(other)
+  if ('fault' in delivery) return { kind: 'not_sealable', fault: delivery.fault }
+  const origin = podOrigin(remotePod)
   if (origin === undefined) {
     return {
       kind: 'forbidden',
       fault: 'not_allowed',
-      reason: `${other.host}:${other.port} is not a valid host and port.`,
+      reason: `${remotePod.host}:${remotePod.port} is not a valid host and port.`,
     }
   }
   try {
     const { path, contentType, body } = delivery
     const post = (signal: AbortSignal) =>
-      pod.remote.post(`${origin}${path}`, contentType, body, { deadline: limits.exchangeMs, signal })
+      services.remote.post(`${origin}${path}`, contentType, body, { deadline: limits.exchangeMs, signal })
     const mayYield = queue === 'outbound' && !hasResponded
-    const answer = mayYield ? await requestOrYield(post, signal, limits) : await post(signal)
-    return answer === undefined ? { kind: 'silent' } : outcomeOfAnswer(answer, delivery.due.isPublic)
+    const response = mayYield
+      ? await requestOrYield(getSharedDelivery(services.db).unanswered, post, signal, limits)
+      : await post(signal)
+    return response === undefined ? { kind: 'too_slow' } : outcomeOfResponse(response, delivery.due.isPublic)
   } catch (error) {
     return signal.aborted ? { kind: 'untried', hasBegun: true } : deliveryOutcomeOfError(error)
   }
 }
 
 /** True if the pod has answered the request, with any status. */
-export function hasResponse({ outcome }: DeliveryAttempt): boolean {
-  return outcome.kind === 'arrived' || ('status' in outcome && outcome.status !== undefined)
+export function didPodRespond({ outcome }: DeliveryAttempt): boolean {
+  return outcome.kind === 'delivered' || ('status' in outcome && outcome.status !== undefined)
 }

@@ -4,23 +4,23 @@ import type { DeliveryLimits } from './limits.js'
 export interface DeliverySlots {
   /** Waits for a slot; resolves with the function that releases it. Runs take turns. */
   acquire(signal: AbortSignal, run: object): Promise<() => void>
-  /** Resolves when no proven pod waits for a slot, after `unprovenWaitMs` at the latest. */
+  /** Resolves when no reachable pod waits for a slot, after `unreachableWaitMs` at the latest. */
   untilUncontended(signal: AbortSignal): Promise<void>
 }
 
 const POLL_INTERVAL_MS = 50
 
 /**
- * Slots for proven pods. Runs take turns, so that a run for one pod does not wait behind a post for thousands. A pod that is not done
+ * Slots for reachable pods. Runs take turns, so that a run for one pod does not wait for a post to thousands. A pod that is not done
  * after `slotMs` passes its slot on, so that pods that do not answer hold up no other; `podsBeyondSlots` bounds their number.
  */
 export function openDeliverySlots({
-  podsAtOnce,
+  maxConcurrentPods,
   podsBeyondSlots,
   slotMs,
-  unprovenWaitMs,
-}: Pick<DeliveryLimits, 'podsAtOnce' | 'podsBeyondSlots' | 'slotMs' | 'unprovenWaitMs'>): DeliverySlots {
-  const semaphore = new Semaphore(podsAtOnce)
+  unreachableWaitMs,
+}: Pick<DeliveryLimits, 'maxConcurrentPods' | 'podsBeyondSlots' | 'slotMs' | 'unreachableWaitMs'>): DeliverySlots {
+  const semaphore = new Semaphore(maxConcurrentPods)
   let beyond = 0
   return {
     async acquire(signal, run) {
@@ -40,7 +40,7 @@ export function openDeliverySlots({
       }
     },
     async untilUncontended(signal) {
-      const until = performance.now() + unprovenWaitMs
+      const until = performance.now() + unreachableWaitMs
       while (semaphore.isContended && performance.now() < until) {
         await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS))
         signal.throwIfAborted()

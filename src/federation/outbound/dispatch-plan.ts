@@ -14,8 +14,8 @@ import {
   lockDispatchedPost,
   lockDispatchedRelayable,
 } from '../../persistence/outbound/lock-dispatched.js'
-import type { Pod } from '../../pod/pod.js'
 import type { Entity, RelayableKind } from '../../protocol/entities/registry.js'
+import type { Services } from '../../services/services.js'
 import { conversationEntity, messageEntity } from './conversation-entities.js'
 import { contactEntity, profileEntity } from './person-entities.js'
 import { photoEntity, postEntity } from './post-entities.js'
@@ -38,27 +38,28 @@ interface PublicMentions {
   readonly shouldDeliverToMentioned: boolean
 }
 
-interface Source extends Pick<Pod, 'config' | 'crypto' | 'secrets'> {
+interface PlanDependencies extends Pick<Services, 'config' | 'crypto' | 'secrets'> {
   readonly db: Knex.Transaction
 }
 
 type RecordType = OutgoingRecord['record']
 
 /** Recipients and signer of each record: FEDERATION.md, "Recipients". */
-const planFunctions: {
+const PLAN_FUNCTIONS: {
   readonly [Type in RecordType]: (
-    source: Source,
+    dependencies: PlanDependencies,
     record: Extract<OutgoingRecord, { record: Type }>,
   ) => Promise<DispatchPlan | undefined>
 } = {
   post: planPost,
   photo: planPhoto,
-  comment: (source, { guid }) => planRelayable(source, 'comment', guid),
-  like: (source, { guid }) => planRelayable(source, 'like', guid),
-  poll_participation: (source, { guid }) => planRelayable(source, 'poll_participation', guid),
+  comment: (dependencies, { guid }) => planRelayable(dependencies, 'comment', guid),
+  like: (dependencies, { guid }) => planRelayable(dependencies, 'like', guid),
+  poll_participation: (dependencies, { guid }) => planRelayable(dependencies, 'poll_participation', guid),
   participation: planParticipation,
-  conversation: (source, record) => planConversation(source, record, lockDispatchedConversation, conversationEntity),
-  message: (source, record) => planConversation(source, record, lockDispatchedMessage, messageEntity),
+  conversation: (dependencies, record) =>
+    planConversation(dependencies, record, lockDispatchedConversation, conversationEntity),
+  message: (dependencies, record) => planConversation(dependencies, record, lockDispatchedMessage, messageEntity),
   profile: planProfile,
   contact: planContact,
 }
@@ -68,20 +69,23 @@ const planFunctions: {
  * pod receives it.
  */
 export async function planDispatch(
-  { config, crypto, secrets }: Pick<Pod, 'config' | 'crypto' | 'secrets'>,
+  { config, crypto, secrets }: Pick<Services, 'config' | 'crypto' | 'secrets'>,
   transaction: Knex.Transaction,
   record: OutgoingRecord,
 ): Promise<DispatchPlan | undefined> {
-  const plan = planFunctions[record.record] as (
-    source: Source,
+  const plan = PLAN_FUNCTIONS[record.record] as (
+    dependencies: PlanDependencies,
     record: OutgoingRecord,
   ) => Promise<DispatchPlan | undefined> // the table pairs each type with its function
   return plan({ config, crypto, secrets, db: transaction }, record)
 }
 
-async function planPost(source: Source, { guid }: { readonly guid: string }): Promise<DispatchPlan | undefined> {
-  const post = await lockDispatchedPost(source.db, guid)
-  const entity = post && (await postEntity(source, guid))
+async function planPost(
+  dependencies: PlanDependencies,
+  { guid }: { readonly guid: string },
+): Promise<DispatchPlan | undefined> {
+  const post = await lockDispatchedPost(dependencies.db, guid)
+  const entity = post && (await postEntity(dependencies, guid))
   if (post === undefined || entity === undefined) return undefined
   return {
     message: creationMessage('post', guid, { senderId: post.authorId, public: post.public, entity }),
@@ -91,9 +95,12 @@ async function planPost(source: Source, { guid }: { readonly guid: string }): Pr
 }
 
 /** A photo of a post is sent to the readers of the post. */
-async function planPhoto(source: Source, { guid }: { readonly guid: string }): Promise<DispatchPlan | undefined> {
-  const photo = await lockDispatchedPhoto(source.db, guid)
-  const entity = photo && (await photoEntity(source, guid))
+async function planPhoto(
+  dependencies: PlanDependencies,
+  { guid }: { readonly guid: string },
+): Promise<DispatchPlan | undefined> {
+  const photo = await lockDispatchedPhoto(dependencies.db, guid)
+  const entity = photo && (await photoEntity(dependencies, guid))
   if (photo === undefined || entity === undefined) return undefined
   return {
     message: creationMessage('photo', guid, { senderId: photo.authorId, public: photo.public, entity }),
@@ -101,33 +108,40 @@ async function planPhoto(source: Source, { guid }: { readonly guid: string }): P
   }
 }
 
-async function planRelayable(source: Source, kind: RelayableKind, guid: string): Promise<DispatchPlan | undefined> {
-  const record = await lockDispatchedRelayable(source.db, kind, guid)
+async function planRelayable(
+  dependencies: PlanDependencies,
+  kind: RelayableKind,
+  guid: string,
+): Promise<DispatchPlan | undefined> {
+  const record = await lockDispatchedRelayable(dependencies.db, kind, guid)
   const route = record && routeOf(kind, record)
-  const stored = route && (await relayableEntity(source, kind, guid))
-  const entity = stored && (await signed(source, stored, record))
+  const stored = route && (await relayableEntity(dependencies, kind, guid))
+  const entity = stored && (await signRelayable(dependencies, stored, record))
   if (record === undefined || route === undefined || entity === undefined) return undefined
-  const { author, root, text } = record
-  const hasMentions = kind === 'comment' && root.public && author.isLocal
+  const { author, threadPost, text } = record
+  const hasMentions = kind === 'comment' && threadPost.public && author.isLocal
   return {
     message: {
-      ...creationMessage(kind, guid, { senderId: route.senderId, public: root.public, entity }),
-      priority: author.isLocal ? DELIVERY_PRIORITY.own : DELIVERY_PRIORITY.relay,
+      ...creationMessage(kind, guid, { senderId: route.senderId, public: threadPost.public, entity }),
+      priority: author.isLocal ? DELIVERY_PRIORITY.localUsers : DELIVERY_PRIORITY.relay,
     },
     audience: route.audience,
     ...(hasMentions && {
-      mentions: { textId: { commentId: record.id }, text, shouldDeliverToMentioned: root.author.isLocal },
+      mentions: { textId: { commentId: record.id }, text, shouldDeliverToMentioned: threadPost.author.isLocal },
     }),
   }
 }
 
 /** Authors of local posts sign the envelopes of their own interactions. */
-function signed(
-  source: Source,
+function signRelayable(
+  dependencies: PlanDependencies,
   entity: OutgoingRelayable,
-  { author, root }: DispatchedRelayable,
+  { author, threadPost }: DispatchedRelayable,
 ): Promise<OutgoingRelayable | undefined> {
-  return signStoredRelayable(source, source.db, entity, { ...author, isSigner: author.id === root.author.id })
+  return signStoredRelayable(dependencies, dependencies.db, entity, {
+    ...author,
+    isSigner: author.id === threadPost.author.id,
+  })
 }
 
 /**
@@ -136,45 +150,45 @@ function signed(
  */
 function routeOf(
   kind: RelayableKind,
-  { id, author, root }: DispatchedRelayable,
+  { id, author, threadPost }: DispatchedRelayable,
 ): { readonly senderId: number; readonly audience: RecipientSelector } | undefined {
-  if (root.author.isLocal) {
+  if (threadPost.author.isLocal) {
     const audience: RecipientSelector = {
       of: 'post',
-      postId: root.id,
+      postId: threadPost.id,
       ...(kind === 'comment' && { mentionedInCommentId: id }),
       ...(!author.isLocal && { exceptPodOfPersonId: author.id }),
     }
-    return { senderId: root.author.id, audience }
+    return { senderId: threadPost.author.id, audience }
   }
   if (!author.isLocal) return undefined
-  return { senderId: author.id, audience: { of: 'people', personIds: [root.author.id] } }
+  return { senderId: author.id, audience: { of: 'people', personIds: [threadPost.author.id] } }
 }
 
 /** Undefined for a participation by a remote person: only the pod of the participant sends it. */
 async function planParticipation(
-  source: Source,
+  dependencies: PlanDependencies,
   { guid }: { readonly guid: string },
 ): Promise<DispatchPlan | undefined> {
-  const participation = await lockDispatchedRelayable(source.db, 'participation', guid)
+  const participation = await lockDispatchedRelayable(dependencies.db, 'participation', guid)
   if (!participation?.author.isLocal) return undefined
-  const entity = await participationEntity(source, guid)
+  const entity = await participationEntity(dependencies, guid)
   if (entity === undefined) return undefined
-  const { author, root } = participation
+  const { author, threadPost } = participation
   return {
     message: creationMessage('participation', guid, { senderId: author.id, public: false, entity }),
-    audience: { of: 'people', personIds: [root.author.id] },
+    audience: { of: 'people', personIds: [threadPost.author.id] },
   }
 }
 
 async function planConversation(
-  source: Source,
+  dependencies: PlanDependencies,
   { record, guid }: { readonly record: 'conversation' | 'message'; readonly guid: string },
   lock: (transaction: Knex.Transaction, guid: string) => Promise<DispatchedMessage | undefined>,
-  entityOf: (source: Source, guid: string) => Promise<Entity | undefined>,
+  entityOf: (dependencies: PlanDependencies, guid: string) => Promise<Entity | undefined>,
 ): Promise<DispatchPlan | undefined> {
-  const message = await lock(source.db, guid)
-  const entity = message && (await entityOf(source, guid))
+  const message = await lock(dependencies.db, guid)
+  const entity = message && (await entityOf(dependencies, guid))
   if (message === undefined || entity === undefined) return undefined
   return {
     message: creationMessage(record, guid, { senderId: message.authorId, public: false, entity }),
@@ -183,13 +197,13 @@ async function planConversation(
 }
 
 async function planProfile(
-  source: Source,
+  dependencies: PlanDependencies,
   { personId, to }: { readonly personId: number; readonly to?: number },
 ): Promise<DispatchPlan | undefined> {
   // Locked until the message is written, so that of two changes the older one is never sent last.
-  await Person.lock(source.db, personId)
-  const user = await findOpenAccount(source, { personId })
-  const entity = await profileEntity(source, personId)
+  await Person.lock(dependencies.db, personId)
+  const user = await findOpenAccount(dependencies, { personId })
+  const entity = await profileEntity(dependencies, personId)
   if (user?.person === undefined || entity === undefined) return undefined
   return {
     message: creationMessage('profile', user.person.guid, { senderId: personId, public: entity.public, entity }),
@@ -198,15 +212,15 @@ async function planProfile(
 }
 
 async function planContact(
-  source: Source,
+  dependencies: PlanDependencies,
   contact: Extract<OutgoingRecord, { record: 'contact' }>,
 ): Promise<DispatchPlan | undefined> {
-  const user = await findOpenAccount(source, { id: contact.userId })
-  const recipient = await Person.query(source.db).findById(contact.personId)
+  const user = await findOpenAccount(dependencies, { id: contact.userId })
+  const recipient = await Person.query(dependencies.db).findById(contact.personId)
   if (user?.person === undefined || recipient === undefined) return undefined
   // Locked, and compared with the current state: a later change has a record of its own, which may be dispatched first.
-  await Person.lock(source.db, user.personId)
-  if (!(await isStillCurrent(source, contact))) return undefined
+  await Person.lock(dependencies.db, user.personId)
+  if (!(await isStillCurrent(dependencies, contact))) return undefined
   const entity = contactEntity(user.person, recipient, contact)
   return {
     message: creationMessage('contact', recipient.guid, { senderId: user.personId, public: false, entity }),
@@ -215,7 +229,7 @@ async function planContact(
 }
 
 async function isStillCurrent(
-  { db }: Source,
+  { db }: PlanDependencies,
   { userId, personId, sharing, blocking }: Extract<OutgoingRecord, { record: 'contact' }>,
 ): Promise<boolean> {
   const contact = await Contact.query(db).findOne({ userId, personId, receiving: true })
@@ -224,7 +238,7 @@ async function isStillCurrent(
 }
 
 async function findOpenAccount(
-  { db }: Source,
+  { db }: PlanDependencies,
   key: { readonly id: number } | { readonly personId: number },
 ): Promise<User | undefined> {
   return User.query(db).findOne(key).whereNull('closedAt').withGraphFetched('person')

@@ -1,11 +1,12 @@
 import type { Knex } from 'knex'
 import { enqueueMessage } from '../../domain/outbound/outgoing-messages.js'
 import type { OutgoingRecord } from '../../jobs/definitions.js'
-import { deleteOutboxRows, isInOutbox, type JobContext, lockOldestOfSender } from '../../jobs/outbox/outbox.js'
+import { deleteOutboxRows, isInOutbox, type JobContext } from '../../jobs/outbox/load-job.js'
+import { lockOldestOfSender } from '../../jobs/outbox/sender-rows.js'
 import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
-import { inTransaction, setTrace } from '../../persistence/database/transactions.js'
-import type { Pod } from '../../pod/pod.js'
+import { inRequestTransaction, setTrace } from '../../persistence/database/transactions.js'
 import { type Entity, readLinkedText } from '../../protocol/entities/registry.js'
+import type { Services } from '../../services/services.js'
 import { enqueueLinkedFetches } from '../discovery/linked-entities.js'
 import { isRemoteAddress } from '../discovery/pod-location.js'
 import { planDispatch } from './dispatch-plan.js'
@@ -17,20 +18,20 @@ type DispatchWork = JobContext & { readonly data: OutgoingRecord }
  * Writes one outbound message for a record, and a delivery for each recipient. A repeated job writes nothing. Earlier records of
  * the same person that no job has dispatched yet are dispatched first.
  */
-export async function dispatchInOrder(pod: Pod, work: DispatchWork): Promise<void> {
+export async function dispatchInOrder(services: Services, work: DispatchWork): Promise<void> {
   const { senderId, outboxId } = work
   if (senderId === undefined || outboxId === undefined) {
-    await inTransaction(pod, async (transaction) => {
+    await inRequestTransaction(services, async (transaction) => {
       await work.finish(transaction)
-      await dispatchRecord(pod, transaction, work.data)
+      await dispatchRecord(services, transaction, work.data)
     })
     return
   }
   const failed: number[] = []
   for (;;) {
-    const dispatched = await dispatchOldest(pod, work, { senderId, outboxId, failed })
+    const dispatched = await dispatchOldest(services, work, { senderId, outboxId, failed })
     if (dispatched === 'own') return
-    if (dispatched === 'none' && !(await isInOutbox(pod.db, outboxId))) return
+    if (dispatched === 'none' && !(await isInOutbox(services.db, outboxId))) return
   }
 }
 
@@ -42,25 +43,25 @@ interface SenderQueue {
 }
 
 async function dispatchOldest(
-  pod: Pod,
+  services: Services,
   work: DispatchWork,
   { senderId, outboxId, failed }: SenderQueue,
 ): Promise<'own' | 'earlier' | 'none'> {
   let earlier: number | undefined
   try {
-    return await inTransaction(pod, async (transaction) => {
+    return await inRequestTransaction(services, async (transaction) => {
       earlier = undefined
       const oldest = await lockOldestOfSender(transaction, senderId, outboxId, failed)
       if (oldest === undefined) return 'none'
       if (oldest.id === outboxId) {
         await work.finish(transaction)
-        await dispatchRecord(pod, transaction, work.data)
+        await dispatchRecord(services, transaction, work.data)
         return 'own'
       }
       earlier = oldest.id
       setTrace(transaction, oldest.trace ?? undefined)
       await deleteOutboxRows(transaction, [oldest.id])
-      await dispatchRecord(pod, transaction, oldest.data)
+      await dispatchRecord(services, transaction, oldest.data)
       return 'earlier'
     })
   } catch (error) {
@@ -70,17 +71,21 @@ async function dispatchOldest(
   }
 }
 
-async function dispatchRecord(pod: Pod, transaction: Knex.Transaction, record: OutgoingRecord): Promise<void> {
-  const plan = await planDispatch(pod, transaction, record)
+async function dispatchRecord(
+  services: Services,
+  transaction: Knex.Transaction,
+  record: OutgoingRecord,
+): Promise<void> {
+  const plan = await planDispatch(services, transaction, record)
   if (plan === undefined) return
-  await attachMentionedPeople(pod, transaction, plan)
-  await enqueueLinkedFetches(pod, transaction, [
-    { text: ownTextOf(pod, plan.message.entity), depth: 0, fetchesLeft: REFERENCE_LIMITS.fetchesOfMessage },
+  await attachMentionedPeople(services, transaction, plan)
+  await enqueueLinkedFetches(services, transaction, [
+    { text: ownTextOf(services, plan.message.entity), depth: 0, fetchesLeft: REFERENCE_LIMITS.fetchesOfMessage },
   ])
-  await enqueueMessage(pod, transaction, plan.message, plan.audience)
+  await enqueueMessage(services, transaction, plan.message, plan.audience)
 }
 
 /** Empty for a relayed text: its links were fetched when it arrived. */
-function ownTextOf(pod: Pod, entity: Entity): string {
-  return 'author' in entity && isRemoteAddress(pod, entity.author) ? '' : readLinkedText(entity)
+function ownTextOf(services: Services, entity: Entity): string {
+  return 'author' in entity && isRemoteAddress(services, entity.author) ? '' : readLinkedText(entity)
 }

@@ -18,7 +18,7 @@ export class TooManySignatures extends Error {
 
 export interface EnvelopeCache {
   /** Returns the cached envelope of this name, or seals and caches it. */
-  getOrSeal(name: string, seal: () => Promise<string | undefined>): Promise<string | undefined>
+  getOrSign(name: string, sign: () => Promise<string | undefined>): Promise<string | undefined>
 }
 
 interface CachedEnvelope {
@@ -35,20 +35,20 @@ export function openEnvelopeCache(limits: EnvelopeCacheLimits, now = () => perfo
   })
   const signing = openSingleFlight<string, string | undefined>()
 
-  async function sealAndCache(name: string, seal: () => Promise<string | undefined>): Promise<string | undefined> {
-    const envelope = await seal()
+  async function signAndCache(name: string, sign: () => Promise<string | undefined>): Promise<string | undefined> {
+    const envelope = await sign()
     if (envelope !== undefined) cached.set(name, { envelope, expiresAt: now() + limits.ageMs })
     return envelope
   }
 
   return {
-    async getOrSeal(name, seal) {
+    async getOrSign(name, sign) {
       const cachedEnvelope = cached.get(name)
       if (cachedEnvelope !== undefined && cachedEnvelope.expiresAt > now()) return cachedEnvelope.envelope
       if (!signing.has(name) && signing.size >= limits.concurrentSignatures) {
         throw new TooManySignatures('Too many envelopes are being signed. Try again later.')
       }
-      return signing.run(name, () => sealAndCache(name, seal))
+      return signing.run(name, () => signAndCache(name, sign))
     },
   }
 }

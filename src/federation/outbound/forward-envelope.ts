@@ -1,21 +1,21 @@
 import { loadPrivateKey } from '../../domain/accounts/private-keys.js'
 import type { ForwardedEnvelope } from '../../jobs/definitions.js'
 import { Person } from '../../persistence/models/person.js'
-import { Pod as OtherPod } from '../../persistence/models/pod.js'
-import type { Pod } from '../../pod/pod.js'
+import { RemotePod } from '../../persistence/models/remote-pod.js'
 import { readPublicKey } from '../../protocol/signatures/rsa.js'
+import type { Services } from '../../services/services.js'
 import { podOrigin } from '../discovery/pod-origin.js'
 import { DELIVERY_LIMITS } from './limits.js'
 
-type Forwarding = Pick<Pod, 'db' | 'remote' | 'log' | 'crypto' | 'secrets'>
+type ForwardingDependencies = Pick<Services, 'db' | 'crypto' | 'remote' | 'secrets' | 'log'>
 
 /** Sends an envelope of another author to a pod, byte by byte. A refusal of the pod ends the job, any other failure is retried. */
-export async function forwardEnvelope(pod: Forwarding, forwarded: ForwardedEnvelope): Promise<void> {
-  const { db, remote, log } = pod
-  const other = await OtherPod.query(db).findById(forwarded.podId)
+export async function forwardEnvelope(services: ForwardingDependencies, forwarded: ForwardedEnvelope): Promise<void> {
+  const { db, remote, log } = services
+  const other = await RemotePod.query(db).findById(forwarded.podId)
   const origin = other === undefined || other.blockedAt !== null ? undefined : podOrigin(other)
   if (origin === undefined) return
-  const delivery = await deliveryOf(pod, forwarded)
+  const delivery = await deliveryOf(services, forwarded)
   if (delivery === undefined) return
   const { status } = await remote.post(`${origin}${delivery.path}`, delivery.contentType, delivery.body, {
     deadline: DELIVERY_LIMITS.exchangeMs,
@@ -32,18 +32,18 @@ interface Delivery {
 
 /** Undefined: the envelope cannot be decrypted, or not be encrypted for the new identity. */
 async function deliveryOf(
-  pod: Forwarding,
+  services: ForwardingDependencies,
   { envelope, encryptedFor }: ForwardedEnvelope,
 ): Promise<Delivery | undefined> {
   if (encryptedFor === undefined) {
     return { path: '/receive/public', contentType: 'application/magic-envelope+xml', body: envelope }
   }
-  const recipientKey = await loadPrivateKey(pod, encryptedFor.oldId)
-  const [decrypted] = await pod.crypto.openEncryptedEnvelopes([{ encrypted: envelope, recipientKey }])
-  const newest = await Person.query(pod.db).findById(encryptedFor.newestId)
+  const recipientKey = await loadPrivateKey(services, encryptedFor.oldId)
+  const [decrypted] = await services.crypto.openEncryptedEnvelopes([{ encrypted: envelope, recipientKey }])
+  const newest = await Person.query(services.db).findById(encryptedFor.newestId)
   const key = newest && readPublicKey(newest.publicKey)
   if (newest === undefined || key === undefined || decrypted === undefined) return undefined
-  const [bodies] = await pod.crypto.encryptEnvelopes([{ envelope: decrypted, recipientKeys: [key] }])
+  const [bodies] = await services.crypto.encryptEnvelopes([{ envelope: decrypted, recipientKeys: [key] }])
   const [body] = bodies ?? []
   if (body === undefined) return undefined
   return { path: `/receive/users/${newest.guid}`, contentType: 'application/json', body }

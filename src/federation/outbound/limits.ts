@@ -1,50 +1,52 @@
 /** Deliveries to other pods. The values that other pods notice are those of the protocol. */
 export const DELIVERY_LIMITS = {
   /** Refusals of one delivery: about seventeen hours. */
-  tries: 10,
+  attempts: 10,
   /** Sharing matters longer than a post: about thirteen days. */
-  triesOfContact: 20,
+  attemptsOfContact: 20,
   /** Failures in a row after which the delay of a pod stays the same: about six hours. */
   podFailures: 9,
   /** Rows of one pod read at a time. An envelope may have megabytes. */
-  rowsAtOnce: 20,
+  rowsPerBatch: 20,
   /** Time in which the relays and participations of a round start. A message of a local user waits for the end of the round. */
   relayRoundMs: 250,
   /** Relays and participations of such a round while local users write: two for each concurrent request. */
-  relaysBesideOwn: 8,
+  relaysPerRoundWhileLocalUsersWrite: 8,
   /** The maximum pause after such a round while local users write. A shorter round has a pause as long as itself. */
   relayPauseMs: 60,
   /** Local users write if a message of theirs was sent within this time. */
-  ownRecentMs: 2_000,
-  /** Proven pods that a process delivers to at the same time. */
-  podsAtOnce: 128,
-  /** After this time in its slot a pod passes the slot on and continues: it answers slowly, or much is due. */
+  localUsersRecentMs: 2_000,
+  /** Reachable pods that a process delivers to at the same time. */
+  maxConcurrentPods: 128,
+  /** Time in a slot after which a pod passes the slot on and continues: it answers slowly, or much is due. */
   slotMs: 250,
   /** Pods that continue in this way at the same time. */
   podsBeyondSlots: 512,
-  /** The maximum time for which an unproven pod waits while proven ones wait for slots. */
-  unprovenWaitMs: 2_000,
+  /** The maximum time for which a pod that is not known to be reachable waits while reachable ones wait for slots. */
+  unreachableWaitMs: 2_000,
   /** Concurrent deliveries to one pod, after a first success. The HTTP client has the same limit. */
-  atOnce: 4,
+  maxConcurrent: 4,
   /** Relays per dispatch; each may have hundreds of deliveries. */
-  relaysAtOnce: 32,
-  /** After this time a pod yields its slot and is queued again. A last exchange still ends before the deadline of the job. */
-  drainMs: 12_000,
-  /** From the first byte to the status. */
+  relaysPerBatch: 32,
+  /** Time after which a pod yields its slot and is queued again. A last exchange still ends before the deadline of the job. */
+  runMs: 12_000,
+  /** Time from the first byte to the status. */
   exchangeMs: 30_000,
-  /** Proven pods that may use all of that time for a first attempt. If there are more, those above `patienceMs` yield. */
-  silentAtOnce: 16,
+  /** Reachable pods that may use all of that time for a first attempt. If there are more, those above `patienceMs` yield. */
+  maxConcurrentSilentPods: 16,
   /** Most pods answer in less time. */
   patienceMs: 1_500,
   /** Time until another worker may serve the pod of a worker that died. Longer than a drain with its last exchange. */
   leaseMs: 60_000,
+  /** Traces in the log line of a round. */
+  tracesOfLogLine: 20,
   /** Deliveries in a row that end in a redirect, before the pod is checked. */
   redirects: 3,
-  /** Pods checked per run (a run per minute), and the time since their last check. */
-  checksAtOnce: 60,
+  /** Pods checked per run (a run per minute). */
+  checksPerRun: 60,
   /** Hours since the last check of a pod that is checked again. */
   checkEveryHours: 24,
-  /** For an offline pod that has sent something. */
+  /** Time between checks of an offline pod that has sent something. */
   recheckMinutes: 30,
 } as const
 

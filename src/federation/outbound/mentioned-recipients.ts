@@ -2,12 +2,13 @@ import type { Knex } from 'knex'
 import { enqueueMessage } from '../../domain/outbound/outgoing-messages.js'
 import { readMentionedAddresses } from '../../domain/posts/texts.js'
 import { discoverMentionedJob, type NamingText } from '../../jobs/definitions.js'
-import { enqueueJobsOfKind, type JobContext } from '../../jobs/outbox/outbox.js'
+import { enqueueJobsOfKind } from '../../jobs/outbox/enqueue-jobs.js'
+import type { JobContext } from '../../jobs/outbox/load-job.js'
 import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { Mention } from '../../persistence/models/mention.js'
 import { Person } from '../../persistence/models/person.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { isRemoteAddress } from '../discovery/pod-location.js'
 import { type DispatchPlan, planDispatch } from './dispatch-plan.js'
 
@@ -16,11 +17,11 @@ import { type DispatchPlan, planDispatch } from './dispatch-plan.js'
  * discovery.
  */
 export async function attachMentionedPeople(
-  pod: Pod,
+  services: Services,
   transaction: Knex.Transaction,
   { message, mentions }: DispatchPlan,
 ): Promise<void> {
-  const addresses = mentions === undefined ? [] : mentionedRemotely(pod, mentions.text)
+  const addresses = mentions === undefined ? [] : mentionedRemotely(services, mentions.text)
   if (mentions === undefined || addresses.length === 0) return
   await Mention.attach(transaction, mentions.textId, addresses)
   const knownAddresses = new Set(
@@ -31,7 +32,7 @@ export async function attachMentionedPeople(
     .slice(0, REFERENCE_LIMITS.unknownPeopleOfText)
   const text = { record: message.record === 'post' ? 'post' : 'comment', guid: message.guid } as const
   await enqueueJobsOfKind(
-    pod,
+    services,
     transaction,
     discoverMentionedJob,
     unknown.map((address) => ({ address, namedIn: text })),
@@ -40,21 +41,21 @@ export async function attachMentionedPeople(
 
 /** Delivers a text of a local person to a mentioned person who has been discovered after the dispatch. A deleted text is skipped. */
 export async function deliverToMentioned(
-  pod: Pod,
+  services: Services,
   work: JobContext,
   person: Pick<Person, 'id' | 'address'>,
   text: NamingText,
 ): Promise<void> {
-  await inTransaction(pod, async (transaction) => {
+  await inRequestTransaction(services, async (transaction) => {
     await work.finish(transaction)
-    const plan = await planDispatch(pod, transaction, text)
+    const plan = await planDispatch(services, transaction, text)
     if (plan?.mentions === undefined || !readMentionedAddresses(plan.mentions.text).includes(person.address)) return
     await Mention.attach(transaction, plan.mentions.textId, [person.address])
     if (!plan.mentions.shouldDeliverToMentioned) return
-    await enqueueMessage(pod, transaction, plan.message, { of: 'people', personIds: [person.id] })
+    await enqueueMessage(services, transaction, plan.message, { of: 'people', personIds: [person.id] })
   })
 }
 
-function mentionedRemotely(pod: Pod, text: string): string[] {
-  return readMentionedAddresses(text).filter((address) => isRemoteAddress(pod, address))
+function mentionedRemotely(services: Services, text: string): string[] {
+  return readMentionedAddresses(text).filter((address) => isRemoteAddress(services, address))
 }

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
 import { enqueuePersonalMessages } from '../../domain/outbound/outgoing-messages.js'
-import type { JobGroup } from '../../jobs/outbox/outbox.js'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import type { JobGroup } from '../../jobs/outbox/job-groups.js'
+import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import {
-  type ArrivedParticipations,
+  type DeliveredParticipations,
   findNextPosts,
   findPostsToParticipateIn,
   lockParticipations,
@@ -11,7 +11,7 @@ import {
 } from '../../persistence/interactions/outgoing-participations.js'
 import { participationGuid } from '../../persistence/models/participation.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { findParticipationSigner, type ParticipationSigner } from './participation-signer.js'
 
 /**
@@ -19,25 +19,28 @@ import { findParticipationSigner, type ParticipationSigner } from './participati
  * PODMIN_ACCOUNT names. They are not stored as participations of a person. A repeat has the same guid and sends nothing. The number
  * that waits for a pod is limited, so that an author of thousands of posts cannot fill the delivery queue.
  */
-export async function participate(pod: Pod, group: JobGroup<{ readonly postGuids: readonly string[] }>): Promise<void> {
-  const signer = await findParticipationSigner(pod)
-  await inTransaction(pod, async (transaction) => {
+export async function participate(
+  services: Services,
+  group: JobGroup<{ readonly postGuids: readonly string[] }>,
+): Promise<void> {
+  const signer = await findParticipationSigner(services)
+  await inRequestTransaction(services, async (transaction) => {
     const postGuids = (await group.take(transaction)).flatMap((data) => data.postGuids)
-    if (signer !== undefined && postGuids.length > 0) await participateIn(pod, transaction, signer, postGuids)
+    if (signer !== undefined && postGuids.length > 0) await participateIn(services, transaction, signer, postGuids)
   })
 }
 
-/** After participations have arrived, sends those for the following posts of their authors. */
-export async function participateInNext(pod: Pod, arrived: ArrivedParticipations): Promise<void> {
-  const nextPosts = await findNextPosts(pod.db, arrived)
+/** Sends the participations for the following posts of the authors whose participations were delivered. */
+export async function participateInNext(services: Services, delivered: DeliveredParticipations): Promise<void> {
+  const nextPosts = await findNextPosts(services.db, delivered)
   if (nextPosts.length === 0) return
-  const signer = await findParticipationSigner(pod)
+  const signer = await findParticipationSigner(services)
   if (signer === undefined) return
-  await inTransaction(pod, (transaction) => participateIn(pod, transaction, signer, nextPosts))
+  await inRequestTransaction(services, (transaction) => participateIn(services, transaction, signer, nextPosts))
 }
 
 async function participateIn(
-  pod: Pod,
+  services: Services,
   transaction: Knex.Transaction,
   signer: ParticipationSigner,
   postGuids: readonly string[],
@@ -48,7 +51,7 @@ async function participateIn(
     postGuids.map((postGuid) => ({ postGuid, guid: participationGuid(signer.guid, postGuid) })),
   )
   await enqueuePersonalMessages(
-    pod,
+    services,
     transaction,
     posts.map((post) => participationFor(post, signer)),
   )

@@ -2,22 +2,22 @@ import type { Knex } from 'knex'
 import { findOrMakePodAccount } from '../../domain/accounts/pod-account.js'
 import { findOpenAccount } from '../../persistence/accounts/open-account.js'
 import { User } from '../../persistence/models/user.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 
 /** The account that signs participations. */
 export interface ParticipationSigner {
-  /** Null: the account of the pod, which is no person. */
+  /** Null: the account of the pod, which is not a person. */
   readonly personId: number | null
   readonly guid: string
   readonly address: string
 }
 
 /** Returns the account that PODMIN_ACCOUNT names, if it is open, else the account of the pod. Undefined: the pod has no open account. */
-export async function findParticipationSigner(pod: Pod): Promise<ParticipationSigner | undefined> {
-  const named = pod.config.podminAccount ?? ''
-  const account = await findOpenAccount(pod.db, named)
+export async function findParticipationSigner(services: Services): Promise<ParticipationSigner | undefined> {
+  const named = services.config.podminAccount ?? ''
+  const account = await findOpenAccount(services.db, named)
   if (account === undefined) return undefined
-  if (account.username !== named) return { personId: null, ...(await findOrMakePodAccount(pod)) }
+  if (account.username !== named) return { personId: null, ...(await findOrMakePodAccount(services)) }
   const { personId, guid, address } = account
   return { personId, guid, address }
 }
@@ -26,7 +26,7 @@ export async function findParticipationSigner(pod: Pod): Promise<ParticipationSi
 const databasesWithAccounts = new WeakSet<Knex>()
 
 /** True if the pod has an open account, or had one since this process started. */
-export async function hasOpenAccount({ db }: Pick<Pod, 'db'>, transaction: Knex): Promise<boolean> {
+export async function hasOpenAccount({ db }: Pick<Services, 'db'>, transaction: Knex): Promise<boolean> {
   if (databasesWithAccounts.has(db)) return true
   const account = await openAccounts(transaction).select('id').first()
   if (account !== undefined) databasesWithAccounts.add(db)

@@ -1,10 +1,10 @@
 import { Person } from '../../persistence/models/person.js'
-import type { Pod } from '../../pod/pod.js'
 import type { ContactEntity, ProfileEntity } from '../../protocol/entities/people.js'
+import type { Services } from '../../services/services.js'
 
 /** The complete profile of a local person, with its private part: the audience of the message keeps it private. */
 export async function profileEntity(
-  { config, db }: Pick<Pod, 'config' | 'db'>,
+  { config, db }: Pick<Services, 'config' | 'db'>,
   personId: number,
 ): Promise<ProfileEntity | undefined> {
   const person = await Person.query(db).findById(personId).whereNull('podId').withGraphFetched('profile')

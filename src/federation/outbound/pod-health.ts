@@ -1,6 +1,7 @@
-import type { PodStatus } from '../../persistence/models/pod.js'
-import type { DueDelivery, FailedDelivery, PodHealthChange } from '../../persistence/outbound/due-deliveries.js'
-import type { DeliveryAnswer } from '../../pod/pod.js'
+import type { PodStatus } from '../../persistence/models/remote-pod.js'
+import type { FailedDelivery, PodHealthChange } from '../../persistence/outbound/delivery-results.js'
+import type { DueDelivery } from '../../persistence/outbound/due-deliveries.js'
+import type { DeliveryResponse } from '../../services/remote-pod-client.js'
 import { faultOfStatus, type RemoteFault, RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { DELIVERY_LIMITS, type DeliveryLimits } from './limits.js'
 
@@ -15,7 +16,7 @@ const CRASHED = 500
 
 /** The outcome of one delivery attempt. */
 export type DeliveryOutcome =
-  | { readonly kind: 'arrived' }
+  | { readonly kind: 'delivered' }
   /** The pod refuses this delivery. It is retried, and the other deliveries continue. */
   | { readonly kind: 'refused'; readonly fault: ExchangeFault; readonly status: number; readonly reason: string }
   /** The pod is unreachable or overloaded: all its deliveries wait. */
@@ -29,16 +30,16 @@ export type DeliveryOutcome =
   /** This pod must not send to that address; no retry can help. */
   | { readonly kind: 'forbidden'; readonly fault: 'not_allowed'; readonly reason: string }
   /** The envelope could not be sealed. This says nothing about the pod. */
-  | { readonly kind: 'unsealed'; readonly fault: 'internal' | 'no_key' }
+  | { readonly kind: 'not_sealable'; readonly fault: 'internal' | 'no_key' }
   /** This process did not start the request, or was stopped before the answer. */
   | { readonly kind: 'untried'; readonly hasBegun: boolean }
   /** The attempt was cancelled because too many other pods were silent at the same time. */
-  | { readonly kind: 'silent' }
+  | { readonly kind: 'too_slow' }
 
 /** The outcome of an answer. If the public inbox of a pod is gone, so is the pod; a private one may be gone for one person only. */
-export function outcomeOfAnswer({ status, retryAfter }: DeliveryAnswer, isPublic: boolean): DeliveryOutcome {
+export function outcomeOfResponse({ status, retryAfter }: DeliveryResponse, isPublic: boolean): DeliveryOutcome {
   const fault = faultOfStatus(status)
-  if (fault === undefined) return { kind: 'arrived' }
+  if (fault === undefined) return { kind: 'delivered' }
   const reason = `A delivery was answered with status ${status}.`
   const isOfPod = fault === 'overloaded' || (fault === 'gone' && isPublic)
   return isOfPod ? { kind: 'away', fault, status, reason, retryAfter } : { kind: 'refused', fault, status, reason }
@@ -61,14 +62,14 @@ export function retrySeconds(failures: number, random = Math.random): number {
   return (failures + 3) ** 4 + Math.floor(random() * 30) * (failures + 1)
 }
 
-/** The changes to a delivery after an attempt. Undefined: it arrived, or no request was started. */
+/** The changes to a delivery after an attempt. Undefined: it was delivered, or no request was started. */
 export function toFailedDelivery(
   outcome: DeliveryOutcome,
   { record, attempts }: Pick<DueDelivery, 'record' | 'attempts'>,
-  { tries, triesOfContact }: Pick<DeliveryLimits, 'tries' | 'triesOfContact'>,
+  { attempts: maxAttempts, attemptsOfContact }: Pick<DeliveryLimits, 'attempts' | 'attemptsOfContact'>,
 ): Omit<FailedDelivery, 'id' | 'encryptedEnvelope'> | undefined {
-  if (outcome.kind === 'arrived' || (outcome.kind === 'untried' && !outcome.hasBegun)) return undefined
-  if (outcome.kind === 'untried' || outcome.kind === 'silent') {
+  if (outcome.kind === 'delivered' || (outcome.kind === 'untried' && !outcome.hasBegun)) return undefined
+  if (outcome.kind === 'untried' || outcome.kind === 'too_slow') {
     // The delivery may have arrived. The attempt is recorded, because a later retraction must follow it.
     return { status: undefined, fault: 'timeout', countsAsAttempt: false, seconds: undefined, isFinal: false }
   }
@@ -76,15 +77,15 @@ export function toFailedDelivery(
   if (outcome.kind === 'away') {
     // The pod keeps the retry time for all its deliveries. A delivery that may itself crash the pod is delayed alone in the end.
     const isSuspect = outcome.status === CRASHED
-    const seconds = isSuspect && failures >= tries ? retrySeconds(DELIVERY_LIMITS.podFailures) : undefined
+    const seconds = isSuspect && failures >= maxAttempts ? retrySeconds(DELIVERY_LIMITS.podFailures) : undefined
     return { status: outcome.status, fault: outcome.fault, countsAsAttempt: isSuspect, seconds, isFinal: false }
   }
   const isPermanent =
     outcome.kind === 'forbidden' ||
-    (outcome.kind === 'unsealed' && outcome.fault === 'no_key') ||
+    (outcome.kind === 'not_sealable' && outcome.fault === 'no_key') ||
     // A public delivery with these statuses has the outcome `away`.
     (outcome.kind === 'refused' && recipientGoneStatuses.has(outcome.status))
-  const isFinal = isPermanent || failures >= (record === 'contact' ? triesOfContact : tries)
+  const isFinal = isPermanent || failures >= (record === 'contact' ? attemptsOfContact : maxAttempts)
   return {
     status: 'status' in outcome ? outcome.status : undefined,
     fault: outcome.fault,
@@ -94,7 +95,7 @@ export function toFailedDelivery(
   }
 }
 
-/** The state of a pod after one round: any failure of the pod counts first, then an arrival, then a refusal. */
+/** The state of a pod after one round. The first kind of outcome that occurs decides: away, delivered, silent, refused. */
 export function assessPod(
   outcomes: readonly DeliveryOutcome[],
   failures: number,
@@ -106,8 +107,8 @@ export function assessPod(
     const seconds = Math.max(retrySeconds(n, random), away.retryAfter ?? 0)
     return { kind: 'away', status: toPodStatus(away.fault), error: away.reason, seconds }
   }
-  if (outcomes.some(({ kind }) => kind === 'arrived')) return { kind: 'available' }
-  if (outcomes.some(({ kind }) => kind === 'silent')) return { kind: 'silent' }
+  if (outcomes.some(({ kind }) => kind === 'delivered')) return { kind: 'available' }
+  if (outcomes.some(({ kind }) => kind === 'too_slow')) return { kind: 'too_slow' }
   const refused = outcomes.findLast((outcome) => outcome.kind === 'refused' || outcome.kind === 'forbidden')
   if (refused === undefined) return { kind: 'unknown' }
   const { fault, reason } = refused
@@ -115,7 +116,7 @@ export function assessPod(
   return { kind: 'refuses', status: toPodStatus(fault), error: reason, moved: fault === 'moved' ? moved : 0 }
 }
 
-const statuses: Readonly<Record<ExchangeFault, Exclude<PodStatus, 'unchecked'>>> = {
+const STATUS_OF_FAULT: Readonly<Record<ExchangeFault, Exclude<PodStatus, 'unchecked'>>> = {
   dns: 'dns_failed',
   net: 'net_failed',
   timeout: 'net_failed',
@@ -132,5 +133,5 @@ const statuses: Readonly<Record<ExchangeFault, Exclude<PodStatus, 'unchecked'>>>
 
 /** The pod status that a fault leads to. */
 export function toPodStatus(fault: ExchangeFault): Exclude<PodStatus, 'unchecked'> {
-  return statuses[fault]
+  return STATUS_OF_FAULT[fault]
 }

@@ -1,28 +1,31 @@
 import { photoBaseUrl } from '../../domain/photos/photos.js'
 import { Photo } from '../../persistence/models/photo.js'
 import { Post } from '../../persistence/models/post.js'
-import type { Pod } from '../../pod/pod.js'
 import type { EmbedEntity, PhotoEntity, ReshareEntity, StatusMessageEntity } from '../../protocol/entities/posts.js'
+import type { Services } from '../../services/services.js'
 
-type Source = Pick<Pod, 'config' | 'db'>
+type PostDependencies = Pick<Services, 'config' | 'db'>
 
 /** The entity of a post with its photos, location, poll and embed; undefined: it is deleted. */
-export async function postEntity(pod: Source, guid: string): Promise<StatusMessageEntity | ReshareEntity | undefined> {
-  return (await postEntities(pod, [guid]))[0]
+export async function postEntity(
+  services: PostDependencies,
+  guid: string,
+): Promise<StatusMessageEntity | ReshareEntity | undefined> {
+  return (await postEntities(services, [guid]))[0]
 }
 
 /** The posts that still exist, in any order. The number of statements does not depend on that of the posts. */
 export async function postEntities(
-  pod: Source,
+  services: PostDependencies,
   guids: readonly string[],
 ): Promise<readonly (StatusMessageEntity | ReshareEntity)[]> {
-  const posts = await Post.query(pod.db)
+  const posts = await Post.query(services.db)
     .whereIn('guid', [...guids])
     .whereNotNull('authorId')
     .withGraphFetched('[author, root.author, photos, location, poll.answers]')
     .modifyGraph('photos', (photos) => photos.orderBy(['position', 'id']))
     .modifyGraph('poll.answers', (answers) => answers.orderBy('position'))
-  return posts.map((post) => (post.type === 'Reshare' ? reshareEntity(post) : statusMessageEntity(pod, post)))
+  return posts.map((post) => (post.type === 'Reshare' ? reshareEntity(post) : statusMessageEntity(services, post)))
 }
 
 function reshareEntity(post: Post): ReshareEntity {
@@ -36,7 +39,7 @@ function reshareEntity(post: Post): ReshareEntity {
   }
 }
 
-function statusMessageEntity(pod: Source, post: Post): StatusMessageEntity {
+function statusMessageEntity(services: PostDependencies, post: Post): StatusMessageEntity {
   const { location, poll, embed, providerDisplayName } = post
   const author = addressOf(post)
   return {
@@ -47,7 +50,7 @@ function statusMessageEntity(pod: Source, post: Post): StatusMessageEntity {
     public: post.public,
     ...(providerDisplayName !== null && { provider_display_name: providerDisplayName }),
     text: post.text,
-    photos: (post.photos ?? []).map((photo) => buildPhotoEntity(pod, photo, { author, postGuid: post.guid })),
+    photos: (post.photos ?? []).map((photo) => buildPhotoEntity(services, photo, { author, postGuid: post.guid })),
     ...(location && {
       location: { type: 'location', address: location.address, lat: location.lat, lng: location.lng },
     }),
@@ -64,13 +67,13 @@ function statusMessageEntity(pod: Source, post: Post): StatusMessageEntity {
 }
 
 /** The entity of a photo that is sent without a post; undefined: it is deleted. */
-export async function photoEntity(pod: Source, guid: string): Promise<PhotoEntity | undefined> {
-  const photo = await Photo.query(pod.db).findOne({ guid }).withGraphFetched('[author, post]')
-  return photo && buildPhotoEntity(pod, photo, { author: addressOf(photo), postGuid: photo.post?.guid })
+export async function photoEntity(services: PostDependencies, guid: string): Promise<PhotoEntity | undefined> {
+  const photo = await Photo.query(services.db).findOne({ guid }).withGraphFetched('[author, post]')
+  return photo && buildPhotoEntity(services, photo, { author: addressOf(photo), postGuid: photo.post?.guid })
 }
 
 export function buildPhotoEntity(
-  { config }: Pick<Pod, 'config'>,
+  { config }: Pick<Services, 'config'>,
   photo: Photo,
   { author, postGuid }: { readonly author: string; readonly postGuid: string | undefined },
 ): PhotoEntity {

@@ -2,7 +2,6 @@ import { Comment } from '../../persistence/models/comment.js'
 import { Like } from '../../persistence/models/like.js'
 import { Participation } from '../../persistence/models/participation.js'
 import { PollParticipation } from '../../persistence/models/poll.js'
-import type { Pod } from '../../pod/pod.js'
 import type { Entity, RelayableKind } from '../../protocol/entities/registry.js'
 import type {
   CommentEntity,
@@ -10,14 +9,14 @@ import type {
   ParticipationEntity,
   PollParticipationEntity,
 } from '../../protocol/entities/relayables.js'
+import type { Services } from '../../services/services.js'
 
-type Source = Pick<Pod, 'db'>
 /** A comment, like or vote as it is sent; one without a signature cannot be relayed. */
 export type OutgoingRelayable = Extract<Entity, { readonly type: RelayableKind }>
 
 /** The entity with exactly the elements that its author has signed; undefined: it is deleted. */
 export async function relayableEntity(
-  source: Source,
+  source: Pick<Services, 'db'>,
   kind: RelayableKind,
   guid: string,
 ): Promise<OutgoingRelayable | undefined> {
@@ -26,14 +25,17 @@ export async function relayableEntity(
 
 /** The entities of one kind that still exist, in any order. One statement for any number. */
 export async function relayableEntities(
-  source: Source,
+  source: Pick<Services, 'db'>,
   kind: RelayableKind,
   guids: readonly string[],
 ): Promise<readonly OutgoingRelayable[]> {
   return findEntities[kind](source, guids)
 }
 
-export async function commentEntities({ db }: Source, guids: readonly string[]): Promise<readonly CommentEntity[]> {
+export async function commentEntities(
+  { db }: Pick<Services, 'db'>,
+  guids: readonly string[],
+): Promise<readonly CommentEntity[]> {
   const comments = await Comment.query(db)
     .whereIn('comments.guid', [...guids])
     .joinRelated('[author, post]')
@@ -50,7 +52,10 @@ export async function commentEntities({ db }: Source, guids: readonly string[]):
   }))
 }
 
-export async function likeEntities({ db }: Source, guids: readonly string[]): Promise<readonly LikeEntity[]> {
+export async function likeEntities(
+  { db }: Pick<Services, 'db'>,
+  guids: readonly string[],
+): Promise<readonly LikeEntity[]> {
   const likes = await Like.query(db)
     .whereIn('likes.guid', [...guids])
     .joinRelated('author')
@@ -71,7 +76,7 @@ export async function likeEntities({ db }: Source, guids: readonly string[]): Pr
 }
 
 export async function voteEntities(
-  { db }: Source,
+  { db }: Pick<Services, 'db'>,
   guids: readonly string[],
 ): Promise<readonly PollParticipationEntity[]> {
   const votes = await PollParticipation.query(db)
@@ -93,7 +98,10 @@ export async function voteEntities(
 }
 
 const findEntities: {
-  readonly [Kind in RelayableKind]: (source: Source, guids: readonly string[]) => Promise<readonly OutgoingRelayable[]>
+  readonly [Kind in RelayableKind]: (
+    source: Pick<Services, 'db'>,
+    guids: readonly string[],
+  ) => Promise<readonly OutgoingRelayable[]>
 } = {
   comment: commentEntities,
   like: likeEntities,
@@ -101,7 +109,10 @@ const findEntities: {
 }
 
 /** A participation is not a relayable: it has no signature but that of its envelope. */
-export async function participationEntity({ db }: Source, guid: string): Promise<ParticipationEntity | undefined> {
+export async function participationEntity(
+  { db }: Pick<Services, 'db'>,
+  guid: string,
+): Promise<ParticipationEntity | undefined> {
   const participation = await Participation.query(db)
     .findOne({ 'participations.guid': guid })
     .joinRelated('author')

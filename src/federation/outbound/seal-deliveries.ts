@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import { isDatabaseUnavailable } from '../../persistence/database/errors.js'
 import type { DueDelivery } from '../../persistence/outbound/due-deliveries.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { parsePublicKey } from '../inbound/find-signers.js'
-import { sealMessages } from './seal-messages.js'
+import { signMessages } from './sign-messages.js'
 
 /** A delivery with the request to send, or with the fault that prevents it. */
 export type SealedDelivery = { readonly due: DueDelivery } & (
@@ -12,10 +12,13 @@ export type SealedDelivery = { readonly due: DueDelivery } & (
 )
 
 /** Seals and encrypts due deliveries in threads. Deliveries of retracted messages are left out. */
-export async function sealDeliveries(pod: Pod, due: readonly DueDelivery[]): Promise<readonly SealedDelivery[]> {
+export async function sealDeliveries(
+  services: Services,
+  due: readonly DueDelivery[],
+): Promise<readonly SealedDelivery[]> {
   const unencrypted = due.filter(({ isPublic, encryptedEnvelope }) => isPublic || encryptedEnvelope === null)
-  const sealed = await sealMessagesOf(pod, unencrypted)
-  const encrypted = await encryptForRecipients(pod, unencrypted, sealed)
+  const sealed = await signMessagesOf(services, unencrypted)
+  const encrypted = await encryptForRecipients(services, unencrypted, sealed)
   return due.flatMap((one): SealedDelivery[] => {
     if (!one.isPublic && one.encryptedEnvelope !== null) return [privateDelivery(one, one.encryptedEnvelope)]
     const { envelope, fault } = sealed.get(one.messageId) ?? {}
@@ -39,13 +42,16 @@ interface EncryptedOrFault {
 }
 
 /** A message that cannot be sealed does not stop the others. */
-async function sealMessagesOf(pod: Pod, due: readonly DueDelivery[]): Promise<ReadonlyMap<number, SealedOrFault>> {
+async function signMessagesOf(
+  services: Services,
+  due: readonly DueDelivery[],
+): Promise<ReadonlyMap<number, SealedOrFault>> {
   const ids = [...new Set(due.map(({ messageId }) => messageId))]
-  const sealed = await sealMessages(pod, ids)
+  const sealed = await signMessages(services, ids)
   return new Map(
     [...sealed].map(([id, { envelope, error }]) => [
       id,
-      error === undefined ? { envelope } : { fault: faultOf(pod, error, id) },
+      error === undefined ? { envelope } : { fault: faultOf(services, error, id) },
     ]),
   )
 }
@@ -66,7 +72,7 @@ interface EncryptedMessage {
 
 /** The encrypted envelope for each recipient with a key, by the id of the delivery; or the fault that prevents it. */
 async function encryptForRecipients(
-  pod: Pod,
+  services: Services,
   due: readonly DueDelivery[],
   sealed: ReadonlyMap<number, SealedOrFault>,
 ): Promise<ReadonlyMap<number, EncryptedOrFault>> {
@@ -80,28 +86,28 @@ async function encryptForRecipients(
     message.recipients.push({ id, key })
   }
   if (messages.size === 0) return new Map()
-  return encryptMessages(pod, [...messages.values()])
+  return encryptMessages(services, [...messages.values()])
 }
 
 async function encryptMessages(
-  pod: Pod,
+  services: Services,
   messages: readonly EncryptedMessage[],
 ): Promise<ReadonlyMap<number, EncryptedOrFault>> {
   const ids = messages.flatMap(({ recipients }) => recipients.map(({ id }) => id))
   try {
-    const bodies = await pod.crypto.encryptEnvelopes(
+    const bodies = await services.crypto.encryptEnvelopes(
       messages.map(({ envelope, recipients }) => ({ envelope, recipientKeys: recipients.map(({ key }) => key) })),
     )
     const bodiesInOrder = bodies.flat()
     return new Map(ids.map((id, index) => [id, { body: bodiesInOrder[index] }]))
   } catch (error) {
-    pod.log.error({ err: error }, 'outbound messages could not be encrypted')
+    services.log.error({ err: error }, 'outbound messages could not be encrypted')
     return new Map(ids.map((id) => [id, { fault: 'internal' }]))
   }
 }
 
-function faultOf(pod: Pod, error: unknown, message: number): 'internal' {
+function faultOf(services: Services, error: unknown, message: number): 'internal' {
   if (isDatabaseUnavailable(error)) throw error
-  pod.log.error({ err: error, message }, 'outbound message could not be sealed')
+  services.log.error({ err: error, message }, 'outbound message could not be sealed')
   return 'internal'
 }

@@ -2,7 +2,7 @@ import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.
 import type { DueDelivery } from '../../persistence/outbound/due-deliveries.js'
 
 /** The place of one delivery in the order of its sender. */
-interface OrderedPlace {
+interface SendingTurn {
   /** Resolves when all earlier messages of the sender have ended, delivered or not. */
   readonly predecessors: Promise<unknown>
   finish(): void
@@ -18,10 +18,10 @@ interface LatestMessage {
  * Keeps the order of the messages that one local person has written. The deliveries of one message, and all relays, do not wait
  * for each other.
  */
-export function openSenderOrder(): (due: DueDelivery) => OrderedPlace {
+export function openSenderOrder(): (due: DueDelivery) => SendingTurn {
   const latestOfSender = new Map<number | null, LatestMessage>()
   return ({ senderId, messageId, priority }) => {
-    if (priority !== DELIVERY_PRIORITY.own) return { predecessors: Promise.resolve(), finish() {} }
+    if (priority !== DELIVERY_PRIORITY.localUsers) return { predecessors: Promise.resolve(), finish() {} }
     const { promise, resolve } = promiseWithResolvers()
     const latest = latestOfSender.get(senderId)
     const isSameMessage = latest?.messageId === messageId

@@ -4,10 +4,10 @@ import {
   type FetchableEntity,
   findFetchableEntity,
 } from '../../persistence/outbound/find-fetchable.js'
-import type { Pod } from '../../pod/pod.js'
 import { writeEntity } from '../../protocol/entities/entity-xml.js'
 import { type Entity, fetchableKind } from '../../protocol/entities/registry.js'
 import { isGuid } from '../../protocol/values.js'
+import type { Services } from '../../services/services.js'
 import { podOrigin } from '../discovery/pod-origin.js'
 import type { EnvelopeCache } from './envelope-cache.js'
 import { postEntity } from './post-entities.js'
@@ -21,14 +21,14 @@ export type ServedEntity =
 
 /** Returns a public entity of a local person in an envelope, and a redirect for a remote one; undefined: not found. */
 export async function serveEntity(
-  pod: Pod,
+  services: Services,
   envelopes: EnvelopeCache,
   type: string,
   guid: string,
 ): Promise<ServedEntity | undefined> {
   const kind = fetchableKind(type)
   if (kind === undefined || !isGuid(guid)) return undefined
-  const fetchableEntity = await findFetchableEntity(pod.db, kind, guid)
+  const fetchableEntity = await findFetchableEntity(services.db, kind, guid)
   // Read before the cache: a deleted entity, or one of a closed account, must disappear at once.
   if (fetchableEntity === undefined || fetchableEntity.postAuthor.closed) return undefined
 
@@ -38,8 +38,8 @@ export async function serveEntity(
     const origin = podOrigin(owner.pod)
     return origin === undefined ? undefined : { kind: 'redirect', url: `${origin}/fetch/${type}/${guid}` }
   }
-  const envelope = await envelopes.getOrSeal(`${fetchableEntity.record}:${fetchableEntity.guid}`, () =>
-    sealFetchable(pod, fetchableEntity, owner),
+  const envelope = await envelopes.getOrSign(`${fetchableEntity.record}:${fetchableEntity.guid}`, () =>
+    signFetchable(services, fetchableEntity, owner),
   )
   return envelope === undefined ? undefined : { kind: 'envelope', envelope }
 }
@@ -51,28 +51,36 @@ function ownerOf({ author, postAuthor }: FetchableEntity): EntityAuthor {
 
 const findEntity: {
   readonly [Kind in FetchableEntity['record']]: (
-    pod: Pod,
+    services: Services,
     entity: FetchableEntity,
     owner: EntityAuthor,
   ) => Promise<Entity | undefined>
 } = {
-  post: (pod, { guid }) => postEntity(pod, guid),
+  post: (services, { guid }) => postEntity(services, guid),
   comment: signedComment,
 }
 
-async function sealFetchable(pod: Pod, fetchable: FetchableEntity, owner: EntityAuthor): Promise<string | undefined> {
-  const entity = await findEntity[fetchable.record](pod, fetchable, owner)
+async function signFetchable(
+  services: Services,
+  fetchable: FetchableEntity,
+  owner: EntityAuthor,
+): Promise<string | undefined> {
+  const entity = await findEntity[fetchable.record](services, fetchable, owner)
   if (entity === undefined) return undefined
-  return pod.crypto.sealEnvelope(writeEntity(entity), owner.address, await loadPrivateKey(pod, owner.personId))
+  return services.crypto.signEnvelope(
+    writeEntity(entity),
+    owner.address,
+    await loadPrivateKey(services, owner.personId),
+  )
 }
 
 async function signedComment(
-  pod: Pod,
+  services: Services,
   { guid, author }: FetchableEntity,
   owner: EntityAuthor,
 ): Promise<OutgoingRelayable | undefined> {
-  const entity = await relayableEntity(pod, 'comment', guid)
+  const entity = await relayableEntity(services, 'comment', guid)
   const { personId: id } = author
   const signer = { id, isLocal: author.pod === null, isSigner: id === owner.personId }
-  return entity && signStoredRelayable(pod, pod.db, entity, signer)
+  return entity && signStoredRelayable(services, services.db, entity, signer)
 }

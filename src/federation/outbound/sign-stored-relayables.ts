@@ -3,8 +3,8 @@ import type { Knex } from 'knex'
 import { decryptPrivateKey } from '../../domain/accounts/private-keys.js'
 import { storeSignature } from '../../persistence/interactions/kept-signatures.js'
 import { UserSecrets } from '../../persistence/models/user.js'
-import type { Pod } from '../../pod/pod.js'
 import { listElements } from '../../protocol/entities/relayable-elements.js'
+import type { Services } from '../../services/services.js'
 import type { OutgoingRelayable } from './relayable-entities.js'
 
 interface AuthorOfRelayable {
@@ -16,10 +16,10 @@ interface AuthorOfRelayable {
 
 /**
  * A relayable that was stored without a signature, as a pod that was taken over has those of its users, with one. The signature is kept,
- * so that all pods get the same. Undefined: nobody can sign it, so that it is not sent.
+ * so that all pods get the same. Undefined: this pod has no key to sign it, and it is not sent.
  */
 export async function signStoredRelayable<Stored extends OutgoingRelayable>(
-  { crypto, secrets }: Pick<Pod, 'crypto' | 'secrets'>,
+  { crypto, secrets }: Pick<Services, 'crypto' | 'secrets'>,
   db: Knex,
   entity: Stored,
   author: AuthorOfRelayable,
@@ -34,7 +34,7 @@ export async function signStoredRelayable<Stored extends OutgoingRelayable>(
 
 /** Signs a relayable with the key of its author, and stores the signature unless there is one. */
 export async function addSignature<Stored extends OutgoingRelayable>(
-  { crypto, db }: Pick<Pod, 'crypto' | 'db'>,
+  { crypto, db }: Pick<Services, 'db' | 'crypto'>,
   entity: Stored,
   key: KeyObject,
 ): Promise<Stored> {
@@ -45,7 +45,7 @@ export async function addSignature<Stored extends OutgoingRelayable>(
 }
 
 /** Undefined: the old pod had no usable key of the account. */
-function keyOf(secrets: Pod['secrets'], { userId, sealedPrivateKey }: UserSecrets): KeyObject | undefined {
+function keyOf(secrets: Services['secrets'], { userId, sealedPrivateKey }: UserSecrets): KeyObject | undefined {
   try {
     return decryptPrivateKey(secrets, `user ${userId}`, sealedPrivateKey)
   } catch {

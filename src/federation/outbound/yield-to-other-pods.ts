@@ -1,20 +1,21 @@
 import type { DeliveryLimits } from './limits.js'
 
-/** Running first requests of this process to proven pods. */
-const unanswered = new Set<AbortController>()
+/** Running first requests to reachable pods. */
+export type UnansweredRequests = Set<AbortController>
 
 /**
- * Sends a request to a proven pod, and aborts it after some seconds if too many such requests are unanswered at once, as in an
+ * Sends a request to a reachable pod, and aborts it after some seconds if too many such requests are unanswered at once, as in an
  * outage of a data centre. Without this, silent pods would occupy all slots of the queue `outbound`. Undefined: aborted.
  */
 export async function requestOrYield<Answer>(
+  unanswered: UnansweredRequests,
   request: (signal: AbortSignal) => Promise<Answer>,
   signal: AbortSignal,
-  { patienceMs, silentAtOnce }: Pick<DeliveryLimits, 'patienceMs' | 'silentAtOnce'>,
+  { patienceMs, maxConcurrentSilentPods }: Pick<DeliveryLimits, 'patienceMs' | 'maxConcurrentSilentPods'>,
 ): Promise<Answer | undefined> {
   const controller = new AbortController()
   const timer = setInterval(() => {
-    if (unanswered.size <= silentAtOnce) return
+    if (unanswered.size <= maxConcurrentSilentPods) return
     unanswered.delete(controller)
     controller.abort(new Error('Too many other pods do not answer either.'))
   }, patienceMs)

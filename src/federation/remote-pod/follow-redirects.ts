@@ -1,8 +1,8 @@
 import type { AllowPrivate } from '../../networks/private-hosts.js'
-import type { GetOptions, RemoteAnswer } from '../../pod/pod.js'
+import type { GetOptions, RemoteResponse } from '../../services/remote-pod-client.js'
 import type { Deadline } from './deadline.js'
 import type { RemoteLimits } from './limits.js'
-import { readAnswer } from './read-answer.js'
+import { readResponse } from './read-response.js'
 import { RemotePodError } from './remote-pod-error.js'
 import type { SendRequest } from './remote-requests.js'
 import { parseRequestUrl } from './request-url.js'
@@ -13,24 +13,24 @@ interface FollowOptions {
   readonly limits: RemoteLimits
 }
 
-/** Gets a document over a limited number of redirects. `onAnswer` is called for each answer, redirects included. */
+/** Gets a document over a limited number of redirects. `onResponse` is called for each answer, redirects included. */
 export async function getFollowingRedirects(
   { send, allowPrivate, limits }: FollowOptions,
   start: URL,
   get: GetOptions,
   deadline: Deadline,
-  onAnswer = () => {},
-): Promise<RemoteAnswer> {
+  onResponse = () => {},
+): Promise<RemoteResponse> {
   const maxRedirects = get.redirects ?? 0
   const headers = { accept: get.accept ?? '*/*', 'accept-encoding': 'identity' }
   let url = start
   for (let followed = 0; followed <= maxRedirects; followed += 1) {
-    const answer = await send(url, { purpose: 'fetch', method: 'GET', headers }, deadline, (response) =>
-      readAnswer(url, response, { ...limits, maxBytes: get.maxBytes }),
+    const response = await send(url, { purpose: 'fetch', method: 'GET', headers }, deadline, (response) =>
+      readResponse(url, response, { ...limits, maxBytes: get.maxBytes }),
     )
-    onAnswer()
-    if (!('location' in answer)) return answer
-    url = redirectUrl(url, answer.location, get, allowPrivate)
+    onResponse()
+    if (!('location' in response)) return response
+    url = redirectUrl(url, response.location, get, allowPrivate)
   }
   throw new RemotePodError('too_many_redirects', `${start.host} redirects more than ${maxRedirects} times.`)
 }

@@ -14,7 +14,7 @@ export const REMOTE_LIMITS = {
   tlsSessionMs: 60 * 60_000,
   /** Delay before the next address of a name is tried in parallel. The first address may be dead. */
   connectAttemptMs: 1_000,
-  /** From the call to the last byte, including redirects and waiting for a slot. */
+  /** Time from the call to the last byte, including redirects and waiting for a slot. */
   exchangeMs: 30_000,
   /** The default of Node. */
   headerBytes: 16 * 1024,
@@ -26,20 +26,20 @@ export const REMOTE_LIMITS = {
   unreadBytes: 4 * 1024,
   /** A slower rest costs more than a new connection. */
   unreadMs: 1_000,
-  /** From http to https, from www to the bare name, and from one owner to the next. */
+  /** Redirects of a request: from http to https, from www to the bare name, and from one owner to the next. */
   redirects: 4,
   /** Concurrent exchanges of this process: one with each pod that is delivered to, and those of 64 fetches. */
-  atOnce: 768,
+  maxConcurrent: 768,
   /** A slow pod occupies at most this number of slots. */
   fetchesPerHost: 8,
-  /** The same for deliveries; see `atOnce` in `DELIVERY_LIMITS`. */
+  /** Concurrent deliveries to one host; see `maxConcurrent` in `DELIVERY_LIMITS`. */
   deliveriesPerHost: 4,
   /** Requests to a third pod that an unknown sender can cause. */
   fetchesPerHostPerMinute: 600,
   /** Shorter than the idle timeout of usual servers that do not announce one, so that they do not close while this pod writes. */
   idleMs: 4_000,
   /** Maximum announced idle timeout that is used. Idle connections to thousands of pods cost file descriptors. */
-  longestIdleMs: 30_000,
+  maxIdleMs: 30_000,
   /** Maximum accepted Retry-After. */
   retryAfterSeconds: 24 * 60 * 60,
 } as const

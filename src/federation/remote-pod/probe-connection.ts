@@ -4,7 +4,8 @@ import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { messageOf } from '../../errors/thrown.js'
 import { isPrivateHostAllowed } from '../../networks/private-hosts.js'
-import type { ProbeStep } from '../../persistence/models/pod.js'
+import type { ProbeStep } from '../../persistence/models/remote-pod.js'
+import { DAY_MS } from '../../protocol/durations.js'
 import { type ConnectOptions, checkAddress, fixedLookup, textOf } from './connect.js'
 import { RemotePodError } from './remote-pod-error.js'
 import { parseRequestUrl } from './request-url.js'
@@ -17,13 +18,12 @@ interface ProbeOptions extends Pick<ConnectOptions, 'allowPrivate' | 'dial' | 'c
 
 /** All steps together. */
 const PROBE_MS = 10_000
-const DAY_MS = 86_400_000
-/** Of a text in a certificate, and of an address list. */
+/** Characters shown of a text in a certificate and of an address list. */
 const SHOWN_CHARACTERS = 200
 
 /**
  * Connects to a pod step by step, as a request would, and reports each step with its time. The steps end with the first that fails. Names
- * and sessions are not kept, so that each probe sees what is so now.
+ * and sessions are not kept, so that each probe sees the current state.
  */
 export async function probeConnection(text: string | URL, options: ProbeOptions): Promise<readonly ProbeStep[]> {
   const { allowPrivate, dial = connect, resolve = nameResolver() } = options
@@ -105,9 +105,12 @@ async function startTls(
   },
 ): Promise<readonly [TLSSocket, string]> {
   const socket = connectTls({
-    ...{ socket: tcp, host, servername: isIP(host) === 0 ? host : '', ALPNProtocols: ['http/1.1'] },
+    socket: tcp,
+    host,
+    servername: isIP(host) === 0 ? host : '',
+    ALPNProtocols: ['http/1.1'],
     ...(ca !== undefined && { ca }),
-    rejectUnauthorized: false, // an invalid certificate is reported with what it says; no request follows
+    rejectUnauthorized: false, // an invalid certificate is reported with its content; no request follows
   })
   sockets.push(socket)
   socket.on('error', () => {})
@@ -115,9 +118,9 @@ async function startTls(
   const { issuer, valid_to: validTo } = socket.getPeerCertificate()
   const endsAt = new Date(validTo)
   const days = Math.floor((endsAt.getTime() - Date.now()) / DAY_MS)
-  const facts = `${socket.getProtocol()}, certificate of ${issuer?.O ?? issuer?.CN ?? 'an unknown authority'}, valid for ${days} days`
-  if (!socket.authorized) throw new Error(`${messageOf(socket.authorizationError)} (${facts})`)
-  return [socket, `${facts}.`]
+  const details = `${socket.getProtocol()}, certificate of ${issuer?.O ?? issuer?.CN ?? 'an unknown authority'}, valid for ${days} days`
+  if (!socket.authorized) throw new Error(`${messageOf(socket.authorizationError)} (${details})`)
+  return [socket, `${details}.`]
 }
 
 async function requestFrontPage(

@@ -3,7 +3,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { RemotePodError } from './remote-pod-error.js'
 
 /** Requests accept only `identity`, but some servers compress nevertheless. */
-const decoders: Readonly<Record<string, () => Transform>> = {
+const DECODERS: Readonly<Record<string, () => Transform>> = {
   gzip: createGunzip,
   'x-gzip': createGunzip,
   deflate: createInflate,
@@ -24,7 +24,7 @@ export async function readBody(body: Readable, encoding: string, maxBytes: numbe
 
 function decompressed(body: Readable, encoding: string, maxBytes: number): AsyncIterable<Buffer> {
   if (encoding === '' || encoding === 'identity') return body
-  const decoder = decoders[encoding]?.()
+  const decoder = DECODERS[encoding]?.()
   if (decoder === undefined) {
     throw new RemotePodError('bad_answer', 'The answer has a content encoding that was not requested.')
   }

@@ -46,11 +46,11 @@ export function isLocalOverload(error: unknown): boolean {
   return error instanceof Error && isLocalOverload(error.cause)
 }
 
-/** The faults that an answer can mean. */
-export type AnswerFault = Extract<RemoteFault, 'moved' | 'gone' | 'refused' | 'overloaded'>
+/** The faults that a response can mean. */
+export type ResponseFault = Extract<RemoteFault, 'moved' | 'gone' | 'refused' | 'overloaded'>
 
 /** The fault that a status code means, for deliveries and fetches; undefined for 2xx. */
-export function faultOfStatus(status: number): AnswerFault | undefined {
+export function faultOfStatus(status: number): ResponseFault | undefined {
   if (status >= 200 && status < 300) return undefined
   if (status >= 300 && status < 400) return 'moved'
   if ([404, 405, 410, 501].includes(status)) return 'gone'

@@ -2,10 +2,10 @@ import { setImmediate } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { Agent, type Dispatcher } from 'undici'
 import { type AllowPrivate, isPrivateHostAllowed } from '../../networks/private-hosts.js'
-import { type AnswerClock, openAnswerClock } from './answer-clock.js'
 import { checkedConnector, type Dial } from './connect.js'
 import type { Deadline } from './deadline.js'
 import type { RemoteLimits } from './limits.js'
+import { openRemoteClock, type RemoteClock } from './remote-clock.js'
 import { RemotePodError } from './remote-pod-error.js'
 import { openRequestSlots, type Purpose } from './request-slots.js'
 import { nameResolver, type ResolveName } from './resolve-name.js'
@@ -43,11 +43,11 @@ export type SendRequest = <Answer>(
 /** The connections and request slots of this process. */
 export function openRemoteRequests(options: RemoteRequestOptions): {
   send: SendRequest
-  clock: AnswerClock
+  clock: RemoteClock
   close(): Promise<void>
 } {
   const { allowPrivate, limits, log, userAgent } = options
-  const clock = openAnswerClock()
+  const clock = openRemoteClock()
   const slots = openRequestSlots(limits, options.now ?? (() => performance.now()))
   const pending = openPendingOrigins()
   const agent = new Agent({
@@ -62,7 +62,7 @@ export function openRemoteRequests(options: RemoteRequestOptions): {
     headersTimeout: 0,
     bodyTimeout: 0,
     keepAliveTimeout: limits.idleMs,
-    keepAliveMaxTimeout: limits.longestIdleMs,
+    keepAliveMaxTimeout: limits.maxIdleMs,
   })
 
   const send: SendRequest = async (url, { purpose, method, headers, body }, deadline, read) => {

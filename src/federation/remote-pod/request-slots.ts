@@ -9,7 +9,10 @@ export interface RequestSlots {
   acquire(purpose: Purpose, host: string, signal: AbortSignal): Promise<() => void>
 }
 
-type SlotLimits = Pick<RemoteLimits, 'atOnce' | 'fetchesPerHost' | 'deliveriesPerHost' | 'fetchesPerHostPerMinute'>
+type SlotLimits = Pick<
+  RemoteLimits,
+  'maxConcurrent' | 'fetchesPerHost' | 'deliveriesPerHost' | 'fetchesPerHostPerMinute'
+>
 
 /**
  * Limits concurrent requests, so that a slow host occupies only its own share. A request that waits for its host does not hold a
@@ -17,7 +20,7 @@ type SlotLimits = Pick<RemoteLimits, 'atOnce' | 'fetchesPerHost' | 'deliveriesPe
  */
 export function openRequestSlots(limits: SlotLimits, now: () => number): RequestSlots {
   const hostSlots = new Map<string, Semaphore>()
-  const processSlots = new Semaphore(limits.atOnce)
+  const processSlots = new Semaphore(limits.maxConcurrent)
   const spendFetch = openFetchBudget(limits.fetchesPerHostPerMinute, now)
   const slotsPerHost: Readonly<Record<Purpose, number>> = {
     fetch: limits.fetchesPerHost,

@@ -2,7 +2,7 @@ import { codeOf } from '../../errors/thrown.js'
 import { type RemoteFault, RemotePodError } from './remote-pod-error.js'
 
 /** The faults of Node and undici error codes. All other codes mean an answer that could not be read. */
-const faults: Readonly<Record<string, RemoteFault>> = {
+const FAULT_OF_CODE: Readonly<Record<string, RemoteFault>> = {
   ECONNREFUSED: 'net',
   ECONNRESET: 'net',
   ECONNABORTED: 'net',
@@ -35,5 +35,7 @@ export function toRemotePodError(error: unknown, failure: string): unknown {
   if (error instanceof RemotePodError || !(error instanceof Error) || error instanceof TypeError) return error
   const code = codeOf(error)
   if (bugCodes.has(code)) return error
-  return new RemotePodError(faults[code] ?? 'bad_answer', `${failure}: ${error.message || code}.`, { cause: error })
+  return new RemotePodError(FAULT_OF_CODE[code] ?? 'bad_answer', `${failure}: ${error.message || code}.`, {
+    cause: error,
+  })
 }

@@ -1,6 +1,6 @@
 import type { SharedListener } from './postgres-connections.js'
 
-/** What a statement that looked for jobs has found beside those it started. */
+/** The state of the queue that a fetching statement returns in addition to the started jobs. */
 export interface FetchedQueueState {
   /** No other job waits, and the queue is neither paused nor limited. */
   readonly isEmpty: boolean
@@ -24,7 +24,7 @@ export class EmptyQueueState {
     this.#queue = queue
   }
 
-  /** Called before a statement is sent; the returned function takes what it has found. */
+  /** Called before a statement is sent; the returned function takes its result. */
   beginFetch(): (rest: FetchedQueueState) => void {
     const version = this.#listener.versionOf(this.#queue)
     return ({ isEmpty, nextDelayedAt }) => {
@@ -40,7 +40,7 @@ export class EmptyQueueState {
     return version === this.#listener.versionOf(this.#queue) && until > Date.now() ? until : undefined
   }
 
-  /** Waits for a notification of a job, at most so long. Nothing is known about the queue afterwards. True: a job was notified. */
+  /** Waits for a notification of a job for at most this time. The state of the queue is unknown afterwards. True: a notification came. */
   async wait(milliseconds: number): Promise<boolean> {
     const isNotified = await new Promise<boolean>((resolve) => {
       const end = (result: boolean) => {

@@ -38,13 +38,13 @@ interface ExchangeOptions {
   readonly pool: Pick<pg.Pool, 'query'>
   readonly queue: string
   /** Milliseconds for which a next job is locked. */
-  readonly lock: number
+  readonly lockMs: number
   readonly worker: string | undefined
   readonly empty: Pick<EmptyQueueState, 'beginFetch'>
 }
 
-/** As many as a worker may run at a time; a second group may start while the first is under way. */
-const BATCHES = { items: 256, atOnce: 2 }
+/** A group has as many jobs as a worker may run at a time. A second group may start while the first is under way. */
+const BATCHES = { maxItems: 256, maxConcurrent: 2 }
 
 /**
  * Finishes jobs that are removed on completion and takes the next ones, with one statement for all that end or are wanted at the same
@@ -54,7 +54,7 @@ const BATCHES = { items: 256, atOnce: 2 }
 export function openJobExchange({
   pool,
   queue,
-  lock,
+  lockMs,
   worker,
   empty,
 }: ExchangeOptions): (request: JobRequest) => Promise<ExchangeResult> {
@@ -62,14 +62,14 @@ export function openJobExchange({
     const recordQueueState = empty.beginFetch()
     const { rows } = await pool.query<ResultRow>({
       name: 'exchanged-jobs',
-      text: exchangedJobs,
+      text: EXCHANGED_JOBS_SQL,
       values: [
         queue,
         all.map(({ id }) => id ?? null),
         all.map(({ token }) => token),
         all.map(({ wantsNext }) => wantsNext),
         Date.now(),
-        lock,
+        lockMs,
         worker,
       ],
     })
@@ -87,11 +87,11 @@ export function openJobExchange({
 }
 
 /**
- * Returns the next jobs, the tokens of those that could not be finished, and what is left of the queue. Locked rows are skipped: a
+ * Returns the next jobs, the tokens of those that could not be finished, and the state of the queue. Locked rows are skipped: a
  * group must not wait for one row. Jobs of a flow or with a deduplication key are left to the library, which does more than delete
  * them. Delayed jobs that are due can be started from the next statement on. All lookups use the primary key or the index of waiting jobs.
  */
-const exchangedJobs = `
+const EXCHANGED_JOBS_SQL = `
   with finished as (
     select * from unnest($2::text[], $3::text[], $4::boolean[]) with ordinality as row(id, token, wants_next, place)
   ), held as (

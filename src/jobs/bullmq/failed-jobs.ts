@@ -11,8 +11,8 @@ interface FailedJobPosition {
 
 export interface FailedJobPage {
   readonly order: 'newest first' | 'oldest first'
-  /** Only jobs behind this position, in this order. */
-  readonly behind: FailedJobPosition
+  /** Only jobs after this position, in this order. */
+  readonly startAfter: FailedJobPosition
   readonly limit: number
 }
 
@@ -25,7 +25,7 @@ export type ReadFailedJobs = (queue: string, prefix: string, page: FailedJobPage
 const ROW_NAMES = 'outbox-'
 
 export function postgresFailedJobs(pool: Pick<pg.Pool, 'query'>): ReadFailedJobs {
-  return async (queue, _prefix, { order, behind: { at, id }, limit }) => {
+  return async (queue, _prefix, { order, startAfter: { at, id }, limit }) => {
     const { rows } = await pool.query(order === 'newest first' ? newestFirst : oldestFirst, [queue, at, id, limit])
     return rows.map((row) => ({
       id: row.id,
@@ -57,7 +57,7 @@ const oldestFirst = failedJobs('>', 'asc')
 const JOBS_OF_RUN = 1_000
 
 /** Returns the jobs that match, then whether the list ends here. */
-const READ_FAILED = `
+const READ_FAILED_SQL = `
   local newest, at, from = ARGV[1] == 'newest first', ARGV[2], tonumber(ARGV[3])
   local ids = newest and redis.call('ZREVRANGEBYSCORE', KEYS[1], at, '-inf', 'LIMIT', from, ARGV[4])
     or redis.call('ZRANGEBYSCORE', KEYS[1], at, '+inf', 'LIMIT', from, ARGV[4])
@@ -72,20 +72,20 @@ const READ_FAILED = `
   return { found, #ids < tonumber(ARGV[4]) and 1 or 0 }`
 
 export function redisFailedJobs(redis: Pick<Redis | Cluster, 'eval'>): ReadFailedJobs {
-  return async (queue, prefix, { order, behind, limit }) => {
+  return async (queue, prefix, { order, startAfter, limit }) => {
     const summaries: JobSummary[] = []
     for (let from = 0; summaries.length < limit; from += JOBS_OF_RUN) {
       const keys = [`${prefix}:${queue}:failed`, `${prefix}:${queue}:`]
       const [jobs, isEnd] = (await redis.eval(
-        READ_FAILED,
+        READ_FAILED_SQL,
         2,
         ...keys,
         order,
-        behind.at,
+        startAfter.at,
         from,
         JOBS_OF_RUN,
       )) as ScriptResult
-      summaries.push(...jobs.map(summaryOf).filter((job) => isBehind(job, behind, order)))
+      summaries.push(...jobs.map(summaryOf).filter((job) => isAfter(job, startAfter, order)))
       if (isEnd === 1) break
     }
     return summaries.slice(0, limit)
@@ -107,11 +107,11 @@ function summaryOf([name, addedAt, finishedAt, attempts, fault, uniqueName, id]:
 }
 
 /** The script reads from the millisecond of the position; jobs of that millisecond before it are dropped here. */
-function isBehind(
+function isAfter(
   { id, finishedAt }: { readonly id: string; readonly finishedAt: number },
-  behind: FailedJobPosition,
+  startAfter: FailedJobPosition,
   order: FailedJobPage['order'],
 ): boolean {
-  if (finishedAt !== behind.at) return true
-  return order === 'newest first' ? id < behind.id : id > behind.id
+  if (finishedAt !== startAfter.at) return true
+  return order === 'newest first' ? id < startAfter.id : id > startAfter.id
 }

@@ -21,7 +21,7 @@ export interface JobSummary {
 export type ReadSummaries = (queue: string, prefix: string, ids: readonly string[]) => Promise<readonly JobSummary[]>
 
 /** The columns of the library's table; the data, which may be stored apart, is not touched. */
-const SUMMARIES = `
+const SUMMARIES_SQL = `
   select id, name, added_at_ms, finished_at_ms, attempts_made, failed_reason, dedup_id
   from unnest($2::text[]) with ordinality as wanted(id, place)
   join job using (id)
@@ -30,7 +30,7 @@ const SUMMARIES = `
 
 export function postgresSummaries(pool: Pick<pg.Pool, 'query'>): ReadSummaries {
   return async (queue, _prefix, ids) => {
-    const { rows } = await pool.query(SUMMARIES, [queue, [...ids]])
+    const { rows } = await pool.query(SUMMARIES_SQL, [queue, [...ids]])
     return rows.map((row) => ({
       id: row.id,
       name: row.name,
@@ -44,7 +44,7 @@ export function postgresSummaries(pool: Pick<pg.Pool, 'query'>): ReadSummaries {
 }
 
 /** One script for many jobs: a command for each job would take ten times as long. */
-const READ_FIELDS = `
+const READ_FIELDS_SQL = `
   local found = {}
   for index, id in ipairs(ARGV) do
     found[index] = redis.call('HMGET', KEYS[1] .. id, 'name', 'timestamp', 'finishedOn', 'atm', 'failedReason', 'deid')
@@ -54,7 +54,7 @@ const READ_FIELDS = `
 export function redisSummaries(redis: Pick<Redis | Cluster, 'eval'>): ReadSummaries {
   return async (queue, prefix, ids) => {
     if (ids.length === 0) return []
-    const jobFields = (await redis.eval(READ_FIELDS, 1, `${prefix}:${queue}:`, ...ids)) as (string | null)[][] // one for each id
+    const jobFields = (await redis.eval(READ_FIELDS_SQL, 1, `${prefix}:${queue}:`, ...ids)) as (string | null)[][] // one for each id
     return jobFields.flatMap(([name, addedAt, finishedAt, attempts, fault, uniqueName], index) => {
       if (typeof name !== 'string') return [] // it has ended, or was evicted
       return {

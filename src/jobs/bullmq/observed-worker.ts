@@ -42,7 +42,7 @@ class TunedWorker
 {
   lastAnswerAt = Date.now()
 
-  /** On PostgreSQL the library lets an idle worker wait for an hour. */
+  /** Seconds for which an idle worker waits. On PostgreSQL the library would let it wait for an hour. */
   override get maximumBlockTimeout(): number {
     return this.opts.drainDelay ?? super.maximumBlockTimeout
   }
@@ -56,7 +56,7 @@ class TunedWorker
     }
   }
 
-  /** Called for every answer of the queue, also without a job. */
+  /** Called for every answer of the queue, even without a job. */
   protected override async nextJobFromJobData(
     jobData?: JobJson,
     jobId?: string,

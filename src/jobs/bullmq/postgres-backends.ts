@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { DelayedCompletions } from './delayed-completions.js'
 import { EmptyQueueState } from './empty-queue-state.js'
 import { openJobExchange } from './exchange-jobs.js'
-import { RecoveringConnection, SharedListener, WORKER_LOCK, WorkerConnection } from './postgres-connections.js'
+import { RecoveringConnection, SharedListener, WORKER_LOCK_SQL, WorkerConnection } from './postgres-connections.js'
 
 interface BackendOptions {
   readonly producers: pg.Pool
@@ -62,7 +62,7 @@ function asPgPool(pool: pg.Pool): PgPool {
 }
 
 /** Milliseconds; the default of the library. */
-const DEFAULT_LOCK = 30_000
+const DEFAULT_LOCK_MS = 30_000
 
 /** A backend that counts the workers of all processes by their locks. */
 class ProducerBackend extends PostgresQueueBackend {
@@ -79,7 +79,7 @@ class ProducerBackend extends PostgresQueueBackend {
        where locktype = 'advisory' and mode = 'ShareLock' and granted
          and database = (select oid from pg_database where datname = current_database())
          and (classid, objid) = (
-           select (one::bigint & 4294967295)::oid, (other::bigint & 4294967295)::oid from (select ${WORKER_LOCK}) as key(one, other)
+           select (one::bigint & 4294967295)::oid, (other::bigint & 4294967295)::oid from (select ${WORKER_LOCK_SQL}) as key(one, other)
          )`,
       [this.queueName],
     )
@@ -106,12 +106,12 @@ class WorkerBackend extends ProducerBackend {
   ) {
     super(pool, connection, name, options)
     this.#connection = connection
-    const { lockDuration: lock = DEFAULT_LOCK, name: worker } = this.opts as Pick<
+    const { lockDuration: lockMs = DEFAULT_LOCK_MS, name: worker } = this.opts as Pick<
       WorkerOptions,
       'lockDuration' | 'name'
     >
     this.#empty = new EmptyQueueState(listener, this.queueName)
-    this.#exchange = openJobExchange({ pool, queue: this.queueName, lock, worker, empty: this.#empty })
+    this.#exchange = openJobExchange({ pool, queue: this.queueName, lockMs, worker, empty: this.#empty })
   }
 
   override async moveToActive(...claim: Parameters<PostgresQueueBackend['moveToActive']>) {

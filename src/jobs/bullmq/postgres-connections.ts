@@ -10,7 +10,7 @@ export class RecoveringConnection extends PostgresConnection {
   override async waitUntilReady(): Promise<void> {}
 }
 
-/** On which BullMQ notifies the name of each queue that has a new job. */
+/** Channel on which BullMQ notifies the name of each queue that has a new job. */
 const JOBS_CHANNEL = 'bullmq_jobs'
 
 type ListenClient = Awaited<ReturnType<PostgresConnection['getListenClient']>>
@@ -104,14 +104,14 @@ function serialized(client: ListenClient): ListenClient {
 }
 
 /** A shared lock that each worker holds while it serves the queue; it is how workers are counted. */
-export const WORKER_LOCK = `hashtext('bullmq: serves'), hashtext($1)`
+export const WORKER_LOCK_SQL = `hashtext('bullmq: serves'), hashtext($1)`
 /**
  * Suppresses the events of a queue. Every step of a job is an event that PostgreSQL sends to all listening connections, one
  * transaction after another. BullMQ sends none while this lock is held: it takes the lock for a moment to make sure that nothing
  * listens for events. This program never does, so one process holds the lock as long as it listens for the jobs of the queue; the
  * others try again whenever they begin to wait.
  */
-const NO_EVENTS_LOCK = `hashtext('bullmq:evnotify:' || $1)`
+const NO_EVENTS_LOCK_SQL = `hashtext('bullmq:evnotify:' || $1)`
 
 const UNLOCK_TIMEOUT_MS = 1_000
 
@@ -119,7 +119,7 @@ const UNLOCK_TIMEOUT_MS = 1_000
 export class WorkerConnection extends RecoveringConnection {
   readonly #queue: string
   readonly #listener: SharedListener
-  /** The client that holds the lock WORKER_LOCK for this worker, and the one that holds NO_EVENTS_LOCK. */
+  /** The client that holds the lock `WORKER_LOCK_SQL` for this worker, and the one that holds `NO_EVENTS_LOCK_SQL`. */
   #workerLockHolder: ListenClient | undefined
   #noEventsLockHolder: ListenClient | undefined
   #leaving: Promise<void> | undefined
@@ -140,12 +140,12 @@ export class WorkerConnection extends RecoveringConnection {
   override async getListenClient(): Promise<ListenClient> {
     const client = await this.#listener.getListenClient()
     if (client !== this.#workerLockHolder) {
-      await client.query(`select pg_advisory_lock_shared(${WORKER_LOCK})`, [this.#queue])
+      await client.query(`select pg_advisory_lock_shared(${WORKER_LOCK_SQL})`, [this.#queue])
       this.#workerLockHolder = client
       this.#listenAgain() // BullMQ may have listened on the client before this one
     }
     if (client !== this.#noEventsLockHolder) {
-      const tryLock = `select pg_try_advisory_lock(${NO_EVENTS_LOCK}) as held`
+      const tryLock = `select pg_try_advisory_lock(${NO_EVENTS_LOCK_SQL}) as held`
       const { rows } = await client.query<{ readonly held: boolean }>(tryLock, [this.#queue])
       if (rows[0]?.held) this.#noEventsLockHolder = client
     }
@@ -159,8 +159,8 @@ export class WorkerConnection extends RecoveringConnection {
   }
 
   async #leave(): Promise<void> {
-    const unlocks = [`pg_advisory_unlock_shared(${WORKER_LOCK})`]
-    if (this.#noEventsLockHolder === this.#workerLockHolder) unlocks.push(`pg_advisory_unlock(${NO_EVENTS_LOCK})`)
+    const unlocks = [`pg_advisory_unlock_shared(${WORKER_LOCK_SQL})`]
+    if (this.#noEventsLockHolder === this.#workerLockHolder) unlocks.push(`pg_advisory_unlock(${NO_EVENTS_LOCK_SQL})`)
     // A closed connection holds no locks, and one that does not answer loses them when it is closed.
     const unlocked = this.#workerLockHolder?.query(`select ${unlocks.join(', ')}`, [this.#queue]).catch(() => undefined)
     await Promise.race([unlocked, pause(UNLOCK_TIMEOUT_MS, undefined, { ref: false })])

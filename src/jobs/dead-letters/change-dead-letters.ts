@@ -2,12 +2,13 @@ import type { Knex } from 'knex'
 import { deleteDeadDeliveries, reviveDeliveries } from '../../persistence/outbound/dead-deliveries.js'
 import { inChunks } from '../chunks.js'
 import { enqueueDeliveriesAfterCommit } from '../outbox/enqueue-deliveries.js'
-import { handOverAfter, unmarkFailed } from '../outbox/outbox.js'
+import { reopenRows } from '../outbox/give-up-rows.js'
+import { handOverAfterCommit } from '../outbox/hand-over.js'
 import { QUEUES } from '../queues/queue-names.js'
 import {
   compareDeadLetters,
+  type DeadLetterDependencies,
   type DeadLetterFilter,
-  type DeadLetterPod,
   type DeadLetterPosition,
 } from './dead-letter.js'
 import { type FoundDeadLetter, findDeadLetters } from './find-dead-letters.js'
@@ -21,7 +22,7 @@ const ROW_BATCH_SIZE = 100
 /** Runs dead letters again, with all their attempts, or deletes them. */
 export type DeadLetterWork = 'replay' | 'drop'
 
-/** The dead letters that existed when the work began: those that fail again meanwhile are younger than the end. */
+/** The dead letters that existed when the work began: those that fail again in the meantime are younger than the end. */
 export interface DeadLetterRange {
   readonly after: DeadLetterPosition
   readonly end: DeadLetterPosition
@@ -31,16 +32,16 @@ interface DeadLetterChunk {
   readonly changed: number
   /** Dead letters without their payload are not replayed. */
   readonly skipped: number
-  /** The dead letters behind them; undefined: nothing is left. */
+  /** The dead letters after them; undefined: nothing is left. */
   readonly rest: DeadLetterRange | undefined
 }
 
 /** All dead letters up to the youngest that matches; undefined: none matches. */
 export async function findDeadLetterRange(
-  pod: DeadLetterPod,
+  services: DeadLetterDependencies,
   filter: DeadLetterFilter,
 ): Promise<DeadLetterRange | undefined> {
-  const [youngest] = await findDeadLetters(pod, filter, { limit: 1 })
+  const [youngest] = await findDeadLetters(services, filter, { limit: 1 })
   if (youngest === undefined) return undefined
   return { after: BEFORE_ALL, end: { id: youngest.id, failedAt: youngest.failedAt } }
 }
@@ -49,10 +50,10 @@ const BEFORE_ALL: DeadLetterPosition = { id: 'delivery-0', failedAt: new Date(0)
 
 /**
  * Changes the oldest chunk of a range in a transaction, which keeps the order of deliveries to a pod. A job that runs twice has the
- * effect of one run. Failed jobs are no rows: they stay changed after a rollback, and a repeated chunk does not find them again.
+ * effect of one run. Failed jobs are not rows: they stay changed after a rollback, and a repeated chunk does not find them again.
  */
 export async function changeDeadLetters(
-  pod: Pick<DeadLetterPod, 'jobs'>,
+  pod: Pick<DeadLetterDependencies, 'jobs'>,
   transaction: Knex.Transaction,
   work: DeadLetterWork,
   filter: DeadLetterFilter,
@@ -72,13 +73,13 @@ export async function changeDeadLetters(
 const CHANGES = { replay, drop } as const
 
 async function replay(
-  pod: Pick<DeadLetterPod, 'jobs'>,
+  pod: Pick<DeadLetterDependencies, 'jobs'>,
   transaction: Knex.Transaction,
   deadLetters: readonly FoundDeadLetter[],
 ): Promise<void> {
   for (const ids of inChunks(deliveriesAmong(deadLetters), ROW_BATCH_SIZE)) {
     const podIds = await reviveDeliveries(transaction, ids)
-    const duePods = podIds.map((podId) => ({ podId, proven: false }))
+    const duePods = podIds.map((podId) => ({ podId, isReachable: false }))
     enqueueDeliveriesAfterCommit(pod, transaction, duePods)
   }
   const ofRows = deadLetters.filter(({ outboxId }) => outboxId !== undefined)
@@ -89,7 +90,7 @@ async function replay(
 }
 
 async function drop(
-  pod: Pick<DeadLetterPod, 'jobs'>,
+  pod: Pick<DeadLetterDependencies, 'jobs'>,
   transaction: Knex.Transaction,
   deadLetters: readonly FoundDeadLetter[],
 ): Promise<void> {
@@ -113,20 +114,20 @@ function deliveriesAmong(deadLetters: readonly FoundDeadLetter[]): readonly numb
 
 /** The sweeper adds the jobs of rows that the queue does not accept. */
 async function replayRows(
-  pod: Pick<DeadLetterPod, 'jobs'>,
+  pod: Pick<DeadLetterDependencies, 'jobs'>,
   transaction: Knex.Transaction,
   deadLetters: readonly FoundDeadLetter[],
 ): Promise<void> {
-  await unmarkFailed(transaction, rowsAmong(deadLetters))
+  await reopenRows(transaction, rowsAmong(deadLetters))
   await removeJobs(pod, deadLetters)
   const rows = deadLetters.flatMap(({ outboxId, queue, name }) => {
     const known = QUEUES.find((each) => each === queue)
     return known === undefined || outboxId === undefined ? [] : [{ id: outboxId, queue: known, name }]
   })
-  handOverAfter(pod, transaction, rows)
+  handOverAfterCommit(pod, transaction, rows)
 }
 
-async function replayJob({ jobs }: Pick<DeadLetterPod, 'jobs'>, { queue, id }: FailedJobId): Promise<void> {
+async function replayJob({ jobs }: Pick<DeadLetterDependencies, 'jobs'>, { queue, id }: FailedJobId): Promise<void> {
   const job = await jobs.find(queue, id)
   if (job === undefined) return // another replay was faster
   await job.updateData(withoutNotes(job.data))
@@ -136,7 +137,7 @@ async function replayJob({ jobs }: Pick<DeadLetterPod, 'jobs'>, { queue, id }: F
 type FailedJobId = NonNullable<FoundDeadLetter['job']>
 
 async function removeJobs(
-  { jobs }: Pick<DeadLetterPod, 'jobs'>,
+  { jobs }: Pick<DeadLetterDependencies, 'jobs'>,
   deadLetters: readonly FoundDeadLetter[],
 ): Promise<void> {
   const failed = deadLetters.flatMap(({ job }) => job ?? [])

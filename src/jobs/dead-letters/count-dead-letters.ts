@@ -1,7 +1,7 @@
 import { countDeadDeliveries } from '../../persistence/outbound/dead-deliveries.js'
 import { QUEUES } from '../queues/queue-names.js'
-import { type DeadLetterFilter, type DeadLetterPod, keysOfSource } from './dead-letter.js'
-import { countFailedRows, type DeadLetterGroup } from './failed-rows.js'
+import { type DeadLetterDependencies, type DeadLetterFilter, keysOfSource } from './dead-letter.js'
+import { countDeadLetterRows, type DeadLetterGroup } from './dead-letter-rows.js'
 import { failedJobs } from './find-dead-letters.js'
 
 export interface DeadLetterCount {
@@ -19,16 +19,16 @@ export interface CountLimits {
 
 /** Counts dead letters by one of their properties, the most first. No payload is read. */
 export async function countDeadLetters(
-  pod: DeadLetterPod,
+  services: DeadLetterDependencies,
   filter: DeadLetterFilter,
   by: DeadLetterGroup,
   { groups, latest = Number.MAX_SAFE_INTEGER }: CountLimits,
 ): Promise<readonly DeadLetterCount[]> {
   const isForDeliveries = filter.queue === undefined || filter.queue === 'outbound'
   const counted = [
-    await countFailedRows(pod.db, filter, by, latest),
-    isForDeliveries ? await countDeadDeliveries(pod.db, by, deliveriesOf(filter), latest) : [],
-    await countJobs(pod, filter, by, latest),
+    await countDeadLetterRows(services.db, filter, by, latest),
+    isForDeliveries ? await countDeadDeliveries(services.db, by, deliveriesOf(filter), latest) : [],
+    await countJobs(services, filter, by, latest),
   ].flat()
   const sums = new Map<string | null, number>()
   for (const { value, count } of counted) sums.set(value, (sums.get(value) ?? 0) + count)
@@ -44,7 +44,7 @@ function deliveriesOf({ ids, fault, pod, entity, since, until }: DeadLetterFilte
 }
 
 async function countJobs(
-  pod: DeadLetterPod,
+  services: DeadLetterDependencies,
   filter: DeadLetterFilter,
   by: DeadLetterGroup,
   latest: number,
@@ -53,7 +53,7 @@ async function countJobs(
   const counts = new Map<string | null, number>()
   for (const queue of filter.queue === undefined ? QUEUES : [filter.queue]) {
     let read = 0
-    for await (const job of failedJobs(pod, queue, filter, { limit: latest })) {
+    for await (const job of failedJobs(services, queue, filter, { limit: latest })) {
       read += 1
       if (read > latest) break
       const value = { queue, fault: job.fault, pod: null, entity: null, hour: hourOf(job.finishedAt) }[by]

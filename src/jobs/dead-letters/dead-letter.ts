@@ -1,4 +1,4 @@
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { isQueueName, QUEUES, type QueueName } from '../queues/queue-names.js'
 
 /** Work that was given up: a failed job of the queue, an outbox row whose job failed, or a delivery to another pod. */
@@ -14,7 +14,7 @@ export interface DeadLetter {
   readonly entity: string | null
   readonly guid: string | null
   readonly attempts: number | null
-  /** Of the request or message that caused it. */
+  /** Trace of the request or message that caused it. */
   readonly trace: string | null
   readonly createdAt: Date
   readonly failedAt: Date
@@ -36,9 +36,9 @@ export interface DeadLetterFilter {
   readonly until?: Date
 }
 
-export type DeadLetterPod = Pick<Pod, 'db' | 'jobs'>
+export type DeadLetterDependencies = Pick<Services, 'db' | 'jobs'>
 
-/** Where a list of dead letters stands. */
+/** The position in a list of dead letters. */
 export type DeadLetterPosition = Pick<DeadLetter, 'id' | 'failedAt'>
 
 /** The dead letters before a position, latest first, or those after one, oldest first. Without a position: the latest. */
@@ -69,7 +69,7 @@ export function keysOfSource(ids: readonly string[], source: DeadLetterSource): 
   })
 }
 
-/** In the order of time; at the same millisecond in the order of sources, and in each of them by id. */
+/** Compares by time, then by source, then by id. */
 export function compareDeadLetters(one: DeadLetterPosition, other: DeadLetterPosition): number {
   const time = one.failedAt.getTime() - other.failedAt.getTime()
   if (time !== 0) return time
@@ -94,18 +94,18 @@ interface SourcePosition<Id> {
 /** A page of one source. */
 export interface SourcePage<Id> {
   readonly order: 'newest first' | 'oldest first'
-  readonly behind: SourcePosition<Id>
+  readonly startAfter: SourcePosition<Id>
   readonly limit: number
 }
 
 interface IdRange<Id> {
-  readonly least: Id
-  readonly most: Id
+  readonly min: Id
+  readonly max: Id
   readonly read: (key: string) => Id
 }
 
-export const NUMBERS: IdRange<number> = { least: 0, most: Number.MAX_SAFE_INTEGER, read: Number }
-export const TEXTS: IdRange<string> = { least: '', most: '\u{7f}', read: (key) => key }
+export const NUMBERS: IdRange<number> = { min: 0, max: Number.MAX_SAFE_INTEGER, read: Number }
+export const TEXTS: IdRange<string> = { min: '', max: '\u{7f}', read: (key) => key }
 
 /** The latest time that a JavaScript date and PostgreSQL both have. */
 const END_OF_TIME = new Date('9999-01-01T00:00:00Z')
@@ -121,16 +121,16 @@ export function pageOfSource<Id>(
   const position = before ?? after
   const ofPosition = position && positionIn(source, position, ids)
   if (order === 'oldest first') {
-    const start = { at: since ?? new Date(0), id: ids.least }
-    return { order, limit, behind: ofPosition && ofPosition.at >= start.at ? ofPosition : start }
+    const start = { at: since ?? new Date(0), id: ids.min }
+    return { order, limit, startAfter: ofPosition && ofPosition.at >= start.at ? ofPosition : start }
   }
-  const start = { at: until ?? END_OF_TIME, id: ids.least }
-  return { order, limit, behind: ofPosition && ofPosition.at < start.at ? ofPosition : start }
+  const start = { at: until ?? END_OF_TIME, id: ids.min }
+  return { order, limit, startAfter: ofPosition && ofPosition.at < start.at ? ofPosition : start }
 }
 
 function positionIn<Id>(source: DeadLetterSource, position: DeadLetterPosition, ids: IdRange<Id>): SourcePosition<Id> {
   const own = parseDeadLetterId(position.id)
   const at = position.failedAt
   if (own?.source === source) return { at, id: ids.read(own.key) }
-  return { at, id: rankOf(source) < rankOf(own?.source) ? ids.most : ids.least }
+  return { at, id: rankOf(source) < rankOf(own?.source) ? ids.max : ids.min }
 }

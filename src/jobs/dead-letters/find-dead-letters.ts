@@ -5,15 +5,15 @@ import { QUEUES, type QueueName } from '../queues/queue-names.js'
 import {
   compareDeadLetters,
   type DeadLetter,
+  type DeadLetterDependencies,
   type DeadLetterFilter,
   type DeadLetterPage,
-  type DeadLetterPod,
   keysOfSource,
   NUMBERS,
   pageOfSource,
   TEXTS,
 } from './dead-letter.js'
-import { type FailedRow, listFailedRows } from './failed-rows.js'
+import { type DeadLetterRow, listDeadLetterRows } from './dead-letter-rows.js'
 
 export interface FoundDeadLetter extends DeadLetter {
   readonly outboxId: number | undefined
@@ -29,15 +29,15 @@ const JOBS_OF_PAGE = 1_000
 
 /** Lists dead letters without their payloads, the latest first. */
 export async function listDeadLetters(
-  pod: DeadLetterPod,
+  services: DeadLetterDependencies,
   filter: DeadLetterFilter = {},
   limit = 100,
 ): Promise<readonly DeadLetter[]> {
-  return (await findDeadLetters(pod, filter, { limit })).map(withoutPlace)
+  return (await findDeadLetters(services, filter, { limit })).map(withoutPosition)
 }
 
 /** The parts that do not say where it is stored. */
-export function withoutPlace({
+export function withoutPosition({
   outboxId: _,
   deliveryId: __,
   job: ___,
@@ -52,14 +52,14 @@ export function withoutPlace({
  * depend on the length of the list.
  */
 export async function findDeadLetters(
-  pod: DeadLetterPod,
+  services: DeadLetterDependencies,
   filter: DeadLetterFilter,
   page: DeadLetterPage,
 ): Promise<readonly FoundDeadLetter[]> {
   const found = await Promise.all([
-    findRows(pod, filter, page),
-    findDeliveries(pod, filter, page),
-    findJobs(pod, filter, page),
+    findRows(services, filter, page),
+    findDeliveries(services, filter, page),
+    findJobs(services, filter, page),
   ])
   const direction = page.before === undefined && page.after !== undefined ? 1 : -1
   return found
@@ -69,17 +69,17 @@ export async function findDeadLetters(
 }
 
 async function findRows(
-  { db }: DeadLetterPod,
+  { db }: DeadLetterDependencies,
   filter: DeadLetterFilter,
   page: DeadLetterPage,
 ): Promise<readonly FoundDeadLetter[]> {
-  const rows = await listFailedRows(db, filter, pageOfSource('rows', page, filter, NUMBERS))
+  const rows = await listDeadLetterRows(db, filter, pageOfSource('rows', page, filter, NUMBERS))
   return rows.map(deadLetterOfRow)
 }
 
 /** Dead deliveries are listed under the queue that would deliver them. */
 async function findDeliveries(
-  { db }: DeadLetterPod,
+  { db }: DeadLetterDependencies,
   filter: DeadLetterFilter,
   page: DeadLetterPage,
 ): Promise<readonly FoundDeadLetter[]> {
@@ -94,15 +94,15 @@ async function findDeliveries(
 
 /** Failed jobs without a row. Those of messages do not show their pod or entity: only the payload has them. */
 async function findJobs(
-  pod: DeadLetterPod,
+  services: DeadLetterDependencies,
   filter: DeadLetterFilter,
   page: DeadLetterPage,
 ): Promise<readonly FoundDeadLetter[]> {
-  if (filter.ids !== undefined) return findJobsById(pod, filter, filter.ids, page)
+  if (filter.ids !== undefined) return findJobsById(services, filter, filter.ids, page)
   const jobsByQueue = await Promise.all(
     queuesOf(filter).map(async (queue) => {
       const jobs: FoundDeadLetter[] = []
-      for await (const job of failedJobs(pod, queue, filter, page)) {
+      for await (const job of failedJobs(services, queue, filter, page)) {
         jobs.push(deadLetterOfJob(queue, job))
         if (jobs.length === page.limit) break
       }
@@ -112,15 +112,15 @@ async function findJobs(
   return jobsByQueue.flat()
 }
 
-/** Those of the given jobs that match and stand behind the position of the page. */
+/** The given jobs that match and are after the position of the page. */
 async function findJobsById(
-  pod: DeadLetterPod,
+  services: DeadLetterDependencies,
   filter: DeadLetterFilter,
   ids: readonly string[],
   { before, after }: DeadLetterPage,
 ): Promise<readonly FoundDeadLetter[]> {
   const found = await Promise.all(
-    queuesOf(filter).flatMap((queue) => keysOfSource(ids, queue).map((key) => findJob(pod, filter, queue, key))),
+    queuesOf(filter).flatMap((queue) => keysOfSource(ids, queue).map((key) => findJob(services, filter, queue, key))),
   )
   return found
     .flat()
@@ -129,7 +129,7 @@ async function findJobsById(
 }
 
 async function findJob(
-  { jobs }: DeadLetterPod,
+  { jobs }: DeadLetterDependencies,
   filter: DeadLetterFilter,
   queue: QueueName,
   key: string,
@@ -158,16 +158,16 @@ function queuesOf({ queue, pod, entity }: DeadLetterFilter): readonly QueueName[
 
 /** The failed jobs of a queue that match, without rows, from a page on to the end of the list. */
 export async function* failedJobs(
-  { jobs }: DeadLetterPod,
+  { jobs }: DeadLetterDependencies,
   queue: QueueName,
   filter: DeadLetterFilter,
   page: DeadLetterPage,
 ): AsyncGenerator<JobSummary> {
-  const { order, behind } = pageOfSource(queue, page, filter, TEXTS)
+  const { order, startAfter } = pageOfSource(queue, page, filter, TEXTS)
   const limit = Math.min(page.limit, JOBS_OF_PAGE)
-  let position = { at: behind.at.getTime(), id: behind.id }
+  let position = { at: startAfter.at.getTime(), id: startAfter.id }
   for (;;) {
-    const summaries = await jobs.failedWithoutRow(queue, { order, behind: position, limit })
+    const summaries = await jobs.failedWithoutRow(queue, { order, startAfter: position, limit })
     for (const job of summaries) {
       if (matches(job, filter)) yield job
     }
@@ -194,7 +194,7 @@ function matches({ fault: own, finishedAt }: JobSummary, { fault, since, until }
   )
 }
 
-function deadLetterOfRow(row: FailedRow): FoundDeadLetter {
+function deadLetterOfRow(row: DeadLetterRow): FoundDeadLetter {
   const { id, queue, name, fault, pod, entity, guid, attempts, trace, jobId, createdAt, failedAt, isEmpty } = row
   const queueOfJob = QUEUES.find((each) => each === queue)
   return {

@@ -1,9 +1,9 @@
 import { findDeadDeliveryPayload, listDeadDeliveries } from '../../persistence/outbound/dead-deliveries.js'
 import { formatAddressHost } from '../../protocol/address.js'
 import { readAcceptedMessages } from '../inbound/accepted-messages.js'
-import { readOutboxId } from '../outbox/outbox.js'
-import { type DeadLetter, type DeadLetterPod, NUMBERS, pageOfSource } from './dead-letter.js'
-import { findDeadLetters, withoutPlace } from './find-dead-letters.js'
+import { readOutboxId } from '../outbox/load-job.js'
+import { type DeadLetter, type DeadLetterDependencies, NUMBERS, pageOfSource } from './dead-letter.js'
+import { findDeadLetters, withoutPosition } from './find-dead-letters.js'
 
 export interface DeadLetterDetails extends DeadLetter {
   readonly data: unknown
@@ -16,24 +16,27 @@ export interface DeadLetterDetails extends DeadLetter {
 }
 
 /** Shows one with its data and payload. */
-export async function showDeadLetter(pod: DeadLetterPod, id: string): Promise<DeadLetterDetails | undefined> {
-  const [deadLetter] = await findDeadLetters(pod, { ids: [id] }, { limit: 1 })
+export async function showDeadLetter(
+  services: DeadLetterDependencies,
+  id: string,
+): Promise<DeadLetterDetails | undefined> {
+  const [deadLetter] = await findDeadLetters(services, { ids: [id] }, { limit: 1 })
   if (deadLetter === undefined) return undefined
   const { outboxId, deliveryId, job } = deadLetter
   const [ofRow, failed, ofDelivery] = await Promise.all([
-    outboxId === undefined ? undefined : contentOfRow(pod, outboxId),
-    job && pod.jobs.find(job.queue, job.id),
-    deliveryId === undefined ? undefined : contentOfDelivery(pod, deliveryId),
+    outboxId === undefined ? undefined : contentOfRow(services, outboxId),
+    job && services.jobs.find(job.queue, job.id),
+    deliveryId === undefined ? undefined : contentOfDelivery(services, deliveryId),
   ])
   const content = ofRow ?? ofDelivery ?? (failed && readOutboxId(failed.data) === undefined ? contentOfJob(failed) : {})
-  return { ...withoutPlace(deadLetter), ...NO_CONTENT, ...content, stack: failed?.stacktrace?.at(-1) ?? null }
+  return { ...withoutPosition(deadLetter), ...NO_CONTENT, ...content, stack: failed?.stacktrace?.at(-1) ?? null }
 }
 
 type Content = Pick<DeadLetterDetails, 'data' | 'payload' | 'recipientGuid' | 'isPublic'>
 
 const NO_CONTENT: Content = { data: null, payload: null, recipientGuid: null, isPublic: false }
 
-async function contentOfRow({ db }: DeadLetterPod, outboxId: number): Promise<Partial<Content>> {
+async function contentOfRow({ db }: DeadLetterDependencies, outboxId: number): Promise<Partial<Content>> {
   const row = await db('outbox')
     .where({ id: outboxId })
     .first(db.raw(`data - 'fault' - 'failure' as data`), 'payload', db.raw(`data ->> 'recipientGuid' as recipient`))
@@ -42,7 +45,7 @@ async function contentOfRow({ db }: DeadLetterPod, outboxId: number): Promise<Pa
   return { data, payload, recipientGuid: recipient, isPublic: payload !== null && recipient === null }
 }
 
-async function contentOfDelivery({ db }: DeadLetterPod, id: number): Promise<Partial<Content>> {
+async function contentOfDelivery({ db }: DeadLetterDependencies, id: number): Promise<Partial<Content>> {
   const page = pageOfSource('deliveries', { limit: 1 }, {}, NUMBERS)
   const [[delivery], found] = await Promise.all([
     listDeadDeliveries(db, { ids: [id] }, page),

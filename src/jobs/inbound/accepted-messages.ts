@@ -1,14 +1,18 @@
 import type { Job } from 'bullmq'
 import type { Knex } from 'knex'
 import type pg from 'pg'
+import { queryRows } from '../../persistence/database/database.js'
+import { NOW_SQL } from '../../persistence/sql/database-time.js'
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
-import { type DataOf, receivePrivateJob, receivePublicJob } from '../definitions.js'
-import { readOutboxId } from '../outbox/outbox.js'
+import { inChunks } from '../chunks.js'
+import { type DataOf, type PostedEnvelope, receivePrivateJob, receivePublicJob } from '../definitions.js'
+import { readOutboxId } from '../outbox/load-job.js'
 import type { JobQueues } from '../queues/job-queues.js'
+import { INBOUND_QUEUES, type InboundQueue } from '../queues/queue-names.js'
 
 /** A message that was answered with 202 and is not stored yet. */
 export interface AcceptedMessage {
-  readonly queue: 'inbound' | 'inbound-private'
+  readonly queue: InboundQueue
   readonly name: string
   /** Null: a public message. */
   readonly recipientGuid: string | null
@@ -18,19 +22,24 @@ export interface AcceptedMessage {
   readonly trace?: string
 }
 
-const QUEUES = ['inbound', 'inbound-private'] as const
 const JOB_BATCH_SIZE = 50
 
 /** All accepted messages in the queues. Those of outbox rows are not included: the rows have them. */
 export async function* acceptedMessages(jobs: Pick<JobQueues, 'notDone' | 'find'>): AsyncGenerator<AcceptedMessage> {
-  for (const queue of QUEUES) {
-    const ids = await jobs.notDone(queue)
-    for (let from = 0; from < ids.length; from += JOB_BATCH_SIZE) {
-      const foundJobs = await Promise.all(ids.slice(from, from + JOB_BATCH_SIZE).map((id) => jobs.find(queue, id)))
-      for (const job of foundJobs) {
-        if (job !== undefined) yield* readAcceptedMessages(job)
-      }
-    }
+  for (const queue of INBOUND_QUEUES) {
+    for await (const job of findJobs(jobs, queue, await jobs.notDone(queue))) yield* readAcceptedMessages(job)
+  }
+}
+
+/** Reads jobs a batch at a time, so that few payloads are in memory. Jobs that have ended are left out. */
+export async function* findJobs(
+  jobs: Pick<JobQueues, 'find'>,
+  queue: InboundQueue,
+  ids: readonly string[],
+): AsyncGenerator<Job> {
+  for (const batch of inChunks(ids, JOB_BATCH_SIZE)) {
+    const foundJobs = await Promise.all(batch.map((id) => jobs.find(queue, id)))
+    yield* foundJobs.filter((job) => job !== undefined)
   }
 }
 
@@ -41,11 +50,24 @@ export function readAcceptedMessages({ name, data }: Pick<Job, 'name' | 'data'>)
   return name === receivePrivateJob.name ? privateMessages(data) : []
 }
 
-function publicMessages({ messages, traces, acceptedAt }: DataOf<typeof receivePublicJob>): readonly AcceptedMessage[] {
+function publicMessages(data: DataOf<typeof receivePublicJob>): readonly AcceptedMessage[] {
   const { queue, name } = receivePublicJob
-  return messages.map((payload, index) => {
-    return { queue, name, recipientGuid: null, acceptedAt, payload, ...traceOf(traces?.[index]) }
+  return readPostedEnvelopes(data).map(({ envelope, trace }) => {
+    return { queue, name, recipientGuid: null, acceptedAt: data.acceptedAt, payload: envelope, ...traceOf(trace) }
   })
+}
+
+/** The messages of a public job, also of one that an earlier version has added. */
+export function readPostedEnvelopes({
+  messages,
+  sources,
+  traces,
+}: DataOf<typeof receivePublicJob>): readonly PostedEnvelope[] {
+  return messages.map((message, index) =>
+    typeof message === 'string'
+      ? { envelope: message, source: sources?.[index] ?? undefined, trace: traces?.[index] ?? undefined }
+      : message,
+  )
 }
 
 function privateMessages({ messages, acceptedAt }: DataOf<typeof receivePrivateJob>): readonly AcceptedMessage[] {
@@ -55,7 +77,7 @@ function privateMessages({ messages, acceptedAt }: DataOf<typeof receivePrivateJ
   })
 }
 
-function traceOf(trace: string | null | undefined): Pick<AcceptedMessage, 'trace'> {
+function traceOf(trace: string | undefined): Pick<AcceptedMessage, 'trace'> {
   return trace ? { trace } : {}
 }
 
@@ -69,7 +91,8 @@ export async function insertDeadMessages(
   fault: string,
 ): Promise<readonly number[]> {
   const rows = messages.map((message) => ({ ...message, pod: claimedPodOf(message) }))
-  const { rows: inserted } = await db.raw(
+  const inserted = await queryRows<{ readonly id: number }>(
+    db,
     `insert into outbox (queue, name, data, payload, accepted_at, trace_id, failed_at)
      select queue, name,
        jsonb_build_object('recipientGuid', "recipientGuid", 'times', 0, 'last', false, 'fault', :fault::text,
@@ -80,7 +103,7 @@ export async function insertDeadMessages(
      returning id`,
     { messages: JSON.stringify(rows), fault },
   )
-  return inserted.map(({ id }: { id: number }) => id)
+  return inserted.map(({ id }) => id)
 }
 
 function claimedPodOf({ recipientGuid, payload }: AcceptedMessage): string | null {
@@ -96,11 +119,11 @@ export async function insertAcceptedMessages(
   messages: readonly AcceptedMessage[],
 ): Promise<void> {
   await session.query(
-    `insert into outbox (queue, name, data, payload, accepted_at, sweep_at)
+    `insert into outbox (queue, name, data, payload, accepted_at, trace_id, sweep_at)
      select queue, name, jsonb_build_object('recipientGuid', "recipientGuid", 'times', 0, 'last', false),
-       payload, "acceptedAt", date_trunc('milliseconds', now())
+       payload, "acceptedAt", trace, ${NOW_SQL}
      from json_to_recordset($1::json)
-       as message(queue text, name text, "recipientGuid" text, "acceptedAt" timestamptz, payload text)`,
+       as message(queue text, name text, "recipientGuid" text, "acceptedAt" timestamptz, payload text, trace uuid)`,
     [JSON.stringify(messages)],
   )
 }

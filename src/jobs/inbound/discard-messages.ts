@@ -1,32 +1,67 @@
 import type { Job } from 'bullmq'
-import type { Pod } from '../../pod/pod.js'
-import { inChunks } from '../chunks.js'
-import { markFailed, readOutboxId } from '../outbox/outbox.js'
-import { insertDeadMessages, readAcceptedMessages } from './accepted-messages.js'
+import type { Services } from '../../services/services.js'
+import type { JobSummary } from '../bullmq/job-summaries.js'
+import { giveUpRow } from '../outbox/give-up-rows.js'
+import { readOutboxId } from '../outbox/load-job.js'
+import type { InboundQueue } from '../queues/queue-names.js'
+import { findJobs, insertDeadMessages, readAcceptedMessages } from './accepted-messages.js'
 
-const JOB_BATCH_SIZE = 50
 const FAULT = 'discarded'
 
-/**
- * Turns the jobs of an inbound queue that have not begun into dead letters, one for each message: nothing else has these messages.
- * Returns their number. A job that begins meanwhile is left alone.
- */
-export async function discardMessages(
-  { db, jobs }: Pick<Pod, 'db' | 'jobs'>,
-  queue: 'inbound' | 'inbound-private',
-): Promise<number> {
-  let discarded = 0
-  for (const ids of inChunks(await jobs.notBegun(queue), JOB_BATCH_SIZE)) {
-    const foundJobs = await Promise.all(ids.map((id) => jobs.find(queue, id)))
-    for (const job of foundJobs) if (job !== undefined) discarded += await discardJob(db, job)
-  }
-  return discarded
+interface DiscardedJobs {
+  readonly jobs: number
+  /** The messages of these jobs, which are dead letters now. */
+  readonly messages: number
+  /** Jobs that began in the meantime; they are left alone. */
+  readonly begun: number
 }
 
-async function discardJob(db: Pod['db'], job: Job): Promise<number> {
+interface JobChoice {
+  /** Only jobs that were added by then. */
+  readonly addedBy?: Date
+  readonly limit: number
+}
+
+/**
+ * Turns jobs of an inbound queue that have not begun into dead letters, one for each message: nothing else has these messages. The rows
+ * are committed before their jobs are removed.
+ */
+export async function discardMessages(
+  { db, jobs }: Pick<Services, 'db' | 'jobs'>,
+  queue: InboundQueue,
+  choice: JobChoice,
+): Promise<DiscardedJobs> {
+  const chosen = await chooseJobs({ jobs }, queue, choice)
+  let done = 0
+  let messages = 0
+  for await (const job of findJobs(jobs, queue, chosen)) {
+    const discarded = await discardJob(db, job)
+    messages += discarded
+    if (discarded > 0) done += 1
+  }
+  return { jobs: done, messages, begun: chosen.length - done }
+}
+
+/** Waiting jobs are listed in the order in which they were added. Delayed ones are not: later pages may have older jobs. */
+async function chooseJobs(
+  { jobs }: Pick<Services, 'jobs'>,
+  queue: InboundQueue,
+  { addedBy, limit }: JobChoice,
+): Promise<readonly string[]> {
+  const isChosen = ({ addedAt }: JobSummary) => addedBy === undefined || addedAt <= addedBy.getTime()
+  const chosen = (await jobs.list(queue, 'waiting', 0, limit)).filter(isChosen)
+  for (let from = 0; chosen.length < limit; from += limit) {
+    const page = await jobs.list(queue, 'delayed', from, limit)
+    if (page.length === 0) break
+    chosen.push(...page.filter(isChosen))
+  }
+  return chosen.slice(0, limit).map(({ id }) => id)
+}
+
+async function discardJob(db: Services['db'], job: Job): Promise<number> {
   const outboxId = readOutboxId(job.data)
   if (outboxId !== undefined) {
-    await markFailed(db, outboxId, { fault: FAULT })
+    await giveUpRow(db, outboxId, { fault: FAULT })
     await job.remove().catch(() => {})
     return 1
   }

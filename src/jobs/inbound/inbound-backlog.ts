@@ -11,11 +11,11 @@ export type BacklogRejection = 'full' | 'over_share'
 export type BacklogLimits = Pick<
   { readonly [Name in keyof typeof RECEIVE_LIMITS]: number },
   | 'queuedMessages'
-  | 'messagesTogether'
+  | 'sharedMessagesPerSecond'
   | 'fairFromMessages'
   | 'fairFromBytes'
-  | 'messagesApart'
-  | 'bytesApart'
+  | 'messagesPerShare'
+  | 'bytesPerShare'
   | 'messagesOfSource'
   | 'bytesPercentOfSource'
   | 'sharesOfSite'
@@ -26,8 +26,8 @@ export type BacklogLimits = Pick<
   readonly bytes: number
 }
 
-interface BacklogFacts {
-  /** In this process: bodies that are received, and those on their way to the queue. */
+interface BacklogSize {
+  /** Bytes of this process: bodies that are being received, and bodies on their way to the queue. */
   readonly gatheredBytes: number
   /** Estimates; the queue counts jobs. */
   readonly queuedBytes: number
@@ -39,21 +39,21 @@ export interface Backlog extends Pick<InboundQueueSize, 'add' | 'close'> {
   /** Called before a message is read. */
   refusalOf(source: NetworkSource): BacklogRejection | undefined
   /** Adds bytes of this source that this process holds, or removes them where they are negative. */
-  hold(bytes: number, source: NetworkSource): void
+  hold(source: NetworkSource, bytes: number): void
   /**
-   * Counts a message of this source; true when it has to be packed apart, behind the messages of others: the source is fast, or it has
+   * Counts a message of this source; true when it needs a separate job after the messages of others: the source is fast, or it has
    * used up its share of a long queue.
    */
   isApart(source: NetworkSource, bytes: number): boolean
-  facts(): BacklogFacts
+  size(): BacklogSize
 }
 
 /** Bounds the accepted messages of all sources together, and of each source while the queue is long. */
-export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasRoom'>, limits: BacklogLimits): Backlog {
+export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasFreeMemory'>, limits: BacklogLimits): Backlog {
   const shares = openSourceShares({ ...limits, bytesOfSource: (limits.bytes * limits.bytesPercentOfSource) / 100 })
   const queue = openInboundQueueSize({
     jobs,
-    countEveryMs: limits.pollIntervalMs,
+    countIntervalMs: limits.pollIntervalMs,
     onCounted: () => void (isLong() || shares.clearSent()),
   })
   const countInSecond = openWindowCounter<string>({
@@ -65,7 +65,7 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasRoom'>, limits:
 
   function isFast(source: NetworkSource): boolean {
     const name = siteOfNetwork(source.ip ?? '') ?? networkOf(source)
-    return name !== undefined && countInSecond(name).count > limits.messagesTogether
+    return name !== undefined && countInSecond(name).count > limits.sharedMessagesPerSecond
   }
 
   /** A few large messages are as much work as many small ones. */
@@ -81,11 +81,11 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasRoom'>, limits:
     refusalOf(source) {
       queue.keepCounting()
       const { messages, bytes } = queue.total()
-      if (!queue.hasRoom() || held + bytes >= limits.bytes || messages >= limits.queuedMessages) return 'full'
+      if (!queue.hasFreeMemory() || held + bytes >= limits.bytes || messages >= limits.queuedMessages) return 'full'
       return shares.isUsedUp(source) ? 'over_share' : undefined
     },
 
-    hold(bytes, source) {
+    hold(source, bytes) {
       held += bytes
       shares.hold(source, bytes)
     },
@@ -95,7 +95,7 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasRoom'>, limits:
       return isFast(source) || isOverShare
     },
 
-    facts() {
+    size() {
       const { messages, bytes } = queue.total()
       return { gatheredBytes: held, queuedBytes: bytes, queuedMessages: messages }
     },

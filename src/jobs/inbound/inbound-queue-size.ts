@@ -1,14 +1,11 @@
 import type { JobQueues } from '../queues/job-queues.js'
-import type { QueueName } from '../queues/queue-names.js'
+import { INBOUND_QUEUES, type InboundQueue } from '../queues/queue-names.js'
 import { openQueueSizeEstimate, type PackedSize, type QueueSizeEstimate } from './queue-size-estimate.js'
 
-const INBOUND = ['inbound', 'inbound-private'] as const satisfies readonly QueueName[]
-type InboundQueue = (typeof INBOUND)[number]
-
 interface SizeOptions {
-  readonly jobs: Pick<JobQueues, 'counts' | 'hasRoom'>
+  readonly jobs: Pick<JobQueues, 'counts' | 'hasFreeMemory'>
   /** Milliseconds between two counts. */
-  readonly countEveryMs: number
+  readonly countIntervalMs: number
   /** Called after each count. */
   onCounted(): void
 }
@@ -17,7 +14,7 @@ interface SizeOptions {
 export interface InboundQueueSize {
   total(): PackedSize
   /** False: the store of the queue is nearly full. */
-  hasRoom(): boolean
+  hasFreeMemory(): boolean
   /** Adds a job to the queue, and counts it as long as it may be there. */
   add(queue: InboundQueue, job: PackedSize, add: () => Promise<void>): Promise<void>
   /** Counts now, or when the last count is old enough, and again until the queues are empty. */
@@ -26,7 +23,7 @@ export interface InboundQueueSize {
 }
 
 /** Counts the jobs of the queues once a second as long as there are any. The first message starts the first count at once. */
-export function openInboundQueueSize({ jobs, countEveryMs, onCounted }: SizeOptions): InboundQueueSize {
+export function openInboundQueueSize({ jobs, countIntervalMs, onCounted }: SizeOptions): InboundQueueSize {
   const estimates: Readonly<Record<InboundQueue, QueueSizeEstimate>> = {
     inbound: openQueueSizeEstimate(),
     'inbound-private': openQueueSizeEstimate(),
@@ -34,7 +31,7 @@ export function openInboundQueueSize({ jobs, countEveryMs, onCounted }: SizeOpti
   let countedAt = Number.NEGATIVE_INFINITY
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
-  let hasRoom = true
+  let hasFreeMemory = true
 
   function total(): PackedSize {
     const [shared, personal] = [estimates.inbound.total(), estimates['inbound-private'].total()]
@@ -43,20 +40,20 @@ export function openInboundQueueSize({ jobs, countEveryMs, onCounted }: SizeOpti
 
   function keepCounting(): void {
     if (timer !== undefined || isClosed) return
-    const delay = countedAt + countEveryMs - performance.now()
+    const delay = countedAt + countIntervalMs - performance.now()
     timer = setTimeout(countAll, Math.max(0, delay)).unref()
   }
 
   async function countAll(): Promise<void> {
     countedAt = performance.now()
-    await Promise.all([checkRoom(), ...INBOUND.map(count)])
+    await Promise.all([checkMemory(), ...INBOUND_QUEUES.map(count)])
     timer = undefined
     onCounted()
-    if (total().messages > 0 || !hasRoom) keepCounting()
+    if (total().messages > 0 || !hasFreeMemory) keepCounting()
   }
 
-  async function checkRoom(): Promise<void> {
-    hasRoom = await jobs.hasRoom().catch(() => hasRoom)
+  async function checkMemory(): Promise<void> {
+    hasFreeMemory = await jobs.hasFreeMemory().catch(() => hasFreeMemory)
   }
 
   async function count(queue: InboundQueue): Promise<void> {
@@ -65,13 +62,13 @@ export function openInboundQueueSize({ jobs, countEveryMs, onCounted }: SizeOpti
       const { waiting, active, delayed } = await jobs.counts(queue)
       recordCount(waiting + active + delayed)
     } catch {
-      // The queue is unavailable: it accepts no job meanwhile, so that the estimate stays valid.
+      // The queue is unavailable: it accepts no job in the meantime, so that the estimate stays valid.
     }
   }
 
   return {
     total,
-    hasRoom: () => hasRoom,
+    hasFreeMemory: () => hasFreeMemory,
     keepCounting,
 
     async add(queue, job, add) {

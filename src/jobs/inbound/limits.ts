@@ -4,27 +4,27 @@ export const RECEIVE_LIMITS = {
   bodyBytes: 8 * 1024 * 1024,
   /** Limits what a stalled or failed job holds. A larger message is a job of its own. */
   messagesPerJob: 128,
-  /** The same for long messages. */
+  /** Bytes per job, for long messages. */
   bytesPerJob: 256 * 1024,
   /** While two jobs are being added to the queue, the next one collects messages. */
   jobsUnderWay: 2,
-  /** From the last byte of a message to its answer. After that the answer is 503, and the sender retries. */
+  /** Time from the last byte of a message to its answer. After that the answer is 503, and the sender retries. */
   acknowledgedMs: 1_000,
   /** Messages in the queue, over all senders. */
   queuedMessages: 500_000,
   /** Messages of one source in a second that share jobs with those of others. Further ones have jobs of their own, which come later. */
-  messagesTogether: 50,
-  /** In a longer queue, messages are counted per source. */
+  sharedMessagesPerSecond: 50,
+  /** Messages in the queue beyond which messages are counted per source. */
   fairFromMessages: 1_000,
-  /** The same for a queue of few large messages. */
+  /** Bytes in the queue beyond which messages are counted per source: few large messages are as much work. */
   fairFromBytes: 16 * 1024 * 1024,
-  /** Messages of one source in a long queue. Further ones are queued behind those of other sources … */
-  messagesApart: 1_000,
-  /** The same in bytes: a few messages of maximum size. */
-  bytesApart: 16 * 1024 * 1024,
+  /** Messages of one source in a long queue. Further ones are queued after those of other sources … */
+  messagesPerShare: 1_000,
   /** … and beyond this number they are refused. */
   messagesOfSource: 100_000,
-  /** Of `INBOUND_BYTES` per source: at least four sources are needed to fill it. */
+  /** Bytes of one source in a long queue: a few messages of maximum size. */
+  bytesPerShare: 16 * 1024 * 1024,
+  /** Share of `INBOUND_BYTES` per source: at least four sources are needed to fill it. */
   bytesPercentOfSource: 25,
   /** Shares that all /64 networks of an IPv6 /48 have together. */
   sharesOfSite: 2,
@@ -39,15 +39,15 @@ export const RECEIVE_LIMITS = {
   /** An account that was closed is noticed within this time; the worker rejects its messages before. */
   recipientAgeMs: 10 * 60_000,
   /** Guids in one database query. */
-  recipientsPerQuestion: 128,
+  recipientsPerQuery: 128,
   /** A longer private body is not examined before it is queued: eight megabytes of brackets would take a second. */
   examinedCharacters: 64 * 1024,
 } as const
 
-/** Long work, such as exports and imports of accounts, beside received messages. */
+/** Long work, such as exports and imports of accounts, alongside received messages. */
 export const BACKGROUND_LIMITS = {
   /** Jobs of received messages that wait. With more of them, long work pauses. */
   pauseAboveJobs: 100,
   /** How often long work reads the number of jobs. */
-  lookEveryMs: 2_000,
+  pollIntervalMs: 2_000,
 } as const

@@ -9,9 +9,9 @@ export interface LoadPause {
   wait(signal?: AbortSignal): Promise<void>
 }
 
-/** The queue is counted at most once in `lookEveryMs`. */
+/** The queue is counted at most once in `pollIntervalMs`. */
 export function openLoadPause(jobs: Pick<JobQueues, 'counts'>): LoadPause {
-  let lookAgainAt = 0
+  let nextCheckAt = 0
 
   async function isBusy(): Promise<boolean> {
     try {
@@ -24,13 +24,13 @@ export function openLoadPause(jobs: Pick<JobQueues, 'counts'>): LoadPause {
 
   return {
     async wait(signal) {
-      while (performance.now() >= lookAgainAt) {
+      while (performance.now() >= nextCheckAt) {
         const busy = await isBusy()
         if (!busy) {
-          lookAgainAt = performance.now() + BACKGROUND_LIMITS.lookEveryMs
+          nextCheckAt = performance.now() + BACKGROUND_LIMITS.pollIntervalMs
           return
         }
-        await pause(BACKGROUND_LIMITS.lookEveryMs, undefined, signal ? { signal } : {})
+        await pause(BACKGROUND_LIMITS.pollIntervalMs, undefined, signal ? { signal } : {})
       }
     },
   }

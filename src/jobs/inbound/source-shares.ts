@@ -7,26 +7,26 @@ export interface NetworkSource {
 }
 
 interface ShareLimits {
-  /** Of one source while the queue is long; beyond them its messages are refused. */
+  /** Maximum of one source while the queue is long; beyond it, its messages are refused. */
   readonly messagesOfSource: number
   readonly bytesOfSource: number
-  /** Of one source while the queue is long; beyond them its messages are packed apart. */
-  readonly messagesApart: number
-  readonly bytesApart: number
+  /** Share of one source while the queue is long; beyond it, its messages get separate jobs. */
+  readonly messagesPerShare: number
+  readonly bytesPerShare: number
   /** Shares of an IPv6 /48 together. */
   readonly sharesOfSite: number
-  /** Sources and sites that are counted at most. */
+  /** Maximum number of counted sources and sites. */
   readonly sources: number
 }
 
-/** What each network source has sent while the queue is long, and what this process holds of it. */
+/** Messages and bytes of each network source while the queue is long, and the bytes that this process holds. */
 export interface SourceShares {
   isUsedUp(source: NetworkSource): boolean
   /** Adds bytes that this process holds, or removes them where they are negative. */
   hold(source: NetworkSource, bytes: number): void
-  /** Counts a message; true when it has to be packed apart. */
+  /** Counts a message. Returns true if it needs a separate job. */
   count(source: NetworkSource, bytes: number): boolean
-  /** Forgets what was sent; what is held stays. */
+  /** Resets the counters of sent messages; held bytes stay. */
   clearSent(): void
 }
 
@@ -63,10 +63,10 @@ export function openSourceShares(limits: ShareLimits): SourceShares {
 
   function isOver({ name, shares }: Counted, size: number): boolean {
     const { messages, bytes } = sent.get(name) ?? NOTHING
-    return messages >= shares * limits.messagesApart || bytes + size > shares * limits.bytesApart
+    return messages >= shares * limits.messagesPerShare || bytes + size > shares * limits.bytesPerShare
   }
 
-  /** Counts a message; true when there were enough of them before. */
+  /** Counts a message. Returns true if the share was used up before. */
   function countSent(counted: Counted, size: number): boolean {
     const { name } = counted
     const before = sent.get(name)

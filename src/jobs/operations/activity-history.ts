@@ -1,10 +1,10 @@
 import {
   HISTORY_MINUTES,
-  type HistoricFigure,
+  type HistoricCounter,
   listFigureHistory,
   listWaitingHistory,
-} from '../../persistence/operations/figure-history.js'
-import type { Pod } from '../../pod/pod.js'
+} from '../../persistence/operations/counter-history.js'
+import type { Services } from '../../services/services.js'
 import { PERSISTED_COUNTERS, PERSISTED_HISTOGRAMS } from './persisted-counters.js'
 import { quantile } from './quantile.js'
 import { parseBucketBound } from './queue-rates.js'
@@ -25,28 +25,28 @@ export interface ActivityHistory {
 }
 
 const WIDTH_MS = HISTORY_MINUTES * 60_000
-/** Without the current one, which is not complete. */
+/** Complete intervals of a day: the current one is left out. */
 const INTERVALS = (24 * 60) / HISTORY_MINUTES - 1
 
 /** Reads throughput, latency and waiting work of the last 24 hours. */
-export async function activityHistory({ db, now }: Pick<Pod, 'db' | 'now'>): Promise<ActivityHistory> {
+export async function activityHistory({ db, now }: Pick<Services, 'db' | 'now'>): Promise<ActivityHistory> {
   const { received, inboundMessages, deliveryAttempts } = PERSISTED_COUNTERS
-  const [figures, samples] = await Promise.all([
+  const [counters, samples] = await Promise.all([
     listFigureHistory(db, [received, inboundMessages, deliveryAttempts, PERSISTED_HISTOGRAMS.wait]),
     listWaitingHistory(db),
   ])
   const last = Math.floor(now().getTime() / WIDTH_MS) * WIDTH_MS - WIDTH_MS
   const times = Array.from({ length: INTERVALS }, (_, index) => new Date(last - (INTERVALS - 1 - index) * WIDTH_MS))
-  const groups = new Map<number, HistoricFigure[]>()
-  for (const figure of figures) {
-    const group = groups.get(figure.at.getTime())
-    if (group === undefined) groups.set(figure.at.getTime(), [figure])
-    else group.push(figure)
+  const groups = new Map<number, HistoricCounter[]>()
+  for (const counter of counters) {
+    const group = groups.get(counter.at.getTime())
+    if (group === undefined) groups.set(counter.at.getTime(), [counter])
+    else group.push(counter)
   }
-  const each = <Value>(read: (figures: readonly HistoricFigure[]) => Value) =>
+  const each = <Value>(read: (counters: readonly HistoricCounter[]) => Value) =>
     times.map((time) => read(groups.get(time.getTime()) ?? []))
-  const perMinute = (name: string, wanted: (labels: HistoricFigure['labels']) => boolean) =>
-    each((some) => sum(some.filter((figure) => figure.name === name && wanted(figure.labels))) / HISTORY_MINUTES)
+  const perMinute = (name: string, wanted: (labels: HistoricCounter['labels']) => boolean) =>
+    each((some) => sum(some.filter((counter) => counter.name === name && wanted(counter.labels))) / HISTORY_MINUTES)
   const waitingAt = new Map(samples.map(({ at, waiting }) => [at.getTime(), waiting]))
 
   return {
@@ -69,6 +69,6 @@ export async function activityHistory({ db, now }: Pick<Pod, 'db' | 'now'>): Pro
   }
 }
 
-function sum(figures: readonly HistoricFigure[]): number {
-  return figures.reduce((total, { count }) => total + count, 0)
+function sum(counters: readonly HistoricCounter[]): number {
+  return counters.reduce((total, { count }) => total + count, 0)
 }

@@ -6,18 +6,18 @@ import { listSlowStatements } from '../../persistence/database/slow-statements.j
 import {
   deleteProcess,
   type PodClock,
-  type ProcessFacts,
+  type ProcessStatus,
   type RunningJob,
   recordHeartbeat,
 } from '../../persistence/operations/processes.js'
 import type { RequestedQueueState } from '../../persistence/operations/queue-controls.js'
 import { listPictureStores } from '../../persistence/photos/open-pictures.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { singleFlight } from '../../throttling/single-flight.js'
 import type { JobQueues } from '../queues/job-queues.js'
 import { isQueueName, type QueueName } from '../queues/queue-names.js'
 
-const EVERY_MS = 5_000
+const INTERVAL_MS = 5_000
 const JOBS_SHOWN = 50
 const SLOW_STATEMENTS_SHOWN = 20
 
@@ -29,9 +29,9 @@ export interface HeartbeatOptions {
   readonly podClock?: () => PodClock | undefined
 }
 
-/** Shows this process to operators, and applies what they want of the queues. */
+/** Shows this process to operators, and applies their commands for the queues. */
 export function startHeartbeat(
-  { config, db, jobs, log }: Pick<Pod, 'config' | 'db' | 'jobs' | 'log'>,
+  { config, db, jobs, log }: Pick<Services, 'config' | 'db' | 'jobs' | 'log'>,
   { kind, queues = [], runningJobs = () => [], podClock = () => undefined }: HeartbeatOptions,
 ): { readonly beatNow: () => Promise<void>; close(): Promise<void> } {
   const process_ = {
@@ -45,7 +45,7 @@ export function startHeartbeat(
   const applyStates = requestedStateApplier(jobs, queues)
   let utilization = performance.eventLoopUtilization()
 
-  function factsNow(): ProcessFacts {
+  function currentStatus(): ProcessStatus {
     const { rss, heapUsed } = process.memoryUsage()
     const now = performance.eventLoopUtilization()
     const busy = performance.eventLoopUtilization(now, utilization).utilization
@@ -66,13 +66,13 @@ export function startHeartbeat(
 
   const beatNow = singleFlight(async () => {
     try {
-      await applyStates(await recordHeartbeat(db, { ...process_, facts: factsNow() }))
+      await applyStates(await recordHeartbeat(db, { ...process_, facts: currentStatus() }))
     } catch (err) {
       log.debug({ err }, 'heartbeat failed') // an outage has its own log lines
     }
   })
   void beatNow()
-  const timer = setInterval(beatNow, EVERY_MS)
+  const timer = setInterval(beatNow, INTERVAL_MS)
   return {
     beatNow,
     async close() {
@@ -87,7 +87,7 @@ type QueueStates = readonly Pick<RequestedQueueState, 'queue' | 'state'>[]
 
 /** Compares each time, because a queue store that was emptied has forgotten that its queues are paused. */
 function requestedStateApplier(
-  jobs: Pick<JobQueues, 'pause' | 'resume' | 'isPaused' | 'refuseJobsFor' | 'directRuns'>,
+  jobs: Pick<JobQueues, 'pause' | 'resume' | 'isPaused' | 'refuseJobsFor' | 'localRuns'>,
   served: readonly QueueName[],
 ): (requested: QueueStates) => Promise<void> {
   const applied = new Map<QueueName, RequestedQueueState['state']>()
@@ -104,7 +104,7 @@ function requestedStateApplier(
   return async (requested) => {
     const known = requested.flatMap(({ queue, state }) => (isQueueName(queue) ? [{ queue, state }] : []))
     jobs.refuseJobsFor(known.filter(({ state }) => state === 'draining').map(({ queue }) => queue))
-    jobs.directRuns.stopFor(known.filter(({ state }) => state !== 'running').map(({ queue }) => queue))
+    jobs.localRuns.stopFor(known.filter(({ state }) => state !== 'running').map(({ queue }) => queue))
     await Promise.all(
       known.filter(({ queue }) => served.includes(queue)).map(({ queue, state }) => apply(queue, state)),
     )

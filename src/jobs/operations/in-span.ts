@@ -1,4 +1,4 @@
-import type { ActiveSpan, SpanOptions, Tracer } from '../../pod/pod.js'
+import type { ActiveSpan, SpanOptions, Tracer } from '../../services/tracer.js'
 
 /** Runs work within a span if there is a tracer and a trace of the work is sampled. The span ends with the work. */
 export async function inSpan<Result>(
@@ -10,7 +10,7 @@ export async function inSpan<Result>(
   return endAfter(tracer?.begin(name, options), run)
 }
 
-/** The same for a part of the work of a span. */
+/** Runs a part of the work of a span in a child span. */
 export async function inChildSpan<Result>(
   parent: ActiveSpan | undefined,
   name: string,

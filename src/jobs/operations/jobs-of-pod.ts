@@ -1,11 +1,11 @@
 import type { Job } from 'bullmq'
-import type { Pod } from '../../pod/pod.js'
-import { findPodsOfRows } from '../dead-letters/failed-rows.js'
-import { readOutboxId } from '../outbox/outbox.js'
+import type { Services } from '../../services/services.js'
+import { findPodsOfRows } from '../dead-letters/dead-letter-rows.js'
+import { readOutboxId } from '../outbox/load-job.js'
 
 /** The jobs that deliver to a pod, or fetch from it. */
 export async function jobsOfPod<Found extends Pick<Job, 'data'>>(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   host: string,
   jobs: readonly Found[],
 ): Promise<readonly Found[]> {

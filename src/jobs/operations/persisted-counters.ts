@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client'
-import { addFigures, type Figure } from '../../persistence/operations/figures.js'
-import type { Pod } from '../../pod/pod.js'
+import { type ActivityCounter, addCounters } from '../../persistence/operations/activity-counters.js'
+import type { Services } from '../../services/services.js'
 import { singleFlight } from '../../throttling/single-flight.js'
 import { savePodActivity } from './pod-activity.js'
 
@@ -16,30 +16,33 @@ export const PERSISTED_COUNTERS = {
 /** Histograms that other processes read: the observations by bucket, not cumulative. */
 export const PERSISTED_HISTOGRAMS = { wait: 'pod_job_wait_seconds', run: 'pod_job_seconds' } as const
 
-const EVERY_MS = 5_000
+const INTERVAL_MS = 5_000
 
-/** Adds the counts of this process, and those by pod, to the database, every few seconds and at the end. After an error they are added later. */
+/**
+ * Adds the counts of this process, and those by pod, to the database, every few seconds and at the end. After an error they are added
+ * later.
+ */
 export function persistCounters(
-  { db, log }: Pick<Pod, 'db' | 'log'>,
+  { db, log }: Pick<Services, 'db' | 'log'>,
   registry: Registry,
 ): { readonly keep: () => Promise<void>; close(): Promise<void> } {
   const persisted = new Map<string, number>()
 
   async function persist(): Promise<void> {
     const counted = await countedBy(registry)
-    const changes = counted.flatMap((figure): Figure[] => {
-      const count = figure.count - (persisted.get(keyOf(figure)) ?? 0)
-      return count > 0 ? [{ ...figure, count }] : []
+    const changes = counted.flatMap((counter): ActivityCounter[] => {
+      const count = counter.count - (persisted.get(keyOf(counter)) ?? 0)
+      return count > 0 ? [{ ...counter, count }] : []
     })
-    await addFigures(db, changes)
-    for (const figure of counted) persisted.set(keyOf(figure), figure.count)
+    await addCounters(db, changes)
+    for (const counter of counted) persisted.set(keyOf(counter), counter.count)
     await savePodActivity({ db })
   }
 
   /** Two at the same time would add the same counts twice. */
   const keep = singleFlight(() => persist().catch((err) => log.debug({ err }, 'counters not persisted')))
 
-  const timer = setInterval(keep, EVERY_MS)
+  const timer = setInterval(keep, INTERVAL_MS)
   return {
     keep,
     async close() {
@@ -50,7 +53,7 @@ export function persistCounters(
   }
 }
 
-async function countedBy(registry: Registry): Promise<readonly Figure[]> {
+async function countedBy(registry: Registry): Promise<readonly ActivityCounter[]> {
   const counters = Object.values(PERSISTED_COUNTERS).map(async (name) =>
     (await valuesOf(registry, name)).map(({ labels, value }) => ({ name, labels, count: value })),
   )
@@ -61,9 +64,9 @@ async function countedBy(registry: Registry): Promise<readonly Figure[]> {
 }
 
 interface MetricValue {
-  readonly labels: Figure['labels']
+  readonly labels: ActivityCounter['labels']
   readonly value: number
-  /** Of histograms: with the ending of the part. */
+  /** Name of a part of a histogram, with its ending. */
   readonly metricName?: string
 }
 
@@ -73,7 +76,7 @@ async function valuesOf(registry: Registry, name: string): Promise<readonly Metr
 }
 
 /** The buckets of each series come in the order of their bounds, and each includes the ones before. */
-function bucketsOf(name: string, values: readonly MetricValue[]): readonly Figure[] {
+function bucketsOf(name: string, values: readonly MetricValue[]): readonly ActivityCounter[] {
   const counted = new Map<string, number>()
   return values
     .filter(({ metricName }) => metricName === `${name}_bucket`)
@@ -86,6 +89,6 @@ function bucketsOf(name: string, values: readonly MetricValue[]): readonly Figur
     })
 }
 
-function keyOf({ name, labels }: Figure): string {
+function keyOf({ name, labels }: ActivityCounter): string {
   return `${name} ${JSON.stringify(labels)}`
 }

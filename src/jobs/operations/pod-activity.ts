@@ -1,18 +1,18 @@
 import { domainToASCII } from 'node:url'
 import type { Knex } from 'knex'
-import type { PodHost } from '../../persistence/models/pod.js'
+import type { PodHost } from '../../persistence/models/remote-pod.js'
 import { addPodActivity, LATENCY_BOUNDS, type PodActivity } from '../../persistence/operations/pod-activity.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { stateByOwner } from '../../throttling/state-by-owner.js'
 
 /** Hosts of invented senders must not fill the memory between two writes. */
-const PODS_AT_MOST = 10_000
+const MAX_PODS = 10_000
 
 type Counts = { -readonly [Name in keyof Omit<PodActivity, keyof PodHost | 'latencies'>]: number } & {
   readonly latencies: number[]
 }
 
-/** What this process has not written yet, by host. */
+/** Activity that this process has not written yet, by host. */
 const pendingByDatabase = stateByOwner<Knex, Map<string, Counts>>()
 
 function pendingOf(db: Knex): Map<string, Counts> {
@@ -23,17 +23,17 @@ function pendingOf(db: Knex): Map<string, Counts> {
 function countsOf(db: Knex, host: string): Counts | undefined {
   const pending = pendingOf(db)
   const pendingActivity = pending.get(host)
-  if (pendingActivity !== undefined || pending.size >= PODS_AT_MOST) return pendingActivity
+  if (pendingActivity !== undefined || pending.size >= MAX_PODS) return pendingActivity
   const counts: Counts = { delivered: 0, failed: 0, received: 0, refused: 0, latencies: LATENCY_BOUNDS.map(() => 0) }
   pending.set(host, counts)
   return counts
 }
 
 /** Counts a delivery to a pod. `host` has the port if it is not 443, as in addresses. */
-export function countDelivery(db: Knex, host: string, { arrived, ms }: { arrived: boolean; ms: number }): void {
+export function countDelivery(db: Knex, host: string, { isDelivered, ms }: { isDelivered: boolean; ms: number }): void {
   const counts = countsOf(db, host)
   if (counts === undefined) return
-  counts[arrived ? 'delivered' : 'failed'] += 1
+  counts[isDelivered ? 'delivered' : 'failed'] += 1
   const bucket = LATENCY_BOUNDS.findIndex((bound) => ms <= bound)
   counts.latencies[bucket] = (counts.latencies[bucket] ?? 0) + 1
 }
@@ -46,8 +46,8 @@ export function countReceived(db: Knex, host: string, end: 'received' | 'refused
 
 const HOST = /^(\[[^\]]*\]|[^:]*)(?::([0-9]{1,5}))?$/
 
-/** Writes what was counted since the last time. After an error it is written later. */
-export async function savePodActivity({ db }: Pick<Pod, 'db'>): Promise<void> {
+/** Writes the counts since the last write. After an error they are written later. */
+export async function savePodActivity({ db }: Pick<Services, 'db'>): Promise<void> {
   const pending = pendingOf(db)
   if (pending.size === 0) return
   const counted = [...pending]

@@ -1,5 +1,5 @@
-import { type RecentFigure, sumRecentFigures } from '../../persistence/operations/figure-history.js'
-import type { Pod } from '../../pod/pod.js'
+import { type RecentCounter, sumRecentCounters } from '../../persistence/operations/counter-history.js'
+import type { Services } from '../../services/services.js'
 import { QUEUES, type QueueName } from '../queues/queue-names.js'
 import { PERSISTED_COUNTERS, PERSISTED_HISTOGRAMS } from './persisted-counters.js'
 import { quantile } from './quantile.js'
@@ -18,11 +18,12 @@ export interface QueueRates {
 }
 
 /** The work of all processes by queue, from their persisted counters: the same on both back ends. */
-export async function queueRates({ db }: Pick<Pod, 'db'>): Promise<Readonly<Record<QueueName, QueueRates>>> {
+export async function queueRates({ db }: Pick<Services, 'db'>): Promise<Readonly<Record<QueueName, QueueRates>>> {
   const { wait, run } = PERSISTED_HISTOGRAMS
-  const figures = await sumRecentFigures(db, [PERSISTED_COUNTERS.jobs, wait, run])
+  const counters = await sumRecentCounters(db, [PERSISTED_COUNTERS.jobs, wait, run])
   const rates = QUEUES.map((queue) => {
-    const of = (name: string) => figures.filter((figure) => figure.name === name && figure.labels['queue'] === queue)
+    const of = (name: string) =>
+      counters.filter((counter) => counter.name === name && counter.labels['queue'] === queue)
     const jobs = of(PERSISTED_COUNTERS.jobs)
     const perMinute = {
       minute: sum(jobs.map(({ minute }) => minute)),
@@ -34,7 +35,7 @@ export async function queueRates({ db }: Pick<Pod, 'db'>): Promise<Readonly<Reco
   return Object.fromEntries(rates) as Record<QueueName, QueueRates> // one for each of QUEUES
 }
 
-function timesOf(buckets: readonly RecentFigure[]): JobTimes {
+function timesOf(buckets: readonly RecentCounter[]): JobTimes {
   const counts = buckets.map(({ labels, hour }) => ({ bound: parseBucketBound(labels['le']), count: hour }))
   return { p50: milliseconds(quantile(counts, 0.5)), p95: milliseconds(quantile(counts, 0.95)) }
 }

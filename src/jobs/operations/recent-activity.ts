@@ -1,5 +1,5 @@
-import { type Figure, sumFigures } from '../../persistence/operations/figures.js'
-import type { Pod } from '../../pod/pod.js'
+import { type ActivityCounter, sumCounters } from '../../persistence/operations/activity-counters.js'
+import type { Services } from '../../services/services.js'
 import { QUEUES, type QueueName } from '../queues/queue-names.js'
 import { PERSISTED_COUNTERS } from './persisted-counters.js'
 
@@ -27,17 +27,17 @@ export interface RecentActivity {
 const RATE_MINUTES = 5
 const MINUTES_PER_HOUR = 60
 
-export async function readRecentActivity({ db }: Pick<Pod, 'db'>): Promise<RecentActivity> {
+export async function readRecentActivity({ db }: Pick<Services, 'db'>): Promise<RecentActivity> {
   const [recent, hour] = await Promise.all([
-    sumFigures(db, { minutes: RATE_MINUTES, full: true }),
-    sumFigures(db, { minutes: MINUTES_PER_HOUR, full: false }),
+    sumCounters(db, { minutes: RATE_MINUTES, full: true }),
+    sumCounters(db, { minutes: MINUTES_PER_HOUR, full: false }),
   ])
-  const figuresWithEnd = (...ends: readonly string[]) =>
+  const countersWithEnd = (...ends: readonly string[]) =>
     hour.filter(
       ({ name, labels }) => name === PERSISTED_COUNTERS.inboundMessages && ends.includes(String(labels['end'])),
     )
-  const tries = hour.filter(({ name }) => name === PERSISTED_COUNTERS.deliveryAttempts)
-  const queues = [...new Set(tries.map(({ labels }) => String(labels['lane'])))]
+  const attempts = hour.filter(({ name }) => name === PERSISTED_COUNTERS.deliveryAttempts)
+  const queues = [...new Set(attempts.map(({ labels }) => String(labels['lane'])))]
   return {
     perMinute: ratePerMinute(recent),
     received: countByLabel(
@@ -45,17 +45,17 @@ export async function readRecentActivity({ db }: Pick<Pod, 'db'>): Promise<Recen
       'outcome',
     ),
     inboundResults: {
-      stored: sumCounts(figuresWithEnd('stored')),
-      ignored: sumCounts(figuresWithEnd('repeated', 'over')),
-      rejected: countByLabel(figuresWithEnd('wrong'), 'fault'),
-      waiting: countByLabel(figuresWithEnd('waiting'), 'fault'),
-      dead: countByLabel(figuresWithEnd('dead'), 'fault'),
+      stored: sumCounts(countersWithEnd('stored')),
+      ignored: sumCounts(countersWithEnd('repeated', 'ignored')),
+      rejected: countByLabel(countersWithEnd('rejected'), 'fault'),
+      waiting: countByLabel(countersWithEnd('waiting'), 'fault'),
+      dead: countByLabel(countersWithEnd('dead'), 'fault'),
     },
     deliveryAttempts: Object.fromEntries(
       queues.map((queue) => [
         queue,
         countByLabel(
-          tries.filter(({ labels }) => labels['lane'] === queue),
+          attempts.filter(({ labels }) => labels['lane'] === queue),
           'outcome',
         ),
       ]),
@@ -64,23 +64,23 @@ export async function readRecentActivity({ db }: Pick<Pod, 'db'>): Promise<Recen
 }
 
 /** Inbound jobs carry many messages, so that messages are counted. */
-function ratePerMinute(figures: readonly Figure[]): RecentActivity['perMinute'] {
+function ratePerMinute(counters: readonly ActivityCounter[]): RecentActivity['perMinute'] {
   const rates = QUEUES.map((queue) => {
     const counter =
       queue === 'inbound' || queue === 'inbound-private' ? PERSISTED_COUNTERS.inboundMessages : PERSISTED_COUNTERS.jobs
-    const count = sumCounts(figures.filter(({ name, labels }) => name === counter && labels['queue'] === queue))
+    const count = sumCounts(counters.filter(({ name, labels }) => name === counter && labels['queue'] === queue))
     return [queue, count / RATE_MINUTES]
   })
   return Object.fromEntries(rates) as Record<QueueName, number> // one for each of QUEUES
 }
 
-function countByLabel(figures: readonly Figure[], label: string): Counts {
-  const values = [...new Set(figures.map(({ labels }) => String(labels[label])))]
+function countByLabel(counters: readonly ActivityCounter[], label: string): Counts {
+  const values = [...new Set(counters.map(({ labels }) => String(labels[label])))]
   return Object.fromEntries(
-    values.map((value) => [value, sumCounts(figures.filter(({ labels }) => String(labels[label]) === value))]),
+    values.map((value) => [value, sumCounts(counters.filter(({ labels }) => String(labels[label]) === value))]),
   )
 }
 
-function sumCounts(figures: readonly Figure[]): number {
-  return figures.reduce((total, { count }) => total + count, 0)
+function sumCounts(counters: readonly ActivityCounter[]): number {
+  return counters.reduce((total, { count }) => total + count, 0)
 }

@@ -1,18 +1,16 @@
 import type { Knex } from 'knex'
 import { outermost, runAfterCommit } from '../../persistence/database/transactions.js'
-import type { Pod } from '../../pod/pod.js'
-
-type Queue = Pick<Pod, 'jobs'>
+import type { Services } from '../../services/services.js'
 
 /**
  * Collects items of a transaction and sends them to the queue together after the commit. Every item has a row, by which the sweeper
  * finds those that are lost.
  */
 export function afterCommit<Item>(
-  send: (pod: Queue, items: readonly Item[]) => Promise<void>,
-): (pod: Queue, inner: Knex.Transaction, items: readonly Item[]) => void {
+  send: (services: Pick<Services, 'jobs'>, items: readonly Item[]) => Promise<void>,
+): (services: Pick<Services, 'jobs'>, inner: Knex.Transaction, items: readonly Item[]) => void {
   const pending = new WeakMap<Knex.Transaction, Item[]>()
-  return (pod, inner, items) => {
+  return (services, inner, items) => {
     if (items.length === 0) return
     const transaction = outermost(inner)
     const pendingWork = pending.get(transaction)
@@ -22,6 +20,6 @@ export function afterCommit<Item>(
     }
     const mine = [...items]
     pending.set(transaction, mine)
-    runAfterCommit(transaction, () => void send(pod, mine).catch(() => {}))
+    runAfterCommit(transaction, () => void send(services, mine).catch(() => {}))
   }
 }

@@ -1,49 +1,49 @@
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { inChunks } from '../chunks.js'
 import { deliverJob, deliverSlowlyJob } from '../definitions.js'
 import type { AddOptions } from '../queues/add-jobs.js'
 import { afterCommit } from './after-commit.js'
 
-/** A pod with due deliveries. Pods that have answered before do not wait behind those that have not. */
+/** A pod with due deliveries. Pods that have answered before do not wait for those that have not. */
 export interface DuePod {
   readonly podId: number
-  readonly proven: boolean
+  readonly isReachable: boolean
 }
 
-const ENQUEUED_WITHIN = 500
-/** The client builds a bulk request at once, which blocks the event loop: for so many jobs some 40 ms. */
+const ENQUEUED_WITHIN_MS = 500
+/** The client builds a bulk request synchronously, which blocks the event loop: some 40 ms for this number of jobs. */
 const ENQUEUE_BATCH_SIZE = 500
 /** Their deliveries share statements. Without a common job name: it would wait for the slowest pod of the job before. */
 const PODS_IN_JOB = 64
 
 /** Enqueues deliveries after the commit of the transaction that has written them; the sweeper adds lost jobs. */
-export const enqueueDeliveriesAfterCommit = afterCommit<DuePod>((pod, duePods) =>
-  enqueueDeliveries(pod, duePods, { within: ENQUEUED_WITHIN }),
+export const enqueueDeliveriesAfterCommit = afterCommit<DuePod>((services, duePods) =>
+  enqueueDeliveries(services, duePods, { within: ENQUEUED_WITHIN_MS }),
 )
 
 /**
- * Starts deliveries to proven pods in this process, as far as it has capacity for them. Adds one job for each of the other pods, and
- * one more for a pod with a running job, which may have read its deliveries already. Several proven pods share a job, unless the jobs
+ * Starts deliveries to reachable pods in this process, as far as it has capacity for them. Adds one job for each of the other pods, and
+ * one more for a pod with a running job, which may have read its deliveries already. Several reachable pods share a job, unless the jobs
  * are added again: then each pod has its own, which is not added twice.
  */
 export async function enqueueDeliveries(
-  { jobs }: Pick<Pod, 'jobs'>,
+  { jobs }: Pick<Services, 'jobs'>,
   duePods: readonly DuePod[],
   options: AddOptions = {},
 ): Promise<void> {
-  const allProven = idsOf(duePods.filter((duePod) => duePod.proven))
-  const proven = options.again ? allProven : jobs.directRuns.deliveries.start(allProven)
-  const unproven = idsOf(duePods.filter((duePod) => !duePod.proven))
-  const isShared = proven.length > 1 && !options.again
+  const allReachable = idsOf(duePods.filter((duePod) => duePod.isReachable))
+  const reachable = options.again ? allReachable : jobs.localRuns.deliveries.start(allReachable)
+  const unreachable = idsOf(duePods.filter((duePod) => !duePod.isReachable))
+  const isShared = reachable.length > 1 && !options.again
   await Promise.all([
     isShared
       ? jobs.enqueueAll(
           deliverJob,
-          inChunks(proven, PODS_IN_JOB).map((podIds) => ({ podIds })),
+          inChunks(reachable, PODS_IN_JOB).map((podIds) => ({ podIds })),
           options,
         )
-      : enqueueForEach(jobs, deliverJob, proven, options),
-    enqueueForEach(jobs, deliverSlowlyJob, unproven, options),
+      : enqueueForEach(jobs, deliverJob, reachable, options),
+    enqueueForEach(jobs, deliverSlowlyJob, unreachable, options),
   ])
 }
 
@@ -52,7 +52,7 @@ function idsOf(duePods: readonly DuePod[]): readonly number[] {
 }
 
 async function enqueueForEach(
-  jobs: Pod['jobs'],
+  jobs: Services['jobs'],
   job: typeof deliverJob | typeof deliverSlowlyJob,
   ids: readonly number[],
   options: AddOptions,

@@ -22,7 +22,7 @@ export interface AddOptions {
    * which would keep every later one out.
    */
   readonly again?: boolean
-  /** Of all of them, instead of that of the definition. */
+  /** Priority of all these jobs, instead of that of the definition. */
   readonly priority?: number | undefined
 }
 
@@ -59,7 +59,7 @@ export interface JobAdding {
   ): Promise<void>
   /** Adds one job per outbox row, unless there is one. */
   handOver(rows: readonly OutboxJob[], options?: AddOptions): Promise<void>
-  /** From now on, new work for these queues is refused with QueueDrained, and for all others it is accepted. */
+  /** Refuses new work for these queues with QueueDrained, and accepts it for all others. */
   refuseJobsFor(queues: readonly QueueName[]): void
   acceptsJobs(queue: QueueName): boolean
 }

@@ -12,7 +12,7 @@ export interface QueueControl {
   isPaused(queue: QueueName): Promise<boolean>
   /** Makes delayed jobs due, the earliest first; returns how many. `choose` leaves out jobs that are not meant. */
   promote(queue: QueueName, limit: number, choose?: (jobs: readonly Job[]) => Promise<readonly Job[]>): Promise<number>
-  /** Deletes a job that is not running; one that has ended already is no error. */
+  /** Deletes a job that is not running. Ignores a job that has ended. */
   remove(queue: QueueName, jobId: string): Promise<void>
   /** Deletes all jobs that wait for their turn or their time. */
   discard(queue: QueueName): Promise<void>
@@ -38,7 +38,7 @@ export function queueControl(client: QueueClient): QueueControl {
           queue.getJobs(['delayed'], left, left + JOB_BATCH_SIZE - 1, true),
         )
         const chosen = (await choose(page)).slice(0, limit - promoted)
-        const ends = await Promise.allSettled(chosen.map((job) => job.promote())) // one may have begun meanwhile
+        const ends = await Promise.allSettled(chosen.map((job) => job.promote())) // one may have begun in the meantime
         promoted += ends.filter(({ status }) => status === 'fulfilled').length
         left += page.length - chosen.length
         if (page.length < JOB_BATCH_SIZE) break

@@ -25,10 +25,8 @@ export interface QueueInspection {
   list(queue: QueueName, state: JobState, from: number, count: number): Promise<readonly JobSummary[]>
   /** Lists failed jobs that have no outbox row, without their data, from a position on. */
   failedWithoutRow(queue: QueueName, page: FailedJobPage): Promise<readonly JobSummary[]>
-  /** The ids of all jobs that wait for their turn or their time. */
-  notBegun(queue: QueueName): Promise<readonly string[]>
   find(queue: QueueName, jobId: string): Promise<Job | undefined>
-  /** The ids of all jobs that are not done, failed ones included. A job that changes its state meanwhile is among them. */
+  /** The ids of all jobs that are not done, failed ones included. A job that changes its state in the meantime is among them. */
   notDone(queue: QueueName): Promise<readonly string[]>
   /** The number of workers that serve the queue, in all processes. */
   workers(queue: QueueName): Promise<number>
@@ -101,9 +99,6 @@ export function queueInspection({ client, store, prefix }: InspectedQueues): Que
         await queue.waitUntilReady() // only then the tables exist
         return store.failedJobs(name, store.prefixOf(prefix, name), page)
       }),
-
-    notBegun: (name) =>
-      client.request(name, (queue) => queue.getRanges([...PLACES.waiting, ...PLACES.delayed], 0, -1, true)),
 
     find: (name, jobId) => client.request(name, (queue) => queue.getJob(jobId)),
 

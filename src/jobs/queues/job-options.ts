@@ -13,7 +13,7 @@ function isJob(exported: unknown): exported is AnyJob {
   return typeof exported === 'object' && exported !== null && 'queue' in exported && 'name' in exported
 }
 
-/** What one job may add to the options of its definition. */
+/** Additional options of one job. */
 interface OwnOptions {
   /** Milliseconds until the job may begin. */
   readonly delay?: number | undefined

@@ -5,13 +5,13 @@ import { StartError } from '../../errors/start-error.js'
 import { openOutageLog } from '../../logging/outage-log.js'
 import type { ObservedWorker } from '../bullmq/observed-worker.js'
 import type { AnyJob } from '../definitions.js'
-import { type DirectRuns, openDirectRuns } from '../outbox/direct-runs.js'
+import { type LocalRuns, openLocalRuns } from '../local-runs/local-runs.js'
 import { type JobAdding, jobAdding } from './add-jobs.js'
 import { type QueueControl, queueControl } from './control-queues.js'
 import { type QueueInspection, queueInspection } from './inspect-queues.js'
 import { openJobOptions } from './job-options.js'
 import { openPostgresStore } from './postgres-store.js'
-import { openQueueClient } from './queue-client.js'
+import { openQueueClient, REQUEST_TIMEOUT_MS } from './queue-client.js'
 import type { QueueName } from './queue-names.js'
 import { checkQueueSchema } from './queue-schema.js'
 import type { QueueStore, Report } from './queue-store.js'
@@ -24,33 +24,35 @@ import { throttledLog } from './throttled-log.js'
 export interface JobQueues extends JobAdding, QueueInspection, JobScheduling, QueueControl {
   readonly store: 'redis' | 'postgresql'
   /** False: the store is nearly full, so that new messages have to be refused until jobs have ended. */
-  hasRoom(): Promise<boolean>
-  /** What the operator should change about the store, in sentences. */
+  hasFreeMemory(): Promise<boolean>
+  /** Advice to the operator about the store, in sentences. */
   warnings(): Promise<readonly string[]>
   /** Outbox rows that this process runs without a job. */
-  readonly directRuns: DirectRuns
+  readonly localRuns: LocalRuns
   serve(queue: QueueName, run: (job: Job) => Promise<void>, options: ServeOptions): ObservedWorker
 }
 
 export interface QueueSettings {
   readonly redisUrl: string | undefined
-  /** Replicas of Redis that must have what is enqueued; not set: none. */
+  /** Replicas of Redis that must have an enqueued job; not set: none. */
   readonly redisReplicas?: number
   readonly databaseUrl: string
   readonly log: Logger
-  /** In front of every key in Redis. */
+  /** Prefix of every key in Redis. */
   readonly prefix?: string
-  /** Jobs beside those in definitions.ts; for tests. */
+  /** Additional jobs to those in definitions.ts; for tests. */
   readonly definitions?: readonly AnyJob[]
   /** False: BullMQ as it is published, without what src/jobs/bullmq changes for speed; for tests. */
   readonly isTuned?: boolean
+  /** Timeout of a request to the store. Tests set it, so that a busy machine does not count as an outage. */
+  readonly requestTimeoutMs?: number
 }
 
 const FIRST_CONTACT_WITHIN = 1_000
 
 /** Opens the queue on Redis when there is an address for it, else in the database. Neither has to answer: see QueueUnavailable. */
 export async function openJobQueues(settings: QueueSettings): Promise<JobQueues & { close(): Promise<void> }> {
-  const { log, prefix = 'pod' } = settings
+  const { log, prefix = 'pod', requestTimeoutMs = REQUEST_TIMEOUT_MS } = settings
   const logError = throttledLog(log)
   const outages = openOutageLog({ name: 'queue', log, answers: () => client.answers() })
   const report = (where: string, error: Error) => {
@@ -60,7 +62,13 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
   }
   if (settings.redisUrl === undefined) await checkSchema(settings.databaseUrl, logError)
   const store = openStore(settings, report)
-  const client = openQueueClient({ store, prefix, report, suspectOutage: (error) => void outages.suspect(error) })
+  const client = openQueueClient({
+    store,
+    prefix,
+    report,
+    requestTimeoutMs,
+    suspectOutage: (error) => void outages.suspect(error),
+  })
   await Promise.race([store.firstContact, pause(FIRST_CONTACT_WITHIN, undefined, { ref: false })])
 
   const optionsOf = openJobOptions(settings.definitions)
@@ -70,12 +78,12 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
     ...queueInspection({ client, store, prefix }),
     ...queueControl(client),
     ...jobScheduling(client, optionsOf),
-    directRuns: openDirectRuns(),
+    localRuns: openLocalRuns(),
     serve: (name, run, options) => serveQueue({ store, prefix, report }, name, run, options),
-    hasRoom: () => client.request('inbound', () => store.hasRoom()),
+    hasFreeMemory: () => client.request('inbound', () => store.hasFreeMemory()),
 
     async warnings() {
-      if (!store.isReady()) throw new QueueUnavailable('The queue is not reachable.')
+      if (!store.isReady()) throw new QueueUnavailable('The queue is unavailable.')
       return store.warnings()
     },
 

@@ -50,7 +50,7 @@ export function openPostgresStore(
     async safely(_prefix, add) {
       await add()
     },
-    hasRoom: async () => true,
+    hasFreeMemory: async () => true,
     warnings: async () => [],
     close: async () => {
       await Promise.all([producers.end(), workers?.end()])

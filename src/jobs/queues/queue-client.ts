@@ -19,21 +19,24 @@ export interface QueueClient {
   close(): Promise<void>
 }
 
-const ANSWERED_WITHIN = 5_000
-/** Distinguishes an outage from a single failure. */
-const ANSWERS_WITHIN = 2_000
-const CLOSED_WITHIN = 1_000
+/** Below what a client waits. */
+export const REQUEST_TIMEOUT_MS = 5_000
+/** Timeout of the request that distinguishes an outage from a single failure. */
+const HEALTH_CHECK_WITHIN_MS = 2_000
+const CLOSED_WITHIN_MS = 1_000
 
 interface ClientOptions {
   readonly store: QueueStore
-  /** In front of every key in Redis. */
+  /** Prefix of every key in Redis. */
   readonly prefix: string
   readonly report: Report
+  readonly requestTimeoutMs: number
   /** Called for each request that the queue did not answer. */
   suspectOutage(error: QueueUnavailable): void
 }
 
-export function openQueueClient({ store, prefix, report, suspectOutage }: ClientOptions): QueueClient {
+export function openQueueClient(options: ClientOptions): QueueClient {
+  const { store, prefix, report, requestTimeoutMs, suspectOutage } = options
   const open = new Map<QueueName, OpenQueue>()
   const underWay = new Set<Promise<unknown>>()
 
@@ -61,8 +64,8 @@ export function openQueueClient({ store, prefix, report, suspectOutage }: Client
   }
 
   /** The time limit is around the whole request: parts of it have none of their own. */
-  const request: QueueClient['request'] = async (name, send, { within = ANSWERED_WITHIN } = {}) => {
-    if (!store.isReady()) throw unavailable(new QueueUnavailable('The queue is not reachable.'))
+  const request: QueueClient['request'] = async (name, send, { within = requestTimeoutMs } = {}) => {
+    if (!store.isReady()) throw unavailable(new QueueUnavailable('The queue is unavailable.'))
     const answer = send(queueOf(name))
     underWay.add(answer)
     const settled = () => void underWay.delete(answer)
@@ -82,13 +85,13 @@ export function openQueueClient({ store, prefix, report, suspectOutage }: Client
     request,
 
     answers: () =>
-      request('inbound', (queue) => queue.getJobCounts('waiting'), { within: ANSWERS_WITHIN }).then(
+      request('inbound', (queue) => queue.getJobCounts('waiting'), { within: HEALTH_CHECK_WITHIN_MS }).then(
         () => true,
         () => false,
       ),
 
     async close() {
-      await Promise.race([Promise.allSettled(underWay), pause(CLOSED_WITHIN, undefined, { ref: false })])
+      await Promise.race([Promise.allSettled(underWay), pause(CLOSED_WITHIN_MS, undefined, { ref: false })])
       await Promise.allSettled([...open.values()].map((queue) => queue.close()))
     },
   }

@@ -1,4 +1,4 @@
-/** They differ in what they wait for, so that an operator can scale and pause them apart. */
+/** The queues wait for different things, so that an operator can scale and pause them apart. */
 export const QUEUES = [
   'inbound',
   'inbound-private',
@@ -14,6 +14,15 @@ export const QUEUES = [
 ] as const
 
 export type QueueName = (typeof QUEUES)[number]
+
+/** The queues of received messages. */
+export const INBOUND_QUEUES = ['inbound', 'inbound-private'] as const satisfies readonly QueueName[]
+
+export type InboundQueue = (typeof INBOUND_QUEUES)[number]
+
+export function isInboundQueue(queue: QueueName): queue is InboundQueue {
+  return (INBOUND_QUEUES as readonly QueueName[]).includes(queue)
+}
 
 export function isQueueName(text: string): text is QueueName {
   return (QUEUES as readonly string[]).includes(text)

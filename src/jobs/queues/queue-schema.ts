@@ -8,7 +8,7 @@ import {
 import pg from 'pg'
 import { StartError } from '../../errors/start-error.js'
 import { hasCode } from '../../errors/thrown.js'
-import { STORE_DATA_UNCOMPRESSED } from '../bullmq/job-data-storage.js'
+import { STORE_DATA_UNCOMPRESSED_SQL } from '../bullmq/job-data-storage.js'
 
 /** Throws a StartError when the tables of the queue are missing or newer than this program. */
 export async function checkQueueSchema(databaseUrl: string): Promise<void> {
@@ -39,7 +39,7 @@ export async function migrateQueue(databaseUrl: string): Promise<void> {
   await client.connect()
   try {
     await runMigrations(client)
-    await client.query(STORE_DATA_UNCOMPRESSED)
+    await client.query(STORE_DATA_UNCOMPRESSED_SQL)
   } finally {
     await client.end()
   }

@@ -26,8 +26,8 @@ export interface QueueStore {
   /** Resolves when the added job is as durable as this store can make it. */
   safely(prefix: string, add: () => Promise<unknown>): Promise<void>
   /** False: new messages have to be refused, because the workers need memory to remove jobs. */
-  hasRoom(): Promise<boolean>
-  /** What the operator should change, in sentences. */
+  hasFreeMemory(): Promise<boolean>
+  /** Advice to the operator, in sentences. */
   warnings(): Promise<readonly string[]>
   close(): Promise<void>
 }

@@ -51,7 +51,7 @@ export function withoutRedisPassword(text: string): string {
 }
 
 /** The server as messages to the operator name it. */
-export function placeOfRedis(text: string): string {
+export function describeRedisTarget(text: string): string {
   const redisAddress = readRedisAddress(text)
   const named = (nodes: readonly HostAndPort[]) => nodes.map(({ host, port }) => `${host}:${port}`).join(', ')
   if (redisAddress?.kind === 'cluster') return `the Redis Cluster of ${named(redisAddress.nodes)}`

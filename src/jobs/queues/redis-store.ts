@@ -8,7 +8,7 @@ import { type RedisAddress, readRedisAddress } from './redis-address.js'
 interface RedisStoreOptions {
   /** Replicas that must have an added job; 0: none. */
   readonly replicas: number
-  /** As in QueueStore. */
+  /** Whether the tuning of src/jobs/bullmq is used, as in QueueStore. */
   readonly isTuned: boolean
   readonly report: Report
 }
@@ -71,9 +71,9 @@ export function openRedisStore(redisUrl: string, { replicas, isTuned, report }: 
       if (!links.isUnbroken(link, await links.to(prefix))) throw new Error('Redis was replaced while it took the job.')
       if (reached < replicas) throw new Error(`${reached} of ${replicas} replicas of Redis have the job.`)
     },
-    async hasRoom() {
-      const rooms = await Promise.all(servers().map(hasRoom))
-      return !rooms.includes(false)
+    async hasFreeMemory() {
+      const answers = await Promise.all(servers().map(serverHasFreeMemory))
+      return !answers.includes(false)
     },
     async warnings() {
       const warnings = await Promise.all(servers().map(async (server) => warningsOf(server, replicas)))
@@ -161,14 +161,14 @@ function openLinks(producer: Redis | Cluster) {
 }
 
 /**
- * Whether there is memory left. A Redis at `maxmemory` cannot be emptied: the scripts that remove a job write before they delete.
+ * Whether the server has free memory. A Redis at `maxmemory` cannot be emptied: the scripts that remove a job write before they delete.
  */
-async function hasRoom(server: Redis): Promise<boolean> {
+async function serverHasFreeMemory(server: Redis): Promise<boolean> {
   const memory = await server.info('memory')
-  const figure = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(memory)?.[1] ?? 0)
-  const maxMemory = figure('maxmemory')
+  const counter = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(memory)?.[1] ?? 0)
+  const maxMemory = counter('maxmemory')
   if (maxMemory === 0 || !/^maxmemory_policy:noeviction/m.test(memory)) return true
-  return figure('used_memory') < maxMemory * FULL_SHARE
+  return counter('used_memory') < maxMemory * FULL_SHARE
 }
 
 async function warningsOf(server: Redis, replicas: number): Promise<readonly string[]> {

@@ -6,9 +6,9 @@ import type { QueueStore, Report } from './queue-store.js'
 export interface ServeOptions {
   readonly concurrency: number
   /** Milliseconds a job is locked after the last heartbeat of its worker. */
-  readonly lock: number
+  readonly lockMs: number
   /** Milliseconds between two searches for jobs whose worker is gone. */
-  readonly stalledCheck: number
+  readonly stalledCheckMs: number
   backoff(attemptsMade: number): number
 }
 
@@ -23,7 +23,7 @@ export function serveQueue(
   { store, prefix, report }: StoreOfQueue,
   name: QueueName,
   run: (job: Job) => Promise<void>,
-  { concurrency, lock, stalledCheck, backoff }: ServeOptions,
+  { concurrency, lockMs, stalledCheckMs, backoff }: ServeOptions,
 ): ObservedWorker {
   // Workers that poll at the same moment need a connection each.
   const apart = 1 + QUEUES.indexOf(name) / 100
@@ -34,8 +34,8 @@ export function serveQueue(
       connection: 'shared',
       prefix: store.prefixOf(prefix, name),
       concurrency,
-      lockDuration: lock,
-      stalledInterval: Math.round(stalledCheck * apart),
+      lockDuration: lockMs,
+      stalledInterval: Math.round(stalledCheckMs * apart),
       drainDelay: store.pollSeconds * apart,
       maxStalledCount: 1_000, // suspects.ts has the limit; the default fails a job whose worker was killed twice
       runRetryDelay: 2_000, // the default of 15 s is how late a worker would notice that PostgreSQL is back

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
 
-/** What Sidekiq of a diaspora* pod has left in its Redis. */
+/** Jobs that Sidekiq of a diaspora* pod has left in its Redis. */
 export interface SidekiqJobs {
   /** Processes that have reported within a minute. */
   readonly processes: number
@@ -13,7 +13,7 @@ export interface SidekiqJobs {
 
 /** A job that would still run. */
 export interface SidekiqJob {
-  /** Without the module of all workers; `unreadable`: the job is no JSON of Sidekiq. */
+  /** Class of the job without the module of all workers; `unreadable`: the job is not JSON of Sidekiq. */
   readonly name: string
   readonly args: readonly unknown[]
   /** Unique; of an unreadable job the hash of its text. */

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 
 const INTERVAL = 60_000
 
-/** The same error may repeat hundreds of times a second: one line per minute and kind. */
+/** Logs one line per minute and kind of error: the same error may repeat hundreds of times a second. */
 export function throttledLog(log: Logger, now: () => number = Date.now): (where: string, error: Error) => void {
   const written = new Map<string, number>()
   return (where, error) => {

@@ -1,7 +1,8 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../../persistence/database/database.js'
 import { RECORD_KINDS, RECORD_TABLES } from '../../persistence/sql/record-tables.js'
 import { type FetchableKind, fetchableKind, type RecordKind } from '../../protocol/entities/registry.js'
-import type { WantedEntity } from '../definitions.js'
+import type { FetchRequest } from '../definitions.js'
 
 /** Tables of the entities that a message can wait for, and their key columns. */
 const ENTITY_TABLES: readonly (readonly [kind: RecordKind | 'person', table: string, column: 'guid' | 'address'])[] = [
@@ -34,7 +35,7 @@ export function isFetchable(kind: string): kind is FetchableKey {
 }
 
 /** The entity to fetch. */
-export function toFetchable(kind: FetchableKey): Pick<WantedEntity, 'type' | 'isUnreadable'> {
+export function toFetchable(kind: FetchableKey): Pick<FetchRequest, 'type' | 'isUnreadable'> {
   if (!kind.startsWith(UNREADABLE)) return { type: kind as FetchableKind } // as its type says
   return { type: kind.slice(UNREADABLE.length) as FetchableKind, isUnreadable: true }
 }
@@ -54,6 +55,6 @@ export async function findStoredEntities(
       .filter((entityKey) => entityKey.startsWith(`${kind}:`))
       .map((entityKey) => entityKey.slice(kind.length + 1)),
   )
-  const { rows } = await transaction.raw(finds.join(' union all '), names)
-  return rows.map((row: { key: EntityKey }) => row.key)
+  const rows = await queryRows<{ readonly key: EntityKey }>(transaction, finds.join(' union all '), names)
+  return rows.map((row) => row.key)
 }

@@ -1,4 +1,4 @@
-/** Entities and people that received content refers to, and that are looked up for it. */
+/** Lookups caused by received content. */
 export const REFERENCE_LIMITS = {
   /** A reshare of a reshare, or a link in a linked post. A longer chain is probably an attack. */
   chainDepth: 5,
@@ -21,6 +21,8 @@ export const WAITING_LIMITS = {
   waits: 3,
   /** Each time, for a verified message. */
   waitSeconds: 6 * 3_600,
+  /** Wait of a retraction for an unknown entity: longer than a batch takes, because another batch may be about to store the entity. */
+  retractionWaitSeconds: 3_600,
   /** Verified messages, in total and per host of the signer. */
   messages: 500_000,
   /** The payloads of these messages. */
@@ -40,7 +42,7 @@ export const WAITING_LIMITS = {
   /** Nearly all legitimate messages are smaller. */
   unverifiedBytesOfMessage: 64 * 1024,
   /** A longer one is kept if it may be legal: the first post of a new person may have the longest legal text … */
-  longestUnverifiedBytes: 2 * 1024 * 1024,
+  maxUnverifiedBytes: 2 * 1024 * 1024,
   /** … but all of these share this size; the oldest is dropped for a new one. */
   longUnverifiedBytes: 32 * 1024 * 1024,
   /**
@@ -55,7 +57,7 @@ export const WAITING_LIMITS = {
   /** How often the totals are checked. */
   pollIntervalMs: 10_000,
   /** Rows deleted by one statement. */
-  rowsAtOnce: 1_000,
+  rowsPerBatch: 1_000,
 } as const
 
 /** Lookups of unknown signers that unverified messages name. */
@@ -65,19 +67,19 @@ export const SIGNER_LIMITS = {
   /** Network addresses counted at the same time. */
   sources: 20_000,
   /** Concurrent lookups at one host; one until the host has answered. */
-  atOnce: 4,
-  /** At a host without a known pod, or with an offline one. A slower first answer is not worth a slot. */
+  maxConcurrent: 4,
+  /** Lookup at a host without a known pod, or with an offline one. A slower first answer is not worth a slot. */
   unknownHostMs: 6_000,
   /** A pod that has answered before may be slow. */
   knownHostMs: 15_000,
   /** Attempts of one lookup. A host without a pod is probably invented. */
-  triesAtUnknownHost: 3,
+  attemptsAtUnknownHost: 3,
   /** A pod that has answered before may be offline for some hours. */
-  triesAtKnownHost: 6,
+  attemptsAtKnownHost: 6,
   /** A restart takes seconds, a repair hours. */
   retrySeconds: [30, 300, 1_800, 7_200, 7_200],
   /** Delay for a host whose budget of the minute is used up. */
   busySeconds: 15,
-  /** After this time a host yields its slot and is queued again behind all others. */
-  drainMs: 10_000,
+  /** Time after which a host yields its slot and is queued again after all others. */
+  runMs: 10_000,
 } as const

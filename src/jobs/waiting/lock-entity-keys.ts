@@ -13,7 +13,7 @@ export async function lockEntityKeys(
   shared: readonly EntityKey[] = [],
 ): Promise<{ readonly hasNewBlocks: boolean }> {
   if (entityKeys.length + shared.length === 0) return { hasNewBlocks: false }
-  const [row] = await queryPrepared<{ readonly hasNewBlocks: boolean }>(transaction, 'lock-entity-keys', lockEachKey, [
+  const [row] = await queryPrepared<{ readonly hasNewBlocks: boolean }>(transaction, 'lock-entity-keys', LOCKS_SQL, [
     entityKeys,
     shared,
   ])
@@ -23,19 +23,19 @@ export async function lockEntityKeys(
 /** Limits the locks of people: a conversation may name 255 unknown ones, and the lock table of a server has a few thousand entries. */
 const LOCKS_OF_PEOPLE = 64
 
-const LOCK_KEY = `case
+const LOCK_KEY_SQL = `case
   when starts_with(entity_key, 'person:') then hashtextextended(entity_key, 0) & ${LOCKS_OF_PEOPLE - 1}
   else hashtextextended(entity_key, 0)
 end`
 
 /** Takes each lock once, in its stronger mode: upgrading a shared lock would deadlock with a transaction that does the same. */
-const lockEachKey = `
+const LOCKS_SQL = `
   select count(case when alone then pg_advisory_xact_lock(key) else pg_advisory_xact_lock_shared(key) end),
     exists (select from pods where blocked_at > now() - interval '1 minute')
       or exists (select from pod_rules where state = 'blocked' and updated_at > now() - interval '1 minute')
       or exists (select from person_restrictions where kind = 'block' and created_at > now() - interval '1 minute') as "hasNewBlocks"
   from (
-    select ${LOCK_KEY} as key, bool_or(alone) as alone
+    select ${LOCK_KEY_SQL} as key, bool_or(alone) as alone
     from (
       select entity_key, true as alone from unnest($1::text[]) as entity_key
       union all

@@ -1,5 +1,7 @@
 import type { Knex } from 'knex'
-import type { Pod } from '../../pod/pod.js'
+import { queryRow, queryRows } from '../../persistence/database/database.js'
+import type { Services } from '../../services/services.js'
+import { inChunks } from '../chunks.js'
 import { WAITING_LIMITS } from './limits.js'
 import { reportDropped } from './unverified-messages.js'
 import type { WaitingDropReason } from './waiting-metrics.js'
@@ -11,18 +13,18 @@ const UNCOUNTED_BYTES = 32 * 1024 * 1024
 
 /**
  * Deletes waiting and dead messages beyond their limits, the oldest first. No statement reads a payload. The limits of a host for
- * unverified messages are applied when they are parked; all other limits here.
+ * unverified messages are applied when they are stored; all other limits here.
  */
 export async function boundMessages(
-  pod: Pick<Pod, 'db' | 'log'>,
+  services: Pick<Services, 'db' | 'log'>,
   limits: WaitingLimits = WAITING_LIMITS,
   uncountedBytes = UNCOUNTED_BYTES,
 ): Promise<void> {
-  await deleteExcess(pod, limits, {
+  await deleteExcess(services, limits, {
     table: 'waiting',
     host: 'sender_host',
     reason: 'total_bound',
-    signed: false,
+    isVerified: false,
     excess: `
       select id from (
         select id, bytes, row_number() over latest as place, sum(bytes) over latest as size,
@@ -33,12 +35,12 @@ export async function boundMessages(
       where place > :unverifiedMessages or size > :unverifiedBytes
         or (bytes > :unverifiedBytesOfMessage and size_of_long > :longUnverifiedBytes)`,
   })
-  if (await isLarge(pod.db, 'waiting', uncountedBytes)) {
-    await deleteExcess(pod, limits, {
+  if (await isLarge(services.db, 'waiting', uncountedBytes)) {
+    await deleteExcess(services, limits, {
       table: 'waiting',
       host: 'sender_host',
       reason: 'host_bound',
-      signed: true,
+      isVerified: true,
       excess: `
         select id from (
           select id, row_number() over latest as place, sum(bytes) over latest as size
@@ -47,11 +49,11 @@ export async function boundMessages(
         ) as ranked
         where place > :messagesOfHost or size > :bytesOfHost`,
     })
-    await deleteExcess(pod, limits, {
+    await deleteExcess(services, limits, {
       table: 'waiting',
       host: 'sender_host',
       reason: 'total_bound',
-      signed: true,
+      isVerified: true,
       excess: `
         select id from (
           select id, row_number() over latest as place, sum(bytes) over latest as size
@@ -61,13 +63,13 @@ export async function boundMessages(
         where place > :messages or size > :bytes`,
     })
   }
-  if (await isLarge(pod.db, 'outbox', uncountedBytes)) {
+  if (await isLarge(services.db, 'outbox', uncountedBytes)) {
     // octet_length reads the size from the TOAST pointer, not the payload.
-    await deleteExcess(pod, limits, {
+    await deleteExcess(services, limits, {
       table: 'outbox',
       host: 'null',
       reason: 'dead_bound',
-      signed: true,
+      isVerified: true,
       excess: `
         select id from (
           select id, row_number() over latest as place, sum(coalesce(octet_length(payload), 0)) over latest as size
@@ -77,7 +79,7 @@ export async function boundMessages(
         where place > :deadMessages or size > :deadBytes`,
     })
   }
-  await endOrphanedLookups(pod.db, limits)
+  await endOrphanedLookups(services.db, limits)
 }
 
 interface Excess {
@@ -85,43 +87,48 @@ interface Excess {
   /** The expression for the host of a deleted row. */
   readonly host: string
   readonly reason: WaitingDropReason
-  readonly signed: boolean
+  readonly isVerified: boolean
   /** Selects the ids of the rows beyond the limit. */
   readonly excess: string
 }
 
 /** Deletes in small batches, so that other transactions do not wait long. Skips locked rows: they are being processed. */
 async function deleteExcess(
-  pod: Pick<Pod, 'db' | 'log'>,
+  services: Pick<Services, 'db' | 'log'>,
   limits: WaitingLimits,
-  { table, host, reason, signed, excess }: Excess,
+  { table, host, reason, isVerified, excess }: Excess,
 ): Promise<void> {
   const bindings = { ...limits }
-  const excessRows: { rows: { id: string }[] } = await pod.db.raw(excess, bindings)
-  const ids = excessRows.rows.map(({ id }) => id)
-  for (let done = 0; done < ids.length; done += limits.rowsAtOnce) {
-    const { rows } = await pod.db.raw(
+  const excessRows = await queryRows<{ readonly id: number }>(services.db, excess, bindings)
+  const ids = excessRows.map(({ id }) => id)
+  for (const batch of inChunks(ids, limits.rowsPerBatch)) {
+    const rows = await queryRows<{ readonly host: string | null }>(
+      services.db,
       `with held as materialized (
          select id from ${table} where id = any(?) order by id for update skip locked
        )
        delete from ${table} using held where ${table}.id = held.id returning ${host} as host`,
-      [ids.slice(done, done + limits.rowsAtOnce)],
+      [[...batch]],
     )
     reportDropped(
-      pod,
-      rows.map((row: { host: string | null }) => ({ host: row.host, reason })),
-      signed,
+      services,
+      rows.map((row) => ({ host: row.host, reason })),
+      { isVerified },
     )
   }
 }
 
 async function isLarge(db: Knex, table: Excess['table'], bytes: number): Promise<boolean> {
-  const { rows } = await db.raw(`select pg_total_relation_size(?::regclass) > ? as large`, [table, bytes])
-  return rows[0].large
+  const { large } = await queryRow<{ readonly large: boolean }>(
+    db,
+    `select pg_total_relation_size(?::regclass) > ? as large`,
+    [table, bytes],
+  )
+  return large
 }
 
 /** Deletes lookups for which no message waits. */
-async function endOrphanedLookups(db: Knex, { rowsAtOnce }: WaitingLimits): Promise<void> {
+async function endOrphanedLookups(db: Knex, { rowsPerBatch }: WaitingLimits): Promise<void> {
   await db.raw(
     `delete from signer_lookups where address in (
        select address from signer_lookups
@@ -129,6 +136,6 @@ async function endOrphanedLookups(db: Knex, { rowsAtOnce }: WaitingLimits): Prom
          and not exists (select from waiting where waits_for = 'person:' || address)
        order by address limit ? for update skip locked
      )`,
-    [rowsAtOnce],
+    [rowsPerBatch],
   )
 }

@@ -1,11 +1,13 @@
 import type { Knex } from 'knex'
-import { queryPrepared } from '../../persistence/database/database.js'
+import { queryPrepared, queryRows } from '../../persistence/database/database.js'
 import { saveFaultOfReplay } from '../../persistence/inbound/quarantine.js'
-import { type Counts, NO_COUNTS, raiseCountsSteps, raiseCountsValues } from '../../persistence/inbound/raise-counts.js'
+import { type Counts, NO_COUNTS, raiseCountsSql, raiseCountsValues } from '../../persistence/inbound/raise-counts.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { wakeWaitingJob } from '../definitions.js'
-import { enqueueJobsOfKind, handOverAfter, markFailed, type RowFailure } from '../outbox/outbox.js'
+import { enqueueJobsOfKind } from '../outbox/enqueue-jobs.js'
+import { giveUpRow, type RowFailure } from '../outbox/give-up-rows.js'
+import { handOverAfterCommit } from '../outbox/hand-over.js'
 import type { OutboxJob } from '../queues/add-jobs.js'
 import type { EntityKey } from './entity-key.js'
 import { WAITING_LIMITS } from './limits.js'
@@ -14,7 +16,7 @@ import { giveUpOverdueUnverified } from './unverified-messages.js'
 /** Messages that one transaction resumes. */
 const RESUMED_MESSAGE_BATCH_SIZE = 1_000
 
-/** What the outbox row of a resumed message carries beside its body. */
+/** Fields of the outbox row of a resumed message, in addition to its body. */
 export interface ResumedMessage {
   readonly recipientGuid: string | null
   readonly times: number
@@ -37,7 +39,7 @@ export function mayWaitAgain({ times, last }: Pick<ResumedMessage, 'times' | 'la
  * without keys nothing is to be counted.
  */
 export async function raiseCountsAndResume(
-  pod: Pick<Pod, 'jobs'>,
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   counts: Counts,
   entityKeys: readonly EntityKey[],
@@ -47,19 +49,22 @@ export async function raiseCountsAndResume(
       throw new Error('Counters change without a stored entity.')
     return
   }
-  const resumed = await resume(transaction, entityKeys, counts)
-  handOverAfter(pod, transaction, resumed)
-  if (resumed.length === RESUMED_MESSAGE_BATCH_SIZE)
-    await enqueueJobsOfKind(pod, transaction, wakeWaitingJob, [{ entityKeys }])
+  const rows = await resume(transaction, entityKeys, counts)
+  handOverAfterCommit(services, transaction, rows)
+  if (rows.length === RESUMED_MESSAGE_BATCH_SIZE)
+    await enqueueJobsOfKind(services, transaction, wakeWaitingJob, [{ entityKeys }])
 }
 
 /** Turns messages that wait for stored entities into outbox rows, in transactions of bounded size. */
-export async function resumeWaiting(pod: Pick<Pod, 'jobs' | 'db'>, entityKeys: readonly string[]): Promise<void> {
-  let resumed = RESUMED_MESSAGE_BATCH_SIZE
-  while (resumed === RESUMED_MESSAGE_BATCH_SIZE) {
-    resumed = await pod.db.transaction(async (transaction) => {
+export async function resumeWaiting(
+  services: Pick<Services, 'db' | 'jobs'>,
+  entityKeys: readonly string[],
+): Promise<void> {
+  let count = RESUMED_MESSAGE_BATCH_SIZE
+  while (count === RESUMED_MESSAGE_BATCH_SIZE) {
+    count = await services.db.transaction(async (transaction) => {
       const rows = await resume(transaction, entityKeys, NO_COUNTS)
-      handOverAfter(pod, transaction, rows)
+      handOverAfterCommit(services, transaction, rows)
       return rows.length
     })
   }
@@ -67,29 +72,29 @@ export async function resumeWaiting(pod: Pick<Pod, 'jobs' | 'db'>, entityKeys: r
 
 /** Marks an outbox row as a dead letter, stores the result of a replay, and resumes the messages that waited for its effect for the last time. */
 export async function giveUpOutboxRow(
-  pod: Pick<Pod, 'jobs' | 'db'>,
+  services: Pick<Services, 'db' | 'jobs'>,
   outboxId: number,
   failure: RowFailure,
 ): Promise<void> {
-  await pod.db.transaction(async (transaction) => {
-    await markFailed(transaction, outboxId, failure)
+  await services.db.transaction(async (transaction) => {
+    await giveUpRow(transaction, outboxId, failure)
     await saveFaultOfReplay(transaction, outboxId, failure.fault)
-    handOverAfter(pod, transaction, await resumeLast(transaction, 'asked_by = ?', outboxId))
+    handOverAfterCommit(services, transaction, await resumeLast(transaction, 'asked_by = ?', outboxId))
   })
 }
 
 /** Resumes messages whose time is over, and gives up unverified ones. Returns the number of resumed messages. */
 export async function resumeOverdue(
-  pod: Pick<Pod, 'jobs' | 'log'>,
+  services: Pick<Services, 'jobs' | 'log'>,
   transaction: Knex.Transaction,
   limit: number,
 ): Promise<number> {
-  await giveUpOverdueUnverified(pod, transaction, limit)
+  await giveUpOverdueUnverified(services, transaction, limit)
   const overdue = `id in (
     select id from waiting where due_at <= now() and signed order by due_at limit ? for update skip locked
   )`
   const rows = await resumeLast(transaction, overdue, limit)
-  if (rows.length > 0) handOverAfter(pod, transaction, rows)
+  if (rows.length > 0) handOverAfterCommit(services, transaction, rows)
   return rows.length
 }
 
@@ -105,18 +110,18 @@ async function resume(
     select waiting.id from unnest(${opaqueParam('$1', 'text[]')}) as entity_key join waiting on waits_for = entity_key
     order by waiting.id limit ${RESUMED_MESSAGE_BATCH_SIZE}
   ) as oldest where waiting.id = oldest.id`
-  const statement = resumed(which, false, `, ${raiseCountsSteps(2)}`)
-  return queryPrepared(transaction, 'resumed', statement, [entityKeys, ...raiseCountsValues(counts)])
+  const values = [entityKeys]
+  const statement = resumeSql(which, false, `, ${raiseCountsSql(values)}`)
+  return queryPrepared(transaction, 'resumed', statement, [...values, ...raiseCountsValues(counts)])
 }
 
-/** Resumes messages for the last time: they wait no longer. */
+/** Resumes messages that may not wait again. */
 async function resumeLast(transaction: Knex.Transaction, which: string, value: number): Promise<readonly OutboxJob[]> {
-  const { rows } = await transaction.raw(resumed(`where ${which}`, true), [value])
-  return rows
+  return queryRows<OutboxJob>(transaction, resumeSql(`where ${which}`, true), [value])
 }
 
-/** Each message returns to the queue by which it was received. */
-function resumed(which: string, isLast: boolean, alongside = ''): string {
+/** Turns the waiting messages that `which` selects into outbox rows. Each message returns to the queue by which it was received. */
+function resumeSql(which: string, isLast: boolean, alongside = ''): string {
   return `
     with resumed as (
       delete from waiting ${which} returning waiting.*

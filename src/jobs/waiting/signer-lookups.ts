@@ -1,10 +1,14 @@
 import type { Knex } from 'knex'
+import { getDomain } from 'tldts'
 import { siteOfSource } from '../../networks/network-source.js'
-import { queryPrepared } from '../../persistence/database/database.js'
+import { queryPrepared, queryRows } from '../../persistence/database/database.js'
+import { NOW_SQL } from '../../persistence/sql/database-time.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import { rowsAsColumns } from '../../persistence/sql/rows-as-columns.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { openTokenBuckets, openWindowCounter } from '../../throttling/rate-counters.js'
+import { stateByOwner } from '../../throttling/state-by-owner.js'
+import { inChunks } from '../chunks.js'
 import { discoverSignersJob } from '../definitions.js'
 import { afterCommit } from '../outbox/after-commit.js'
 import type { AddOptions } from '../queues/add-jobs.js'
@@ -30,56 +34,56 @@ export interface SignerHost {
 /** Finds the hosts with a known pod that is not offline. */
 export async function findKnownHosts(db: Knex, hosts: readonly string[]): Promise<ReadonlySet<string>> {
   if (hosts.length === 0) return new Set()
-  const rows = await queryPrepared<{ host: string }>(db, 'known-hosts', knownHosts, [[...new Set(hosts)]])
+  const rows = await queryPrepared<{ host: string }>(db, 'known-hosts', KNOWN_HOSTS_SQL, [[...new Set(hosts)]])
   return new Set(rows.map(({ host }) => host))
 }
 
-const isKnownHost = `exists (
+const IS_KNOWN_HOST_SQL = `exists (
   select from pods where pods.host = regexp_replace(requested.host, ':[0-9]+$', '') and offline_since is null
 )`
 
-const knownHosts = `select host from unnest(${opaqueParam('$1', 'text[]')}) as requested(host) where ${isKnownHost}`
+const KNOWN_HOSTS_SQL = `select host from unnest(${opaqueParam('$1', 'text[]')}) as requested(host) where ${IS_KNOWN_HOST_SQL}`
 
 /** Finds the addresses that already have a lookup. */
 export async function findLookedUp(db: Knex, addresses: readonly string[]): Promise<ReadonlySet<string>> {
-  const rows = await queryPrepared<{ address: string }>(db, 'looked-up-already', lookedUp, [addresses])
+  const rows = await queryPrepared<{ address: string }>(db, 'looked-up-already', EXISTING_LOOKUPS_SQL, [addresses])
   return new Set(rows.map(({ address }) => address))
 }
 
-const lookedUp = `
+const EXISTING_LOOKUPS_SQL = `
   select address from unnest(${opaqueParam('$1', 'text[]')}) as requested(address) join signer_lookups using (address)`
 
 /** Stores lookups, one for each address, and enqueues jobs for their hosts after the commit. */
 export async function addLookups(
-  pod: Pick<Pod, 'jobs'>,
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   signers: readonly ClaimedSigner[],
   knownHosts: ReadonlySet<string>,
 ): Promise<void> {
   if (signers.length === 0) return
-  await queryPrepared(transaction, 'new-signer-lookups', newLookups, [
+  await queryPrepared(transaction, 'new-signer-lookups', NEW_LOOKUPS_SQL, [
     ...rowsAsColumns(signers, ['address', 'host']),
     signers.map(({ source }) => source ?? null),
   ])
   const hosts = new Map(
     signers.map(({ host, source }) => [host, { host, source, isKnown: knownHosts.has(host), isRetry: false }]),
   )
-  enqueueSignersAfter(pod, transaction, [...hosts.values()])
+  enqueueSignersAfterCommit(services, transaction, [...hosts.values()])
 }
 
-const newLookups = `
+const NEW_LOOKUPS_SQL = `
   insert into signer_lookups (address, host, source)
   select address, host, source
   from unnest(${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[]) as row(address, host, source)
   order by address
   on conflict (address) do nothing`
 
-const ENQUEUED_WITHIN = 500
+const ENQUEUED_WITHIN_MS = 500
 const ENQUEUE_BATCH_SIZE = 500
 
 /** Adds one job for each host after the commit; the sweeper adds lost ones. */
-const enqueueSignersAfter = afterCommit<SignerHost>((pod, hosts) =>
-  enqueueSigners(pod, hosts, { within: ENQUEUED_WITHIN }),
+const enqueueSignersAfterCommit = afterCommit<SignerHost>((services, hosts) =>
+  enqueueSigners(services, hosts, { within: ENQUEUED_WITHIN_MS }),
 )
 
 /**
@@ -88,78 +92,89 @@ const enqueueSignersAfter = afterCommit<SignerHost>((pod, hosts) =>
  * last.
  */
 export async function enqueueSigners(
-  { jobs }: Pick<Pod, 'jobs'>,
+  { jobs }: Pick<Services, 'jobs'>,
   hosts: readonly SignerHost[],
   options?: AddOptions,
 ): Promise<void> {
   const byPriority = new Map<number, SignerHost[]>()
   for (const signerHost of new Map(hosts.map((host) => [host.host, host])).values()) {
-    const priority = priorityOf(signerHost)
+    const priority = priorityOf(signerHost, countHostsNamedWith(jobs, signerHost))
     byPriority.set(priority, [...(byPriority.get(priority) ?? []), signerHost])
   }
   for (const [priority, some] of byPriority) {
     const hostJobs = some.map(({ host }) => ({ data: { host }, unique: `signers-${host}` }))
-    for (let done = 0; done < hostJobs.length; done += ENQUEUE_BATCH_SIZE) {
-      await jobs.enqueueEach(discoverSignersJob, hostJobs.slice(done, done + ENQUEUE_BATCH_SIZE), {
-        ...options,
-        priority,
-      })
+    for (const batch of inChunks(hostJobs, ENQUEUE_BATCH_SIZE)) {
+      await jobs.enqueueEach(discoverSignersJob, batch, { ...options, priority })
     }
   }
 }
 
 const FIRST = 1
 const RETRIES = 1_000_000
-/** Few priorities: the jobs of each one are a request to the queue. */
+/** There are few priorities, because adding the jobs of each priority takes one request to the queue. */
 const HOST_COUNT_STEPS = [1, 4, 16, 64, 256, 1_024, 4_096]
 
-function priorityOf({ host, source, isKnown, isRetry }: SignerHost): number {
+function priorityOf({ isKnown, isRetry }: SignerHost, namedHosts: number): number {
   if (isRetry) return RETRIES
   if (isKnown) return FIRST
-  const namedHosts = Math.max(
-    hostsNamed(`source ${siteOfSource(source ?? '') ?? source}`, source !== undefined),
-    hostsNamed(`domain ${domainOf(host)}`, true),
-  )
   return FIRST + 1 + HOST_COUNT_STEPS.findLastIndex((least) => namedHosts >= least)
 }
 
-/** `a.b.example` and `c.b.example` are of one domain: a wildcard name has any number of hosts. */
+/**
+ * Counts an unknown host for its source and its domain, and returns the larger number of hosts that one of them has named in the last
+ * minute. Known hosts and retries are not counted.
+ */
+function countHostsNamedWith(jobs: Services['jobs'], { host, source, isKnown, isRetry }: SignerHost): number {
+  if (isKnown || isRetry) return 0
+  const { countNamedHosts } = budgetsOf(jobs, openSignerBudgets)
+  const ofDomain = countNamedHosts(`domain ${domainOf(host)}`).count
+  if (source === undefined) return ofDomain
+  return Math.max(ofDomain, countNamedHosts(`source ${siteOfSource(source) ?? source}`).count)
+}
+
+/** The registered domain: `a.b.example` and `c.b.example` are of one, because a wildcard name has any number of hosts. */
 function domainOf(host: string): string {
-  return host.split('.').slice(-2).join('.')
+  return getDomain(host) ?? host
 }
 
-const countNamedHosts = openWindowCounter<string>({
-  perMs: 60_000,
-  sources: 2 * SIGNER_LIMITS.sources,
-  now: () => performance.now(),
-})
+/** Counts of one open pod. */
+const budgetsOf = stateByOwner<Services['jobs'], ReturnType<typeof openSignerBudgets>>()
 
-function hostsNamed(key: string, isCounted: boolean): number {
-  return isCounted ? countNamedHosts(key).count : 0
+function openSignerBudgets() {
+  return {
+    countNamedHosts: openWindowCounter<string>({
+      perMs: 60_000,
+      sources: 2 * SIGNER_LIMITS.sources,
+      now: () => performance.now(),
+    }),
+    takeToken: openTokenBuckets({
+      perMinute: SIGNER_LIMITS.unverifiedOfSourcePerMinute,
+      sources: SIGNER_LIMITS.sources,
+    }),
+  }
 }
-
-const takeToken = openTokenBuckets({
-  perMinute: SIGNER_LIMITS.unverifiedOfSourcePerMinute,
-  sources: SIGNER_LIMITS.sources,
-})
 
 /** Whether this network source may name one more unknown signer on an unknown host. */
-export function takeUnverifiedSignerBudget(source: string | undefined, now = performance.now()): boolean {
-  return source === undefined || takeToken(source, now)
+export function takeUnverifiedSignerBudget(
+  { jobs }: Pick<Services, 'jobs'>,
+  source: string | undefined,
+  now = performance.now(),
+): boolean {
+  return source === undefined || budgetsOf(jobs, openSignerBudgets).takeToken(source, now)
 }
 
 /** The IPv6 /48 of a column `source`, or the IPv4 address in it. */
-export const SITE_OF_SOURCE = `coalesce(substring(source from '^([0-9a-f]+:[0-9a-f]+:[0-9a-f]+):'), source)`
+export const SITE_OF_SOURCE_SQL = `coalesce(substring(source from '^([0-9a-f]+:[0-9a-f]+:[0-9a-f]+):'), source)`
 
 /** Addresses that are due at a host. The sources take turns, so that one with thousands does not delay the others. */
 export async function findDueLookups(db: Knex, host: string, limit: number): Promise<readonly string[]> {
-  const rows = await queryPrepared<{ address: string }>(db, 'due-signer-lookups', dueOfHost, [host, limit])
+  const rows = await queryPrepared<{ address: string }>(db, 'due-signer-lookups', DUE_LOOKUPS_SQL, [host, limit])
   return rows.map(({ address }) => address)
 }
 
-const dueOfHost = `
+const DUE_LOOKUPS_SQL = `
   select address from (
-    select address, created_at, row_number() over (partition by ${SITE_OF_SOURCE} order by tries, created_at, address) as turn
+    select address, created_at, row_number() over (partition by ${SITE_OF_SOURCE_SQL} order by tries, created_at, address) as turn
     from signer_lookups where host = $1 and next_try_at <= now()
   ) as due
   order by turn, created_at, address limit $2`
@@ -167,15 +182,15 @@ const dueOfHost = `
 /** Deletes the lookups of people that are found. */
 export async function deleteLookups(db: Knex, addresses: readonly string[]): Promise<void> {
   if (addresses.length === 0) return
-  await queryPrepared(db, 'ended-signer-lookups', deletedLookups, [addresses])
+  await queryPrepared(db, 'ended-signer-lookups', END_LOOKUPS_SQL, [addresses])
 }
 
-const deletedLookups = `
+const END_LOOKUPS_SQL = `
   delete from signer_lookups using unnest(${opaqueParam('$1', 'text[]')}) as ended(address)
   where signer_lookups.address = ended.address`
 
 /** Postpones failed lookups; returns those without further attempts. */
-export async function postponeLookups(
+export async function recordFailedLookups(
   db: Knex,
   addresses: readonly string[],
   tries: number,
@@ -184,28 +199,28 @@ export async function postponeLookups(
   const rows = await queryPrepared<{ address: string; tries: number }>(
     db,
     'postponed-signer-lookups',
-    postponedLookups,
+    RECORD_FAILED_LOOKUPS_SQL,
     [addresses, SIGNER_LIMITS.retrySeconds],
   )
   return rows.filter((row) => row.tries >= tries).map(({ address }) => address)
 }
 
-const postponedLookups = `
+const RECORD_FAILED_LOOKUPS_SQL = `
   update signer_lookups
   set tries = tries + 1,
-    next_try_at = date_trunc('milliseconds', now()) + make_interval(secs => ($2::float[])[least(tries + 1, cardinality($2::float[]))])
+    next_try_at = ${NOW_SQL} + make_interval(secs => ($2::float[])[least(tries + 1, cardinality($2::float[]))])
   from unnest(${opaqueParam('$1', 'text[]')}) as failed(address)
   where signer_lookups.address = failed.address
   returning signer_lookups.address, signer_lookups.tries`
 
-/** Postpones lookups stopped by a limit of this pod; that is no attempt. */
+/** Postpones lookups stopped by a limit of this pod; this does not count as an attempt. */
 export async function delayLookups(db: Knex, addresses: readonly string[]): Promise<void> {
-  await queryPrepared(db, 'delayed-signer-lookups', delayedLookups, [addresses, SIGNER_LIMITS.busySeconds])
+  await queryPrepared(db, 'delayed-signer-lookups', DELAYED_LOOKUPS_SQL, [addresses, SIGNER_LIMITS.busySeconds])
 }
 
-const delayedLookups = `
+const DELAYED_LOOKUPS_SQL = `
   update signer_lookups
-  set next_try_at = date_trunc('milliseconds', now()) + make_interval(secs => $2::float)
+  set next_try_at = ${NOW_SQL} + make_interval(secs => $2::float)
   from unnest(${opaqueParam('$1', 'text[]')}) as stopped(address)
   where signer_lookups.address = stopped.address`
 
@@ -216,16 +231,16 @@ export async function findAllDueLookups(db: Knex, host: string): Promise<readonl
 
 /** Hosts with due lookups whose job seems to be lost. */
 export async function findHostsWithLostLookups(db: Knex, limit: number): Promise<readonly SignerHost[]> {
-  const { rows } = await db.raw(
-    `select requested.host, requested.source, requested.tries > 0 as "isRetry", ${isKnownHost} as "isKnown"
+  return queryRows<SignerHost>(
+    db,
+    `select requested.host, requested.source, requested.tries > 0 as "isRetry", ${IS_KNOWN_HOST_SQL} as "isKnown"
      from (
        select host, min(source) as source, min(tries) as tries
-       from signer_lookups where ${IS_LOST_LOOKUP} group by host limit ?
+       from signer_lookups where ${IS_LOST_LOOKUP_SQL} group by host limit ?
      ) as requested`,
     [limit],
   )
-  return rows
 }
 
 /** A first lookup counts as lost after five seconds; a retry is due on time. */
-export const IS_LOST_LOOKUP = `next_try_at <= now() - case when tries = 0 then interval '5 seconds' else interval '0' end`
+export const IS_LOST_LOOKUP_SQL = `next_try_at <= now() - case when tries = 0 then interval '5 seconds' else interval '0' end`

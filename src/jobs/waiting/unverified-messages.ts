@@ -1,104 +1,105 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../../persistence/database/database.js'
 import { saveReplayResults } from '../../persistence/inbound/quarantine.js'
+import { NOW_SQL } from '../../persistence/sql/database-time.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
-import type { Pod } from '../../pod/pod.js'
 import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
+import type { Services } from '../../services/services.js'
 import type { EntityKey } from './entity-key.js'
 import { WAITING_LIMITS } from './limits.js'
-import type { ParkedMessage } from './park-messages.js'
 import {
   addLookups,
   type ClaimedSigner,
   findKnownHosts,
   findLookedUp,
-  SITE_OF_SOURCE,
+  SITE_OF_SOURCE_SQL,
   takeUnverifiedSignerBudget,
 } from './signer-lookups.js'
+import type { NewWaitingMessage } from './store-waiting-messages.js'
 import { countDropped, type WaitingDropReason } from './waiting-metrics.js'
 
-type WaitingPod = Pick<Pod, 'jobs' | 'log'>
+type UnverifiedDependencies = Pick<Services, 'jobs' | 'log'>
 
 const PERSON = 'person:'
 
 /**
  * Decides which messages of unknown signers wait, and enqueues the lookups of their signers. Returns all messages that wait, with the
- * time that they wait. Verified messages, and messages whose signer is stored meanwhile, are returned unchanged.
+ * time that they wait. Verified messages, and messages whose signer is stored in the meantime, are returned unchanged.
  */
 export async function admitUnverified(
-  pod: WaitingPod,
+  services: UnverifiedDependencies,
   transaction: Knex.Transaction,
-  messages: readonly ParkedMessage[],
+  messages: readonly NewWaitingMessage[],
   stored: ReadonlySet<EntityKey>,
-): Promise<readonly ParkedMessage[]> {
-  const unverified = messages.filter(({ signed, waitsFor }) => !signed && !stored.has(waitsFor))
+): Promise<readonly NewWaitingMessage[]> {
+  const unverified = messages.filter(({ isVerified, waitsFor }) => !isVerified && !stored.has(waitsFor))
   if (unverified.length === 0) return messages
   const hosts = unverified.map(({ senderHost = '' }) => senderHost)
   const knownHosts = await findKnownHosts(transaction, hosts)
   const lookedUp = await findLookedUp(transaction, [...new Set(unverified.map(signerOf))])
 
-  const refused = new Map<ParkedMessage, WaitingDropReason>()
+  const refused = new Map<NewWaitingMessage, WaitingDropReason>()
   const signers = new Map<string, ClaimedSigner>()
   const overBudget = new Set<string>()
   for (const message of unverified) {
     const { payload, senderHost: host = '', source } = message
     const address = signerOf(message)
-    if (envelopeBytes(payload) > WAITING_LIMITS.longestUnverifiedBytes) {
+    if (envelopeBytes(payload) > WAITING_LIMITS.maxUnverifiedBytes) {
       refused.set(message, 'too_large')
       continue
     }
     if (lookedUp.has(address) || signers.has(address)) continue
-    if (overBudget.has(address) || !(knownHosts.has(host) || takeUnverifiedSignerBudget(source))) {
+    if (overBudget.has(address) || !(knownHosts.has(host) || takeUnverifiedSignerBudget(services, source))) {
       overBudget.add(address)
       refused.set(message, 'source_budget')
     } else signers.set(address, { address, host, source })
   }
-  await addLookups(pod, transaction, [...signers.values()], knownHosts)
+  await addLookups(services, transaction, [...signers.values()], knownHosts)
   reportDropped(
-    pod,
+    services,
     [...refused].map(([{ senderHost }, reason]) => ({ reason, host: senderHost ?? null })),
-    false,
+    { isVerified: false },
   )
   const maxWaitSeconds = WAITING_LIMITS.unverifiedWaitSeconds
   return messages
     .filter((message) => !refused.has(message))
     .map((message) =>
-      !message.signed && !knownHosts.has(message.senderHost ?? '') ? { ...message, maxWaitSeconds } : message,
+      !message.isVerified && !knownHosts.has(message.senderHost ?? '') ? { ...message, maxWaitSeconds } : message,
     )
 }
 
-function signerOf({ waitsFor }: ParkedMessage): string {
+function signerOf({ waitsFor }: NewWaitingMessage): string {
   return waitsFor.slice(PERSON.length)
 }
 
 /** Drops messages of hosts beyond their limits: the oldest of the network source with the most messages first. */
 export async function boundUnverified(
-  pod: WaitingPod,
+  services: UnverifiedDependencies,
   transaction: Knex.Transaction,
-  messages: readonly ParkedMessage[],
+  messages: readonly NewWaitingMessage[],
 ): Promise<void> {
-  const unverified = messages.filter(({ signed }) => !signed)
+  const unverified = messages.filter(({ isVerified }) => !isVerified)
   if (unverified.length === 0) return
-  const rows = await queryPrepared<{ host: string | null }>(transaction, 'bounded-unverified', boundedOfHosts, [
+  const rows = await queryPrepared<{ host: string | null }>(transaction, 'bounded-unverified', BOUND_OF_HOSTS_SQL, [
     [...new Set(unverified.map(({ senderHost = '' }) => senderHost))],
     WAITING_LIMITS.unverifiedMessagesOfHost,
     WAITING_LIMITS.unverifiedBytesOfHost,
   ])
   reportDropped(
-    pod,
+    services,
     rows.map(({ host }) => ({ host, reason: 'host_bound' as const })),
-    false,
+    { isVerified: false },
   )
 }
 
 /** Deletes and returns rows beyond the limits. Ranks the sources of a host in turn, each with its newest row first. */
-const boundedOfHosts = `
+const BOUND_OF_HOSTS_SQL = `
   with excess as materialized (
     select ranked.id
     from unnest(${opaqueParam('$1', 'text[]')}) as bound(host) cross join lateral (
       select id, row_number() over turns as place, sum(bytes) over turns as size
       from (
-        select id, bytes, row_number() over (partition by ${SITE_OF_SOURCE} order by id desc) as turn
+        select id, bytes, row_number() over (partition by ${SITE_OF_SOURCE_SQL} order by id desc) as turn
         from waiting where sender_host = bound.host and not signed
       ) as of_sources
       window turns as (order by turn, id desc)
@@ -119,7 +120,7 @@ interface GivenUp {
 
 /** Makes messages whose signers cannot be found dead letters, without their payload. */
 export async function giveUpSigners(
-  pod: WaitingPod,
+  services: UnverifiedDependencies,
   transaction: Knex.Transaction,
   addresses: readonly string[],
 ): Promise<void> {
@@ -129,7 +130,7 @@ export async function giveUpSigners(
     transaction,
     'given-up-signers',
     // "not signed" would also fit an index that begins with the time, and be read from its beginning.
-    givenUp(
+    giveUpSql(
       `select id from unnest(${opaqueParam('$1', 'text[]')}) as entity_key cross join lateral (
          select id from waiting where waits_for = entity_key and signed is not true offset 0
        ) as unverified`,
@@ -137,26 +138,27 @@ export async function giveUpSigners(
     [entityKeys],
   )
   await saveFaultOfReplays(transaction, rows)
-  recordGivenUp(pod, rows)
+  recordGivenUp(services, rows)
 }
 
-/** The same for unverified messages that have waited too long. */
+/** Gives up unverified messages that have waited too long. */
 export async function giveUpOverdueUnverified(
-  pod: WaitingPod,
+  services: UnverifiedDependencies,
   transaction: Knex.Transaction,
   limit: number,
 ): Promise<void> {
   const rows = await queryPrepared<GivenUp>(
     transaction,
     'given-up-unverified',
-    givenUp(`select id from waiting where due_at <= now() and not signed order by due_at limit $1`),
+    giveUpSql(`select id from waiting where due_at <= now() and not signed order by due_at limit $1`),
     [limit],
   )
   await saveFaultOfReplays(transaction, rows)
-  recordGivenUp(pod, rows)
+  recordGivenUp(services, rows)
 }
 
-function givenUp(which: string): string {
+/** Makes the waiting messages that `which` selects dead letters, and returns their hosts. */
+function giveUpSql(which: string): string {
   return `
     with gone as (
       delete from waiting where id = any(array(${which})) returning waiting.*
@@ -170,7 +172,7 @@ function givenUp(which: string): string {
           'signer', substr(waits_for, ${PERSON.length + 1}), 'bytes', bytes
         ),
         accepted_at,
-        date_trunc('milliseconds', now())
+        ${NOW_SQL}
       from gone order by gone.id
     )
     select sender_host as host, quarantine_id from gone`
@@ -183,11 +185,11 @@ async function saveFaultOfReplays(transaction: Knex.Transaction, rows: readonly 
   if (results.length > 0) await saveReplayResults(transaction, results)
 }
 
-function recordGivenUp(pod: WaitingPod, rows: readonly GivenUp[]): void {
+function recordGivenUp(services: UnverifiedDependencies, rows: readonly GivenUp[]): void {
   reportDropped(
-    pod,
+    services,
     rows.map(({ host }) => ({ host, reason: 'signer_not_found' as const })),
-    false,
+    { isVerified: false },
   )
 }
 
@@ -199,12 +201,16 @@ interface Dropped {
 /** Hosts in one log line. */
 const HOSTS_NAMED = 5
 
-export function reportDropped({ log }: Pick<Pod, 'log'>, all: readonly Dropped[], isSigned: boolean): void {
-  for (const reason of new Set(all.map((one) => one.reason))) {
-    const hosts = all.filter((one) => one.reason === reason).map(({ host }) => host)
-    countDropped(reason, isSigned, hosts.length)
+export function reportDropped(
+  { log }: Pick<Services, 'log'>,
+  dropped: readonly Dropped[],
+  { isVerified }: { readonly isVerified: boolean },
+): void {
+  for (const reason of new Set(dropped.map((one) => one.reason))) {
+    const hosts = dropped.filter((one) => one.reason === reason).map(({ host }) => host)
+    countDropped(reason, isVerified, hosts.length)
     log.warn(
-      { reason, signed: isSigned, messages: hosts.length, hosts: [...new Set(hosts)].slice(0, HOSTS_NAMED) },
+      { reason, signed: isVerified, messages: hosts.length, hosts: [...new Set(hosts)].slice(0, HOSTS_NAMED) },
       'waiting messages dropped',
     )
   }

@@ -22,8 +22,8 @@ const dropped = new Counter({
   registers: [],
 })
 
-export function countDropped(reason: WaitingDropReason, isSigned: boolean, messages: number): void {
-  if (messages > 0) dropped.inc({ reason, signed: String(isSigned) }, messages)
+export function countDropped(reason: WaitingDropReason, isVerified: boolean, messages: number): void {
+  if (messages > 0) dropped.inc({ reason, signed: String(isVerified) }, messages)
 }
 
 export function registerWaitingMetrics(registry: Registry): void {

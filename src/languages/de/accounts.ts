@@ -5,7 +5,7 @@ export const ACCOUNTS = {
   'sign_in.username_hint': 'Der Teil deiner Adresse vor @{host}. Deine bestätigte E-Mail-Adresse geht auch.',
   'sign_in.password': 'Passwort',
   'sign_in.button': 'Anmelden',
-  'sign_in.lost_password': 'Ich habe mein Passwort verloren',
+  'sign_in.lost_password': 'Passwort vergessen?',
   'sign_in.lost_without_mail':
     'Frag die Betreiber dieses Pods, wenn du dein Passwort verloren hast: Er verschickt keine E-Mails.',
   'sign_in.ask_operator':
@@ -19,7 +19,7 @@ export const ACCOUNTS = {
     'Kleinbuchstaben (a bis z), Ziffern, Punkte, Bindestriche und Unterstriche. Deine Adresse wird benutzername@{host}; sie kann später nicht geändert werden.',
   'sign_up.email': 'E-Mail-Adresse',
   'sign_up.email_hint':
-    'Für einen Link, der sie bestätigt, für ein verlorenes Passwort und für Benachrichtigungen, die du abschalten kannst. Niemand sonst sieht sie.',
+    'Für einen Link, der sie bestätigt, für ein verlorenes Passwort und für Benachrichtigungs-Mails, die du abschalten kannst. Niemand sonst sieht sie.',
   'sign_up.password': 'Passwort',
   'sign_up.password_hint': 'Mindestens 10 Zeichen.',
   'sign_up.password_hint_without_mail':
@@ -34,10 +34,9 @@ export const ACCOUNTS = {
   'sign_up.trap': 'Lass das leer',
   'sign_up.refused': 'Du kannst hier kein Konto anlegen',
   'sign_up.waiting': 'Dein Konto ist noch nicht eröffnet',
-  'sign_up.confirm':
-    'Sieh in dein Postfach: Der Link in unserer E-Mail bestätigt deine E-Mail-Adresse. Er gilt 3 Tage.',
+  'sign_up.confirm': 'Prüfe deine E-Mails: Der Link in unserer E-Mail bestätigt deine Adresse. Er gilt 3 Tage.',
   'sign_up.wait_for_moderator':
-    'Die Moderation dieses Pods entscheidet über deine Registrierung. Vorher kannst du dich nicht anmelden.',
+    'Die Moderation dieses Pods muss deine Registrierung bestätigen. Dann kannst du dich anmelden.',
 
   'terms.title': 'Nutzungsbedingungen von {pod}',
   'terms.version': 'Version {version}',
@@ -74,7 +73,7 @@ export const ACCOUNTS = {
   'scope.administration': 'Diesen Pod verwalten',
 
   'second_step.title': 'Gib deinen Code ein',
-  'second_step.about': 'Das Passwort von <bdi>{address}</bdi> stimmt. Das Konto hat einen zweiten Faktor.',
+  'second_step.about': 'Passwort von <bdi>{address}</bdi> angenommen. Gib deinen zweiten Faktor ein.',
   'second_step.code': 'Code',
   'second_step.app': 'Der Code, den deine Authenticator-App für diese Seite zeigt.',
   'second_step.recovery': 'Ein Wiederherstellungscode geht auch.',
@@ -88,7 +87,7 @@ export const ACCOUNTS = {
   'link.expired_why': 'Der Link wurde benutzt, ist abgelaufen oder wurde durch einen neueren ersetzt.',
   'link.not_valid': 'Dieser Link ist ungültig',
   'link.email_confirmed': 'Deine E-Mail-Adresse ist bestätigt',
-  'link.moderator_decides': 'Die Moderation dieses Pods entscheidet über deine Registrierung.',
+  'link.moderator_decides': 'Die Moderation dieses Pods muss deine Registrierung bestätigen.',
   'link.account_open': 'Dein Konto ist eröffnet',
   'link.confirm_title': 'Bestätige deine E-Mail-Adresse',
   'link.confirm_text': 'Drück den Knopf, um zu bestätigen, dass dieses Postfach deines ist.',
@@ -99,12 +98,12 @@ export const ACCOUNTS = {
     'Diese Adresse gehört dann wieder zu deinem Konto, alle Sitzungen enden, und du setzt ein neues Passwort.',
   'link.undo_button': 'Änderung rückgängig machen',
   'link.restored': 'Die Adresse ist wiederhergestellt',
-  'link.restored_text': 'Sieh in dein Postfach: Eine E-Mail enthält den Link, um ein neues Passwort zu setzen.',
+  'link.restored_text': 'Prüfe deine E-Mails: Unsere Nachricht enthält den Link, um ein neues Passwort zu setzen.',
   'link.reset_title': 'Passwort zurücksetzen',
   'link.reset_name': 'Benutzername oder E-Mail-Adresse',
   'link.reset_hint': 'Der Link für ein neues Passwort geht an die bestätigte E-Mail-Adresse des Kontos.',
   'link.reset_button': 'Link senden',
-  'link.reset_sent': 'Sieh in dein Postfach',
+  'link.reset_sent': 'Prüfe deine E-Mails',
   'link.reset_sent_text':
     'Wenn es ein solches Konto mit bestätigter E-Mail-Adresse gibt, ist eine E-Mail mit einem Link unterwegs.',
   'link.new_password_title': 'Neues Passwort setzen',
@@ -114,10 +113,10 @@ export const ACCOUNTS = {
   'link.new_password_button': 'Passwort setzen',
   'link.password_changed': 'Dein Passwort ist geändert',
   'link.password_changed_text': 'Dein neues Passwort gilt. <link>Anmelden</link>',
-  'link.notices_settings': 'Ändere deine Benachrichtigungen in <link>deinen Einstellungen</link>.',
-  'link.stop_title': 'Benachrichtigungen beenden',
-  'link.stop_text': 'Drück den Knopf, und diese Benachrichtigungen enden. Andere E-Mails bleiben, wie sie sind.',
-  'link.stop_button': 'Diese Benachrichtigungen beenden',
-  'link.stopped': 'Diese Benachrichtigungen sind beendet',
+  'link.notices_settings': 'Wähle deine Benachrichtigungs-Mails in <link>deinen Einstellungen</link>.',
+  'link.stop_title': 'Benachrichtigungs-Mails beenden',
+  'link.stop_text': 'Drück den Knopf, um diese E-Mails zu beenden. Andere E-Mails bekommst du weiterhin.',
+  'link.stop_button': 'Diese E-Mails beenden',
+  'link.stopped': 'Du bekommst diese E-Mails nicht mehr',
   'link.stopped_text': 'Du kannst das in <link>deinen Einstellungen</link> ändern.',
 } as const

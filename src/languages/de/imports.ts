@@ -1,10 +1,12 @@
 export const IMPORTS = {
   'import.off': 'Dieser Pod importiert keine Archive.',
-  'import.operator_only': 'Auf diesem Pod importiert nur der Betreiber Archive. Bitte wende dich an den Podmin.',
+  'import.operator_only':
+    'Nur der Betreiber dieses Pods kann Archive importieren. Wende dich an den Betreiber dieses Pods.',
   'import.new': 'Ein Archiv importieren',
   'import.about':
     'Ein Archiv eines anderen Pods, von diaspora* oder von dieser Software. Der Pod prüft es zuerst und zeigt, was importiert würde. Nichts ändert sich, bevor du den Import startest.',
-  'import.broken_off': 'Ein Hochladen wurde nach {bytes, number} Bytes abgebrochen. Wähle die Datei noch einmal.',
+  'import.broken_off':
+    'Ein Hochladen wurde nach {bytes, number} Bytes unterbrochen. Wähle die Datei noch einmal, um es fortzusetzen.',
   'import.confirm_first': '<link>Bestätige dein Passwort</link>, bevor du ein Archiv hochlädst.',
   'import.archive': 'Archiv',
   'import.archive_hint': 'Eine Datei, die auf .json.gz, .json oder .zip endet, höchstens {size, number} MiB',
@@ -12,13 +14,12 @@ export const IMPORTS = {
   'import.photos_hint':
     'Die Zip-Datei deiner Fotos, höchstens {size, number} MiB. Ohne sie werden die Fotos vom alten Pod geholt, wenn es ihn noch gibt.',
   'import.upload': 'Hochladen und prüfen',
-  'import.upload_failed':
-    'Das Hochladen wurde abgebrochen. Schick das Formular noch einmal ab: Es geht dort weiter, wo es aufgehört hat.',
+  'import.upload_failed': 'Das Hochladen wurde unterbrochen. Sende das Formular noch einmal, um es fortzusetzen.',
   'import.progress': 'Hochgeladen',
   'import.checking': 'Das Archiv wird geprüft',
   'import.checking_about':
     'Personen des Archivs werden gesucht, was einige Minuten dauern kann. Lade diese Seite neu, um den Bericht zu sehen.',
-  'import.identity_unproven_yet': 'Der alte Pod antwortet nicht. In 10 Minuten wird er wieder gefragt.',
+  'import.identity_unproven_yet': 'Der alte Pod antwortet nicht. Dieser Pod versucht es in 10 Minuten wieder.',
   'import.drop': 'Hochgeladene Dateien löschen',
   'import.refused': 'Das letzte Archiv wurde abgelehnt',
   'import.refused_because': 'Hochgeladen am {time}. {reason}',
@@ -33,7 +34,7 @@ export const IMPORTS = {
   'import.warning_no_photos_given':
     'Du hast keine Zip-Datei mit Fotos angegeben: Sie werden vom alten Pod geholt, solange es ihn gibt.',
   'import.warning_identity_unproven':
-    'Niemand kann hier beweisen, wessen Archiv es ist. Andere Pods nehmen den Umzug nur an, wenn sie den Schlüssel kennen.',
+    'Dieser Pod kann nicht prüfen, wessen Archiv es ist. Andere Pods nehmen den Umzug nur an, wenn sie den Schlüssel kennen.',
   'import.warning_new_account_has_contacts':
     'Dein Konto hat schon Kontakte: Personen auf diaspora*, die mit beiden Konten teilen, verlieren die Aspekte des alten.',
   'import.warning_friendica_contacts':
@@ -53,7 +54,7 @@ export const IMPORTS = {
   'import.choose_content_hint': 'Nur mit einem Umzug: Ein Beitrag hat auf allen Pods einen Autor.',
   'import.choose_move': 'Das alte Konto zu diesem umziehen',
   'import.choose_move_hint':
-    'Alle Pods erfahren davon. Das alte Konto wird geschlossen. Ein Umzug kann nicht rückgängig gemacht werden, und niemand kann zurückziehen.',
+    'Alle bekannten Pods werden benachrichtigt. Das alte Konto wird geschlossen. Ein Umzug kann nicht rückgängig gemacht werden, und du kannst nicht zurückziehen.',
   'import.old_address': 'Die alte Netzwerk-ID',
   'import.old_address_hint': 'Gib sie so ein, wie sie oben steht, wenn das Konto umzieht.',
   'import.old_account': 'Das alte Konto ist auf diesem Pod. Beweise, dass es deines ist.',
@@ -69,7 +70,7 @@ export const IMPORTS = {
   'import.pause': 'Anhalten',
   'import.resume': 'Fortsetzen',
   'import.cancel': 'Abbrechen und rückgängig machen',
-  'import.beyond_cancel': 'Der Import ist zu weit, um abgebrochen zu werden.',
+  'import.beyond_cancel': 'Der Import kann nicht mehr abgebrochen werden.',
   'import.found': '{count, number} im Archiv',
   'import.imported': '{count, number} importiert',
   'import.importable': '{count, number} können importiert werden',
@@ -81,14 +82,14 @@ export const IMPORTS = {
   'import.failed': '<bdi>{address}</bdi>: fehlgeschlagen am {time}. {reason}',
   'import.result': 'Ergebnis',
   'import.items': 'Jeder Eintrag:',
-  'import.announcement': 'Wer vom Umzug weiß',
+  'import.announcement': 'Über den Umzug benachrichtigte Pods',
   'import.moved': '<bdi>{address}</bdi> ist am {time} zu diesem Konto umgezogen.',
   'import.announced_to':
-    'Informierte Pods: {delivered, number}. Wartend: {waiting, number}. Aufgegeben: {refused, number}.',
-  'import.waiting_pods': 'Pods, die es noch nicht wissen',
+    'Benachrichtigt: {delivered, number}. Wartend: {waiting, number}. Aufgegeben: {refused, number}.',
+  'import.waiting_pods': 'Noch nicht benachrichtigte Pods',
   'import.pod_waiting': 'wartet',
   'import.pod_refused': 'aufgegeben',
-  'import.silent': 'Kontakte, von denen nichts kam',
+  'import.silent': 'Kontakte, die nicht geantwortet haben',
   'import.silent_about':
     'Sie haben mit dem alten Konto geteilt und das neue nicht bestätigt. Du kannst ihnen noch einmal mitteilen, dass du mit ihnen teilst.',
   'import.share_again': 'Erneut teilen<hidden>: <bdi>{address}</bdi></hidden>',
@@ -139,6 +140,6 @@ export const IMPORTS = {
   'import.fault_too_many': 'Das Archiv hat zu viele Einträge.',
   'import.fault_no_space': 'Der Pod hat keinen Platz dafür.',
   'import.fault_crashed': 'Er wurde mehrmals an derselben Stelle unterbrochen.',
-  'import.fault_expired': 'Seine Zeit ist abgelaufen: Die hochgeladenen Dateien sind gelöscht.',
+  'import.fault_expired': 'Die Prüfung ist abgelaufen, und die hochgeladenen Dateien sind gelöscht.',
   'import.fault_account_closed': 'Das Konto ist geschlossen.',
 } as const

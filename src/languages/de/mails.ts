@@ -24,15 +24,15 @@ export const MAILS = {
   'mail.confirm_email.action': 'Adresse bestätigen',
   'mail.email_changing.subject': 'Die E-Mail-Adresse deines Kontos auf {pod} wird geändert',
   'mail.email_changing.text':
-    'Das Konto {account} soll statt dieser die E-Mail-Adresse {address} bekommen.\n\nWenn du das nicht warst, öffne innerhalb von 3 Tagen diese Seite: Diese Adresse wird wiederhergestellt, alle Sitzungen enden, und du setzt ein neues Passwort.',
+    'Die E-Mail-Adresse von {account} wird von dieser in {address} geändert.\n\nWenn du das nicht warst, öffne innerhalb von 3 Tagen diese Seite: Diese Adresse wird wiederhergestellt, alle Sitzungen enden, und du setzt ein neues Passwort.',
   'mail.email_changing.action': 'Änderung rückgängig machen',
   'mail.new_sign_in.subject': 'Neue Anmeldung auf {pod}',
   'mail.new_sign_in.text':
-    'Ein Browser, der bisher nicht benutzt wurde, hat sich als {account} angemeldet.\n\nWenn du das nicht warst, setz dein Passwort zurück und beende in den Einstellungen alle Sitzungen, oder frag die Betreiber des Pods.',
-  'mail.second_factor_on.subject': 'Die Zwei-Faktor-Anmeldung für {pod} ist an',
+    'Jemand hat sich als {account} mit einem Browser angemeldet, der bisher nicht benutzt wurde.\n\nWenn du das nicht warst, setz dein Passwort zurück und beende in den Einstellungen alle Sitzungen, oder frag die Betreiber des Pods.',
+  'mail.second_factor_on.subject': 'Der zweite Faktor für {pod} ist an',
   'mail.second_factor_on.text':
     'Wer sich als {account} anmeldet, braucht ab jetzt einen Code.\n\nWenn du das nicht warst, setz dein Passwort zurück und beende in den Einstellungen alle Sitzungen, oder frag die Betreiber des Pods.',
-  'mail.second_factor_off.subject': 'Die Zwei-Faktor-Anmeldung für {pod} ist aus',
+  'mail.second_factor_off.subject': 'Der zweite Faktor für {pod} ist aus',
   'mail.second_factor_off.text':
     'Wer sich als {account} anmeldet, braucht keinen Code mehr.\n\nWenn du das nicht warst, setz dein Passwort zurück und beende in den Einstellungen alle Sitzungen, oder frag die Betreiber des Pods.',
   'mail.recovery_codes_new.subject': 'Neue Wiederherstellungscodes für {pod}',
@@ -65,7 +65,7 @@ export const MAILS = {
   'mail.account_closing.action': 'Konto behalten',
   'mail.account_unused.subject': 'Dein Konto auf {pod} wird bald geschlossen',
   'mail.account_unused.text':
-    'Das Konto {account} wurde lange nicht benutzt. Bleibt das bis zum {day} so, wird es geschlossen.\n\nUm es zu behalten, melde dich vorher an. Auch Anwendungen, die das Konto benutzen, erhalten es.',
+    'Das Konto {account} wurde lange nicht benutzt. Wird es bis zum {day} nicht benutzt, wird es geschlossen.\n\nMelde dich an oder benutze eine App, um es zu behalten.',
   'mail.account_unused.action': 'Anmelden',
   'mail.account_unused_closing.subject': 'Dein Konto auf {pod} wird geschlossen',
   'mail.account_unused_closing.text':
@@ -106,6 +106,11 @@ export const MAILS = {
   'mail.someone_reported.text':
     '{count, plural, one {Eine neue Meldung wartet auf die Moderation.} other {# neue Meldungen warten auf die Moderation.}}',
   'mail.someone_reported.action': 'Meldungen öffnen',
+  'mail.reported.post': 'Beiträge: {count}',
+  'mail.reported.comment': 'Kommentare: {count}',
+  'mail.reported.person': 'Personen: {count}',
+  'mail.reported.message': 'Nachrichten: {count}',
+  'mail.reported.cluster': 'Gruppen von Spam: {count}',
   'mail.sign_up_waiting.subject':
     '{count, plural, one {Auf {pod} wartet eine Registrierung} other {Auf {pod} warten # Registrierungen}}',
   'mail.sign_up_waiting.text':
@@ -118,6 +123,7 @@ export const MAILS = {
   'mail.digest.more': '{count, plural, one {# weitere} other {# weitere}}',
   'mail.digest.action': 'Benachrichtigungen öffnen',
   'mail.account_footer': '{pod} sendet diese E-Mail, weil sie ein Konto mit dieser E-Mail-Adresse betrifft.',
-  'mail.notice_footer': '{pod} sendet diese Benachrichtigung, weil du sie nicht abgeschaltet hast.',
-  'mail.unsubscribe': 'Diese Benachrichtigungen beenden',
+  'mail.notice_footer':
+    '{pod} sendet diese E-Mail, weil du Benachrichtigungs-Mails dieser Art nicht abgeschaltet hast.',
+  'mail.unsubscribe': 'Diese E-Mails beenden',
 } as const

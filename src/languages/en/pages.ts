@@ -8,7 +8,7 @@ export const PAGES = {
   'start.create_account': 'Create an account',
   'start.sign_in': 'Sign in',
   'start.no_sign_up': 'This pod does not accept new accounts at the moment.',
-  'start.invitation_only': 'New accounts need an invitation by a user of this pod.',
+  'start.invitation_only': 'New accounts need an invitation from a user of this pod.',
   'start.public_posts': 'Public posts',
   'start.api': 'API documentation',
   'start.about_diaspora': 'About diaspora*',
@@ -30,10 +30,10 @@ export const PAGES = {
   'next.tag':
     '<b>Follow a tag.</b> Public posts with a tag that you follow appear in your stream: <link>follow tags</link>.',
   'next.person':
-    '<b>Follow a person.</b> <link>Enter an address</link>, like <code>name@pod.example</code>. Others follow you by <code>{address}</code>.',
+    '<b>Follow a person.</b> <link>Enter an address</link>, like <code>name@pod.example</code>. Others follow you with <code>{address}</code>.',
   'next.app':
     '<b>Open an app.</b> You read and write with an app, not on this site. <link>Choose one</link> and sign in with it: it asks for your pod, which is <code>{host}</code>, and brings you back here to allow its access.',
-  'next.own_app': 'You write software? The <link>API documentation</link> describes how to connect your own app.',
+  'next.own_app': 'Do you write software? The <link>API documentation</link> describes how to connect your own app.',
 
   'page.public_posts': 'Public posts',
   'page.more_public_posts': 'More public posts',
@@ -61,7 +61,7 @@ export const PAGES = {
   'page.follow_pod': 'Your pod, or your address there',
   'page.follow_wrong': 'Enter the address of a pod, such as pod.example, or your own address there.',
   'page.follow_button': 'Follow from your pod',
-  'page.follow_continue': 'Continue on your pod. It shows <code>{address}</code>, and there you choose an aspect.',
+  'page.follow_continue': 'Continue on your pod. It shows <code>{address}</code>; choose an aspect there.',
   'page.follow_continue_on': 'Continue on <bdi>{host}</bdi>',
   'page.searching': 'Searching',
   'page.searching_about': 'Waiting for an answer from the other pod. This page reloads automatically.',

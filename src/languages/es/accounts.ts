@@ -6,7 +6,7 @@ export const ACCOUNTS = {
     'La parte de tu dirección antes de @{host}. También sirve tu dirección de correo confirmada.',
   'sign_in.password': 'Contraseña',
   'sign_in.button': 'Iniciar sesión',
-  'sign_in.lost_password': 'He perdido mi contraseña',
+  'sign_in.lost_password': '¿Has olvidado tu contraseña?',
   'sign_in.lost_without_mail':
     'Si has perdido tu contraseña, pregunta a los responsables de este pod: no envía correos.',
   'sign_in.ask_operator':
@@ -20,7 +20,7 @@ export const ACCOUNTS = {
     'Letras minúsculas (de la a a la z), cifras, puntos, guiones y guiones bajos. Tu dirección será nombre@{host}; no se puede cambiar después.',
   'sign_up.email': 'Dirección de correo',
   'sign_up.email_hint':
-    'Para un enlace que la confirma, para una contraseña perdida y para avisos que puedes desactivar. Nadie más la ve.',
+    'Para un enlace que la confirma, para una contraseña perdida y para correos de aviso que puedes desactivar. Nadie más la ve.',
   'sign_up.password': 'Contraseña',
   'sign_up.password_hint': 'Al menos 10 caracteres.',
   'sign_up.password_hint_without_mail':
@@ -35,8 +35,8 @@ export const ACCOUNTS = {
   'sign_up.trap': 'Deja esto vacío',
   'sign_up.refused': 'No puedes crear una cuenta aquí',
   'sign_up.waiting': 'Tu cuenta todavía no está abierta',
-  'sign_up.confirm': 'Mira tu buzón: el enlace de nuestro correo confirma tu dirección. Es válido durante 3 días.',
-  'sign_up.wait_for_moderator': 'La moderación de este pod decide sobre tu registro. Antes no puedes iniciar sesión.',
+  'sign_up.confirm': 'Revisa tu correo: el enlace de nuestro mensaje confirma tu dirección. Es válido durante 3 días.',
+  'sign_up.wait_for_moderator': 'La moderación de este pod debe aprobar tu registro. Después podrás iniciar sesión.',
 
   'terms.title': 'Condiciones de uso de {pod}',
   'terms.version': 'Versión {version}',
@@ -73,7 +73,7 @@ export const ACCOUNTS = {
   'scope.administration': 'Administrar este pod',
 
   'second_step.title': 'Escribe tu código',
-  'second_step.about': 'La contraseña de <bdi>{address}</bdi> es correcta. La cuenta tiene un segundo factor.',
+  'second_step.about': 'Contraseña de <bdi>{address}</bdi> aceptada. Introduce tu segundo factor.',
   'second_step.code': 'Código',
   'second_step.app': 'El código que tu aplicación de autenticación muestra para este sitio.',
   'second_step.recovery': 'También sirve un código de recuperación.',
@@ -87,7 +87,7 @@ export const ACCOUNTS = {
   'link.expired_why': 'El enlace se ha usado, ha caducado o lo ha sustituido otro más reciente.',
   'link.not_valid': 'Este enlace no es válido',
   'link.email_confirmed': 'Tu dirección de correo está confirmada',
-  'link.moderator_decides': 'La moderación de este pod decide sobre tu registro.',
+  'link.moderator_decides': 'La moderación de este pod debe aprobar tu registro.',
   'link.account_open': 'Tu cuenta está abierta',
   'link.confirm_title': 'Confirma tu dirección de correo',
   'link.confirm_text': 'Pulsa el botón para confirmar que este buzón es tuyo.',
@@ -98,13 +98,13 @@ export const ACCOUNTS = {
     'Esta dirección vuelve a ser la de tu cuenta, terminan todas las sesiones y estableces una contraseña nueva.',
   'link.undo_button': 'Deshacer el cambio',
   'link.restored': 'La dirección está restablecida',
-  'link.restored_text': 'Mira tu buzón: un correo tiene el enlace para establecer una contraseña nueva.',
+  'link.restored_text': 'Revisa tu correo: nuestro mensaje tiene el enlace para establecer una contraseña nueva.',
   'link.reset_title': 'Restablecer tu contraseña',
   'link.reset_name': 'Nombre de usuario o dirección de correo',
   'link.reset_hint':
     'El enlace para establecer una contraseña nueva se envía a la dirección de correo confirmada de la cuenta.',
   'link.reset_button': 'Enviar el enlace',
-  'link.reset_sent': 'Mira tu buzón',
+  'link.reset_sent': 'Revisa tu correo',
   'link.reset_sent_text':
     'Si existe esa cuenta con una dirección de correo confirmada, un correo con un enlace está en camino.',
   'link.new_password_title': 'Establecer una contraseña nueva',
@@ -114,10 +114,10 @@ export const ACCOUNTS = {
   'link.new_password_button': 'Establecer la contraseña',
   'link.password_changed': 'Tu contraseña ha cambiado',
   'link.password_changed_text': 'Tu contraseña nueva está establecida. <link>Iniciar sesión</link>',
-  'link.notices_settings': 'Cambia tus avisos en <link>tus ajustes</link>.',
-  'link.stop_title': 'Dejar de recibir avisos',
-  'link.stop_text': 'Pulsa el botón para no recibir más estos avisos. Los demás correos siguen como están.',
-  'link.stop_button': 'No recibir más estos avisos',
-  'link.stopped': 'Ya no recibirás estos avisos',
+  'link.notices_settings': 'Elige tus correos de aviso en <link>tus ajustes</link>.',
+  'link.stop_title': 'Dejar de recibir correos de aviso',
+  'link.stop_text': 'Pulsa el botón para no recibir más estos correos. Seguirás recibiendo los demás correos.',
+  'link.stop_button': 'No recibir más estos correos',
+  'link.stopped': 'Ya no recibirás estos correos',
   'link.stopped_text': 'Puedes cambiarlo en <link>tus ajustes</link>.',
 } as const

@@ -1,10 +1,11 @@
 export const IMPORTS = {
   'import.off': 'Este pod no importa archivos.',
-  'import.operator_only': 'En este pod solo el operador importa archivos. Pregunta al podmin.',
+  'import.operator_only': 'Solo el operador de este pod puede importar archivos. Pregunta al operador de este pod.',
   'import.new': 'Importar un archivo',
   'import.about':
     'Un archivo de otro pod, de diaspora* o de este programa. El pod primero lo comprueba y muestra qué se importaría. Nada cambia antes de que inicies la importación.',
-  'import.broken_off': 'Una subida se interrumpió tras {bytes, number} bytes. Elige el archivo otra vez.',
+  'import.broken_off':
+    'Una subida se interrumpió tras {bytes, number} bytes. Elige el archivo otra vez para continuarla.',
   'import.confirm_first': '<link>Confirma tu contraseña</link> antes de subir un archivo.',
   'import.archive': 'Archivo',
   'import.archive_hint': 'Un archivo que termina en .json.gz, .json o .zip, de {size, number} MiB como máximo',
@@ -12,7 +13,7 @@ export const IMPORTS = {
   'import.photos_hint':
     'El zip de tus fotos, de {size, number} MiB como máximo. Sin él, las fotos se piden al pod anterior, si aún funciona.',
   'import.upload': 'Subir y comprobar',
-  'import.upload_failed': 'La subida se interrumpió. Envía el formulario otra vez: sigue donde se quedó.',
+  'import.upload_failed': 'La subida se interrumpió. Envía el formulario otra vez para continuarla.',
   'import.progress': 'Subido',
   'import.checking': 'Se está comprobando el archivo',
   'import.checking_about':
@@ -51,7 +52,7 @@ export const IMPORTS = {
   'import.choose_content_hint': 'Solo con una mudanza: una publicación tiene un autor en todos los pods.',
   'import.choose_move': 'Mudar la cuenta antigua a esta',
   'import.choose_move_hint':
-    'Se avisa a todos los pods. La cuenta antigua se cierra. Una mudanza no se puede deshacer y no es posible volver.',
+    'Se avisa a todos los pods conocidos. La cuenta antigua se cierra. Una mudanza no se puede deshacer y no puedes volver.',
   'import.old_address': 'El identificador de red antiguo',
   'import.old_address_hint': 'Escríbelo como aparece arriba, si la cuenta se muda.',
   'import.old_account': 'La cuenta antigua está en este pod. Demuestra que es tuya.',
@@ -67,7 +68,7 @@ export const IMPORTS = {
   'import.pause': 'Pausar',
   'import.resume': 'Continuar',
   'import.cancel': 'Cancelar y deshacer',
-  'import.beyond_cancel': 'La importación está demasiado avanzada para cancelarla.',
+  'import.beyond_cancel': 'La importación ya no se puede cancelar.',
   'import.found': '{count, number} en el archivo',
   'import.imported': '{count, number} importados',
   'import.importable': '{count, number} se pueden importar',
@@ -79,14 +80,13 @@ export const IMPORTS = {
   'import.failed': '<bdi>{address}</bdi>: falló el {time}. {reason}',
   'import.result': 'Resultado',
   'import.items': 'Cada elemento:',
-  'import.announcement': 'Quién sabe de la mudanza',
+  'import.announcement': 'Pods avisados de la mudanza',
   'import.moved': '<bdi>{address}</bdi> se mudó a esta cuenta el {time}.',
-  'import.announced_to':
-    'Pods avisados: {delivered, number}. En espera: {waiting, number}. Abandonados: {refused, number}.',
-  'import.waiting_pods': 'Pods que aún no lo saben',
+  'import.announced_to': 'Avisados: {delivered, number}. En espera: {waiting, number}. Abandonados: {refused, number}.',
+  'import.waiting_pods': 'Pods aún no avisados',
   'import.pod_waiting': 'en espera',
   'import.pod_refused': 'abandonado',
-  'import.silent': 'Contactos de los que no llegó nada',
+  'import.silent': 'Contactos que no han respondido',
   'import.silent_about':
     'Compartían con la cuenta antigua y no han confirmado la nueva. Puedes volver a decirles que compartes con ellos.',
   'import.share_again': 'Compartir de nuevo<hidden>: <bdi>{address}</bdi></hidden>',
@@ -137,6 +137,6 @@ export const IMPORTS = {
   'import.fault_too_many': 'El archivo tiene demasiados elementos.',
   'import.fault_no_space': 'El pod no tiene espacio.',
   'import.fault_crashed': 'Se interrumpió varias veces en el mismo punto.',
-  'import.fault_expired': 'Su plazo terminó: los archivos subidos se han eliminado.',
+  'import.fault_expired': 'La comprobación ha caducado y los archivos subidos se han eliminado.',
   'import.fault_account_closed': 'La cuenta está cerrada.',
 } as const

@@ -23,15 +23,15 @@ export const MAILS = {
   'mail.confirm_email.action': 'Confirmar la dirección',
   'mail.email_changing.subject': 'La dirección de correo de tu cuenta en {pod} va a cambiar',
   'mail.email_changing.text':
-    'La cuenta {account} va a tener la dirección de correo {address} en lugar de esta.\n\nSi no has sido tú, abre esta página en los próximos 3 días: se restablece esta dirección, terminan todas las sesiones y estableces una contraseña nueva.',
+    'La dirección de correo de {account} se está cambiando de esta a {address}.\n\nSi no has sido tú, abre esta página en los próximos 3 días: se restablece esta dirección, terminan todas las sesiones y estableces una contraseña nueva.',
   'mail.email_changing.action': 'Deshacer el cambio',
   'mail.new_sign_in.subject': 'Inicio de sesión nuevo en {pod}',
   'mail.new_sign_in.text':
-    'Un navegador que no se había usado antes ha iniciado sesión como {account}.\n\nSi no has sido tú, restablece tu contraseña y termina todas las sesiones en los ajustes, o pregunta a los responsables del pod.',
-  'mail.second_factor_on.subject': 'La autenticación en dos pasos está activada para {pod}',
+    'Alguien ha iniciado sesión como {account} con un navegador que no se había usado antes.\n\nSi no has sido tú, restablece tu contraseña y termina todas las sesiones en los ajustes, o pregunta a los responsables del pod.',
+  'mail.second_factor_on.subject': 'El segundo factor está activado para {pod}',
   'mail.second_factor_on.text':
     'A partir de ahora, iniciar sesión como {account} exige un código.\n\nSi no has sido tú, restablece tu contraseña y termina todas las sesiones en los ajustes, o pregunta a los responsables del pod.',
-  'mail.second_factor_off.subject': 'La autenticación en dos pasos está desactivada para {pod}',
+  'mail.second_factor_off.subject': 'El segundo factor está desactivado para {pod}',
   'mail.second_factor_off.text':
     'Iniciar sesión como {account} ya no exige ningún código.\n\nSi no has sido tú, restablece tu contraseña y termina todas las sesiones en los ajustes, o pregunta a los responsables del pod.',
   'mail.recovery_codes_new.subject': 'Códigos de recuperación nuevos para {pod}',
@@ -63,7 +63,7 @@ export const MAILS = {
   'mail.account_closing.action': 'Conservar la cuenta',
   'mail.account_unused.subject': 'Tu cuenta en {pod} se cerrará pronto',
   'mail.account_unused.text':
-    'Hace mucho tiempo que nadie usa la cuenta {account}. Si sigue así hasta el {day}, se cerrará.\n\nPara conservarla, inicia sesión antes. Las aplicaciones que usan la cuenta también la conservan.',
+    'La cuenta {account} no se usa desde hace mucho tiempo. Si no se usa hasta el {day}, se cerrará.\n\nInicia sesión o usa una aplicación para conservarla.',
   'mail.account_unused.action': 'Iniciar sesión',
   'mail.account_unused_closing.subject': 'Tu cuenta en {pod} se va a cerrar',
   'mail.account_unused_closing.text':
@@ -103,6 +103,11 @@ export const MAILS = {
   'mail.someone_reported.text':
     '{count, plural, one {Una denuncia nueva espera a la moderación.} many {# denuncias nuevas esperan a la moderación.} other {# denuncias nuevas esperan a la moderación.}}',
   'mail.someone_reported.action': 'Abrir las denuncias',
+  'mail.reported.post': 'Publicaciones: {count}',
+  'mail.reported.comment': 'Comentarios: {count}',
+  'mail.reported.person': 'Personas: {count}',
+  'mail.reported.message': 'Mensajes: {count}',
+  'mail.reported.cluster': 'Grupos de spam: {count}',
   'mail.sign_up_waiting.subject':
     '{count, plural, one {Un registro espera en {pod}} many {# registros esperan en {pod}} other {# registros esperan en {pod}}}',
   'mail.sign_up_waiting.text':
@@ -114,6 +119,6 @@ export const MAILS = {
   'mail.digest.more': '{count, plural, one {# más} many {# más} other {# más}}',
   'mail.digest.action': 'Abrir tus notificaciones',
   'mail.account_footer': '{pod} envía este correo porque trata de una cuenta con esta dirección de correo.',
-  'mail.notice_footer': '{pod} envía este aviso porque no lo has desactivado.',
-  'mail.unsubscribe': 'No recibir más estos avisos',
+  'mail.notice_footer': '{pod} envía este correo porque no has desactivado los correos de aviso de este tipo.',
+  'mail.unsubscribe': 'No recibir más estos correos',
 } as const

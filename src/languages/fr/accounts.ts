@@ -5,7 +5,7 @@ export const ACCOUNTS = {
   'sign_in.username_hint': 'La partie de votre adresse avant @{host}. Votre adresse e-mail confirmée convient aussi.',
   'sign_in.password': 'Mot de passe',
   'sign_in.button': 'Se connecter',
-  'sign_in.lost_password': 'J’ai perdu mon mot de passe',
+  'sign_in.lost_password': 'Mot de passe oublié ?',
   'sign_in.lost_without_mail':
     'Si vous avez perdu votre mot de passe, adressez-vous aux responsables de ce pod : il n’envoie pas d’e-mails.',
   'sign_in.ask_operator':
@@ -19,7 +19,7 @@ export const ACCOUNTS = {
     'Lettres minuscules (a à z), chiffres, points, traits d’union et tirets bas. Votre adresse sera nom@{host} ; elle ne pourra plus être modifiée.',
   'sign_up.email': 'Adresse e-mail',
   'sign_up.email_hint':
-    'Pour un lien qui la confirme, pour un mot de passe perdu et pour des notifications que vous pouvez désactiver. Personne d’autre ne la voit.',
+    'Pour un lien qui la confirme, pour un mot de passe perdu et pour des e-mails de notification que vous pouvez désactiver. Personne d’autre ne la voit.',
   'sign_up.password': 'Mot de passe',
   'sign_up.password_hint': 'Au moins 10 caractères.',
   'sign_up.password_hint_without_mail':
@@ -34,10 +34,9 @@ export const ACCOUNTS = {
   'sign_up.trap': 'Laissez ce champ vide',
   'sign_up.refused': 'Vous ne pouvez pas créer de compte ici',
   'sign_up.waiting': 'Votre compte n’est pas encore ouvert',
-  'sign_up.confirm':
-    'Regardez dans votre boîte aux lettres : le lien de notre e-mail confirme votre adresse. Il est valable 3 jours.',
+  'sign_up.confirm': 'Consultez vos e-mails : le lien de notre message confirme votre adresse. Il est valable 3 jours.',
   'sign_up.wait_for_moderator':
-    'La modération de ce pod décide de votre inscription. Vous ne pouvez pas vous connecter avant.',
+    'La modération de ce pod doit approuver votre inscription. Vous pourrez ensuite vous connecter.',
 
   'terms.title': 'Conditions d’utilisation de {pod}',
   'terms.version': 'Version {version}',
@@ -74,7 +73,7 @@ export const ACCOUNTS = {
   'scope.administration': 'Administrer ce pod',
 
   'second_step.title': 'Saisissez votre code',
-  'second_step.about': 'Le mot de passe de <bdi>{address}</bdi> est correct. Le compte a un second facteur.',
+  'second_step.about': 'Mot de passe de <bdi>{address}</bdi> accepté. Saisissez votre second facteur.',
   'second_step.code': 'Code',
   'second_step.app': 'Le code que votre application d’authentification affiche pour ce site.',
   'second_step.recovery': 'Un code de secours convient aussi.',
@@ -88,7 +87,7 @@ export const ACCOUNTS = {
   'link.expired_why': 'Le lien a été utilisé, a expiré ou a été remplacé par un plus récent.',
   'link.not_valid': 'Ce lien n’est pas valable',
   'link.email_confirmed': 'Votre adresse e-mail est confirmée',
-  'link.moderator_decides': 'La modération de ce pod décide de votre inscription.',
+  'link.moderator_decides': 'La modération de ce pod doit approuver votre inscription.',
   'link.account_open': 'Votre compte est ouvert',
   'link.confirm_title': 'Confirmez votre adresse e-mail',
   'link.confirm_text': 'Appuyez sur le bouton pour confirmer que cette boîte aux lettres est la vôtre.',
@@ -99,13 +98,12 @@ export const ACCOUNTS = {
     'Cette adresse redevient celle de votre compte, toutes les sessions prennent fin et vous définissez un nouveau mot de passe.',
   'link.undo_button': 'Annuler le changement',
   'link.restored': 'L’adresse est rétablie',
-  'link.restored_text':
-    'Regardez dans votre boîte aux lettres : un e-mail contient le lien pour définir un nouveau mot de passe.',
+  'link.restored_text': 'Consultez vos e-mails : notre message contient le lien pour définir un nouveau mot de passe.',
   'link.reset_title': 'Réinitialiser votre mot de passe',
   'link.reset_name': 'Nom d’utilisateur ou adresse e-mail',
   'link.reset_hint': 'Le lien pour définir un nouveau mot de passe est envoyé à l’adresse e-mail confirmée du compte.',
   'link.reset_button': 'Envoyer le lien',
-  'link.reset_sent': 'Regardez dans votre boîte aux lettres',
+  'link.reset_sent': 'Consultez vos e-mails',
   'link.reset_sent_text':
     'S’il existe un tel compte avec une adresse e-mail confirmée, un e-mail avec un lien est en route.',
   'link.new_password_title': 'Définir un nouveau mot de passe',
@@ -115,11 +113,11 @@ export const ACCOUNTS = {
   'link.new_password_button': 'Définir le mot de passe',
   'link.password_changed': 'Votre mot de passe a changé',
   'link.password_changed_text': 'Votre nouveau mot de passe est défini. <link>Se connecter</link>',
-  'link.notices_settings': 'Modifiez vos notifications dans <link>vos paramètres</link>.',
-  'link.stop_title': 'Arrêter des notifications',
+  'link.notices_settings': 'Choisissez vos e-mails de notification dans <link>vos paramètres</link>.',
+  'link.stop_title': 'Arrêter les e-mails de notification',
   'link.stop_text':
-    'Appuyez sur le bouton pour ne plus recevoir ces notifications. Les autres e-mails restent inchangés.',
-  'link.stop_button': 'Arrêter ces notifications',
-  'link.stopped': 'Ces notifications sont arrêtées',
+    'Appuyez sur le bouton pour ne plus recevoir ces e-mails. Vous recevrez toujours les autres e-mails.',
+  'link.stop_button': 'Arrêter ces e-mails',
+  'link.stopped': 'Vous ne recevrez plus ces e-mails',
   'link.stopped_text': 'Vous pouvez changer cela dans <link>vos paramètres</link>.',
 } as const

@@ -1,10 +1,12 @@
 export const IMPORTS = {
   'import.off': 'Ce pod n’importe pas d’archives.',
-  'import.operator_only': 'Sur ce pod, seul l’opérateur importe des archives. Veuillez vous adresser au podmin.',
+  'import.operator_only':
+    'Seul l’opérateur de ce pod peut importer des archives. Adressez-vous à l’opérateur de ce pod.',
   'import.new': 'Importer une archive',
   'import.about':
     'Une archive d’un autre pod, de diaspora* ou de ce logiciel. Le pod la vérifie d’abord et montre ce qui serait importé. Rien ne change avant que vous ne lanciez l’importation.',
-  'import.broken_off': 'Un envoi a été interrompu après {bytes, number} octets. Choisissez à nouveau le fichier.',
+  'import.broken_off':
+    'Un envoi a été interrompu après {bytes, number} octets. Choisissez à nouveau le fichier pour le reprendre.',
   'import.confirm_first': '<link>Confirmez votre mot de passe</link> avant d’envoyer une archive.',
   'import.archive': 'Archive',
   'import.archive_hint': 'Un fichier qui finit par .json.gz, .json ou .zip, de {size, number} Mio au plus',
@@ -12,8 +14,7 @@ export const IMPORTS = {
   'import.photos_hint':
     'Le zip de vos photos, de {size, number} Mio au plus. Sans lui, les photos sont demandées à l’ancien pod, s’il fonctionne encore.',
   'import.upload': 'Envoyer et vérifier',
-  'import.upload_failed':
-    'L’envoi a été interrompu. Envoyez à nouveau le formulaire : il reprend là où il s’est arrêté.',
+  'import.upload_failed': 'L’envoi a été interrompu. Envoyez à nouveau le formulaire pour le reprendre.',
   'import.progress': 'Envoyé',
   'import.checking': 'L’archive est en cours de vérification',
   'import.checking_about':
@@ -54,7 +55,7 @@ export const IMPORTS = {
   'import.choose_content_hint': 'Seulement avec un déménagement : une publication a un seul auteur sur tous les pods.',
   'import.choose_move': 'Déménager l’ancien compte vers celui-ci',
   'import.choose_move_hint':
-    'Tous les pods en sont informés. L’ancien compte est fermé. Un déménagement ne peut pas être annulé, et personne ne peut revenir.',
+    'Tous les pods connus en sont informés. L’ancien compte est fermé. Un déménagement ne peut pas être annulé, et vous ne pouvez pas revenir.',
   'import.old_address': 'L’ancien identifiant réseau',
   'import.old_address_hint': 'Saisissez-le comme ci-dessus, si le compte déménage.',
   'import.old_account': 'L’ancien compte est sur ce pod. Prouvez que c’est le vôtre.',
@@ -70,7 +71,7 @@ export const IMPORTS = {
   'import.pause': 'Mettre en pause',
   'import.resume': 'Reprendre',
   'import.cancel': 'Annuler et défaire',
-  'import.beyond_cancel': 'L’importation est trop avancée pour être annulée.',
+  'import.beyond_cancel': 'L’importation ne peut plus être annulée.',
   'import.found': '{count, number} dans l’archive',
   'import.imported': '{count, number} importés',
   'import.importable': '{count, number} peuvent être importés',
@@ -82,14 +83,14 @@ export const IMPORTS = {
   'import.failed': '<bdi>{address}</bdi> : échec le {time}. {reason}',
   'import.result': 'Résultat',
   'import.items': 'Chaque élément :',
-  'import.announcement': 'Qui est au courant du déménagement',
+  'import.announcement': 'Pods informés du déménagement',
   'import.moved': '<bdi>{address}</bdi> a déménagé vers ce compte le {time}.',
   'import.announced_to':
-    'Pods informés : {delivered, number}. En attente : {waiting, number}. Abandonnés : {refused, number}.',
-  'import.waiting_pods': 'Pods qui ne le savent pas encore',
+    'Informés : {delivered, number}. En attente : {waiting, number}. Abandonnés : {refused, number}.',
+  'import.waiting_pods': 'Pods pas encore informés',
   'import.pod_waiting': 'en attente',
   'import.pod_refused': 'abandonné',
-  'import.silent': 'Contacts dont rien n’est venu',
+  'import.silent': 'Contacts qui n’ont pas répondu',
   'import.silent_about':
     'Elles partageaient avec l’ancien compte et n’ont pas confirmé le nouveau. Vous pouvez leur redire que vous partagez avec elles.',
   'import.share_again': 'Partager à nouveau<hidden> : <bdi>{address}</bdi></hidden>',
@@ -140,6 +141,6 @@ export const IMPORTS = {
   'import.fault_too_many': 'L’archive a trop d’éléments.',
   'import.fault_no_space': 'Le pod n’a pas de place pour elle.',
   'import.fault_crashed': 'Elle a été interrompue plusieurs fois au même endroit.',
-  'import.fault_expired': 'Son délai est passé : les fichiers envoyés sont supprimés.',
+  'import.fault_expired': 'La vérification a expiré et les fichiers envoyés sont supprimés.',
   'import.fault_account_closed': 'Le compte est fermé.',
 } as const

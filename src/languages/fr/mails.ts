@@ -24,15 +24,15 @@ export const MAILS = {
   'mail.confirm_email.action': 'Confirmer l’adresse',
   'mail.email_changing.subject': 'L’adresse e-mail de votre compte sur {pod} va changer',
   'mail.email_changing.text':
-    'Le compte {account} doit recevoir l’adresse e-mail {address} à la place de celle-ci.\n\nSi ce n’était pas vous, ouvrez cette page dans les 3 jours : cette adresse est rétablie, toutes les sessions prennent fin et vous définissez un nouveau mot de passe.',
+    'L’adresse e-mail de {account} est en train d’être changée de celle-ci en {address}.\n\nSi ce n’était pas vous, ouvrez cette page dans les 3 jours : cette adresse est rétablie, toutes les sessions prennent fin et vous définissez un nouveau mot de passe.',
   'mail.email_changing.action': 'Annuler le changement',
   'mail.new_sign_in.subject': 'Nouvelle connexion sur {pod}',
   'mail.new_sign_in.text':
-    'Un navigateur qui n’avait pas encore été utilisé s’est connecté en tant que {account}.\n\nSi ce n’était pas vous, réinitialisez votre mot de passe et mettez fin à toutes les sessions dans les paramètres, ou adressez-vous aux responsables du pod.',
-  'mail.second_factor_on.subject': 'L’authentification à deux facteurs est activée pour {pod}',
+    'Quelqu’un s’est connecté en tant que {account} avec un navigateur qui n’avait pas encore été utilisé.\n\nSi ce n’était pas vous, réinitialisez votre mot de passe et mettez fin à toutes les sessions dans les paramètres, ou adressez-vous aux responsables du pod.',
+  'mail.second_factor_on.subject': 'Le second facteur est activé pour {pod}',
   'mail.second_factor_on.text':
     'Se connecter en tant que {account} exige désormais un code.\n\nSi ce n’était pas vous, réinitialisez votre mot de passe et mettez fin à toutes les sessions dans les paramètres, ou adressez-vous aux responsables du pod.',
-  'mail.second_factor_off.subject': 'L’authentification à deux facteurs est désactivée pour {pod}',
+  'mail.second_factor_off.subject': 'Le second facteur est désactivé pour {pod}',
   'mail.second_factor_off.text':
     'Se connecter en tant que {account} n’exige plus de code.\n\nSi ce n’était pas vous, réinitialisez votre mot de passe et mettez fin à toutes les sessions dans les paramètres, ou adressez-vous aux responsables du pod.',
   'mail.recovery_codes_new.subject': 'Nouveaux codes de secours pour {pod}',
@@ -63,7 +63,7 @@ export const MAILS = {
   'mail.account_closing.action': 'Garder le compte',
   'mail.account_unused.subject': 'Votre compte sur {pod} va bientôt être fermé',
   'mail.account_unused.text':
-    'Personne n’a utilisé le compte {account} depuis longtemps. Si rien ne change d’ici au {day}, il sera fermé.\n\nPour le garder, connectez-vous avant cette date. Les applications qui utilisent le compte le gardent aussi.',
+    'Le compte {account} n’a pas été utilisé depuis longtemps. S’il n’est pas utilisé d’ici au {day}, il sera fermé.\n\nConnectez-vous ou utilisez une application pour le garder.',
   'mail.account_unused.action': 'Se connecter',
   'mail.account_unused_closing.subject': 'Votre compte sur {pod} va être fermé',
   'mail.account_unused_closing.text':
@@ -103,6 +103,11 @@ export const MAILS = {
   'mail.someone_reported.text':
     '{count, plural, one {Un nouveau signalement attend la modération.} many {# nouveaux signalements attendent la modération.} other {# nouveaux signalements attendent la modération.}}',
   'mail.someone_reported.action': 'Ouvrir les signalements',
+  'mail.reported.post': 'Publications : {count}',
+  'mail.reported.comment': 'Commentaires : {count}',
+  'mail.reported.person': 'Personnes : {count}',
+  'mail.reported.message': 'Messages : {count}',
+  'mail.reported.cluster': 'Groupes de spam : {count}',
   'mail.sign_up_waiting.subject':
     '{count, plural, one {Une inscription attend sur {pod}} many {# inscriptions attendent sur {pod}} other {# inscriptions attendent sur {pod}}}',
   'mail.sign_up_waiting.text':
@@ -114,6 +119,7 @@ export const MAILS = {
   'mail.digest.more': '{count, plural, one {# autre} many {# autres} other {# autres}}',
   'mail.digest.action': 'Ouvrir vos notifications',
   'mail.account_footer': '{pod} envoie cet e-mail parce qu’il concerne un compte qui a cette adresse e-mail.',
-  'mail.notice_footer': '{pod} envoie cette notification parce que vous ne l’avez pas désactivée.',
-  'mail.unsubscribe': 'Arrêter ces notifications',
+  'mail.notice_footer':
+    '{pod} envoie cet e-mail parce que vous n’avez pas désactivé les e-mails de notification de ce type.',
+  'mail.unsubscribe': 'Arrêter ces e-mails',
 } as const

@@ -1,6 +1,6 @@
 import { withSessionLock } from '../../persistence/database/session-lock.js'
 import { findLatestRun } from '../../persistence/operations/backup-runs.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { BackupError } from './backup-error.js'
 
 /**
@@ -8,14 +8,14 @@ import { BackupError } from './backup-error.js'
  * when the lock is lost.
  */
 export async function withBackupLock<Result>(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   return withSessionLock(db, 'backup', { signal, refuse: () => alreadyRunning(db) }, work)
 }
 
-async function alreadyRunning(db: Pod['db']): Promise<BackupError> {
+async function alreadyRunning(db: Services['db']): Promise<BackupError> {
   const run = await findLatestRun(db)
   const which = run === undefined ? '' : `: ${run.id}, begun at ${run.startedAt.toISOString()} by ${run.process}`
   return new BackupError(`A backup of this pod is running already${which}. Wait until it has ended.`)

@@ -5,29 +5,29 @@ import { messageOf } from '../../errors/thrown.js'
 import { Person } from '../../persistence/models/person.js'
 import { Photo } from '../../persistence/models/photo.js'
 import { UserSecrets } from '../../persistence/models/user.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { OIDC_PATHS } from '../../web/oidc/paths.js'
 import { buildApp } from '../../web/server/app.js'
 
 const KEYS_CHECKED = 10
 
 /** Serves a restored pod inside this process, without a port, and returns the faults of its main pages and keys in sentences. */
-export async function checkRestoredPod(pod: Pod, { withPicture = true } = {}): Promise<readonly string[]> {
-  const app = await buildApp(pod)
+export async function checkRestoredPod(services: Services, { withPicture = true } = {}): Promise<readonly string[]> {
+  const app = await buildApp(services)
   try {
     const faults: string[] = []
-    for (const path of await listPathsToCheck(pod, withPicture)) {
-      const { statusCode } = await app.inject({ url: path, headers: { host: pod.config.host } })
+    for (const path of await listPathsToCheck(services, withPicture)) {
+      const { statusCode } = await app.inject({ url: path, headers: { host: services.config.host } })
       if (statusCode !== 200) faults.push(`${path} is answered with ${statusCode}.`)
     }
-    return [...faults, ...(await findKeyFaults(pod))]
+    return [...faults, ...(await findKeyFaults(services))]
   } finally {
     await app.close()
   }
 }
 
 /** One address of each kind: WebFinger and page of a person, a post, a picture, and the sign-in page. */
-async function listPathsToCheck({ db }: Pod, hasPicture: boolean): Promise<readonly string[]> {
+async function listPathsToCheck({ db }: Services, hasPicture: boolean): Promise<readonly string[]> {
   const person = await Person.query(db)
     .whereIn('id', db('users').whereNull('closedAt').select('personId'))
     .orderBy('id')
@@ -50,7 +50,7 @@ async function listPathsToCheck({ db }: Pod, hasPicture: boolean): Promise<reado
 }
 
 /** Opens some sealed private keys, and compares them with the public keys of their people. */
-async function findKeyFaults({ db, secrets }: Pod): Promise<readonly string[]> {
+async function findKeyFaults({ db, secrets }: Services): Promise<readonly string[]> {
   const sealed = await UserSecrets.query(db).orderBy('userId').limit(KEYS_CHECKED)
   const faults: string[] = []
   for (const row of sealed) {

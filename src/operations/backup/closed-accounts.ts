@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
-import { closeWithoutSending } from '../../domain/accounts/accounts.js'
+import { closeWithoutSending } from '../../domain/accounts/closing/close-now.js'
+import { inChunks } from '../../jobs/chunks.js'
 import { User } from '../../persistence/models/user.js'
 import { BackupError } from './backup-error.js'
 import { findManifest, listBackupIds, type Manifest } from './manifest.js'
@@ -22,15 +23,10 @@ const GUID_BATCH_SIZE = 1_000
 export async function closeAgain(db: Knex, manifest: Manifest, options: ReadOptions): Promise<number> {
   const guids = await readLaterClosed(manifest, options)
   let closed = 0
-  for (let from = 0; from < guids.length; from += GUID_BATCH_SIZE) {
+  for (const batch of inChunks(guids, GUID_BATCH_SIZE)) {
     const users = await User.query(db)
       .whereNull('closedAt')
-      .whereIn(
-        'personId',
-        db('people')
-          .select('id')
-          .whereIn('guid', guids.slice(from, from + GUID_BATCH_SIZE)),
-      )
+      .whereIn('personId', db('people').select('id').whereIn('guid', batch))
       .select('username')
     for (const { username } of users) {
       options.signal.throwIfAborted()

@@ -1,12 +1,13 @@
 import { readSoftware } from '../../config/software.js'
 import { messageOf } from '../../errors/thrown.js'
 import { acceptedMessages } from '../../jobs/inbound/accepted-messages.js'
-import { migrationStatus } from '../../persistence/database/database.js'
+import { queryRow } from '../../persistence/database/database.js'
 import { messageWithoutStatement } from '../../persistence/database/errors.js'
+import { migrationStatus } from '../../persistence/database/migrate.js'
 import { recordBackupEnd, recordBackupStart } from '../../persistence/operations/backup-runs.js'
 import type { ReportProgress } from '../../persistence/operations/progress.js'
-import type { Pod } from '../../pod/pod.js'
-import { readSecretText } from '../../pod/secrets.js'
+import { readSecretText } from '../../services/secrets.js'
+import type { Services } from '../../services/services.js'
 import { withBackupLock } from './backup-lock.js'
 import { removeLeftovers } from './leftovers.js'
 import {
@@ -25,7 +26,7 @@ import { backUpPictures, type LocalPhoto, type PictureEntry, readPictureList, re
 import type { Repository } from './repository.js'
 import { openSnapshot } from './snapshot.js'
 
-type BackedUpPod = Pick<Pod, 'config' | 'db' | 'jobs' | 'log' | 'now' | 'pictures'>
+type BackupDependencies = Pick<Services, 'config' | 'db' | 'jobs' | 'pictures' | 'log' | 'now'>
 
 export interface CreateOptions {
   readonly repository: Repository
@@ -35,28 +36,28 @@ export interface CreateOptions {
   readonly settings: readonly string[]
   readonly signal: AbortSignal
   readonly report: ReportProgress
-  /** For tests: the size of a part before compression. */
+  /** Size of a part before compression, for tests. */
   readonly pieceBytes?: number
 }
 
 const PIECE_BYTES = 64 * 2 ** 20
 
-/** Makes a backup beside the running pod. One at a time: a second one is refused. */
-export async function createBackup(pod: BackedUpPod, options: CreateOptions): Promise<Manifest> {
-  return withBackupLock(pod, options.signal, async (signal) => {
-    const id = newBackupId(pod.now())
-    await recordBackupStart(pod.db, id)
+/** Creates a backup while the pod runs. A second concurrent backup is refused. */
+export async function createBackup(services: BackupDependencies, options: CreateOptions): Promise<Manifest> {
+  return withBackupLock(services, options.signal, async (signal) => {
+    const id = newBackupId(services.now())
+    await recordBackupStart(services.db, id)
     try {
-      const manifest = await writeBackup(pod, id, { ...options, signal })
+      const manifest = await writeBackup(services, id, { ...options, signal })
       const { bytes, bytes_new: bytesNew, rows: rowCount } = manifest
-      await recordBackupEnd(pod.db, id, { bytes, bytesNew, rowCount })
+      await recordBackupEnd(services.db, id, { bytes, bytesNew, rowCount })
       return manifest
     } catch (error) {
       // On a full disk the next run needs their space. Those of a killed run are removed later.
       await options.repository.remove(backupFolder(id)).catch(() => undefined)
       const fault = messageWithoutStatement(messageOf(error)) || 'no reason is known'
-      await recordBackupEnd(pod.db, id, { fault }).catch((err: unknown) =>
-        pod.log.warn({ err }, 'backup run not recorded'),
+      await recordBackupEnd(services.db, id, { fault }).catch((err: unknown) =>
+        services.log.warn({ err }, 'backup run not recorded'),
       )
       throw error
     }
@@ -64,27 +65,27 @@ export async function createBackup(pod: BackedUpPod, options: CreateOptions): Pr
 }
 
 /** The order matters: accepted messages before the snapshot, or those that are stored in between are in neither; pictures after it. */
-async function writeBackup(pod: BackedUpPod, id: string, options: CreateOptions): Promise<Manifest> {
+async function writeBackup(services: BackupDependencies, id: string, options: CreateOptions): Promise<Manifest> {
   const { repository, recipients, report } = options
-  await removeLeftovers(repository, pod.now())
-  const startedAt = pod.now().toISOString()
+  await removeLeftovers(repository, services.now())
+  const startedAt = services.now().toISOString()
   const previous = await newestBackup(repository)
-  const { host } = pod.config
-  const { applied: migrations } = await migrationStatus(pod.db)
-  const postgresql = await serverVersion(pod)
+  const { host } = services.config
+  const { applied: migrations } = await migrationStatus(services.db)
+  const postgresql = await serverVersion(services)
 
   const write = (
     name: string,
     content: AsyncIterable<Uint8Array>,
     onBytes: (bytes: number) => void = () => undefined,
   ) => writePart({ ...options, onBytes }, `${backupFolder(id)}/${name}`, content)
-  const inbound = await write('inbound-messages', jsonLines(acceptedMessages(pod.jobs)))
-  const { tables, sequences, photos, closedAccounts } = await backUpTables(pod, options, write)
-  const secretKey = await write('secret-key', oneText(await readSecretText(pod.config)))
-  const isReferenced = pod.config.backupPictures === 'reference'
+  const inbound = await write('inbound-messages', jsonLines(acceptedMessages(services.jobs)))
+  const { tables, sequences, photos, closedAccounts } = await backUpTables(services, options, write)
+  const secretKey = await write('secret-key', oneText(await readSecretText(services.config)))
+  const isReferenced = services.config.backupPictures === 'reference'
   const pictures = isReferenced
-    ? await writeReferences(pod, id, options)
-    : await writePictures(pod, id, photos, previous, options)
+    ? await writeReferences(services, id, options)
+    : await writePictures(services, id, photos, previous, options)
 
   const content = { tables, inbound, secret_key: secretKey, closed_accounts: closedAccounts } as const
   const sizes = sizesOf(content, pictures)
@@ -97,7 +98,7 @@ async function writeBackup(pod: BackedUpPod, id: string, options: CreateOptions)
     postgresql,
     migrations,
     started_at: startedAt,
-    finished_at: pod.now().toISOString(),
+    finished_at: services.now().toISOString(),
     recipients,
     settings: options.settings,
     ...content,
@@ -113,8 +114,12 @@ async function writeBackup(pod: BackedUpPod, id: string, options: CreateOptions)
 type Write = (name: string, content: AsyncIterable<Uint8Array>, onBytes?: (bytes: number) => void) => Promise<Part>
 
 /** The snapshot is open only while the tables are read. */
-async function backUpTables(pod: BackedUpPod, { pieceBytes = PIECE_BYTES, report }: CreateOptions, write: Write) {
-  const snapshot = await openSnapshot(pod.db)
+async function backUpTables(
+  services: BackupDependencies,
+  { pieceBytes = PIECE_BYTES, report }: CreateOptions,
+  write: Write,
+) {
+  const snapshot = await openSnapshot(services.db)
   try {
     const total = snapshot.tables.reduce((sum, { bytes }) => sum + bytes, 0)
     let done = 0
@@ -137,7 +142,7 @@ interface WrittenPictures {
 }
 
 async function writeReferences(
-  { pictures }: BackedUpPod,
+  { pictures }: BackupDependencies,
   id: string,
   { repository, signal, report }: CreateOptions,
 ): Promise<WrittenPictures> {
@@ -154,7 +159,7 @@ async function writeReferences(
 }
 
 async function writePictures(
-  { pictures, log }: BackedUpPod,
+  { pictures, log }: BackupDependencies,
   id: string,
   photos: Iterable<LocalPhoto>,
   previous: Manifest | undefined,
@@ -201,9 +206,9 @@ async function newestBackup(repository: Repository): Promise<Manifest | undefine
   return undefined
 }
 
-async function serverVersion({ db }: BackedUpPod): Promise<string> {
-  const { rows } = await db.raw('show server_version')
-  return rows[0].serverVersion ?? rows[0].server_version
+async function serverVersion({ db }: BackupDependencies): Promise<string> {
+  const setting = await queryRow<{ readonly server_version: string }>(db, 'show server_version')
+  return setting.server_version
 }
 
 async function* jsonLines(items: AsyncIterable<object>): AsyncGenerator<Buffer> {

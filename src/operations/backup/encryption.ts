@@ -12,7 +12,7 @@ export async function generateBackupKey(): Promise<{ readonly identity: string; 
   return { identity, recipient: await identityToRecipient(identity) }
 }
 
-/** The recipients of a setting, separated by commas or blanks. Throws for texts that are no age recipients. */
+/** The recipients of a setting, separated by commas or spaces. Throws for texts that are not age recipients. */
 export async function readRecipients(text: string): Promise<readonly string[]> {
   const recipients = text.split(/[\s,]+/).filter((each) => each !== '')
   const { Encrypter } = await loadAge()
@@ -37,7 +37,7 @@ export async function readIdentities(text: string): Promise<readonly string[]> {
     try {
       new Decrypter().addIdentity(identity)
     } catch {
-      throw new BackupError('The identity file holds a line that is no age identity (AGE-SECRET-KEY-1…).')
+      throw new BackupError('The identity file has a line that is not an age identity (AGE-SECRET-KEY-1…).')
     }
   }
   if (identities.length === 0) throw new BackupError('The identity file holds no age identity (AGE-SECRET-KEY-1…).')

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { chown, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { makeFolder } from '../../config/make-folder.js'
@@ -21,6 +21,7 @@ export function openFolderRepository(folder: string): Repository {
       try {
         await makeFolder(dirname(draft), 0o700)
         await pipeline(bytes, createWriteStream(draft, { flags: 'wx', mode: 0o600, flush: true }))
+        await giveToOwner(root, draft)
         await rename(draft, at(path))
         await flushFolder(dirname(draft))
       } catch (error) {
@@ -70,6 +71,14 @@ export function openFolderRepository(folder: string): Repository {
 
     remove: (path) => rm(at(path), { recursive: true, force: true }),
   }
+}
+
+/** Root may verify or make a backup in the folder of the pod, whose user must be able to read and remove these files. */
+async function giveToOwner(root: string, draft: string): Promise<void> {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = await stat(root)
+  if (uid === 0) return
+  for (let path = draft; path !== root; path = dirname(path)) await chown(path, uid, gid)
 }
 
 async function flushFolder(path: string): Promise<void> {

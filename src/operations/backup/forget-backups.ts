@@ -3,13 +3,13 @@ import { listBackups } from './list-backups.js'
 import { backupFolder, type Manifest } from './manifest.js'
 import { readPictureList } from './pictures.js'
 import type { Repository } from './repository.js'
-import { chooseKept, type Retention } from './retention.js'
+import { chooseRetained, type Retention } from './retention.js'
 
 export interface Forgotten {
   /** Ids, the oldest first. */
   readonly kept: readonly string[]
   readonly forgotten: readonly string[]
-  /** The number of pictures that no backup names any more. */
+  /** The number of pictures that no remaining backup contains. */
   readonly pictures: number
 }
 
@@ -32,8 +32,8 @@ export async function deleteBackups(
     complete,
     startedAt: new Date(manifest.started_at),
   }))
-  // A damaged backup must not take the place of a whole one.
-  const kept = chooseKept(
+  // A damaged backup must not replace an intact one.
+  const kept = chooseRetained(
     backups.filter(({ complete }) => complete),
     retention,
   )
@@ -84,9 +84,7 @@ async function removePictures(
 async function refuseUnknownLists(repository: Repository, remaining: readonly Manifest[]): Promise<void> {
   for (const { id, pictures } of remaining) {
     if ((await repository.size(pictures.path)) === pictures.size) continue
-    throw new BackupError(
-      `Backup ${id} has no whole list of pictures, so that no picture is removed: remove its folder.`,
-    )
+    throw new BackupError(`Backup ${id} has no complete list of pictures, so no picture is removed: remove its folder.`)
   }
 }
 

@@ -38,7 +38,7 @@ async function isComplete(repository: Repository, manifest: Manifest): Promise<b
   return true
 }
 
-/** The start of the newest backup that `verify` has found whole. */
+/** The start of the newest backup that `verify` has found complete. */
 export async function findNewestVerified(repository: Repository): Promise<Date | undefined> {
   for (const id of [...(await listBackupIds(repository))].reverse()) {
     if ((await repository.size(verificationPath(id))) !== undefined) return parseStartTime(id)

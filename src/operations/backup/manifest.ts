@@ -4,7 +4,7 @@ import { BackupError } from './backup-error.js'
 import type { Part } from './parts.js'
 import type { Repository } from './repository.js'
 
-/** What a backup holds. It is written last: a backup without it does not exist. */
+/** The content of a backup. It is written last: a backup without it does not exist. */
 export interface Manifest {
   readonly format: 1
   readonly id: string
@@ -27,7 +27,7 @@ export interface Manifest {
   readonly closed_accounts?: Part
   readonly pictures: PictureContent
   readonly rows: number
-  /** Of all files that belong to the backup, and of those that were written by it. */
+  /** Bytes of all files of the backup, and of the files that it has written. */
   readonly bytes: number
   readonly bytes_new: number
 }
@@ -52,7 +52,7 @@ export interface PictureContent {
 
 const ID = /^\d{8}T\d{6}Z-[0-9a-f]{4}$/
 const FOLDER = 'backups'
-const LARGEST_MANIFEST = 64 * 2 ** 20
+const MAX_MANIFEST_BYTES = 64 * 2 ** 20
 
 /** Sorted by time. */
 export function newBackupId(now: Date): string {
@@ -91,7 +91,7 @@ export async function findManifest(repository: Repository, id: string): Promise<
   const path = manifestPath(id)
   const size = await repository.size(path)
   if (size === undefined) return undefined
-  if (size > LARGEST_MANIFEST) throw new BackupError(`${path} is not a manifest: it is too large.`)
+  if (size > MAX_MANIFEST_BYTES) throw new BackupError(`${path} is not a manifest: it is too large.`)
   const chunks: Buffer[] = []
   for await (const chunk of repository.read(path)) chunks.push(chunk)
   return readManifest(path, id, Buffer.concat(chunks).toString('utf8'))

@@ -8,12 +8,12 @@ import { countRows } from './rows.js'
 
 /** A compressed and encrypted file of a backup. */
 export interface Part {
-  /** In the repository. */
+  /** Path in the repository. */
   readonly path: string
-  /** As it is stored. */
+  /** Bytes as they are stored. */
   readonly size: number
   readonly sha256: string
-  /** Of its content. */
+  /** Rows, bytes and hash of its content. */
   readonly rows: number
   readonly bytes: number
   readonly content_sha256: string
@@ -29,7 +29,7 @@ interface WriteOptions {
   readonly signal: AbortSignal
 }
 
-/** Compresses, encrypts and stores one part. Nothing is whole in memory. */
+/** Compresses, encrypts and stores one part. No part is completely in memory. */
 export async function writePart(
   { repository, recipients, onBytes, signal }: WriteOptions,
   name: string,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { listPhotoFiles } from '../../domain/photos/photos.js'
+import { inChunks } from '../../jobs/chunks.js'
 import type { PictureStorage } from '../../persistence/photos/picture-storage.js'
 import { encryptFor } from './encryption.js'
 import type { Repository } from './repository.js'
@@ -112,9 +113,7 @@ async function inGroups<Item, Result>(
   run: (item: Item) => Promise<Result>,
 ): Promise<readonly Result[]> {
   const results: Result[] = []
-  for (let from = 0; from < items.length; from += MAX_CONCURRENT_READS) {
-    results.push(...(await Promise.all(items.slice(from, from + MAX_CONCURRENT_READS).map(run))))
-  }
+  for (const group of inChunks(items, MAX_CONCURRENT_READS)) results.push(...(await Promise.all(group.map(run))))
   return results
 }
 

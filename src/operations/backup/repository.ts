@@ -5,7 +5,7 @@ import { openS3Repository } from './s3-repository.js'
 
 /** The place that holds backups. Paths have slashes. */
 export interface Repository {
-  /** For messages. */
+  /** The place as messages name it. */
   readonly place: string
   /** Writes a file completely or not at all. */
   write(path: string, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void>

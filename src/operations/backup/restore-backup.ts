@@ -5,13 +5,9 @@ import type { Knex } from 'knex'
 import type { Config } from '../../config/config.js'
 import { makeFolder } from '../../config/make-folder.js'
 import { migrateQueue } from '../../jobs/queues/queue-schema.js'
-import {
-  migrate,
-  migrateTo,
-  openDatabase,
-  openUnlimitedSession,
-  WORKER_LIMITS,
-} from '../../persistence/database/database.js'
+import { openDatabase, openUnlimitedSession } from '../../persistence/database/database.js'
+import { WORKER_DATABASE_LIMITS } from '../../persistence/database/limits.js'
+import { migrate, migrateTo } from '../../persistence/database/migrate.js'
 import type { ReportProgress } from '../../persistence/operations/progress.js'
 import {
   dropUnfinished,
@@ -22,7 +18,7 @@ import {
   unmarkRestore,
 } from '../../persistence/operations/restore-target.js'
 import { openPictureStorage } from '../../persistence/photos/open-pictures.js'
-import { findKeptKey, secretKeyFile, storeSecretKey } from '../../pod/secrets.js'
+import { findStoredKey, secretKeyFile, storeSecretKey } from '../../services/secrets.js'
 import { BackupError } from './backup-error.js'
 import { closeAgain } from './closed-accounts.js'
 import type { Manifest } from './manifest.js'
@@ -46,11 +42,11 @@ export interface Restored {
   readonly rows: number
   readonly messages: number
   readonly pictures: number
-  /** Pictures that are not in the repository any more, or were changed. */
+  /** Pictures that are no longer in the repository, or were changed. */
   readonly lostPictures: number
   /** Accounts that were closed after the backup. */
   readonly closedAgain: number
-  /** What was there before, by its new name. */
+  /** The new names of the data that were there before. */
   readonly renamed: readonly string[]
 }
 
@@ -70,7 +66,7 @@ export async function restoreBackup(
   options: RestoreOptions,
 ): Promise<Restored> {
   const secretKey = await readSecretKeyPart(manifest, options)
-  const db = openDatabase({ ...WORKER_LIMITS, url: databaseUrl, applicationName: 'pod restore' })
+  const db = openDatabase({ ...WORKER_DATABASE_LIMITS, url: databaseUrl, applicationName: 'pod restore' })
   try {
     const renamed = await prepareTarget(db, manifest, config, secretKey, options)
     await markRestore(db, manifest.id)
@@ -120,7 +116,7 @@ async function readSecretKeyPart({ secret_key }: Manifest, options: RestoreOptio
   return Buffer.concat(chunks).toString('utf8').trimEnd()
 }
 
-/** Refuses what is not empty, or renames it. Everything is checked before anything is changed. */
+/** Refuses a target that is not empty, or renames its data. Everything is checked before anything is changed. */
 async function prepareTarget(
   db: Knex,
   manifest: Manifest,
@@ -137,7 +133,7 @@ async function prepareTarget(
   const isRepeated = existsSync(join(uploadsDir, MARK_FILE))
   const isPictureless = manifest.pictures.referenced === true
   const pictures = !isPictureless && !isRepeated && (await hasPictures(openPictureStorage(config)))
-  const file = setting === undefined ? await findKeptKey(dataDir) : undefined
+  const file = setting === undefined ? await findStoredKey(dataDir) : undefined
   const hasOtherKey = file !== undefined && file !== secretKey
 
   if (setting !== undefined && setting !== secretKey) {
@@ -175,7 +171,7 @@ async function renameAside(path: string): Promise<string> {
   return name
 }
 
-/** From now on the pod starts. */
+/** Deletes the mark that keeps the pod from starting. */
 async function unmark(db: Knex): Promise<void> {
   const session = await openUnlimitedSession(db, 'end')
   try {
@@ -185,7 +181,7 @@ async function unmark(db: Knex): Promise<void> {
   }
 }
 
-/** Without statistics, the first plans would read whole tables. */
+/** Collects statistics, without which the first plans would read whole tables. */
 async function analyze(db: Knex): Promise<void> {
   const session = await openUnlimitedSession(db, 'analyze')
   try {

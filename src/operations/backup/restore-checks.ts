@@ -1,6 +1,6 @@
 import { migrations } from '../../../migrations/index.js'
 import type { Config } from '../../config/config.js'
-import { isRunning, readKeptAddress } from '../../config/kept-address.js'
+import { isRunning, readStoredAddress } from '../../config/stored-address.js'
 import type { PictureStorage } from '../../persistence/photos/picture-storage.js'
 import { BackupError } from './backup-error.js'
 import type { Manifest } from './manifest.js'
@@ -22,7 +22,7 @@ export async function checkRestore(
     )
   }
   if (config.databaseUrl !== undefined) return
-  const kept = await readKeptAddress(config.dataDir)
+  const kept = await readStoredAddress(config.dataDir)
   if (kept !== undefined && isRunning(kept)) {
     throw new BackupError(`The pod in ${config.dataDir} is running: stop it first.`)
   }

@@ -29,7 +29,7 @@ export async function restoreTables(session: pg.Client, manifest: Manifest, opti
       }
       await setSequences(session, manifest.sequences)
     },
-    [RESTORE_MARK],
+    { kept: [RESTORE_MARK] },
   )
   return restoreMessages(session, manifest, options)
 }

@@ -1,3 +1,5 @@
+import { DAY_MS } from '../../protocol/durations.js'
+
 /** How many days, weeks and months keep their last backup. */
 export interface Retention {
   readonly daily: number
@@ -5,10 +7,8 @@ export interface Retention {
   readonly monthly: number
 }
 
-const DAY_MS = 86_400_000
-
-/** Of each of the last days, weeks and months that have a backup, the newest one; and the newest of all. */
-export function chooseKept<Backup extends { readonly startedAt: Date }>(
+/** Returns the newest backup of each of the last days, weeks and months that have one, and the newest of all. */
+export function chooseRetained<Backup extends { readonly startedAt: Date }>(
   backups: readonly Backup[],
   { daily, weekly, monthly }: Retention,
 ): ReadonlySet<Backup> {

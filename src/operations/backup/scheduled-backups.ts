@@ -2,29 +2,27 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { constants, setPriority } from 'node:os'
 import { claimDailyBackup } from '../../persistence/operations/backup-runs.js'
-import type { Pod } from '../../pod/pod.js'
-
-type ScheduledPod = Pick<Pod, 'config' | 'db' | 'log'>
+import type { MonitoringServices } from '../../services/services.js'
 
 /** The last part of the output of a failed backup that is logged. */
 const LOGGED_CHARACTERS = 1_000
 
 /**
- * Makes the daily backup if it is due and no other worker makes it. `program` is the command line of the pod: compression and
+ * Creates the daily backup if it is due and no other worker creates it. `program` is the command line of the pod: compression and
  * encryption run in a child process with a low priority. An abort ends the child; the backup is due again an hour after its claim.
  */
-export async function makeDueBackup(pod: ScheduledPod, program: URL, signal: AbortSignal): Promise<void> {
-  const { backupAt, backupTo, backupRecipients } = pod.config
+export async function makeDueBackup(services: MonitoringServices, program: URL, signal: AbortSignal): Promise<void> {
+  const { backupAt, backupTo, backupRecipients } = services.config
   if (backupAt === undefined || backupTo === undefined || backupRecipients === '' || signal.aborted) return
   try {
-    if (!(await claimDailyBackup(pod.db, backupAt))) return
-    await runBackup(pod, program, signal)
+    if (!(await claimDailyBackup(services.db, backupAt))) return
+    await runBackup(services, program, signal)
   } catch (err) {
-    pod.log.error({ err }, 'daily backup not started')
+    services.log.error({ err }, 'daily backup not started')
   }
 }
 
-async function runBackup({ log }: ScheduledPod, program: URL, signal: AbortSignal): Promise<void> {
+async function runBackup({ log }: MonitoringServices, program: URL, signal: AbortSignal): Promise<void> {
   log.info('daily backup started')
   const child = fork(program, ['backup', 'create', '--forget'], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
   lowerPriority(child)

@@ -8,13 +8,13 @@ import {
   type Sequence,
   type Table,
 } from '../../persistence/operations/table-catalogue.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import type { TableContent } from './manifest.js'
 import type { Part } from './parts.js'
 import type { LocalPhoto } from './pictures.js'
 import { splitRows } from './rows.js'
 
-/** What a backup leaves out: sessions, figures, and what only the running pod needs. */
+/** Tables that a backup leaves out: sessions, figures, and data for the running pod only. */
 const LEFT_OUT = new Set([
   'backup_runs',
   'figures',
@@ -30,7 +30,7 @@ const CONDITIONS: Readonly<Record<string, string>> = { outbox: `name <> 'make-ph
 
 const SESSIONS = 2
 
-const CLOSED_ACCOUNTS = `
+const CLOSED_ACCOUNTS_SQL = `
   select people.guid from users join people on people.id = users.person_id where users.closed_at is not null order by users.id`
 
 /** All tables of one moment. */
@@ -51,7 +51,7 @@ export interface Snapshot {
 }
 
 /** Opens a snapshot. While it is open, the database cannot remove dead rows of any table. */
-export async function openSnapshot(db: Pod['db']): Promise<Snapshot> {
+export async function openSnapshot(db: Services['db']): Promise<Snapshot> {
   const sessions: pg.Client[] = []
   const open = async (text: string) => {
     const session = await openUnlimitedSession(db, 'backup')
@@ -72,7 +72,7 @@ export async function openSnapshot(db: Pod['db']): Promise<Snapshot> {
       tables,
       copy: (pieceBytes, write) => copyTables(sessions, tables, pieceBytes, write),
       photos: () => readPhotos(first),
-      closedAccounts: () => copyOut(first, `copy (${CLOSED_ACCOUNTS}) to stdout`),
+      closedAccounts: () => copyOut(first, `copy (${CLOSED_ACCOUNTS_SQL}) to stdout`),
       sequences: () => listSequences(first),
       close,
     }

@@ -4,11 +4,10 @@ import type { Knex } from 'knex'
 import { type CheckResult, checkFailure, checkPassed, checkWarning } from '../../domain/operations/check-result.js'
 import { messageOf } from '../../errors/thrown.js'
 import { findCheckedAddress } from '../../persistence/operations/checks.js'
-import type { Pod } from '../../pod/pod.js'
+import { DAY_MS } from '../../protocol/durations.js'
+import type { Services } from '../../services/services.js'
 import { PROXY_PROBE_PATH } from '../../web/server/proxy-probe.js'
-import { type OwnAnswer, type OwnRequestOptions, requestOwnPod } from './own-request.js'
-
-type CheckedPod = Pick<Pod, 'db' | 'config'>
+import { type OwnRequestOptions, requestOwnPod, type SelfCheckResponse } from './own-request.js'
 
 /** The findings about the address, and the end of the certificate if there is one. */
 export interface AddressFindings {
@@ -16,33 +15,32 @@ export interface AddressFindings {
   readonly certificateEndsAt: Date | undefined
 }
 
-const DAY_MS = 86_400_000
 const ENDS_SOON_DAYS = 14
 /** A proxy that passes events on sends the first one at once; the page keeps the connection for longer. */
 const EVENT_WITHIN_MS = 3_000
 
 /** Requests the pod at its own address, as other pods do: name, certificate, WebFinger, redirects, events, and the headers of its proxy. */
 export async function checkAddress(
-  { db, config }: CheckedPod,
+  { db, config }: Pick<Services, 'config' | 'db'>,
   now: Date,
   options: OwnRequestOptions = {},
 ): Promise<AddressFindings> {
   const names = await checkName(new URL(config.url), options)
   const webFinger = await webFingerUrl(db, config.url)
-  let answer: OwnAnswer
+  let response: SelfCheckResponse
   try {
-    answer = await requestOwnPod(webFinger.url, 'end', options)
+    response = await requestOwnPod(webFinger.url, 'end', options)
   } catch (error) {
-    const trouble = `${config.url} does not answer (${messageOf(error)}): check the proxy, DNS and the firewall.`
-    return { findings: [...names, checkFailure('address', trouble)], certificateEndsAt: undefined }
+    const problem = `${config.url} does not answer (${messageOf(error)}): check the proxy, DNS and the firewall.`
+    return { findings: [...names, checkFailure('address', problem)], certificateEndsAt: undefined }
   }
   const findings = [
     ...names,
-    checkCertificate(answer, now),
-    checkWebFinger(answer, webFinger.isKnown),
+    checkCertificate(response, now),
+    checkWebFinger(response, webFinger.isKnown),
     ...(await checkProxy(new URL(PROXY_PROBE_PATH, config.url), options)),
   ]
-  return { findings, certificateEndsAt: answer.certificate?.endsAt }
+  return { findings, certificateEndsAt: response.certificate?.endsAt }
 }
 
 async function checkName({ hostname }: URL, { via }: OwnRequestOptions): Promise<readonly CheckResult[]> {
@@ -62,13 +60,13 @@ async function webFingerUrl(db: Knex, base: string): Promise<{ readonly url: URL
   return { url: new URL(`/.well-known/webfinger?resource=acct:${address}`, base), isKnown: storedCheck !== undefined }
 }
 
-function checkCertificate({ certificate }: OwnAnswer, now: Date): CheckResult {
+function checkCertificate({ certificate }: SelfCheckResponse, now: Date): CheckResult {
   if (certificate === undefined) {
     return checkWarning('certificate', 'POD_URL has no TLS: other pods need a public https address.')
   }
   const { endsAt, error } = certificate
   const days = Math.floor((endsAt.getTime() - now.getTime()) / DAY_MS)
-  if (days < 0) return checkFailure('certificate', `It ended ${-days} days ago: renew it.`)
+  if (days < 0) return checkFailure('certificate', `The certificate expired ${-days} days ago: renew it.`)
   if (error !== undefined) {
     return checkFailure(
       'certificate',
@@ -77,10 +75,10 @@ function checkCertificate({ certificate }: OwnAnswer, now: Date): CheckResult {
   }
   return days < ENDS_SOON_DAYS
     ? checkWarning('certificate', `It ends in ${days} days: check why it was not renewed.`)
-    : checkPassed('certificate', `It is valid for ${days} days.`)
+    : checkPassed('certificate', `The certificate is valid for ${days} days.`)
 }
 
-function checkWebFinger({ status, location, body }: OwnAnswer, isKnown: boolean): CheckResult {
+function checkWebFinger({ status, location, body }: SelfCheckResponse, isKnown: boolean): CheckResult {
   if (status >= 300 && status < 400) {
     return checkFailure(
       'webfinger',
@@ -96,7 +94,7 @@ function checkWebFinger({ status, location, body }: OwnAnswer, isKnown: boolean)
   return checkPassed('webfinger', `It is answered with status ${status}, without a redirect.`)
 }
 
-/** The facts that the web process returns about the request that reached it. */
+/** The data that the web process returns about the request that reached it. */
 interface SeenRequest {
   readonly forwarded: 'none' | 'trusted' | 'untrusted'
   readonly protocol: string
@@ -104,18 +102,21 @@ interface SeenRequest {
 
 async function checkProxy(url: URL, options: OwnRequestOptions): Promise<readonly CheckResult[]> {
   try {
-    const answer = await requestOwnPod(url, 'data', { within: EVENT_WITHIN_MS, ...options })
-    const [, data = ''] = /^data: (.+)$/m.exec(answer.body) ?? []
-    if (answer.status !== 200 || data === '') {
+    const response = await requestOwnPod(url, 'data', { within: EVENT_WITHIN_MS, ...options })
+    const [, data = ''] = /^data: (.+)$/m.exec(response.body) ?? []
+    if (response.status !== 200 || data === '') {
       return [
-        checkFailure('events', `${url.pathname} is answered with status ${answer.status}: the proxy must pass it on.`),
+        checkFailure(
+          'events',
+          `${url.pathname} is answered with status ${response.status}: the proxy must pass it on.`,
+        ),
       ]
     }
     const seen: SeenRequest = JSON.parse(data)
     return [checkPassed('events', 'The proxy passes on server-sent events.'), checkTrust(seen, url.protocol)]
   } catch (error) {
-    const trouble = `No event arrives at once (${messageOf(error)}): the proxy must not buffer text/event-stream.`
-    return [checkFailure('events', trouble)]
+    const problem = `No event arrives at once (${messageOf(error)}): the proxy must not buffer text/event-stream.`
+    return [checkFailure('events', problem)]
   }
 }
 

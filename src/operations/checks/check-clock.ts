@@ -1,12 +1,12 @@
 import { type CheckResult, checkPassed, checkWarning } from '../../domain/operations/check-result.js'
 import { readDatabaseTime } from '../../persistence/database/periodic-runs.js'
 import { listProcesses } from '../../persistence/operations/processes.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 
 const WRONG_SECONDS = 5
 
 /** Compares the clock with that of the database, and with those of other pods as the processes have seen them. */
-export async function checkClock({ db }: Pick<Pod, 'db'>): Promise<readonly CheckResult[]> {
+export async function checkClock({ db }: Pick<Services, 'db'>): Promise<readonly CheckResult[]> {
   const began = Date.now()
   const time = await readDatabaseTime(db)
   const offset = (time.getTime() - (began + Date.now()) / 2) / 1_000
@@ -20,7 +20,7 @@ export async function checkClock({ db }: Pick<Pod, 'db'>): Promise<readonly Chec
   return [ofDatabase, ...(await checkAgainstPods(db))]
 }
 
-async function checkAgainstPods(db: Pod['db']): Promise<readonly CheckResult[]> {
+async function checkAgainstPods(db: Services['db']): Promise<readonly CheckResult[]> {
   const clocks = (await listProcesses(db)).flatMap(({ facts }) => facts.podClock ?? [])
   const [best] = clocks.sort((one, other) => other.answers - one.answers)
   if (best === undefined) return []
@@ -31,6 +31,6 @@ async function checkAgainstPods(db: Pod['db']): Promise<readonly CheckResult[]> 
           'clock of pods',
           `The clocks of other pods differ by ${seconds} seconds: check NTP on this machine.`,
         )
-      : checkPassed('clock of pods', `It agrees with the last ${best.answers} answers of other pods.`),
+      : checkPassed('clock of pods', `The clock agrees with the last ${best.answers} answers of other pods.`),
   ]
 }

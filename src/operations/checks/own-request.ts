@@ -11,7 +11,7 @@ export interface OwnRequestOptions {
   readonly within?: number
 }
 
-export interface OwnAnswer {
+export interface SelfCheckResponse {
   readonly status: number
   readonly location: string | undefined
   readonly contentType: string
@@ -31,7 +31,7 @@ export function requestOwnPod(
   url: URL,
   until: 'end' | 'data',
   { via, ca, within = WITHIN_MS }: OwnRequestOptions = {},
-): Promise<OwnAnswer> {
+): Promise<SelfCheckResponse> {
   return new Promise((resolve, reject) => {
     const options = {
       host: via?.host ?? url.hostname.replace(/^\[(.*)\]$/, '$1'),
@@ -64,7 +64,7 @@ export function requestOwnPod(
   })
 }
 
-function certificateOf(socket: object): OwnAnswer['certificate'] {
+function certificateOf(socket: object): SelfCheckResponse['certificate'] {
   if (!(socket instanceof TLSSocket)) return undefined
   const error = socket.authorized ? undefined : String(socket.authorizationError)
   return { endsAt: new Date(socket.getPeerCertificate().valid_to), error }

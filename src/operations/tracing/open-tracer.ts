@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import type { Logger } from 'pino'
 import { readSoftware } from '../../config/software.js'
 import type { TracingSettings } from '../../config/tracing-settings.js'
-import type { ActiveSpan, SpanAttributes, SpanKind, SpanOptions, Tracer } from '../../pod/pod.js'
+import type { ActiveSpan, SpanAttributes, SpanKind, SpanOptions, Tracer } from '../../services/tracer.js'
 import { type OtlpAttribute, openOtlpExporter, type SpanExporter } from './otlp-exporter.js'
 
 /** The attributes that a span may have, by their names in OpenTelemetry. */
@@ -26,10 +26,10 @@ const NAMES: Readonly<Record<keyof SpanAttributes, string>> = {
 
 const KINDS: Readonly<Record<SpanKind, number>> = { internal: 1, server: 2, client: 3, consumer: 5 }
 const FAILED = { code: 2 } as const
-/** As many as OpenTelemetry keeps by default. */
+/** Links of a span, as many as OpenTelemetry keeps by default. */
 const LINKS = 128
 
-/** Makes spans and sends them to the collector of the settings. */
+/** Creates spans and sends them to the collector of the settings. */
 export function openTracer(
   settings: TracingSettings,
   kind: 'web' | 'worker',
@@ -37,7 +37,8 @@ export function openTracer(
 ): Tracer & { close(): Promise<void> } {
   const { name, version } = readSoftware()
   const resource = {
-    ...{ 'service.name': settings.serviceName ?? `diaspora-pod-${kind}`, 'service.version': version },
+    'service.name': settings.serviceName ?? `diaspora-pod-${kind}`,
+    'service.version': version,
     'service.instance.id': `${hostname()}:${process.pid}`,
     ...settings.resource,
   }
@@ -61,7 +62,7 @@ export function openTracer(
   }
 }
 
-/** By the trace alone, so that all processes decide alike without telling each other. */
+/** Whether spans of a trace are sent. Only the id of the trace counts, so that all processes decide alike. */
 function isSampled(trace: string, ratio: number): boolean {
   return Number.parseInt(trace.slice(-13), 16) < ratio * 16 ** 13
 }
@@ -108,7 +109,11 @@ function beginSpan(exporter: SpanExporter, start: SpanStart): ActiveSpan {
       }),
     end(result) {
       exporter.add({
-        ...{ traceId, spanId, name, links, kind: KINDS[kind] },
+        traceId,
+        spanId,
+        name,
+        links,
+        kind: KINDS[kind],
         ...(parentSpanId !== undefined && { parentSpanId }),
         startTimeUnixNano: nanoseconds(began),
         endTimeUnixNano: nanoseconds(now()),

@@ -25,12 +25,12 @@ export interface OtlpAttribute {
 
 export interface SpanExporter {
   add(span: OtlpSpan): void
-  /** Sends what was collected, within the time of one request. */
+  /** Sends the collected spans, within the time of one request. */
   close(): Promise<void>
 }
 
 /** An absent collector is logged so often. */
-const LOG_EVERY_MS = 60_000
+const LOG_INTERVAL_MS = 60_000
 
 type ExporterSettings = Pick<
   TracingSettings,
@@ -69,7 +69,7 @@ export function openOtlpExporter(
   }
 
   function logDropped(error: unknown): void {
-    if (performance.now() - loggedAt < LOG_EVERY_MS) return
+    if (performance.now() - loggedAt < LOG_INTERVAL_MS) return
     loggedAt = performance.now()
     log.warn({ reason: messageOf(error), spans: dropped }, 'spans not sent to the collector')
     dropped = 0

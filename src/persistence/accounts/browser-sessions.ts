@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 
-/** What is known about a session when a browser uses it. */
+/** The data of a session at its use by a browser. */
 export interface SessionUse {
   /** The uid of the authorization server's session. Its id changes at each sign-in, the uid does not. */
   readonly uid: string
@@ -92,14 +93,15 @@ export async function countAttempt(
   { uid, at, seconds }: { readonly uid: string; readonly at: Date; readonly seconds: number },
 ): Promise<number> {
   const recent = `wrong_proofs_since > :at::timestamptz - make_interval(secs => :seconds)`
-  const { rows } = await db.raw(
+  const [session] = await queryRows<{ readonly times: number }>(
+    db,
     `update browser_sessions
      set wrong_proofs = case when ${recent} then wrong_proofs + 1 else 1 end,
        wrong_proofs_since = case when ${recent} then wrong_proofs_since else :at end
      where uid = :uid returning wrong_proofs as times`,
     { uid, at, seconds },
   )
-  return rows[0]?.times ?? Number.POSITIVE_INFINITY
+  return session?.times ?? Number.POSITIVE_INFINITY
 }
 
 /** Subtracts an attempt that was right. */

@@ -1,11 +1,12 @@
 import type { Knex } from 'knex'
+import { queryRow } from '../database/database.js'
 
-/** Stands beside the sessions, so that the same maintenance deletes it. */
+/** Stored with the sessions, so that the same maintenance deletes it. */
 const MODEL = 'ConsoleForm'
 
-const KEPT = `interval '1 day'`
-/** A process that has not answered for so long has crashed. */
-const LEASE = `interval '2 minutes'`
+const RETENTION_SQL = `interval '1 day'`
+/** A process without an answer for this time has crashed. */
+const LEASE_SQL = `interval '2 minutes'`
 
 /** A sent form: claimed by this request, in work elsewhere, or answered with the address of a page. */
 export interface FormKeyState {
@@ -15,23 +16,23 @@ export interface FormKeyState {
 
 /** Claims the key of a form. Of simultaneous requests, one gets it. */
 export async function claimFormKey(db: Knex, idHash: Buffer): Promise<FormKeyState> {
-  const { rows } = await db.raw(
+  const { claimed, location } = await queryRow<{ readonly claimed: boolean; readonly location: string | null }>(
+    db,
     `with claimed as (
-       insert into oidc_records as known (model, id_hash, payload, expires_at) values (:model, :idHash, '{}', now() + ${KEPT})
+       insert into oidc_records as known (model, id_hash, payload, expires_at) values (:model, :idHash, '{}', now() + ${RETENTION_SQL})
        on conflict (model, id_hash) do update set payload = '{}', expires_at = excluded.expires_at
-         where known.payload ->> 'location' is null and known.expires_at < now() + ${KEPT} - ${LEASE}
+         where known.payload ->> 'location' is null and known.expires_at < now() + ${RETENTION_SQL} - ${LEASE_SQL}
        returning id_hash
      )
      select (select count(*) from claimed) > 0 as claimed,
        (select payload ->> 'location' from oidc_records where model = :model and id_hash = :idHash) as location`,
     { model: MODEL, idHash },
   )
-  const [{ claimed, location }] = rows
   if (claimed) return { state: 'claimed' }
   return location === null ? { state: 'running' } : { state: 'done', location }
 }
 
-export async function storeFormAnswer(db: Knex, idHash: Buffer, location: string): Promise<void> {
+export async function storeFormResponse(db: Knex, idHash: Buffer, location: string): Promise<void> {
   await db('oidc_records')
     .where({ model: MODEL, idHash })
     .update({ payload: JSON.stringify({ location }) })

@@ -11,7 +11,7 @@ export interface ClaimedKey extends KeyOwner {
   readonly claim: string
 }
 
-export interface StoredAnswer {
+export interface StoredResponse {
   readonly fingerprint: Buffer
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -26,11 +26,11 @@ export type KeyState =
   | { readonly state: 'claimed'; readonly claim: string }
   | { readonly state: 'running' }
   | { readonly state: 'lost' }
-  | ({ readonly state: 'answered' } & StoredAnswer)
+  | ({ readonly state: 'answered' } & StoredResponse)
 
 /** Claims a key. Of simultaneous requests, one gets it. A claim older than the lease is taken over if its request had no effect. */
 export async function claimKey(db: Knex, { authorizationId, key }: KeyOwner): Promise<KeyState> {
-  const [row] = await queryPrepared<Row>(db, 'claim-idempotency-key', claimStatement, [authorizationId, key])
+  const [row] = await queryPrepared<Row>(db, 'claim-idempotency-key', CLAIMED_KEY_SQL, [authorizationId, key])
   if (row?.claim) return { state: 'claimed', claim: row.claim }
   if (row?.lost) return { state: 'lost' }
   // No row: another request inserted or deleted it at this moment.
@@ -40,8 +40,8 @@ export async function claimKey(db: Knex, { authorizationId, key }: KeyOwner): Pr
 }
 
 /** Stores the answer for repeated requests. It is discarded if the claim was taken over. */
-export async function storeAnswer(db: Knex, claimed: ClaimedKey, answer: StoredAnswer): Promise<void> {
-  const { fingerprint, status, headers, body } = answer
+export async function storeIdempotentResponse(db: Knex, claimed: ClaimedKey, response: StoredResponse): Promise<void> {
+  const { fingerprint, status, headers, body } = response
   const values = [
     claimed.authorizationId,
     claimed.key,
@@ -51,21 +51,21 @@ export async function storeAnswer(db: Knex, claimed: ClaimedKey, answer: StoredA
     JSON.stringify(headers),
     body,
   ]
-  await queryPrepared(db, 'store-idempotent-answer', storeStatement, values)
+  await queryPrepared(db, 'store-idempotent-answer', STORED_ANSWER_SQL, values)
 }
 
 /** Releases a key, so that a repeated request runs again, unless the first one took effect. */
 export async function releaseKey(db: Knex, { authorizationId, key, claim }: ClaimedKey): Promise<void> {
-  await queryPrepared(db, 'release-idempotency-key', releaseStatement, [authorizationId, key, claim])
+  await queryPrepared(db, 'release-idempotency-key', RELEASED_KEY_SQL, [authorizationId, key, claim])
 }
 
 /**
  * Marks a claimed key as done in the transaction of the effect. Throws, so that everything rolls back, when another request has
- * claimed the key meanwhile.
+ * claimed the key in the meantime.
  */
 export async function markKeyDone(transaction: Knex.Transaction, claimed: ClaimedKey): Promise<void> {
   const { authorizationId, key, claim } = claimed
-  const marked = await queryPrepared(transaction, 'mark-idempotency-key-done', markDoneStatement, [
+  const marked = await queryPrepared(transaction, 'mark-idempotency-key-done', DONE_KEY_SQL, [
     authorizationId,
     key,
     claim,
@@ -84,16 +84,16 @@ interface Row {
 }
 
 /** Longer than any request, including its queueing, upload and wait for a worker. */
-const LEASE = `interval '4 minutes'`
-const KEPT = `interval '1 day'`
+const LEASE_SQL = `interval '4 minutes'`
+const RETENTION_SQL = `interval '1 day'`
 
-const claimStatement = `
+const CLAIMED_KEY_SQL = `
   with claimed as (
     insert into idempotency_keys as known (authorization_id, key) values ($1, $2)
     on conflict (authorization_id, key) do update set
       claim = excluded.claim, claimed_at = excluded.claimed_at, created_at = excluded.created_at,
       done = false, fingerprint = null, status = null, headers = null, body = null
-    where (known.status is null and not known.done and known.claimed_at < now() - ${LEASE}) or known.created_at < now() - ${KEPT}
+    where (known.status is null and not known.done and known.claimed_at < now() - ${LEASE_SQL}) or known.created_at < now() - ${RETENTION_SQL}
     returning claim
   )
   select
@@ -101,16 +101,16 @@ const claimStatement = `
   from claimed
   union all
   select
-    null, status is null and done and claimed_at < now() - ${LEASE}, fingerprint, status, headers, body
+    null, status is null and done and claimed_at < now() - ${LEASE_SQL}, fingerprint, status, headers, body
   from idempotency_keys
   where authorization_id = $1 and key = $2 and not exists (select from claimed)`
 
-const markDoneStatement = `
+const DONE_KEY_SQL = `
   update idempotency_keys set done = true where authorization_id = $1 and key = $2 and claim = $3 returning claim`
 
-const storeStatement = `
+const STORED_ANSWER_SQL = `
   update idempotency_keys set fingerprint = $4, status = $5, headers = $6, body = $7
   where authorization_id = $1 and key = $2 and claim = $3`
 
-const releaseStatement = `
+const RELEASED_KEY_SQL = `
   delete from idempotency_keys where authorization_id = $1 and key = $2 and claim = $3 and status is null and not done`

@@ -1,19 +1,20 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 
-const DAY = `interval '1 day'`
+const DAY_SQL = `interval '1 day'`
 
 /** The last use of an account by its owner: a sign-in, a page in a browser, or a token of an application. */
-const LAST_USE = `greatest(
+const LAST_USE_SQL = `greatest(
   users.created_at, users.signed_up_at, users.last_sign_in_at, users.sign_in_at, users.active_at,
   (select max(last_used_at) from browser_sessions where browser_sessions.user_id = users.id),
   (select max(last_used_at) from authorizations where authorizations.user_id = users.id)
 )`
 
 /**
- * Accounts that may be closed because nobody uses them: their owner can be warned and can sign in. A valid token of the operator is a
+ * Accounts that may be closed because they are unused: their owner can be warned and can sign in. A valid token of the operator is a
  * use, because only the operator can tell what uses it.
  */
-const MAY_END = `users.closed_at is null and users.close_at is null and users.locked_at is null
+const MAY_END_SQL = `users.closed_at is null and users.close_at is null and users.locked_at is null
   and users.email is not null and users.email_confirmed_at is not null and users.mail_state <> 'suppressed'
   and users.username is distinct from :kept::text
   and not exists (
@@ -37,23 +38,24 @@ export interface EndingTerms extends InactivityTerms {
   readonly warnedDays: number
 }
 
-/** Marks accounts that nobody has used, and returns the ids of their users. */
+/** Marks unused accounts, and returns the ids of their users. */
 export async function markUnusedAccounts(
   transaction: Knex.Transaction,
   terms: InactivityTerms,
 ): Promise<readonly number[]> {
-  const { rows } = await transaction.raw(
+  const rows = await queryRows<{ readonly id: number }>(
+    transaction,
     `with unused as (
        select users.id from users
-       where ${MAY_END} and ${LAST_USE} < :now::timestamptz - :warnAfter * ${DAY}
-         and (users.inactive_warned_at is null or users.inactive_warned_at < ${LAST_USE})
+       where ${MAY_END_SQL} and ${LAST_USE_SQL} < :now::timestamptz - :warnAfter * ${DAY_SQL}
+         and (users.inactive_warned_at is null or users.inactive_warned_at < ${LAST_USE_SQL})
        order by users.id limit :limit
        for no key update of users skip locked
      )
      update users set inactive_warned_at = :now from unused where users.id = unused.id returning users.id`,
     { ...terms },
   )
-  return rows.map(({ id }: { readonly id: number }) => id)
+  return rows.map(({ id }) => id)
 }
 
 /** Takes back the marks of accounts whose warning was given up without being sent, so that they are warned again. */
@@ -63,8 +65,8 @@ export async function unmarkUnsentWarnings(
 ): Promise<void> {
   await db.raw(
     `update users set inactive_warned_at = null
-     where close_at is null and inactive_warned_at < :now::timestamptz - :givenUpDays * ${DAY}
-       and inactive_warned_at > :now::timestamptz - :listedDays * ${DAY}
+     where close_at is null and inactive_warned_at < :now::timestamptz - :givenUpDays * ${DAY_SQL}
+       and inactive_warned_at > :now::timestamptz - :listedDays * ${DAY_SQL}
        and not exists (
          select from mails where mails.user_id = users.id and mails.kind = :kind and mails.sent_at is not null
        )`,
@@ -72,20 +74,21 @@ export async function unmarkUnsentWarnings(
   )
 }
 
-/** The usernames of accounts whose warning is old enough and that nobody has used since; with a username, only that one. */
+/** The usernames of accounts whose warning is old enough and that were not used since; with a username, only that one. */
 export async function findEndingAccounts(
   db: Knex,
   { warnedDays, ...terms }: EndingTerms,
   username: string | null = null,
 ): Promise<readonly string[]> {
-  const { rows } = await db.raw(
+  const rows = await queryRows<{ readonly username: string }>(
+    db,
     `select users.username from users
-     where ${MAY_END} and (:username::text is null or users.username = :username)
-       and ${LAST_USE} < :now::timestamptz - :closeAfter * ${DAY}
-       and users.inactive_warned_at >= ${LAST_USE}
-       and users.inactive_warned_at <= :now::timestamptz - :warnedDays * ${DAY}
+     where ${MAY_END_SQL} and (:username::text is null or users.username = :username)
+       and ${LAST_USE_SQL} < :now::timestamptz - :closeAfter * ${DAY_SQL}
+       and users.inactive_warned_at >= ${LAST_USE_SQL}
+       and users.inactive_warned_at <= :now::timestamptz - :warnedDays * ${DAY_SQL}
      order by users.inactive_warned_at limit :limit`,
     { ...terms, warnedDays, username },
   )
-  return rows.map(({ username }: { readonly username: string }) => username)
+  return rows.map(({ username }) => username)
 }

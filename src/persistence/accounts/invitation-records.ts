@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 import type { Invitation } from '../models/invitation.js'
-import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
+import { type IdPage, type ListPage, readIdPage } from '../sql/id-page.js'
 
 /** An invitation with the usernames of the accounts that were made with it. */
 export interface InvitationRecord
@@ -9,7 +10,7 @@ export interface InvitationRecord
 }
 
 /** Lists invitations, newest first. */
-export async function listInvitationRecords(db: Knex, page: IdPage): Promise<IdPageResult<InvitationRecord>> {
+export async function listInvitationRecords(db: Knex, page: IdPage): Promise<ListPage<InvitationRecord>> {
   return readIdPage<InvitationRecord>(selectRecords(db), page)
 }
 
@@ -17,7 +18,7 @@ export async function findInvitation(db: Knex, id: number): Promise<InvitationRe
   return selectRecords(db).where({ id }).first()
 }
 
-/** The invitations of a member, newest first. */
+/** The invitations of a user, newest first. */
 export async function listInvitationsByInviter(db: Knex, inviterId: number): Promise<readonly InvitationRecord[]> {
   return selectRecords(db).where({ inviterId }).orderBy('id', 'desc').limit(INVITATIONS_SHOWN)
 }
@@ -32,7 +33,7 @@ export async function findInvitationByInviter(
   return selectRecords(db).where({ inviterId, id }).first()
 }
 
-/** Invitations of a member that can still be used. */
+/** Invitations of a user that can still be used. */
 export async function countOpenInvitations(db: Knex, inviterId: number): Promise<number> {
   const rows = await db('invitations')
     .where({ inviterId, recalledAt: null })
@@ -52,11 +53,12 @@ function selectRecords(db: Knex): Knex.QueryBuilder {
 
 /** Seconds until one of the last `limit` sign-ups is a day old; undefined: there were fewer in the last day. */
 export async function secondsUntilSignUp(db: Knex, limit: number): Promise<number | undefined> {
-  const { rows } = await db.raw(
+  const [signUp] = await queryRows<{ readonly seconds: number }>(
+    db,
     `select ceil(extract(epoch from signed_up_at + interval '1 day' - now()))::integer as seconds
      from users where signed_up_at > now() - interval '1 day'
      order by signed_up_at desc offset ? limit 1`,
     [limit - 1],
   )
-  return rows[0]?.seconds
+  return signUp?.seconds
 }

@@ -1,4 +1,6 @@
 import type { Knex } from 'knex'
+import { changeRows } from '../database/database.js'
+import { NOW_SQL } from '../sql/database-time.js'
 
 /** Kinds of issued tokens. A token belongs to an authorization and is deleted with it. */
 export type TokenKind = 'access_token' | 'refresh_token' | 'authorization_code'
@@ -7,7 +9,7 @@ export type TokenKind = 'access_token' | 'refresh_token' | 'authorization_code'
 export interface IssuedToken {
   readonly payload: Record<string, unknown>
   readonly consumedAt: Date | null
-  /** By the clock of the database. */
+  /** End of validity, by the clock of the database. */
   readonly expiresAt: Date | null
   readonly isExpired: boolean
   readonly grantId: string
@@ -23,8 +25,8 @@ const HASH_COLUMNS: Readonly<Record<TokenKind, string>> = {
 }
 
 /** Notes the use of the account at most once in a day. A locked row is skipped: a closing locks the user before the authorizations. */
-const NOTE_USE = `, noted as (
-       update users set active_at = date_trunc('milliseconds', now()) where id in (
+const NOTE_USE_SQL = `, noted as (
+       update users set active_at = ${NOW_SQL} where id in (
          select users.id from users join found on found.user_id = users.id
          where coalesce(users.active_at, '-infinity') < now() - interval '1 day'
          for no key update of users skip locked
@@ -39,7 +41,7 @@ export async function insertToken(
     readonly hash: Buffer
     readonly grantId: string
     readonly payload: object
-    /** In seconds. */
+    /** Lifetime in seconds. */
     readonly lifetime: number
     /** Restricts an access token to these scopes of its authorization. */
     readonly scopes?: readonly string[] | undefined
@@ -48,13 +50,14 @@ export async function insertToken(
   const { hash, grantId, lifetime, scopes } = token
   const authorization =
     kind === 'access_token'
-      ? `update authorizations set last_used_at = date_trunc('milliseconds', now()) where grant_id = :grantId returning id, user_id`
+      ? `update authorizations set last_used_at = ${NOW_SQL} where grant_id = :grantId returning id, user_id`
       : 'select id from authorizations where grant_id = :grantId for share'
-  const { rowCount } = await db.raw(
+  const rowCount = await changeRows(
+    db,
     `with found as (${authorization})
-     ${kind === 'access_token' ? NOTE_USE : ''}
+     ${kind === 'access_token' ? NOTE_USE_SQL : ''}
      insert into ${kind}s (authorization_id, ${HASH_COLUMNS[kind]}, payload, expires_at${scopes ? ', scopes' : ''})
-     select id, :hash, :payload::jsonb, date_trunc('milliseconds', now()) + make_interval(secs => :lifetime::int)
+     select id, :hash, :payload::jsonb, ${NOW_SQL} + make_interval(secs => :lifetime::int)
        ${scopes ? ', :scopes::text[]' : ''}
      from found`,
     { hash, payload: JSON.stringify(token.payload), lifetime, grantId, ...(scopes && { scopes: [...scopes] }) },
@@ -70,7 +73,7 @@ export async function renewRefreshToken(
 ): Promise<void> {
   await db.raw(
     `update refresh_tokens
-     set expires_at = date_trunc('milliseconds', now()) + make_interval(secs => :lifetime::int)
+     set expires_at = ${NOW_SQL} + make_interval(secs => :lifetime::int)
      where token_hash = :hash and expires_at < now() + make_interval(secs => :lifetime::int - :useSeconds::int)`,
     { hash, lifetime, useSeconds },
   )
@@ -100,7 +103,7 @@ export async function findToken(db: Knex, kind: TokenKind, hash: Buffer): Promis
 export async function markCodeConsumed(db: Knex, hash: Buffer): Promise<boolean> {
   const codes = await db('authorization_codes')
     .where({ codeHash: hash, consumedAt: null })
-    .update({ consumedAt: db.raw(`date_trunc('milliseconds', now())`) })
+    .update({ consumedAt: db.raw(NOW_SQL) })
   return codes === 1
 }
 

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { DAY_MS } from '../../protocol/durations.js'
 
 export interface BrowserOfUser {
   readonly userId: number
@@ -14,7 +15,7 @@ export async function recordKnownBrowser(
   { userId, browserHash }: BrowserOfUser,
   { at, days }: { readonly at: Date; readonly days: number },
 ): Promise<boolean> {
-  const since = new Date(at.getTime() - days * 86_400_000)
+  const since = new Date(at.getTime() - days * DAY_MS)
   const earlier: readonly { readonly browserHash: Buffer; readonly seenAt: Date }[] = await transaction(
     'known_browsers',
   ).where({ userId })

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { changeRows } from '../database/database.js'
 
 /** Temporary records of the authorization server: sessions, and authorization requests in progress. */
 export type RecordKind = 'Session' | 'Interaction'
@@ -37,7 +38,8 @@ export async function findRecord(
 
 /** Deletes expired interactions and, beyond this many, the oldest ones: those without a sign-in first. */
 export async function trimInteractions(db: Knex, kept: number): Promise<number> {
-  const { rowCount } = await db.raw(
+  return changeRows(
+    db,
     `delete from oidc_records where model = 'Interaction' and (expires_at < now() or id_hash in (
        select id_hash from oidc_records where model = 'Interaction'
        order by payload #>> '{session,accountId}' is null, expires_at desc
@@ -45,7 +47,6 @@ export async function trimInteractions(db: Knex, kept: number): Promise<number> 
      ))`,
     [kept],
   )
-  return rowCount
 }
 
 /**
@@ -53,7 +54,7 @@ export async function trimInteractions(db: Knex, kept: number): Promise<number> 
  * with the requests that began in it. Sign-ins that wait for their second step end, too.
  */
 export async function deleteSessions(db: Knex, address: string, exceptUid?: string): Promise<void> {
-  await db.raw(markEnded, { address, exceptUid: exceptUid ?? null })
+  await db.raw(MARKED_ENDED_SQL, { address, exceptUid: exceptUid ?? null })
   await db.raw(
     `delete from oidc_records
      where (model = 'Session' and payload ->> 'accountId' = :address and uid is distinct from :exceptUid::text)
@@ -77,7 +78,7 @@ export async function deleteRecord(db: Knex, kind: RecordKind, idHash: Buffer): 
  * Marks sessions as ended, also those that a request is just storing under another id: a request that has read a session may store it
  * again, and no later request finds it.
  */
-const markEnded = `
+const MARKED_ENDED_SQL = `
   insert into ended_sessions (uid)
   select uid from (
     select uid from oidc_records where model = 'Session' and payload ->> 'accountId' = :address

@@ -12,12 +12,12 @@ interface OpenAccount {
 
 /** Returns the account with this name if it is open, else the oldest open account. Undefined: there is none. */
 export async function findOpenAccount(db: Knex, username: string): Promise<OpenAccount | undefined> {
-  const [account] = await queryPrepared<OpenAccount>(db, 'open-account', openAccount, [username])
+  const [account] = await queryPrepared<OpenAccount>(db, 'open-account', OPEN_ACCOUNT_SQL, [username])
   return account
 }
 
 /** Two lookups by index: one sort by name and id would read all accounts. */
-const openAccount = `
+const OPEN_ACCOUNT_SQL = `
   select accounts.username, people.id as "personId", people.guid, people.address
   from (
     (

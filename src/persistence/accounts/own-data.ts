@@ -1,7 +1,8 @@
 import type { Knex } from 'knex'
+import { queryRow } from '../database/database.js'
 import { OWN_DATA_LIMITS } from './limits.js'
 
-/** What is stored about a user, by category, in the order of the page. */
+/** Numbers of stored rows about a user, by category, in the order of the page. */
 export const DATA_CATEGORIES = [
   'account',
   'sessions',
@@ -34,7 +35,8 @@ export interface DataOwner {
 
 /** Counts the rows of each category in one statement. Entries of the audit log are found by the indexes on its guids. */
 export async function countOwnData(db: Knex, owner: DataOwner): Promise<Readonly<Record<CountedCategory, number>>> {
-  const { rows } = await db.raw(
+  return queryRow<Readonly<Record<CountedCategory, number>>>(
+    db,
     `select
        (select count(*)::int from posts where author_id = :personId) as posts,
        (select count(*)::int from comments where author_id = :personId) as comments,
@@ -45,14 +47,13 @@ export async function countOwnData(db: Knex, owner: DataOwner): Promise<Readonly
        (select count(*)::int from notifications where user_id = :userId) as notifications,
        (select count(*)::int from reports where user_id = :userId) as reports,
        (select count(*)::int from (
-          (select id from audit_entries where target->>'guid' = :guid order by id desc limit :most)
+          (select id from audit_entries where target->>'guid' = :guid order by id desc limit :max)
           union
-          (select id from audit_entries where actor->>'guid' = :guid order by id desc limit :most)
-          limit :most
+          (select id from audit_entries where actor->>'guid' = :guid order by id desc limit :max)
+          limit :max
         ) as own) as audit_entries`,
-    { ...owner, most: OWN_DATA_LIMITS.auditEntriesCounted },
+    { ...owner, max: OWN_DATA_LIMITS.auditEntriesCounted },
   )
-  return rows[0]
 }
 
 /** A mail as the list of mails shows it: nothing of its content. */

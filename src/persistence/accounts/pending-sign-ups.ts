@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
-import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
+import { queryRow } from '../database/database.js'
+import { type IdPage, type ListPage, readIdPage } from '../sql/id-page.js'
 
 /** A sign-up that waits for its mailbox, for a moderator, or for both. */
 export interface PendingSignUp {
@@ -28,14 +29,14 @@ export interface PendingSignUp {
   readonly createdAt: Date
 }
 
-const columns = `id, username, email, password_hash, language, invitation_id, reason, answer, needs_confirmation,
+const COLUMNS = `id, username, email, password_hash, language, invitation_id, reason, answer, needs_confirmation,
   needs_approval, confirmed_at, decided_at, request_uid, network, terms_version, rules, mails_sent, mailed_at, expires_at, created_at`
   .split(',')
   .map((column) => column.trim())
 
 /** Rows that have not expired. */
 export function pendingSignUps(db: Knex): Knex.QueryBuilder<PendingSignUp, PendingSignUp[]> {
-  return db<PendingSignUp>('pending_sign_ups').whereRaw('expires_at > now()').select(columns)
+  return db<PendingSignUp>('pending_sign_ups').whereRaw('expires_at > now()').select(COLUMNS)
 }
 
 /**
@@ -76,43 +77,43 @@ export interface UndecidedSignUp extends PendingSignUp {
   readonly othersOfNetwork: number
 }
 
-/** Those for which a moderator must decide. */
-export const IS_UNDECIDED = `pending_sign_ups.needs_approval and pending_sign_ups.decided_at is null and pending_sign_ups.expires_at > now()`
+/** Sign-ups that need the decision of a moderator. */
+export const IS_UNDECIDED_SQL = `pending_sign_ups.needs_approval and pending_sign_ups.decided_at is null and pending_sign_ups.expires_at > now()`
 
 /** Part of a statement: the number of sign-ups that wait for a decision. */
-export const undecidedSignUps = `(select count(*)::integer from pending_sign_ups where ${IS_UNDECIDED})`
+export const UNDECIDED_SIGN_UPS_SQL = `(select count(*)::integer from pending_sign_ups where ${IS_UNDECIDED_SQL})`
 
 export async function countUndecidedSignUps(db: Knex): Promise<number> {
-  const { rows } = await db.raw(`select ${undecidedSignUps} as count`)
-  return rows[0].count
+  const { count } = await queryRow<{ readonly count: number }>(db, `select ${UNDECIDED_SIGN_UPS_SQL} as count`)
+  return count
 }
 
 /** The sign-ups that moderators decide about, newest first. */
-export async function listUndecidedSignUps(db: Knex, page: IdPage): Promise<IdPageResult<UndecidedSignUp>> {
+export async function listUndecidedSignUps(db: Knex, page: IdPage): Promise<ListPage<UndecidedSignUp>> {
   const others = `(
     select count(*)::integer from pending_sign_ups as others
     where others.network = pending_sign_ups.network and others.id <> pending_sign_ups.id and others.expires_at > now()
   ) as others_of_network`
   const rows = db('pending_sign_ups')
-    .whereRaw(IS_UNDECIDED)
-    .select(...columns, db.raw(others))
+    .whereRaw(IS_UNDECIDED_SQL)
+    .select(...COLUMNS, db.raw(others))
   return readIdPage<UndecidedSignUp>(rows, page)
 }
 
 export interface SignUpLoad {
-  /** Of this network in a day. */
+  /** Sign-ups of this network in a day. */
   readonly ofNetwork: number
   readonly pending: number
   readonly undecided: number
 }
 
 export async function countSignUps(db: Knex, network: string): Promise<SignUpLoad> {
-  const { rows } = await db.raw(
+  return queryRow<SignUpLoad>(
+    db,
     `select
        (select count(*)::integer from sign_up_attempts where network = ? and at > now() - interval '1 day') as "ofNetwork",
        (select count(*)::integer from pending_sign_ups where expires_at > now()) as pending,
-       ${undecidedSignUps} as undecided`,
+       ${UNDECIDED_SIGN_UPS_SQL} as undecided`,
     [network],
   )
-  return rows[0]
 }

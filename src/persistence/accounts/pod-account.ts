@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 
-/** The account that signs for the pod. It is no person. */
+/** The account that signs for the pod. It is not a person. */
 export interface PodAccountRow {
   readonly guid: string
   readonly address: string
@@ -13,7 +13,7 @@ export async function findPodAccount(db: Knex): Promise<PodAccountRow | undefine
   return db('podAccount').first('guid', 'address', 'publicKey', 'sealedPrivateKey')
 }
 
-/** Does nothing if another process has made the account meanwhile. */
+/** Does nothing if another process has made the account in the meantime. */
 export async function insertPodAccount(db: Knex, account: PodAccountRow): Promise<void> {
   await db('podAccount').insert(account).onConflict().ignore()
 }

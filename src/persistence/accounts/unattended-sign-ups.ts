@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
+import { queryRow } from '../database/database.js'
 
-/** Since when sign-ups need a decision because no moderator was active; null: they do not. */
+/** Since when sign-ups need a decision because no moderator or admin was active; null: they do not. */
 export async function findUnattendedSince(db: Knex): Promise<Date | null> {
   return (await db('unattended_sign_ups').first('since'))?.since ?? null
 }
@@ -10,7 +11,8 @@ export async function findUnattendedSince(db: Knex): Promise<Date | null> {
  * first account, nor before an admin has ended the approval. Null: there is no account.
  */
 export async function findLastStaffActivity(db: Knex): Promise<Date | null> {
-  const { rows } = await db.raw(
+  const { at } = await queryRow<{ readonly at: Date | null }>(
+    db,
     `select greatest(
        (select created_at from users order by id limit 1),
        (select ended_at from unattended_sign_ups),
@@ -19,7 +21,7 @@ export async function findLastStaffActivity(db: Knex): Promise<Date | null> {
        (select at from audit_entries where via <> 'system' order by id desc limit 1)
      ) as at`,
   )
-  return rows[0].at
+  return at
 }
 
 /** False: it has begun before. */

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 
 /** The move of an account to an account of this pod. */
 export interface AccountMove {
@@ -21,13 +22,14 @@ export async function findMoveOfPerson(
   db: Knex,
   oldAddress: string,
 ): Promise<{ readonly id: number; readonly newPersonId: number } | undefined> {
-  const { rows } = await db.raw(
+  const [row] = await queryRows<{ readonly id: number; readonly newPersonId: number }>(
+    db,
     `select account_migrations.id, new_person_id as "newPersonId"
      from account_migrations left join people on people.id = old_person_id
      where old_address = :oldAddress or people.address = :oldAddress limit 1`,
     { oldAddress },
   )
-  return rows[0]
+  return row
 }
 
 export async function insertMove(transaction: Knex.Transaction, move: AccountMove): Promise<void> {
@@ -51,7 +53,8 @@ export async function findMovesTo(
   personId: number,
   oldAddresses: readonly string[],
 ): Promise<readonly { readonly id: number; readonly oldAddress: string }[]> {
-  const { rows } = await db.raw(
+  return queryRows<{ readonly id: number; readonly oldAddress: string }>(
+    db,
     `with recursive earlier as (
        select id, old_person_id, old_address from account_migrations where new_person_id = ?
        union
@@ -63,7 +66,6 @@ export async function findMovesTo(
      where coalesce(old_address, people.address) = any(?) order by earlier.id`,
     [personId, [...oldAddresses]],
   )
-  return rows
 }
 
 /** A pod to which a move is announced in the first wave, at once. */
@@ -135,7 +137,8 @@ export async function leaseDueAnnouncements(
   db: Knex,
   { limit, now, leaseSeconds }: { readonly limit: number; readonly now: Date; readonly leaseSeconds: number },
 ): Promise<readonly DueAnnouncement[]> {
-  const { rows } = await db.raw(
+  return queryRows<DueAnnouncement>(
+    db,
     `with due as (
        select migration_id, pod_id from migration_announcements join pods on pods.id = migration_announcements.pod_id
        where delivered_at is null and given_up_at is null
@@ -165,10 +168,9 @@ export async function leaseDueAnnouncements(
      where envelope is not null`,
     { limit, now, leaseSeconds },
   )
-  return rows
 }
 
-/** What an announcement has become. */
+/** The state of an announcement. */
 export interface AnnouncementResult {
   readonly migrationId: number
   readonly podId: number
@@ -180,8 +182,8 @@ export interface AnnouncementResult {
   readonly givenUpAt: Date | null
 }
 
-export async function saveAnnouncement(db: Knex, { migrationId, podId, ...facts }: AnnouncementResult): Promise<void> {
-  await db('migrationAnnouncements').where({ migrationId, podId }).update(facts)
+export async function saveAnnouncement(db: Knex, { migrationId, podId, ...rest }: AnnouncementResult): Promise<void> {
+  await db('migrationAnnouncements').where({ migrationId, podId }).update(rest)
 }
 
 /** How far the announcement of a move is. */
@@ -199,7 +201,8 @@ export async function listAnnouncedMoves(
   db: Knex,
   { waiting, personId = null }: { readonly waiting: boolean; readonly personId?: number | null },
 ): Promise<readonly AnnouncedMove[]> {
-  const { rows } = await db.raw(
+  return queryRows<AnnouncedMove>(
+    db,
     `select old_address as "oldAddress", people.address as "newAddress", account_migrations.created_at as "movedAt",
        announce_until as "announceUntil", counts.delivered, counts.waiting, counts.refused
      from account_migrations
@@ -213,7 +216,6 @@ export async function listAnnouncedMoves(
      order by account_migrations.id`,
     { waiting, personId },
   )
-  return rows
 }
 
 /** A pod to which a move is not announced yet. */
@@ -230,7 +232,8 @@ export async function listWaitingPods(
   db: Knex,
   { personId = null }: { readonly personId?: number | null } = {},
 ): Promise<readonly WaitingPod[]> {
-  const { rows } = await db.raw(
+  return queryRows<WaitingPod>(
+    db,
     `select old_address as "oldAddress", pods.host || case when pods.port = 443 then '' else ':' || pods.port end as pod,
        due_at as "dueAt", attempts, last_status as "lastStatus", given_up_at is not null as "givenUp"
      from migration_announcements
@@ -238,10 +241,9 @@ export async function listWaitingPods(
      join pods on pods.id = pod_id
      where delivered_at is null and new_person_id = coalesce(:personId::bigint, new_person_id)
      order by old_address, pods.host, pods.port
-     limit case when :personId::bigint is null then null else :most::integer end`,
-    { personId, most: LISTED_PODS },
+     limit case when :personId::bigint is null then null else :max::integer end`,
+    { personId, max: LISTED_PODS },
   )
-  return rows
 }
 
 /** Pods that a page shows; a command shows all. */
@@ -259,7 +261,8 @@ export async function findSilentContacts(
   userId: number,
   claimedBefore: Date,
 ): Promise<readonly SilentContact[]> {
-  const { rows } = await db.raw(
+  return queryRows<SilentContact>(
+    db,
     `select people.id as "personId", people.guid, people.address
      from claimed_followers as claim
      join contacts on contacts.user_id = claim.user_id and contacts.person_id = claim.person_id and contacts.receiving
@@ -268,7 +271,6 @@ export async function findSilentContacts(
      order by people.address limit ?`,
     [userId, claimedBefore, LISTED_PODS],
   )
-  return rows
 }
 
 /** Earlier moves of an identity: the old network IDs, and the messages that announced them, the first one first. */
@@ -276,7 +278,8 @@ export async function findArchivedMigrations(
   db: Knex,
   personId: number,
 ): Promise<readonly { readonly old_address: string; readonly envelope: string }[]> {
-  const { rows } = await db.raw(
+  return queryRows<{ readonly old_address: string; readonly envelope: string }>(
+    db,
     `with recursive earlier as (
        select id, old_person_id, old_address, envelope from account_migrations where new_person_id = ?
        union
@@ -288,5 +291,4 @@ export async function findArchivedMigrations(
      where envelope is not null order by earlier.id`,
     [personId],
   )
-  return rows
 }

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
-import { pagesBehind } from '../sql/pages-behind.js'
+import { queryRow, queryRows } from '../database/database.js'
+import { pagesAfter } from '../sql/pages-after.js'
 
 /** A contact of a user with the names of the aspects, in their order. */
 export interface ArchivedContact {
@@ -15,12 +16,13 @@ export interface ArchivedContact {
 
 /** The contacts page by page, in the order of their ids. */
 export function archivedContacts(db: Knex, userId: number, limit: number): AsyncGenerator<readonly ArchivedContact[]> {
-  return pagesBehind({
+  return pagesAfter({
     size: limit,
     start: 0,
     positionOf: ({ id }: ArchivedContact) => id,
-    async read(behind) {
-      const { rows } = await db.raw(
+    async read(after) {
+      return queryRows<ArchivedContact>(
+        db,
         `select contacts.id, people.address, people.guid, people.name, people.public_key as "publicKey",
            contacts.sharing, contacts.receiving,
            array(select aspects.name from aspect_memberships
@@ -29,9 +31,8 @@ export function archivedContacts(db: Knex, userId: number, limit: number): Async
          from contacts join people on people.id = contacts.person_id
          where contacts.user_id = ? and contacts.id > ?
          order by contacts.id limit ?`,
-        [userId, behind, limit],
+        [userId, after, limit],
       )
-      return rows
     },
   })
 }
@@ -45,7 +46,8 @@ export interface ArchivedLists {
 }
 
 export async function findArchivedLists(db: Knex, userId: number): Promise<ArchivedLists> {
-  const { rows } = await db.raw(
+  return queryRow<ArchivedLists>(
+    db,
     `select
        array(select people.address from blocks join people on people.id = blocks.person_id
              where blocks.user_id = users.id order by people.address) as blocks,
@@ -58,7 +60,6 @@ export async function findArchivedLists(db: Knex, userId: number): Promise<Archi
      from users where id = ?`,
     [userId],
   )
-  return rows[0]
 }
 
 /** A pod to which public posts of the user are sent. */
@@ -70,12 +71,12 @@ export interface ArchivedPod {
 
 /** Pods of people who share with the user: they receive every public post. */
 export async function findFollowerPods(db: Knex, userId: number): Promise<readonly ArchivedPod[]> {
-  const { rows } = await db.raw(
+  return queryRows<ArchivedPod>(
+    db,
     `select distinct pods.host, pods.port, pods.ssl
      from contacts join people on people.id = contacts.person_id join pods on pods.id = people.pod_id
      where contacts.user_id = ? and contacts.sharing
      order by pods.host, pods.port`,
     [userId],
   )
-  return rows
 }

@@ -1,8 +1,9 @@
 import type { Knex } from 'knex'
-import { pagesBehind } from '../sql/pages-behind.js'
+import { queryRows } from '../database/database.js'
+import { pagesAfter } from '../sql/pages-after.js'
 import type { ArchivedPod } from './archived-account.js'
 
-/** A post of the archive, with what stands beside its entity. */
+/** A post of the archive, with the values next to its entity. */
 export interface ArchivedPost {
   readonly id: number
   readonly guid: string
@@ -24,10 +25,10 @@ interface PostsQuery {
 
 /** The posts of a person page by page, the oldest first. */
 export function archivedPosts(db: Knex, query: PostsQuery): AsyncGenerator<readonly ArchivedPost[]> {
-  return postPages(db, query, `, guid, public, ${BESIDE_POST}`)
+  return postPages(db, query, `, guid, public, ${BESIDE_POST_SQL}`)
 }
 
-/** The same posts for a reader who needs no more than their ids. */
+/** The ids of the posts of the archive. */
 export function archivedPostIds(db: Knex, query: PostsQuery): AsyncGenerator<readonly Pick<ArchivedPost, 'id'>[]> {
   return postPages(db, query)
 }
@@ -37,24 +38,24 @@ function postPages<Row extends Pick<ArchivedPost, 'id' | 'createdAt'>>(
   { personId, upTo, limit }: PostsQuery,
   moreColumns = '',
 ): AsyncGenerator<readonly Row[]> {
-  return pagesBehind({
+  return pagesAfter({
     size: limit,
     start: { createdAt: new Date(0), id: 0 },
     positionOf: ({ createdAt, id }: Row) => ({ createdAt, id }),
-    async read(behind) {
-      const { rows } = await db.raw(
+    async read(after) {
+      return queryRows<Row>(
+        db,
         `select id, created_at as "createdAt"${moreColumns}
          from posts
          where author_id = ? and (created_at, id) > (?, ?) and created_at <= ?
          order by created_at, id limit ?`,
-        [personId, behind.createdAt, behind.id, upTo, limit],
+        [personId, after.createdAt, after.id, upTo, limit],
       )
-      return rows
     },
   })
 }
 
-const BESIDE_POST = `
+const BESIDE_POST_SQL = `
        array(select aspects.name from post_aspects join aspects on aspects.id = post_aspects.aspect_id
              where post_aspects.post_id = posts.id order by aspects.position, aspects.id) as aspects,
        case when posts.public then coalesce((
@@ -80,9 +81,20 @@ const OWN_RELAYABLES = {
   vote: { table: 'poll_participations', parent: 'poll_id' },
 } as const
 
+interface OwnRelayable {
+  readonly guid: string
+  readonly parent: number
+  readonly id: number
+}
+
+interface SubscribedPost {
+  readonly guid: string
+  readonly id: number
+}
+
 export type ArchivedRelayableKind = keyof typeof OWN_RELAYABLES
 
-/** Guids of a person's own comments, likes or votes, page by page in the order of what they belong to, which has an index. */
+/** Guids of a person's own comments, likes or votes, page by page in the order of their parents, which has an index. */
 export async function* ownRelayableGuids(
   db: Knex,
   kind: ArchivedRelayableKind,
@@ -90,17 +102,17 @@ export async function* ownRelayableGuids(
   limit: number,
 ): AsyncGenerator<readonly string[]> {
   const { table, parent } = OWN_RELAYABLES[kind]
-  const pages = pagesBehind({
+  const pages = pagesAfter({
     size: limit,
     start: [0, 0],
-    positionOf: (row: { readonly guid: string; readonly parent: number; readonly id: number }) => [row.parent, row.id],
-    async read(behind) {
-      const { rows } = await db.raw(
+    positionOf: (row: OwnRelayable) => [row.parent, row.id],
+    async read(after) {
+      return queryRows<OwnRelayable>(
+        db,
         `select guid, ${parent} as parent, id from ${table}
          where author_id = ? and (${parent}, id) > (?, ?) order by ${parent}, id limit ?`,
-        [personId, ...behind, limit],
+        [personId, ...after, limit],
       )
-      return rows
     },
   })
   for await (const page of pages) yield page.map(({ guid }) => guid)
@@ -112,25 +124,25 @@ export async function* subscribedPostGuids(
   personId: number,
   limit: number,
 ): AsyncGenerator<readonly string[]> {
-  const pages = pagesBehind({
+  const pages = pagesAfter({
     size: limit,
     start: 0,
-    positionOf: (row: { readonly guid: string; readonly id: number }) => row.id,
-    async read(behind) {
-      const { rows } = await db.raw(
+    positionOf: (row: SubscribedPost) => row.id,
+    async read(after) {
+      return queryRows<SubscribedPost>(
+        db,
         `select posts.guid, posts.id
          from participations join posts on posts.id = participations.post_id
          where participations.author_id = ? and participations.post_id > ? and posts.author_id <> participations.author_id
          order by participations.post_id limit ?`,
-        [personId, behind, limit],
+        [personId, after, limit],
       )
-      return rows
     },
   })
   for await (const page of pages) yield page.map(({ guid }) => guid)
 }
 
-/** What stands below posts, comments and polls: the table, the column with the id of the thing, and the order of its index. */
+/** The relayables below posts, comments and polls: the table, the column with the id of the thing, and the order of its index. */
 const RELAYABLES_BELOW = {
   comment: { table: 'comments', parent: 'post_id', order: ['created_at', 'id'] },
   like: { table: 'likes', parent: 'post_id', order: ['id'] },
@@ -168,12 +180,12 @@ export async function* relayablesBelow(
   const below = (condition: string) => `
     select id, guid, author_id = ? as "isOwn", ${parent} as "parentId", jsonb_build_array(${order.join(', ')}) as position
     from ${table} where ${condition} order by ${order.join(', ')} limit ?`
-  const first = await db.raw(
+  const rows = await queryRows<RelayableRow>(
+    db,
     `select found.* from unnest(?::bigint[]) as parents (parent_id)
      cross join lateral (${below(`${parent} = parents.parent_id`)}) as found`,
     [[...parentIds], personId, limit],
   )
-  const rows: readonly RelayableRow[] = first.rows
   if (rows.length > 0) yield rows
 
   const types = order.map((column) => (column === 'created_at' ? '?::timestamptz' : '?::bigint'))
@@ -182,8 +194,7 @@ export async function* relayablesBelow(
     let page = rows.filter((row) => row.parentId === parentId)
     while (page.length === limit) {
       const last = page.at(-1)
-      const { rows: following } = await db.raw(next, [personId, parentId, ...(last?.position ?? []), limit])
-      page = following
+      page = await queryRows<RelayableRow>(db, next, [personId, parentId, ...(last?.position ?? []), limit])
       if (page.length > 0) yield page
     }
   }
@@ -191,8 +202,10 @@ export async function* relayablesBelow(
 
 /** Polls of posts. */
 export async function findPollIds(db: Knex, postIds: readonly number[]): Promise<readonly number[]> {
-  const { rows } = await db.raw('select id from polls where post_id = any(?) order by id', [[...postIds]])
-  return rows.map(({ id }: { readonly id: number }) => id)
+  const rows = await queryRows<{ readonly id: number }>(db, 'select id from polls where post_id = any(?) order by id', [
+    [...postIds],
+  ])
+  return rows.map(({ id }) => id)
 }
 
 /** When likes and votes were made: their entities do not say it. */
@@ -201,8 +214,10 @@ export async function findCreationTimes(
   table: 'likes' | 'poll_participations',
   guids: readonly string[],
 ): Promise<ReadonlyMap<string, Date>> {
-  const { rows } = await db.raw(`select guid, created_at as "createdAt" from ${table} where guid = any(?)`, [
-    [...guids],
-  ])
-  return new Map(rows.map((row: { readonly guid: string; readonly createdAt: Date }) => [row.guid, row.createdAt]))
+  const rows = await queryRows<{ readonly guid: string; readonly createdAt: Date }>(
+    db,
+    `select guid, created_at as "createdAt" from ${table} where guid = any(?)`,
+    [[...guids]],
+  )
+  return new Map(rows.map((row) => [row.guid, row.createdAt]))
 }

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
-import { pagesBehind } from '../sql/pages-behind.js'
+import { queryRows } from '../database/database.js'
+import { pagesAfter } from '../sql/pages-after.js'
 
 /** A conversation as one participant sees it. */
 export interface ArchivedConversation {
@@ -26,12 +27,13 @@ export function archivedConversations(
   personId: number,
   limit: number,
 ): AsyncGenerator<readonly ArchivedConversation[]> {
-  return pagesBehind({
+  return pagesAfter({
     size: limit,
     start: 0,
     positionOf: ({ id }: ArchivedConversation) => id,
-    async read(behind) {
-      const { rows } = await db.raw(
+    async read(after) {
+      return queryRows<ArchivedConversation>(
+        db,
         `select conversations.id, conversations.guid, author.address as author, subject,
            conversations.created_at as "createdAt", unread = 0 as read,
            coalesce(imported_participants, array(
@@ -44,9 +46,8 @@ export function archivedConversations(
          join people as author on author.id = conversations.author_id
          where visibility.person_id = ? and conversations.id > ?
          order by conversations.id limit ?`,
-        [personId, behind, limit],
+        [personId, after, limit],
       )
-      return rows
     },
   })
 }
@@ -56,14 +57,14 @@ export async function findArchivedMessages(
   db: Knex,
   conversationIds: readonly number[],
 ): Promise<readonly ArchivedMessage[]> {
-  const { rows } = await db.raw(
+  return queryRows<ArchivedMessage>(
+    db,
     `select conversation_id as "conversationId", messages.guid, people.address as author, text,
        messages.created_at as "createdAt"
      from messages join people on people.id = messages.author_id
      where conversation_id = any(?) order by conversation_id, arrived_at, messages.id`,
     [[...conversationIds]],
   )
-  return rows
 }
 
 /** Who sees conversations: of each guid that exists here, whether this person takes part. */
@@ -72,14 +73,15 @@ export async function findConversationParts(
   personId: number,
   guids: readonly string[],
 ): Promise<ReadonlyMap<string, boolean>> {
-  const { rows } = await db.raw(
+  const rows = await queryRows<{ readonly guid: string; readonly takesPart: boolean }>(
+    db,
     `select guid, exists (
        select from conversation_visibilities where conversation_id = conversations.id and person_id = ?
      ) as "takesPart"
      from conversations where guid = any(?)`,
     [personId, [...guids]],
   )
-  return new Map(rows.map((row: { readonly guid: string; readonly takesPart: boolean }) => [row.guid, row.takesPart]))
+  return new Map(rows.map((row) => [row.guid, row.takesPart]))
 }
 
 /** A conversation of an archive, with its messages in their order. */
@@ -106,7 +108,8 @@ export async function insertImportedConversations(
   conversations: readonly ImportedConversation[],
 ): Promise<ReadonlySet<string>> {
   if (conversations.length === 0) return new Set()
-  const { rows } = await transaction.raw(
+  const rows = await queryRows<{ readonly guid: string }>(
+    transaction,
     `with given as (
        select * from json_to_recordset(:conversations::json) as given(
          guid text, "authorId" bigint, subject text, participants json, "createdAt" timestamptz, "updatedAt" timestamptz,
@@ -133,5 +136,5 @@ export async function insertImportedConversations(
      select guid from inserted`,
     { conversations: JSON.stringify(conversations), personId },
   )
-  return new Set(rows.map(({ guid }: { readonly guid: string }) => guid))
+  return new Set(rows.map(({ guid }) => guid))
 }

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { Photo } from '../models/photo.js'
-import { pagesBehind } from '../sql/pages-behind.js'
+import { pagesAfter } from '../sql/pages-after.js'
 
 /** The used photos of a person that match, page by page. */
 export function archivedPhotos(
@@ -8,14 +8,14 @@ export function archivedPhotos(
   which: { readonly authorId: number } & ({ readonly postId: null } | { readonly remotePath: null }),
   limit: number,
 ): AsyncGenerator<readonly Photo[]> {
-  return pagesBehind({
+  return pagesAfter({
     size: limit,
     start: 0,
     positionOf: ({ id }: Photo) => id,
-    read: async (behind) =>
+    read: async (after) =>
       Photo.query(db)
         .where({ ...which, pending: false })
-        .where('id', '>', behind)
+        .where('id', '>', after)
         .orderBy('id')
         .limit(limit),
   })

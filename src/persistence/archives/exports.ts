@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { changeRows, queryRows } from '../database/database.js'
 
 export const EXPORT_KINDS = ['archive', 'copy', 'photos'] as const
 
@@ -65,7 +66,8 @@ export async function findRecentExports(
 
 /** Notes a download; false: there was one within the last hour. */
 export async function updateDownload(db: Knex, id: number, at: Date): Promise<boolean> {
-  const { rowCount } = await db.raw(
+  const rowCount = await changeRows(
+    db,
     `update exports set downloaded_at = :at
      where id = :id and (downloaded_at is null or downloaded_at < :at::timestamptz - interval '1 hour')`,
     { id, at },
@@ -83,7 +85,8 @@ export async function claimExport(
   db: Knex,
   { deadAfterSeconds, attempts }: { readonly deadAfterSeconds: number; readonly attempts: number },
 ): Promise<Export | undefined> {
-  const { rows } = await db.raw(
+  const [row] = await queryRows<Export>(
+    db,
     `update exports set state = 'running', attempts = attempts + 1, alive_at = now(), section = null, done = 0, left_out = 0
      where id = (
        select id from exports
@@ -93,7 +96,7 @@ export async function claimExport(
      returning id, uid, user_id as "userId", kind, state`,
     [deadAfterSeconds, attempts],
   )
-  return rows[0]
+  return row
 }
 
 /** Fails exports whose workers have died too often, and returns them: their drafts have to go. */
@@ -101,13 +104,13 @@ export async function failDeadExports(
   db: Knex,
   { deadAfterSeconds, attempts }: { readonly deadAfterSeconds: number; readonly attempts: number },
 ): Promise<readonly Pick<Export, 'uid'>[]> {
-  const { rows } = await db.raw(
+  return queryRows<Pick<Export, 'uid'>>(
+    db,
     `update exports set state = 'failed', error = 'interrupted', finished_at = now()
      where state = 'running' and alive_at < now() - make_interval(secs => ?) and attempts >= ?
      returning uid`,
     [deadAfterSeconds, attempts],
   )
-  return rows
 }
 
 /** Notes how far an export is; false: it is no longer wanted. */
@@ -116,7 +119,8 @@ export async function recordExportProgress(
   id: number,
   { section, done }: { readonly section: string; readonly done: number },
 ): Promise<boolean> {
-  const { rowCount } = await db.raw(
+  const rowCount = await changeRows(
+    db,
     `update exports set section = ?, done = ?, alive_at = now() where id = ? and state = 'running' and not deleted`,
     [section, done, id],
   )
@@ -127,14 +131,14 @@ export async function recordExportProgress(
 export async function completeExport(
   transaction: Knex.Transaction,
   { id, userId, kind }: Pick<Export, 'id' | 'userId' | 'kind'>,
-  facts: Pick<Export, 'bytes' | 'sha256' | 'leftOut' | 'finishedAt' | 'expiresAt'>,
+  result: Pick<Export, 'bytes' | 'sha256' | 'leftOut' | 'finishedAt' | 'expiresAt'>,
 ): Promise<boolean> {
   const changed = await transaction('exports')
     .where({ id, state: 'running', deleted: false })
-    .update({ ...facts, state: 'ready', section: null })
+    .update({ ...result, state: 'ready', section: null })
   if (changed === 0) return false
   const earlier = transaction('exports').where({ userId, kind, state: 'ready' }).where('id', '<', id)
-  await earlier.update({ expiresAt: facts.finishedAt })
+  await earlier.update({ expiresAt: result.finishedAt })
   return true
 }
 

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 
-/** What an import has changed before the move, with what has to be known to undo it. */
+/** Changes of an import before the move, with the data for their undo. */
 export type ImportChange =
   | { readonly kind: 'aspect'; readonly id: number }
   | { readonly kind: 'tag'; readonly name: string }
@@ -12,7 +13,7 @@ export type ImportChange =
   | { readonly kind: 'block'; readonly personId: number }
   /** A block ended the contact. */
   | { readonly kind: 'ended_contact'; readonly personId: number; readonly aspectIds: readonly number[] }
-  /** A person of this pod sees that the user shares, or no longer does. */
+  /** A local user sees that the importing user shares, or no longer does. */
   | { readonly kind: 'shared' | 'unshared'; readonly userId: number }
 
 /** Records changes; a check has no import and changes nothing. */
@@ -28,11 +29,17 @@ export async function recordChanges(
   )
 }
 
+interface ChangeRow {
+  readonly id: number
+  readonly change: ImportChange
+}
+
 /** The changes, the last one first. */
 export async function* listChanges(db: Knex, importId: number, size: number): AsyncGenerator<readonly ImportChange[]> {
   let before: number | null = null
   for (;;) {
-    const { rows }: { rows: readonly { readonly id: number; readonly change: ImportChange }[] } = await db.raw(
+    const rows: readonly ChangeRow[] = await queryRows<ChangeRow>(
+      db,
       'select id, change from import_changes where import_id = ? and id < coalesce(?::bigint, 9223372036854775807) order by id desc limit ?',
       [importId, before, size],
     )

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 import { rowsAsColumns } from '../sql/rows-as-columns.js'
-import type { Import, ImportCounts, ImportSection, ItemOutcome, SectionCounts } from './imports.js'
+import type { ArchiveImport, ImportCounts, ImportSection, ItemOutcome, SectionCounts } from './imports.js'
 
 /** Reasons that may be gone later: another pod did not answer, or did not know something yet. */
 const TRIED_AGAIN = ['not_found', 'author_unknown', 'parent_missing', 'root_missing']
@@ -25,8 +26,9 @@ export async function findRetriedItems(db: Knex, importId: number): Promise<Retr
 export async function claimRetry(
   db: Knex,
   { now, leaseHours }: { readonly now: Date; readonly leaseHours: number },
-): Promise<Import | undefined> {
-  const { rows } = await db.raw(
+): Promise<ArchiveImport | undefined> {
+  const [claimed] = await queryRows<{ readonly id: number }>(
+    db,
     `update imports set retries = retries + 1, retry_at = :now::timestamptz + make_interval(hours => :leaseHours)
      where id = (
        select id from imports where retry_at <= :now and state = 'done' order by retry_at limit 1 for update skip locked
@@ -34,7 +36,7 @@ export async function claimRetry(
      returning id`,
     { now, leaseHours },
   )
-  return rows.length === 0 ? undefined : db('imports').where({ id: rows[0].id }).first()
+  return claimed && db('imports').where({ id: claimed.id }).first()
 }
 
 export async function setRetry(db: Knex, id: number, retryAt: Date | null): Promise<void> {
@@ -61,22 +63,25 @@ export async function replaceOutcomes(
     .update({ counts: JSON.stringify(await countAgain(transaction, importId, counts)) })
 }
 
+interface CountedOutcome extends Pick<ItemOutcome, 'section' | 'outcome' | 'reason'> {
+  readonly count: number
+}
+
 async function countAgain(
   transaction: Knex.Transaction,
   importId: number,
   before: ImportCounts,
 ): Promise<ImportCounts> {
-  const { rows } = await transaction.raw(
+  const rows = await queryRows<CountedOutcome>(
+    transaction,
     'select section, outcome, reason, count(*)::integer as count from import_items where import_id = ? group by 1, 2, 3',
     [importId],
   )
   const counts = Object.entries(before).map(([section, { found }]): [string, SectionCounts] => {
     const of = (outcome: ItemOutcome['outcome']) =>
-      rows.filter((row: { section: string; outcome: string }) => row.section === section && row.outcome === outcome)
+      rows.filter((row) => row.section === section && row.outcome === outcome)
     const sum = (some: readonly { readonly count: number }[]) => some.reduce((total, { count }) => total + count, 0)
-    const by_reason = Object.fromEntries(
-      of('refused').map(({ reason, count }: { reason: string; count: number }) => [reason, count]),
-    )
+    const by_reason = Object.fromEntries(of('refused').map(({ reason, count }) => [reason, count]))
     return [
       section,
       {

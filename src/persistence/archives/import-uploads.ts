@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { queryRow, queryRows } from '../database/database.js'
 
 type UploadState = 'uploading' | 'uploaded' | 'checking' | 'checked' | 'failed' | 'started' | 'expired'
 
@@ -42,14 +43,14 @@ export async function findOpenUpload(db: Knex, userId: number): Promise<ImportUp
     .first()
 }
 
-/** An upload that has arrived and is no import yet. */
-export interface ArrivedUpload extends ImportUpload {
+/** A received upload without an import. */
+export interface ReceivedUpload extends ImportUpload {
   readonly state: (typeof ARRIVED_STATES)[number]
 }
 
 const ARRIVED_STATES = ['uploaded', 'checking', 'checked', 'failed'] as const satisfies readonly UploadState[]
 
-export async function listArrivedUploads(db: Knex, userId: number): Promise<readonly ArrivedUpload[]> {
+export async function listReceivedUploads(db: Knex, userId: number): Promise<readonly ReceivedUpload[]> {
   return db('importUploads')
     .where({ userId })
     .whereIn('state', [...ARRIVED_STATES])
@@ -75,11 +76,12 @@ export async function lockUpload(
 
 /** Uploads of an account whose check was requested since a time. */
 export async function countUploadsSince(db: Knex, userId: number, since: Date): Promise<number> {
-  const { rows } = await db.raw(
+  const { count } = await queryRow<{ readonly count: number }>(
+    db,
     `select count(*)::integer as count from import_uploads where user_id = ? and created_at > ? and state <> 'uploading'`,
     [userId, since],
   )
-  return rows[0].count
+  return count
 }
 
 export async function changeUpload(
@@ -108,7 +110,8 @@ export async function claimUpload(
   db: Knex,
   { now, deadAfterSeconds }: { readonly now: Date; readonly deadAfterSeconds: number },
 ): Promise<ImportUpload | undefined> {
-  const { rows } = await db.raw(
+  const [claimed] = await queryRows<{ readonly id: number }>(
+    db,
     `update import_uploads set state = 'checking', alive_at = now(), attempts = attempts + 1
      where id = (
        select id from import_uploads
@@ -118,7 +121,7 @@ export async function claimUpload(
      returning id`,
     [now, deadAfterSeconds],
   )
-  return rows.length === 0 ? undefined : db('importUploads').where({ id: rows[0].id }).first()
+  return claimed && db('importUploads').where({ id: claimed.id }).first()
 }
 
 /** A sign of life of the check; false: the upload is gone. */
@@ -143,7 +146,8 @@ export async function findExpiredUploads(
     limit,
   }: { readonly doneBefore: Date; readonly uploadedBefore: Date; readonly limit: number },
 ): Promise<readonly (Pick<ImportUpload, 'id' | 'uid'> & { readonly isDone: boolean })[]> {
-  const { rows } = await db.raw(
+  return queryRows<Pick<ImportUpload, 'id' | 'uid'> & { readonly isDone: boolean }>(
+    db,
     `select import_uploads.id, import_uploads.uid, imports.state is not distinct from 'done' as "isDone" from import_uploads
      left join imports on imports.uid = import_uploads.uid
      where import_uploads.state <> 'expired' and (
@@ -153,7 +157,6 @@ export async function findExpiredUploads(
      order by import_uploads.id limit :limit`,
     { doneBefore, uploadedBefore, limit },
   )
-  return rows
 }
 
 /** The files are gone: an import that was paused ends. */

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 
 /** Who has an entity with a guid here, by address. */
 export async function findHolders(
@@ -9,26 +10,28 @@ export async function findHolders(
   if (guids.length === 0) return new Map()
   const author = table === 'polls' ? 'posts.author_id' : `${table}.author_id`
   const viaPost = table === 'polls' ? 'join posts on posts.id = polls.post_id' : ''
-  const { rows } = await db.raw(
+  const rows = await queryRows<{ readonly guid: string; readonly address: string }>(
+    db,
     `select ${table}.guid, people.address from ${table} ${viaPost} join people on people.id = ${author}
      where ${table}.guid = any(?)`,
     [[...guids]],
   )
-  return new Map(rows.map((row: { readonly guid: string; readonly address: string }) => [row.guid, row.address]))
+  return new Map(rows.map((row) => [row.guid, row.address]))
 }
 
-/** A post, comment or poll under which relayables stand, with the post that it belongs to. */
+/** A post, comment or poll with relayables, and the post that it belongs to. */
 export interface RelayableParent {
   readonly guid: string
-  readonly rootAuthorId: number
-  readonly rootCreatedAt: Date
+  readonly threadAuthorId: number
+  readonly threadCreatedAt: Date
 }
 
 /** Finds stored parents by guid: the key is `Post guid`, `Comment guid` or `Poll guid`. */
 export async function findParents(db: Knex, guids: readonly string[]): Promise<ReadonlyMap<string, RelayableParent>> {
   if (guids.length === 0) return new Map()
-  const { rows } = await db.raw(
-    `select 'Post' as kind, guid, author_id as "rootAuthorId", created_at as "rootCreatedAt"
+  const rows = await queryRows<RelayableParent & { readonly kind: string }>(
+    db,
+    `select 'Post' as kind, guid, author_id as "threadAuthorId", created_at as "threadCreatedAt"
      from posts where guid = any(:guids)
      union all
      select 'Comment', comments.guid, posts.author_id, posts.created_at
@@ -39,9 +42,9 @@ export async function findParents(db: Knex, guids: readonly string[]): Promise<R
     { guids: [...guids] },
   )
   return new Map(
-    rows.map((row: RelayableParent & { readonly kind: string }) => [
+    rows.map((row) => [
       `${row.kind} ${row.guid}`,
-      { guid: row.guid, rootAuthorId: Number(row.rootAuthorId), rootCreatedAt: row.rootCreatedAt },
+      { guid: row.guid, threadAuthorId: Number(row.threadAuthorId), threadCreatedAt: row.threadCreatedAt },
     ]),
   )
 }
@@ -56,7 +59,8 @@ export interface ReactionKey {
 /** Which of these reactions exist, as `kind parent author`: a person likes or votes once. */
 export async function findReactions(db: Knex, reactions: readonly ReactionKey[]): Promise<ReadonlySet<string>> {
   if (reactions.length === 0) return new Set()
-  const { rows } = await db.raw(
+  const rows = await queryRows<{ readonly key: string }>(
+    db,
     `select concat_ws(' ', given.kind, given.parent, given.author) as key
      from json_to_recordset(?::json) as given(kind text, parent text, author text)
      join people on people.address = given.author
@@ -72,7 +76,7 @@ export async function findReactions(db: Knex, reactions: readonly ReactionKey[])
      end`,
     [JSON.stringify(reactions)],
   )
-  return new Set(rows.map(({ key }: { readonly key: string }) => key))
+  return new Set(rows.map(({ key }) => key))
 }
 
 /** Finds stored posts, which may be roots of reshares. */
@@ -81,10 +85,12 @@ export async function findRoots(
   guids: readonly string[],
 ): Promise<ReadonlyMap<string, { readonly public: boolean; readonly type: string }>> {
   if (guids.length === 0) return new Map()
-  const { rows } = await db.raw('select guid, public, type from posts where guid = any(?)', [[...guids]])
-  return new Map(
-    rows.map((row: { readonly guid: string; readonly public: boolean; readonly type: string }) => [row.guid, row]),
+  const rows = await queryRows<{ readonly guid: string; readonly public: boolean; readonly type: string }>(
+    db,
+    'select guid, public, type from posts where guid = any(?)',
+    [[...guids]],
   )
+  return new Map(rows.map((row) => [row.guid, row]))
 }
 
 /** Marks posts as shared with aspects. */
@@ -106,7 +112,8 @@ export async function subscribeToPosts(
   posts: readonly { readonly guid: string; readonly participation: string }[],
 ): Promise<ReadonlySet<string>> {
   if (posts.length === 0) return new Set()
-  const { rows } = await transaction.raw(
+  const rows = await queryRows<{ readonly guid: string }>(
+    transaction,
     `with subscribed as (
        insert into participations (guid, post_id, author_id)
        select given.participation, posts.id, ?
@@ -118,7 +125,7 @@ export async function subscribeToPosts(
      select posts.guid from subscribed join posts on posts.id = subscribed.post_id`,
     [personId, JSON.stringify(posts)],
   )
-  return new Set(rows.map(({ guid }: { readonly guid: string }) => guid))
+  return new Set(rows.map(({ guid }) => guid))
 }
 
 /** The posts among these in which a person takes part. */
@@ -127,12 +134,13 @@ export async function findSubscribed(
   personId: number,
   guids: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  const { rows } = await db.raw(
+  const rows = await queryRows<{ readonly guid: string }>(
+    db,
     `select posts.guid from posts join participations on participations.post_id = posts.id and participations.author_id = ?
      where posts.guid = any(?)`,
     [personId, [...guids]],
   )
-  return new Set(rows.map(({ guid }: { readonly guid: string }) => guid))
+  return new Set(rows.map(({ guid }) => guid))
 }
 
 /** Hides or mutes posts for a user. */

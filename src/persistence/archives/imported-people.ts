@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 
 /** Ids of the people whom a user blocks. */
 export async function findUserBlocks(db: Knex, userId: number): Promise<ReadonlySet<number>> {
@@ -27,14 +28,15 @@ export async function findContactsAmong(
   userId: number,
   personIds: readonly number[],
 ): Promise<ReadonlyMap<number, KnownContact>> {
-  const { rows } = await db.raw(
+  const rows = await queryRows<KnownContact>(
+    db,
     `select contacts.person_id as "personId", receiving, sharing,
        array(select aspect_id from aspect_memberships where contact_id = contacts.id) as "aspectIds"
      from contacts where user_id = ? and person_id = any(?)`,
     [userId, [...personIds]],
   )
   return new Map(
-    rows.map((row: KnownContact) => [
+    rows.map((row) => [
       Number(row.personId),
       { ...row, personId: Number(row.personId), aspectIds: row.aspectIds.map(Number) },
     ]),

@@ -1,11 +1,12 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 
 /** A photo of an archive whose file this pod has stored. */
 export interface PlacedPhoto {
   readonly oldName: string
   /** The name here. */
   readonly name: string
-  /** Of all sizes. */
+  /** Bytes of all sizes. */
   readonly bytes: number
 }
 
@@ -15,14 +16,15 @@ export async function placeImportedPhotos(
   authorId: number,
   photos: readonly PlacedPhoto[],
 ): Promise<readonly string[]> {
-  const { rows } = await transaction.raw(
+  const rows = await queryRows<{ readonly guid: string; readonly public: boolean }>(
+    transaction,
     `update photos set remote_path = null, name = given.name, bytes = given.bytes
      from json_to_recordset(?::json) as given("oldName" text, name text, bytes bigint)
      where photos.author_id = ? and photos.name = given."oldName" and photos.remote_path is not null
      returning photos.guid, photos.public`,
     [JSON.stringify(photos), authorId],
   )
-  return rows.flatMap((row: { readonly guid: string; readonly public: boolean }) => (row.public ? row.guid : []))
+  return rows.flatMap((row) => (row.public ? row.guid : []))
 }
 
 /** A photo that belongs to no post, such as the picture of the profile. */
@@ -49,7 +51,7 @@ export async function insertUnplacedPhoto(
   )
 }
 
-/** The same with the values of the archive: they replace those of the row that the profile has made. */
+/** Inserts photos with the values of the archive. They replace the values of the row that the profile has created. */
 export async function storeUnplacedPhoto(
   transaction: Knex.Transaction,
   authorId: number,

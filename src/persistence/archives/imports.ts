@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 import { rowsAsColumns } from '../sql/rows-as-columns.js'
 
 export const IMPORT_SECTIONS = [
@@ -42,7 +43,7 @@ export interface ImportOptions {
 }
 
 /** An import that a person has begun. */
-export interface Import {
+export interface ArchiveImport {
   readonly id: number
   readonly uid: string
   readonly userId: number
@@ -66,10 +67,13 @@ export interface Import {
   readonly finishedAt: Date | null
 }
 
-type NewImport = Omit<Import, 'id' | 'state' | 'lines' | 'retries' | 'attempts' | 'error' | 'finishedAt'>
+type NewImport = Omit<ArchiveImport, 'id' | 'state' | 'lines' | 'retries' | 'attempts' | 'error' | 'finishedAt'>
 
 /** Stores an import; undefined: another one of the account is not finished. */
-export async function insertImport(transaction: Knex.Transaction, row: NewImport): Promise<Import | undefined> {
+export async function insertArchiveImport(
+  transaction: Knex.Transaction,
+  row: NewImport,
+): Promise<ArchiveImport | undefined> {
   const [made] = await transaction('imports')
     .insert({
       ...row,
@@ -84,21 +88,21 @@ export async function insertImport(transaction: Knex.Transaction, row: NewImport
   return made
 }
 
-export async function findImportsOfUser(db: Knex, userId: number): Promise<readonly Import[]> {
+export async function findImportsOfUser(db: Knex, userId: number): Promise<readonly ArchiveImport[]> {
   return db('imports').where({ userId }).orderBy('id', 'desc').limit(LISTED)
 }
 
 const LISTED = 100
 
-export async function findImport(
+export async function findArchiveImport(
   db: Knex,
-  by: Partial<Pick<Import, 'uid' | 'userId' | 'id'>>,
-): Promise<Import | undefined> {
+  by: Partial<Pick<ArchiveImport, 'uid' | 'userId' | 'id'>>,
+): Promise<ArchiveImport | undefined> {
   return db('imports').where(by).first()
 }
 
 /** The unfinished import of an account. */
-export async function findUnfinishedImport(db: Knex, userId: number): Promise<Import | undefined> {
+export async function findUnfinishedImport(db: Knex, userId: number): Promise<ArchiveImport | undefined> {
   return db('imports').where({ userId }).whereIn('state', ['running', 'paused']).first()
 }
 
@@ -106,8 +110,9 @@ export async function findUnfinishedImport(db: Knex, userId: number): Promise<Im
 export async function claimImport(
   db: Knex,
   { deadAfterSeconds, id = null }: { readonly deadAfterSeconds: number; readonly id?: number | null },
-): Promise<Import | undefined> {
-  const { rows } = await db.raw(
+): Promise<ArchiveImport | undefined> {
+  const [claimed] = await queryRows<{ readonly id: number }>(
+    db,
     `update imports set alive_at = now(), attempts = attempts + 1
      where id = (
        select id from imports
@@ -117,7 +122,7 @@ export async function claimImport(
      returning id`,
     [deadAfterSeconds, id],
   )
-  return rows.length === 0 ? undefined : findImport(db, { id: rows[0].id })
+  return claimed && findArchiveImport(db, { id: claimed.id })
 }
 
 /** Records a heartbeat of the worker; false: the import is to stop. */
@@ -126,7 +131,7 @@ export async function recordImportHeartbeat(db: Knex, id: number): Promise<boole
   return changed > 0
 }
 
-/** Another process may go on at once, also when the import was paused. The attempt does not count. */
+/** Another process may continue immediately, even if the import was paused. The attempt does not count. */
 export async function releaseImport(db: Knex, id: number): Promise<void> {
   await db('imports')
     .where({ id })
@@ -149,21 +154,21 @@ export async function insertItemOutcomes(
   items: readonly ItemOutcome[],
 ): Promise<readonly ItemOutcome[]> {
   if (items.length === 0) return []
-  const { rows } = await transaction.raw(
+  return queryRows<ItemOutcome>(
+    transaction,
     `insert into import_items (import_id, section, position, ref, outcome, reason)
      select ?, * from unnest(?::text[], ?::integer[], ?::text[], ?::text[], ?::text[])
      on conflict do nothing
      returning section, position, ref, outcome, reason`,
     [importId, ...rowsAsColumns(items, ['section', 'position', 'ref', 'outcome', 'reason'])] as Knex.RawBinding[],
   )
-  return rows
 }
 
-/** Stores how far an import is; false: it no longer runs. The attempts begin anew behind a cursor that has moved. */
+/** Stores how far an import is; false: it no longer runs. The attempts begin anew if the cursor has moved. */
 export async function saveImportProgress(
   transaction: Knex.Transaction,
   id: number,
-  { phase, lines, counts }: Pick<Import, 'phase' | 'lines' | 'counts'>,
+  { phase, lines, counts }: Pick<ArchiveImport, 'phase' | 'lines' | 'counts'>,
 ): Promise<boolean> {
   const changed = await transaction('imports')
     .where({ id, state: 'running' })
@@ -184,15 +189,15 @@ export async function deleteImportKey(transaction: Knex.Transaction, id: number)
 }
 
 /** Locks an import of an account: a batch that is being stored ends first. */
-export async function lockImport(
+export async function lockArchiveImport(
   transaction: Knex.Transaction,
-  by: Pick<Import, 'userId' | 'uid'>,
-): Promise<Import | undefined> {
+  by: Pick<ArchiveImport, 'userId' | 'uid'>,
+): Promise<ArchiveImport | undefined> {
   return transaction('imports').where(by).forUpdate().first()
 }
 
 /** Pauses an import, or lets it go on. The worker that runs it notices it with its next sign of life. */
-export async function setImportState(
+export async function setArchiveImportState(
   transaction: Knex.Transaction,
   id: number,
   state: 'running' | 'paused',
@@ -210,11 +215,11 @@ export async function cancelImportRow(transaction: Knex.Transaction, id: number,
 export async function finishImport(
   db: Knex,
   id: number,
-  facts: { readonly state: ImportState; readonly finishedAt: Date; readonly error?: string },
+  result: { readonly state: ImportState; readonly finishedAt: Date; readonly error?: string },
 ): Promise<void> {
   await db('imports')
     .where({ id, state: 'running' })
-    .update({ ...facts, sealedKey: null })
+    .update({ ...result, sealedKey: null })
 }
 
 /** Old names of the photos whose files are stored, or that the import has stored itself, page by page. */
@@ -224,19 +229,19 @@ export async function* listImportedPhotoNames(
   size: number,
   outcomes: readonly ItemOutcome['outcome'][] = ['imported', 'already_there'],
 ): AsyncGenerator<readonly string[]> {
-  let behind = -1
+  let after = -1
   for (;;) {
     const page: readonly Pick<ItemOutcome, 'position' | 'ref'>[] = await db('importItems')
       .where({ importId, section: 'photos' })
       .whereIn('outcome', [...outcomes])
-      .where('position', '>', behind)
+      .where('position', '>', after)
       .orderBy('position')
       .limit(size)
       .select('position', 'ref')
     const last = page.at(-1)
     if (last === undefined) return
     yield page.map(({ ref }) => ref)
-    behind = last.position
+    after = last.position
   }
 }
 
@@ -246,19 +251,19 @@ export async function* listItemOutcomes(
   importId: number,
   size: number,
 ): AsyncGenerator<readonly ItemOutcome[]> {
-  let behind: readonly (string | number)[] = ['', -1, '']
+  let after: readonly (string | number)[] = ['', -1, '']
   for (;;) {
-    const { rows } = await db.raw(
+    const page = await queryRows<ItemOutcome>(
+      db,
       `select section, position, ref, outcome, reason from import_items
        where import_id = ? and (section, position, ref) > (?, ?::integer, ?)
        order by section, position, ref limit ?`,
-      [importId, ...behind, size],
+      [importId, ...after, size],
     )
-    const page: readonly ItemOutcome[] = rows
     const last = page.at(-1)
     if (last === undefined) return
     yield page
-    behind = [last.section, last.position, last.ref]
+    after = [last.section, last.position, last.ref]
   }
 }
 

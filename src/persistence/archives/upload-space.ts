@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { queryRow } from '../database/database.js'
 import type { ImportUpload } from './import-uploads.js'
 
 /** Disk space of an upload while it arrives. */
@@ -20,12 +21,13 @@ export async function findUploadSpace(db: Knex, uid: string): Promise<UploadSpac
  */
 export async function lockReservedBytes(transaction: Knex.Transaction, uid: string): Promise<number> {
   await transaction.raw(`select pg_advisory_xact_lock(hashtextextended('space of uploads', 0))`)
-  const { rows } = await transaction.raw(
+  const { bytes } = await queryRow<{ readonly bytes: number }>(
+    transaction,
     `select coalesce(sum(greatest(reserved_bytes, archive_bytes + photo_bytes)), 0)::bigint as bytes
      from import_uploads left join upload_space using (uid) where state <> 'expired' and uid <> ?`,
     [uid],
   )
-  return rows[0].bytes
+  return bytes
 }
 
 export async function saveUploadSpace(transaction: Knex.Transaction, space: UploadSpace): Promise<void> {

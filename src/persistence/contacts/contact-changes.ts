@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 
 /** A person and a local user between whom sharing starts or stops. */
 export interface SharingPair {
@@ -24,8 +25,7 @@ export async function startSharing(
   pairs: readonly SharingPair[],
 ): Promise<readonly BegunSharing[]> {
   if (pairs.length === 0) return []
-  const { rows } = await transaction.raw(insertSharing, [JSON.stringify(pairs)])
-  return rows
+  return queryRows<BegunSharing>(transaction, NEW_SHARING_SQL, [JSON.stringify(pairs)])
 }
 
 /** Starts sharing in return for users who have chosen to follow back, unless they share already or block the person. */
@@ -34,8 +34,7 @@ export async function followBack(
   pairs: readonly SharingPair[],
 ): Promise<readonly FollowedBackPair[]> {
   if (pairs.length === 0) return []
-  const { rows } = await transaction.raw(followBackStatement, [JSON.stringify(pairs)])
-  return rows
+  return queryRows<FollowedBackPair>(transaction, FOLLOWED_BACK_SQL, [JSON.stringify(pairs)])
 }
 
 /** Starts sharing of a user with a person; `isNew` unless there was sharing before. The row is locked. */
@@ -43,8 +42,8 @@ export async function startReceiving(
   transaction: Knex.Transaction,
   { userId, personId }: SharingPair,
 ): Promise<{ readonly id: number; readonly isNew: boolean }> {
-  const { rows } = await transaction.raw(insertReceiving, [userId, personId])
-  if (rows.length > 0) return { id: rows[0].id, isNew: true }
+  const [begun] = await queryRows<{ readonly id: number }>(transaction, NEW_RECEIVING_SQL, [userId, personId])
+  if (begun !== undefined) return { id: begun.id, isNew: true }
   const contact = await transaction('contacts').where({ userId, personId }).forUpdate().first('id')
   if (contact === undefined) return startReceiving(transaction, { userId, personId }) // deleted between the two statements
   return { id: contact.id, isNew: false }
@@ -55,14 +54,14 @@ export async function stopSharing(
   transaction: Knex.Transaction,
   pairs: readonly SharingPair[],
 ): Promise<readonly SharingPair[]> {
-  return lockAndStop(transaction, pairs, stopSharingStatement)
+  return lockAndStop(transaction, pairs, ENDED_SHARING_SQL)
 }
 
 /** Ends sharing of blocked people, whose contacts are inactive: the undo of the block does not bring it back. */
 export async function stopInactiveSharing(transaction: Knex.Transaction, pairs: readonly SharingPair[]): Promise<void> {
   if (pairs.length === 0) return
   await transaction.raw(
-    `update contacts set inactive_sharing = false from ${pairsAsRows} as pair
+    `update contacts set inactive_sharing = false from ${PAIRS_AS_ROWS_SQL} as pair
      where user_id = "userId" and person_id = "personId" and inactive_sharing`,
     [JSON.stringify(pairs)],
   )
@@ -73,7 +72,7 @@ export async function stopReceiving(
   transaction: Knex.Transaction,
   pairs: readonly SharingPair[],
 ): Promise<readonly SharingPair[]> {
-  return lockAndStop(transaction, pairs, stopReceivingStatement)
+  return lockAndStop(transaction, pairs, ENDED_RECEIVING_SQL)
 }
 
 /** Locks the rows first: whether a row is deleted or updated depends on its other flag. */
@@ -84,23 +83,22 @@ async function lockAndStop(
 ): Promise<readonly SharingPair[]> {
   if (pairs.length === 0) return []
   const json = JSON.stringify(pairs)
-  await transaction.raw(lockContacts, [json])
-  const { rows } = await transaction.raw(statement, [json])
-  return rows
+  await transaction.raw(LOCKED_CONTACTS_SQL, [json])
+  return queryRows<SharingPair>(transaction, statement, [json])
 }
 
-const pairsAsRows = `(
+const PAIRS_AS_ROWS_SQL = `(
     select distinct "userId", "personId" from json_to_recordset(?::json) as pair("userId" bigint, "personId" bigint)
   )`
 
-const lockContacts = `
-  select from contacts join ${pairsAsRows} as pair on user_id = "userId" and person_id = "personId"
+const LOCKED_CONTACTS_SQL = `
+  select from contacts join ${PAIRS_AS_ROWS_SQL} as pair on user_id = "userId" and person_id = "personId"
   order by user_id, person_id
   for update of contacts`
 
-/** What the people say themselves replaces the claim of an archive. */
-const insertSharing = `
-  with pair as ${pairsAsRows}, claimed as (
+/** Messages of the people replace the claim of an archive. */
+const NEW_SHARING_SQL = `
+  with pair as ${PAIRS_AS_ROWS_SQL}, claimed as (
     delete from claimed_followers using pair where user_id = "userId" and person_id = "personId"
     returning user_id, person_id
   ), begun as (
@@ -113,15 +111,15 @@ const insertSharing = `
   select user_id as "userId", person_id as "personId", claimed.user_id is not null as "wasClaimed"
   from begun left join claimed using (user_id, person_id)`
 
-const insertReceiving = `
+const NEW_RECEIVING_SQL = `
   insert into contacts (user_id, person_id, receiving) values (?, ?, true)
   on conflict (user_id, person_id) do update set receiving = true where not contacts.receiving
   returning id`
 
-const followBackStatement = `
+const FOLLOWED_BACK_SQL = `
   with followed as (
     update contacts set receiving = true
-    from ${pairsAsRows} as pair
+    from ${PAIRS_AS_ROWS_SQL} as pair
     join users on users.id = pair."userId"
     join people on people.id = pair."personId"
     left join users as theirs on theirs.person_id = people.id
@@ -136,8 +134,8 @@ const followBackStatement = `
   )
   select "userId", "personId", "ownPersonId", "theirUserId" from followed order by 1, 2`
 
-const stopSharingStatement = `
-  with pair as ${pairsAsRows}, ended as (
+const ENDED_SHARING_SQL = `
+  with pair as ${PAIRS_AS_ROWS_SQL}, ended as (
     delete from contacts using pair
     where user_id = "userId" and person_id = "personId" and sharing and not receiving
     returning user_id as "userId", person_id as "personId"
@@ -157,8 +155,8 @@ const stopSharingStatement = `
   select * from stopped`
 
 /** Deletes rows without the other flag and clears the flag of the rest, with their aspect memberships. */
-const stopReceivingStatement = `
-  with pair as ${pairsAsRows}, ended as (
+const ENDED_RECEIVING_SQL = `
+  with pair as ${PAIRS_AS_ROWS_SQL}, ended as (
     delete from contacts using pair
     where user_id = "userId" and person_id = "personId" and receiving and not sharing
     returning user_id as "userId", person_id as "personId"

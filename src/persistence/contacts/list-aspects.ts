@@ -5,7 +5,7 @@ import { type OffsetPage, type Page, toPage } from '../sql/keyset-page.js'
 
 export type ListedAspect = Pick<Aspect, 'id' | 'name' | 'position'>
 
-/** In the order that their owner has given them. */
+/** Lists aspects in the order that their owner has chosen. */
 export async function listAspectsOfUser(db: Knex, userId: number, page: OffsetPage): Promise<Page<ListedAspect>> {
   const rows = await queryPrepared<ListedAspect>(
     db,

@@ -10,10 +10,10 @@ export interface KnownConversation {
 export async function findConversations(db: Knex, guids: readonly string[]): Promise<readonly KnownConversation[]> {
   return guids.length === 0
     ? []
-    : queryPrepared<KnownConversation>(db, 'known-conversations', knownConversations, [[...guids]])
+    : queryPrepared<KnownConversation>(db, 'known-conversations', KNOWN_CONVERSATIONS_SQL, [[...guids]])
 }
 
-const knownConversations = `
+const KNOWN_CONVERSATIONS_SQL = `
   select conversations.guid, array(
     select people.address
     from conversation_visibilities as visible join people on people.id = visible.person_id

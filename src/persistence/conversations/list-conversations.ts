@@ -7,7 +7,7 @@ import {
   type PersonSummary,
   selectPeople,
 } from '../people/person-summaries.js'
-import { isAuthorUnblocked } from '../posts/visibility.js'
+import { isAuthorUnblockedSql } from '../posts/visibility.js'
 import {
   type AggregatedColumns,
   aggregateColumns,
@@ -31,16 +31,16 @@ import { isConversationShown } from './shown-conversations.js'
 
 export interface ConversationFilter extends TimePage {
   readonly onlyUnread?: boolean
-  /** With a message that arrived later than this. */
+  /** Time after which a message of the conversation must have arrived. */
   readonly onlyAfter?: Date
 }
 
-export interface MessageFilter extends OffsetPage {
-  /** Arrived later than this. */
+export interface ConversationMessageFilter extends OffsetPage {
+  /** Received later than this. */
   readonly onlyAfter?: Date
 }
 
-/** What a client is shown of a conversation. */
+/** A conversation as clients see it. */
 export interface ListedConversation {
   readonly id: number
   readonly guid: string
@@ -51,7 +51,7 @@ export interface ListedConversation {
   readonly participants: readonly PersonSummary[]
 }
 
-export interface ListedMessage {
+export interface ListedConversationMessage {
   readonly guid: string
   readonly text: string
   readonly createdAt: Date
@@ -87,7 +87,7 @@ export async function findListedConversation(
   const one = `
     select conversation_visibilities.*
     from conversation_visibilities join conversations on conversations.id = conversation_id
-    where person_id = $1 and conversations.guid = $2 and ${isAuthorUnblocked('conversations.author_id')}`
+    where person_id = $1 and conversations.guid = $2 and ${isAuthorUnblockedSql('conversations.author_id')}`
   const [conversation] = await found(db, { name: 'conversation', which: one, values: [personId, guid] })
   return conversation
 }
@@ -96,8 +96,8 @@ export async function findListedConversation(
 export async function listMessagesOfConversation(
   db: Knex,
   personId: number,
-  { conversationGuid, onlyAfter, ...page }: MessageFilter & { readonly conversationGuid: string },
-): Promise<Page<ListedMessage>> {
+  { conversationGuid, onlyAfter, ...page }: ConversationMessageFilter & { readonly conversationGuid: string },
+): Promise<Page<ListedConversationMessage>> {
   const values: unknown[] = [personId, conversationGuid, page.offset, page.limit + 1]
   if (onlyAfter !== undefined) values.push(onlyAfter)
   const later = onlyAfter === undefined ? '' : 'and arrived_at > $5'
@@ -106,32 +106,32 @@ export async function listMessagesOfConversation(
   const rows = await queryPreparedRow<FoundMessages>(db, `${name} ${maxRows}`, () => messages(later, maxRows), values)
   const { guid: guids, text, createdAt, authorId } = messageAggregate.decode(rows.messages)
   const person = decodePeople(rows.people)
-  const listed = guids.map((guid, place) => ({
+  const listed = guids.map((guid, index) => ({
     guid,
-    text: valueAt(text, place),
-    createdAt: new Date(valueAt(createdAt, place)),
-    author: person(valueAt(authorId, place)),
+    text: valueAt(text, index),
+    createdAt: new Date(valueAt(createdAt, index)),
+    author: person(valueAt(authorId, index)),
   }))
   return toPage(listed, page)
 }
 
 /** A message with the guid of its conversation. */
-export interface MessageInConversation extends ListedMessage {
+export interface ConversationMessageWithGuid extends ListedConversationMessage {
   readonly id: number
   readonly conversationGuid: string
 }
 
 /** Lists messages by ids, in any order, without those of conversations that the person has left. */
-export function listMessagesByIds(
+export function listConversationMessagesByIds(
   db: Knex,
   personId: number,
   ids: readonly number[],
-): Promise<readonly MessageInConversation[]> {
-  return queryPrepared<MessageInConversation>(
+): Promise<readonly ConversationMessageWithGuid[]> {
+  return queryPrepared<ConversationMessageWithGuid>(
     db,
     'messages-of-ids',
     `select
-       messages.id, messages.guid, messages.text, messages.created_at as "createdAt", ${summary} as author,
+       messages.id, messages.guid, messages.text, messages.created_at as "createdAt", ${SUMMARY_SQL} as author,
        conversations.guid as "conversationGuid"
      from messages
      join people on people.id = messages.author_id
@@ -139,12 +139,12 @@ export function listMessagesByIds(
      join conversation_visibilities as visible
        on visible.conversation_id = messages.conversation_id and visible.person_id = $1
      where messages.id = any($2::bigint[]) and people.restriction is distinct from 'block'
-       and ${isAuthorUnblocked('conversations.author_id')}`,
+       and ${isAuthorUnblockedSql('conversations.author_id')}`,
     [personId, ids],
   )
 }
 
-const summary = `
+const SUMMARY_SQL = `
   json_build_object('guid', people.guid, 'address', people.address, 'name', people.name, 'avatarUrl', people.avatar_url)`
 
 const messageAggregate = aggregateColumns({
@@ -172,8 +172,8 @@ function messages(later: string, maxRows: number): string {
           where conversation_id = (
             select conversation_id
             from conversation_visibilities join conversations on conversations.id = conversation_id
-            where person_id = $1 and conversations.guid = $2 and ${isAuthorUnblocked('conversations.author_id')}
-          ) ${later} and ${isAuthorUnblocked('messages.author_id')}
+            where person_id = $1 and conversations.guid = $2 and ${isAuthorUnblockedSql('conversations.author_id')}
+          ) ${later} and ${isAuthorUnblockedSql('messages.author_id')}
           order by arrived_at, id offset ${offset} limit ${limit}
         ) as found
         limit ${maxRows}
@@ -208,7 +208,7 @@ const participantAggregate = aggregateColumns<OwnedPerson>({
 /** All in one row. */
 interface FoundConversations {
   readonly visibilities: AggregatedColumns
-  /** In no order that matters. */
+  /** Conversations in any order. */
   readonly conversations: AggregatedColumns
   readonly participants: AggregatedColumns
   readonly people: AggregatedColumns
@@ -217,7 +217,7 @@ interface FoundConversations {
 async function found(db: Knex, { name, which, values }: ConversationQuery): Promise<readonly ListedConversation[]> {
   const rows = await queryPreparedRow<FoundConversations>(db, name, () => conversationsStatement(which), values)
   const { id: ids, guid, subject, createdAt } = conversationAggregate.decode(rows.conversations)
-  const places = new Map(ids.map((id, place) => [id, place]))
+  const places = new Map(ids.map((id, index) => [id, index]))
   const participantsOf = groupPeopleByOwner(participantAggregate.decode(rows.participants), decodePeople(rows.people))
   const { conversationId, read } = visibilityAggregate.decode(rows.visibilities)
   return conversationId.flatMap((id, order) => {

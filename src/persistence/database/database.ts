@@ -1,42 +1,22 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import createKnex, { type Knex } from 'knex'
 import { knexSnakeCaseMappers } from 'objection'
 import pg from 'pg'
-import { migrations } from '../../../migrations/index.js'
-import type { Migration } from '../../../migrations/migration.js'
-import { isLockTimeout } from './errors.js'
 
-/** Limits of the database use of a process. Times are in milliseconds. */
+/** Limits of the database use of a process. */
 export interface DatabaseLimits {
   /** The largest number of connections. */
   readonly pool: number
   /** The longest wait for a free connection. */
-  readonly acquireTimeout: number
+  readonly acquireTimeoutMs: number
   /** The server cancels a statement after this time. */
-  readonly statementTimeout: number
+  readonly statementTimeoutMs: number
   /** The process abandons a statement after this time: the server may be frozen or unreachable. */
-  readonly queryTimeout: number
+  readonly queryTimeoutMs: number
   /**
    * The planner always prefers an index to a scan of the table. Queue tables grow from none to fifty thousand rows within seconds, and a
    * plan made for the empty table would scan all rows for each job. Not set: the planner chooses.
    */
   readonly indexesOnly?: true
-}
-
-/** With a frozen server, clients get an error within six seconds. A working server cancels the statement before that. */
-export const WEB_LIMITS: DatabaseLimits = {
-  pool: 10,
-  acquireTimeout: 3_000,
-  statementTimeout: 5_000,
-  queryTimeout: 5_500,
-}
-
-export const WORKER_LIMITS: DatabaseLimits = {
-  pool: 20,
-  acquireTimeout: 15_000,
-  statementTimeout: 20_000,
-  queryTimeout: 30_000,
-  indexesOnly: true,
 }
 
 export interface DatabaseOptions extends DatabaseLimits {
@@ -45,9 +25,9 @@ export interface DatabaseOptions extends DatabaseLimits {
   readonly applicationName: string
 }
 
-const CONNECT_TIMEOUT = 5_000
-const LOCK_TIMEOUT = 3_000
-const IDLE_IN_TRANSACTION_TIMEOUT = 30_000
+export const CONNECT_TIMEOUT_MS = 5_000
+const LOCK_TIMEOUT_MS = 3_000
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000
 /** Without `jit = off`, older servers compile plans that need a table scan, because these look very expensive. */
 const INDEXES_ONLY = 'set enable_seqscan = off; set jit = off'
 
@@ -63,16 +43,16 @@ export function openDatabase(options: DatabaseOptions): Knex {
   const connection = {
     connectionString: options.url,
     application_name: options.applicationName,
-    connectionTimeoutMillis: CONNECT_TIMEOUT,
-    query_timeout: options.queryTimeout,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: options.queryTimeoutMs,
     keepAlive: true,
   } satisfies pg.ClientConfig
   return createKnex({
     client: 'pg',
     connection,
     pool: { ...POOL, max: options.pool, validate: isUsable, afterCreate: limitSession(options) },
-    acquireConnectionTimeout: options.acquireTimeout,
-    log: silent,
+    acquireConnectionTimeout: options.acquireTimeoutMs,
+    log: NO_LOG,
     // Error messages are logged, and values may be private texts.
     compileSqlOnError: false,
     ...knexSnakeCaseMappers(),
@@ -80,11 +60,11 @@ export function openDatabase(options: DatabaseOptions): Knex {
 }
 
 /** Sets the limits by a statement: connection poolers reject unknown startup parameters. */
-function limitSession({ statementTimeout, indexesOnly }: DatabaseLimits) {
+function limitSession({ statementTimeoutMs, indexesOnly }: DatabaseLimits) {
   const text = `
-    set statement_timeout = ${statementTimeout};
-    set lock_timeout = ${LOCK_TIMEOUT};
-    set idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_TIMEOUT};
+    set statement_timeout = ${statementTimeoutMs};
+    set lock_timeout = ${LOCK_TIMEOUT_MS};
+    set idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_TIMEOUT_MS};
     ${indexesOnly ? INDEXES_ONLY : ''}`
   return (connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void) => {
     connection.query(text, (error) => {
@@ -95,9 +75,9 @@ function limitSession({ statementTimeout, indexesOnly }: DatabaseLimits) {
 }
 
 /** Knex prints warnings for errors that it also throws. */
-const silent = { warn: () => undefined }
+export const NO_LOG = { warn: () => undefined }
 
-/** A connection with an abandoned statement is still busy. The next statement would wait behind it. */
+/** A connection with an abandoned statement is still busy. The next statement would wait for it. */
 function isUsable(connection: { readonly readyForQuery?: boolean | null }): boolean {
   return connection.readyForQuery === true
 }
@@ -109,7 +89,7 @@ export function onConnectionError(db: Knex, report: (error: Error) => void): voi
   pool.on('createFail', (_id: number, error: Error) => report(error))
 }
 
-/** Calls back with the milliseconds that each statement waited for a connection, also if it got none. */
+/** Calls back with the milliseconds that each statement waited for a connection, even if it got none. */
 export function onConnectionAcquired(db: Knex, report: (ms: number) => void): void {
   const { pool } = db.client
   const began = new Map<number, number>()
@@ -134,6 +114,33 @@ export async function isDatabaseReachable(db: Knex, within = 1_000): Promise<boo
     () => false,
   )
   return Promise.race([answer, timeout]).finally(() => clearTimeout(timer))
+}
+
+/** Values of a statement: a list for `?`, or an object for `:name`. */
+type Bindings = readonly unknown[] | Readonly<Record<string, unknown>>
+
+/** Runs a statement and returns its rows. Columns keep the names of the text. */
+export async function queryRows<Row extends object>(db: Knex, text: string, bindings?: Bindings): Promise<Row[]> {
+  const result: { readonly rows: Row[] } = await runRaw(db, text, bindings)
+  return result.rows
+}
+
+/** Runs a statement that always returns a row, such as an aggregate, and returns the first one. */
+export async function queryRow<Row extends object>(db: Knex, text: string, bindings?: Bindings): Promise<Row> {
+  const [row] = await queryRows<Row>(db, text, bindings)
+  if (row === undefined) throw new Error(`The statement "${text.trim().slice(0, 60)}" returned no row.`)
+  return row
+}
+
+/** Runs a statement and returns the number of rows that it has inserted, updated or deleted. */
+export async function changeRows(db: Knex, text: string, bindings?: Bindings): Promise<number> {
+  const result: { readonly rowCount: number } = await runRaw(db, text, bindings)
+  return result.rowCount
+}
+
+/** A text without values may contain question marks. */
+function runRaw(db: Knex, text: string, bindings: Bindings | undefined): Knex.Raw {
+  return bindings === undefined ? db.raw(text) : db.raw(text, bindings as Knex.RawBinding[] | Knex.ValueDict)
 }
 
 /**
@@ -161,7 +168,7 @@ function textOf(name: string, text: string | (() => string)): string {
   return built
 }
 
-/** The same for a statement that always returns one row, such as an aggregate. */
+/** Runs a prepared statement that always returns one row, such as an aggregate. */
 export async function queryPreparedRow<Row extends pg.QueryResultRow>(
   ...statement: Parameters<typeof queryPrepared>
 ): Promise<Row> {
@@ -229,179 +236,4 @@ export async function openUnlimitedSession(db: Knex, purpose: string): Promise<p
   await session.connect()
   await session.query(UNLIMITED)
   return session
-}
-
-export interface MigrateOptions {
-  /** For tests: other migrations than those of the program. */
-  readonly known?: Migrations
-  /** Milliseconds for which a migration waits for the lock of a table. Requests queue behind it meanwhile. */
-  readonly lockTimeout?: number
-  /** Called before another try, when a table was locked for too long. */
-  readonly onBlocked?: (attempt: number) => Promise<void>
-}
-
-const MIGRATION_LOCK_TIMEOUT = 3_000
-const MIGRATION_TRIES = 10
-/** Milliseconds in which requests run that have waited behind a migration. */
-const PAUSE_BETWEEN_TRIES = 1_000
-/** Milliseconds between two looks whether another process has ended its migrations. */
-const MIGRATION_LOCK_PAUSE = 100
-
-/**
- * Applies pending migrations and returns their names. Processes that start at the same time run one after the other. A migration that
- * cannot lock a table in time is tried again, so that it does not hold up requests.
- */
-export async function migrate(
-  db: Knex,
-  {
-    known = migrations,
-    lockTimeout = MIGRATION_LOCK_TIMEOUT,
-    onBlocked = () => pause(PAUSE_BETWEEN_TRIES),
-  }: MigrateOptions = {},
-): Promise<string[]> {
-  return withMigrationLock(db, known, (migrationDb) => applyPending(migrationDb, known, onBlocked), lockTimeout)
-}
-
-/** The tables of a new database are made in one transaction; later each migration has its own, and keeps its locks for a shorter time. */
-async function applyPending(
-  migrationDb: Knex,
-  known: Migrations,
-  onBlocked: (attempt: number) => Promise<void>,
-): Promise<string[]> {
-  const { applied } = await migrationStatus(migrationDb)
-  if (applied.length === 0) {
-    const [, names]: [number, string[]] = await migrationDb.migrate.latest({
-      ...SETTINGS,
-      migrationSource: inOne(known),
-    })
-    return names
-  }
-  const [last = 0]: number[] = await migrationDb('knex_migrations').orderBy('batch', 'desc').limit(1).pluck('batch')
-  const done: string[] = []
-  for (let attempt = 1; ; ) {
-    try {
-      const [, names]: [number, string[]] = await migrationDb.migrate.up()
-      if (names.length === 0) {
-        // A rollback reverts all of them.
-        await migrationDb('knex_migrations')
-          .where('batch', '>', last)
-          .update({ batch: last + 1 })
-        return done
-      }
-      done.push(...names)
-      attempt = 1
-    } catch (error) {
-      if (!isLockTimeout(error) || attempt === MIGRATION_TRIES) throw error
-      await onBlocked(attempt)
-      attempt += 1
-    }
-  }
-}
-
-/** Applies only these migrations, for the tables of an older version. */
-export async function migrateTo(db: Knex, names: readonly string[]): Promise<void> {
-  const chosen = new Map([...migrations].filter(([name]) => names.includes(name)))
-  await withMigrationLock(db, chosen, async (migrationDb) => {
-    await migrationDb.migrate.latest()
-  })
-}
-
-/** Reverts the last batch of migrations and returns their names. */
-export async function rollback(db: Knex): Promise<string[]> {
-  const { unknown } = await migrationStatus(db)
-  if (unknown.length > 0) throw new Error(`Only the release that added ${unknown.join(', ')} can revert it.`)
-  return withMigrationLock(db, migrations, async (migrationDb) => {
-    const [, names]: [number, string[]] = await migrationDb.migrate.rollback()
-    return names
-  })
-}
-
-export interface MigrationStatus {
-  readonly applied: readonly string[]
-  readonly pending: readonly string[]
-  /** Applied by a newer release. The process starts nevertheless. */
-  readonly unknown: readonly string[]
-}
-
-/** Reads the state of the migrations without creating the table of migrations. */
-export async function migrationStatus(db: Knex): Promise<MigrationStatus> {
-  const { rows } = await db.raw(`select to_regclass('knex_migrations') is not null as begun`)
-  const done: string[] = rows[0].begun ? await db('knex_migrations').orderBy('id').pluck('name') : []
-  return {
-    applied: done.filter((name) => migrations.has(name)),
-    pending: [...migrations.keys()].filter((name) => !done.includes(name)),
-    unknown: done.filter((name) => !migrations.has(name)),
-  }
-}
-
-/** Runs work under a lock, on connections without time limits. */
-async function withMigrationLock<Result>(
-  db: Knex,
-  known: Migrations,
-  work: (migrationDb: Knex) => Promise<Result>,
-  lockTimeout = 0,
-): Promise<Result> {
-  const settings: pg.ClientConfig = db.client.config.connection
-  const migrationDb = createKnex({
-    client: 'pg',
-    connection: {
-      ...(settings.connectionString && { connectionString: settings.connectionString }),
-      application_name: `${settings.application_name} (migrations)`,
-      connectionTimeoutMillis: CONNECT_TIMEOUT,
-      keepAlive: true,
-    },
-    pool: { min: 0, max: 2, afterCreate: waitForLocks(lockTimeout) },
-    log: silent,
-    migrations: { ...SETTINGS, migrationSource: migrationSource(known) },
-  })
-  try {
-    return await migrationDb.transaction(async (lock) => {
-      // Not by waiting in a statement: an index that another process makes concurrently would wait for its snapshot.
-      while (!(await tryMigrationLock(lock))) await pause(MIGRATION_LOCK_PAUSE)
-      // With the advisory lock held, a lock in the library's own table was left by a killed process.
-      await migrationDb.migrate.forceFreeMigrationsLock()
-      return work(migrationDb)
-    })
-  } finally {
-    await migrationDb.destroy()
-  }
-}
-
-async function tryMigrationLock(lock: Knex.Transaction): Promise<boolean> {
-  const { rows } = await lock.raw(`select pg_try_advisory_xact_lock(hashtextextended('migrations', 0)) as locked`)
-  return rows[0].locked
-}
-
-/** Sets the longest wait for a lock of each connection. */
-function waitForLocks(lockTimeout: number) {
-  return (connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void) => {
-    connection.query(`set lock_timeout = ${lockTimeout}`, (error) => done(error ?? null, connection))
-  }
-}
-
-type Migrations = typeof migrations
-
-/** A database of a newer release has migrations that this one does not know. */
-const SETTINGS = { disableMigrationsListValidation: true } as const
-
-/** The same migrations, all in one transaction. */
-function inOne(known: Migrations): Knex.MigrationSource<string> {
-  const withoutConfig = async (load: () => Promise<Migration>): Promise<Migration> => {
-    const { up, down } = await load()
-    return { up, down }
-  }
-  return migrationSource(new Map([...known].map(([name, load]) => [name, () => withoutConfig(load)])))
-}
-
-/** Migration names without a file extension, which is .ts in tests and .js in production. */
-function migrationSource(known: Migrations): Knex.MigrationSource<string> {
-  return {
-    getMigrations: async () => [...known.keys()],
-    getMigrationName: (name) => name,
-    async getMigration(name) {
-      const load = known.get(name)
-      if (load === undefined) throw new Error(`There is no migration ${name}.`)
-      return load()
-    },
-  }
 }

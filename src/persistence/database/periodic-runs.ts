@@ -1,12 +1,13 @@
 import type { Knex } from 'knex'
-import { queryPrepared } from './database.js'
+import { NOW_SQL } from '../sql/database-time.js'
+import { queryPrepared, queryRow } from './database.js'
 
 /** Records that a periodic task has just run, by the clock of the database. */
 export async function recordRun(db: Knex, name: string): Promise<void> {
   await queryPrepared(
     db,
     'record-run',
-    `insert into periodic (name, last_run_at) values ($1, date_trunc('milliseconds', now()))
+    `insert into periodic (name, last_run_at) values ($1, ${NOW_SQL})
      on conflict (name) do update set last_run_at = excluded.last_run_at`,
     [name],
   )
@@ -14,8 +15,8 @@ export async function recordRun(db: Knex, name: string): Promise<void> {
 
 /** The time of the database, the clock that all processes share. */
 export async function readDatabaseTime(db: Knex): Promise<Date> {
-  const { rows } = await db.raw('select now()')
-  return rows[0].now
+  const { now } = await queryRow<{ readonly now: Date }>(db, 'select now()')
+  return now
 }
 
 /** Null: the task has never run. */

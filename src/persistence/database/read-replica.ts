@@ -7,11 +7,11 @@ export interface ReadReplica {
   databaseFor(writtenUpTo: number | undefined): Knex | undefined
   /** Reports a failed read. The replica is not used for `responseTimeoutMs`. */
   reportFailure(error: unknown): void
-  facts(): ReplicaFacts
+  status(): ReplicaStatus
   close(): Promise<void>
 }
 
-interface ReplicaFacts {
+interface ReplicaStatus {
   readonly lists: Readonly<Record<'replica' | 'primary' | 'failed', number>>
   /** The age of its data in seconds. Undefined: the replica is not in use. */
   readonly age: number | undefined
@@ -19,7 +19,7 @@ interface ReplicaFacts {
 
 interface ReplicaLimits extends DatabaseLimits {
   readonly checkIntervalMs: number
-  /** Without an answer for this long, the replica is not used. */
+  /** Time without an answer after which the replica is not used. */
   readonly responseTimeoutMs: number
   /** Lists are never older than this. */
   readonly maxAgeMs: number
@@ -114,7 +114,7 @@ export function openReadReplica({
       unusedUntil = Date.now() + limits.responseTimeoutMs
       reportChange()
     },
-    facts: () => ({ lists: { ...counts }, age: isInUse() ? (Date.now() - upToDateAt) / 1_000 : undefined }),
+    status: () => ({ lists: { ...counts }, age: isInUse() ? (Date.now() - upToDateAt) / 1_000 : undefined }),
     async close() {
       clearInterval(timer)
       await comparison
@@ -131,23 +131,23 @@ export async function compareReplicaPosition(
   const [primaryRow] = await queryPrepared<{ system: string; flushed: number }>(
     primary,
     'primary-position',
-    selectPrimaryPosition,
+    PRIMARY_POSITION_SQL,
     [],
   )
   const [replicaRow] = await queryPrepared<{ system: string; replayed: number | null }>(
     replica,
     'replica-position',
-    selectReplicaPosition,
+    REPLICA_POSITION_SQL,
     [],
   )
   if (primaryRow === undefined || replicaRow === undefined) throw new Error('The database did not report its position.')
-  if (replicaRow.replayed === null) throw new Error('The database accepts writes, so it is no replica.')
+  if (replicaRow.replayed === null) throw new Error('The database accepts writes, so it is not a replica.')
   if (replicaRow.system !== primaryRow.system) throw new Error('The database is the replica of another database.')
   return { written: primaryRow.flushed, replayed: replicaRow.replayed }
 }
 
-const SYSTEM = `(select system_identifier::text from pg_control_system()) as system`
+const SYSTEM_SQL = `(select system_identifier::text from pg_control_system()) as system`
 /** The flushed position: only flushed data is sent to replicas, and the rest may stay unflushed until the next write. */
-const selectPrimaryPosition = `select ${SYSTEM}, pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint as flushed`
-const selectReplicaPosition = `
-  select ${SYSTEM}, case when pg_is_in_recovery() then pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::bigint end as replayed`
+const PRIMARY_POSITION_SQL = `select ${SYSTEM_SQL}, pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint as flushed`
+const REPLICA_POSITION_SQL = `
+  select ${SYSTEM_SQL}, case when pg_is_in_recovery() then pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::bigint end as replayed`

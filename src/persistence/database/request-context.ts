@@ -2,8 +2,8 @@ import type { Knex } from 'knex'
 import type { ClaimedKey } from '../accounts/idempotency-keys.js'
 
 /**
- * What `inTransaction` adds to the transactions of one request or job. Web process and worker derive a pod with it for each of them, and
- * only `inTransaction` reads it. A pod without it, such as that of a command, adds nothing.
+ * What `inRequestTransaction` adds to the transactions of one request or job. Web process and worker derive a pod with it for each of them,
+ * and only `inRequestTransaction` reads it. The context of a process, such as that of a command, is empty and adds nothing.
  */
 export interface RequestContext {
   /** The trace of the request or message that causes the changes: 32 hexadecimal digits. Rows of the transaction have it. */

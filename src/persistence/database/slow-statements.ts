@@ -7,16 +7,16 @@ export interface SlowStatement {
   readonly text: string
   readonly count: number
   readonly maxMs: number
-  /** As ISO 8601. */
+  /** Time of the last run, in ISO 8601. */
   readonly lastAt: string
 }
 
-/** Milliseconds from which a statement is slow, also while it waits for a lock. */
+/** Milliseconds from which a statement is slow. Waiting for a lock counts. */
 const SLOW_MS = 500
 /** Texts that are kept; the one that was slow the longest ago is dropped. */
 const TEXTS = 50
 const TEXT_CHARACTERS = 500
-const KEPT_MS = 3_600_000
+const RETENTION_MS = 3_600_000
 
 const sampleOf = stateByOwner<Knex, Map<string, SlowStatement>>()
 
@@ -33,12 +33,12 @@ export function watchSlowStatements(db: Knex, slowMs = SLOW_MS): void {
 /** The slow statements of this process in the last hour, those that took longest first. */
 export function listSlowStatements(db: Knex, now: number = Date.now()): readonly SlowStatement[] {
   return [...sampleOf(db, () => new Map()).values()]
-    .filter(({ lastAt }) => now - Date.parse(lastAt) < KEPT_MS)
+    .filter(({ lastAt }) => now - Date.parse(lastAt) < RETENTION_MS)
     .toSorted((one, other) => other.maxMs - one.maxMs)
 }
 
-function keep(sample: Map<string, SlowStatement>, whole: string, ms: number): void {
-  const text = whole.replaceAll(/\s+/g, ' ').trim().slice(0, TEXT_CHARACTERS)
+function keep(sample: Map<string, SlowStatement>, statement: string, ms: number): void {
+  const text = statement.replaceAll(/\s+/g, ' ').trim().slice(0, TEXT_CHARACTERS)
   const known = sample.get(text)
   sample.delete(text) // the order of the map is that of the last time
   const maxMs = Math.max(known?.maxMs ?? 0, Math.round(ms))
@@ -49,7 +49,7 @@ function keep(sample: Map<string, SlowStatement>, whole: string, ms: number): vo
 
 type Report = (text: string, ms: number) => void
 
-/** Values are given beside the text, so that the text is the same for all of them. Cursors and copies are not measured. */
+/** Values are passed separately from the text, so that the text is the same for all of them. Cursors and copies are not measured. */
 function measureStatements(connection: pg.Client, report: Report): void {
   const query = (...given: unknown[]): unknown => Reflect.apply(pg.Client.prototype.query, connection, given)
   const measured = (...given: unknown[]): unknown => {

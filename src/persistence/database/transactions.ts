@@ -7,16 +7,21 @@ const ATTEMPTS = 4
 
 /**
  * Runs work in a transaction. It is repeated at once, up to three times, after a deadlock or when a row it refers to is deleted
- * meanwhile, so the work changes nothing outside of the transaction. The request or job of the pod adds its steps, see `runForRequest`;
- * with `{ db }` alone there are none.
+ * in the meantime, so the work changes nothing outside of the transaction.
  */
 export async function inTransaction<Result>(
-  { db, requestContext = {} }: { readonly db: Knex; readonly requestContext?: RequestContext },
+  db: Knex,
   work: (transaction: Knex.Transaction) => Promise<Result>,
 ): Promise<Result> {
-  const result = await retryAfter(isConflict, () =>
-    db.transaction((transaction) => runForRequest(transaction, requestContext, work)),
-  )
+  return retryAfter(isConflict, () => db.transaction(work))
+}
+
+/** Runs work like `inTransaction`, with the steps that the request or job of the pod adds, see `runForRequest`. */
+export async function inRequestTransaction<Result>(
+  { db, requestContext }: { readonly db: Knex; readonly requestContext: RequestContext },
+  work: (transaction: Knex.Transaction) => Promise<Result>,
+): Promise<Result> {
+  const result = await inTransaction(db, (transaction) => runForRequest(transaction, requestContext, work))
   if (requestContext.precondition !== undefined) requestContext.precondition.isMet = true
   return result
 }

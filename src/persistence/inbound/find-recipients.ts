@@ -14,10 +14,10 @@ export interface RecipientRow {
 /** Finds local people by guid, closed accounts included. */
 export async function findRecipients(db: Knex, guids: readonly string[]): Promise<readonly RecipientRow[]> {
   if (guids.length === 0) return []
-  return queryPrepared<RecipientRow>(db, 'recipients', recipients, [[...guids]])
+  return queryPrepared<RecipientRow>(db, 'recipients', RECIPIENTS_SQL, [[...guids]])
 }
 
-const recipients = `
+const RECIPIENTS_SQL = `
   select
     users.id as "userId",
     people.id as "personId",

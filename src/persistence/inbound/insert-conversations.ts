@@ -1,12 +1,12 @@
 import type { Knex } from 'knex'
-import { queryPrepared } from '../database/database.js'
+import { queryPrepared, queryRows } from '../database/database.js'
 import { isRetracted } from '../models/tombstone.js'
 import { isRestrictedFor } from '../people/restricted-people.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowByRow } from '../sql/row-by-row.js'
 
 /** A received or new conversation, with the addresses of its participants. */
-export interface ArrivedConversation {
+export interface ReceivedConversation {
   readonly guid: string
   readonly author: string
   readonly subject: string
@@ -14,17 +14,17 @@ export interface ArrivedConversation {
   /** Remote participants who are not known here yet. */
   readonly unknownParticipants: readonly string[]
   readonly createdAt: Date
-  /** By the clock of this pod. */
+  /** Time of arrival, by the clock of this pod. */
   readonly arrivedAt: Date
 }
 
-export interface ArrivedMessage {
+export interface NewConversationMessage {
   readonly guid: string
   readonly conversationGuid: string
   readonly author: string
   readonly text: string
   readonly createdAt: Date
-  /** By the clock of this pod. */
+  /** Time of arrival, by the clock of this pod. */
   readonly arrivedAt: Date
 }
 
@@ -39,23 +39,22 @@ export interface InsertedRow {
  */
 export async function insertNewConversations(
   transaction: Knex.Transaction,
-  conversations: readonly ArrivedConversation[],
+  conversations: readonly ReceivedConversation[],
 ): Promise<readonly InsertedRow[]> {
   if (conversations.length === 0) return []
-  const { rows } = await transaction.raw(newConversations, [JSON.stringify(conversations)])
-  return rows
+  return queryRows<InsertedRow>(transaction, NEW_CONVERSATIONS_SQL, [JSON.stringify(conversations)])
 }
 
 /**
  * Inserts messages into stored conversations; returns the new ones. They count as unread for local participants other than the
  * author, unless they block the author.
  */
-export async function insertNewMessages(
+export async function insertConversationMessages(
   transaction: Knex.Transaction,
-  messages: readonly ArrivedMessage[],
+  messages: readonly NewConversationMessage[],
 ): Promise<readonly InsertedRow[]> {
   if (messages.length === 0) return []
-  return queryPrepared<InsertedRow>(transaction, 'new-messages', newMessages, [
+  return queryPrepared<InsertedRow>(transaction, 'new-messages', NEW_MESSAGES_SQL, [
     messages.map(({ guid }) => guid),
     messages.map(({ conversationGuid }) => conversationGuid),
     messages.map(({ author }) => author),
@@ -65,14 +64,16 @@ export async function insertNewMessages(
   ])
 }
 
-/** Returns the guids of those whose author is no contact of a local participant, or is blocked by one. */
+/** Returns the guids of conversations whose author is not a contact of a local participant, or is blocked by one. */
 export async function findRefusedConversations(
   transaction: Knex.Transaction,
-  conversations: readonly Pick<ArrivedConversation, 'guid' | 'author' | 'participants'>[],
+  conversations: readonly Pick<ReceivedConversation, 'guid' | 'author' | 'participants'>[],
 ): Promise<ReadonlySet<string>> {
   if (conversations.length === 0) return new Set()
-  const { rows } = await transaction.raw(refusedConversations, [JSON.stringify(conversations)])
-  return new Set(rows.map(({ guid }: { guid: string }) => guid))
+  const rows = await queryRows<{ readonly guid: string }>(transaction, REFUSED_CONVERSATIONS_SQL, [
+    JSON.stringify(conversations),
+  ])
+  return new Set(rows.map(({ guid }) => guid))
 }
 
 /** Finds the authors of stored conversations or messages, by guid. */
@@ -82,8 +83,10 @@ export async function findAuthorsByGuid(
   guids: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   if (guids.length === 0) return new Map()
-  const { rows } = await transaction.raw(authors[table], [[...guids]])
-  return new Map(rows.map((row: { guid: string; address: string }) => [row.guid, row.address]))
+  const rows = await queryRows<{ readonly guid: string; readonly address: string }>(transaction, authors[table], [
+    [...guids],
+  ])
+  return new Map(rows.map((row) => [row.guid, row.address]))
 }
 
 /** Makes conversations visible to a person who became known after the conversations named them. */
@@ -91,24 +94,24 @@ export async function addNamedParticipant(
   transaction: Knex.Transaction,
   person: { readonly id: number; readonly address: string },
 ): Promise<void> {
-  await transaction.raw(admitted, [person.address, person.id])
+  await transaction.raw(ADMITTED_AUTHOR_SQL, [person.address, person.id])
 }
 
 /** Distance between the arrival times of two messages of a conversation, so that their order is strict. */
-const ONE_MILLISECOND = `interval '1 millisecond'`
+const ONE_MILLISECOND_SQL = `interval '1 millisecond'`
 
-const conversationRows = `
+const CONVERSATION_ROWS_SQL = `
   select * from json_to_recordset(?::json) as row(
     guid text, author text, subject text, participants json, "unknownParticipants" json, "createdAt" timestamptz,
     "arrivedAt" timestamptz
   )`
 
-const newConversations = `
+const NEW_CONVERSATIONS_SQL = `
   with arrived as (
-    ${conversationRows}
+    ${CONVERSATION_ROWS_SQL}
   ), inserted as (
     insert into conversations (guid, author_id, subject, created_at, updated_at)
-    select arrived.guid, people.id, arrived.subject, arrived."createdAt", arrived."arrivedAt" - ${ONE_MILLISECOND}
+    select arrived.guid, people.id, arrived.subject, arrived."createdAt", arrived."arrivedAt" - ${ONE_MILLISECOND_SQL}
     from arrived ${rowByRow('people', 'people.address = arrived.author')}
     where people.closed_at is null and not ${isRetracted('conversation', 'arrived.guid', ['people.id'])}
     order by arrived.guid
@@ -145,7 +148,7 @@ const MESSAGES = [
  * Locks the conversations in id order, so that two batches cannot deadlock and arrival times within a conversation ascend. Then it
  * inserts the messages and updates the visibilities of all participants.
  */
-const newMessages = `
+const NEW_MESSAGES_SQL = `
   with arrived as (
     select * from unnest(${MESSAGES}) with ordinality
       as row(guid, "conversationGuid", author, text, "createdAt", "arrivedAt", place)
@@ -157,8 +160,8 @@ const newMessages = `
     insert into messages (guid, conversation_id, author_id, text, created_at, arrived_at)
     select
       arrived.guid, locked.id, people.id, arrived.text, arrived."createdAt",
-      greatest(arrived."arrivedAt", locked.updated_at + ${ONE_MILLISECOND})
-        + ${ONE_MILLISECOND} * (row_number() over (partition by locked.id order by arrived.place) - 1)
+      greatest(arrived."arrivedAt", locked.updated_at + ${ONE_MILLISECOND_SQL})
+        + ${ONE_MILLISECOND_SQL} * (row_number() over (partition by locked.id order by arrived.place) - 1)
     from arrived
     join locked on locked.guid = arrived."conversationGuid"
     ${rowByRow('people', 'people.address = arrived.author')}
@@ -186,9 +189,9 @@ const newMessages = `
   )
   select id, guid from inserted`
 
-const refusedConversations = `
+const REFUSED_CONVERSATIONS_SQL = `
   with arrived as (
-    ${conversationRows}
+    ${CONVERSATION_ROWS_SQL}
   )
   select distinct arrived.guid
   from arrived
@@ -207,7 +210,7 @@ const authors = {
     select messages.guid, address from messages join people on people.id = author_id where messages.guid = any(?)`,
 } as const
 
-const admitted = `
+const ADMITTED_AUTHOR_SQL = `
   with named as (
     delete from conversation_unknown_participants where address = ? returning conversation_id
   )

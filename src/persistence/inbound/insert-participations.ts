@@ -1,10 +1,11 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 import { isRetracted } from '../models/tombstone.js'
 import { UNDELIVERED_LIMITS } from '../outbound/limits.js'
 import { hasRow } from '../sql/has-row.js'
 import { rowByRow } from '../sql/row-by-row.js'
 
-export interface ArrivedParticipation {
+export interface ReceivedParticipation {
   readonly guid: string
   readonly author: string
   readonly postGuid: string
@@ -20,21 +21,20 @@ export interface ParticipationOutcome {
 /** Inserts one participation per person and post, with one statement. Returns new ones, and with a null id those over the limit. */
 export async function insertParticipations(
   transaction: Knex.Transaction,
-  participations: readonly ArrivedParticipation[],
+  participations: readonly ReceivedParticipation[],
 ): Promise<readonly ParticipationOutcome[]> {
-  const { rows } = await transaction.raw(newParticipations, [JSON.stringify(participations)])
-  return rows
+  return queryRows<ParticipationOutcome>(transaction, NEW_PARTICIPATIONS_SQL, [JSON.stringify(participations)])
 }
 
 /** The row comparison fits only the unique index of post and author. The index of authors would read all their participations. */
-const samePair = `
+const IS_SAME_PAIR_SQL = `
   participations where (post_id, author_id) >= (posts.id, people.id) and (post_id, author_id) <= (posts.id, people.id)`
 
 /**
  * Inserts participations with a limit per post for pods that have never answered. An attacker can invent any number of pod names, and
  * each comment would cause a delivery to each of them.
  */
-const newParticipations = `
+const NEW_PARTICIPATIONS_SQL = `
   with arrived as materialized (
     select given.guid, posts.id as post_id, people.id as author_id, given."createdAt" as created_at,
       pods.answered_at is null as unanswered,
@@ -44,8 +44,8 @@ const newParticipations = `
     ${rowByRow('pods', 'pods.id = people.pod_id')}
     ${rowByRow('posts', `posts.guid = given."postGuid"`)}
     where people.closed_at is null and not ${isRetracted('participation', 'given.guid', ['people.id'])}
-      and ${hasRow(samePair)} is not true
-  ), room as materialized (
+      and ${hasRow(IS_SAME_PAIR_SQL)} is not true
+  ), remaining as materialized (
     select post_id, ${UNDELIVERED_LIMITS.participantsUnanswered} - (
       select count(*) from (
         select from participations
@@ -57,9 +57,9 @@ const newParticipations = `
     ) as count
     from (select distinct post_id from arrived where unanswered) as posts
   ), placed as (
-    select arrived.*, unanswered and place > room.count as is_too_many
+    select arrived.*, unanswered and place > remaining.count as is_too_many
     from arrived
-    left join room using (post_id)
+    left join remaining using (post_id)
   ), inserted as (
     insert into participations (guid, post_id, author_id, created_at)
     select guid, post_id, author_id, created_at from placed where not is_too_many

@@ -1,9 +1,10 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 import { isRetracted } from '../models/tombstone.js'
 import { rowByRow } from '../sql/row-by-row.js'
 
 /** A photo that is received separately. Its post can be stored already or arrive later. */
-export interface ArrivedSeparatePhoto {
+export interface ReceivedSeparatePhoto {
   readonly guid: string
   readonly author: string
   readonly public: boolean
@@ -28,11 +29,10 @@ export interface PhotoRow {
  */
 export async function upsertPhotos(
   transaction: Knex.Transaction,
-  photos: readonly ArrivedSeparatePhoto[],
+  photos: readonly ReceivedSeparatePhoto[],
 ): Promise<readonly PhotoRow[]> {
   if (photos.length === 0) return []
-  const { rows } = await transaction.raw(put, [JSON.stringify(photos)])
-  return rows
+  return queryRows<PhotoRow>(transaction, STORED_PHOTOS_SQL, [JSON.stringify(photos)])
 }
 
 /** Finds the authors of stored photos, by guid. */
@@ -41,8 +41,10 @@ export async function findPhotoAuthors(
   guids: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   if (guids.length === 0) return new Map()
-  const { rows } = await transaction.raw(authors, [[...guids]])
-  return new Map(rows.map((row: { guid: string; address: string }) => [row.guid, row.address]))
+  const rows = await queryRows<{ readonly guid: string; readonly address: string }>(transaction, PHOTO_AUTHORS_SQL, [
+    [...guids],
+  ])
+  return new Map(rows.map((row) => [row.guid, row.address]))
 }
 
 /** Makes photos visible to users, independently of their posts. */
@@ -50,10 +52,10 @@ export async function insertPhotoVisibilities(
   transaction: Knex.Transaction,
   shown: readonly { readonly photoId: number; readonly userId: number }[],
 ): Promise<void> {
-  if (shown.length > 0) await transaction.raw(visible, [JSON.stringify(shown)])
+  if (shown.length > 0) await transaction.raw(VISIBLE_PHOTOS_SQL, [JSON.stringify(shown)])
 }
 
-const put = `
+const STORED_PHOTOS_SQL = `
   insert into photos (
     guid, author_id, post_id, post_guid, public, text, remote_path, name, height, width, created_at
   )
@@ -75,10 +77,10 @@ const put = `
   where photos.author_id = excluded.author_id
   returning id, guid, xmax = 0 as "isNew"`
 
-const authors = `
+const PHOTO_AUTHORS_SQL = `
   select photos.guid, people.address from photos join people on people.id = photos.author_id where photos.guid = any(?)`
 
-const visible = `
+const VISIBLE_PHOTOS_SQL = `
   insert into photo_visibilities (user_id, photo_id)
   select distinct "userId", "photoId" from json_to_recordset(?::json) as shown("userId" bigint, "photoId" bigint)
   order by 1, 2

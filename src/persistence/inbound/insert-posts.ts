@@ -1,11 +1,11 @@
 import type { Knex } from 'knex'
-import { queryPrepared } from '../database/database.js'
+import { queryPrepared, queryRows } from '../database/database.js'
 import { isRetracted } from '../models/tombstone.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowsAsColumns } from '../sql/rows-as-columns.js'
 
 /** A received post, with the address of its author and the guid of its root. */
-export interface ArrivedPost {
+export interface ReceivedPost {
   readonly guid: string
   readonly author: string
   readonly type: 'StatusMessage' | 'Reshare'
@@ -25,7 +25,7 @@ export interface NewPostRow {
   readonly guid: string
 }
 
-export interface ArrivedPhoto {
+export interface ReceivedPhoto {
   readonly guid: string
   readonly postId: number
   readonly position: number
@@ -37,14 +37,14 @@ export interface ArrivedPhoto {
   readonly createdAt: Date
 }
 
-export interface ArrivedPoll {
+export interface ReceivedPoll {
   readonly guid: string
   readonly postId: number
   readonly question: string
   readonly answers: readonly { readonly guid: string; readonly answer: string }[]
 }
 
-export interface ArrivedLocation {
+export interface ReceivedLocation {
   readonly postId: number
   readonly address: string
   readonly lat: string
@@ -57,9 +57,9 @@ export interface ArrivedLocation {
  */
 export async function insertNewPosts(
   transaction: Knex.Transaction,
-  posts: readonly ArrivedPost[],
+  posts: readonly ReceivedPost[],
 ): Promise<readonly NewPostRow[]> {
-  return queryPrepared<NewPostRow>(transaction, 'new-posts', newPosts, [
+  return queryPrepared<NewPostRow>(transaction, 'new-posts', NEW_POSTS_SQL, [
     ...rowsAsColumns(posts, [
       'guid',
       'author',
@@ -81,39 +81,40 @@ export async function insertPostVisibilities(
   posts: readonly { readonly guid: string; readonly author: string; readonly userId: number }[],
 ): Promise<readonly { readonly userId: number; readonly postId: number }[]> {
   if (posts.length === 0) return []
-  const { rows } = await transaction.raw(newVisibilities, [JSON.stringify(posts)])
-  return rows
+  return queryRows<{ readonly userId: number; readonly postId: number }>(transaction, NEW_VISIBILITIES_SQL, [
+    JSON.stringify(posts),
+  ])
 }
 
 /** Finds the authors of stored posts, by guid. */
 export async function findPostAuthors(db: Knex, guids: readonly string[]): Promise<ReadonlyMap<string, string>> {
   if (guids.length === 0) return new Map()
-  const rows = await queryPrepared<{ guid: string; address: string }>(db, 'authors-of-posts', postAuthors, [guids])
+  const rows = await queryPrepared<{ guid: string; address: string }>(db, 'authors-of-posts', POST_AUTHORS_SQL, [guids])
   return new Map(rows.map((row) => [row.guid, row.address]))
 }
 
 /** Inserts the photos of posts. A stored photo of the same author without a post is attached; photos of others stay unchanged. */
-export async function upsertPostPhotos(transaction: Knex.Transaction, photos: readonly ArrivedPhoto[]): Promise<void> {
-  if (photos.length > 0) await transaction.raw(photosOfPosts, [JSON.stringify(photos)])
+export async function upsertPostPhotos(transaction: Knex.Transaction, photos: readonly ReceivedPhoto[]): Promise<void> {
+  if (photos.length > 0) await transaction.raw(PHOTOS_OF_POSTS_SQL, [JSON.stringify(photos)])
 }
 
-/** With their answers, in order. */
-export async function insertPolls(transaction: Knex.Transaction, polls: readonly ArrivedPoll[]): Promise<void> {
-  if (polls.length > 0) await transaction.raw(newPolls, [JSON.stringify(polls)])
+/** Inserts polls with their answers, in order. */
+export async function insertPolls(transaction: Knex.Transaction, polls: readonly ReceivedPoll[]): Promise<void> {
+  if (polls.length > 0) await transaction.raw(NEW_POLLS_SQL, [JSON.stringify(polls)])
 }
 
 export async function insertLocations(
   transaction: Knex.Transaction,
-  locations: readonly ArrivedLocation[],
+  locations: readonly ReceivedLocation[],
 ): Promise<void> {
-  if (locations.length > 0) await transaction.raw(newLocations, [JSON.stringify(locations)])
+  if (locations.length > 0) await transaction.raw(NEW_LOCATIONS_SQL, [JSON.stringify(locations)])
 }
 
 /**
  * Inserts posts in the order of the unique key of reshares, so that two batches cannot deadlock; the caller has locked the guids.
  * Authors are locked, so that a simultaneous account deletion either deletes these posts or prevents them.
  */
-const newPosts = `
+const NEW_POSTS_SQL = `
   with arrived as (
     select * from unnest(
       ${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[], $4::boolean[], $5::text[], $6::text[], $7::text[], $8::timestamptz[], $9::jsonb[], $10::uuid[]
@@ -157,7 +158,7 @@ const newPosts = `
   )
   select id, guid from inserted`
 
-const newVisibilities = `
+const NEW_VISIBILITIES_SQL = `
   with wanted as (
     select distinct arrived."userId" as user_id, posts.id as post_id, posts.author_id, posts.created_at
     from json_to_recordset(?::json) as arrived(guid text, author text, "userId" bigint)
@@ -175,11 +176,11 @@ const newVisibilities = `
   )
   select user_id as "userId", post_id as "postId" from shown`
 
-const postAuthors = `
+const POST_AUTHORS_SQL = `
   select posts.guid, people.address
   from unnest(${opaqueParam('$1', 'text[]')}) as guid join posts using (guid) join people on people.id = posts.author_id`
 
-const photosOfPosts = `
+const PHOTOS_OF_POSTS_SQL = `
   insert into photos (
     guid, author_id, post_id, position, public, text, remote_path, name, height, width, created_at
   )
@@ -198,7 +199,7 @@ const photosOfPosts = `
     width = excluded.width
   where photos.author_id = excluded.author_id and photos.post_id is null`
 
-const newPolls = `
+const NEW_POLLS_SQL = `
   with arrived as (
     select * from json_to_recordset(?::json) as row(guid text, "postId" bigint, question text, answers json)
   ), inserted as (
@@ -215,7 +216,7 @@ const newPolls = `
   order by 1
   on conflict do nothing`
 
-const newLocations = `
+const NEW_LOCATIONS_SQL = `
   insert into locations (post_id, address, lat, lng)
   select "postId", address, lat, lng
   from json_to_recordset(?::json) as row("postId" bigint, address text, lat text, lng text)

@@ -8,7 +8,7 @@ import { RECORD_TABLES } from '../sql/record-tables.js'
 import { rowsAsColumns } from '../sql/rows-as-columns.js'
 
 /** A received relayable, with the address of its author and the guid of its parent. */
-interface ArrivedRelayable {
+interface ReceivedRelayable {
   readonly guid: string
   readonly author: string
   readonly parent: string
@@ -19,16 +19,16 @@ interface ArrivedRelayable {
   readonly trace?: string | undefined
 }
 
-export interface ArrivedComment extends ArrivedRelayable {
+export interface ReceivedComment extends ReceivedRelayable {
   readonly text: string
 }
 
-export interface ArrivedLike extends ArrivedRelayable {
+export interface ReceivedLike extends ReceivedRelayable {
   readonly parentType: 'Post' | 'Comment'
   readonly positive: boolean
 }
 
-export interface ArrivedVote extends ArrivedRelayable {
+export interface ReceivedVote extends ReceivedRelayable {
   readonly answer: string
 }
 
@@ -40,37 +40,43 @@ export interface RelayableOutcome {
   /** Author of the stored entity with this guid; null: there was none. */
   readonly existingAuthor: string | null
   /** The post of the relayable; null: its parent is not stored. */
-  readonly root: {
+  readonly threadPost: {
     readonly local: boolean
     readonly createdAt: string
     readonly public: boolean
     /** The author of the post blocks the author of the relayable; it is not inserted. */
-    readonly ignores: boolean
+    readonly isAuthorBlocked: boolean
     /** The poll has no such answer; the vote is not inserted. */
-    readonly misses: boolean
+    readonly isAnswerUnknown: boolean
   } | null
 }
 
 /** Inserts comments with one statement and returns the result of each. Counters are raised by `raiseCounts`. */
-export async function insertComments(transaction: Knex.Transaction, comments: readonly ArrivedComment[]) {
-  return insertAndReport(transaction, 'new-comments', newComments, comments, rowsAsColumns(comments, ['text']))
+export async function insertComments(transaction: Knex.Transaction, comments: readonly ReceivedComment[]) {
+  return insertAndReport(transaction, 'new-comments', NEW_COMMENTS_SQL, comments, rowsAsColumns(comments, ['text']))
 }
 
 /** Inserts likes, as `insertComments`. */
-export async function insertLikes(transaction: Knex.Transaction, likes: readonly ArrivedLike[]) {
-  return insertAndReport(transaction, 'new-likes', newLikes, likes, rowsAsColumns(likes, ['parentType', 'positive']))
+export async function insertLikes(transaction: Knex.Transaction, likes: readonly ReceivedLike[]) {
+  return insertAndReport(
+    transaction,
+    'new-likes',
+    NEW_LIKES_SQL,
+    likes,
+    rowsAsColumns(likes, ['parentType', 'positive']),
+  )
 }
 
 /** Inserts votes, as `insertComments`. */
-export async function insertVotes(transaction: Knex.Transaction, votes: readonly ArrivedVote[]) {
-  return insertAndReport(transaction, 'new-votes', newVotes, votes, rowsAsColumns(votes, ['answer']))
+export async function insertVotes(transaction: Knex.Transaction, votes: readonly ReceivedVote[]) {
+  return insertAndReport(transaction, 'new-votes', NEW_VOTES_SQL, votes, rowsAsColumns(votes, ['answer']))
 }
 
 async function insertAndReport(
   transaction: Knex.Transaction,
   name: string,
   statement: string,
-  relayables: readonly ArrivedRelayable[],
+  relayables: readonly ReceivedRelayable[],
   particular: readonly unknown[],
 ): Promise<readonly RelayableOutcome[]> {
   return queryPrepared<RelayableOutcome>(transaction, name, statement, [
@@ -82,7 +88,7 @@ async function insertAndReport(
 }
 
 /** Most batches store no signature: then two empty arrays are sent, which `unnest` fills with nulls. */
-function signatureColumns(relayables: readonly ArrivedRelayable[]): readonly (readonly unknown[])[] {
+function signatureColumns(relayables: readonly ReceivedRelayable[]): readonly (readonly unknown[])[] {
   if (relayables.every(({ signed }) => signed === undefined)) return [[], []]
   return [
     relayables.map(({ signed }) => signed?.signature),
@@ -103,7 +109,7 @@ interface RelayableKindSql {
  * CTEs `arrived` (the parameters as rows) and `placed` (rows with ids of author and post, and with the conditions that prevent an
  * insertion: blocks, missing answers and tombstones).
  */
-function arrivedAndPlaced({ kind, arrived, columns, joins }: RelayableKindSql): string {
+function placedSql({ kind, arrived, columns, joins }: RelayableKindSql): string {
   const ofKind = Object.values(arrived).map((type, index) => `$${8 + index}::${type}[]`)
   return `
   with arrived as (
@@ -121,7 +127,7 @@ function arrivedAndPlaced({ kind, arrived, columns, joins }: RelayableKindSql): 
       exists (
         select from blocks join users on users.id = blocks.user_id
         where users.person_id = roots.author_id and blocks.person_id = people.id
-      ) as ignored,
+      ) as is_author_blocked,
       ${isRetracted(kind, 'arrived.guid', ['people.id', 'roots.author_id'])} as is_retracted
     from arrived
     join people on people.address = arrived.author
@@ -130,7 +136,7 @@ function arrivedAndPlaced({ kind, arrived, columns, joins }: RelayableKindSql): 
   )`
 }
 
-function selectOutcomes(kind: RelayableKind): string {
+function outcomesSql(kind: RelayableKind): string {
   const { table } = RECORD_TABLES[kind]
   return `
   select
@@ -141,38 +147,41 @@ function selectOutcomes(kind: RelayableKind): string {
     ) end as "existingAuthor",
     case when placed.guid is not null then json_build_object(
       'local', placed.local, 'createdAt', placed.root_created_at, 'public', placed.root_public,
-      'ignores', placed.ignored, 'misses', placed.misses
-    ) end as root
+      'isAuthorBlocked', placed.is_author_blocked, 'isAnswerUnknown', placed.is_answer_unknown
+    ) end as "threadPost"
   from arrived
   left join placed on placed.guid = arrived.guid
   left join inserted on inserted.guid = arrived.guid`
 }
 
-const IS_INSERTABLE = `not ignored and not misses and not is_retracted`
+const IS_INSERTABLE_SQL = `not is_author_blocked and not is_answer_unknown and not is_retracted`
 
-const signatureIfLocal = `case when local then signature end, case when local then elements::jsonb end`
+const SIGNATURE_IF_LOCAL_SQL = `case when local then signature end, case when local then elements::jsonb end`
 
-/** Rows are inserted in the order of their second unique key, so that two batches cannot deadlock. Guids are locked by the caller. */
-const newComments = `
-  ${arrivedAndPlaced({
+/**
+ * Likes and votes are inserted in the order of their second unique key, comments by guid: two batches cannot deadlock. The caller locks
+ * the guids.
+ */
+const NEW_COMMENTS_SQL = `
+  ${placedSql({
     kind: 'comment',
     arrived: { text: 'text' },
-    columns: 'roots.id as post_id, false as misses',
+    columns: 'roots.id as post_id, false as is_answer_unknown',
     joins: 'join posts as roots on roots.guid = arrived.parent',
   })}, inserted as (
     insert into comments (guid, post_id, author_id, text, author_signature, signed_elements, trace_id, created_at)
-    select guid, post_id, author_id, text, ${signatureIfLocal}, trace_id, created_at
-    from placed where ${IS_INSERTABLE} order by guid
+    select guid, post_id, author_id, text, ${SIGNATURE_IF_LOCAL_SQL}, trace_id, created_at
+    from placed where ${IS_INSERTABLE_SQL} order by guid
     on conflict do nothing
     returning id, guid
   )
-  ${selectOutcomes('comment')}`
+  ${outcomesSql('comment')}`
 
-const newLikes = `
-  ${arrivedAndPlaced({
+const NEW_LIKES_SQL = `
+  ${placedSql({
     kind: 'like',
     arrived: { parent_type: 'text', positive: 'boolean' },
-    columns: `case when parent_type = 'Post' then roots.id end as post_id, roots.comment_id, false as misses`,
+    columns: `case when parent_type = 'Post' then roots.id end as post_id, roots.comment_id, false as is_answer_unknown`,
     joins: `
     cross join lateral (
       select id, author_id, created_at, public, null::bigint as comment_id from posts
@@ -186,18 +195,18 @@ const newLikes = `
     insert into likes (
       guid, author_id, post_id, comment_id, positive, author_signature, signed_elements, trace_id, created_at
     )
-    select guid, author_id, post_id, comment_id, positive, ${signatureIfLocal}, trace_id, created_at
-    from placed where ${IS_INSERTABLE} order by post_id, comment_id, author_id
+    select guid, author_id, post_id, comment_id, positive, ${SIGNATURE_IF_LOCAL_SQL}, trace_id, created_at
+    from placed where ${IS_INSERTABLE_SQL} order by post_id, comment_id, author_id
     on conflict do nothing
     returning id, guid
   )
-  ${selectOutcomes('like')}`
+  ${outcomesSql('like')}`
 
-const newVotes = `
-  ${arrivedAndPlaced({
+const NEW_VOTES_SQL = `
+  ${placedSql({
     kind: 'poll_participation',
     arrived: { answer: 'text' },
-    columns: 'polls.id as poll_id, poll_answers.id as poll_answer_id, poll_answers.id is null as misses',
+    columns: 'polls.id as poll_id, poll_answers.id as poll_answer_id, poll_answers.id is null as is_answer_unknown',
     joins: `
     join polls on polls.guid = arrived.parent
     left join poll_answers on poll_answers.poll_id = polls.id and poll_answers.guid = arrived.answer
@@ -206,9 +215,9 @@ const newVotes = `
     insert into poll_participations (
       guid, poll_id, poll_answer_id, author_id, author_signature, signed_elements, trace_id, created_at
     )
-    select guid, poll_id, poll_answer_id, author_id, ${signatureIfLocal}, trace_id, created_at
-    from placed where ${IS_INSERTABLE} order by poll_id, author_id
+    select guid, poll_id, poll_answer_id, author_id, ${SIGNATURE_IF_LOCAL_SQL}, trace_id, created_at
+    from placed where ${IS_INSERTABLE_SQL} order by poll_id, author_id
     on conflict do nothing
     returning id, guid
   )
-  ${selectOutcomes('poll_participation')}`
+  ${outcomesSql('poll_participation')}`

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 
 /** Adds bytes to the day of each host, and returns the hosts that have sent more than the limit today. */
 export async function addPodBytes(
@@ -7,11 +8,15 @@ export async function addPodBytes(
   limit: number,
 ): Promise<readonly string[]> {
   if (bytes.size === 0) return []
-  const { rows } = await db.raw(added, [[...bytes.keys()], [...bytes.values()], limit])
-  return rows.map(({ host }: { host: string }) => host)
+  const rows = await queryRows<{ readonly host: string }>(db, ADDED_BYTES_SQL, [
+    [...bytes.keys()],
+    [...bytes.values()],
+    limit,
+  ])
+  return rows.map(({ host }) => host)
 }
 
-const added = `
+const ADDED_BYTES_SQL = `
   with counted as (
     insert into pod_bytes (host, day, bytes)
     select host, (now() at time zone 'utc')::date, bytes from unnest(?::text[], ?::bigint[]) as sent(host, bytes) order by host

@@ -1,18 +1,18 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
-import { SENT_PUBLICLY } from '../posts/visibility.js'
+import { SENT_PUBLICLY_SQL } from '../posts/visibility.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 
 /** The post of a stored entity: the post itself, or the post of a comment or a poll. */
 export interface ReferencedPost {
   readonly kind: 'post' | 'comment' | 'poll'
   readonly guid: string
-  /** Of the post. */
+  /** Author of the post. */
   readonly authorId: number
   readonly author: string
   readonly local: boolean
   readonly public: boolean
-  /** For a private local post, the given authors who receive it. Null: no restriction. */
+  /** The given authors who receive the private local post. Null: no restriction. */
   readonly readers: readonly string[] | null
 }
 
@@ -46,7 +46,7 @@ interface ReferenceGuids {
 }
 
 interface References {
-  readonly roots: readonly ReferencedPost[]
+  readonly threadPosts: readonly ReferencedPost[]
   readonly parts: readonly ReferencedPart[]
   readonly deleted: readonly DeletedEntity[]
 }
@@ -56,9 +56,9 @@ export async function findPostReferences(db: Knex, wanted: ReferenceGuids): Prom
   const { posts = [], comments = [], polls = [], parts = [], deleted = [], authors = [] } = wanted
   const guids = [posts, comments, polls, parts, deleted].map((some) => [...new Set(some)])
   const [known] = guids.some((some) => some.length > 0)
-    ? await queryPrepared<References>(db, 'references', references, [...guids, [...new Set(authors)]])
+    ? await queryPrepared<References>(db, 'references', REFERENCES_SQL, [...guids, [...new Set(authors)]])
     : []
-  return known ?? { roots: [], parts: [], deleted: [] }
+  return known ?? { threadPosts: [], parts: [], deleted: [] }
 }
 
 /**
@@ -69,7 +69,7 @@ function isNotEmpty(list: `$${number}`): string {
 }
 
 /** Joins with `unnest`: for `= any(…)` of an unknown list, the planner may compare each text with each row of a table. */
-const roots = `
+const ROOTS_SQL = `
   select
     found.kind, found.guid, people.id as "authorId", people.address as author, people.pod_id is null as local,
     found.public,
@@ -86,21 +86,21 @@ const roots = `
       )
     ) end as readers
   from (
-    select 'post' as kind, guid, author_id, ${SENT_PUBLICLY} as public, id as post_id from unnest(${opaqueParam('$1', 'text[]')}) as guid join posts using (guid)
+    select 'post' as kind, guid, author_id, ${SENT_PUBLICLY_SQL} as public, id as post_id from unnest(${opaqueParam('$1', 'text[]')}) as guid join posts using (guid)
     union all
-    select 'comment', comments.guid, posts.author_id, ${SENT_PUBLICLY}, posts.id
+    select 'comment', comments.guid, posts.author_id, ${SENT_PUBLICLY_SQL}, posts.id
     from unnest(${opaqueParam('$2', 'text[]')}) as guid join comments using (guid)
     join posts on posts.id = comments.post_id
     where ${isNotEmpty('$2')}
     union all
-    select 'poll', polls.guid, posts.author_id, ${SENT_PUBLICLY}, posts.id
+    select 'poll', polls.guid, posts.author_id, ${SENT_PUBLICLY_SQL}, posts.id
     from unnest(${opaqueParam('$3', 'text[]')}) as guid join polls using (guid)
     join posts on posts.id = polls.post_id
     where ${isNotEmpty('$3')}
   ) as found
   join people on people.id = found.author_id`
 
-const parts = `
+const PARTS_SQL = `
   select 'photo' as type, photos.guid, people.address as author
   from unnest(${opaqueParam('$4', 'text[]')}) as guid join photos using (guid)
   join people on people.id = photos.author_id
@@ -112,14 +112,14 @@ const parts = `
   join people on people.id = posts.author_id
   where ${isNotEmpty('$4')}`
 
-const tombstones = `
+const TOMBSTONES_SQL = `
   select tombstones.target_type as type, tombstones.guid, people.address as by, people.pod_id is null as local
   from unnest(${opaqueParam('$5', 'text[]')}) as guid join tombstones using (guid)
   join people on people.id = tombstones.deleted_by_id`
 
 /** Returns one row with three lists. */
-const references = `
+const REFERENCES_SQL = `
   select
-    (select coalesce(json_agg(found), '[]') from (${roots}) as found) as roots,
-    (select coalesce(json_agg(found), '[]') from (${parts}) as found) as parts,
-    (select coalesce(json_agg(found), '[]') from (${tombstones}) as found) as deleted`
+    (select coalesce(json_agg(found), '[]') from (${ROOTS_SQL}) as found) as "threadPosts",
+    (select coalesce(json_agg(found), '[]') from (${PARTS_SQL}) as found) as parts,
+    (select coalesce(json_agg(found), '[]') from (${TOMBSTONES_SQL}) as found) as deleted`

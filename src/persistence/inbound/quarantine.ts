@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
-import { queryPrepared } from '../database/database.js'
-import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
+import { queryPrepared, queryRows } from '../database/database.js'
+import { type IdPage, type ListPage, readIdPage } from '../sql/id-page.js'
 import { traceDigits } from '../sql/trace.js'
 
 export interface NewQuarantinedMessage {
@@ -17,7 +17,7 @@ export interface NewQuarantinedMessage {
   readonly payload: string
   readonly bytes: number
   readonly isWhole: boolean
-  /** In hexadecimal digits. */
+  /** The digest in hexadecimal digits. */
   readonly digest: string
   readonly trace: string | null
 }
@@ -41,7 +41,7 @@ export interface QuarantineBounds {
 
 /**
  * Stores rejected messages with one statement, and deletes the oldest beyond the bounds. The statement does not see its own rows, so
- * that it makes room for as many as it stores. An equal message is counted.
+ * it also deletes as many as it stores. An equal message is counted.
  */
 export async function insertQuarantined(
   db: Knex,
@@ -49,11 +49,11 @@ export async function insertQuarantined(
   { rows, bytes, rowsOfFault, rowsOfHost }: QuarantineBounds,
 ): Promise<void> {
   const added = messages.reduce((sum, { payload }) => sum + envelopeBytes(payload), 0)
-  const room = [rows, rowsOfFault, rowsOfHost].map((bound) => Math.max(0, bound - messages.length))
-  await queryPrepared(db, 'new-quarantined', insertAndBound, [JSON.stringify(messages), ...room, bytes - added])
+  const otherRows = [rows, rowsOfFault, rowsOfHost].map((bound) => Math.max(0, bound - messages.length))
+  await queryPrepared(db, 'new-quarantined', QUARANTINED_SQL, [JSON.stringify(messages), ...otherRows, bytes - added])
 }
 
-const insertAndBound = `
+const QUARANTINED_SQL = `
   with added as (
     select * from json_to_recordset($1::json) as message(
       "receivedAt" timestamptz, "recipientGuid" text, source text, author text, host text, entity text, guid text, fault text,
@@ -87,11 +87,25 @@ const insertAndBound = `
     detail = excluded.detail, trace_id = excluded.trace_id`
 
 const COLUMNS = [
-  ...['id', 'receivedAt', 'lastAt', 'times', 'recipientGuid', 'source', 'author', 'host', 'entity', 'guid'],
-  ...['fault', 'detail', 'bytes', 'isWhole', 'state', 'result'],
+  'id',
+  'receivedAt',
+  'lastAt',
+  'times',
+  'recipientGuid',
+  'source',
+  'author',
+  'host',
+  'entity',
+  'guid',
+  'fault',
+  'detail',
+  'bytes',
+  'isWhole',
+  'state',
+  'result',
 ]
 
-const DIGITS = `encode(digest, 'hex') as digest, ${traceDigits('trace_id')} as trace`
+const DIGITS_SQL = `encode(digest, 'hex') as digest, ${traceDigits('trace_id')} as trace`
 
 export interface QuarantineFilter {
   readonly ids?: readonly number[] | undefined
@@ -105,13 +119,13 @@ export async function listQuarantined(
   db: Knex,
   filter: QuarantineFilter,
   page: IdPage,
-): Promise<IdPageResult<QuarantinedMessage>> {
-  const query = filtered(db, filter).select(...COLUMNS, db.raw(DIGITS))
+): Promise<ListPage<QuarantinedMessage>> {
+  const query = filtered(db, filter).select(...COLUMNS, db.raw(DIGITS_SQL))
   return readIdPage(query, page)
 }
 
 export async function findQuarantined(db: Knex, id: number): Promise<QuarantinedMessage | undefined> {
-  return filtered(db, { ids: [id] }).first(...COLUMNS, db.raw(DIGITS))
+  return filtered(db, { ids: [id] }).first(...COLUMNS, db.raw(DIGITS_SQL))
 }
 
 export async function findQuarantinedPayload(db: Knex, id: number): Promise<string | undefined> {
@@ -127,14 +141,44 @@ export async function countQuarantined(db: Knex, filter: QuarantineFilter): Prom
 export async function countQuarantinedByFault(
   db: Knex,
 ): Promise<readonly { readonly fault: string; readonly count: number }[]> {
-  const { rows } = await db.raw(
+  return queryRows<{ readonly fault: string; readonly count: number }>(
+    db,
     'select fault, count(*)::integer as count from quarantine group by fault order by count desc, fault limit 30',
   )
-  return rows
 }
 
-export async function deleteQuarantined(db: Knex, filter: QuarantineFilter): Promise<number> {
-  return filtered(db, filter).delete()
+/** Rows of a filter with ids greater than `after`, up to `end`. */
+export interface QuarantineRange {
+  readonly after: number
+  readonly end: number
+}
+
+/** The range of all rows that match now. Returns undefined if there are none. */
+export async function findQuarantineRange(db: Knex, filter: QuarantineFilter): Promise<QuarantineRange | undefined> {
+  const row = await filtered(db, filter).max('id as end').first()
+  return row?.['end'] === null || row === undefined ? undefined : { after: 0, end: Number(row['end']) }
+}
+
+/** Locks the oldest rows of a range. */
+export async function lockQuarantined(
+  transaction: Knex.Transaction,
+  filter: QuarantineFilter,
+  { after, end }: QuarantineRange,
+  limit: number,
+): Promise<readonly { readonly id: number; readonly isWhole: boolean }[]> {
+  return filtered(transaction, filter)
+    .where('id', '>', after)
+    .where('id', '<=', end)
+    .orderBy('id')
+    .limit(limit)
+    .forUpdate()
+    .select('id', 'isWhole')
+}
+
+export async function deleteQuarantined(transaction: Knex.Transaction, ids: readonly number[]): Promise<void> {
+  await transaction('quarantine')
+    .whereIn('id', [...ids])
+    .delete()
 }
 
 function filtered(db: Knex, { ids, fault, host, state }: QuarantineFilter): Knex.QueryBuilder {
@@ -146,15 +190,14 @@ function filtered(db: Knex, { ids, fault, host, state }: QuarantineFilter): Knex
   return query
 }
 
-/** Copies whole messages to the outbox, from where they are received again; returns the new rows. */
+/** Copies messages to the outbox, from where they are received again; returns the new rows. */
 export async function replayQuarantined(
   transaction: Knex.Transaction,
-  filter: QuarantineFilter,
+  ids: readonly number[],
   { isReleased }: { readonly isReleased: boolean },
 ): Promise<readonly { readonly id: number; readonly queue: 'inbound' | 'inbound-private'; readonly name: string }[]> {
-  const chosen = filtered(transaction, filter).where({ isWhole: true }).orderBy('id').forUpdate().select('id')
-  const ids = (await chosen).map(({ id }: { id: number }) => id)
-  const { rows } = await transaction.raw(
+  return queryRows<{ readonly id: number; readonly queue: 'inbound' | 'inbound-private'; readonly name: string }>(
+    transaction,
     `with replayed as (
        update quarantine set state = 'replaying', result = null where id = any(?)
        returning id, recipient_guid, payload, received_at, trace_id
@@ -167,9 +210,8 @@ export async function replayQuarantined(
        payload, received_at, trace_id
      from replayed order by id
      returning id, queue, name`,
-    [ids, isReleased],
+    [[...ids], isReleased],
   )
-  return rows
 }
 
 /** Stores the fault of a replay whose outbox row becomes a dead letter. Rows of other work have no effect. */

@@ -34,10 +34,10 @@ export interface Counts {
 
 /** Raises all counters of a batch. */
 export async function raiseCounts(transaction: Knex.Transaction, counts: Counts): Promise<void> {
-  await queryPrepared(transaction, 'raised-counts', `with ${raiseCountsSteps(1)} select`, raiseCountsValues(counts))
+  await queryPrepared(transaction, 'raised-counts', `with ${raiseCountsSql([])} select`, raiseCountsValues(counts))
 }
 
-/** Parameters of `raiseCountsSteps`. */
+/** Parameters of `raiseCountsSql`. */
 export function raiseCountsValues({ posts, comments, answers }: Counts): readonly (readonly unknown[])[] {
   return [
     ...rowsAsColumns(posts, ['guid', 'comments', 'likes', 'reshares', 'latest']),
@@ -47,12 +47,14 @@ export function raiseCountsValues({ posts, comments, answers }: Counts): readonl
 }
 
 /**
- * CTEs that raise the counters of a batch; `first` is the number of their first parameter. Rows are locked table by table in id
- * order, so that two batches cannot deadlock. They belong at the end of a transaction, because counters of hot posts are contended.
+ * CTEs that raise the counters of a batch; their parameters stand behind `others`, those of the statement around them. Rows are locked
+ * table by table in id order, so that two batches cannot deadlock. They belong at the end of a transaction, because counters of hot posts
+ * are contended.
  */
-export function raiseCountsSteps(first: number): string {
-  const column = (place: number, type: string) => `$${first + place}::${type}[]`
-  const list = (place: number) => opaqueParam(`$${first + place}`, 'text[]')
+export function raiseCountsSql(others: readonly unknown[]): string {
+  const first = others.length + 1
+  const column = (index: number, type: string) => `$${first + index}::${type}[]`
+  const list = (index: number) => opaqueParam(`$${first + index}`, 'text[]')
   return `
   locked_posts as (
     select posts.id, fresh.comments, fresh.likes, fresh.reshares, fresh.latest

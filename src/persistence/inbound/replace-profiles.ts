@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 
 /** A remote person whose profile was received, with their pod. */
 export interface ProfileOwner {
@@ -10,7 +11,7 @@ export interface ProfileOwner {
 }
 
 /** A received profile. Missing elements are null or empty. */
-export interface ArrivedProfile {
+export interface ReceivedProfile {
   readonly personId: number
   readonly firstName: string | null
   readonly lastName: string | null
@@ -34,8 +35,7 @@ export async function lockProfileOwners(
   transaction: Knex.Transaction,
   addresses: readonly string[],
 ): Promise<readonly ProfileOwner[]> {
-  const { rows } = await transaction.raw(owners, [[...addresses]])
-  return rows
+  return queryRows<ProfileOwner>(transaction, OWNERS_SQL, [[...addresses]])
 }
 
 /**
@@ -44,14 +44,14 @@ export async function lockProfileOwners(
  */
 export async function replaceProfiles(
   transaction: Knex.Transaction,
-  profiles: readonly ArrivedProfile[],
+  profiles: readonly ReceivedProfile[],
 ): Promise<readonly number[]> {
   if (profiles.length === 0) return []
-  const { rows } = await transaction.raw(replaced, [JSON.stringify(profiles)])
-  return rows.map(({ id }: { id: number }) => id)
+  const rows = await queryRows<{ readonly id: number }>(transaction, REPLACED_PROFILES_SQL, [JSON.stringify(profiles)])
+  return rows.map(({ id }) => id)
 }
 
-const owners = `
+const OWNERS_SQL = `
   select people.id, people.address, pods.host, pods.port, pods.ssl
   from people join pods on pods.id = people.pod_id
   where people.address = any(?) and people.closed_at is null
@@ -59,7 +59,7 @@ const owners = `
   for no key update of people`
 
 /** Compares edit times first. Of two profiles edited in the same second, the later arrival wins. */
-const replaced = `
+const REPLACED_PROFILES_SQL = `
   with changed as (
     update profiles set
       first_name = arrived."firstName", last_name = arrived."lastName", image_url = arrived."imageUrl",

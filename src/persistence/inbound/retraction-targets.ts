@@ -15,8 +15,8 @@ export interface RetractionTarget {
   readonly id: number
   readonly authorId: number
   readonly author: string
-  /** For comments, likes and votes: their post. */
-  readonly root?:
+  /** The post of a comment, like or vote. */
+  readonly threadPost?:
     | {
         readonly postId: number
         readonly public: boolean
@@ -39,8 +39,10 @@ export async function findRetractionTargets(
 ): Promise<ReadonlyMap<string, RetractionTarget>> {
   if (targets.length === 0) return new Map()
   const values = [targets.map(({ type }) => type), targets.map(({ guid }) => guid)]
-  const rows = await queryPrepared<TargetRow>(db, 'retraction-targets', selectTargets, values)
-  return new Map(rows.map(({ root, ...row }) => [`${row.type} ${row.guid}`, { ...row, root: root ?? undefined }]))
+  const rows = await queryPrepared<TargetRow>(db, 'retraction-targets', TARGETS_SQL, values)
+  return new Map(
+    rows.map(({ threadPost, ...row }) => [`${row.type} ${row.guid}`, { ...row, threadPost: threadPost ?? undefined }]),
+  )
 }
 
 /**
@@ -68,7 +70,7 @@ const selectStored = [...new Set(Object.values(RETRACTED_RECORDS))].map((kind) =
     where wanted.type in (${names.join(', ')})`
 })
 
-const selectTargets = `
+const TARGETS_SQL = `
   with wanted as (
     select distinct type, guid from unnest(${opaqueParam('$1', 'text[]')}, $2::text[]) as wanted (type, guid)
   ), found as (
@@ -81,7 +83,7 @@ const selectTargets = `
     case when roots.id is not null then json_build_object(
       'postId', roots.id, 'public', coalesce(roots.public_before_hiding, roots.public), 'authorId', roots.author_id,
       'author', root_authors.address, 'local', root_authors.pod_id is null
-    ) end as root
+    ) end as "threadPost"
   from found
   ${rowByRow('people', 'people.id = found.author_id', 'authors')}
   left join lateral (

@@ -10,7 +10,7 @@ import {
 } from '../people/person-summaries.js'
 import type { ViewerIds } from '../posts/list-posts.js'
 import { aggregateViewerActions } from '../posts/viewer-actions.js'
-import { isAuthorUnblocked, type Visibility, visibilityCondition } from '../posts/visibility.js'
+import { isAuthorUnblockedSql, type Visibility, visibilityCondition } from '../posts/visibility.js'
 import {
   type AggregatedColumns,
   aggregateColumns,
@@ -22,7 +22,7 @@ import {
 } from '../sql/column-lists.js'
 import { keysetClauses, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
 
-/** What a client is shown of a comment. */
+/** A comment as clients see it. */
 export interface ListedComment extends Pick<Comment, 'id' | 'guid' | 'text' | 'likesCount' | 'createdAt'> {
   /** Only the author is shown a hidden comment. */
   readonly isHidden: boolean
@@ -45,8 +45,8 @@ export async function listCommentsOfPost(
   const values: unknown[] = [postGuid]
   const place = { time: 'created_at', id: 'id', orderWithoutKey: 'oldest first', firstValue: 3 } as const
   const { name, maxRows, condition, order } = keysetClauses(page, values, place)
-  const post = `select posts.id from posts where posts.guid = $3 and ${visibilityCondition[visibility]} and ${isAuthorUnblocked('posts.author_id')}`
-  const isShown = `(not hidden or author_id = $2) and ${isAuthorUnblocked('comments.author_id')}`
+  const post = `select posts.id from posts where posts.guid = $3 and ${visibilityCondition[visibility]} and ${isAuthorUnblockedSql('posts.author_id')}`
+  const isShown = `(not hidden or author_id = $2) and ${isAuthorUnblockedSql('comments.author_id')}`
   const some = `select * from comments where post_id = (${post}) and ${isShown} ${condition} ${order}`
   const which = `select * from (${some}) as found limit ${maxRows}`
   return toPage(await queryComments(db, viewer, { name: `comments ${visibility} ${name}`, which, values }), page)
@@ -63,7 +63,7 @@ interface CommentQuery {
   readonly name: string
   /** Selects the comments, in the order in which they are to be listed. */
   readonly which: string
-  /** From $3 on: the viewer's ids of user and person come before them. */
+  /** Values from $3 on: the viewer's ids of user and person come before them. */
   readonly values: readonly unknown[]
 }
 
@@ -109,14 +109,14 @@ async function queryComments(
   const person = decodePeople(rows.people)
   const mentionedIn = groupPeopleByOwner(mentionAggregate.decode(rows.mentions), person)
   const { liked, reported } = viewerActions.decode(rows.actions)
-  return ids.map((id, place) => ({
+  return ids.map((id, index) => ({
     id,
-    guid: valueAt(guid, place),
-    text: valueAt(text, place),
-    likesCount: valueAt(likesCount, place),
-    createdAt: new Date(valueAt(createdAt, place)),
-    isHidden: valueAt(isHidden, place),
-    author: person(valueAt(authorId, place)),
+    guid: valueAt(guid, index),
+    text: valueAt(text, index),
+    likesCount: valueAt(likesCount, index),
+    createdAt: new Date(valueAt(createdAt, index)),
+    isHidden: valueAt(isHidden, index),
+    author: person(valueAt(authorId, index)),
     own: { liked: liked.has(id), reported: reported.has(id) },
     mentionedPeople: mentionedIn(id),
   }))

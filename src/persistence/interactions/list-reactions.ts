@@ -3,7 +3,7 @@ import { queryPrepared } from '../database/database.js'
 import type { Like } from '../models/like.js'
 import type { PersonSummary } from '../people/person-summaries.js'
 import type { ViewerIds } from '../posts/list-posts.js'
-import { isAuthorUnblocked } from '../posts/visibility.js'
+import { isAuthorUnblockedSql } from '../posts/visibility.js'
 import { maxRowsOfPage, type OffsetPage, type Page, toPage } from '../sql/keyset-page.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 
@@ -16,9 +16,9 @@ const TARGET = opaqueParam('$2', 'bigint')
 
 /** Tables and conditions of the reactions. */
 const REACTION_SOURCES = {
-  'likes-of-post': `likes where post_id = ${TARGET} and positive and ${isAuthorUnblocked('likes.author_id')}`,
-  'likes-of-comment': `likes where comment_id = ${TARGET} and positive and ${isAuthorUnblocked('likes.author_id')}`,
-  'reshares-of-post': `posts where root_id = ${TARGET} and public and ${isAuthorUnblocked('posts.author_id')}`,
+  'likes-of-post': `likes where post_id = ${TARGET} and positive and ${isAuthorUnblockedSql('likes.author_id')}`,
+  'likes-of-comment': `likes where comment_id = ${TARGET} and positive and ${isAuthorUnblockedSql('likes.author_id')}`,
+  'reshares-of-post': `posts where root_id = ${TARGET} and public and ${isAuthorUnblockedSql('posts.author_id')}`,
 } as const
 
 /** Lists the viewer's own reaction first, then the others, oldest first. */

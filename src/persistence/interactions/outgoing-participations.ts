@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 import { DELIVERY_PRIORITY } from '../outbound/delivery-priority.js'
 import { UNDELIVERED_LIMITS } from '../outbound/limits.js'
-import { selectRemainingPods } from '../outbound/remaining-pods.js'
+import { remainingPodsSql } from '../outbound/remaining-pods.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowByRow } from '../sql/row-by-row.js'
 
@@ -20,14 +20,14 @@ export async function lockParticipations(transaction: Knex.Transaction): Promise
 /**
  * Returns the posts that get a participation now. A pod that has never accepted any gets one in all. Any other pod gets a limited
  * number, and at least one for each author: after its arrival the following posts of the author are found. Posts whose participation
- * is written get none, also when it has arrived: the outbox row of a post may wait while an earlier arrival causes its participation.
+ * is written get none, even after its delivery: the outbox row of a post may wait while an earlier arrival causes its participation.
  * Waiting deliveries are found with the index `deliveries_line`.
  */
 export async function findPostsToParticipateIn(
   transaction: Knex.Transaction,
   participations: readonly NewParticipation[],
 ): Promise<readonly PostOfPod[]> {
-  return queryPrepared<PostOfPod>(transaction, 'posts-to-participate-in', postsToParticipateIn, [
+  return queryPrepared<PostOfPod>(transaction, 'posts-to-participate-in', POSTS_TO_PARTICIPATE_IN_SQL, [
     participations.map(({ postGuid }) => postGuid),
     participations.map(({ guid }) => guid),
   ])
@@ -39,7 +39,7 @@ interface NewParticipation {
   readonly guid: string
 }
 
-const postsToParticipateIn = `
+const POSTS_TO_PARTICIPATE_IN_SQL = `
   with wanted as materialized (
     select posts.id, posts.guid, posts.author_id, pods.id as pod_id, pods.participation_at is null as is_first
     from unnest(${opaqueParam('$1', 'text[]')}, $2::text[]) as given(guid, participation)
@@ -50,21 +50,21 @@ const postsToParticipateIn = `
       select from outbound_messages as written
       where written.record = 'participation' and written.guid = given.participation and written.verb = 'create'
     )
-  ), room as materialized (${selectRemainingPods(
+  ), remaining as materialized (${remainingPodsSql(
     DELIVERY_PRIORITY.participation,
     UNDELIVERED_LIMITS.participationsWaiting,
     'select distinct pod_id from wanted',
   )}
   ), placed as (
-    select wanted.*, room.count as room,
+    select wanted.*, remaining.count as remaining,
       row_number() over (partition by wanted.pod_id order by id) as place_of_pod,
       row_number() over (partition by wanted.pod_id, author_id order by id) as place_of_author
-    from wanted join room using (pod_id)
+    from wanted join remaining using (pod_id)
   )
   select guid, author_id as "authorId" from placed
   where case
-    when is_first then place_of_pod = 1 and room = ${UNDELIVERED_LIMITS.participationsWaiting}
-    else place_of_pod <= room or (
+    when is_first then place_of_pod = 1 and remaining = ${UNDELIVERED_LIMITS.participationsWaiting}
+    else place_of_pod <= remaining or (
       place_of_author = 1 and not exists (
         select from deliveries
         where deliveries.pod_id = placed.pod_id and state = 'waiting' and priority = ${DELIVERY_PRIORITY.participation}
@@ -74,8 +74,8 @@ const postsToParticipateIn = `
   end
   order by id`
 
-/** Participations that have arrived at a pod in one run; none of the pod waits any more, or the run had no more time. */
-export interface ArrivedParticipations {
+/** Participations delivered to a pod in one run. The run ended because none was left, or because its time was over. */
+export interface DeliveredParticipations {
   readonly podId: number
   readonly postGuids: readonly string[]
   /** The pod had accepted none before: only one was sent, and the posts of its other authors were left out. */
@@ -85,9 +85,9 @@ export interface ArrivedParticipations {
 /** Returns the following public posts of the authors; for a pod that had accepted none before, those of its other people too. */
 export async function findNextPosts(
   db: Knex,
-  { podId, postGuids, isFirstOfPod }: ArrivedParticipations,
+  { podId, postGuids, isFirstOfPod }: DeliveredParticipations,
 ): Promise<readonly string[]> {
-  const rows = await queryPrepared<{ guid: string }>(db, 'next-posts', nextPosts, [
+  const rows = await queryPrepared<{ guid: string }>(db, 'next-posts', NEXT_POSTS_SQL, [
     postGuids,
     isFirstOfPod ? podId : null,
   ])
@@ -97,7 +97,7 @@ export async function findNextPosts(
 const AUTHORS_OF_NEW_POD = 100
 const POSTS_OF_AUTHOR = 50
 
-const nextPosts = `
+const NEXT_POSTS_SQL = `
   with given as materialized (
     select posts.id, posts.author_id
     from unnest(${opaqueParam('$1', 'text[]')}) as given(guid)

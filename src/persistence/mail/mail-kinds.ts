@@ -31,8 +31,8 @@ export const DELIVERIES = ['immediate', 'daily', 'never'] as const
 
 export type MailDelivery = (typeof DELIVERIES)[number]
 
-/** Notices by kind, with their delivery unless the user has chosen another. */
-export const NOTICE_DELIVERY = {
+/** Notification mails by kind, with their delivery unless the user has chosen another. */
+export const NOTIFICATION_MAIL_DELIVERY = {
   mentioned: 'immediate',
   mentioned_in_comment: 'immediate',
   started_sharing: 'immediate',
@@ -45,30 +45,30 @@ export const NOTICE_DELIVERY = {
   contacts_birthday: 'daily',
 } as const satisfies Readonly<Record<string, MailDelivery>>
 
-export type NoticeKind = keyof typeof NOTICE_DELIVERY
+export type NotificationMailKind = keyof typeof NOTIFICATION_MAIL_DELIVERY
 
-/** Notices for moderators and admins. */
-export const STAFF_NOTICE_DELIVERY = {
+/** Mails for moderators and admins. */
+export const STAFF_MAIL_DELIVERY = {
   someone_reported: 'immediate',
   sign_up_waiting: 'immediate',
 } as const satisfies Readonly<Record<string, MailDelivery>>
 
-export type StaffNoticeKind = keyof typeof STAFF_NOTICE_DELIVERY
+export type StaffMailKind = keyof typeof STAFF_MAIL_DELIVERY
 
-export type MailKind = AccountMailKind | NoticeKind | StaffNoticeKind | 'digest'
+export type MailKind = AccountMailKind | NotificationMailKind | StaffMailKind | 'digest'
 
 /** All kinds whose delivery a user can choose. */
-export const PREFERENCE_DEFAULTS: Readonly<Record<NoticeKind | StaffNoticeKind, MailDelivery>> = {
-  ...NOTICE_DELIVERY,
-  ...STAFF_NOTICE_DELIVERY,
+export const PREFERENCE_DEFAULTS: Readonly<Record<NotificationMailKind | StaffMailKind, MailDelivery>> = {
+  ...NOTIFICATION_MAIL_DELIVERY,
+  ...STAFF_MAIL_DELIVERY,
 }
 
-export function isPreferenceKind(text: string): text is NoticeKind | StaffNoticeKind {
+export function isPreferenceKind(text: string): text is NotificationMailKind | StaffMailKind {
   return Object.hasOwn(PREFERENCE_DEFAULTS, text)
 }
 
-export function isNoticeKind(text: string): text is NoticeKind {
-  return Object.hasOwn(NOTICE_DELIVERY, text)
+export function isNotificationMailKind(text: string): text is NotificationMailKind {
+  return Object.hasOwn(NOTIFICATION_MAIL_DELIVERY, text)
 }
 
 export function isAccountMail(kind: string): kind is AccountMailKind {

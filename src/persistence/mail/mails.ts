@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { MailState } from '../models/user.js'
+import { NOW_SQL } from '../sql/database-time.js'
 import type { MailKind } from './mail-kinds.js'
 
 interface MailRow {
@@ -40,7 +41,7 @@ export async function recordSentMail(
 ): Promise<void> {
   await transaction('mails')
     .where({ id })
-    .update({ sentAt: transaction.raw(`date_trunc('milliseconds', now())`) })
+    .update({ sentAt: transaction.raw(NOW_SQL) })
   if (userId === undefined) return
   await transaction('users').where({ id: userId, mailState: 'bouncing' }).update({ mailState: 'ok' })
 }
@@ -69,7 +70,7 @@ export async function countMailsOfUser(
   return row.count
 }
 
-/** The same for mails to a mailbox without an account. */
+/** Counts the recent mails to a mailbox without an account. */
 export async function countMailsOfMailbox(db: Knex, mailbox: Buffer, seconds: number): Promise<number> {
   const row = await db('mails')
     .where({ mailbox })

@@ -1,4 +1,6 @@
 import type { Knex } from 'knex'
+import { queryRow, queryRows } from '../database/database.js'
+import { NOW_SQL } from '../sql/database-time.js'
 
 /** Whether the mail server refuses this pod. */
 export interface TransportState {
@@ -19,21 +21,21 @@ export async function takeSendingTurn(
   db: Knex,
   { perMinute, probeSeconds }: { readonly perMinute: number; readonly probeSeconds: number },
 ): Promise<SendingTurn> {
-  const { rows } = await db.raw(takeTurn, { perMinute, probeSeconds })
-  if (rows[0] !== undefined) return { mayTry: true, isProbe: rows[0].isProbe }
-  const wait = await db.raw(secondsToWait)
-  return { mayTry: false, waitSeconds: Math.max(1, wait.rows[0].seconds) }
+  const [turn] = await queryRows<{ readonly isProbe: boolean }>(db, TAKEN_TURN_SQL, { perMinute, probeSeconds })
+  if (turn !== undefined) return { mayTry: true, isProbe: turn.isProbe }
+  const { seconds } = await queryRow<{ readonly seconds: number }>(db, SECONDS_TO_WAIT_SQL)
+  return { mayTry: false, waitSeconds: Math.max(1, seconds) }
 }
 
-const takeTurn = `
+const TAKEN_TURN_SQL = `
   update mail_transport set
-    minute = case when minute <= now() - interval '1 minute' then date_trunc('milliseconds', now()) else minute end,
+    minute = case when minute <= now() - interval '1 minute' then ${NOW_SQL} else minute end,
     sent = case when minute <= now() - interval '1 minute' then 1 else sent + 1 end,
     probe_at = case when failing_since is null then null else now() + make_interval(secs => :probeSeconds) end
   where (failing_since is null or probe_at <= now()) and (minute <= now() - interval '1 minute' or sent < :perMinute)
   returning failing_since is not null as "isProbe"`
 
-const secondsToWait = `
+const SECONDS_TO_WAIT_SQL = `
   select ceil(extract(epoch from greatest(
     case when failing_since is not null then probe_at - now() end,
     minute + interval '1 minute' - now()
@@ -56,15 +58,16 @@ export async function recordTransportFailure(
     probeSeconds,
   }: { readonly fault: string; readonly code: number | undefined; readonly probeSeconds: number },
 ): Promise<boolean> {
-  const { rows } = await db.raw(
+  const { began } = await queryRow<{ readonly began: boolean }>(
+    db,
     `update mail_transport set
-       failing_since = coalesce(before.failing_since, date_trunc('milliseconds', now())), fault = :fault, code = :code,
+       failing_since = coalesce(before.failing_since, ${NOW_SQL}), fault = :fault, code = :code,
        probe_at = now() + make_interval(secs => :probeSeconds)
      from (select failing_since from mail_transport for update) as before
      returning before.failing_since is null as began`,
     { fault, code: code ?? null, probeSeconds },
   )
-  return rows[0].began
+  return began
 }
 
 /** Notes that the server accepts mails again. True: it refused them before. */

@@ -52,13 +52,13 @@ export interface TokenHolder {
   readonly authorizationId: number
   /** Read with the token, so that a change takes effect at the next request. */
   readonly role: Role | null
-  /** Separated by blanks. */
+  /** Separated by spaces. */
   readonly scopes: string
   /** The token was refreshed with fewer scopes than granted and is restricted to them. */
   readonly narrowed: boolean
   /** Null: neither the client nor the token of the operator has its own dialect. */
   readonly dialect: ClientApiDialect | null
-  /** By the clock of the database. */
+  /** Whether the token has expired, by the clock of the database. */
   readonly expired: boolean
   readonly locked: boolean
   readonly closed: boolean
@@ -85,7 +85,7 @@ export class AccessToken extends Model {
     db: Knex,
     tokenHashes: readonly Buffer[],
   ): Promise<ReadonlyMap<number, TokenHolder>> {
-    const rows = await queryPrepared<TokenHolder & { readonly place: number }>(db, 'holders-of-tokens', holders, [
+    const rows = await queryPrepared<TokenHolder & { readonly place: number }>(db, 'holders-of-tokens', HOLDERS_SQL, [
       tokenHashes,
     ])
     return new Map(rows.map((row) => [row.place, row]))
@@ -96,16 +96,16 @@ export class AccessToken extends Model {
     return queryPrepared<TokenHolder>(
       db,
       'access-token-viewers',
-      `${viewer} where access_tokens.id = any($1::bigint[])`,
+      `${VIEWER_SQL} where access_tokens.id = any($1::bigint[])`,
       [ids],
     )
   }
 }
 
 /** Longer than the maximum delay of a replica that serves reads. */
-const MAX_REPLICA_DELAY = `interval '1 minute'`
+const MAX_REPLICA_DELAY_SQL = `interval '1 minute'`
 
-const columns = `
+const COLUMNS_SQL = `
     access_tokens.id as "tokenId",
     users.id as "userId",
     users.person_id as "personId",
@@ -125,19 +125,19 @@ const columns = `
     users.closed_at is not null as closed,
     -- Writes before a new token are not recorded for it: the maximum excludes every replica.
     case
-      when access_tokens.created_at > now() - ${MAX_REPLICA_DELAY} then ${Number.MAX_SAFE_INTEGER}
-      else (select position from last_writes where user_id = users.id and noted_at > now() - ${MAX_REPLICA_DELAY})
+      when access_tokens.created_at > now() - ${MAX_REPLICA_DELAY_SQL} then ${Number.MAX_SAFE_INTEGER}
+      else (select position from last_writes where user_id = users.id and noted_at > now() - ${MAX_REPLICA_DELAY_SQL})
     end as "writtenUpTo"`
 
-const tables = `
+const TABLES_SQL = `
   from access_tokens
   join authorizations on authorizations.id = access_tokens.authorization_id
   join users on users.id = authorizations.user_id
   left join clients on clients.id = authorizations.client_id`
 
-const viewer = `select ${columns} ${tables}`
+const VIEWER_SQL = `select ${COLUMNS_SQL} ${TABLES_SQL}`
 
 /** The subselect hides the array from the planner, so that the generic plan is kept: see `opaqueParam`. */
-const holders = `
-  select array_position($1::bytea[], access_tokens.token_hash) - 1 as place, ${columns} ${tables}
+const HOLDERS_SQL = `
+  select array_position($1::bytea[], access_tokens.token_hash) - 1 as place, ${COLUMNS_SQL} ${TABLES_SQL}
   where access_tokens.token_hash = any((select $1::bytea[])::bytea[])`

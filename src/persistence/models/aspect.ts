@@ -38,12 +38,12 @@ export class Aspect extends Model {
     transaction: Knex.Transaction,
     { userId, id, position }: Pick<Aspect, 'userId' | 'id' | 'position'>,
   ): Promise<void> {
-    await transaction.raw(moved, { userId, id, position })
+    await transaction.raw(MOVED_ASPECT_SQL, { userId, id, position })
   }
 }
 
 /** Numbers the other aspects from one and leaves the new position free. Only rows with a new position are written. */
-const moved = `
+const MOVED_ASPECT_SQL = `
   with others as (
     select id, row_number() over (order by position, id) as place from aspects where user_id = :userId and id <> :id
   ), placed as (

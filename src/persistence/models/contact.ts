@@ -52,10 +52,10 @@ export class Block extends Model {
     db: Knex,
     { by, personId }: { readonly by: number; readonly personId: number },
   ): Promise<boolean> {
-    return (await queryPrepared(db, 'block', block, [by, personId])).length > 0
+    return (await queryPrepared(db, 'block', BLOCK_SQL, [by, personId])).length > 0
   }
 }
 
-const block = `
+const BLOCK_SQL = `
   select from blocks join users on users.id = blocks.user_id
   where users.person_id = $1 and blocks.person_id = $2`

@@ -15,7 +15,7 @@ export class Conversation extends Model {
   declare updatedAt: Date
 
   declare author?: Person
-  declare messages?: Message[]
+  declare messages?: ConversationMessage[]
   declare visibilities?: ConversationVisibility[]
   declare participants?: Person[]
 
@@ -27,7 +27,7 @@ export class Conversation extends Model {
     },
     messages: {
       relation: Model.HasManyRelation,
-      modelClass: Message,
+      modelClass: ConversationMessage,
       join: { from: 'conversations.id', to: 'messages.conversationId' },
     },
     visibilities: {
@@ -47,7 +47,7 @@ export class Conversation extends Model {
   })
 }
 
-export class Message extends Model {
+export class ConversationMessage extends Model {
   static override tableName = 'messages'
 
   declare id: number
@@ -55,7 +55,7 @@ export class Message extends Model {
   declare conversationId: number
   declare authorId: number
   declare text: string
-  /** By the clock of the author's pod. */
+  /** Time of creation, by the clock of the author's pod. */
   declare createdAt: Date
   declare arrivedAt: Date
 

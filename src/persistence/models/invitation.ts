@@ -8,12 +8,12 @@ export class Invitation extends Model {
   declare codeHash: Buffer
   declare note: string | null
   declare expiresAt: Date
-  /** Sign-ups in all, and those that there were. */
+  /** Allowed sign-ups, and sign-ups so far. */
   declare uses: number
   declare used: number
   /** A user name, or `command`. */
   declare createdBy: string
-  /** The member who has made it; null: a moderator, an admin or a command. */
+  /** The user who has created it; null: a moderator, an admin or a command. */
   declare inviterId: number | null
   /** The first use. */
   declare usedAt: Date | null

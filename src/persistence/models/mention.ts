@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 import { Model } from './model.js'
 
 /** A mention of a person in a post or in a comment: one of the two ids is set. */
@@ -17,19 +18,18 @@ export class Mention extends Model {
     await this.attachToAll(transaction, [{ ...target, addresses }])
   }
 
-  /** The same for any number of posts and comments. */
+  /** Attaches mentions to any number of posts and comments. */
   static async attachToAll(
     transaction: Knex.Transaction,
     targets: readonly (Mentioning & { readonly addresses: readonly string[] })[],
   ): Promise<void> {
     const named = targets.filter(({ addresses }) => addresses.length > 0)
-    if (named.length > 0) await transaction.raw(mentions, [JSON.stringify(named)])
+    if (named.length > 0) await transaction.raw(MENTIONS_SQL, [JSON.stringify(named)])
   }
 
   /** Finds the stored mentions of texts. */
   static async findAttached(transaction: Knex.Transaction, { posts, comments }: TextIds): Promise<readonly Attached[]> {
-    const { rows } = await transaction.raw(attached, [[...posts], [...comments]])
-    return rows
+    return queryRows<Attached>(transaction, ATTACHED_MENTIONS_SQL, [[...posts], [...comments]])
   }
 
   /** Attaches mentions of a person who became known later. Deleted texts and a closed account are skipped. */
@@ -38,7 +38,7 @@ export class Mention extends Model {
     personId: number,
     { posts, comments }: TextIds,
   ): Promise<void> {
-    await transaction.raw(lateMentions, { personId, posts: [...posts], comments: [...comments] })
+    await transaction.raw(LATE_MENTIONS_SQL, { personId, posts: [...posts], comments: [...comments] })
   }
 }
 
@@ -60,7 +60,7 @@ interface Mentioning {
 }
 
 /** A text may name an old identity of a person who has moved. */
-const mentions = `
+const MENTIONS_SQL = `
   insert into mentions (person_id, post_id, comment_id, created_at)
   select distinct on (target."postId", target."commentId", coalesce(newest.id, people.id))
     coalesce(newest.id, people.id), target."postId", target."commentId", posts.created_at
@@ -79,7 +79,7 @@ const mentions = `
   order by target."postId", target."commentId", coalesce(newest.id, people.id)
   on conflict do nothing`
 
-const attached = `
+const ATTACHED_MENTIONS_SQL = `
   select 'posts' as kind, post_id as id, people.address
   from mentions join people on people.id = person_id where post_id = any(?)
   union all
@@ -87,7 +87,7 @@ const attached = `
   from mentions join people on people.id = person_id where comment_id = any(?)`
 
 /** Locks the person and the texts, so that a simultaneous deletion waits and then deletes the mention too. */
-const lateMentions = `
+const LATE_MENTIONS_SQL = `
   with person as (
     select id from people where id = :personId and closed_at is null for key share
   ), held_posts as (

@@ -59,20 +59,20 @@ export class Notification extends Model {
   })
 
   static async markUnread(db: Knex, userId: number, guid: string): Promise<void> {
-    await db.raw(markOneUnread, [userId, guid])
+    await db.raw(UNREAD_NOTIFICATION_SQL, [userId, guid])
   }
 
   static async markRead(db: Knex, userId: number, guid: string): Promise<void> {
-    await db.raw(markOneRead, { userId, guid })
+    await db.raw(READ_NOTIFICATION_SQL, { userId, guid })
   }
 
-  /** After notifications were marked read: for each target, merging resumes with the newest unread superseded one. */
+  /** Resumes merging after notifications were marked read: for each target with the newest unread superseded one. */
   static async resumeMerging(db: Knex, userId: number): Promise<void> {
-    await db.raw(resumeMergingIntoNewest, [userId])
+    await db.raw(RESUMED_MERGING_SQL, [userId])
   }
 }
 
-const markOneUnread = `
+const UNREAD_NOTIFICATION_SQL = `
   update notifications as marked set read = false, superseded = exists (
     select from notifications as other
     where other.user_id = marked.user_id and other.type = marked.type and other.target_id = marked.target_id
@@ -80,7 +80,7 @@ const markOneUnread = `
   )
   where marked.user_id = ? and marked.guid = ? and marked.read`
 
-const markOneRead = `
+const READ_NOTIFICATION_SQL = `
   with marked as (
     update notifications set read = true where user_id = :userId and guid = :guid and not read
     returning id, type, target_id, superseded
@@ -91,7 +91,7 @@ const markOneRead = `
     order by other.updated_at desc, other.id desc limit 1
   )`
 
-const resumeMergingIntoNewest = `
+const RESUMED_MERGING_SQL = `
   update notifications set superseded = false where id in (
     select distinct on (type, target_id) id from notifications as left_over
     where user_id = ? and not read and superseded and not exists (

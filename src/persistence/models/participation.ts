@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 import { addActivityEntries } from '../notifications/activity.js'
 import { Model } from './model.js'
 import { Person } from './person.js'
@@ -33,7 +34,11 @@ export class Participation extends Model {
     personIds: readonly number[],
   ): Promise<readonly Pick<Participation, 'guid' | 'authorId' | 'count'>[]> {
     const ids = [...new Set(personIds)].sort((one, other) => one - other)
-    const { rows } = await transaction.raw(upsertParticipations, [ids, postId])
+    const rows = await queryRows<Pick<Participation, 'guid' | 'authorId' | 'count'>>(
+      transaction,
+      STORED_PARTICIPATIONS_SQL,
+      [ids, postId],
+    )
     await addActivityEntries(transaction, postId, ids)
     return rows
   }
@@ -52,7 +57,7 @@ function textOfGuid(personGuid: string, postGuid: string): string {
 }
 
 /** Uses the guid of `participationGuid`, or a random one if another row has that guid: anyone can compute and send it. */
-const upsertParticipations = `
+const STORED_PARTICIPATIONS_SQL = `
   insert into participations (post_id, guid, author_id)
   select posts.id, coalesce(
     (select derived.guid where not exists (

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { QueryBuilder } from 'objection'
 import { queryPrepared } from '../database/database.js'
 import { Model } from './model.js'
-import { Pod } from './pod.js'
+import { RemotePod } from './remote-pod.js'
 
 /** A local or remote person. */
 export class Person extends Model {
@@ -31,7 +31,7 @@ export class Person extends Model {
   declare createdAt: Date
 
   declare profile?: Profile
-  declare pod?: Pod | null
+  declare pod?: RemotePod | null
 
   static override relationMappings = () => ({
     profile: {
@@ -41,7 +41,7 @@ export class Person extends Model {
     },
     pod: {
       relation: Model.BelongsToOneRelation,
-      modelClass: Pod,
+      modelClass: RemotePod,
       join: { from: 'people.podId', to: 'pods.id' },
     },
   })
@@ -53,7 +53,7 @@ export class Person extends Model {
 
   /** Finds a local person with an open account, or the account of the pod. */
   static async findLocalByAddress(db: Knex, address: string): Promise<Pick<Person, 'guid' | 'address'> | undefined> {
-    const [person] = await queryPrepared<Pick<Person, 'guid' | 'address'>>(db, 'local-person', localByAddress, [
+    const [person] = await queryPrepared<Pick<Person, 'guid' | 'address'>>(db, 'local-person', LOCAL_BY_ADDRESS_SQL, [
       address,
     ])
     return person
@@ -67,7 +67,7 @@ export class Person extends Model {
 
   /** Finds the public data of a local person with an open account, or of the account of the pod. */
   static async findLocalCard(db: Knex, guid: string): Promise<LocalCard | undefined> {
-    const [card] = await queryPrepared<LocalCard>(db, 'local-card', localCard, [guid])
+    const [card] = await queryPrepared<LocalCard>(db, 'local-card', LOCAL_CARD_SQL, [guid])
     return card
   }
 
@@ -78,7 +78,7 @@ export class Person extends Model {
 
   /** Finds known people with everything that decides whether their signature is accepted. */
   static async findSigners(db: Knex, addresses: readonly string[]): Promise<readonly SignerRow[]> {
-    return queryPrepared<SignerRow>(db, 'signers', signers, [[...addresses]])
+    return queryPrepared<SignerRow>(db, 'signers', SIGNERS_SQL, [[...addresses]])
   }
 
   /** Inserts a person together with their profile, so that none exists without. */
@@ -127,27 +127,28 @@ export class Person extends Model {
   }
 }
 
+/** A person whose key may have signed a message, with the fields that decide whether the message counts. */
 export interface SignerRow {
   readonly address: string
   readonly publicKey: string
-  readonly local: boolean
-  readonly closed: boolean
+  readonly isLocal: boolean
+  readonly isClosed: boolean
   /** A local person, or a remote one with an earlier valid signature. */
   readonly hasSigned: boolean
   /** A moderator blocks the person. */
   readonly isPersonBlocked: boolean
   /** The operator blocks their pod, or the pod at the host of their address. */
-  readonly blocked: boolean
+  readonly isPodBlocked: boolean
   /** Their pod does not answer. */
-  readonly offline: boolean
+  readonly isPodOffline: boolean
 }
 
-const signers = `
+const SIGNERS_SQL = `
   select
     people.address,
     people.public_key as "publicKey",
-    people.pod_id is null as local,
-    people.closed_at is not null as closed,
+    people.pod_id is null as "isLocal",
+    people.closed_at is not null as "isClosed",
     people.restriction is not distinct from 'block' as "isPersonBlocked",
     people.pod_id is null or people.proven_at is not null as "hasSigned",
     pods.blocked_at is not null or (
@@ -155,8 +156,8 @@ const signers = `
       pods.host <> home.host and pod_rule_state(
         home.host, cast(case when home.port in ('', '80') then '443' else home.port end as integer)
       ) = 'blocked'
-    ) is true as blocked,
-    pods.offline_since is not null as offline
+    ) is true as "isPodBlocked",
+    pods.offline_since is not null as "isPodOffline"
   from people
   left join pods on pods.id = people.pod_id
   cross join lateral (
@@ -169,12 +170,12 @@ const signers = `
 export type LocalCard = Pick<Person, 'guid' | 'address' | 'publicKey' | 'name'> &
   Pick<Profile, 'firstName' | 'lastName' | 'searchable' | 'imageUrl' | 'imageUrlMedium' | 'imageUrlSmall'>
 
-const localByAddress = `
+const LOCAL_BY_ADDRESS_SQL = `
   select guid, address from people where address = $1 and pod_id is null and closed_at is null
   union all
   select guid, address from pod_account where address = $1`
 
-const localCard = `
+const LOCAL_CARD_SQL = `
   select
     people.guid,
     people.address,
@@ -227,7 +228,7 @@ export class Profile extends Model {
   declare searchable: boolean
   declare publicDetails: boolean
   declare nsfw: boolean
-  /** Without #, in the order of the owner. */
+  /** Tags without #, in the order of the owner. */
   declare tags: string[]
   /** The later of these two times decides whether a received profile is newer. */
   declare editedAt: Date | null

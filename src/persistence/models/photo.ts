@@ -37,7 +37,7 @@ export class Photo extends Model {
     post: Pick<Post, 'id' | 'public'>,
   ): Promise<void> {
     if (photos.length === 0) return
-    await transaction.raw(joined, [post.id, post.public, photos.map(({ id }) => id)])
+    await transaction.raw(JOINED_PHOTOS_SQL, [post.id, post.public, photos.map(({ id }) => id)])
   }
 
   static override relationMappings = () => ({
@@ -54,7 +54,7 @@ export class Photo extends Model {
   })
 }
 
-const joined = `
+const JOINED_PHOTOS_SQL = `
   update photos set post_id = ?, public = ?, pending = false, position = joining.place - 1
   from unnest(?::bigint[]) with ordinality as joining (id, place)
   where photos.id = joining.id`

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { QueryBuilder } from 'objection'
-import { queryPrepared } from '../database/database.js'
-import { isAuthorUnblocked, isReadableBy } from '../posts/visibility.js'
+import { queryPrepared, queryRows } from '../database/database.js'
+import { isAuthorUnblockedSql, isReadableBySql } from '../posts/visibility.js'
 import { Aspect } from './aspect.js'
 import { Comment } from './comment.js'
 import { Like } from './like.js'
@@ -151,8 +151,8 @@ export class Post extends Model {
   ): QueryBuilder<Post, Post | undefined> {
     return this.query(db)
       .findOne({ 'posts.guid': guid })
-      .whereRaw(isAuthorUnblocked('posts.author_id'))
-      .whereRaw(isReadableBy('?', '?'), [personId, userId])
+      .whereRaw(isAuthorUnblockedSql('posts.author_id'))
+      .whereRaw(isReadableBySql('?', '?'), [personId, userId])
   }
 
   /**
@@ -160,13 +160,19 @@ export class Post extends Model {
    * tables in different orders and would deadlock otherwise.
    */
   static async lock(transaction: Knex.Transaction, ...ids: readonly number[]): Promise<void> {
-    await queryPrepared(transaction, 'locked-posts', lockPosts, [ids])
+    await queryPrepared(transaction, 'locked-posts', LOCKED_POSTS_SQL, [ids])
   }
 
-  /** Finds the status message at the end of a chain of reshares. Undefined if it was deleted or the post is no reshare. */
+  /** Finds the status message at the end of a chain of reshares. Undefined if it was deleted or the post is not a reshare. */
   static async findRoot(db: Knex, { id }: Pick<Post, 'id'>): Promise<Post | undefined> {
-    const { rows } = await db.raw(selectRoot, [id])
-    return rows.length === 0 ? undefined : this.query(db).findById(rows[0].id)
+    const rootId = (await this.findRootIds(db, [id])).get(id)
+    return rootId === undefined ? undefined : this.query(db).findById(rootId)
+  }
+
+  /** The ids of the roots of reshares, by the id of the reshare; without those that were deleted. */
+  static async findRootIds(db: Knex, ids: readonly number[]): Promise<ReadonlyMap<number, number>> {
+    const rows = await queryRows<{ readonly reshare: number; readonly root: number }>(db, ROOTS_SQL, [[...ids]])
+    return new Map(rows.map(({ reshare, root }) => [reshare, root]))
   }
 
   /** Makes a private post and its photos visible to the local members of these aspects. */
@@ -175,19 +181,20 @@ export class Post extends Model {
   }
 }
 
-const lockPosts = 'select id from posts where id = any($1::bigint[]) order by id for no key update'
+const LOCKED_POSTS_SQL = 'select id from posts where id = any($1::bigint[]) order by id for no key update'
 
 /** Other pods send reshares of reshares. The depth is limited, so that a cycle cannot run forever. */
-const selectRoot = `
+const ROOTS_SQL = `
   with recursive chain as (
-    select id, root_id, type, 0 as depth from posts where id = ?
+    select id as reshare, id, root_id, type, 0 as depth from posts where id = any(?::bigint[])
     union all
-    select posts.id, posts.root_id, posts.type, depth + 1 from posts join chain on posts.id = chain.root_id where depth < 20
+    select chain.reshare, posts.id, posts.root_id, posts.type, depth + 1
+    from posts join chain on posts.id = chain.root_id where depth < 20
   )
-  select id from chain where type = 'StatusMessage' and depth > 0`
+  select reshare, id as root from chain where type = 'StatusMessage' and depth > 0`
 
 /** Query for the local users in aspects, for use in other statements. */
-export const LOCAL_ASPECT_MEMBERS = `
+export const LOCAL_ASPECT_MEMBERS_SQL = `
   select distinct users.id from aspect_memberships
   join contacts on contacts.id = aspect_memberships.contact_id
   join users on users.person_id = contacts.person_id and users.closed_at is null
@@ -201,9 +208,9 @@ const sharePost = [
    where photos.post_id = :postId`,
   `insert into post_visibilities (user_id, post_id, author_id, created_at)
    select members.id, posts.id, posts.author_id, posts.created_at
-   from (${LOCAL_ASPECT_MEMBERS}) as members join posts on posts.id = :postId`,
+   from (${LOCAL_ASPECT_MEMBERS_SQL}) as members join posts on posts.id = :postId`,
   `insert into photo_visibilities (user_id, photo_id)
-   select members.id, photos.id from (${LOCAL_ASPECT_MEMBERS}) as members, photos where photos.post_id = :postId`,
+   select members.id, photos.id from (${LOCAL_ASPECT_MEMBERS_SQL}) as members, photos where photos.post_id = :postId`,
 ]
 
 export class Location extends Model {

@@ -1,8 +1,9 @@
 import type { Knex } from 'knex'
+import { changeRows } from '../database/database.js'
 import { Model } from './model.js'
 import { User } from './user.js'
 
-/** Without #, lower case. */
+/** A tag; its name is in lower case, without #. */
 export class Tag extends Model {
   static override tableName = 'tags'
 
@@ -26,7 +27,7 @@ export class Tag extends Model {
     await this.attachToAll(transaction, [{ ...target, names }])
   }
 
-  /** The same for any number of posts and comments. */
+  /** Attaches tags to any number of posts and comments. */
   static async attachToAll(
     transaction: Knex.Transaction,
     targets: readonly (Tagged & { readonly names: readonly string[] })[],
@@ -35,13 +36,14 @@ export class Tag extends Model {
     if (names.length === 0) return
     const publicNames = new Set(targets.flatMap((target) => (target.isPublic ? target.names : [])))
     await this.insertMissing(transaction, names, publicNames)
-    await transaction.raw(taggings, [JSON.stringify(targets)])
+    await transaction.raw(TAGGINGS_SQL, [JSON.stringify(targets)])
   }
 
   /** Follows a tag. False: the user follows it already. */
   static async follow(db: Knex, userId: number, name: string): Promise<boolean> {
     await this.insertMissing(db, [name])
-    const { rowCount } = await db.raw(
+    const rowCount = await changeRows(
+      db,
       `insert into tag_followings (user_id, tag_id) select ?, id from tags where name = ? on conflict do nothing`,
       [userId, name],
     )
@@ -50,24 +52,25 @@ export class Tag extends Model {
 
   /** Unfollows a tag. False: the user did not follow it. */
   static async unfollow(db: Knex, userId: number, name: string): Promise<boolean> {
-    const { rowCount } = await db.raw(
+    const rowCount = await changeRows(
+      db,
       `delete from tag_followings using tags where tags.id = tag_id and user_id = ? and tags.name = ?`,
       [userId, name],
     )
     return rowCount > 0
   }
 
-  /** A statement of its own, so that the next one sees names that another transaction has inserted meanwhile. */
+  /** A statement of its own, so that the next one sees names that another transaction has inserted in the meantime. */
   private static async insertMissing(
     db: Knex,
     names: readonly string[],
     publicNames: ReadonlySet<string> = new Set(),
   ): Promise<void> {
-    await db.raw(newTags, [[...names], names.map((name) => publicNames.has(name))])
+    await db.raw(NEW_TAGS_SQL, [[...names], names.map((name) => publicNames.has(name))])
   }
 }
 
-/** The target of tags. The time is that of the post, also for a comment. */
+/** The target of tags. The time is that of the post, even for a comment. */
 interface Tagged {
   readonly postId?: number
   readonly commentId?: number
@@ -77,7 +80,7 @@ interface Tagged {
 }
 
 /** Only tags that are not public yet are updated, so that popular tags are not written again. */
-const newTags = `
+const NEW_TAGS_SQL = `
   with given as (
     select name, public from unnest(?::text[], ?::boolean[]) as row(name, public)
   ), published as (
@@ -85,7 +88,7 @@ const newTags = `
   )
   insert into tags (name, public) select name, public from given order by name on conflict do nothing`
 
-const taggings = `
+const TAGGINGS_SQL = `
   insert into taggings (tag_id, post_id, comment_id, created_at)
   select tags.id, target."postId", target."commentId", target."createdAt"
   from json_to_recordset(?::json) as target(

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { namesInRetractions, RETRACTED_RECORDS, type RetractableKind } from '../../protocol/entities/registry.js'
+import { queryRows } from '../database/database.js'
 import { RECORD_TABLES } from '../sql/record-tables.js'
 import { rowByRow } from '../sql/row-by-row.js'
 import { Model } from './model.js'
@@ -32,7 +33,7 @@ export class Tombstone extends Model {
     transaction: Knex.Transaction,
     tombstones: readonly { readonly type: string; readonly guid: string; readonly by: string }[],
   ): Promise<void> {
-    if (tombstones.length > 0) await transaction.raw(newTombstones, [JSON.stringify(tombstones)])
+    if (tombstones.length > 0) await transaction.raw(NEW_TOMBSTONES_SQL, [JSON.stringify(tombstones)])
   }
 
   /** Inserts tombstones of moderators, which are not pruned. Returns those that did not exist, or would have been pruned. */
@@ -40,12 +41,11 @@ export class Tombstone extends Model {
     transaction: Knex.Transaction,
     tombstones: readonly { readonly type: string; readonly guid: string; readonly by: string }[],
   ): Promise<readonly PermanentTombstone[]> {
-    const { rows } = await transaction.raw(newPermanentTombstones, [JSON.stringify(tombstones)])
-    return rows
+    return queryRows<PermanentTombstone>(transaction, NEW_PERMANENT_TOMBSTONES_SQL, [JSON.stringify(tombstones)])
   }
 
   /**
-   * Takes back permanent tombstones. One whose entity is not stored any more was retracted by its author meanwhile, and one that existed
+   * Takes back permanent tombstones. One whose entity is no longer stored was retracted by its author in the meantime, and one that existed
    * before the action is not its own: both stay as those of a retraction, which are pruned.
    */
   static async takeBackPermanent(
@@ -54,8 +54,8 @@ export class Tombstone extends Model {
   ): Promise<void> {
     if (tombstones.length === 0) return
     const tombstonesJson = JSON.stringify(tombstones)
-    await transaction.raw(deleteUnretracted, [tombstonesJson])
-    await transaction.raw(endPermanence, [tombstonesJson])
+    await transaction.raw(DELETED_UNRETRACTED_SQL, [tombstonesJson])
+    await transaction.raw(ENDED_PERMANENCE_SQL, [tombstonesJson])
   }
 }
 
@@ -66,7 +66,7 @@ export interface PermanentTombstone extends Pick<Tombstone, 'targetType' | 'guid
 
 /**
  * SQL condition for insertions: one of these people has already retracted the entity. The caller has locked the guid, so that no
- * retraction can be stored meanwhile.
+ * retraction can be stored in the meantime.
  */
 export function isRetracted(kind: RetractableKind, guid: string, by: readonly string[]): string {
   return `exists (
@@ -79,25 +79,25 @@ export function isRetracted(kind: RetractableKind, guid: string, by: readonly st
   )`
 }
 
-const givenTombstones = `
+const GIVEN_TOMBSTONES_SQL = `
   select given.type, given.guid, people.id
   from json_to_recordset(?::json) as given(type text, guid text, "by" text)
   ${rowByRow('people', `people.address = given."by"`)}`
 
-const newTombstones = `
+const NEW_TOMBSTONES_SQL = `
   insert into tombstones (target_type, guid, deleted_by_id)
-  ${givenTombstones}
+  ${GIVEN_TOMBSTONES_SQL}
   order by 1, 2, 3
   on conflict do nothing`
 
-const newPermanentTombstones = `
+const NEW_PERMANENT_TOMBSTONES_SQL = `
   insert into tombstones (target_type, guid, deleted_by_id, permanent)
-  select *, true from (${givenTombstones}) as given
+  select *, true from (${GIVEN_TOMBSTONES_SQL}) as given
   order by 1, 2, 3
   on conflict (target_type, guid, deleted_by_id) do update set permanent = true where not tombstones.permanent
   returning target_type as "targetType", guid, deleted_by_id as "deletedById", xmax = 0 as "isNew"`
 
-const givenPermanent = `
+const PERMANENT_TOMBSTONES_SQL = `
   json_to_recordset(?::json) as given("targetType" text, guid text, "deletedById" bigint, "isNew" boolean)
   where tombstones.target_type = given."targetType" and tombstones.guid = given.guid
     and tombstones.deleted_by_id = given."deletedById"`
@@ -107,10 +107,10 @@ const isStored = Object.entries(RETRACTED_RECORDS).map(([name, kind]) => {
   return `when '${name}' then exists (select from ${table} where ${table}.guid = given.guid)`
 })
 
-const deleteUnretracted = `
-  delete from tombstones using ${givenPermanent} and given."isNew" is not false and case given."targetType"
+const DELETED_UNRETRACTED_SQL = `
+  delete from tombstones using ${PERMANENT_TOMBSTONES_SQL} and given."isNew" is not false and case given."targetType"
     ${isStored.join('\n    ')}
   end`
 
-const endPermanence = `
-  update tombstones set permanent = false from ${givenPermanent}`
+const ENDED_PERMANENCE_SQL = `
+  update tombstones set permanent = false from ${PERMANENT_TOMBSTONES_SQL}`

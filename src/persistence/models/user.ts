@@ -10,7 +10,7 @@ export type Role = 'admin' | 'moderator'
 /** `suppressed`: the mailbox does not exist, so no notices are sent. */
 export type MailState = 'ok' | 'bouncing' | 'suppressed'
 
-/** Who has begun to close an account; `inactivity`: nobody has used it for the days of the setting. */
+/** Who has begun to close an account; `inactivity`: it was not used for the days of the setting. */
 export type ClosingBy = 'owner' | 'moderator' | 'inactivity'
 
 /** The account of a local person. */
@@ -47,7 +47,7 @@ export class User extends Model {
   declare lastSignInAt: Date | null
   /** The last use by a browser or an application, at most a day late; null: none is recorded. */
   declare activeAt: Date | null
-  /** When the owner was warned because nobody uses the account. */
+  /** When the owner was warned because the account was unused. */
   declare inactiveWarnedAt: Date | null
   declare lockedAt: Date | null
   declare closedAt: Date | null

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
-import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
-import type { AuditActor, AuditValues } from './audit-log.js'
+import { type IdPage, type ListPage, readIdPage } from '../sql/id-page.js'
+import { ACTOR_NAMED_SQL, type AuditActor, type AuditValues } from './audit-log.js'
+import { ABOUT_NO_CASE_OF_SQL, type HiddenAuthor } from './cases.js'
 
 /** An action of a moderator, an admin, a command or the pod itself. */
 export interface ActionRow {
@@ -13,7 +14,7 @@ export interface ActionRow {
   readonly reason: string
   readonly caseId: number | null
   readonly until: Date | null
-  /** What the undo needs. */
+  /** Data for the undo. */
   readonly details: AuditValues
   readonly canBeUndone: boolean
   /** The power that the action needed; its undo needs the same. */
@@ -27,19 +28,24 @@ export interface ActionFilter {
   /** A guid. */
   readonly target?: string | undefined
   readonly caseId?: number | undefined
+  /** The user name, address or guid of a person, `command` or `system`. */
+  readonly actor?: string | undefined
   readonly isInForce?: boolean | undefined
 }
 
 /** Lists actions, newest first. */
 export async function listActions(
   db: Knex,
-  { kind, target, caseId, isInForce }: ActionFilter,
+  { kind, target, caseId, actor, isInForce }: ActionFilter,
+  hiddenAuthor: HiddenAuthor,
   page: IdPage,
-): Promise<IdPageResult<ActionRow>> {
+): Promise<ListPage<ActionRow>> {
   const query = db('moderation_actions')
+  if (hiddenAuthor !== null) query.whereRaw(ABOUT_NO_CASE_OF_SQL, [hiddenAuthor])
   if (kind !== undefined) query.where({ kind })
   if (target !== undefined) query.where({ targetGuid: target })
   if (caseId !== undefined) query.where({ caseId })
+  if (actor !== undefined) query.whereRaw(ACTOR_NAMED_SQL, { name: actor })
   if (isInForce !== undefined) query.whereRaw(`${isInForce ? '' : 'not '}(can_be_undone and undone_by_id is null)`)
   return readIdPage(query, page)
 }
@@ -117,7 +123,7 @@ export async function addTombstonesToAction(
   )
 }
 
-/** Replaces members of what an action keeps for its work and its undo. */
+/** Replaces members of the stored details of an action, for its work and its undo. */
 export async function changeActionDetails(transaction: Knex.Transaction, id: number, changes: object): Promise<void> {
   await transaction.raw('update moderation_actions set details = details || cast(? as jsonb) where id = ?', [
     JSON.stringify(changes),

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
-import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
+import { type IdPage, type ListPage, readIdPage } from '../sql/id-page.js'
+import { ABOUT_NO_CASE_OF_SQL, type HiddenAuthor } from './cases.js'
 
 export type AuditChannel = 'api' | 'console' | 'command' | 'system'
 
@@ -93,7 +94,7 @@ export async function appendAuditEntry(transaction: Knex.Transaction, entry: New
 }
 
 export interface AuditFilter {
-  /** A user name, `command` or `system`. */
+  /** The user name, address or guid of a person, `command` or `system`. */
   readonly actor?: string | undefined
   readonly actions?: readonly string[] | undefined
   /** A guid. */
@@ -104,14 +105,20 @@ export interface AuditFilter {
   readonly until?: Date | undefined
 }
 
+/** Whether an actor has this user name, guid or address. Parameter `name`. */
+export const ACTOR_NAMED_SQL = `(
+  actor->>'name' = lower(:name) or actor->>'guid' = :name
+  or actor->>'guid' in (select guid from people where address = lower(:name)))`
+
 /** Lists entries, newest first. */
 export async function listAuditEntries(
   db: Knex,
   { actor, actions, target, domain, since, until }: AuditFilter,
+  hiddenAuthor: HiddenAuthor,
   page: IdPage,
-): Promise<IdPageResult<AuditEntry>> {
-  const query = db('audit_entries')
-  if (actor !== undefined) query.whereRaw(`actor->>'name' = ?`, [actor])
+): Promise<ListPage<AuditEntry>> {
+  const query = selectEntries(db, hiddenAuthor)
+  if (actor !== undefined) query.whereRaw(ACTOR_NAMED_SQL, { name: actor })
   if (actions !== undefined && actions.length > 0) query.whereIn('action', [...actions])
   if (target !== undefined) query.whereRaw(`target->>'guid' = ?`, [target])
   if (domain !== undefined)
@@ -121,8 +128,17 @@ export async function listAuditEntries(
   return readIdPage(query, page)
 }
 
-export async function findAuditEntry(db: Knex, id: number): Promise<AuditEntry | undefined> {
-  return db('audit_entries').where({ id }).first()
+export async function findAuditEntry(
+  db: Knex,
+  id: number,
+  hiddenAuthor: HiddenAuthor,
+): Promise<AuditEntry | undefined> {
+  return selectEntries(db, hiddenAuthor).where({ id }).first()
+}
+
+function selectEntries(db: Knex, hiddenAuthor: HiddenAuthor): Knex.QueryBuilder {
+  const query = db('audit_entries')
+  return hiddenAuthor === null ? query : query.whereRaw(ABOUT_NO_CASE_OF_SQL, [hiddenAuthor])
 }
 
 /** Reads all entries from the oldest on, in chunks, so that the log of years needs little memory. */

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 
 /** How clearly a moderator sees a picture. */
-export const PICTURE_LOOKS = ['blurred', 'clear'] as const
-export type PictureLook = (typeof PICTURE_LOOKS)[number]
+export const PICTURE_VARIANTS = ['blurred', 'clear'] as const
+export type PictureVariant = (typeof PICTURE_VARIANTS)[number]
 
 export type CasePictureState = 'wanted' | 'ready' | 'failed'
 
@@ -33,16 +33,16 @@ export async function findCasePictureState(db: Knex, guid: string): Promise<Case
   return (await db('case_pictures').where({ photoGuid: guid }).first('state'))?.state
 }
 
-export async function readCasePicture(db: Knex, guid: string, look: PictureLook): Promise<Buffer | undefined> {
-  const row = await db('case_pictures').where({ photoGuid: guid, state: 'ready' }).first(look)
-  return row?.[look] ?? undefined
+export async function readCasePicture(db: Knex, guid: string, variant: PictureVariant): Promise<Buffer | undefined> {
+  const row = await db('case_pictures').where({ photoGuid: guid, state: 'ready' }).first(variant)
+  return row?.[variant] ?? undefined
 }
 
-/** Without pictures: it could not be fetched or read. */
+/** Stores the copies of a reported picture. No copies: the picture could not be fetched or read. */
 export async function saveCasePicture(
   db: Knex,
   guid: string,
-  pictures: Readonly<Record<PictureLook, Buffer>> | undefined,
+  pictures: Readonly<Record<PictureVariant, Buffer>> | undefined,
 ): Promise<void> {
   await db('case_pictures')
     .where({ photoGuid: guid })

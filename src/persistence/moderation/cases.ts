@@ -1,5 +1,7 @@
 import type { Knex } from 'knex'
+import { queryRow } from '../database/database.js'
 import type { OffsetPage } from '../sql/keyset-page.js'
+import { PEOPLE_NAMED_SQL } from './people-records.js'
 
 export const CASE_TARGETS = ['post', 'comment', 'person', 'message', 'cluster'] as const
 type CaseTargetType = (typeof CASE_TARGETS)[number]
@@ -53,7 +55,7 @@ export interface CaseRow extends Omit<CaseSnapshot, 'authorId' | 'authorGuid' | 
   readonly closedAt: Date | null
   /** The user name of the moderator who has taken the case. */
   readonly takenBy: string | null
-  /** As the author is called now; null once deleted. */
+  /** Current name of the author; null once deleted. */
   readonly authorName: string | null
   readonly authorAvatarUrl: string | null
   /** The post or comment is stored, and hidden by an action or the block of its author. */
@@ -103,7 +105,7 @@ export async function addCaseEvent(
  * Erases the texts of cases that were closed some time ago, and deletes cases that were closed a year ago, with their reports. At most
  * `limit` of each. Returns how many. Index `moderation_cases_closed`.
  */
-export async function eraseEvidence(
+export async function deleteEvidence(
   db: Knex,
   {
     textsBefore,
@@ -148,18 +150,21 @@ function idleCases(db: Knex, before: Date): Knex.QueryBuilder {
 export interface CaseFilter {
   readonly states?: readonly CaseState[] | undefined
   readonly type?: CaseTargetType | undefined
-  /** The guid or the address of a person. */
+  /** The guid or the address of a person; of a local one also the user name. */
   readonly author?: string | undefined
   readonly domain?: string | undefined
   readonly isLocal?: boolean | undefined
-  /** A user name. */
+  /** The user name, address or guid of a local person. */
   readonly takenBy?: string | undefined
-  /** The guid of a person. */
   readonly reporter?: string | undefined
 }
 
 /** Cases about this person are left out. Null: none. */
 export type HiddenAuthor = number | null
+
+/** Whether a row that may name a case is about no case of this author. */
+export const ABOUT_NO_CASE_OF_SQL = `(case_id is null or not exists (
+  select from moderation_cases as cases where cases.id = case_id and cases.author_id = ?))`
 
 /** Open cases first, then taken ones, then closed ones; of each, those with more reporters first, then the oldest. */
 export async function listCases(
@@ -178,20 +183,23 @@ export async function listCases(
   if (states !== undefined && states.length > 0) query.whereIn('cases.state', [...states])
   if (type !== undefined) query.where('cases.targetType', type)
   if (author !== undefined) {
-    query.where((either) => either.where('cases.authorGuid', author).orWhere('cases.authorAddress', author))
+    query.whereRaw(
+      `(cases.author_guid = :name or cases.author_address = lower(:name) or cases.author_id in (${PEOPLE_NAMED_SQL}))`,
+      { name: author },
+    )
   }
   if (domain !== undefined) query.whereRaw(`split_part(cases.author_address, '@', 2) = ?`, [domain])
   if (isLocal !== undefined) {
     query.whereRaw(`${isLocal ? '' : 'not '}exists (select from users where users.person_id = cases.author_id)`)
   }
-  if (takenBy !== undefined) query.where('takers.username', takenBy)
+  if (takenBy !== undefined) query.whereRaw(`takers.person_id in (${PEOPLE_NAMED_SQL})`, { name: takenBy })
   if (reporter !== undefined) {
     query.whereRaw(
       `exists (
-        select from reports join users on users.id = reports.user_id join people on people.id = users.person_id
-        where reports.case_id = cases.id and people.guid = ?
+        select from reports join users on users.id = reports.user_id
+        where reports.case_id = cases.id and users.person_id in (${PEOPLE_NAMED_SQL})
       )`,
-      [reporter],
+      { name: reporter },
     )
   }
   return query
@@ -208,7 +216,7 @@ export async function lockCase(transaction: Knex.Transaction, id: number, hidden
 }
 
 /** One lookup by guid for each case. */
-const IS_HIDDEN = `
+const IS_HIDDEN_SQL = `
   case cases.target_type
     when 'post' then (select true from posts where posts.guid = cases.target_guid and public_before_hiding is not null limit 1) is true
     when 'comment' then (select true from comments where comments.guid = cases.target_guid and hidden limit 1) is true
@@ -224,7 +232,7 @@ function selectCases(db: Knex, hiddenAuthor: HiddenAuthor): Knex.QueryBuilder {
       'takers.username as takenBy',
       'authors.name as authorName',
       'authors.avatarUrl as authorAvatarUrl',
-      db.raw(`${IS_HIDDEN} as "isHidden"`),
+      db.raw(`${IS_HIDDEN_SQL} as "isHidden"`),
     )
   return hiddenAuthor === null ? query : query.whereRaw('cases.author_id is distinct from ?', [hiddenAuthor])
 }
@@ -292,27 +300,28 @@ export async function listCaseActions(db: Knex, caseIds: readonly number[]): Pro
     .select('id', 'caseId', 'kind', 'reason', 'createdAt', 'canBeUndone', 'undoneById')
 }
 
-/** What a live event about a case says. */
-export type AnnouncedCase = Pick<CaseRow, 'id' | 'state' | 'kind' | 'reportCount'>
+/** The data of a live event about a case. */
+export type LiveEventCase = Pick<CaseRow, 'id' | 'state' | 'kind' | 'reportCount'>
 
-export async function listAnnouncedCases(
+export async function listCasesOfLiveEvents(
   db: Knex,
   ids: readonly number[],
   hiddenAuthor: number,
-): Promise<readonly AnnouncedCase[]> {
+): Promise<readonly LiveEventCase[]> {
   return db('moderation_cases as cases')
     .whereIn('id', [...ids])
     .whereRaw('cases.author_id is distinct from ?', [hiddenAuthor])
     .select('id', 'state', 'kind', 'reportCount')
 }
 
-/** Counts the events of a case that are no reports: a change of a moderator adds one. */
+/** Counts the events of a case except for reports: a change of a moderator adds one. */
 export async function countCaseDecisions(db: Knex, caseId: number): Promise<number> {
-  const { rows } = await db.raw(
+  const { count } = await queryRow<{ readonly count: number }>(
+    db,
     `select count(*)::integer as count from moderation_case_events where case_id = ? and event <> 'reported'`,
     [caseId],
   )
-  return rows[0].count
+  return count
 }
 
 /** The time of the last report of the newest case. */
@@ -337,6 +346,19 @@ export function ownReportsQuery(db: Knex, userId: number): Knex.QueryBuilder {
     .where('reports.userId', userId)
     .select('reports.id', 'reports.createdAt', 'cases.targetType', 'cases.targetGuid')
     .select(db.raw(`cases.closed_at is not null as "isClosed"`))
+}
+
+/** Counts open cases by the type of their target. */
+export async function countOpenCasesByType(
+  db: Knex,
+  hiddenAuthor: HiddenAuthor,
+): Promise<readonly { readonly type: CaseTargetType; readonly count: number }[]> {
+  const query = db('moderation_cases as cases').where({ state: 'open' }).whereNull('closedAt')
+  if (hiddenAuthor !== null) query.whereRaw('cases.author_id is distinct from ?', [hiddenAuthor])
+  return query
+    .groupBy('targetType')
+    .orderBy('targetType')
+    .select('targetType as type', db.raw('count(*)::integer as count'))
 }
 
 /** Counts cases that wait for a decision, and finds the oldest. */

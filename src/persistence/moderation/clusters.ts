@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
-import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
+import { queryRow, queryRows } from '../database/database.js'
+import { type IdPage, type ListPage, readIdPage } from '../sql/id-page.js'
 import type { ContentIds } from './hidden-content.js'
 
 /** `cleaning` and `restoring`: a cleaning or its undo is in progress. */
@@ -24,13 +25,13 @@ export interface ListedCluster extends ClusterRow {
   readonly podCount: number
 }
 
-const counts = `
+const COUNTS_SQL = `
   select count(*)::integer as "itemCount", count(distinct author_id)::integer as "authorCount",
     count(distinct coalesce(people.pod_id, 0))::integer as "podCount"
   from cluster_items join people on people.id = cluster_items.author_id where cluster_id = clusters.id`
 
 function selectClusters(db: Knex): Knex.QueryBuilder {
-  return db('clusters').joinRaw(`cross join lateral (${counts}) as counts`).select('clusters.*', 'counts.*')
+  return db('clusters').joinRaw(`cross join lateral (${COUNTS_SQL}) as counts`).select('clusters.*', 'counts.*')
 }
 
 /** Lists clusters, newest first. */
@@ -38,7 +39,7 @@ export async function listClusters(
   db: Knex,
   { states }: { readonly states?: readonly ClusterRow['state'][] | undefined },
   page: IdPage,
-): Promise<IdPageResult<ListedCluster>> {
+): Promise<ListPage<ListedCluster>> {
   const query = selectClusters(db)
   if (states !== undefined && states.length > 0) query.whereIn('state', [...states])
   return readIdPage(query, page)
@@ -86,7 +87,8 @@ export async function createCluster(
     const { id } = await transaction('clusters').where({ key: cluster.key, state: 'open' }).first('id')
     return { id, caseId: null }
   }
-  const { rows } = await transaction.raw(
+  return queryRow<{ readonly id: number; readonly caseId: number | null }>(
+    transaction,
     `with opened as (
        insert into moderation_cases (kind, target_type, target_guid, public, text, target_created_at, first_reported_at, last_reported_at, changed_at)
        values ('cluster', 'cluster', :guid, true, :label, :at, :at, :at, :at) returning id
@@ -96,12 +98,12 @@ export async function createCluster(
      update clusters set case_id = opened.id from opened where clusters.id = :id returning clusters.id, case_id as "caseId"`,
     { guid: String(opened.id), label: `${cluster.kind}: ${cluster.label}`, at, id: opened.id },
   )
-  return rows[0]
 }
 
 /** Content with a key since a time that is in no cluster. */
 export async function countUngrouped(transaction: Knex.Transaction, key: string, since: Date): Promise<number> {
-  const { rows } = await transaction.raw(
+  const { count } = await queryRow<{ readonly count: number }>(
+    transaction,
     `select count(*)::integer as count from content_keys
      where key = ? and at >= ? and not exists (
        select from cluster_items as items
@@ -109,7 +111,7 @@ export async function countUngrouped(transaction: Knex.Transaction, key: string,
      )`,
     [key, since],
   )
-  return rows[0].count
+  return count
 }
 
 export interface NewClusterItem {
@@ -130,7 +132,8 @@ export async function addClusterItems(
   clusterIds: readonly number[],
   { since, at, maxItems }: { readonly since: Date; readonly at: Date; readonly maxItems: number },
 ): Promise<readonly NewClusterItem[]> {
-  const { rows } = await transaction.raw(
+  return queryRows<NewClusterItem>(
+    transaction,
     `with added as (
        insert into cluster_items (cluster_id, type, content_id, author_id, at)
        select clusters.id, content_keys.type, content_id, author_id, content_keys.at
@@ -146,7 +149,7 @@ export async function addClusterItems(
        on conflict do nothing
        returning cluster_id as "clusterId", type, content_id as "contentId"
      ), grown as (
-       update clusters set last_at = :at where id in (select "clusterId" from added)
+       update clusters set last_at = greatest(last_at, :at) where id in (select "clusterId" from added)
      ), noted as (
        update moderation_cases set last_reported_at = :at
        where id in (select case_id from clusters where id in (select "clusterId" from added))
@@ -154,7 +157,6 @@ export async function addClusterItems(
      select * from added`,
     { ids: [...clusterIds], since, at, maxItems },
   )
-  return rows
 }
 
 /** Leaves out items of moderators and admins, and of people whom a local user follows. */
@@ -162,7 +164,8 @@ export async function leaveOutKnownAuthors(
   db: Knex,
   items: readonly NewClusterItem[],
 ): Promise<readonly NewClusterItem[]> {
-  const { rows } = await db.raw(
+  return queryRows<NewClusterItem>(
+    db,
     `select given."clusterId", given.type, given."contentId"
      from json_to_recordset(?::json) as given("clusterId" bigint, type text, "contentId" bigint)
      join cluster_items as items
@@ -171,10 +174,9 @@ export async function leaveOutKnownAuthors(
        and not exists (select from contacts where contacts.person_id = items.author_id and contacts.receiving)`,
     [JSON.stringify(items)],
   )
-  return rows
 }
 
-/** An author in a cluster, with what decides whether an action on them is proposed. */
+/** An author in a cluster, with the fields that decide whether an action on them is proposed. */
 export interface ClusterAuthor {
   readonly id: number
   readonly guid: string
@@ -193,7 +195,8 @@ export async function listClusterAuthors(
   clusterId: number,
   limit: number,
 ): Promise<readonly ClusterAuthor[]> {
-  const { rows } = await db.raw(
+  return queryRows<ClusterAuthor>(
+    db,
     `select people.id, people.guid, people.address, people.name, people.pod_id is null as "isLocal",
        exists (select from users where users.person_id = people.id and users.role is not null) as "isStaff",
        people.created_at as "firstSeenAt",
@@ -204,7 +207,6 @@ export async function listClusterAuthors(
      order by counted.items desc, people.id limit ?`,
     [clusterId, limit],
   )
-  return rows
 }
 
 /** A post or comment of a cluster that is still stored. */
@@ -224,12 +226,13 @@ export interface ClusterItem {
   readonly isEntitled: boolean
 }
 
-/** Of the newest items so many may be deleted since, and older ones are shown instead. */
+/** Extra rows that are read because the newest items may have been deleted. */
 const DELETED_ITEMS_SKIPPED = 1_000
 
-/** Items of a cluster, newest first. */
+/** Items of a cluster, newest first. Index `cluster_items_newest`: only the returned items are read. */
 export async function listClusterItems(db: Knex, clusterId: number, limit: number): Promise<readonly ClusterItem[]> {
-  const { rows } = await db.raw(
+  return queryRows<ClusterItem>(
+    db,
     `select items.type, items.content_id as "contentId", coalesce(comments.guid, posts.guid) as guid, items.author_id as "authorId",
        people.guid as "authorGuid", people.address as author,
        exists (select from users where users.person_id = people.id and users.role is not null) as "isStaff",
@@ -247,7 +250,6 @@ export async function listClusterItems(db: Knex, clusterId: number, limit: numbe
      order by items.at desc, items.type, items.content_id desc limit :limit`,
     { clusterId, candidates: limit + DELETED_ITEMS_SKIPPED, limit },
   )
-  return rows
 }
 
 /** A place in the items of a cluster, in the order of its primary key. */
@@ -279,7 +281,8 @@ export async function listCleanableItems(
   clusterId: number,
   { except, after, limit }: CleanablePage,
 ): Promise<readonly CleanableItem[]> {
-  const { rows } = await db.raw(
+  return queryRows<CleanableItem>(
+    db,
     `select * from (
        select items.type, items.content_id as "contentId", coalesce(comments.guid, posts.guid) as guid, items.author_id as "authorId",
          case items.type when 'post' then posts.public_before_hiding is not null else comments.hidden end as "isHidden",
@@ -297,10 +300,9 @@ export async function listCleanableItems(
      order by type, "contentId" limit :limit`,
     { clusterId, except: [...except], afterType: after?.type ?? '', afterId: after?.contentId ?? 0, limit },
   )
-  return rows
 }
 
-/** Those of the given people who have an account on this pod. */
+/** Returns the given people who have an account on this pod. */
 export async function findLocalAuthors(
   db: Knex,
   ids: readonly number[],

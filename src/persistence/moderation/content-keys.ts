@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 import { followRow } from '../people/restricted-people.js'
 
 /** New public content, as the search for clusters reads it. */
@@ -16,7 +17,7 @@ export interface NewContent {
 export const NEW_CONTENT_SOURCES = ['posts', 'comments', 'conversations'] as const
 export type NewContentSource = (typeof NEW_CONTENT_SOURCES)[number]
 
-/** Where to begin with the new rows of a table. The first call begins after what is stored already. */
+/** Where to begin with the new rows of a table. The first call begins after the stored rows. */
 export async function findReadPosition(
   db: Knex,
   source: NewContentSource,
@@ -38,7 +39,7 @@ export async function saveReadPosition(
     .merge()
 }
 
-const newContent: Readonly<Record<NewContentSource, string>> = {
+const NEW_CONTENT_SQL: Readonly<Record<NewContentSource, string>> = {
   posts: `
     select 'post' as type, posts.id, posts.author_id as "authorId", posts.author_id as "ownerId", posts.text,
       array(
@@ -73,8 +74,7 @@ export async function readNewContent(
   source: NewContentSource,
   page: { readonly after: number; readonly limit: number },
 ): Promise<readonly NewContent[]> {
-  const { rows } = await db.raw(newContent[source], { ...page })
-  return rows
+  return queryRows<NewContent>(db, NEW_CONTENT_SQL[source], { ...page })
 }
 
 export interface NewContentKey extends Pick<NewContent, 'type' | 'id' | 'authorId' | 'ownerId'> {
@@ -100,11 +100,11 @@ export async function deleteContentKeysBefore(db: Knex, before: Date): Promise<v
 export interface ClusterThresholds {
   /** Content with one key … */
   readonly items: number
-  /** … by so many authors. */
+  /** … by this number of authors. */
   readonly authors: number
   /** Or content with one key by one author … */
   readonly itemsOfAuthor: number
-  /** … under posts of so many people. */
+  /** … under posts of this number of people. */
   readonly owners: number
   /** Authors count who were first seen since then, or who are all of one pod. */
   readonly newSince: Date
@@ -112,13 +112,14 @@ export interface ClusterThresholds {
   readonly since: Date
 }
 
-/** Those of the given keys whose content passes the thresholds. */
+/** Returns the given keys whose content passes the thresholds. */
 export async function findClusterKeys(
   db: Knex,
   keys: readonly string[],
   { items, authors, itemsOfAuthor, owners, newSince, since }: ClusterThresholds,
 ): Promise<readonly string[]> {
-  const { rows }: { rows: readonly { key: string }[] } = await db.raw(
+  const rows = await queryRows<{ readonly key: string }>(
+    db,
     `with counted as (
        select content_keys.key, content_keys.author_id, content_keys.owner_id, people.pod_id, people.created_at >= :newSince as is_new
        from content_keys join people on people.id = content_keys.author_id
@@ -150,10 +151,10 @@ export async function findConversationSenders(
   keys: readonly string[],
   { since, moreThan }: { readonly since: Date; readonly moreThan: number },
 ): Promise<readonly { readonly authorId: number; readonly count: number }[]> {
-  const { rows } = await db.raw(
+  return queryRows<{ readonly authorId: number; readonly count: number }>(
+    db,
     `select author_id as "authorId", count(*)::integer as count from content_keys
      where key = any(?) and at >= ? group by author_id having count(*) > ? limit 100`,
     [[...keys], since, moreThan],
   )
-  return rows
 }

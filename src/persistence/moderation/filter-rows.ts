@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 
 /** A stored post, comment, profile or message, as filters compare it. */
 export interface FilterRow {
@@ -18,7 +19,7 @@ export interface FilterRow {
 const FILTER_SOURCES = ['posts', 'comments', 'people', 'messages'] as const
 export type FilterSource = (typeof FILTER_SOURCES)[number]
 
-const statements: Readonly<Record<FilterSource, string>> = {
+const ROWS_SQL: Readonly<Record<FilterSource, string>> = {
   posts: `
     select posts.id, posts.guid, people.address as author, posts.public as "isPublic", posts.created_at as "createdAt", posts.text,
       (
@@ -51,12 +52,11 @@ const statements: Readonly<Record<FilterSource, string>> = {
     order by messages.id desc limit :limit`,
 }
 
-/** Reads a chunk of rows that stand before an id. Each statement walks the primary key of its table. */
+/** Reads a chunk of rows before an id. Each statement walks the primary key of its table. */
 export async function readFilterRows(
   db: Knex,
   source: FilterSource,
   chunk: { readonly before: number; readonly withPrivate: boolean; readonly limit: number },
 ): Promise<readonly FilterRow[]> {
-  const { rows } = await db.raw(statements[source], { ...chunk })
-  return rows
+  return queryRows<FilterRow>(db, ROWS_SQL[source], { ...chunk })
 }

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import { queryPreparedRow } from '../database/database.js'
-import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
+import { queryPreparedRow, queryRows } from '../database/database.js'
+import { type IdPage, type ListPage, readIdPage } from '../sql/id-page.js'
 import type { ContentIds } from './hidden-content.js'
 
 export const FILTER_KINDS = ['word', 'phrase', 'pattern', 'link_host', 'link_prefix', 'tag'] as const
@@ -12,10 +12,10 @@ export const FILTER_ACTIONS = ['count', 'flag', 'hide', 'reject'] as const
 type FilterAction = (typeof FILTER_ACTIONS)[number]
 export const FILTER_STATES = ['trial', 'active', 'off'] as const
 
-/** What a filter searches, in which content, and what it does. */
+/** The value of a filter, the content that it searches, and its effect. */
 export interface FilterRule {
   readonly kind: FilterKind
-  /** In the form in which texts are compared. */
+  /** The value in the form in which texts are compared. */
   readonly value: string
   readonly fields: readonly FilterField[]
   readonly origin: (typeof FILTER_ORIGINS)[number]
@@ -58,17 +58,17 @@ export interface ListedFilter extends StoredFilter {
 }
 
 /** Lists filters, newest first, with their hits of 30 days. */
-export async function listFilters(db: Knex, page: IdPage): Promise<IdPageResult<ListedFilter>> {
-  return readIdPage(db('filters').select('filters.*', db.raw(`${SUM_OF_HITS} as "hitsIn30Days"`)), page)
+export async function listFilters(db: Knex, page: IdPage): Promise<ListPage<ListedFilter>> {
+  return readIdPage(db('filters').select('filters.*', db.raw(`${SUM_OF_HITS_SQL} as "hitsIn30Days"`)), page)
 }
 
 export async function findFilter(db: Knex, id: number): Promise<ListedFilter | undefined> {
   return db('filters')
     .where({ id })
-    .first('filters.*', db.raw(`${SUM_OF_HITS} as "hitsIn30Days"`))
+    .first('filters.*', db.raw(`${SUM_OF_HITS_SQL} as "hitsIn30Days"`))
 }
 
-const SUM_OF_HITS = `(
+const SUM_OF_HITS_SQL = `(
   select coalesce(sum(hits), 0)::integer from filter_days where filter_id = filters.id and day > current_date - 30
 )`
 
@@ -116,7 +116,7 @@ export async function deleteUnchangedFilter(transaction: Knex.Transaction, id: n
   await transaction('filters').where({ id, version: 1 }).delete()
 }
 
-/** What the conditions of filters need to know of an author. */
+/** Fields of an author for the conditions of filters. */
 export interface FilteredAuthor {
   readonly address: string
   readonly guid: string
@@ -129,7 +129,8 @@ export interface FilteredAuthor {
 }
 
 export async function findFilteredAuthors(db: Knex, addresses: readonly string[]): Promise<readonly FilteredAuthor[]> {
-  const { rows } = await db.raw(
+  return queryRows<FilteredAuthor>(
+    db,
     `select
        people.address, people.guid, people.created_at as "firstSeenAt", people.pod_id is null as "isLocal",
        exists (select from users where users.person_id = people.id and users.role is not null) as "isStaff",
@@ -137,7 +138,6 @@ export async function findFilteredAuthors(db: Knex, addresses: readonly string[]
      from people where people.address = any(?)`,
     [[...addresses]],
   )
-  return rows
 }
 
 export type FilterEffect = 'counted' | 'flagged' | 'hidden' | 'rejected'
@@ -158,7 +158,7 @@ export interface NewFilterHit {
 export async function insertFilterHits(
   db: Knex,
   hits: readonly Pick<NewFilterHit, 'filterId'>[],
-  keptHits: readonly NewFilterHit[],
+  storedHits: readonly NewFilterHit[],
   at: Date,
 ): Promise<void> {
   await db.raw(
@@ -183,7 +183,7 @@ export async function insertFilterHits(
        effect text
      )
      join filters on filters.id = kept."filterId"`,
-    { at, filterIds: hits.map(({ filterId }) => filterId), kept: JSON.stringify(keptHits) },
+    { at, filterIds: hits.map(({ filterId }) => filterId), kept: JSON.stringify(storedHits) },
   )
 }
 
@@ -221,7 +221,8 @@ export async function createFilterCases(
   flagged: readonly Pick<NewFilterHit, 'targetType' | 'targetGuid' | 'filterId'>[],
   at: Date,
 ): Promise<readonly number[]> {
-  const { rows } = await transaction.raw(
+  const rows = await queryRows<{ readonly caseId: number }>(
+    transaction,
     `with flagged as (
        select "targetType" as type, "targetGuid" as guid, string_agg(distinct cast("filterId" as text), ', ') as filters
        from json_to_recordset(cast(:flagged as json)) as flagged("targetType" text, "targetGuid" text, "filterId" bigint)
@@ -257,7 +258,7 @@ export async function createFilterCases(
      returning case_id as "caseId"`,
     { flagged: JSON.stringify(flagged), at },
   )
-  return rows.map(({ caseId }: { readonly caseId: number }) => caseId)
+  return rows.map(({ caseId }) => caseId)
 }
 
 /** Deletes all hits but the latest of each filter, and days that are over. */
@@ -277,10 +278,11 @@ export async function pruneFilterHits(db: Knex, kept: number): Promise<void> {
 
 /** The posts and comments with these guids. */
 export async function findContentIds(
-  transaction: Knex.Transaction,
+  db: Knex,
   guids: { readonly posts: readonly string[]; readonly comments: readonly string[] },
 ): Promise<ContentIds> {
-  const { rows }: { rows: readonly { type: 'post' | 'comment'; id: number }[] } = await transaction.raw(
+  const rows = await queryRows<{ readonly type: 'post' | 'comment'; readonly id: number }>(
+    db,
     `select 'post' as type, id from posts where guid = any(cast(:posts as text[]))
      union all
      select 'comment', id from comments where guid = any(cast(:comments as text[]))
@@ -289,4 +291,31 @@ export async function findContentIds(
   )
   const idsOf = (wanted: 'post' | 'comment') => rows.flatMap(({ type, id }) => (type === wanted ? [id] : []))
   return { postIds: idsOf('post'), commentIds: idsOf('comment') }
+}
+
+/** Content that is hidden because the filter was applied to stored content. */
+export async function findHiddenByFilter(db: Knex, filterId: number): Promise<ContentIds> {
+  const rows: readonly { postId: number | null; commentId: number | null }[] = await db('hidden_content')
+    .join('moderation_actions as actions', 'actions.id', 'hidden_content.actionId')
+    .where({ 'actions.kind': 'filter.apply', 'actions.targetType': 'filter', 'actions.targetGuid': String(filterId) })
+    .whereNull('actions.undoneById')
+    .select('postId', 'commentId')
+  return {
+    postIds: rows.flatMap(({ postId }) => postId ?? []),
+    commentIds: rows.flatMap(({ commentId }) => commentId ?? []),
+  }
+}
+
+/** The existing posts and comments among these ids, by type and guid. */
+export async function findContentTargets(
+  db: Knex,
+  { postIds, commentIds }: ContentIds,
+): Promise<readonly { readonly type: 'post' | 'comment'; readonly guid: string }[]> {
+  return queryRows<{ readonly type: 'post' | 'comment'; readonly guid: string }>(
+    db,
+    `select 'post' as type, guid from posts where id = any(:postIds)
+     union all
+     select 'comment', guid from comments where id = any(:commentIds)`,
+    { postIds: [...postIds], commentIds: [...commentIds] },
+  )
 }

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { changeRows, queryRow, queryRows } from '../database/database.js'
 import { Post } from '../models/post.js'
 
 /** Ids of posts and comments. */
@@ -7,9 +8,10 @@ export interface ContentIds {
   readonly commentIds: readonly number[]
 }
 
-/** Whether a guid is that of a post or of a comment, also after its deletion by an action. */
+/** Whether a guid is that of a post or of a comment, even after its deletion by an action. */
 export async function findContentType(db: Knex, guid: string): Promise<'post' | 'comment' | undefined> {
-  const { rows } = await db.raw(
+  const [content] = await queryRows<{ readonly type: 'post' | 'comment' }>(
+    db,
     `select 'post' as type from posts where guid = :guid
      union all
      select 'comment' from comments where guid = :guid
@@ -18,7 +20,7 @@ export async function findContentType(db: Knex, guid: string): Promise<'post' | 
      limit 1`,
     { guid },
   )
-  return rows[0]?.type
+  return content?.type
 }
 
 /** Posts and comments that an action hides. Returns how many of them this action hides now. */
@@ -27,12 +29,8 @@ export async function hideContentRows(
   actionId: number,
   { postIds, commentIds }: ContentIds,
 ): Promise<number> {
-  const rows = [
-    ...postIds.map((postId) => ({ actionId, postId })),
-    ...commentIds.map((commentId) => ({ actionId, commentId })),
-  ]
-  if (rows.length === 0) return 0
-  const { rowCount }: { rowCount: number } = await transaction.raw(insertReasons, {
+  if (postIds.length === 0 && commentIds.length === 0) return 0
+  const rowCount = await changeRows(transaction, NEW_REASONS_SQL, {
     actionId,
     postIds: [...postIds],
     commentIds: [...commentIds],
@@ -51,7 +49,8 @@ export async function showContentOfAction(
   actionId: number,
   limit: number = Number.MAX_SAFE_INTEGER,
 ): Promise<number> {
-  const { rows }: { rows: readonly { postId: number | null; commentId: number | null }[] } = await transaction.raw(
+  const rows = await queryRows<{ readonly postId: number | null; readonly commentId: number | null }>(
+    transaction,
     `delete from hidden_content
      where ctid = any(array(select ctid from hidden_content where action_id = ? limit ?))
      returning post_id as "postId", comment_id as "commentId"`,
@@ -66,8 +65,12 @@ export async function showContentOfAction(
 
 /** Counts what an action hides. */
 export async function countContentOfAction(db: Knex, actionId: number): Promise<number> {
-  const { rows } = await db.raw('select count(*)::integer as count from hidden_content where action_id = ?', [actionId])
-  return rows[0].count
+  const { count } = await queryRow<{ readonly count: number }>(
+    db,
+    'select count(*)::integer as count from hidden_content where action_id = ?',
+    [actionId],
+  )
+  return count
 }
 
 /** Hides posts: from now on their author alone reads them. */
@@ -80,10 +83,10 @@ export async function hidePosts(transaction: Knex.Transaction, ids: readonly num
 /** Hides comments and corrects the counters of their posts. */
 export async function hideComments(transaction: Knex.Transaction, ids: readonly number[]): Promise<void> {
   if (ids.length === 0) return
-  await transaction.raw(lockPostsOfComments, { ids: [...ids] })
-  await transaction.raw(hideCommentsStatement, { ids: [...ids] })
-  await transaction.raw(moveNotifications(ABOUT_COMMENTS), { ids: [...ids] })
-  await transaction.raw(hideActorsOfComments, { ids: [...ids] })
+  await transaction.raw(LOCKED_POSTS_OF_COMMENTS_SQL, { ids: [...ids] })
+  await transaction.raw(HIDDEN_COMMENTS_SQL, { ids: [...ids] })
+  await transaction.raw(moveNotifications(ABOUT_COMMENTS_SQL), { ids: [...ids] })
+  await transaction.raw(HIDDEN_ACTORS_OF_COMMENTS_SQL, { ids: [...ids] })
 }
 
 /** Shows content again for which no reason to hide it is left. */
@@ -96,15 +99,15 @@ export async function unhideContentRows(
     for (const statement of showPostsStatements) await transaction.raw(statement, { ids: [...postIds] })
   }
   if (commentIds.length > 0) {
-    await transaction.raw(lockPostsOfComments, { ids: [...commentIds] })
-    await transaction.raw(showCommentsStatement, { ids: [...commentIds] })
+    await transaction.raw(LOCKED_POSTS_OF_COMMENTS_SQL, { ids: [...commentIds] })
+    await transaction.raw(SHOWN_COMMENTS_SQL, { ids: [...commentIds] })
     await transaction.raw(restoreNotifications(ofContent('comment_id', 'comments.hidden')), { ids: [...commentIds] })
-    await transaction.raw(restoreNotifications(OF_COMMENTS_OF_POST), { ids: [...commentIds] })
-    await transaction.raw(showActorsOfComments, { ids: [...commentIds] })
+    await transaction.raw(restoreNotifications(OF_COMMENTS_OF_POST_SQL), { ids: [...commentIds] })
+    await transaction.raw(SHOWN_ACTORS_OF_COMMENTS_SQL, { ids: [...commentIds] })
   }
 }
 
-const insertReasons = `
+const NEW_REASONS_SQL = `
   insert into hidden_content (action_id, post_id, comment_id)
   select cast(:actionId as bigint), posts.id, null from posts where id = any(:postIds)
   union all
@@ -113,8 +116,8 @@ const insertReasons = `
 
 const GIVEN = 'any(cast(:ids as bigint[]))'
 
-/** Notifications about a comment, and those about all comments of one author under a post if none of these is visible any more. */
-const ABOUT_COMMENTS = `
+/** Notifications about a comment, and those about all comments of one author under a post if none of these is still visible. */
+const ABOUT_COMMENTS_SQL = `
   notifications.comment_id = ${GIVEN}
   or (
     notifications.type in ('commented_on_post', 'also_commented')
@@ -147,7 +150,7 @@ function ofContent(column: 'post_id' | 'comment_id', isHidden: string): string {
 }
 
 /** Hidden notifications about all comments under a post, of which one is visible again. */
-const OF_COMMENTS_OF_POST = `
+const OF_COMMENTS_OF_POST_SQL = `
   using posts
   where hidden_notifications.comment_id is null and posts.id = hidden_notifications.post_id and posts.public_before_hiding is null
     and posts.id in (select post_id from comments where id = ${GIVEN})
@@ -156,26 +159,38 @@ const OF_COMMENTS_OF_POST = `
       where comments.post_id = posts.id and not comments.hidden and comments.author_id = any(hidden_notifications.actor_ids)
     )`
 
+/** All columns: a row kept by an older version has no value for a newer column, which gets its default only if it is left out here. */
+export const NOTIFICATION_COLUMNS = [
+  'id',
+  'guid',
+  'user_id',
+  'type',
+  'post_id',
+  'comment_id',
+  'mention_id',
+  'person_id',
+  'day',
+  'read',
+  'superseded',
+  'created_at',
+  'updated_at',
+] as const
+
 /** Brings notifications back, unless a newer unread one is about the same. `source` chooses the rows. */
 function restoreNotifications(source: string): string {
-  const columns =
-    'id, guid, user_id, type, post_id, comment_id, mention_id, person_id, day, read, superseded, created_at, updated_at'
   return `
     with moved as (
       delete from hidden_notifications ${source}
       returning hidden_notifications.notification, hidden_notifications.actor_ids
     ), restored as (
-      insert into notifications (${columns}) overriding system value
-      select ${columns
-        .split(', ')
-        .map((name) => `(row).${name}`)
-        .join(', ')}
+      insert into notifications (${NOTIFICATION_COLUMNS.join(', ')}) overriding system value
+      select ${NOTIFICATION_COLUMNS.map((name) => `(row).${name}`).join(', ')}
       from (select jsonb_populate_record(cast(null as notifications), notification) as row from moved) as rows
       on conflict do nothing
       returning id
     )
     insert into notification_actors (notification_id, person_id, hidden)
-    select restored.id, actor.person_id, ${IS_ACTOR_HIDDEN}
+    select restored.id, actor.person_id, ${IS_ACTOR_HIDDEN_SQL}
     from moved
     join restored on restored.id = cast(moved.notification->>'id' as bigint)
     cross join unnest(moved.actor_ids) with ordinality as actor (person_id, place)
@@ -183,8 +198,8 @@ function restoreNotifications(source: string): string {
     order by restored.id, actor.place`
 }
 
-/** What the actor of a restored notification did is hidden: all own comments on the post, or the reshare of it. */
-const IS_ACTOR_HIDDEN = `case
+/** All actions of the actor of a restored notification are hidden: all own comments on the post, or the reshare of it. */
+const IS_ACTOR_HIDDEN_SQL = `case
       when moved.notification->>'type' in ('commented_on_post', 'also_commented') then
         exists (select from comments where author_id = actor.person_id and post_id = cast(moved.notification->>'post_id' as bigint))
         and not exists (
@@ -199,7 +214,7 @@ const IS_ACTOR_HIDDEN = `case
       else false end`
 
 /** People without a visible comment on a post are not named in the notifications about its comments. */
-const hideActorsOfComments = `
+const HIDDEN_ACTORS_OF_COMMENTS_SQL = `
   update notification_actors as actors set hidden = true
   from (select distinct author_id, post_id from comments where id = ${GIVEN}) as given
   join notifications on notifications.post_id = given.post_id and notifications.type in ('commented_on_post', 'also_commented')
@@ -208,14 +223,14 @@ const hideActorsOfComments = `
       select from comments where comments.author_id = given.author_id and comments.post_id = given.post_id and not comments.hidden
     )`
 
-const showActorsOfComments = `
+const SHOWN_ACTORS_OF_COMMENTS_SQL = `
   update notification_actors as actors set hidden = false
   from (select distinct author_id, post_id from comments where id = ${GIVEN} and not hidden) as given
   join notifications on notifications.post_id = given.post_id and notifications.type in ('commented_on_post', 'also_commented')
   where actors.notification_id = notifications.id and actors.person_id = given.author_id and actors.hidden`
 
 /** The author of a hidden reshare is not named in the notification about it. */
-const changeActorsOfReshares = `
+const CHANGE_ACTORS_OF_RESHARES_SQL = `
   update notification_actors as actors set hidden = reshares.public_before_hiding is not null
   from posts as reshares join notifications on notifications.post_id = reshares.root_id and notifications.type = 'reshared'
   where reshares.id = ${GIVEN} and actors.notification_id = notifications.id and actors.person_id = reshares.author_id
@@ -235,16 +250,16 @@ const hidePostsStatements = [
   `update photos set public_before_hiding = public, public = false
    where post_id = ${GIVEN} and public_before_hiding is null`,
   moveNotifications(`notifications.post_id = ${GIVEN}`),
-  changeActorsOfReshares,
+  CHANGE_ACTORS_OF_RESHARES_SQL,
 ]
 
 /** No action hides the post, and its author is not blocked. */
-const noReasonForPost = `not exists (select from hidden_content where hidden_content.post_id = posts.id)
+const HAS_NO_REASON_FOR_POST_SQL = `not exists (select from hidden_content where hidden_content.post_id = posts.id)
   and not exists (select from people where people.id = posts.author_id and people.restriction = 'block')`
 
 const showPostsStatements = [
   `update posts set public = public_before_hiding, public_before_hiding = null
-   where id = ${GIVEN} and public_before_hiding is not null and author_id is not null and ${noReasonForPost}`,
+   where id = ${GIVEN} and public_before_hiding is not null and author_id is not null and ${HAS_NO_REASON_FOR_POST_SQL}`,
   `with moved as (
      delete from hidden_post_visibilities using posts
      where posts.id = post_id and posts.id = ${GIVEN} and posts.public_before_hiding is null
@@ -260,14 +275,14 @@ const showPostsStatements = [
    )
    insert into photo_visibilities (user_id, photo_id) select * from moved on conflict do nothing`,
   restoreNotifications(ofContent('post_id', 'posts.public_before_hiding is not null')),
-  changeActorsOfReshares,
+  CHANGE_ACTORS_OF_RESHARES_SQL,
 ]
 
 /** Posts are locked before their comments, as in all other changes of comments. */
-const lockPostsOfComments = `
+const LOCKED_POSTS_OF_COMMENTS_SQL = `
   select id from posts where id in (select post_id from comments where id = ${GIVEN}) order by id for no key update`
 
-const hideCommentsStatement = `
+const HIDDEN_COMMENTS_SQL = `
   with hidden as (
     update comments set hidden = true where id = ${GIVEN} and not hidden returning post_id
   )
@@ -275,7 +290,7 @@ const hideCommentsStatement = `
   from (select post_id, count(*) from hidden group by post_id) as lost
   where posts.id = lost.post_id`
 
-const showCommentsStatement = `
+const SHOWN_COMMENTS_SQL = `
   with shown as (
     update comments set hidden = false
     where id = ${GIVEN} and hidden

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
+import { type IdPage, type ListPage, readIdPage } from '../sql/id-page.js'
 
 export const MAIL_RULE_SEVERITIES = ['reject', 'approve'] as const
 export type MailRuleSeverity = (typeof MAIL_RULE_SEVERITIES)[number]
@@ -38,14 +38,14 @@ export interface NetworkRules {
 
 export type NetworkRuleTable = keyof NetworkRules
 
-/** What of a rule can be changed. */
+/** The changeable fields of a rule. */
 export type RuleSettings = Pick<StoredRule<string>, 'severity' | 'comment' | 'until'>
 
 export function listNetworkRules<Table extends NetworkRuleTable>(
   db: Knex,
   table: Table,
   page: IdPage,
-): Promise<IdPageResult<NetworkRules[Table]>> {
+): Promise<ListPage<NetworkRules[Table]>> {
   return readIdPage(db(table), page)
 }
 

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
+import { queryRow } from '../database/database.js'
 import { escapeLike } from '../sql/escape-like.js'
-import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
+import { type IdPage, type ListPage, readIdPage } from '../sql/id-page.js'
 import type { AuditActor } from './audit-log.js'
 import type { RestrictionKind } from './restrictions.js'
 
@@ -27,7 +28,7 @@ export interface PersonRecord {
   }[]
 }
 
-/** What only the record of one person shows, because reading it is recorded in the audit log. */
+/** Fields of the record of one person only, because reading them is recorded in the audit log. */
 export interface PersonContact {
   readonly email: string | null
   readonly emailConfirmedAt: Date | null
@@ -52,13 +53,18 @@ export interface PersonFilter {
   /** The host of the address. */
   readonly domain?: string | undefined
   readonly firstSeenAfter?: Date | undefined
-  /** The whole address of a local person, in any case. */
+  /** The complete address of a local person, in any case. */
   readonly email?: string | undefined
   /** An address or a network that an account was made or used from. */
   readonly ip?: string | undefined
   /** The number of an invitation. */
   readonly invitedBy?: number | undefined
 }
+
+/** Ids of the person with this guid, address or, of this pod, user name: for filters of lists. Parameter `name`. */
+export const PEOPLE_NAMED_SQL = `
+  select id from people where guid = :name or address = lower(:name)
+  union all select person_id from users where username = lower(:name)`
 
 export interface PersonNote {
   readonly actor: AuditActor
@@ -73,7 +79,7 @@ export async function insertPersonNote(
   await transaction('person_notes').insert({ ...note, actor: JSON.stringify(actor) })
 }
 
-/** What moderators have noted about a person, the latest first, and how often they have warned them. */
+/** Notes of moderators about a person, the latest first, and the number of warnings. */
 export async function readPersonHistory(
   db: Knex,
   { id, guid }: Pick<PersonRecord, 'id' | 'guid'>,
@@ -96,7 +102,7 @@ export async function listPersonRecords(
   db: Knex,
   { text, isLocal, state, role, domain, firstSeenAfter, email, ip, invitedBy }: PersonFilter,
   page: IdPage,
-): Promise<IdPageResult<PersonRecord>> {
+): Promise<ListPage<PersonRecord>> {
   const query = selectRecords(db)
   if (text !== undefined && text !== '') {
     query.whereRaw('(people.shown_name like lower(?) or people.address like lower(?))', [
@@ -105,7 +111,7 @@ export async function listPersonRecords(
     ])
   }
   if (isLocal !== undefined) query.whereRaw(`people.pod_id is ${isLocal ? '' : 'not '}null`)
-  if (state !== undefined) query.whereRaw(`${STATE} = ?`, [state])
+  if (state !== undefined) query.whereRaw(`${STATE_SQL} = ?`, [state])
   if (role !== undefined) query.where('users.role', role)
   if (domain !== undefined) query.whereRaw(`split_part(people.address, '@', 2) = ?`, [domain])
   if (firstSeenAfter !== undefined) query.where('people.createdAt', '>', firstSeenAfter)
@@ -122,7 +128,8 @@ export async function findPersonRecord(db: Knex, guid: string): Promise<PersonRe
 }
 
 export async function readPersonContact(db: Knex, personId: number): Promise<PersonContact> {
-  const { rows } = await db.raw(
+  return queryRow<PersonContact>(
+    db,
     `select coalesce(users.email, users.unconfirmed_email) as email, users.email_confirmed_at as "emailConfirmedAt",
        users.sign_up_ip as "signUpIp", users.signed_up_at as "signedUpAt",
        users.sign_in_ip as "signInIp", users.sign_in_at as "signInAt", users.invitation_id as "invitationId",
@@ -134,7 +141,6 @@ export async function readPersonContact(db: Knex, personId: number): Promise<Per
      where people.id = ?`,
     [personId],
   )
-  return rows[0]
 }
 
 /** Shortens the addresses that are older than 30 days to their networks. */
@@ -148,7 +154,7 @@ export async function shortenOldAddresses(db: Knex): Promise<void> {
   }
 }
 
-const STATE = `case
+const STATE_SQL = `case
   when people.closed_at is not null then 'closed'
   when users.close_at is not null then 'closing'
   when users.locked_at is not null then 'locked'
@@ -158,7 +164,7 @@ const STATE = `case
 end`
 
 /** Restrictions by actions and by rules about the pod, and the lock and the closing of the account. A cleaning locks several accounts. */
-const RESTRICTIONS = `(
+const RESTRICTIONS_SQL = `(
   select coalesce(json_agg(source order by source."actionId"), '[]')
   from (
     select
@@ -187,10 +193,10 @@ function selectRecords(db: Knex): Knex.QueryBuilder {
       'people.name',
       'people.avatarUrl',
       db.raw('people.pod_id is null as "isLocal"'),
-      db.raw(`${STATE} as state`),
+      db.raw(`${STATE_SQL} as state`),
       'users.role',
       'users.reportsMuted',
       'people.createdAt as firstSeenAt',
-      db.raw(`${RESTRICTIONS} as restrictions`),
+      db.raw(`${RESTRICTIONS_SQL} as restrictions`),
     )
 }

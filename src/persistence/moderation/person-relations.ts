@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { queryRow } from '../database/database.js'
 import { type BoundedCount, boundedCounts, countUpTo } from './pod-preview.js'
 
 /** Counts for a preview, as the admin API shows them. */
@@ -13,7 +14,8 @@ export interface PersonRelations {
 
 /** Each count reads a bounded number of rows. */
 export async function countRelations(db: Knex, personIds: readonly number[]): Promise<PersonRelations> {
-  const { rows } = await db.raw(
+  const counts = await queryRow<Record<keyof PersonRelations, number>>(
+    db,
     `select
        cardinality(ids) as people,
        ${countUpTo('select from contacts where person_id = any(ids) and receiving')} as local_followers,
@@ -24,5 +26,5 @@ export async function countRelations(db: Knex, personIds: readonly number[]): Pr
      from (select cast(? as bigint[]) as ids) as given`,
     [[...personIds]],
   )
-  return boundedCounts(rows[0])
+  return boundedCounts(counts)
 }

@@ -1,12 +1,13 @@
 import type { Knex } from 'knex'
+import { queryRow } from '../database/database.js'
 
 /** A number, or the bound that it exceeds. */
 export type BoundedCount = number | { readonly count: number; readonly exact: false }
 
 export interface PodPreview {
-  /** The first pods that the rule meets, by host. */
+  /** The first known pods of the rule, by host. */
   readonly pods: readonly { readonly host: string; readonly port: number; readonly people: number }[]
-  readonly podsMet: BoundedCount
+  readonly knownPods: BoundedCount
   readonly people: BoundedCount
   /** Local users with a relation to one of them. */
   readonly localUsers: BoundedCount
@@ -24,7 +25,9 @@ export interface PodPreview {
   readonly cases: BoundedCount
 }
 
-const COUNTED_AT_MOST = 100_000
+type CountedPods = Pick<PodPreview, 'pods'> & Readonly<Record<Exclude<keyof PodPreview, 'pods'>, number>>
+
+const MAX_COUNTED = 100_000
 const PODS_NAMED = 50
 
 /** Counts what a rule for this domain concerns. Each count reads a bounded number of rows. */
@@ -32,13 +35,12 @@ export async function previewPods(
   db: Knex,
   { domain, subdomains, port }: { readonly domain: string; readonly subdomains: boolean; readonly port: number | null },
 ): Promise<PodPreview> {
-  const { rows } = await db.transaction(async (transaction) => {
+  const { pods, ...counts } = await db.transaction(async (transaction) => {
     await transaction.raw(`set local statement_timeout = '5s'`)
-    const counted = await transaction.raw(preview, { domain, subdomains, port })
+    const counted = await queryRow<CountedPods>(transaction, RULE_PREVIEW_SQL, { domain, subdomains, port })
     await transaction.raw('set local statement_timeout to default')
     return counted
   })
-  const { pods, ...counts }: { pods: PodPreview['pods'] } & Record<string, number> = rows[0]
   return { pods, ...boundedCounts<Omit<PodPreview, 'pods'>>(counts) }
 }
 
@@ -46,7 +48,7 @@ export async function previewPods(
 export function boundedCounts<Counts>(counts: Readonly<Record<string, number>>): Counts {
   const bounded = Object.entries(counts).map(([name, count]) => [
     name,
-    Number(count) > COUNTED_AT_MOST ? { count: COUNTED_AT_MOST, exact: false } : Number(count),
+    Number(count) > MAX_COUNTED ? { count: MAX_COUNTED, exact: false } : Number(count),
   ])
   return Object.fromEntries(bounded)
 }
@@ -57,42 +59,51 @@ const isWithin = (host: string) =>
 
 /** Reads one row more than the bound. */
 export const countUpTo = (rows: string) =>
-  `(select count(*)::integer from (${rows} limit ${COUNTED_AT_MOST + 1}) as counted)`
+  `(select count(*)::integer from (${rows} limit ${MAX_COUNTED + 1}) as counted)`
 
-/** People match by the host of their pod or of their address; the second reads the addresses of all people, no rows of other tables. */
-const preview = `
+/** The expression of the index `people_reversed_host`. */
+const REVERSED_HOST_SQL = `reverse(regexp_replace(split_part(people.address, '@', 2), ':[0-9]+$', ''))`
+
+/**
+ * People match by the host of their pod or of their address. The index `people_reversed_host` has the addresses at a domain and its
+ * subdomains in one range, with a few others: `.` and `/` follow each other in the byte order, and `-` precedes them.
+ */
+const RULE_PREVIEW_SQL = `
   with given as materialized (
-    select cast(:domain as text) as domain, cast(:subdomains as boolean) as subdomains, cast(:port as integer) as port
-  ), met as materialized (
-    select pods.id, pods.host, pods.port from pods, given
+    select cast(:domain as text) as domain, reverse(cast(:domain as text) collate "C") as reversed,
+      cast(:subdomains as boolean) as subdomains, cast(:port as integer) as port
+  ), known_pods as materialized (
+    select pods.id, pods.host, pods.port
+    from given join pods on pod_domains(pods.host) @> array[given.domain]
     where ${isWithin('pods.host')} and (given.port is null or pods.port = given.port)
   ), persons as materialized (
     select id, guid from (
-      select people.id, people.guid from people where people.pod_id in (select id from met)
+      select people.id, people.guid from people where people.pod_id in (select id from known_pods)
       union
       select people.id, people.guid
-      from given, people
+      from given
+      join people on ${REVERSED_HOST_SQL} >= given.reversed and ${REVERSED_HOST_SQL} < given.reversed || '/'
       cross join lateral (
         select regexp_replace(place, ':[0-9]+$', '') as host, coalesce(cast(substring(place from ':([0-9]{1,5})$') as integer), 443) as port
         from split_part(people.address, '@', 2) as place
       ) as home
       where people.pod_id is not null and ${isWithin('home.host')} and (given.port is null or home.port = given.port)
     ) as matching
-    limit ${COUNTED_AT_MOST + 1}
+    limit ${MAX_COUNTED + 1}
   ), relations as materialized (
     select contacts.user_id, contacts.sharing, contacts.receiving
     from persons join contacts on contacts.person_id = persons.id
     where contacts.sharing or contacts.receiving
-    limit ${COUNTED_AT_MOST + 1}
+    limit ${MAX_COUNTED + 1}
   )
   select
     coalesce((
       select json_agg(named) from (
-        select host, port, (select count(*) from people where people.pod_id = met.id) as people
-        from met order by host, port limit ${PODS_NAMED}
+        select host, port, (select count(*) from people where people.pod_id = known_pods.id) as people
+        from known_pods order by host, port limit ${PODS_NAMED}
       ) as named
     ), '[]') as pods,
-    (select count(*)::integer from met) as "podsMet",
+    (select count(*)::integer from known_pods) as "knownPods",
     (select count(*)::integer from persons) as people,
     (select count(distinct user_id)::integer from relations) as "localUsers",
     (select count(*)::integer from relations where receiving) as "localFollowers",
@@ -102,5 +113,5 @@ const preview = `
     ${countUpTo('select from persons join comments on comments.author_id = persons.id')} as comments,
     ${countUpTo('select from persons join photos on photos.author_id = persons.id')} as photos,
     ${countUpTo('select distinct visible.conversation_id from persons join conversation_visibilities as visible on visible.person_id = persons.id')} as conversations,
-    ${countUpTo(`select from met join deliveries on deliveries.pod_id = met.id and deliveries.state = 'waiting'`)} as "deliveriesWaiting",
+    ${countUpTo(`select from known_pods join deliveries on deliveries.pod_id = known_pods.id and deliveries.state = 'waiting'`)} as "deliveriesWaiting",
     ${countUpTo(`select from persons join moderation_cases on moderation_cases.author_id = persons.id and moderation_cases.closed_at is null`)} as cases`

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { queryRow, queryRows } from '../database/database.js'
 import type { PodRule, PodRuleState } from './pod-rules.js'
 
 export type ImportMode = 'keep' | 'stricter' | 'replace'
@@ -15,6 +16,8 @@ export const IMPORT_VERDICTS = ['add', 'change', 'covered', 'skip'] as const
 
 export interface ImportRow {
   readonly domain: string
+  /** Null: every port. */
+  readonly port: number | null
   readonly severity: string
   readonly state: Exclude<PodRuleState, 'normal'> | null
   readonly subdomains: boolean
@@ -33,34 +36,34 @@ export interface StoredImportRow extends ImportRow {
   readonly step: 'planned' | 'applied' | 'skipped' | 'undone' | 'kept'
 }
 
-export async function insertImport(
+export async function insertPodRuleImport(
   transaction: Knex.Transaction,
   { mode, createdBy }: Pick<PodRuleImport, 'mode' | 'createdBy'>,
   rows: readonly ImportRow[],
 ): Promise<PodRuleImport> {
   const [made] = await transaction('pod_rule_imports').insert({ mode, createdBy }).returning('*')
-  await transaction.raw(insertRows, [made.id, JSON.stringify(rows)])
+  await transaction.raw(NEW_ROWS_SQL, [made.id, JSON.stringify(rows)])
   return made
 }
 
-const columns = `domain text, severity text, state text, subdomains boolean, "publicComment" text, obfuscate boolean,
+const RULE_COLUMNS_SQL = `domain text, port integer, severity text, state text, subdomains boolean, "publicComment" text, obfuscate boolean,
   "rejectMedia" boolean, "rejectReports" boolean, verdict text, fault text, contacts integer, chosen boolean`
 
-const insertRows = `
-  insert into pod_rule_import_rows (import_id, domain, severity, state, subdomains, public_comment, obfuscate,
+const NEW_ROWS_SQL = `
+  insert into pod_rule_import_rows (import_id, domain, port, severity, state, subdomains, public_comment, obfuscate,
     reject_media, reject_reports, verdict, fault, contacts, chosen)
-  select ?, domain, severity, state, subdomains, "publicComment", obfuscate, "rejectMedia", "rejectReports", verdict,
+  select ?, domain, port, severity, state, subdomains, "publicComment", obfuscate, "rejectMedia", "rejectReports", verdict,
     fault, contacts, chosen
-  from rows from (json_to_recordset(?::json) as (${columns})) with ordinality
-    as row(domain, severity, state, subdomains, "publicComment", obfuscate, "rejectMedia", "rejectReports", verdict,
+  from rows from (json_to_recordset(?::json) as (${RULE_COLUMNS_SQL})) with ordinality
+    as row(domain, port, severity, state, subdomains, "publicComment", obfuscate, "rejectMedia", "rejectReports", verdict,
       fault, contacts, chosen, place)
   order by place`
 
-export async function findImport(db: Knex, id: number): Promise<PodRuleImport | undefined> {
+export async function findPodRuleImport(db: Knex, id: number): Promise<PodRuleImport | undefined> {
   return db('pod_rule_imports').where({ id }).first()
 }
 
-export async function lockImport(transaction: Knex.Transaction, id: number): Promise<PodRuleImport | undefined> {
+export async function lockPodRuleImport(transaction: Knex.Transaction, id: number): Promise<PodRuleImport | undefined> {
   return transaction('pod_rule_imports').where({ id }).forUpdate().first()
 }
 
@@ -98,7 +101,7 @@ export async function listPodRuleImports(db: Knex, limit: number): Promise<reado
   return db('pod_rule_imports').orderBy('id', 'desc').limit(limit)
 }
 
-export async function setImportState(
+export async function setPodRuleImportState(
   transaction: Knex.Transaction,
   id: number,
   state: PodRuleImport['state'],
@@ -118,11 +121,12 @@ export async function chooseRows(
       [[...ids], importId],
     )
   }
-  const { rows } = await transaction.raw(
+  const { count } = await queryRow<{ readonly count: number }>(
+    transaction,
     'select count(*)::integer as count from pod_rule_import_rows where import_id = ? and chosen',
     [importId],
   )
-  return rows[0].count
+  return count
 }
 
 export interface ChunkResult {
@@ -136,22 +140,21 @@ export async function applyImportRows(
   { id, mode, createdBy }: PodRuleImport,
   { reason, limit, at }: { readonly reason: string; readonly limit: number; readonly at: Date },
 ): Promise<ChunkResult> {
-  const { rows } = await transaction.raw(applyRows, { id, mode, createdBy, reason, limit, at })
-  return rows[0]
+  return queryRow<ChunkResult>(transaction, APPLIED_ROWS_SQL, { id, mode, createdBy, reason, limit, at })
 }
 
 const rank = (state: string) => `case ${state} when 'blocked' then 2 when 'limited' then 1 else 0 end`
 
-const applyRows = `
+const APPLIED_ROWS_SQL = `
   with chunk as materialized (
     select * from pod_rule_import_rows where import_id = :id and chosen and step = 'planned' order by id limit :limit
   ), before as materialized (
     select chunk.id, to_jsonb(pod_rules) as rule from chunk
-    join pod_rules on pod_rules.domain = chunk.domain and pod_rules.port is null
+    join pod_rules on pod_rules.domain = chunk.domain and pod_rules.port is not distinct from chunk.port
   ), saved as (
-    insert into pod_rules (domain, subdomains, state, reason, public_comment, obfuscate, reject_media, reject_reports, source,
+    insert into pod_rules (domain, port, subdomains, state, reason, public_comment, obfuscate, reject_media, reject_reports, source,
       batch_id, created_by, created_at, updated_at)
-    select domain, subdomains, state, :reason, public_comment, obfuscate, reject_media, reject_reports, 'import', :id,
+    select domain, port, subdomains, state, :reason, public_comment, obfuscate, reject_media, reject_reports, 'import', :id,
       :createdBy, :at, :at
     from chunk order by id
     on conflict (domain, coalesce(port, 0)) do update set
@@ -160,10 +163,10 @@ const applyRows = `
       reject_reports = excluded.reject_reports, source = 'import', batch_id = excluded.batch_id, until = null,
       updated_at = excluded.updated_at
       where :mode = 'replace' or (:mode = 'stricter' and ${rank('excluded.state')} > ${rank('pod_rules.state')})
-    returning domain
+    returning domain, coalesce(port, 0) as port
   ), noted as (
     update pod_rule_import_rows as rows set
-      step = case when chunk.domain in (select domain from saved) then 'applied' else 'skipped' end,
+      step = case when (chunk.domain, coalesce(chunk.port, 0)) in (select domain, port from saved) then 'applied' else 'skipped' end,
       rule_before = before.rule
     from chunk left join before using (id)
     where rows.id = chunk.id
@@ -178,15 +181,15 @@ export async function undoImportRows(
   { id }: Pick<PodRuleImport, 'id'>,
   { limit, at }: { readonly limit: number; readonly at: Date },
 ): Promise<ChunkResult> {
-  const { rows } = await transaction.raw(undoRows, { id, limit, at })
-  return rows[0]
+  return queryRow<ChunkResult>(transaction, UNDONE_ROWS_SQL, { id, limit, at })
 }
 
-const undoRows = `
+const UNDONE_ROWS_SQL = `
   with chunk as materialized (
     select rows.*, pod_rules.id as rule_id
     from pod_rule_import_rows as rows
-    left join pod_rules on pod_rules.domain = rows.domain and pod_rules.port is null and pod_rules.batch_id = rows.import_id
+    left join pod_rules on pod_rules.domain = rows.domain and pod_rules.port is not distinct from rows.port
+      and pod_rules.batch_id = rows.import_id
     where rows.import_id = :id and rows.chosen and rows.step = 'applied'
     order by rows.id limit :limit
   ), deleted as (
@@ -209,25 +212,32 @@ const undoRows = `
   select count(*) filter (where step = 'undone')::integer as done, count(*) filter (where step = 'kept')::integer as skipped
   from noted`
 
-/** Pairs of local users and remote people with a relation, by the host of the pod and by that of the address. */
+/** Pairs of local users and remote people with a relation, by host and port of the pod and of the address. */
 export async function countRelationsByHost(
   db: Knex,
-): Promise<readonly { readonly host: string; readonly contacts: number }[]> {
-  const { rows } = await db.raw(`
-    select host, count(*)::integer as contacts from (
-      select distinct contacts.id, hosts.host
+): Promise<readonly { readonly host: string; readonly port: number; readonly contacts: number }[]> {
+  return queryRows<{ readonly host: string; readonly port: number; readonly contacts: number }>(
+    db,
+    `
+    select host, port, count(*)::integer as contacts from (
+      select distinct contacts.id, hosts.host, hosts.port
       from contacts
       join people on people.id = contacts.person_id
       join pods on pods.id = people.pod_id
       cross join lateral (
-        values (pods.host), (regexp_replace(split_part(people.address, '@', 2), ':[0-9]+$', ''))
-      ) as hosts(host)
+        values (pods.host, pods.port), (
+          regexp_replace(split_part(people.address, '@', 2), ':[0-9]+$', ''),
+          coalesce(cast(substring(people.address from ':([0-9]+)$') as integer), 443)
+        )
+      ) as hosts(host, port)
       where contacts.sharing or contacts.receiving
-    ) as pairs group by host`)
-  return rows
+    ) as pairs group by host, port`,
+  )
 }
 
-/** The rules without a port, for the plan of an import. */
-export async function readRuleStates(db: Knex): Promise<readonly Pick<PodRule, 'domain' | 'subdomains' | 'state'>[]> {
-  return db('pod_rules').whereNull('port').select('domain', 'subdomains', 'state')
+/** The rules that there are, for the plan of an import. */
+export async function readRuleStates(
+  db: Knex,
+): Promise<readonly Pick<PodRule, 'domain' | 'port' | 'subdomains' | 'state'>[]> {
+  return db('pod_rules').select('domain', 'port', 'subdomains', 'state')
 }

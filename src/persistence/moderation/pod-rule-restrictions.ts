@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 import type { RestrictionKind, RestrictionSource } from './restrictions.js'
 
 /** Rules for pods restrict each person at most once. */
@@ -10,14 +11,14 @@ export interface PersonAgainstRules {
   readonly kind: RestrictionKind | null
 }
 
-const KIND_OF_POD = `case when pods.blocked_at is not null then 'block' when pods.limited_at is not null then 'silence' end`
+const KIND_OF_POD_SQL = `case when pods.blocked_at is not null then 'block' when pods.limited_at is not null then 'silence' end`
 
 /** The host of the address is judged only if it is not that of the pod. */
-const KIND_OF_ADDRESS = `case when home.host <> pods.host then
+const KIND_OF_ADDRESS_SQL = `case when home.host <> pods.host then
   case pod_rule_state(home.host, home.port) when 'blocked' then 'block' when 'limited' then 'silence' end
 end`
 
-const HOME = `cross join lateral (
+const HOME_SQL = `cross join lateral (
   select regexp_replace(place, ':[0-9]+$', '') as host, coalesce(cast(substring(place from ':([0-9]{1,5})$') as integer), 443) as port
   from split_part(people.address, '@', 2) as place
 ) as home`
@@ -30,29 +31,29 @@ const hasRestriction = (kind: string) => `exists (
 /** 'block' is before 'silence' in the order of texts. */
 const statements = [
   // People of restricted pods, by the index of people by pod.
-  `select people.id, ${KIND_OF_POD} as kind from pods join people on people.pod_id = pods.id
-   where (pods.blocked_at is not null or pods.limited_at is not null) and not ${hasRestriction(KIND_OF_POD)}
+  `select people.id, ${KIND_OF_POD_SQL} as kind from pods join people on people.pod_id = pods.id
+   where (pods.blocked_at is not null or pods.limited_at is not null) and not ${hasRestriction(KIND_OF_POD_SQL)}
    limit ?`,
-  // Restrictions for which there is no rule any more, or a milder one.
-  `select people.id, least(${KIND_OF_POD}, ${KIND_OF_ADDRESS}) as kind
+  // Restrictions without a rule, or with a milder rule than before.
+  `select people.id, least(${KIND_OF_POD_SQL}, ${KIND_OF_ADDRESS_SQL}) as kind
    from person_restrictions as known
    join people on people.id = known.person_id
    join pods on pods.id = people.pod_id
-   ${HOME}
-   where known.source = 'pod_rule' and known.kind is distinct from least(${KIND_OF_POD}, ${KIND_OF_ADDRESS})
+   ${HOME_SQL}
+   where known.source = 'pod_rule' and known.kind is distinct from least(${KIND_OF_POD_SQL}, ${KIND_OF_ADDRESS_SQL})
    limit ?`,
   // People whose address is at another host than their pod. Reads the addresses of all remote people.
-  `select people.id, ${KIND_OF_ADDRESS} as kind
+  `select people.id, ${KIND_OF_ADDRESS_SQL} as kind
    from people join pods on pods.id = people.pod_id
-   ${HOME}
-   where home.host <> pods.host and ${KIND_OF_ADDRESS} is not null and not ${hasRestriction(KIND_OF_ADDRESS)}
+   ${HOME_SQL}
+   where home.host <> pods.host and ${KIND_OF_ADDRESS_SQL} is not null and not ${hasRestriction(KIND_OF_ADDRESS_SQL)}
    limit ?`,
 ] as const
 
 /** Finds people whose restriction has to change, at most `limit`. */
 export async function findPeopleAgainstRules(db: Knex, limit: number): Promise<readonly PersonAgainstRules[]> {
   for (const statement of statements) {
-    const { rows } = await db.raw(statement, [limit])
+    const rows = await queryRows<PersonAgainstRules>(db, statement, [limit])
     if (rows.length > 0) return rows
   }
   return []
@@ -63,9 +64,9 @@ export async function restrictNewPerson(transaction: Knex.Transaction, personId:
   await transaction.raw(
     `with restricted as (
        insert into person_restrictions (person_id, source, source_id, kind)
-       select people.id, 'pod_rule', ${POD_RULES.id}, least(${KIND_OF_POD}, ${KIND_OF_ADDRESS})
-       from people join pods on pods.id = people.pod_id ${HOME}
-       where people.id = ? and least(${KIND_OF_POD}, ${KIND_OF_ADDRESS}) is not null
+       select people.id, 'pod_rule', ${POD_RULES.id}, least(${KIND_OF_POD_SQL}, ${KIND_OF_ADDRESS_SQL})
+       from people join pods on pods.id = people.pod_id ${HOME_SQL}
+       where people.id = ? and least(${KIND_OF_POD_SQL}, ${KIND_OF_ADDRESS_SQL}) is not null
        returning person_id, kind
      )
      update people set restriction = restricted.kind from restricted where people.id = restricted.person_id`,

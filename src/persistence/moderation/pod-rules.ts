@@ -1,7 +1,9 @@
 import type { Knex } from 'knex'
-import { EXEMPT_FROM_BLOCKS } from '../outbound/due-deliveries.js'
+import { queryRow, queryRows } from '../database/database.js'
+import { EXEMPT_FROM_BLOCKS } from '../outbound/delivery-conditions.js'
+import { NOW_SQL } from '../sql/database-time.js'
 import { escapeLike } from '../sql/escape-like.js'
-import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
+import { type IdPage, type ListPage, readIdPage } from '../sql/id-page.js'
 
 export const POD_RULE_STATES = ['normal', 'limited', 'blocked'] as const
 export type PodRuleState = (typeof POD_RULE_STATES)[number]
@@ -30,7 +32,7 @@ export type NewPodRule = Omit<PodRule, 'id' | 'createdAt' | 'updatedAt'>
 /** A rule as lists show it. */
 export interface ListedPodRule extends PodRule {
   /** Pods at the hosts of the rule. */
-  readonly podsMet: number
+  readonly knownPods: number
 }
 
 export interface PodRuleFilter {
@@ -41,11 +43,11 @@ export interface PodRuleFilter {
 }
 
 /** SQL condition on `pods`: the rule applies to the pod unless another one has a longer domain. Index `pods_domains`. */
-const POD_IS_WITHIN = `pod_domains(pods.host) @> array[pod_rules.domain]
+const POD_IS_WITHIN_SQL = `pod_domains(pods.host) @> array[pod_rules.domain]
   and (pod_rules.subdomains or (pod_domains(pods.host))[1] = pod_rules.domain)
   and (pod_rules.port is null or pods.port = pod_rules.port)`
 
-const PODS_MET = `(select count(*)::integer from pods where ${POD_IS_WITHIN}) as pods_met`
+const KNOWN_PODS_SQL = `(select count(*)::integer from pods where ${POD_IS_WITHIN_SQL}) as known_pods`
 
 /** Changes of rules are made one after the other, and not while a new pod reads them. */
 export async function lockPodRules(transaction: Knex.Transaction): Promise<void> {
@@ -106,20 +108,21 @@ export async function listPodRules(
   db: Knex,
   { q, state, batchId }: PodRuleFilter,
   page: IdPage,
-): Promise<IdPageResult<ListedPodRule>> {
-  const query = db('pod_rules').select('pod_rules.*', db.raw(PODS_MET))
+): Promise<ListPage<ListedPodRule>> {
+  const query = db('pod_rules').select('pod_rules.*', db.raw(KNOWN_PODS_SQL))
   if (q !== undefined) query.whereLike('domain', `%${escapeLike(q)}%`)
   if (state !== undefined) query.where({ state })
   if (batchId !== undefined) query.where({ batchId })
   return readIdPage<ListedPodRule>(query, page)
 }
 
-export async function countPodsMet(db: Knex, ruleId: number): Promise<number> {
-  const { rows } = await db.raw(
-    `select count(*)::integer as count from pods join pod_rules on ${POD_IS_WITHIN} where pod_rules.id = ?`,
+export async function countKnownPods(db: Knex, ruleId: number): Promise<number> {
+  const { count } = await queryRow<{ readonly count: number }>(
+    db,
+    `select count(*)::integer as count from pods join pod_rules on ${POD_IS_WITHIN_SQL} where pod_rules.id = ?`,
     [ruleId],
   )
-  return rows[0].count
+  return count
 }
 
 /** Rules for a host: the one that decides, with the longest domain, first. */
@@ -128,7 +131,7 @@ export async function listRulesOfHost(
   { host, port }: { readonly host: string; readonly port: number },
 ): Promise<readonly ListedPodRule[]> {
   return db('pod_rules')
-    .select('pod_rules.*', db.raw(PODS_MET))
+    .select('pod_rules.*', db.raw(KNOWN_PODS_SQL))
     .whereRaw('pod_rules.domain = any(pod_domains(cast(:host as text)))', { host })
     .whereRaw('(pod_rules.subdomains or (pod_domains(cast(:host as text)))[1] = pod_rules.domain)', { host })
     .andWhereRaw('(pod_rules.port is null or pod_rules.port = ?)', [port])
@@ -144,11 +147,13 @@ export async function readPodRules(db: Knex, states: readonly PodRuleState[]): P
 
 /**
  * Brings the columns of the known pods in line with the rules; returns how many pods have changed. Deliveries to pods that are blocked now
- * are given up, and those of the last 14 days to pods that are not blocked any more are revived.
+ * are given up, and those of the last 14 days to pods that are no longer blocked are revived.
  */
 export async function applyPodRules(transaction: Knex.Transaction): Promise<AppliedPodRules> {
-  const { rows }: { rows: readonly { id: number; wasBlocked: boolean; isBlocked: boolean }[] } =
-    await transaction.raw(applyRules)
+  const rows = await queryRows<{ readonly id: number; readonly wasBlocked: boolean; readonly isBlocked: boolean }>(
+    transaction,
+    APPLIED_RULES_SQL,
+  )
   const blocked = rows.filter(({ wasBlocked, isBlocked }) => isBlocked && !wasBlocked).map(({ id }) => id)
   const unblocked = rows.filter(({ wasBlocked, isBlocked }) => wasBlocked && !isBlocked).map(({ id }) => id)
   return { pods: rows.length, blocked, unblocked }
@@ -160,7 +165,7 @@ export interface AppliedPodRules {
   readonly unblocked: readonly number[]
 }
 
-const applyRules = `
+const APPLIED_RULES_SQL = `
   with ruled as materialized (
     select id, blocked_at, limited_at, coalesce(pod_rule_state(host, port), 'normal') as state from pods
   ), changed as materialized (
@@ -172,8 +177,8 @@ const applyRules = `
     for no key update of pods
   )
   update pods set
-    blocked_at = case when changed.state = 'blocked' then coalesce(pods.blocked_at, date_trunc('milliseconds', now())) end,
-    limited_at = case when changed.state = 'limited' then coalesce(pods.limited_at, date_trunc('milliseconds', now())) end
+    blocked_at = case when changed.state = 'blocked' then coalesce(pods.blocked_at, ${NOW_SQL}) end,
+    limited_at = case when changed.state = 'limited' then coalesce(pods.limited_at, ${NOW_SQL}) end
   from changed
   where pods.id = changed.id
   returning pods.id, changed.was_blocked as "wasBlocked", changed.state = 'blocked' as "isBlocked"`

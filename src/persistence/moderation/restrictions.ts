@@ -1,10 +1,11 @@
 import type { Knex } from 'knex'
-import { changeContentOfPerson, recordContentChanges } from './person-content.js'
+import { queryRows } from '../database/database.js'
+import { changeContentOfPerson, recordContentChanges } from './blocked-author-content.js'
 import { deactivateContacts, deleteLostContacts } from './user-notices.js'
 
 export type RestrictionKind = 'silence' | 'block'
 
-/** What restricts people: an action of a moderator, or a rule about their pod. */
+/** The source of a restriction: an action of a moderator, or a rule about the pod. */
 export interface RestrictionSource {
   readonly source: 'action' | 'pod_rule'
   readonly id: number
@@ -36,7 +37,7 @@ export async function restrictPeople(
   personIds: readonly number[],
 ): Promise<RestrictionChange> {
   if (personIds.length === 0) return NO_CHANGE
-  await transaction.raw(insertRestrictions, { source, sourceId: id, kind, personIds: [...personIds] })
+  await transaction.raw(NEW_RESTRICTIONS_SQL, { source, sourceId: id, kind, personIds: [...personIds] })
   return applyRestrictions(transaction, personIds, source)
 }
 
@@ -111,12 +112,15 @@ async function updateStrictest(
   transaction: Knex.Transaction,
   personIds: readonly number[],
 ): Promise<readonly ChangedPerson[]> {
-  const { rows } = await transaction.raw(updateStrictestStatement, [[...personIds]])
-  return rows
+  return queryRows<ChangedPerson>(transaction, STRICTEST_RESTRICTION_SQL, [[...personIds]])
 }
 
 /** Posts, comments and likes that are changed in the transaction of the restriction itself. */
 const ROW_BATCH_SIZE = 1_000
+
+interface ReactivatedContact extends ResumedContact {
+  readonly receiving: boolean
+}
 
 async function followRestrictions(
   transaction: Knex.Transaction,
@@ -136,21 +140,21 @@ async function followRestrictions(
   if (blocked.length > 0) await deactivateContacts(transaction, blocked, people)
   if (unblocked.length === 0) return { resumed: [], isContentLeft: left === 0 }
   await deleteLostContacts(transaction, unblocked)
-  const { rows: resumed } = await transaction.raw(reactivateContacts, [unblocked, unblocked])
+  const resumed = await queryRows<ReactivatedContact>(transaction, REACTIVATED_CONTACTS_SQL, [unblocked, unblocked])
   return {
-    resumed: resumed.filter(({ receiving }: { receiving: boolean }) => receiving),
+    resumed: resumed.filter(({ receiving }) => receiving),
     isContentLeft: left === 0,
   }
 }
 
-const insertRestrictions = `
+const NEW_RESTRICTIONS_SQL = `
   insert into person_restrictions (person_id, source, source_id, kind)
   select people.id, :source, :sourceId, :kind from people where people.id = any(:personIds)
   order by people.id
   on conflict (person_id, source, source_id) do update set kind = excluded.kind, created_at = excluded.created_at`
 
 /** Locks the people in id order. 'block' is before 'silence' in the order of texts. */
-const updateStrictestStatement = `
+const STRICTEST_RESTRICTION_SQL = `
   with locked as (
     select id, restriction from people where id = any(?) order by id for no key update
   ), updated as (
@@ -165,8 +169,8 @@ const updateStrictestStatement = `
     updated.restriction is not distinct from 'block' as "isBlocked"
   from updated join locked using (id)`
 
-/** A contact that has ended on both sides meanwhile is deleted. */
-const reactivateContacts = `
+/** A contact that has ended on both sides in the meantime is deleted. */
+const REACTIVATED_CONTACTS_SQL = `
   with ended as (
     delete from contacts
     where person_id = any(?) and inactive_sharing is not null and not (inactive_sharing or inactive_receiving)

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 
 /** Opens a case for each person who begins many conversations. It names their number, never a text. An open case is left as it is. Returns the new ones. */
 export async function createSenderCases(
@@ -6,7 +7,8 @@ export async function createSenderCases(
   senders: readonly { readonly authorId: number; readonly count: number }[],
   at: Date,
 ): Promise<readonly number[]> {
-  const { rows } = await transaction.raw(
+  const rows = await queryRows<{ readonly caseId: number }>(
+    transaction,
     `with senders as (
        select * from json_to_recordset(cast(:senders as json)) as given("authorId" bigint, count integer)
      ), opened as (
@@ -25,5 +27,5 @@ export async function createSenderCases(
      returning case_id as "caseId"`,
     { senders: JSON.stringify(senders), at },
   )
-  return rows.map(({ caseId }: { readonly caseId: number }) => caseId)
+  return rows.map(({ caseId }) => caseId)
 }

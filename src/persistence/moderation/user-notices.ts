@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
-import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
+import { type IdPage, type ListPage, readIdPage } from '../sql/id-page.js'
 
 export interface UserNotice {
   readonly id: number
   readonly kind: 'warning' | 'content_hidden' | 'content_removed' | 'contacts_lost'
-  /** Of a warning what the moderator has written, of lost contacts the host. */
+  /** The text of a warning, or the host of lost contacts. */
   readonly text: string
   readonly targetType: string | null
   readonly targetGuid: string | null
@@ -31,7 +31,7 @@ export async function insertNotice(transaction: Knex.Transaction, notice: NewUse
 }
 
 /** Lists the notices of a user, newest first. */
-export async function listNotices(db: Knex, userId: number, page: IdPage): Promise<IdPageResult<UserNotice>> {
+export async function listNotices(db: Knex, userId: number, page: IdPage): Promise<ListPage<UserNotice>> {
   const count = '(select count(*)::integer from lost_contacts where notice_id = user_notices.id) as "lostContacts"'
   return readIdPage(
     db('user_notices').where({ userId }).select('user_notices.*', db.raw(count)),
@@ -75,7 +75,7 @@ export async function deactivateContacts(
   personIds: readonly number[],
   { isNoticed }: { readonly isNoticed: boolean },
 ): Promise<void> {
-  await transaction.raw(deactivate, { personIds: [...personIds], isNoticed })
+  await transaction.raw(DEACTIVATED_CONTACTS_SQL, { personIds: [...personIds], isNoticed })
 }
 
 /** The contacts of these people are active again: unconfirmed notices about them are deleted. */
@@ -83,7 +83,7 @@ export async function deleteLostContacts(transaction: Knex.Transaction, personId
   for (const statement of deleteLost) await transaction.raw(statement, { personIds: [...personIds] })
 }
 
-const deactivate = `
+const DEACTIVATED_CONTACTS_SQL = `
   with lost as (
     update contacts set
       inactive_sharing = sharing, inactive_receiving = receiving, sharing = false, receiving = false

@@ -10,7 +10,7 @@ export async function addActivityEntries(
   postId: number,
   personIds: readonly number[],
 ): Promise<void> {
-  await queryPrepared(transaction, 'new-activity-entries', insertActivityEntries, [postId, personIds])
+  await queryPrepared(transaction, 'new-activity-entries', NEW_ACTIVITY_ENTRIES_SQL, [postId, personIds])
 }
 
 /**
@@ -26,7 +26,7 @@ export function moveActivitySql(postIds: string): string {
       and activity_entries.interacted_at < posts.interacted_at`
 }
 
-const insertActivityEntries = `
+const NEW_ACTIVITY_ENTRIES_SQL = `
   insert into activity_entries (user_id, post_id, interacted_at)
   select users.id, post.id, post.interacted_at
   from (select id, interacted_at from posts where id = $1 for no key update) as post

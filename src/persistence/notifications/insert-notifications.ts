@@ -1,14 +1,13 @@
 import type { Knex } from 'knex'
-import { queryPrepared } from '../database/database.js'
+import { queryPrepared, queryRows } from '../database/database.js'
 import { isRestrictedFor } from '../people/restricted-people.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { moveActivitySql } from './activity.js'
-import { type NotificationCauseRows, recipientSteps } from './notification-recipients.js'
+import { type NotificationCauseRows, recipientStepsSql } from './notification-recipients.js'
 
 /**
  * Inserts the notifications of any number of causes with one statement. An unread notification about the same target is extended
- * instead. Returns the ids of new and extended ones. With `shouldMoveActivity`, commented posts move
- * forward in activity streams.
+ * instead. Returns the ids of new and extended ones. With `shouldMoveActivity`, commented posts move forward in activity streams.
  */
 export async function insertCausedNotifications(
   transaction: Knex.Transaction,
@@ -16,10 +15,10 @@ export async function insertCausedNotifications(
   now: Date,
 ): Promise<readonly number[]> {
   const values: unknown[] = [now]
-  const { names, steps, occurrences } = recipientSteps(causes, values)
+  const { names, steps, occurrences } = recipientStepsSql(causes, values)
   if (names.length === 0) return []
   const isMoving = shouldMoveActivity && causes.comments.length > 0
-  const text = causedNotifications(steps, occurrences, isMoving)
+  const text = causedNotificationsSql(steps, occurrences, isMoving)
   const name = `caused-notifications ${names.join(' ')}${isMoving ? ' moving' : ''}`
   const insertedRows = await queryPrepared<{ id: number }>(transaction, name, text, values)
   return insertedRows.map(({ id }) => id)
@@ -31,8 +30,11 @@ export async function insertBirthdayNotifications(
   day: string,
   now: Date,
 ): Promise<readonly number[]> {
-  const { rows } = await transaction.raw(birthdayNotifications, { day, now })
-  return rows.map((row: { notification_id: number }) => row.notification_id)
+  const rows = await queryRows<{ readonly notification_id: number }>(transaction, BIRTHDAY_NOTIFICATIONS_SQL, {
+    day,
+    now,
+  })
+  return rows.map((row) => row.notification_id)
 }
 
 const NOW = opaqueParam('$1', 'timestamptz')
@@ -42,7 +44,7 @@ const NOW = opaqueParam('$1', 'timestamptz')
  * suppress them. Mentions conflict on their unique index. The rest merges into unread rows, inserted in key order so that two
  * transactions cannot deadlock.
  */
-function causedNotifications(steps: string, occurrences: string, shouldMoveActivity: boolean): string {
+function causedNotificationsSql(steps: string, occurrences: string, shouldMoveActivity: boolean): string {
   return `
   with ${steps}, wanted as (
     select
@@ -100,7 +102,7 @@ function causedNotifications(steps: string, occurrences: string, shouldMoveActiv
 }
 
 /** The year does not matter, so the 29th of February comes every four years. */
-const birthdayNotifications = `
+const BIRTHDAY_NOTIFICATIONS_SQL = `
   with congratulated as (
     select users.id as user_id, profiles.person_id
     from profiles

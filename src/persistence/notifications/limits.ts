@@ -1,4 +1,4 @@
-/** Counts of what a user has not read, which clients poll. */
+/** Counts of unread items of a user, which clients poll. */
 export const UNREAD_LIMITS = {
   /** Notifications that are counted, and conversations. */
   counted: 1_000,

@@ -22,7 +22,7 @@ import {
   valueAt,
 } from '../sql/column-lists.js'
 import { createConditionList, keysetClauses, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
-import { HAS_SHOWN_ACTOR, isActorShown } from './shown-actors.js'
+import { HAS_SHOWN_ACTOR_SQL, isActorShown } from './shown-actors.js'
 
 export interface NotificationFilter extends TimePage {
   readonly type?: NotificationType
@@ -31,7 +31,7 @@ export interface NotificationFilter extends TimePage {
   readonly onlyAfter?: Date
 }
 
-/** What a client is shown of a notification. */
+/** A notification as clients see it. */
 export interface ListedNotification {
   readonly id: number
   readonly guid: string
@@ -62,7 +62,7 @@ export async function listNotificationsOfUser(
   const part = keysetClauses(filter, values, { time: 'created_at', id: 'id' })
   const some = `
     select * from notifications
-    where user_id = $1 ${conditions.join(' ')} ${part.condition} and ${HAS_SHOWN_ACTOR} ${part.order}`
+    where user_id = $1 ${conditions.join(' ')} ${part.condition} and ${HAS_SHOWN_ACTOR_SQL} ${part.order}`
   const page = `select * from (${some}) as found limit ${part.maxRows}`
   const name = ['notifications', ...names, part.name].join(' ')
   return toPage(await queryNotifications(db, { name, which: page, values }), filter)
@@ -74,7 +74,7 @@ export async function findListedNotification(
   userId: number,
   guid: string,
 ): Promise<ListedNotification | undefined> {
-  const one = `select * from notifications where guid = $2 and user_id = $1 and ${HAS_SHOWN_ACTOR}`
+  const one = `select * from notifications where guid = $2 and user_id = $1 and ${HAS_SHOWN_ACTOR_SQL}`
   const [notification] = await queryNotifications(db, { name: 'notification', which: one, values: [userId, guid] })
   return notification
 }
@@ -85,7 +85,7 @@ export async function listNotificationsByIds(
   userId: number,
   ids: readonly number[],
 ): Promise<readonly ListedNotification[]> {
-  const some = `select * from notifications where user_id = $1 and id = any($2::bigint[]) and ${HAS_SHOWN_ACTOR}`
+  const some = `select * from notifications where user_id = $1 and id = any($2::bigint[]) and ${HAS_SHOWN_ACTOR_SQL}`
   return queryNotifications(db, { name: 'notifications-of-ids', which: some, values: [userId, ids] })
 }
 
@@ -134,14 +134,14 @@ async function queryNotifications(
   const person = decodePeople(rows.people)
   const targetOf = targetAmong(targetAggregate.decode(rows.targets), person)
   const actorsOf = groupPeopleByOwner(actorAggregate.decode(rows.actors), person)
-  return ids.map((id, place) => ({
+  return ids.map((id, index) => ({
     id,
-    guid: valueAt(guid, place),
-    type: valueAt(type, place),
-    read: valueAt(read, place),
-    createdAt: new Date(valueAt(createdAt, place)),
-    updatedAt: new Date(valueAt(updatedAt, place)),
-    target: targetOf(valueAt(postId, place)),
+    guid: valueAt(guid, index),
+    type: valueAt(type, index),
+    read: valueAt(read, index),
+    createdAt: new Date(valueAt(createdAt, index)),
+    updatedAt: new Date(valueAt(updatedAt, index)),
+    target: targetOf(valueAt(postId, index)),
     actors: actorsOf(id),
   }))
 }
@@ -150,7 +150,7 @@ function targetAmong(
   { id: ids, guid, authorId }: ColumnLists<RowOfAggregate<typeof targetAggregate>>,
   person: FindPerson,
 ) {
-  const places = new Map(ids.map((id, place) => [id, place]))
+  const places = new Map(ids.map((id, index) => [id, index]))
   return (id: number | null): ListedNotification['target'] => {
     const place = id === null ? undefined : places.get(id)
     if (place === undefined) return undefined
@@ -170,11 +170,11 @@ function notificationsStatement(which: string): string {
       select ${targetAggregate.select} as targets, array_agg(author_id) as author_ids from posts where id = any(page.post_ids)
     ) as about
     cross join lateral (
-      select ${actorAggregate.select} as actors, array_agg(person_id) as person_ids from (${firstActors}) as actor
+      select ${actorAggregate.select} as actors, array_agg(person_id) as person_ids from (${FIRST_ACTORS_SQL}) as actor
     ) as doing`
 }
 
-const firstActors = `
+const FIRST_ACTORS_SQL = `
   select notification_id, person_id
   from (
     select notification_id, person_id, row_number() over (partition by notification_id order by id) as place

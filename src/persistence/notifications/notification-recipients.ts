@@ -22,21 +22,21 @@ interface RecipientSteps {
  * Builds the CTEs for the given causes and appends their parameters to `values`. Kinds without causes are left out, because planning
  * all of them costs more than the execution. `opaqueParam` keeps one generic plan for any number of rows.
  */
-export function recipientSteps(causes: NotificationCauseRows, values: unknown[]): RecipientSteps {
+export function recipientStepsSql(causes: NotificationCauseRows, values: unknown[]): RecipientSteps {
   const { comments, likes, reshares, sharing } = causes
   const mentioning = [...causes.posts.map((postId) => ({ userId: null, postId })), ...causes.delivered]
   const list = (ids: readonly (number | null)[]) => opaqueParam(`$${values.push(ids)}`, 'bigint[]')
   const kinds = [
-    comments.length > 0 && { name: 'comments', ...commentSteps(list(comments)) },
+    comments.length > 0 && { name: 'comments', ...commentStepsSql(list(comments)) },
     mentioning.length > 0 && {
       name: 'posts',
-      ...mentionSteps(list(mentioning.map(({ postId }) => postId)), list(mentioning.map(({ userId }) => userId))),
+      ...mentionStepsSql(list(mentioning.map(({ postId }) => postId)), list(mentioning.map(({ userId }) => userId))),
     },
-    likes.length > 0 && { name: 'likes', ...likeSteps(list(likes)) },
-    reshares.length > 0 && { name: 'reshares', ...reshareSteps(list(reshares)) },
+    likes.length > 0 && { name: 'likes', ...likeStepsSql(list(likes)) },
+    reshares.length > 0 && { name: 'reshares', ...reshareStepsSql(list(reshares)) },
     sharing.length > 0 && {
       name: 'sharing',
-      ...sharingSteps(list(sharing.map(({ userId }) => userId)), list(sharing.map(({ personId }) => personId))),
+      ...sharingStepsSql(list(sharing.map(({ userId }) => userId)), list(sharing.map(({ personId }) => personId))),
     },
   ].filter((kind) => kind !== false)
   return {
@@ -58,7 +58,7 @@ interface CauseSteps {
  * Notifies mentioned people of the mention only, and otherwise the author of the post and its participants. On a private post, a
  * mention counts for people who have commented on it or liked it: they can see it.
  */
-function commentSteps(ids: string): CauseSteps {
+function commentStepsSql(ids: string): CauseSteps {
   const steps = `
   comment as (
     select comments.id, comments.post_id, comments.author_id, posts.author_id as post_author_id, posts.public, cause.place
@@ -100,7 +100,7 @@ function commentSteps(ids: string): CauseSteps {
 }
 
 /** Notifies the people whom a post mentions. With a user id, only that user. */
-function mentionSteps(ids: string, userIds: string): CauseSteps {
+function mentionStepsSql(ids: string, userIds: string): CauseSteps {
   const steps = `
   mentioned as (
     select
@@ -114,7 +114,7 @@ function mentionSteps(ids: string, userIds: string): CauseSteps {
   return { steps, occurrenceSteps: ['mentioned'] }
 }
 
-function likeSteps(ids: string): CauseSteps {
+function likeStepsSql(ids: string): CauseSteps {
   const steps = `
   liked as (
     select
@@ -130,7 +130,7 @@ function likeSteps(ids: string): CauseSteps {
   return { steps, occurrenceSteps: ['liked'] }
 }
 
-function reshareSteps(ids: string): CauseSteps {
+function reshareStepsSql(ids: string): CauseSteps {
   const steps = `
   reshared as (
     select
@@ -144,7 +144,7 @@ function reshareSteps(ids: string): CauseSteps {
   return { steps, occurrenceSteps: ['reshared'] }
 }
 
-function sharingSteps(userIds: string, personIds: string): CauseSteps {
+function sharingStepsSql(userIds: string, personIds: string): CauseSteps {
   const steps = `
   started_sharing as (
     select

@@ -2,12 +2,12 @@ import type { Knex } from 'knex'
 import { isConversationShown } from '../conversations/shown-conversations.js'
 import { queryPrepared } from '../database/database.js'
 import { UNREAD_LIMITS } from './limits.js'
-import { HAS_SHOWN_ACTOR } from './shown-actors.js'
+import { HAS_SHOWN_ACTOR_SQL } from './shown-actors.js'
 
 export interface UnreadCounts {
   readonly notifications: number
   readonly conversations: number
-  /** In these conversations. */
+  /** Unread messages in these conversations. */
   readonly messages: number
 }
 
@@ -16,17 +16,17 @@ export async function unreadCounts(
   db: Knex,
   { userId, personId }: { readonly userId: number; readonly personId: number },
 ): Promise<UnreadCounts> {
-  const [counts] = await queryPrepared<UnreadCounts>(db, 'unread-counts', statement, [userId, personId])
+  const [counts] = await queryPrepared<UnreadCounts>(db, 'unread-counts', UNREAD_COUNTS_SQL, [userId, personId])
   if (counts === undefined) throw new Error('An aggregate without a group has one row.')
   return counts
 }
 
-const statement = `
+const UNREAD_COUNTS_SQL = `
   select
     (
       select count(*)::integer
       from (
-        select from notifications where user_id = $1 and not read and ${HAS_SHOWN_ACTOR} limit ${UNREAD_LIMITS.counted}
+        select from notifications where user_id = $1 and not read and ${HAS_SHOWN_ACTOR_SQL} limit ${UNREAD_LIMITS.counted}
       ) as unread
     ) as notifications,
     count(*)::integer as conversations,

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Knex } from 'knex'
+import { queryRow, queryRows } from '../database/database.js'
 import { isLocked } from '../database/session-lock.js'
+import { NOW_SQL } from '../sql/database-time.js'
 
 export interface BackupRun {
   readonly id: string
@@ -18,7 +20,7 @@ export async function recordBackupStart(db: Knex, id: string): Promise<void> {
   await db('backup_runs').insert({ id, process: `${hostname()}, process ${process.pid}` })
 }
 
-/** The result of a run: what it has stored, or the sentence of its error. */
+/** The result of a run: the stored figures, or the sentence of its error. */
 export type BackupResult =
   | { readonly bytes: number; readonly bytesNew: number; readonly rowCount: number }
   | { readonly fault: string }
@@ -26,7 +28,7 @@ export type BackupResult =
 export async function recordBackupEnd(db: Knex, id: string, result: BackupResult): Promise<void> {
   await db('backup_runs')
     .where({ id })
-    .update({ ...result, endedAt: db.raw(`date_trunc('milliseconds', now())`) })
+    .update({ ...result, endedAt: db.raw(NOW_SQL) })
 }
 
 /** A backup that another program has made. */
@@ -54,18 +56,18 @@ export async function recordForeignBackup(
  * claimed it in the last hour. A run that fails is therefore repeated each hour. `at` is a time in UTC as HH:MM.
  */
 export async function claimDailyBackup(db: Knex, at: string): Promise<boolean> {
-  const { rows } = await db.raw(claimBackup, { at })
+  const rows = await queryRows<{ readonly name: string }>(db, CLAIMED_BACKUP_SQL, { at })
   return rows.length > 0
 }
 
-const claimBackup = `
+const CLAIMED_BACKUP_SQL = `
   with today as (
     select (date_trunc('day', now() at time zone 'UTC') + cast(:at as time)) at time zone 'UTC' as scheduled
   ), latest as (
     select case when scheduled > now() then scheduled - interval '1 day' else scheduled end as scheduled from today
   )
   insert into periodic (name, last_run_at)
-  select 'daily-backup', date_trunc('milliseconds', now()) from latest
+  select 'daily-backup', ${NOW_SQL} from latest
   where not exists (
     select from backup_runs
     where ended_at is not null and fault is null and tool is null and started_at >= latest.scheduled
@@ -79,17 +81,17 @@ const claimBackup = `
  * nevertheless.
  */
 export async function isBackupRunning(db: Knex): Promise<boolean> {
-  const { rows } = await db.raw(runningBackup)
-  return rows[0].running
+  const { running } = await queryRow<{ readonly running: boolean }>(db, RUNNING_BACKUP_SQL)
+  return running
 }
 
-const runningBackup = `
+const RUNNING_BACKUP_SQL = `
   select
     ${isLocked('backup')}
     and exists (select from backup_runs where ended_at is null and started_at > now() - interval '1 day') as running`
 
-/** Of the last complete backup; null: there is none. Times are in seconds. */
-export interface BackupFigures {
+/** Numbers of the last complete backup; null: there is none. Times are in seconds. */
+export interface BackupMetrics {
   readonly age: number | null
   readonly duration: number | null
   readonly bytes: number | null
@@ -103,20 +105,25 @@ export interface BackupFigures {
 
 /** Seconds since the last complete backup; null: there is none. Reads the tables of an older version, too. */
 export async function findBackupAge(db: Knex): Promise<number | null> {
-  const { rows } = await db.raw(`select to_regclass('public.backup_runs') is not null as "isKnown"`)
-  if (!rows[0].isKnown) return null
-  const last = await db.raw(`
+  const table = await queryRow<{ readonly isKnown: boolean }>(
+    db,
+    `select to_regclass('public.backup_runs') is not null as "isKnown"`,
+  )
+  if (!table.isKnown) return null
+  const { age } = await queryRow<{ readonly age: number | null }>(
+    db,
+    `
     select extract(epoch from now() - max(started_at))::float as age
-    from backup_runs where ended_at is not null and fault is null`)
-  return last.rows[0].age
+    from backup_runs where ended_at is not null and fault is null`,
+  )
+  return age
 }
 
-export async function readBackupFigures(db: Knex): Promise<BackupFigures> {
-  const { rows } = await db.raw(backupFigures)
-  return rows[0]
+export async function readBackupMetrics(db: Knex): Promise<BackupMetrics> {
+  return queryRow<BackupMetrics>(db, BACKUP_FIGURES_SQL)
 }
 
-const backupFigures = `
+const BACKUP_FIGURES_SQL = `
   select
     extract(epoch from now() - last.started_at)::float as age,
     extract(epoch from last.ended_at - last.started_at)::float as duration,

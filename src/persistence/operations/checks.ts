@@ -1,4 +1,6 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
+import { NOW_SQL } from '../sql/database-time.js'
 
 export interface CheckResult {
   readonly name: string
@@ -19,7 +21,7 @@ export async function replaceChecks(db: Knex, results: readonly CheckResult[]): 
   })
 }
 
-/** What needs an action first. */
+/** Lists checks; those that need an action come first. */
 export async function listChecks(db: Knex): Promise<readonly StoredCheck[]> {
   return db('checks')
     .orderByRaw(`array_position(array['fail', 'warn', 'ok'], state), name`)
@@ -31,13 +33,16 @@ export async function listChecks(db: Knex): Promise<readonly StoredCheck[]> {
  * when its web process answers.
  */
 export async function claimChecks(db: Knex): Promise<boolean> {
-  const { rows } = await db.raw(`
+  const [claim] = await queryRows<{ readonly isDue: boolean }>(
+    db,
+    `
     insert into periodic (name, last_run_at)
     values ('checks', date_trunc('milliseconds', now() - interval '6 hours' + interval '4 minutes'))
-    on conflict (name) do update set last_run_at = date_trunc('milliseconds', now())
+    on conflict (name) do update set last_run_at = ${NOW_SQL}
       where periodic.last_run_at <= now() - interval '6 hours'
-    returning last_run_at > now() - interval '1 hour' as "isDue"`)
-  return rows[0]?.isDue === true
+    returning last_run_at > now() - interval '1 hour' as "isDue"`,
+  )
+  return claim?.isDue === true
 }
 
 /** The address of an open local account, whose WebFinger document is requested. */

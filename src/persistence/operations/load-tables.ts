@@ -1,37 +1,47 @@
 import type pg from 'pg'
 import type { ReportProgress } from './progress.js'
-import { listKeysAndIndexes, listTables, quoted, type Sequence } from './table-catalogue.js'
+import { listKeysAndIndexes, listTables, listTablesWithTriggers, quoted, type Sequence } from './table-catalogue.js'
 
 interface LoadOptions {
   readonly signal: AbortSignal
   readonly report: ReportProgress
 }
 
+interface LoadedTables {
+  /** Tables whose rows stay. */
+  readonly kept?: readonly string[]
+  /** Tables whose unique constraints stay, because the load relies on them. */
+  readonly withUniques?: readonly string[]
+}
+
 /**
- * Empties all tables, or all but some, and loads them in the transaction of the session, without foreign keys and indexes, which are
- * made afterwards much faster, and without triggers, whose effects are in the rows.
+ * Empties all tables, or all but some, and loads them in the transaction of the session, without foreign keys, unique constraints and
+ * indexes, which are made afterwards much faster: a guid is random, so its index would be changed all over for each row. Triggers do not
+ * run; their effects are in the rows. Returns the names of the tables.
  */
 export async function loadTables(
   session: pg.Client,
   { signal, report }: LoadOptions,
   load: () => Promise<void>,
-  kept: readonly string[] = [],
-): Promise<void> {
+  { kept = [], withUniques = [] }: LoadedTables = {},
+): Promise<readonly string[]> {
   const tableNames = (await listTables(session)).map(({ name }) => name).filter((name) => !kept.includes(name))
-  const { keys, indexes } = await listKeysAndIndexes(session)
-  for (const { drop } of [...keys, ...indexes]) await session.query(drop)
-  for (const table of tableNames) await session.query(`alter table ${quoted([table])} disable trigger user`)
+  const { keys, uniques, indexes } = await listKeysAndIndexes(session, [...kept, ...withUniques])
+  for (const { drop } of [...keys, ...uniques, ...indexes]) await session.query(drop)
+  const triggered = (await listTablesWithTriggers(session)).filter((table) => tableNames.includes(table))
+  for (const table of triggered) await session.query(`alter table ${quoted([table])} disable trigger user`)
   await session.query(`truncate ${quoted(tableNames)} restart identity`)
 
   await load()
 
-  const definitions = [...indexes, ...keys]
+  const definitions = [...uniques, ...indexes, ...keys]
   for (const [index, { create }] of definitions.entries()) {
     signal.throwIfAborted()
     report({ step: 'indexes and keys', done: index + 1, total: definitions.length })
     await session.query(create)
   }
-  for (const table of tableNames) await session.query(`alter table ${quoted([table])} enable trigger user`)
+  for (const table of triggered) await session.query(`alter table ${quoted([table])} enable trigger user`)
+  return tableNames
 }
 
 /** New rows get ids above those of the loaded rows and of rows that were deleted before. */

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
-import { queryPrepared } from '../database/database.js'
-import type { PodHost } from '../models/pod.js'
+import { queryPrepared, queryRows } from '../database/database.js'
+import type { PodHost } from '../models/remote-pod.js'
 
-/** What was exchanged with a pod since the last write. */
+/** Activity with a pod since the last write. */
 export interface PodActivity extends PodHost {
   readonly delivered: number
   readonly failed: number
@@ -17,11 +17,11 @@ export const LATENCY_BOUNDS = [10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 1
 
 /** Adds to the current day (UTC) and the current ten minutes with one statement. Pods without a row are left out. */
 export async function addPodActivity(db: Knex, activity: readonly PodActivity[]): Promise<void> {
-  if (activity.length > 0) await queryPrepared(db, 'add-pod-activity', added, [JSON.stringify(activity)])
+  if (activity.length > 0) await queryPrepared(db, 'add-pod-activity', ADDED_ACTIVITY_SQL, [JSON.stringify(activity)])
 }
 
-/** In the order of the pods, so that two processes cannot deadlock. */
-const added = `
+/** Adds the counts in the order of the pods, so that two processes cannot deadlock. */
+const ADDED_ACTIVITY_SQL = `
   with given as materialized (
     select pods.id as pod_id, given.*
     from json_to_recordset($1::json) as given(
@@ -50,7 +50,7 @@ const added = `
 
 /** A day (UTC) of the exchanges with a pod. */
 export interface PodDay {
-  /** As YYYY-MM-DD. */
+  /** The day as YYYY-MM-DD. */
   readonly day: string
   readonly delivered: number
   readonly failed: number
@@ -60,21 +60,22 @@ export interface PodDay {
 
 /** The last 14 days, the latest first; days without an exchange are left out. */
 export async function listPodDays(db: Knex, podId: number): Promise<readonly PodDay[]> {
-  const { rows } = await db.raw(
+  return queryRows<PodDay>(
+    db,
     `select to_char(day, 'YYYY-MM-DD') as day, delivered, failed, received, refused
      from pod_days where pod_id = ? and day > (now() at time zone 'utc')::date - 14 order by pod_days.day desc`,
     [podId],
   )
-  return rows
 }
 
 /** Deliveries of the last 24 hours by the bucket of their duration. */
 export async function sumPodLatencies(db: Knex, podId: number): Promise<readonly number[]> {
-  const { rows } = await db.raw(
+  const rows = await queryRows<{ readonly count: number }>(
+    db,
     `select sum(count)::integer as count
      from pod_slots cross join lateral unnest(latencies) with ordinality as bucket(count, place)
      where pod_id = ? and slot > now() - interval '24 hours' group by place order by place`,
     [podId],
   )
-  return rows.map(({ count }: { readonly count: number }) => count)
+  return rows.map(({ count }) => count)
 }

@@ -1,12 +1,12 @@
 import type { Knex } from 'knex'
-import { queryUnprepared } from '../database/database.js'
-import type { PodStatus } from '../models/pod.js'
-import { POD_IS_ASLEEP, POD_IS_PROVEN } from '../outbound/due-deliveries.js'
+import { queryRows, queryUnprepared } from '../database/database.js'
+import type { PodStatus } from '../models/remote-pod.js'
+import { POD_IS_ASLEEP_SQL, POD_IS_REACHABLE_SQL } from '../outbound/delivery-conditions.js'
 import { POD_STATE_CONDITIONS } from '../outbound/known-pods.js'
 import { escapeLike } from '../sql/escape-like.js'
 
 /** Counts stop here: a list must not count a million rows. */
-export const COUNTED_AT_MOST = 10_000
+export const MAX_COUNTED = 10_000
 
 export const POD_STATES = ['normal', 'limited', 'blocked', 'paused', 'asleep', 'offline'] as const
 export const POD_SORTS = ['host', 'waiting', 'people', 'failures'] as const
@@ -32,8 +32,8 @@ export interface ListedPod {
   readonly limitedAt: Date | null
   readonly pausedUntil: Date | null
   readonly asleep: boolean
-  readonly proven: boolean
-  /** At most one more than `COUNTED_AT_MOST`, as all counts here. */
+  readonly isReachable: boolean
+  /** Known people of the pod. All counts here end at one more than `MAX_COUNTED`. */
   readonly people: number
   readonly waiting: number
   readonly dead: number
@@ -70,25 +70,28 @@ export async function listPodPage(
      )
      select pods.id, pods.host, pods.port, pods.status, pods.software, pods.failures, pods.next_try_at as "nextTryAt",
        pods.blocked_at as "blockedAt", pods.limited_at as "limitedAt", pods.paused_until as "pausedUntil",
-       ${POD_IS_ASLEEP} as asleep, ${POD_IS_PROVEN} as proven,
+       ${POD_IS_ASLEEP_SQL} as asleep, ${POD_IS_REACHABLE_SQL} as "isReachable",
        (${countUpTo('select from people where people.pod_id = pods.id')}) as people,
        (${countUpTo(`select from deliveries where deliveries.pod_id = pods.id and state = 'waiting'`)}) as waiting,
-       (${countUpTo(DEAD_OF_POD)}) as dead,
-       (${OLDEST_WAITING}) as "oldestWaiting"
+       (${countUpTo(DEAD_OF_POD_SQL)}) as dead,
+       (${OLDEST_WAITING_SQL}) as "oldestWaiting"
      from page as pods order by place`,
     [q === undefined ? null : `%${escapeLike(q)}%`, offset, limit, status ?? null],
   )
 }
 
 /** `offset 0` keeps the index of the pod: the index of dead deliveries has those of all pods. */
-const DEAD_OF_POD = `
+const DEAD_OF_POD_SQL = `
   select from (select state from deliveries where deliveries.pod_id = pods.id offset 0) as own where own.state = 'dead'`
 
-/** In the order of an index of the pod: by id alone, the planner may read the waiting deliveries of all pods. */
-const OLDEST_WAITING = `
+/**
+ * Returns the time of the oldest waiting delivery. It reads in the order of an index of the pod: by id alone, the planner may read the
+ * waiting deliveries of all pods.
+ */
+const OLDEST_WAITING_SQL = `
   select min(created_at) from (
     select created_at from deliveries where deliveries.pod_id = pods.id and state = 'waiting'
-    order by priority, id limit ${COUNTED_AT_MOST}
+    order by priority, id limit ${MAX_COUNTED}
   ) as own`
 
 /** Joins the counts by pod, for an order by them. */
@@ -97,7 +100,7 @@ function countedBy(counts: string): string {
 }
 
 function countUpTo(rows: string): string {
-  return `select count(*)::integer from (${rows} limit ${COUNTED_AT_MOST + 1}) as counted`
+  return `select count(*)::integer from (${rows} limit ${MAX_COUNTED + 1}) as counted`
 }
 
 export interface UndeliveredMessage {
@@ -114,7 +117,8 @@ export interface UndeliveredMessage {
 
 /** Undelivered messages to a pod, the latest first; of private ones only the kind. */
 export async function listUndelivered(db: Knex, podId: number, limit: number): Promise<readonly UndeliveredMessage[]> {
-  const { rows } = await db.raw(
+  return queryRows<UndeliveredMessage>(
+    db,
     `select messages.record, messages.verb, messages.guid, deliveries.state, deliveries.attempts,
        deliveries.last_fault as fault, deliveries.last_status as status, deliveries.created_at as "createdAt",
        deliveries.due_at as "dueAt"
@@ -124,5 +128,16 @@ export async function listUndelivered(db: Knex, podId: number, limit: number): P
      order by deliveries.id + 0 desc limit ?`,
     [podId, limit],
   )
-  return rows
+}
+
+export interface PodError {
+  readonly at: Date
+  readonly status: PodStatus
+  /** Parts of it may come from the other pod. */
+  readonly error: string
+}
+
+/** The last ten errors of a pod, the latest first. The trigger `pods_keep_error` writes them. */
+export async function listPodErrors(db: Knex, podId: number): Promise<readonly PodError[]> {
+  return db('pod_errors').where({ podId }).orderBy('id', 'desc').limit(10).select('at', 'status', 'error')
 }

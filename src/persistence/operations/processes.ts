@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { queryPrepared } from '../database/database.js'
+import { queryPrepared, queryRows } from '../database/database.js'
 import type { SlowStatement } from '../database/slow-statements.js'
 import type { PictureStores } from '../photos/open-pictures.js'
 import type { RequestedQueueState } from './queue-controls.js'
@@ -7,10 +7,10 @@ import type { RequestedQueueState } from './queue-controls.js'
 /** Seconds after the last heartbeat until a process counts as gone. */
 const GONE_AFTER = 30
 
-export interface ProcessFacts {
+export interface ProcessStatus {
   readonly rssBytes: number
   readonly heapBytes: number
-  /** Of the event loop, since the last heartbeat. */
+  /** Utilisation of the event loop since the last heartbeat. */
   readonly busyPercent: number
   readonly queues: readonly string[]
   readonly jobs: readonly RunningJob[]
@@ -44,7 +44,7 @@ export interface PodProcess {
   readonly version: string
   readonly startedAt: Date
   readonly seenAt: Date
-  readonly facts: ProcessFacts
+  readonly facts: ProcessStatus
 }
 
 /** Writes a heartbeat, and returns what operators want of the queues: one statement, because every process repeats it. */
@@ -52,7 +52,7 @@ export async function recordHeartbeat(
   db: Knex,
   { id, kind, host, pid, version, startedAt, facts }: Omit<PodProcess, 'seenAt'>,
 ): Promise<readonly Pick<RequestedQueueState, 'queue' | 'state'>[]> {
-  return queryPrepared(db, 'heartbeat', heartbeat, [id, kind, host, pid, version, startedAt, JSON.stringify(facts)])
+  return queryPrepared(db, 'heartbeat', HEARTBEAT_SQL, [id, kind, host, pid, version, startedAt, JSON.stringify(facts)])
 }
 
 export async function deleteProcess(db: Knex, id: string): Promise<void> {
@@ -61,15 +61,15 @@ export async function deleteProcess(db: Knex, id: string): Promise<void> {
 
 /** Lists the running processes; those that ended without notice are left out after 30 seconds. */
 export async function listProcesses(db: Knex): Promise<readonly PodProcess[]> {
-  const { rows } = await db.raw(
+  return queryRows<PodProcess>(
+    db,
     `select id, kind, host, pid, version, started_at as "startedAt", seen_at as "seenAt", facts
      from processes where seen_at > now() - make_interval(secs => ?) order by kind, host, pid`,
     [GONE_AFTER],
   )
-  return rows
 }
 
-const heartbeat = `
+const HEARTBEAT_SQL = `
   with beat as (
     insert into processes (id, kind, host, pid, version, started_at, seen_at, facts)
     values ($1, $2, $3, $4, $5, $6, now(), $7)

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 
 /** The requested state of a queue. */
 export interface RequestedQueueState {
@@ -27,21 +28,22 @@ export async function lockRequestedState(
   transaction: Knex.Transaction,
   queue: string,
 ): Promise<Pick<RequestedQueueState, 'state' | 'until'>> {
-  const { rows } = await transaction.raw(
+  const [requested] = await queryRows<Pick<RequestedQueueState, 'state' | 'until'>>(
+    transaction,
     `select case when until <= now() then 'running' else state end as state,
        case when until <= now() then null else until end as until
      from queue_controls where queue = ? for update`,
     [queue],
   )
-  return rows[0] ?? { state: 'running', until: null }
+  return requested ?? { state: 'running', until: null }
 }
 
 /** A request whose time is over counts as `running`. */
 export async function listRequestedStates(db: Knex): Promise<readonly RequestedQueueState[]> {
-  const { rows } = await db.raw(
+  return queryRows<RequestedQueueState>(
+    db,
     `select queue, case when until <= now() then 'running' else state end as state, actor, reason, until,
        changed_at as "changedAt"
      from queue_controls`,
   )
-  return rows
 }

@@ -1,9 +1,13 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 
 /** The sealed address of the Redis that the last start has used; null: the queue was in this database. Undefined: nothing is known. */
 export async function findQueueStore(db: Knex): Promise<Buffer | null | undefined> {
-  const { rows } = await db.raw('select redis_url as "redisUrl" from queue_store')
-  return rows[0]?.redisUrl
+  const [store] = await queryRows<{ readonly redisUrl: Buffer | null }>(
+    db,
+    'select redis_url as "redisUrl" from queue_store',
+  )
+  return store?.redisUrl
 }
 
 export async function recordQueueStore(db: Knex, redisUrl: Buffer | null): Promise<void> {

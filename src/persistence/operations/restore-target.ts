@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type pg from 'pg'
+import { queryRow, queryRows } from '../database/database.js'
 import { isLocked } from '../database/session-lock.js'
 
 /** The table that is there while the database holds an unfinished restore. */
@@ -8,29 +9,38 @@ export const RESTORE_MARK = 'unfinished_restore'
 export const MOVE = 'a move of the database'
 
 export type RestoreTarget =
-  /** Without tables of a pod, or with those of a restore that was interrupted. */
+  /** `empty`: it has no tables of a pod. `unfinished`: it has those of a restore that was interrupted. */
   'empty' | 'unfinished' | 'full'
 
 export async function inspectRestoreTarget(db: Knex): Promise<RestoreTarget> {
-  const { rows } = await db.raw(`
+  const target = await queryRow<{ readonly unfinished: boolean; readonly full: boolean }>(
+    db,
+    `
     select to_regclass('public.${RESTORE_MARK}') is not null as unfinished,
-      exists (select from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r') as full`)
-  if (rows[0].unfinished) return 'unfinished'
-  return rows[0].full ? 'full' : 'empty'
+      exists (select from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r') as full`,
+  )
+  if (target.unfinished) return 'unfinished'
+  return target.full ? 'full' : 'empty'
 }
 
 /** Whether a command is moving this database to another server. */
 export async function isDatabaseMoving(db: Knex): Promise<boolean> {
-  const { rows } = await db.raw(`select ${isLocked('move of the database')} as moving`)
-  return rows[0].moving
+  const { moving } = await queryRow<{ readonly moving: boolean }>(
+    db,
+    `select ${isLocked('move of the database')} as moving`,
+  )
+  return moving
 }
 
-/** What loads the database: the id of a backup, or `MOVE`. Undefined: nothing, or it has ended. */
+/** The source that is loaded into the database: the id of a backup, or `MOVE`. Undefined: none, or it has ended. */
 export async function findUnfinishedRestore(db: Knex): Promise<string | undefined> {
   if ((await inspectRestoreTarget(db)) !== 'unfinished') return undefined
-  const { rows } = await db.raw(`select backup_id as source from public.${RESTORE_MARK}`)
+  const [mark] = await queryRows<{ readonly source: string }>(
+    db,
+    `select backup_id as source from public.${RESTORE_MARK}`,
+  )
   // A move has emptied all tables, this one too, before it compares them.
-  return rows[0]?.source ?? MOVE
+  return mark?.source ?? MOVE
 }
 
 export async function markRestore(db: Knex, source: string): Promise<void> {
@@ -43,11 +53,14 @@ export async function unmarkRestore(session: Pick<pg.Client, 'query'>): Promise<
 
 /** The names of the processes of a pod that use this database. */
 export async function listPodProcesses(db: Knex): Promise<readonly string[]> {
-  const { rows } = await db.raw(`
+  const rows = await queryRows<{ readonly name: string }>(
+    db,
+    `
     select distinct substring(application_name from '^pod (web|worker)') as name from pg_stat_activity
     where datname = current_database() and application_name ~ '^pod (web|worker)'
-    order by 1`)
-  return rows.map(({ name }: { readonly name: string }) => name)
+    order by 1`,
+  )
+  return rows.map(({ name }) => name)
 }
 
 /** Drops the tables and functions of an unfinished restore. */
@@ -62,8 +75,11 @@ export async function moveAside(db: Knex, suffix: string): Promise<readonly stri
   return db.transaction(async (transaction) => {
     await transaction.raw('create schema ??', [schema])
     await forEachObject(transaction, (kind, name) => `alter ${kind} ${name} set schema "${schema}"`)
-    const { rows } = await transaction.raw(`select to_regnamespace('bullmq') is not null as queue`)
-    if (!rows[0].queue) return [schema]
+    const schemas = await queryRow<{ readonly queue: boolean }>(
+      transaction,
+      `select to_regnamespace('bullmq') is not null as queue`,
+    )
+    if (!schemas.queue) return [schema]
     await transaction.raw('alter schema bullmq rename to ??', [`bullmq_${schema}`])
     return [schema, `bullmq_${schema}`]
   })
@@ -71,7 +87,9 @@ export async function moveAside(db: Knex, suffix: string): Promise<readonly stri
 
 /** Objects of an extension stay: they are needed again. Sequences of columns follow their tables. */
 async function forEachObject(db: Knex, statement: (kind: string, name: string) => string): Promise<void> {
-  const { rows } = await db.raw(`
+  const rows = await queryRows<{ readonly kind: string; readonly name: string }>(
+    db,
+    `
     select 'table' as kind, format('public.%I', relname) as name from pg_class
       where relnamespace = 'public'::regnamespace and relkind = 'r'
         and not exists (select from pg_depend where classid = 'pg_class'::regclass and objid = pg_class.oid and deptype = 'e')
@@ -79,6 +97,7 @@ async function forEachObject(db: Knex, statement: (kind: string, name: string) =
     select 'function', proc.oid::regprocedure::text from pg_proc as proc
       where pronamespace = 'public'::regnamespace
         and not exists (select from pg_depend where classid = 'pg_proc'::regclass and objid = proc.oid and deptype = 'e')
-    order by kind desc, name`)
+    order by kind desc, name`,
+  )
   for (const { kind, name } of rows) await db.raw(statement(kind, name))
 }

@@ -38,6 +38,14 @@ export async function listTables(session: Session): Promise<readonly Table[]> {
   return rows
 }
 
+/** Tables with triggers other than those of foreign keys. */
+export async function listTablesWithTriggers(session: Session): Promise<readonly string[]> {
+  const { rows } = await session.query<{ name: string }>(`
+    select distinct relname as name from pg_trigger join pg_class as class on class.oid = tgrelid
+    where relnamespace = 'public'::regnamespace and not tgisinternal order by 1`)
+  return rows.map(({ name }) => name)
+}
+
 /** The last used values of all identity columns. */
 export async function listSequences(session: Session): Promise<readonly Sequence[]> {
   const { rows } = await session.query<Sequence>(`
@@ -50,24 +58,45 @@ export async function listSequences(session: Session): Promise<readonly Sequence
   return rows
 }
 
-/** Foreign keys, and the indexes that belong to no constraint. Keys come first: they depend on indexes. */
+/**
+ * Foreign keys, unique constraints of all tables but some, and the indexes that belong to no constraint. Foreign keys are dropped first
+ * and made last: they depend on the others.
+ */
 export async function listKeysAndIndexes(
   session: Session,
-): Promise<{ readonly keys: readonly Definition[]; readonly indexes: readonly Definition[] }> {
-  const keys = await session.query<Definition>(`
-    select
-      format('alter table %s drop constraint %I', conrelid::regclass, conname) as drop,
-      format('alter table %s add constraint %I %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) as create
-    from pg_constraint
-    where contype = 'f' and connamespace = 'public'::regnamespace
-    order by conrelid::regclass::text, conname`)
+  withUniques: readonly string[] = [],
+): Promise<{
+  readonly keys: readonly Definition[]
+  readonly uniques: readonly Definition[]
+  readonly indexes: readonly Definition[]
+}> {
+  const keys = await listConstraints(session, 'f', [])
+  const uniques = await listConstraints(session, 'u', withUniques)
   const indexes = await session.query<Definition>(`
     select format('drop index %s', indexrelid::regclass) as drop, pg_get_indexdef(indexrelid) as create
     from pg_index join pg_class as class on class.oid = indrelid
     where relnamespace = 'public'::regnamespace and relkind = 'r' and relname not like 'knex\\_migrations%'
       and not exists (select from pg_constraint where conindid = indexrelid and contype in ('p', 'u', 'x'))
     order by indexrelid::regclass::text`)
-  return { keys: keys.rows, indexes: indexes.rows }
+  return { keys, uniques, indexes: indexes.rows }
+}
+
+async function listConstraints(
+  session: Session,
+  type: 'f' | 'u',
+  exceptions: readonly string[],
+): Promise<readonly Definition[]> {
+  const { rows } = await session.query<Definition>(
+    `select
+       format('alter table %s drop constraint %I', conrelid::regclass, conname) as drop,
+       format('alter table %s add constraint %I %s', conrelid::regclass, conname, pg_get_constraintdef(constraints.oid)) as create
+     from pg_constraint as constraints join pg_class as class on class.oid = conrelid
+     where contype = $1 and connamespace = 'public'::regnamespace and relname <> all($2::text[])
+       and (contype = 'f' or relpersistence = 'p' and relname not like 'knex\\_migrations%')
+     order by conrelid::regclass::text, conname`,
+    [type, exceptions],
+  )
+  return rows
 }
 
 /** The column list of a statement. */

@@ -1,14 +1,14 @@
 import type { Knex } from 'knex'
+import { queryRow } from '../database/database.js'
+import { NOW_SQL } from '../sql/database-time.js'
 
-/** In `copying` and `built` no web or worker process starts. From `open` on nothing is deleted or built again. */
+/** State of a take-over. No web or worker process starts in `copying` and `built`. From `open` on nothing is deleted or built again. */
 export type TakeOverState = 'copying' | 'built' | 'open' | 'finished'
 
 export interface TakeOver {
   readonly state: TakeOverState
   /** The step that is running. */
   readonly step: string | null
-  /** The newest migration of the old database. */
-  readonly release: string
   readonly sealedPepper: Buffer | null
   readonly report: Readonly<Record<string, unknown>>
   readonly stepStartedAt: Date | null
@@ -18,28 +18,33 @@ export interface TakeOver {
 
 /** Undefined: nothing was taken over, or the table does not exist yet. */
 export async function findTakeOver(db: Knex): Promise<TakeOver | undefined> {
-  const { rows } = await db.raw(`select to_regclass('public.take_over') is not null as exists`)
-  return rows[0].exists ? db('take_over').first() : undefined
+  const table = await queryRow<{ readonly exists: boolean }>(
+    db,
+    `select to_regclass('public.take_over') is not null as exists`,
+  )
+  return table.exists ? db('take_over').first() : undefined
 }
 
-/** From then on nothing is deleted or built again. */
+/** Whether the pod was opened: from then on nothing is deleted or built again. */
 export function isOpened(takeOver: Pick<TakeOver, 'state'> | undefined): boolean {
   return takeOver?.state === 'open' || takeOver?.state === 'finished'
 }
 
-const now = `date_trunc('milliseconds', now())`
-
-/** Begins or continues a take-over. */
+/** Begins or continues a take-over. `newestMigration` is that of the old database; its column is called `release`. */
 export async function beginStep(
   db: Knex,
-  { step, state, release }: { readonly step: string; readonly state: TakeOverState; readonly release: string },
+  {
+    step,
+    state,
+    newestMigration,
+  }: { readonly step: string; readonly state: TakeOverState; readonly newestMigration: string },
 ): Promise<void> {
   await db.raw(
-    `insert into take_over (state, step, release, step_started_at) values (:state, :step, :release, ${now})
+    `insert into take_over (state, step, release, step_started_at) values (:state, :step, :newestMigration, ${NOW_SQL})
      on conflict (id) do update set
        state = excluded.state, step = excluded.step, release = excluded.release,
-       step_started_at = excluded.step_started_at, changed_at = ${now}`,
-    { step, state, release },
+       step_started_at = excluded.step_started_at, changed_at = ${NOW_SQL}`,
+    { step, state, newestMigration },
   )
 }
 
@@ -48,12 +53,12 @@ export async function endStep(
   { state, report = {} }: { readonly state?: TakeOverState; readonly report?: Readonly<Record<string, unknown>> },
 ): Promise<void> {
   await db.raw(
-    `update take_over set step = null, state = coalesce(:state, state), report = report || cast(:report as jsonb), changed_at = ${now}`,
+    `update take_over set step = null, state = coalesce(:state, state), report = report || cast(:report as jsonb), changed_at = ${NOW_SQL}`,
     { state: state ?? null, report: JSON.stringify(report) },
   )
 }
 
-export async function insertPepper(db: Knex, sealedPepper: Buffer): Promise<void> {
+export async function saveSealedPepper(db: Knex, sealedPepper: Buffer): Promise<void> {
   await db('take_over').update({ sealedPepper })
 }
 

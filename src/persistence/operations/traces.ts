@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { formatAddressHost } from '../../protocol/address.js'
 import type { RecordKind } from '../../protocol/entities/registry.js'
+import { queryRows } from '../database/database.js'
 import { RECORD_KINDS, RECORD_TABLES } from '../sql/record-tables.js'
 
 /** A row that has a trace, or belongs to one that has. */
@@ -20,9 +21,9 @@ export interface TraceStep {
   /** The type and guid of the entity; of work that is queued its queue and job. */
   readonly type: string | null
   readonly guid: string | null
-  /** Of notifications: their number. Of a sent message: its recipients. */
+  /** Number of notifications, or of recipients of a sent message. */
   readonly count: number | null
-  /** Of a delivery: the other pod. */
+  /** The other pod of a delivery. */
   readonly pod: string | null
   /** A fault, or what a message waits for. */
   readonly detail: string | null
@@ -36,18 +37,18 @@ const ROWS_SEARCHED = 500_000
  * each message than this search, which only operators start.
  */
 export async function findTraceSteps(db: Knex, trace: string): Promise<readonly TraceStep[]> {
-  const { rows } = await db.raw(steps, { trace })
-  return rows.map(
-    ({ host, port, ...step }: Omit<TraceStep, 'pod'> & { readonly host: string | null; port: number }) => {
-      return { ...step, pod: host === null ? null : formatAddressHost({ host, port }) }
-    },
-  )
+  const rows = await queryRows<Omit<TraceStep, 'pod'> & { readonly host: string | null; port: number }>(db, STEPS_SQL, {
+    trace,
+  })
+  return rows.map(({ host, port, ...step }) => {
+    return { ...step, pod: host === null ? null : formatAddressHost({ host, port }) }
+  })
 }
 
 const TRACE = 'cast(:trace as uuid)'
 
 /** Notifications are merged, so that those of an entity are found by its author and its post. */
-const NOTIFIED = `
+const NOTIFIED_SQL = `
   select min(notifications.updated_at), count(*)::integer
   from notification_actors join notifications on notifications.id = notification_actors.notification_id`
 
@@ -65,7 +66,7 @@ function rowsOf(table: string): string {
   return `(select * from (select * from ${table} order by id desc limit ${ROWS_SEARCHED}) as newest where trace_id = ${TRACE}) as ${table}`
 }
 
-const steps = `
+const STEPS_SQL = `
   with steps(place, at, event, type, guid, count, detail, host, port) as (
     select 1, received_at, 'rejected', entity, guid, times::integer, fault, null::text, null::integer
     from quarantine where trace_id = ${TRACE}
@@ -81,17 +82,17 @@ const steps = `
     select 5, found.at, 'notified', found.type, found.guid, found.count, null, null, null
     from (
       select 'post' as type, posts.guid, notified.* from ${rowsOf('posts')} cross join lateral (
-        ${NOTIFIED} where notification_actors.person_id = posts.author_id and notifications.post_id in (posts.id, posts.root_id)
+        ${NOTIFIED_SQL} where notification_actors.person_id = posts.author_id and notifications.post_id in (posts.id, posts.root_id)
           and notifications.updated_at >= posts.stored_at
       ) as notified(at, count)
       union all
       select 'comment', comments.guid, notified.* from ${rowsOf('comments')} cross join lateral (
-        ${NOTIFIED} where notification_actors.person_id = comments.author_id and notifications.post_id = comments.post_id
+        ${NOTIFIED_SQL} where notification_actors.person_id = comments.author_id and notifications.post_id = comments.post_id
           and notifications.updated_at >= comments.created_at
       ) as notified(at, count)
       union all
       select 'like', likes.guid, notified.* from ${rowsOf('likes')} cross join lateral (
-        ${NOTIFIED} where notification_actors.person_id = likes.author_id
+        ${NOTIFIED_SQL} where notification_actors.person_id = likes.author_id
           and (notifications.post_id = likes.post_id or notifications.comment_id = likes.comment_id)
           and notifications.updated_at >= likes.created_at
       ) as notified(at, count)

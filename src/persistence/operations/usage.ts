@@ -13,12 +13,12 @@ export interface Usage {
 
 /** Counts all rows of local users. Too slow for every request: callers cache it. */
 export async function countUsage(db: Knex): Promise<Usage> {
-  const [usage] = await queryPrepared<Usage>(db, 'usage', count, [])
+  const [usage] = await queryPrepared<Usage>(db, 'usage', COUNT_SQL, [])
   if (usage === undefined) throw new Error('A count came back without a row.')
   return usage
 }
 
-const count = `
+const COUNT_SQL = `
   select
     count(*) as users,
     count(*) filter (where last_sign_in_at > now() - interval '180 days') as "activeHalfyear",

@@ -49,10 +49,10 @@ export async function deleteRetractionsOfUnsentCreations(
   record: OutboundRecord,
   guids: readonly string[],
 ): Promise<void> {
-  if (guids.length > 0) await transaction.raw(deleteUnsentRetractions, { record, guids: [...guids] })
+  if (guids.length > 0) await transaction.raw(DELETED_UNSENT_RETRACTIONS_SQL, { record, guids: [...guids] })
 }
 
-const deleteUnsentRetractions = `
+const DELETED_UNSENT_RETRACTIONS_SQL = `
   with unsent as (
     select messages.guid, created.pod_id, created.person_id
     from outbound_messages as messages

@@ -1,5 +1,8 @@
 import type { Knex } from 'knex'
+import { changeRows, queryRows } from '../database/database.js'
+import { NOW_SQL } from '../sql/database-time.js'
 import { traceDigits } from '../sql/trace.js'
+import { DELIVERY_IS_EXPIRED_SQL, EXEMPT_FROM_BLOCKS, POD_IS_ASLEEP_SQL } from './delivery-conditions.js'
 
 /** A delivery that was given up, with its record. */
 export interface DeadDelivery {
@@ -22,7 +25,7 @@ export interface DeadDelivery {
 export interface DeadDeliveryFilter {
   readonly ids?: readonly number[] | undefined
   readonly fault?: string | undefined
-  /** With its port if it is not the default one. */
+  /** Host of the pod, with its port if it is not the default one. */
   readonly pod?: string | undefined
   /** The record of the message, such as `post`. */
   readonly entity?: string | undefined
@@ -30,32 +33,43 @@ export interface DeadDeliveryFilter {
   readonly until?: Date | undefined
 }
 
-const NAME_OF_POD = `pods.host || case when pods.port = 443 then '' else ':' || pods.port end`
+const NAME_OF_POD_SQL = `pods.host || case when pods.port = 443 then '' else ':' || pods.port end`
 
-const MATCHES = `
-  deliveries.state = 'dead'
-  and (cast(:ids as bigint[]) is null or deliveries.id = any(:ids))
-  and (cast(:fault as text) is null or deliveries.last_fault = :fault)
-  and (cast(:pod as text) is null or deliveries.pod_id in (select pods.id from pods where ${NAME_OF_POD} = :pod))
-  and (cast(:entity as text) is null or messages.record = :entity)
-  and (cast(:since as timestamptz) is null or deliveries.died_at >= :since)
-  and (cast(:until as timestamptz) is null or deliveries.died_at < :until)`
+/** The id of the pod of the filter, as one value: the planner then uses the index of its dead deliveries. */
+const POD_ID_SQL = `(
+  select id from pods
+  where host = regexp_replace(cast(:pod as text), ':[0-9]{1,5}$', '')
+    and port = coalesce(cast(substring(cast(:pod as text) from ':([0-9]{1,5})$') as integer), 443)
+)`
 
-function bindings({ ids, fault, pod, entity, since, until }: DeadDeliveryFilter) {
-  return {
-    ids: ids === undefined ? null : [...ids],
-    fault: fault ?? null,
-    pod: pod ?? null,
-    entity: entity ?? null,
-    since: since ?? null,
-    until: until ?? null,
-  }
+/** Only the conditions that the filter has: with `… is null or …` the planner could not use their indexes. */
+function conditionsOf({ ids, fault, pod, entity, since, until }: DeadDeliveryFilter): string {
+  return [
+    `deliveries.state = 'dead'`,
+    ...(ids === undefined ? [] : ['deliveries.id = any(cast(:ids as bigint[]))']),
+    ...(fault === undefined ? [] : ['deliveries.last_fault = :fault']),
+    ...(pod === undefined ? [] : [`deliveries.pod_id = ${POD_ID_SQL}`]),
+    ...(entity === undefined ? [] : ['messages.record = :entity']),
+    ...(since === undefined ? [] : ['deliveries.died_at >= :since']),
+    ...(until === undefined ? [] : ['deliveries.died_at < :until']),
+  ].join(' and ')
 }
 
-/** A page in the order of time and id, behind a position. */
+const JOIN_MESSAGES_SQL = 'join outbound_messages as messages on messages.id = deliveries.message_id'
+
+/** The messages of the page are read after the page is chosen, unless the filter needs them. */
+function joinForFilter({ entity }: DeadDeliveryFilter): string {
+  return entity === undefined ? '' : JOIN_MESSAGES_SQL
+}
+
+function bindings({ ids, fault, pod, entity, since, until }: DeadDeliveryFilter) {
+  return { ids: [...(ids ?? [])], fault, pod, entity, since, until }
+}
+
+/** A page in the order of time and id, after a position. */
 export interface DeadDeliveryPage {
   readonly order: 'newest first' | 'oldest first'
-  readonly behind: { readonly at: Date; readonly id: number }
+  readonly startAfter: { readonly at: Date; readonly id: number }
   readonly limit: number
 }
 
@@ -63,27 +77,30 @@ export interface DeadDeliveryPage {
 export async function listDeadDeliveries(
   db: Knex,
   filter: DeadDeliveryFilter,
-  { order, behind, limit }: DeadDeliveryPage,
+  { order, startAfter, limit }: DeadDeliveryPage,
 ): Promise<readonly DeadDelivery[]> {
   const [compare, direction] = order === 'newest first' ? ['<', 'desc'] : ['>', 'asc']
-  const { rows } = await db.raw(
+  return queryRows<DeadDelivery>(
+    db,
     `select deliveries.id, deliveries.last_fault as fault, deliveries.last_status as status, deliveries.attempts,
        deliveries.created_at as "createdAt", deliveries.died_at as "diedAt", pods.host, pods.port,
        people.address as person, messages.record, messages.guid, messages.verb,
        ${traceDigits('messages.trace_id')} as trace
-     from deliveries
+     from (
+       select deliveries.* from deliveries ${joinForFilter(filter)}
+       where ${conditionsOf(filter)} and (deliveries.died_at, deliveries.id) ${compare} (:at, cast(:startAfterId as bigint))
+       order by deliveries.died_at ${direction}, deliveries.id ${direction}
+       limit :limit
+     ) as deliveries
      join pods on pods.id = deliveries.pod_id
      join outbound_messages as messages on messages.id = deliveries.message_id
      left join people on people.id = deliveries.person_id
-     where ${MATCHES} and (deliveries.died_at, deliveries.id) ${compare} (:at, cast(:behindId as bigint))
-     order by deliveries.died_at ${direction}, deliveries.id ${direction}
-     limit :limit`,
-    { ...bindings(filter), at: behind.at, behindId: behind.id, limit },
+     order by deliveries.died_at ${direction}, deliveries.id ${direction}`,
+    { ...bindings(filter), at: startAfter.at, startAfterId: startAfter.id, limit },
   )
-  return rows
 }
 
-/** What was sent. */
+/** The sent record. */
 export interface DeadDeliveryPayload {
   readonly isPublic: boolean
   readonly entity: string
@@ -100,7 +117,8 @@ export async function findDeadDeliveryPayload(db: Knex, id: number): Promise<Dea
 
 /** Makes dead deliveries due with attempts reset; returns the ids of their pods. */
 export async function reviveDeliveries(db: Knex, ids: readonly number[]): Promise<readonly number[]> {
-  const { rows } = await db.raw(
+  const rows = await queryRows<{ readonly id: number }>(
+    db,
     `with revived as (
        update deliveries set state = 'waiting', died_at = null, attempts = 0, due_at = now()
        where id = any(?) and state = 'dead'
@@ -109,7 +127,7 @@ export async function reviveDeliveries(db: Knex, ids: readonly number[]): Promis
      select distinct pod_id as id from revived`,
     [[...ids]],
   )
-  return rows.map((row: { id: number }) => row.id)
+  return rows.map((row) => row.id)
 }
 
 /** Deletes dead deliveries and subtracts them from the number of recipients of their messages. */
@@ -128,7 +146,7 @@ export async function deleteDeadDeliveries(db: Knex, ids: readonly number[]): Pr
 const GROUPS = {
   queue: `'outbound'`,
   fault: 'deliveries.last_fault',
-  pod: NAME_OF_POD,
+  pod: NAME_OF_POD_SQL,
   entity: 'messages.record',
   hour: `to_char(date_trunc('hour', deliveries.died_at at time zone 'UTC'), 'YYYY-MM-DD"T"HH24:00:00"Z"')`,
 } as const
@@ -140,18 +158,52 @@ export async function countDeadDeliveries(
   filter: DeadDeliveryFilter = {},
   latest: number = Number.MAX_SAFE_INTEGER,
 ): Promise<readonly { readonly value: string | null; readonly count: number }[]> {
-  const { rows } = await db.raw(
+  return queryRows<{ readonly value: string | null; readonly count: number }>(
+    db,
     `select value, count(*)::integer as count
      from (
        select ${GROUPS[by]} as value
-       from deliveries
-       join pods on pods.id = deliveries.pod_id
-       join outbound_messages as messages on messages.id = deliveries.message_id
-       where ${MATCHES}
-       order by deliveries.died_at desc, deliveries.id desc limit :latest
+       from (
+         select deliveries.* from deliveries ${joinForFilter(filter)}
+         where ${conditionsOf(filter)}
+         order by deliveries.died_at desc, deliveries.id desc limit :latest
+       ) as deliveries
+       ${by === 'pod' ? 'join pods on pods.id = deliveries.pod_id' : ''}
+       ${by === 'entity' ? JOIN_MESSAGES_SQL : ''}
      ) as latest
      group by 1`,
     { ...bindings(filter), latest },
   )
-  return rows
+}
+
+/** Gives up waiting deliveries to sleeping or blocked pods; returns how many, at most `limit`. */
+export async function giveUpDeliveries(db: Knex, limit: number): Promise<number> {
+  return changeRows(
+    db,
+    `update deliveries set state = 'dead', died_at = now(), last_fault = lost.fault
+     from (
+       select deliveries.id, case when pods.blocked_at is null then 'pod_asleep' else 'pod_blocked' end as fault
+       from pods
+       join deliveries on deliveries.pod_id = pods.id and deliveries.state = 'waiting'
+       join outbound_messages as messages on messages.id = deliveries.message_id
+       where (pods.blocked_at is not null and not ${EXEMPT_FROM_BLOCKS}) or ${POD_IS_ASLEEP_SQL}
+       limit ?
+     ) as lost
+     where deliveries.id = lost.id`,
+    [limit],
+  )
+}
+
+/** Makes deliveries due again that were given up while these pods were asleep or blocked, unless they have expired. */
+export async function reviveDeliveriesOfPods(
+  db: Knex,
+  podIds: readonly number[],
+  fault: 'pod_asleep' | 'pod_blocked',
+): Promise<void> {
+  if (podIds.length === 0) return
+  await db.raw(
+    `update deliveries set state = 'waiting', died_at = null, due_at = ${NOW_SQL}
+     where pod_id = any(?) and state = 'dead' and last_fault = ? and not ${DELIVERY_IS_EXPIRED_SQL}`,
+    [[...podIds], fault],
+  )
 }

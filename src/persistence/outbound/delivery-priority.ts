@@ -1,7 +1,7 @@
 /** The place of a delivery in the line of its pod: lower numbers are sent first. */
 export const DELIVERY_PRIORITY = {
   /** Messages of local users. */
-  own: 0,
+  localUsers: 0,
   /** Comments, likes and votes of people of other pods under local posts, and their retractions. */
   relay: 1,
   /** Subscriptions to public posts of other pods that no local user requested. */

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 import type { OutboundRecord } from './outbound-record.js'
 
 /** Delivery state of a message about a record. */
@@ -28,7 +29,8 @@ export async function findDeliveryReports(
   record: OutboundRecord,
   guid: string,
 ): Promise<readonly DeliveryReport[]> {
-  const { rows } = await db.raw(
+  return queryRows<DeliveryReport>(
+    db,
     `select messages.verb, messages.created_at as "writtenAt", messages.sent_to as "sentTo",
        greatest(messages.sent_to - count(deliveries.id), 0) as arrived,
        coalesce(
@@ -55,5 +57,4 @@ export async function findDeliveryReports(
      order by messages.id`,
     [record, guid],
   )
-  return rows
 }

@@ -38,11 +38,11 @@ export async function findFetchableEntity(
   kind: FetchableKind,
   guid: string,
 ): Promise<FetchableEntity | undefined> {
-  const [found] = await queryPrepared<FetchableEntity>(db, `fetchable-${kind}`, statements[kind], [guid])
+  const [found] = await queryPrepared<FetchableEntity>(db, `fetchable-${kind}`, FETCHABLE_SQL[kind], [guid])
   return found
 }
 
-const statements: Readonly<Record<FetchableKind, string>> = {
+const FETCHABLE_SQL: Readonly<Record<FetchableKind, string>> = {
   post: `
     select 'post' as record, posts.guid, posts.guid as "postGuid",
       ${authorAsJson('post_author')} as author, ${authorAsJson('post_author')} as "postAuthor"

@@ -1,13 +1,13 @@
 import type { Knex } from 'knex'
-import { queryPrepared } from '../database/database.js'
-import { SENT_PUBLICLY, sentPublicly } from '../posts/visibility.js'
+import { queryPrepared, queryRows } from '../database/database.js'
+import { SENT_PUBLICLY_SQL, sentPubliclySql } from '../posts/visibility.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowByRow } from '../sql/row-by-row.js'
+import { exemptFromBlocksSql, POD_IS_ASLEEP_SQL, POD_IS_REACHABLE_SQL } from './delivery-conditions.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
-import { POD_IS_ASLEEP, POD_IS_PROVEN } from './due-deliveries.js'
 import { UNDELIVERED_LIMITS } from './limits.js'
 import type { OutboundRecord, OutboundVerb } from './outbound-record.js'
-import { selectRemainingPods } from './remaining-pods.js'
+import { remainingPodsSql } from './remaining-pods.js'
 
 /** Selects the recipients of a message. Local people can be among them and get no delivery. */
 export type RecipientSelector =
@@ -36,15 +36,15 @@ export interface NewOutboundMessage {
   /** The payload. */
   readonly entity: string
   readonly priority: DeliveryPriority
-  /** Of the request or message that caused it. */
+  /** Trace of the request or message that caused it. */
   readonly trace: string | null
 }
 
 /** A pod that has something to be delivered now. */
 export interface ReachedPod {
   readonly podId: number
-  /** The pod is proven: its last delivery or check succeeded, within the last 7 days. */
-  readonly proven: boolean
+  /** The pod is reachable: its last delivery or check succeeded, within the last 7 days. */
+  readonly isReachable: boolean
 }
 
 /**
@@ -57,7 +57,7 @@ export async function insertDeliveries(
   message: NewOutboundMessage,
   audience: RecipientSelector,
 ): Promise<readonly ReachedPod[]> {
-  const { rows } = await transaction.raw(insertDeliveriesTo(recipientQueries[audience.of]), {
+  return queryRows<ReachedPod>(transaction, audienceDeliveriesSql(AUDIENCE_SQL[audience.of]), {
     ...message,
     postId: audience.of === 'post' ? audience.postId : null,
     commentId: audience.of === 'post' ? (audience.mentionedInCommentId ?? null) : null,
@@ -66,7 +66,6 @@ export async function insertDeliveries(
     people: audience.of === 'people' ? [...audience.personIds] : [...(audience.and ?? [])],
     exceptPodOf: audience.of === 'post' ? (audience.exceptPodOfPersonId ?? null) : null,
   })
-  return rows
 }
 
 /** Inserts any number of messages for one person each, as `insertDeliveries`, with one statement. */
@@ -75,7 +74,7 @@ export async function insertPersonalDeliveries(
   messages: readonly (NewOutboundMessage & { readonly personId: number })[],
 ): Promise<readonly ReachedPod[]> {
   if (messages.length === 0) return []
-  return queryPrepared<ReachedPod>(transaction, 'personal-deliveries', insertPersonalDeliveryRows, [
+  return queryPrepared<ReachedPod>(transaction, 'personal-deliveries', PERSONAL_DELIVERIES_SQL, [
     JSON.stringify(messages),
   ])
 }
@@ -95,14 +94,14 @@ export async function insertRelays(
   relays: readonly NewRelay[],
 ): Promise<readonly ReachedPod[]> {
   if (relays.length === 0) return []
-  return queryPrepared<ReachedPod>(transaction, 'relay-deliveries', insertRelayDeliveries, [JSON.stringify(relays)])
+  return queryPrepared<ReachedPod>(transaction, 'relay-deliveries', RELAY_DELIVERIES_SQL, [JSON.stringify(relays)])
 }
 
 /** Queries for the ids of recipients; ids can repeat. */
-const recipientQueries: Readonly<Record<RecipientSelector['of'], string>> = {
-  post: selectSubscribers('cast(:postId as bigint)', 'cast(:commentId as bigint)'),
+const AUDIENCE_SQL: Readonly<Record<RecipientSelector['of'], string>> = {
+  post: subscribersSql('cast(:postId as bigint)', 'cast(:commentId as bigint)'),
   photo: `
-    with photo as (select id, author_id, ${sentPublicly('photos')} as public from photos where id = cast(:photoId as bigint))
+    with photo as (select id, author_id, ${sentPubliclySql('photos')} as public from photos where id = cast(:photoId as bigint))
     select contacts.person_id as id from photo
       join users on users.person_id = photo.author_id
       join contacts on contacts.user_id = users.id
@@ -121,9 +120,9 @@ const recipientQueries: Readonly<Record<RecipientSelector['of'], string>> = {
  * Query for the people who receive interactions on a post of a local user: contacts, mentioned people, resharers, participants and
  * the author of the root; for a private post, the members of its aspects. `commentId` is null unless a comment mentions more people.
  */
-function selectSubscribers(postId: string, commentId: string): string {
+function subscribersSql(postId: string, commentId: string): string {
   return `
-    with post as (select id, author_id, root_id, ${SENT_PUBLICLY} as public from posts where id = ${postId})
+    with post as (select id, author_id, root_id, ${SENT_PUBLICLY_SQL} as public from posts where id = ${postId})
     select contacts.person_id as id from post
       join users on users.person_id = post.author_id
       join contacts on contacts.user_id = users.id
@@ -155,8 +154,38 @@ function selectSubscribers(postId: string, commentId: string): string {
       where not post.public`
 }
 
-/** Last steps of the statements: counts skipped deliveries at sleeping pods, and returns the pods with new deliveries. */
-const COUNT_SKIPPED_AND_RETURN_PODS = `locked as (
+/** The parts in which the statements differ. */
+interface DeliveryStatement {
+  /** CTEs up to `recipients`, each row of which has `pod_id`, `asleep` and `is_reachable`. */
+  readonly recipients: string
+  /** Query for the columns of the new messages. */
+  readonly messages: string
+  /** Query for the id of the message, the pod, the person of a private message, and the priority. */
+  readonly deliveries: string
+  /** Query for the pods with skipped deliveries, and their number. */
+  readonly skipped: string
+}
+
+/**
+ * Inserts messages and deliveries, counts skipped deliveries, and returns the pods with new deliveries. `created_at` of an existing
+ * message is renewed, so that pruning does not delete it in the meantime.
+ */
+function insertDeliveriesSql({ recipients, messages, deliveries, skipped }: DeliveryStatement): string {
+  return `
+  with ${recipients}, messages as (
+    insert into outbound_messages (record, guid, verb, sender_id, public, entity, trace_id)
+    ${messages}
+    on conflict (record, guid, verb) where record not in ('profile', 'contact')
+      do update set created_at = excluded.created_at
+    returning id, record, guid, verb, public
+  ), delivered as (
+    insert into deliveries (message_id, pod_id, person_id, priority)
+    ${deliveries}
+    on conflict do nothing
+    returning pod_id
+  ), skipped as (
+    ${skipped}
+  ), locked as (
     select id from pods where id in (select pod_id from skipped) order by id for no key update
   ), counted as (
     update pods set skipped_deliveries = pods.skipped_deliveries + skipped.count
@@ -164,15 +193,23 @@ const COUNT_SKIPPED_AND_RETURN_PODS = `locked as (
     join locked on locked.id = skipped.pod_id
     where pods.id = skipped.pod_id
   )
-  select distinct pod_id as "podId", proven from recipients where pod_id in (select pod_id from delivered)`
+  select distinct pod_id as "podId", is_reachable as "isReachable" from recipients where pod_id in (select pod_id from delivered)`
+}
+
+/** The columns of a message in JSON, and those that only one kind of messages has. */
+function givenMessagesSql(particular: string): string {
+  return `select * from json_to_recordset(${opaqueParam('$1', 'json')}) as row(
+      record text, guid text, verb text, "senderId" bigint, public boolean, entity text, priority smallint, trace uuid, ${particular}
+    )`
+}
 
 /**
- * Inserts one message and its deliveries. People who are named by id receive it even if their account is closed, because the message
- * can be the account deletion itself. `created_at` of an existing message is renewed, so that pruning does not delete it meanwhile.
+ * One message and its deliveries. People who are named by id receive it even if their account is closed, because the message can be
+ * the account deletion itself.
  */
-function insertDeliveriesTo(audience: string): string {
-  return `
-    with wanted as (
+function audienceDeliveriesSql(audience: string): string {
+  return insertDeliveriesSql({
+    recipients: `wanted as (
       select id, false as named from (${audience}) as audience
       union all
       select unnest(cast(:people as bigint[])), true
@@ -180,87 +217,66 @@ function insertDeliveriesTo(audience: string): string {
       select
         people.id as person_id,
         pods.id as pod_id,
-        ${POD_IS_ASLEEP} as asleep,
-        ${POD_IS_PROVEN} as proven
+        ${POD_IS_ASLEEP_SQL} as asleep,
+        ${POD_IS_REACHABLE_SQL} as is_reachable
       from (select id, bool_or(named) as named from wanted group by id) as persons
       ${rowByRow('people', 'people.id = persons.id')}
       ${rowByRow('pods', 'pods.id = people.pod_id')}
       where (people.closed_at is null or persons.named)
-        -- Blocked people receive retractions and what is addressed to them: the end of a contact, an account deletion.
+        -- Blocked people receive retractions and messages addressed to them: the end of a contact, an account deletion.
         and (people.restriction is distinct from 'block' or persons.named or :verb = 'retract')
-        and (pods.blocked_at is null or :verb = 'retract' or :record = 'account_deletion')
+        and (pods.blocked_at is null or ${exemptFromBlocksSql(':verb', ':record')})
         and pods.id is distinct from (select pod_id from people where id = cast(:exceptPodOf as bigint))
-    ), message as (
-      insert into outbound_messages (record, guid, verb, sender_id, public, entity, trace_id)
+    )`,
+    messages: `
       select :record, :guid, :verb, cast(:senderId as bigint), cast(:public as boolean), :entity, cast(:trace as uuid)
-      where exists (select from recipients where not asleep)
-      on conflict (record, guid, verb) where record not in ('profile', 'contact')
-        do update set created_at = excluded.created_at
-      returning id, public
-    ), delivered as (
-      insert into deliveries (message_id, pod_id, person_id, priority)
-      select distinct message.id, recipients.pod_id, case when not message.public then recipients.person_id end,
+      where exists (select from recipients where not asleep)`,
+    deliveries: `
+      select distinct messages.id, recipients.pod_id, case when not messages.public then recipients.person_id end,
         cast(:priority as smallint)
-      from message
+      from messages
       cross join recipients
       where not recipients.asleep
-      order by 2, 3
-      on conflict do nothing
-      returning pod_id
-    ), skipped as (
+      order by 2, 3`,
+    skipped: `
       select pod_id, count(distinct case when not cast(:public as boolean) then person_id else 0 end) as count
       from recipients
       where asleep
-      group by pod_id
-    ), ${COUNT_SKIPPED_AND_RETURN_PODS}`
+      group by pod_id`,
+  })
 }
 
-const insertPersonalDeliveryRows = `
-  with given as (
-    select * from json_to_recordset(${opaqueParam('$1', 'json')}) as row(
-      record text, guid text, verb text, "senderId" bigint, public boolean, entity text, "personId" bigint,
-      priority smallint, trace uuid
-    )
+const PERSONAL_DELIVERIES_SQL = insertDeliveriesSql({
+  recipients: `given as (${givenMessagesSql('"personId" bigint')}
   ), recipients as (
     -- One index lookup for each message: with old statistics the planner would read the whole tables of people and pods.
-    select given.*, pods.id as pod_id, ${POD_IS_ASLEEP} as asleep, ${POD_IS_PROVEN} as proven
+    select given.*, pods.id as pod_id, ${POD_IS_ASLEEP_SQL} as asleep, ${POD_IS_REACHABLE_SQL} as is_reachable
     from given
     cross join lateral (select pod_id from people where people.id = given."personId" offset 0) as people
     cross join lateral (select * from pods where pods.id = people.pod_id offset 0) as pods
-    where pods.blocked_at is null or given.verb = 'retract'
-  ), messages as (
-    insert into outbound_messages (record, guid, verb, sender_id, public, entity, trace_id)
+    where pods.blocked_at is null or ${exemptFromBlocksSql('given.verb', 'given.record')}
+  )`,
+  messages: `
     select record, guid, verb, "senderId", public, entity, trace
-    from recipients where not asleep order by record, guid, verb
-    on conflict (record, guid, verb) where record not in ('profile', 'contact')
-      do update set created_at = excluded.created_at
-    returning id, record, guid, verb
-  ), delivered as (
-    insert into deliveries (message_id, pod_id, person_id, priority)
+    from recipients where not asleep order by record, guid, verb`,
+  deliveries: `
     select messages.id, recipients.pod_id, case when not recipients.public then recipients."personId" end, priority
     from messages
     join recipients using (record, guid, verb)
-    order by 1
-    on conflict do nothing
-    returning pod_id
-  ), skipped as (
-    select pod_id, count(*) from recipients where asleep group by pod_id
-  ), ${COUNT_SKIPPED_AND_RETURN_PODS}`
+    order by 1`,
+  skipped: `select pod_id, count(*) from recipients where asleep group by pod_id`,
+})
 
 /**
  * Reads the subscribers of each post once for any number of relays. A pod that has never answered gets only a few waiting relays,
  * because pod names can be invented in any number. Relays beyond that are counted as skipped deliveries.
  */
-const insertRelayDeliveries = `
-  with relays as (
-    select * from json_to_recordset(${opaqueParam('$1', 'json')}) as row(
-      record text, guid text, verb text, "senderId" bigint, public boolean, entity text, priority smallint,
-      "postId" bigint, "commentId" bigint, "authorId" bigint, trace uuid
-    )
+const RELAY_DELIVERIES_SQL = insertDeliveriesSql({
+  recipients: `relays as (${givenMessagesSql('"postId" bigint, "commentId" bigint, "authorId" bigint')}
   ), subscribers as (
     select roots."postId", audience.id as person_id
     from (select distinct "postId" from relays) as roots
-    cross join lateral (${selectSubscribers('roots."postId"', 'cast(null as bigint)')}) as audience
+    cross join lateral (${subscribersSql('roots."postId"', 'cast(null as bigint)')}) as audience
     group by 1, 2
   ), wanted as (
     select relays.record, relays.guid, subscribers.person_id from relays join subscribers using ("postId")
@@ -272,7 +288,7 @@ const insertRelayDeliveries = `
   ), recipients as (
     select relays.record, relays.guid, pods.id as pod_id,
       case when not relays.public then people.id end as person_id,
-      ${POD_IS_ASLEEP} as asleep, ${POD_IS_PROVEN} as proven, pods.answered_at is null as unanswered
+      ${POD_IS_ASLEEP_SQL} as asleep, ${POD_IS_REACHABLE_SQL} as is_reachable, pods.answered_at is null as unanswered
     from wanted
     join relays using (record, guid)
     ${rowByRow('people', 'people.id = wanted.person_id')}
@@ -280,40 +296,34 @@ const insertRelayDeliveries = `
     ${rowByRow('people', `people.id = relays."authorId"`, 'authors')}
     where people.closed_at is null and pods.blocked_at is null and pods.id is distinct from authors.pod_id
     group by 1, 2, 3, 4, 5, 6, 7
-  ), room as materialized (${selectRemainingPods(
+  ), remaining as materialized (${remainingPodsSql(
     DELIVERY_PRIORITY.relay,
     UNDELIVERED_LIMITS.relaysUnanswered,
     'select distinct pod_id from recipients where unanswered and not asleep',
   )}
   ), placed as (
-    select recipients.*, room.count as room, row_number() over (partition by pod_id order by record, guid) as place
+    select recipients.*, remaining.count as remaining, row_number() over (partition by pod_id order by record, guid) as place
     from recipients
-    left join room using (pod_id)
+    left join remaining using (pod_id)
     where not asleep
-  ), messages as (
-    insert into outbound_messages (record, guid, verb, sender_id, public, entity, trace_id)
+  )`,
+  messages: `
     select record, guid, verb, "senderId", public, entity, trace
     from relays
-    where (record, guid) in (select record, guid from placed where room is null or place <= room)
-    order by record, guid
-    on conflict (record, guid, verb) where record not in ('profile', 'contact')
-      do update set created_at = excluded.created_at
-    returning id, record, guid
-  ), delivered as (
-    insert into deliveries (message_id, pod_id, person_id, priority)
+    where (record, guid) in (select record, guid from placed where remaining is null or place <= remaining)
+    order by record, guid`,
+  deliveries: `
     select messages.id, placed.pod_id, placed.person_id, relays.priority
     from messages
     join relays using (record, guid)
     join placed using (record, guid)
-    where placed.room is null or placed.place <= placed.room
-    order by 1, 2, 3
-    on conflict do nothing
-    returning pod_id
-  ), skipped as (
+    where placed.remaining is null or placed.place <= placed.remaining
+    order by 1, 2, 3`,
+  skipped: `
     select pod_id, count(*) from (
       select pod_id from recipients where asleep
       union all
-      select pod_id from placed where place > room
+      select pod_id from placed where place > remaining
     ) as left_out
-    group by pod_id
-  ), ${COUNT_SKIPPED_AND_RETURN_PODS}`
+    group by pod_id`,
+})

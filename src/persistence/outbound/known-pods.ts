@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
-import type { PodHost, PodProbe, PodStatus } from '../models/pod.js'
-import { POD_IS_ASLEEP, POD_IS_PAUSED, POD_IS_PROVEN } from './due-deliveries.js'
+import { queryRows } from '../database/database.js'
+import type { PodHost, PodProbe, PodStatus } from '../models/remote-pod.js'
+import { POD_IS_ASLEEP_SQL, POD_IS_PAUSED_SQL, POD_IS_REACHABLE_SQL } from './delivery-conditions.js'
 
 /** Another pod as an operator sees it. */
 export interface KnownPod {
@@ -23,7 +24,7 @@ export interface KnownPod {
   readonly skippedDeliveries: number
   /** Null: no operator has probed it. */
   readonly probe: PodProbe | null
-  readonly proven: boolean
+  readonly isReachable: boolean
   readonly asleep: boolean
   /** Number of known people of the pod. */
   readonly people: number
@@ -33,7 +34,7 @@ export interface KnownPod {
 }
 
 export interface KnownPodFilter {
-  readonly place?: PodHost
+  readonly hostPort?: PodHost
   readonly state?: keyof typeof POD_STATE_CONDITIONS
 }
 
@@ -42,19 +43,20 @@ export const POD_STATE_CONDITIONS = {
   normal: `pods.blocked_at is null and pods.limited_at is null`,
   limited: `pods.limited_at is not null`,
   blocked: `pods.blocked_at is not null`,
-  paused: POD_IS_PAUSED,
-  asleep: POD_IS_ASLEEP,
+  paused: POD_IS_PAUSED_SQL,
+  asleep: POD_IS_ASLEEP_SQL,
   offline: `pods.offline_since is not null`,
 } as const
 
 /** Lists pods by host. */
-export async function listKnownPods(db: Knex, { place, state }: KnownPodFilter = {}): Promise<readonly KnownPod[]> {
-  const { rows } = await db.raw(
+export async function listKnownPods(db: Knex, { hostPort, state }: KnownPodFilter = {}): Promise<readonly KnownPod[]> {
+  return queryRows<KnownPod>(
+    db,
     `select pods.id, pods.host, pods.port, pods.status, pods.last_error as "lastError", pods.software,
        pods.software_version as "softwareVersion", pods.failures, pods.next_try_at as "nextTryAt",
        pods.offline_since as "offlineSince", pods.last_success_at as "lastSuccessAt", pods.checked_at as "checkedAt",
        pods.blocked_at as "blockedAt", pods.limited_at as "limitedAt", pods.paused_until as "pausedUntil", pods.skipped_deliveries as "skippedDeliveries", pods.probe,
-       ${POD_IS_PROVEN} as proven, ${POD_IS_ASLEEP} as asleep,
+       ${POD_IS_REACHABLE_SQL} as "isReachable", ${POD_IS_ASLEEP_SQL} as asleep,
        (select count(*) from people where people.pod_id = pods.id) as people,
        counted.waiting,
        counted.dead
@@ -66,7 +68,31 @@ export async function listKnownPods(db: Knex, { place, state }: KnownPodFilter =
      where ${state === undefined ? 'true' : POD_STATE_CONDITIONS[state]}
        and (cast(:host as text) is null or (pods.host = :host and pods.port = :port))
      order by pods.host, pods.port`,
-    { host: place?.host ?? null, port: place?.port ?? null },
+    { host: hostPort?.host ?? null, port: hostPort?.port ?? null },
   )
-  return rows
+}
+
+/** Finds pods without a check for a day. Offline pods that sent a message are due sooner. */
+export async function findPodsToCheck(
+  db: Knex,
+  {
+    checkEveryHours,
+    recheckMinutes,
+    checksPerRun,
+  }: Record<'checkEveryHours' | 'recheckMinutes' | 'checksPerRun', number>,
+): Promise<readonly number[]> {
+  const rows = await queryRows<{ readonly id: number }>(
+    db,
+    `select id
+     from pods
+     where blocked_at is null and not ${POD_IS_PAUSED_SQL}
+       and (
+         coalesce(checked_at, created_at) <= now() - :checkEveryHours * interval '1 hour'
+         or check_wanted and coalesce(checked_at <= now() - :recheckMinutes * interval '1 minute', true)
+       )
+     order by check_wanted desc, coalesce(checked_at, created_at)
+     limit :checksPerRun`,
+    { checkEveryHours, recheckMinutes, checksPerRun },
+  )
+  return rows.map((row) => row.id)
 }

@@ -2,7 +2,7 @@
 export const UNDELIVERED_LIMITS = {
   /** A pod that is offline for longer gets nothing new. */
   asleepAfterDays: 14,
-  /** Age of a delivery. A pod that is back receives what is younger. */
+  /** Age of a delivery. A pod that is back receives younger deliveries. */
   expiresAfterDays: 14,
   /** Waiting relays for a pod that has never answered. */
   relaysUnanswered: 5,

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { RELAYABLE_KINDS, type RelayableKind } from '../../protocol/entities/registry.js'
-import { SENT_PUBLICLY, sentPublicly } from '../posts/visibility.js'
+import { queryRows } from '../database/database.js'
+import { SENT_PUBLICLY_SQL, sentPubliclySql } from '../posts/visibility.js'
 import { RECORD_TABLES } from '../sql/record-tables.js'
 import { traceDigits } from '../sql/trace.js'
 
@@ -23,9 +24,9 @@ export interface DispatchedPhoto {
 export interface DispatchedRelayable {
   readonly id: number
   readonly author: DispatchedPerson
-  /** Of a comment; else empty. */
+  /** The text of a comment; otherwise empty. */
   readonly text: string
-  readonly root: { readonly id: number; readonly public: boolean; readonly author: DispatchedPerson }
+  readonly threadPost: { readonly id: number; readonly public: boolean; readonly author: DispatchedPerson }
 }
 
 interface DispatchedPerson {
@@ -44,14 +45,14 @@ export async function lockDispatchedPost(
   transaction: Knex.Transaction,
   guid: string,
 ): Promise<DispatchedPost | undefined> {
-  return first(transaction, post, guid)
+  return first(transaction, POST_SQL, guid)
 }
 
 export async function lockDispatchedPhoto(
   transaction: Knex.Transaction,
   guid: string,
 ): Promise<DispatchedPhoto | undefined> {
-  return first(transaction, photo, guid)
+  return first(transaction, PHOTO_SQL, guid)
 }
 
 export async function lockDispatchedRelayable(
@@ -59,13 +60,13 @@ export async function lockDispatchedRelayable(
   kind: RelayableKind | 'participation',
   guid: string,
 ): Promise<DispatchedRelayable | undefined> {
-  return first(transaction, relayables[kind], guid)
+  return first(transaction, RELAYABLES_SQL[kind], guid)
 }
 
 /** A relayable of any author that is to be relayed. */
 export interface RelayedRecord extends DispatchedRelayable {
   readonly guid: string
-  /** Of the request that brought it. */
+  /** Trace of the request that delivered it. */
   readonly trace: string | null
 }
 
@@ -76,44 +77,47 @@ export async function lockRelayedRecords(
   guids: readonly string[],
 ): Promise<readonly RelayedRecord[]> {
   if (guids.length === 0) return []
-  const { rows } = await transaction.raw(manyRelayables[kind], [[...guids]])
-  return rows
+  return queryRows<RelayedRecord>(transaction, manyRelayables[kind], [[...guids]])
 }
 
 export async function lockDispatchedConversation(
   transaction: Knex.Transaction,
   guid: string,
 ): Promise<DispatchedMessage | undefined> {
-  return first(transaction, conversation, guid)
+  return first(transaction, CONVERSATION_SQL, guid)
 }
 
 export async function lockDispatchedMessage(
   transaction: Knex.Transaction,
   guid: string,
 ): Promise<DispatchedMessage | undefined> {
-  return first(transaction, message, guid)
+  return first(transaction, MESSAGE_SQL, guid)
 }
 
-async function first<Row>(transaction: Knex.Transaction, statement: string, guid: string): Promise<Row | undefined> {
-  const { rows } = await transaction.raw(statement, [guid])
-  return rows[0]
+async function first<Row extends object>(
+  transaction: Knex.Transaction,
+  statement: string,
+  guid: string,
+): Promise<Row | undefined> {
+  const [row] = await queryRows<Row>(transaction, statement, [guid])
+  return row
 }
 
-const post = `
-  select posts.id, posts.author_id as "authorId", ${SENT_PUBLICLY} as public, posts.text
+const POST_SQL = `
+  select posts.id, posts.author_id as "authorId", ${SENT_PUBLICLY_SQL} as public, posts.text
   from posts
   join people on people.id = posts.author_id and ${isLocal('people')}
   where posts.guid = ?
   for key share of posts`
 
-const photo = `
-  select photos.id, photos.author_id as "authorId", ${sentPublicly('photos')} as public, photos.post_id as "postId"
+const PHOTO_SQL = `
+  select photos.id, photos.author_id as "authorId", ${sentPubliclySql('photos')} as public, photos.post_id as "postId"
   from photos
   join people on people.id = photos.author_id and ${isLocal('people')}
   where photos.guid = ? and not photos.pending
   for key share of photos`
 
-const relayables: Readonly<Record<RelayableKind | 'participation', string>> = {
+const RELAYABLES_SQL: Readonly<Record<RelayableKind | 'participation', string>> = {
   ...mapKinds((kind) => relayable(kind, '= ?')),
   participation: relayable('participation', '= ?'),
 }
@@ -135,9 +139,9 @@ function relayable(kind: RelayableKind | 'participation', guids: '= ?' | '= any(
     ${mentioningText} as text,
     json_build_object(
       'id', posts.id,
-      'public', ${SENT_PUBLICLY},
+      'public', ${SENT_PUBLICLY_SQL},
       'author', json_build_object('id', root_author.id, 'isLocal', ${isLocal('root_author')})
-    ) as root
+    ) as "threadPost"
     ${hasTrace ? `, ${traceDigits(`${table}.trace_id`)} as trace` : ''}
   from ${table}
   join posts on posts.id = ${post}
@@ -148,14 +152,14 @@ function relayable(kind: RelayableKind | 'participation', guids: '= ?' | '= any(
   for key share of ${table}`
 }
 
-const conversation = `
+const CONVERSATION_SQL = `
   select conversations.author_id as "authorId", ${participantsOf('conversations.id')} as participants
   from conversations
   join people on people.id = conversations.author_id and ${isLocal('people')}
   where conversations.guid = ?
   for key share of conversations`
 
-const message = `
+const MESSAGE_SQL = `
   select messages.author_id as "authorId", ${participantsOf('messages.conversation_id')} as participants
   from messages
   join people on people.id = messages.author_id and ${isLocal('people')}

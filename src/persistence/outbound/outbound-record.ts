@@ -1,6 +1,6 @@
 import type { RecordKind } from '../../protocol/entities/registry.js'
 
-/** What a message to other pods is about: a record, or a change of a person that is no record of its own. */
+/** The subject of a message to other pods: a record, or a change of a person without a record. */
 export type OutboundRecord = RecordKind | 'profile' | 'contact' | 'account_deletion' | 'account_migration'
 
 export type OutboundVerb = 'create' | 'retract'

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { RecordKind } from '../../protocol/entities/registry.js'
+import { queryRow, queryRows } from '../database/database.js'
 import { inTransaction } from '../database/transactions.js'
 import { purgeDeletedPosts, ROW_BATCH_SIZE } from '../posts/delete-posts.js'
 import { destroyEntities } from '../posts/destroy-entities.js'
@@ -39,31 +40,31 @@ const counts = RECORD_KINDS.flatMap((kind) => {
     : `(select count(*) from ${RECORD_TABLES[kind].table} where author_id = :id)::integer as ${name},`
 })
 
-const countRows = `
+const ROW_COUNTS_SQL = `
   select
     ${counts.join('\n    ')}
     (select count(*) from contacts where person_id = :id)::integer as contacts`
 
 /** Counts the rows that `deletePerson` deletes. */
 export async function countRowsOfPerson(db: Knex, personId: number): Promise<PersonRows> {
-  const { rows } = await db.raw(countRows, { id: personId })
-  return rows[0]
+  return queryRow<PersonRows>(db, ROW_COUNTS_SQL, { id: personId })
 }
 
 /**
  * Deletes a person of another pod and everything that refers to them, in transactions of bounded size. After a failure, the next run
- * continues. A message of the person that arrives meanwhile creates them again.
+ * continues. A message of the person that arrives in the meantime creates them again.
  */
 export async function deletePerson(db: Knex, personId: number, now: Date): Promise<void> {
-  await inTransaction({ db }, (transaction) => emptyPeople(transaction, [personId], now))
+  await inTransaction(db, (transaction) => emptyPeople(transaction, [personId], now))
   await purgeDeletedPosts(db)
   for (const kind of kindsWith('destroyed')) await destroyAll(db, kind, personId)
   for (const kind of kindsWith('deleted')) await deleteAll(db, kind, personId)
-  await inTransaction({ db }, async (transaction) => {
+  await inTransaction(db, async (transaction) => {
     await transaction.raw(`delete from account_migrations where old_person_id = :id or new_person_id = :id`, {
       id: personId,
     })
-    const { rows }: { rows: readonly { guid: string }[] } = await transaction.raw(
+    const rows = await queryRows<{ readonly guid: string }>(
+      transaction,
       `delete from people where id = ? and pod_id is not null returning guid`,
       [personId],
     )
@@ -96,7 +97,7 @@ async function deleteAll(db: Knex, kind: KindWith<'deleted'>, authorId: number):
 async function destroyAll(db: Knex, kind: KindWith<'destroyed'>, authorId: number): Promise<void> {
   const { table } = RECORD_TABLES[kind]
   for (let count = ROW_BATCH_SIZE; count === ROW_BATCH_SIZE; ) {
-    count = await inTransaction({ db }, async (transaction) => {
+    count = await inTransaction(db, async (transaction) => {
       const ids: number[] = await transaction(table).where({ authorId }).orderBy('id').limit(ROW_BATCH_SIZE).pluck('id')
       await destroyEntities(transaction, kind, ids)
       return ids.length

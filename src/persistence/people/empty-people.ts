@@ -17,7 +17,7 @@ export async function emptyPeople(
 ): Promise<void> {
   if (personIds.length === 0) return
   const ids = [...personIds]
-  await transaction.raw(closePeople, { ids, now })
+  await transaction.raw(CLOSED_PEOPLE_SQL, { ids, now })
   await destroyPosts(transaction, ids)
   for (const statement of deleteData) await transaction.raw(statement, { ids })
 }
@@ -37,14 +37,14 @@ async function destroyPosts(transaction: Knex.Transaction, authorIds: readonly n
 }
 
 /** Locks in id order: other transactions that close the same people or store their posts wait and do not deadlock. */
-const closePeople = `
+const CLOSED_PEOPLE_SQL = `
   with locked as (
     select id from people where id = any(:ids) order by id for update
   )
   update people set closed_at = coalesce(closed_at, :now), name = '', avatar_url = null
   from locked where people.id = locked.id`
 
-const selectUserIds = `(select id from users where person_id = any(:ids))`
+const USER_IDS_SQL = `(select id from users where person_id = any(:ids))`
 
 const deleteData: readonly string[] = [
   `update profiles set
@@ -69,20 +69,20 @@ const deleteData: readonly string[] = [
      select from conversation_visibilities as others
      where others.conversation_id = conversations.id and others.person_id <> all(:ids)
    )`,
-  `delete from contacts where person_id = any(:ids) or user_id in ${selectUserIds}`,
-  `delete from notifications where person_id = any(:ids) or user_id in ${selectUserIds}`,
-  `delete from aspects where user_id in ${selectUserIds}`,
-  `delete from blocks where user_id in ${selectUserIds}`,
-  `delete from tag_followings where user_id in ${selectUserIds}`,
-  `delete from post_visibilities where user_id in ${selectUserIds}`,
-  `delete from photo_visibilities where user_id in ${selectUserIds}`,
-  `delete from activity_entries where user_id in ${selectUserIds}`,
-  `delete from hidden_posts where user_id in ${selectUserIds}`,
-  `delete from muted_posts where user_id in ${selectUserIds}`,
-  `delete from account_tokens where user_id in ${selectUserIds}`,
-  `delete from email_undos where user_id in ${selectUserIds}`,
-  `delete from mail_preferences where user_id in ${selectUserIds}`,
-  `delete from mail_faults where user_id in ${selectUserIds}`,
+  `delete from contacts where person_id = any(:ids) or user_id in ${USER_IDS_SQL}`,
+  `delete from notifications where person_id = any(:ids) or user_id in ${USER_IDS_SQL}`,
+  `delete from aspects where user_id in ${USER_IDS_SQL}`,
+  `delete from blocks where user_id in ${USER_IDS_SQL}`,
+  `delete from tag_followings where user_id in ${USER_IDS_SQL}`,
+  `delete from post_visibilities where user_id in ${USER_IDS_SQL}`,
+  `delete from photo_visibilities where user_id in ${USER_IDS_SQL}`,
+  `delete from activity_entries where user_id in ${USER_IDS_SQL}`,
+  `delete from hidden_posts where user_id in ${USER_IDS_SQL}`,
+  `delete from muted_posts where user_id in ${USER_IDS_SQL}`,
+  `delete from account_tokens where user_id in ${USER_IDS_SQL}`,
+  `delete from email_undos where user_id in ${USER_IDS_SQL}`,
+  `delete from mail_preferences where user_id in ${USER_IDS_SQL}`,
+  `delete from mail_faults where user_id in ${USER_IDS_SQL}`,
   `update users set
      role = null, email = null, email_confirmed_at = null, unconfirmed_email = null, sign_up_network = null, settings = '{}'
    where person_id = any(:ids)`,

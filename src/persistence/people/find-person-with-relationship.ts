@@ -39,7 +39,7 @@ export async function findPersonWithRelationship(
   { userId }: ViewerIds,
   guid: string,
 ): Promise<PersonWithRelationship | undefined> {
-  const [person] = await queryPrepared<PersonWithRelationship>(db, 'person-with-relationship', selectPerson, [
+  const [person] = await queryPrepared<PersonWithRelationship>(db, 'person-with-relationship', PERSON_SQL, [
     userId,
     guid,
   ])
@@ -61,7 +61,7 @@ export async function findAuthor(
 }
 
 /** Returns one person by the unique key of guid. Contact, block and aspects are looked up by their keys. */
-const selectPerson = `
+const PERSON_SQL = `
   select
     people.id,
     people.closed_at is not null as closed,

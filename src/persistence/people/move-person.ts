@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { RecordKind } from '../../protocol/entities/registry.js'
+import { queryRow, queryRows } from '../database/database.js'
 import { reapplyRestrictions } from '../moderation/restrictions.js'
 import { destroyEntities } from '../posts/destroy-entities.js'
 import { RECORD_TABLES } from '../sql/record-tables.js'
@@ -18,17 +19,18 @@ export async function findMigration(
 
 /** Follows account migrations to their end. A person who has not moved is their own newest identity. */
 export async function findNewestIdentity(transaction: Knex.Transaction, personId: number): Promise<number> {
-  const { rows } = await transaction.raw(selectNewestIdentity, [personId])
-  return rows[0].id
+  const { id } = await queryRow<{ readonly id: number }>(transaction, NEWEST_IDENTITY_SQL, [personId])
+  return id
 }
 
-/** The same for many people at once; people who have not moved are left out. */
+/** Returns the newest identities of many people; people who have not moved are left out. */
 export async function findNewestIdentities(
   db: Knex,
   personIds: readonly number[],
 ): Promise<ReadonlyMap<number, number>> {
   if (personIds.length === 0) return new Map()
-  const { rows } = await db.raw(
+  const rows = await queryRows<{ readonly start: number; readonly id: number }>(
+    db,
     `with recursive step(start, id, depth) as (
        select old_person_id, new_person_id, 1 from account_migrations where old_person_id = any(?)
        union
@@ -37,7 +39,7 @@ export async function findNewestIdentities(
      select distinct on (start) start, id from step order by start, depth desc`,
     [[...personIds]],
   )
-  return new Map(rows.map((row: { readonly start: number; readonly id: number }) => [row.start, row.id]))
+  return new Map(rows.map((row) => [row.start, row.id]))
 }
 
 /** Moves everything that refers to one person to another. Rows that the other person also has, such as likes of a post, are deleted. */
@@ -45,10 +47,12 @@ export async function movePerson(
   transaction: Knex.Transaction,
   move: { readonly from: number; readonly to: number },
 ): Promise<void> {
-  const duplicates: number[] = (await transaction.raw(selectResharesOfBoth, move)).rows.map(
-    ({ id }: { id: number }) => id,
+  const duplicates = await queryRows<{ readonly id: number }>(transaction, RESHARES_OF_BOTH_SQL, move)
+  await destroyEntities(
+    transaction,
+    'post',
+    duplicates.map(({ id }) => id),
   )
-  await destroyEntities(transaction, 'post', duplicates)
   for (const statement of moveReferences) await transaction.raw(statement, move)
   for (const statement of refreshCopies) await transaction.raw(statement, move)
   await reapplyRestrictions(transaction, [move.to])
@@ -64,7 +68,7 @@ export async function movePhotos(transaction: Knex.Transaction, authorId: number
   await transaction('photos').where({ authorId }).update({ remotePath })
 }
 
-const selectNewestIdentity = `
+const NEWEST_IDENTITY_SQL = `
   with recursive step(id, depth) as (
     select ?::bigint, 0
     union
@@ -72,15 +76,15 @@ const selectNewestIdentity = `
   )
   select id from step order by depth desc limit 1`
 
-const selectResharesOfBoth = `
+const RESHARES_OF_BOTH_SQL = `
   select old.id from posts as old
   join posts as new on new.root_id = old.root_id and new.author_id = :to
   where old.author_id = :from and old.root_id is not null`
 
-const selectUserOfNew = `(select id from users where person_id = :to)`
+const USER_OF_NEW_SQL = `(select id from users where person_id = :to)`
 
 /** Statements that move the records of a kind; in this order. */
-const moveRecords: Readonly<Record<RecordKind, readonly string[]>> = {
+const MOVE_RECORDS_SQL: Readonly<Record<RecordKind, readonly string[]>> = {
   post: [setAuthor('post')],
   photo: [setAuthor('photo')],
   comment: [setAuthor('comment')],
@@ -135,7 +139,7 @@ const moveReferences: readonly string[] = [
    from person_restrictions join people as new on new.id = :to
    where person_id = :from and source = 'action'
    on conflict do nothing`,
-  ...Object.values(moveRecords).flat(),
+  ...Object.values(MOVE_RECORDS_SQL).flat(),
 
   `delete from mentions as old using mentions as new
    where old.person_id = :from and new.person_id = :to
@@ -147,7 +151,7 @@ const moveReferences: readonly string[] = [
   `update conversation_visibilities set person_id = :to where person_id = :from`,
 
   // A person is not their own contact, does not block themselves and gets no notifications about themselves.
-  `delete from contacts where person_id = :from and user_id in ${selectUserOfNew}`,
+  `delete from contacts where person_id = :from and user_id in ${USER_OF_NEW_SQL}`,
   `insert into aspect_memberships (aspect_id, contact_id)
    select membership.aspect_id, new.id
    from aspect_memberships as membership
@@ -169,8 +173,8 @@ const moveReferences: readonly string[] = [
   `update contacts set person_id = :to where person_id = :from`,
   `delete from claimed_followers as old using claimed_followers as new
    where old.person_id = :from and new.person_id = :to and new.user_id = old.user_id`,
-  `update claimed_followers set person_id = :to where person_id = :from and user_id not in ${selectUserOfNew}`,
-  `delete from blocks where person_id = :from and user_id in ${selectUserOfNew}`,
+  `update claimed_followers set person_id = :to where person_id = :from and user_id not in ${USER_OF_NEW_SQL}`,
+  `delete from blocks where person_id = :from and user_id in ${USER_OF_NEW_SQL}`,
   `delete from blocks as old using blocks as new
    where old.person_id = :from and new.person_id = :to and new.user_id = old.user_id`,
   `update blocks set person_id = :to where person_id = :from`,
@@ -178,7 +182,7 @@ const moveReferences: readonly string[] = [
   `delete from notification_actors as old using notification_actors as new
    where old.person_id = :from and new.person_id = :to and new.notification_id = old.notification_id`,
   `update notification_actors set person_id = :to where person_id = :from`,
-  `delete from notifications where person_id = :from and user_id in ${selectUserOfNew}`,
+  `delete from notifications where person_id = :from and user_id in ${USER_OF_NEW_SQL}`,
   `delete from notifications as old using notifications as new
    where old.person_id = :from and new.person_id = :to and new.user_id = old.user_id and new.type = old.type
      and new.day is not distinct from old.day`,

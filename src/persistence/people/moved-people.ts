@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
+import { queryRow, queryRows } from '../database/database.js'
 
-/** A person of this pod who has moved, with the newest identity. */
+/** A local person who has moved, with the newest identity. */
 export interface MovedPerson {
   readonly guid: string
   readonly address: string
@@ -17,13 +18,14 @@ export interface MovedPerson {
   }
 }
 
-/** Finds a person of this pod who has moved away, by guid or address. */
+/** Finds a local person who has moved away, by guid or address. */
 export async function findMovedPerson(
   db: Knex,
   by: { readonly guid: string } | { readonly address: string },
 ): Promise<MovedPerson | undefined> {
   const [column, value] = 'guid' in by ? ['guid', by.guid] : ['address', by.address]
-  const { rows } = await db.raw(
+  const [row] = await queryRows<MovedPerson>(
+    db,
     `with recursive old as (
        select people.id, guid, address, public_key, envelope, new_person_id
        from people join account_migrations on old_person_id = people.id
@@ -45,7 +47,7 @@ export async function findMovedPerson(
      left join pods on pods.id = newest.pod_id`,
     [value],
   )
-  return rows[0]
+  return row
 }
 
 /** A person who has moved away from this pod, with the pod of the newest identity. */
@@ -57,14 +59,15 @@ export interface MovedFromHere {
   readonly podId: number
 }
 
-/** Finds the local people who have become these people within so many days. */
+/** Finds the local people who have become these people within this number of days. */
 export async function findMovedFromHere(
   db: Knex,
   newestIds: readonly number[],
   days: number,
 ): Promise<readonly MovedFromHere[]> {
   if (newestIds.length === 0) return []
-  const { rows } = await db.raw(
+  return queryRows<MovedFromHere>(
+    db,
     `with recursive step(newest, id, depth) as (
        select id, id, 0 from unnest(?::bigint[]) as given(id)
        union
@@ -80,17 +83,17 @@ export async function findMovedFromHere(
      order by old.id`,
     [[...newestIds], days],
   )
-  return rows
 }
 
 /** The message of a move that this pod answers for: from an account that was here, or to one that is. */
 export async function findEnvelopeOfMove(db: Knex, oldGuid: string): Promise<string | undefined> {
-  const { rows } = await db.raw(
+  const [move] = await queryRows<{ readonly envelope: string }>(
+    db,
     `select envelope from people join account_migrations on old_person_id = people.id
      where people.guid = ? and envelope is not null and (people.pod_id is null or announce_until is not null)`,
     [oldGuid],
   )
-  return rows[0]?.envelope
+  return move?.envelope
 }
 
 /** The newest addresses of people who have moved, by the old ones. */
@@ -98,7 +101,8 @@ export async function findNewestAddresses(
   db: Knex,
   oldAddresses: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await db.raw(
+  const rows = await queryRows<{ readonly start: string; readonly address: string }>(
+    db,
     `with recursive step(start, id, depth) as (
        select coalesce(old.address, old_address), new_person_id, 1
        from account_migrations left join people as old on old.id = old_person_id
@@ -109,9 +113,7 @@ export async function findNewestAddresses(
      select distinct on (start) start, people.address from step join people on people.id = step.id order by start, depth desc`,
     { addresses: [...new Set(oldAddresses)] },
   )
-  return new Map(
-    rows.map(({ start, address }: { readonly start: string; readonly address: string }) => [start, address]),
-  )
+  return new Map(rows.map(({ start, address }) => [start, address]))
 }
 
 /** Moves in a row that one more move from a person to another one would make. */
@@ -119,7 +121,8 @@ export async function countMovesInARow(
   transaction: Knex.Transaction,
   { from, to }: { readonly from: number; readonly to: number },
 ): Promise<number> {
-  const { rows } = await transaction.raw(
+  const { moves } = await queryRow<{ readonly moves: number }>(
+    transaction,
     `with recursive before(id, depth) as (
        select :from::bigint, 0
        union
@@ -133,5 +136,5 @@ export async function countMovesInARow(
      select (select max(depth) from before) + 1 + (select max(depth) from after) as moves`,
     { from, to },
   )
-  return rows[0].moves
+  return moves
 }

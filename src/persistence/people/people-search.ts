@@ -33,7 +33,7 @@ interface NameOrAddress {
   readonly words: readonly string[]
   /** Or the address begins with this. */
   readonly beginning: string
-  /** Also finds contacts of the user whose profiles are not searchable. */
+  /** Whether contacts of the user are found although their profiles are not searchable. */
   readonly shouldFindContacts: boolean
 }
 

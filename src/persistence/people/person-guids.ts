@@ -1,5 +1,7 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 import { isUniqueViolation } from '../database/errors.js'
+import { NOW_SQL } from '../sql/database-time.js'
 
 /**
  * Records that a signature of these people was verified for the first time. If a person without a verified signature holds the guid
@@ -10,9 +12,11 @@ export async function recordFirstSignatures(
   addresses: readonly string[],
 ): Promise<void> {
   if (addresses.length === 0) return
-  const { rows }: { rows: readonly { id: number; isDisplaced: boolean }[] } = await transaction.raw(setFirstSignature, [
-    [...addresses],
-  ])
+  const rows = await queryRows<{ readonly id: number; readonly isDisplaced: boolean }>(
+    transaction,
+    FIRST_SIGNATURES_SQL,
+    [[...addresses]],
+  )
   await restoreOwnGuids(
     transaction,
     rows.filter(({ isDisplaced }) => isDisplaced).map(({ id }) => id),
@@ -20,13 +24,13 @@ export async function recordFirstSignatures(
 }
 
 /** Locks in id order against deadlocks, and with a lock that does not block new references to the people. */
-const setFirstSignature = `
+const FIRST_SIGNATURES_SQL = `
   with locked as (
     select id from people
     where address = any(?) and proven_at is null and pod_id is not null
     order by id for no key update
   )
-  update people set proven_at = date_trunc('milliseconds', now())
+  update people set proven_at = ${NOW_SQL}
   from locked where people.id = locked.id
   returning people.id, people.guid_at_pod is not null as "isDisplaced"`
 
@@ -39,13 +43,13 @@ export async function restoreOwnGuids(transaction: Knex.Transaction, ids: readon
   try {
     await transaction.transaction(async (savepoint) => {
       await savepoint.raw(
-        `select id from people where id = any(:ids) or guid in (${selectOwnGuids}) order by id for update`,
+        `select id from people where id = any(:ids) or guid in (${OWN_GUIDS_SQL}) order by id for update`,
         {
           ids: [...ids],
         },
       )
-      await savepoint.raw(displaceUnsignedHolders, { ids: [...ids] })
-      await savepoint.raw(restoreGuids, { ids: [...ids] })
+      await savepoint.raw(DISPLACED_UNSIGNED_HOLDERS_SQL, { ids: [...ids] })
+      await savepoint.raw(RESTORED_GUIDS_SQL, { ids: [...ids] })
     })
   } catch (error) {
     // Another transaction has just used the guid. The next discovery tries again.
@@ -53,9 +57,9 @@ export async function restoreOwnGuids(transaction: Knex.Transaction, ids: readon
   }
 }
 
-const selectOwnGuids = `select guid_at_pod from people where id = any(:ids)`
+const OWN_GUIDS_SQL = `select guid_at_pod from people where id = any(:ids)`
 
-const displaceUnsignedHolders = `
+const DISPLACED_UNSIGNED_HOLDERS_SQL = `
   update people as holder set guid = replace(gen_random_uuid()::text, '-', ''), guid_at_pod = holder.guid
   from people as claimant
   where claimant.id = any(:ids)
@@ -64,7 +68,7 @@ const displaceUnsignedHolders = `
     and holder.proven_at is null
     and holder.pod_id is not null`
 
-const restoreGuids = `
+const RESTORED_GUIDS_SQL = `
   update people set guid = guid_at_pod, guid_at_pod = null
   where id in (
     select distinct on (guid_at_pod) id from people

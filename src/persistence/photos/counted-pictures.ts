@@ -1,7 +1,7 @@
 import { StorageUnavailable } from '../s3/storage-unavailable.js'
 import type { PictureStorage } from './picture-storage.js'
 
-/** What the store did when it failed. */
+/** The operation of the store that failed. */
 type StorageOperation = 'read' | 'write' | 'delete' | 'list'
 
 /** Pictures whose store counts its failures. */
@@ -47,7 +47,7 @@ export function countFailures(storage: PictureStorage): CountedPictures {
   }
 }
 
-/** A client that ends its upload, or a file that is not there, is no failure of the store. */
+/** A client that ends its upload, or a file that is not there, is not a failure of the store. */
 function isFailureOfStore(error: unknown): boolean {
   if (error instanceof StorageUnavailable) return true
   return error instanceof Error && 'syscall' in error && 'code' in error && error.code !== 'ENOENT'

@@ -4,7 +4,7 @@ import type { ViewerIds } from '../posts/list-posts.js'
 import type { Visibility } from '../posts/visibility.js'
 import { hasRow } from '../sql/has-row.js'
 import { keysetClauses, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
-import { type ListedPhoto, PHOTO_COLUMNS } from './list-photos.js'
+import { type ListedPhoto, PHOTO_COLUMNS_SQL } from './list-photos.js'
 
 /** Lists the photos that the viewer has uploaded, also those not attached to a post yet. Index `photos_of_author`. */
 export async function listUploadedPhotos(
@@ -17,7 +17,7 @@ export async function listUploadedPhotos(
   const photos = await queryPrepared<ListedPhoto>(
     db,
     `uploaded-photos ${visibility} ${name}`,
-    `select ${PHOTO_COLUMNS}
+    `select ${PHOTO_COLUMNS_SQL}
      from photos left join posts on posts.id = photos.post_id
      where photos.author_id = $1 ${visibility === 'public' ? 'and photos.public' : ''} ${condition} ${order}`,
     values,
@@ -31,7 +31,7 @@ export async function findReadablePhoto(
   { userId, personId }: ViewerIds,
   { guid, visibility }: { readonly guid: string; readonly visibility: Visibility },
 ): Promise<ListedPhoto | undefined> {
-  const [photo] = await queryPrepared<ListedPhoto>(db, 'readable-photo', selectReadablePhoto, [
+  const [photo] = await queryPrepared<ListedPhoto>(db, 'readable-photo', READABLE_PHOTO_SQL, [
     guid,
     personId,
     userId,
@@ -40,8 +40,8 @@ export async function findReadablePhoto(
   return photo
 }
 
-const selectReadablePhoto = `
-  select ${PHOTO_COLUMNS}
+const READABLE_PHOTO_SQL = `
+  select ${PHOTO_COLUMNS_SQL}
   from photos left join posts on posts.id = photos.post_id
   where photos.guid = $1
     and (photos.public or not $4::boolean)

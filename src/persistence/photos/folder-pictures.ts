@@ -16,7 +16,7 @@ import {
   storeUpload,
   writeDraft,
 } from './picture-files.js'
-import type { PictureFacts, PictureStorage } from './picture-storage.js'
+import type { PictureFileInfo, PictureStorage } from './picture-storage.js'
 
 const LIST_BATCH_SIZE = 500
 
@@ -55,7 +55,7 @@ export function openFolderPictures(uploadsDir: string): PictureStorage {
         throw error
       })
     },
-    find: async (name) => withFile(join(folder, name), async (_handle, facts) => facts),
+    find: async (name) => withFile(join(folder, name), async (_handle, file) => file),
     open: (name, range) =>
       withFile<Readable>(
         join(folder, name),
@@ -101,7 +101,7 @@ export function openFolderPictures(uploadsDir: string): PictureStorage {
 /** Opens only regular files: a symbolic link could lead outside of the folder. */
 async function withFile<Result>(
   path: string,
-  use: (handle: FileHandle, facts: PictureFacts) => Promise<Result>,
+  use: (handle: FileHandle, file: PictureFileInfo) => Promise<Result>,
   closing: 'now' | 'the stream closes it' = 'now',
 ): Promise<Result | undefined> {
   let handle: FileHandle

@@ -7,10 +7,10 @@ import { queryPrepared } from '../database/database.js'
  */
 export async function isFileOfHiddenPhoto(db: Knex, fileName: string): Promise<boolean> {
   const withoutPrefix = fileName.slice(fileName.lastIndexOf('_') + 1)
-  const rows = await queryPrepared(db, 'hidden-file', selectHiddenFile, [[fileName, withoutPrefix]])
+  const rows = await queryPrepared(db, 'hidden-file', HIDDEN_FILE_SQL, [[fileName, withoutPrefix]])
   return rows.length > 0
 }
 
-const selectHiddenFile = `
+const HIDDEN_FILE_SQL = `
   select from photos
   where name = any($1::text[]) and public_before_hiding is not null and remote_path is null limit 1`

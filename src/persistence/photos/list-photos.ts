@@ -26,12 +26,12 @@ export interface ListedPhoto
 }
 
 /** The description, cut: another pod may send a longer one. */
-export const SHOWN_ALT_TEXT = `left(photos.text, ${ALT_TEXT_LIMITS.altTextCharacters})`
+export const SHOWN_ALT_TEXT_SQL = `left(photos.text, ${ALT_TEXT_LIMITS.altTextCharacters})`
 
 /** Columns of `photos`, joined with the post that the photo is attached to. */
-export const PHOTO_COLUMNS = `
+export const PHOTO_COLUMNS_SQL = `
   photos.id, photos.guid, photos.created_at as "createdAt", photos.name, photos.remote_path as "remotePath",
-  photos.height, photos.width, ${SHOWN_ALT_TEXT} as text, posts.guid as "postGuid"`
+  photos.height, photos.width, ${SHOWN_ALT_TEXT_SQL} as text, posts.guid as "postGuid"`
 
 const visibilityCondition: Readonly<Record<Visibility, string>> = {
   public: 'photos.public',
@@ -78,7 +78,7 @@ const photoAggregate = aggregateColumns({
   guid: textColumn('guid'),
   name: textColumn('name'),
   remotePath: nullableTextColumn('remote_path'),
-  text: nullableTextColumn(SHOWN_ALT_TEXT),
+  text: nullableTextColumn(SHOWN_ALT_TEXT_SQL),
 })
 
 const postAggregate = aggregateColumns({ id: numberColumn('id'), guid: textColumn('guid') })

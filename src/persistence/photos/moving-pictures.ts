@@ -37,7 +37,7 @@ export function openMovingPictures(target: PictureStorage, source: PictureStorag
     read: (name) => inEither((store) => store.read(name)),
     find: (name) => inEither((store) => store.find(name)),
     open: (name, range) => inEither((store) => store.open(name, range)),
-    // The source first: a copy that runs meanwhile must not find it there and write it again.
+    // The source first: a copy that runs in the meantime must not find it there and write it again.
     async delete(names) {
       await source.delete(names)
       await target.delete(names)

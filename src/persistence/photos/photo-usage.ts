@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { queryRow } from '../database/database.js'
 
 /** Counts the photos of a person up to a limit, and the bytes of their files on this pod. */
 export async function countPhotoUsage(
@@ -6,10 +7,10 @@ export async function countPhotoUsage(
   personId: number,
   limit: number,
 ): Promise<{ readonly photos: number; readonly bytes: number }> {
-  const { rows } = await db.raw(
+  return queryRow<{ readonly photos: number; readonly bytes: number }>(
+    db,
     `select count(*)::integer as photos, coalesce(sum(bytes), 0)::double precision as bytes
      from (select bytes from photos where author_id = ? limit ?) as photos_of_person`,
     [personId, limit],
   )
-  return rows[0]
 }

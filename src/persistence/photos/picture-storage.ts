@@ -22,7 +22,7 @@ export interface PictureStorage {
   write(name: string, bytes: Buffer): Promise<void>
   /** Undefined: there is no such picture. */
   read(name: string): Promise<Buffer | undefined>
-  find(name: string): Promise<PictureFacts | undefined>
+  find(name: string): Promise<PictureFileInfo | undefined>
   /** `range` must lie within the picture. */
   open(name: string, range?: ByteRange): Promise<Readable | undefined>
   /** Missing pictures are not an error. */
@@ -54,9 +54,9 @@ export interface PreparedPictures {
   discard(): Promise<void>
 }
 
-export interface PictureFacts {
+export interface PictureFileInfo {
   readonly bytes: number
-  /** With quotes. */
+  /** The ETag with its quotes. */
   readonly etag: string
   /** Hexadecimal; undefined: the store has not noted it. */
   readonly sha256?: string | undefined

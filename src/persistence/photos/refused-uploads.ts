@@ -13,7 +13,7 @@ export interface UploadProgress {
 
 /** Finds the state by the guid of the photo and the outbox row of the job. Reads keys only. */
 export async function findUploadProgress(db: Knex, guid: string, outboxId: number): Promise<UploadProgress> {
-  const [progress] = await queryPrepared<UploadProgress>(db, 'upload-progress', selectProgress, [guid, outboxId])
+  const [progress] = await queryPrepared<UploadProgress>(db, 'upload-progress', PROGRESS_SQL, [guid, outboxId])
   if (progress === undefined) throw new Error('The statement upload-progress returned no row.')
   return progress
 }
@@ -22,7 +22,7 @@ export async function refuseUpload(transaction: Knex.Transaction, guid: string, 
   await transaction('refusedUploads').insert({ guid, reason }).onConflict('guid').ignore()
 }
 
-const selectProgress = `
+const PROGRESS_SQL = `
   select
     exists (select from photos where guid = $1) as "isStored",
     (select reason from refused_uploads where guid = $1) as refusal,

@@ -27,7 +27,7 @@ const spoolKey = (file: string) => `spool/${file}`
 
 /** Pictures in a bucket: `images/` is published, `spool/` has uploads. No process needs a common folder. */
 export function openS3Pictures(s3: S3Client): PictureStorage {
-  async function readWhole(key: string, range?: string): Promise<Buffer | undefined> {
+  async function readObject(key: string, range?: string): Promise<Buffer | undefined> {
     const body = await s3.get(key, range)
     if (body === undefined) return undefined
     return body.stream === null ? Buffer.alloc(0) : buffer(body.stream)
@@ -62,10 +62,10 @@ export function openS3Pictures(s3: S3Client): PictureStorage {
 
     storeUpload: (bytes, signal) => storeUpload(s3, bytes, signal),
     async readUploadStart(file, length) {
-      return (await readWhole(spoolKey(file), `bytes=0-${length - 1}`)) ?? Buffer.alloc(0)
+      return (await readObject(spoolKey(file), `bytes=0-${length - 1}`)) ?? Buffer.alloc(0)
     },
     async readUpload(file) {
-      const bytes = await readWhole(spoolKey(file))
+      const bytes = await readObject(spoolKey(file))
       if (bytes === undefined) throw new Error(`There is no upload ${file} in the S3 store.`)
       return bytes
     },
@@ -94,7 +94,7 @@ export function openS3Pictures(s3: S3Client): PictureStorage {
       return { publish: async () => undefined, discard: async () => undefined }
     },
     write,
-    read: (name) => readWhole(imageKey(name)),
+    read: (name) => readObject(imageKey(name)),
     async find(name) {
       const head = await s3.head(imageKey(name))
       return head && { bytes: head.bytes, etag: head.etag, sha256: head.sha256 }
@@ -122,7 +122,10 @@ export function openS3Pictures(s3: S3Client): PictureStorage {
   }
 }
 
-/** By a temporary file: length and hash have to be known before the request begins, and many uploads do not fit into memory. */
+/**
+ * Stores an upload by way of a temporary file: length and hash have to be known before the request begins, and many uploads do not fit into
+ * memory.
+ */
 async function storeUpload(s3: S3Client, bytes: Readable, signal: AbortSignal): Promise<string> {
   const file = randomBytes(16).toString('hex')
   const path = join(tmpdir(), `pod-upload-${file}`)

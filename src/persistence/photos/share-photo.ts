@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { LOCAL_ASPECT_MEMBERS } from '../models/post.js'
+import { LOCAL_ASPECT_MEMBERS_SQL } from '../models/post.js'
 
 /** Shares a photo without a post with the local members of these aspects. */
 export async function sharePhoto(
@@ -16,5 +16,5 @@ const shareStatements = [
   `insert into photo_aspects (photo_id, aspect_id)
    select cast(:photoId as bigint), id from aspects where id = any(:aspectIds) order by id for key share`,
   `insert into photo_visibilities (user_id, photo_id)
-   select members.id, cast(:photoId as bigint) from (${LOCAL_ASPECT_MEMBERS}) as members`,
+   select members.id, cast(:photoId as bigint) from (${LOCAL_ASPECT_MEMBERS_SQL}) as members`,
 ]

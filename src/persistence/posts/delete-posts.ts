@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 import { deleteCreations } from '../outbound/cancel-deliveries.js'
 import type { OutboundRecord } from '../outbound/outbound-record.js'
 import { KINDS_BELOW_POST, RECORD_TABLES, waysFromPost } from '../sql/record-tables.js'
@@ -19,14 +20,14 @@ interface DeletedRow {
 }
 
 /**
- * Finds the posts with so many comments, likes, votes or participations that deleting these would block other transactions. Each index is
+ * Finds posts whose comments, likes, votes or participations are so numerous that deleting them would block other transactions. Each index is
  * read up to the limit only.
  */
 export async function findLargePosts(
   transaction: Knex.Transaction,
   ids: readonly number[],
 ): Promise<readonly number[]> {
-  const { rows }: { rows: readonly { id: number }[] } = await transaction.raw(selectLargePosts, [[...ids]])
+  const rows = await queryRows<{ readonly id: number }>(transaction, LARGE_POSTS_SQL, [[...ids]])
   return rows.map(({ id }) => id)
 }
 
@@ -39,7 +40,7 @@ export async function softDeletePosts(
   ids: readonly number[],
 ): Promise<readonly DeletedRow[]> {
   if (ids.length === 0) return []
-  const { rows } = await transaction.raw(softDelete, [[...ids]])
+  const rows = await queryRows<DeletedRow>(transaction, SOFT_DELETED_POSTS_SQL, [[...ids]])
   await transaction.raw(`update posts set root_id = null where root_id = any(?)`, [[...ids]])
   return rows
 }
@@ -61,8 +62,8 @@ async function purgeComments(db: Knex, postIds: readonly number[]): Promise<void
   for (;;) {
     const ids: number[] = await db('comments').whereIn('postId', postIds).limit(ROW_BATCH_SIZE).pluck('id')
     if (ids.length === 0) return
-    await deleteInChunks(db, 'like', deleteLikesOfComments, ids)
-    await deleteInChunks(db, 'comment', deleteComments, ids)
+    await deleteInChunks(db, 'like', DELETED_LIKES_OF_COMMENTS_SQL, ids)
+    await deleteInChunks(db, 'comment', DELETED_COMMENTS_SQL, ids)
   }
 }
 
@@ -76,7 +77,7 @@ async function deleteInChunks(
   let deleted = ROW_BATCH_SIZE
   while (deleted === ROW_BATCH_SIZE) {
     deleted = await db.transaction(async (transaction) => {
-      const { rows }: { rows: readonly { guid: string }[] } = await transaction.raw(statement, [of, ROW_BATCH_SIZE])
+      const rows = await queryRows<{ readonly guid: string }>(transaction, statement, [of, ROW_BATCH_SIZE])
       await deleteCreations(
         transaction,
         rows.map(({ guid }) => ({ record, guid })),
@@ -86,9 +87,9 @@ async function deleteInChunks(
   }
 }
 
-const deleteComments = `delete from comments where id = any(array(select unnest(?::bigint[]) limit ?)) returning guid`
+const DELETED_COMMENTS_SQL = `delete from comments where id = any(array(select unnest(?::bigint[]) limit ?)) returning guid`
 
-const deleteLikesOfComments = `
+const DELETED_LIKES_OF_COMMENTS_SQL = `
   delete from likes where id = any(array(select id from likes where comment_id = any(?) limit ?)) returning guid`
 
 /**
@@ -113,11 +114,11 @@ function hasMany(from: string): string {
 /** Photos do not count: a message has at most a hundred. */
 const waysToMany = KINDS_BELOW_POST.filter((kind) => kind !== 'photo').flatMap(waysFromPost)
 
-const selectLargePosts = `
+const LARGE_POSTS_SQL = `
   select posts.id from posts
   where posts.id = any(?) and (${waysToMany.map(({ from, post }) => hasMany(`${from} where ${post} = posts.id`)).join(' or ')})`
 
-const softDelete = `
+const SOFT_DELETED_POSTS_SQL = `
   with locked as (
     select id, guid, author_id, root_id from posts where id = any(?) order by id for update
   ), hidden as (

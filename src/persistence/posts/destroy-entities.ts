@@ -1,8 +1,9 @@
 import type { Knex } from 'knex'
 import type { RecordKind, RetractableKind } from '../../protocol/entities/registry.js'
+import { queryRows } from '../database/database.js'
 import { KINDS_BELOW_POST, RECORD_TABLES, waysFromPost } from '../sql/record-tables.js'
 import { findLargePosts, softDeletePosts } from './delete-posts.js'
-import { SENT_PUBLICLY } from './visibility.js'
+import { SENT_PUBLICLY_SQL } from './visibility.js'
 
 /** A deleted row, by the record name of its deliveries. */
 export interface Destroyed {
@@ -30,26 +31,29 @@ export async function destroyEntities(
   const large = kind === 'post' ? await findLargePosts(transaction, ids) : []
   const rows = [
     ...(await softDeletePosts(transaction, large)),
-    ...(await destroyAtOnce(transaction, kind, large.length === 0 ? ids : ids.filter((id) => !large.includes(id)))),
+    ...(await destroyImmediately(
+      transaction,
+      kind,
+      large.length === 0 ? ids : ids.filter((id) => !large.includes(id)),
+    )),
   ]
   const reasons = rows.flatMap(({ participatedPostId: postId, participantId }) =>
     postId === null || participantId === null ? [] : [{ postId, participantId }],
   )
   if (reasons.length > 0) {
     const values = [reasons.map(({ postId }) => postId), reasons.map(({ participantId }) => participantId)]
-    await transaction.raw(lowerParticipations, values)
+    await transaction.raw(LOWERED_PARTICIPATIONS_SQL, values)
   }
   return rows.map(({ record, id, guid }) => ({ record, id, guid }))
 }
 
-async function destroyAtOnce(
+async function destroyImmediately(
   transaction: Knex.Transaction,
   kind: RetractableKind,
   ids: readonly number[],
 ): Promise<readonly DestroyedRow[]> {
   if (ids.length === 0) return []
-  const { rows } = await transaction.raw(destroyStatements[kind], [[...ids]])
-  return rows
+  return queryRows<DestroyedRow>(transaction, DESTROY_SQL[kind], [[...ids]])
 }
 
 /**
@@ -61,9 +65,12 @@ export async function findPostsEmptyWithoutPhotos(
   photoIds: readonly number[],
 ): Promise<readonly { readonly id: number; readonly guid: string; readonly public: boolean }[]> {
   if (photoIds.length === 0) return []
-  await transaction.raw(lockPostsOfPhotos, [[...photoIds]])
-  const { rows } = await transaction.raw(selectEmptyPosts, [[...photoIds]])
-  return rows
+  await transaction.raw(LOCKED_POSTS_OF_PHOTOS_SQL, [[...photoIds]])
+  return queryRows<{ readonly id: number; readonly guid: string; readonly public: boolean }>(
+    transaction,
+    EMPTY_POSTS_SQL,
+    [[...photoIds]],
+  )
 }
 
 /** The rows that foreign keys delete with the locked posts. */
@@ -80,7 +87,7 @@ const belowLocked = KINDS_BELOW_POST.flatMap((kind) =>
  * Each statement locks parents before children, both in id order, against deadlocks. Rows that foreign keys delete along are returned too:
  * all parts of a statement read the rows as they were before it.
  */
-const destroyStatements: Readonly<Record<RetractableKind, string>> = {
+const DESTROY_SQL: Readonly<Record<RetractableKind, string>> = {
   post: `
     with locked as (
       select id, guid, author_id, root_id from posts where id = any(?) order by id for update
@@ -203,7 +210,7 @@ const destroyStatements: Readonly<Record<RetractableKind, string>> = {
  * Lowers the participations of local people by the deleted rows that were reasons for them, and deletes those without a reason left. Pods
  * of remote people send and retract their participations themselves. Authors do not participate in their own posts.
  */
-const lowerParticipations = `
+const LOWERED_PARTICIPATIONS_SQL = `
   with released as (
     select post_id, author_id, count(*)::integer as reasons
     from unnest(?::bigint[], ?::bigint[]) as released_reasons (post_id, author_id)
@@ -221,14 +228,14 @@ const lowerParticipations = `
   )
   delete from participations using locked where participations.id = locked.id and locked.remaining <= 0`
 
-const lockPostsOfPhotos = `
+const LOCKED_POSTS_OF_PHOTOS_SQL = `
   select id from posts where id in (select post_id from photos where id = any(?)) order by id for update`
 
-const selectEmptyPosts = `
+const EMPTY_POSTS_SQL = `
   with given as (
     select unnest(?::bigint[]) as id
   )
-  select posts.id, posts.guid, ${SENT_PUBLICLY} as public
+  select posts.id, posts.guid, ${SENT_PUBLICLY_SQL} as public
   from posts
   where posts.id in (select post_id from photos join given using (id))
     and posts.type = 'StatusMessage'

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 import type { ViewerIds } from './list-posts.js'
-import { isAuthorUnblocked } from './visibility.js'
+import { isAuthorUnblockedSql } from './visibility.js'
 
 /** A post that a viewer may see, and the id of one of its comments. Null: the post has no such comment. */
 export interface ReadablePost {
@@ -16,7 +16,7 @@ export async function findReadablePost(
   { userId, personId }: ViewerIds,
   { postGuid, commentGuid = '' }: { readonly postGuid: string; readonly commentGuid?: string | undefined },
 ): Promise<ReadablePost | undefined> {
-  const [post] = await queryPrepared<ReadablePost>(db, 'readable-post', selectReadablePost, [
+  const [post] = await queryPrepared<ReadablePost>(db, 'readable-post', READABLE_POST_SQL, [
     userId,
     personId,
     postGuid,
@@ -25,16 +25,16 @@ export async function findReadablePost(
   return post
 }
 
-const selectReadablePost = `
+const READABLE_POST_SQL = `
   select
     posts.id, posts.public,
     (
       select comments.id from comments
       where comments.guid = $4 and comments.post_id = posts.id and (not comments.hidden or comments.author_id = $2)
-        and ${isAuthorUnblocked('comments.author_id')}
+        and ${isAuthorUnblockedSql('comments.author_id')}
     ) as "commentId"
   from posts
   where posts.guid = $3 and (
     posts.public or posts.author_id = $2
     or exists (select from post_visibilities where post_visibilities.post_id = posts.id and user_id = $1)
-  ) and ${isAuthorUnblocked('posts.author_id')}`
+  ) and ${isAuthorUnblockedSql('posts.author_id')}`

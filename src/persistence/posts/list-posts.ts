@@ -38,7 +38,7 @@ export interface ListedPost extends Omit<PostContent, 'poll'>, Counters {
   readonly poll: ListedPoll | null
   /** Only the author is shown a hidden post. */
   readonly isHidden: boolean
-  /** What the viewer has done with the post. */
+  /** Actions of the viewer on the post. */
   readonly own: {
     readonly liked: boolean
     readonly reshared: boolean
@@ -109,7 +109,7 @@ interface BuiltPost extends ListedPost {
   readonly rootId: number | null
 }
 
-/** The roots by id, and behind roots that are reshares the posts of their chains. */
+/** The roots by id, and for roots that are reshares the posts of their chains. */
 async function readOriginals(
   db: Knex,
   viewer: ViewerIds,

@@ -16,7 +16,7 @@ export async function listTagNames(
   page: OffsetPage,
 ): Promise<Page<string>> {
   const values = [prefix, prefixRangeEnd(prefix), page.offset, page.limit + 1, userId, personId]
-  const rows = await queryPrepared<{ name: string }>(db, 'tag-names', selectTagNames, values)
+  const rows = await queryPrepared<{ name: string }>(db, 'tag-names', TAG_NAMES_SQL, values)
   return toPage(
     rows.map(({ name }) => name),
     page,
@@ -30,7 +30,7 @@ const RECENT_OWN_POSTS = 500
  * Returns a page of names in byte order. Indexes: `tags_public` for the range of public tags, the primary key of `tag_followings` for
  * followed tags, and `posts_of_author` with `taggings_post_once` for the viewer's recent posts.
  */
-const selectTagNames = `
+const TAG_NAMES_SQL = `
   select name from (
     (select name from tags where name >= $1 and name < $2 and public order by name limit $3::bigint + $4::bigint)
     union

@@ -4,7 +4,7 @@ import { stateByOwner } from '../../throttling/state-by-owner.js'
 import { queryPreparedRow } from '../database/database.js'
 import type { Poll, PollAnswer } from '../models/poll.js'
 import type { Location, Post, PostType } from '../models/post.js'
-import { SENT_PUBLICLY } from './visibility.js'
+import { SENT_PUBLICLY_SQL } from './visibility.js'
 
 /** The columns of a post that never change. `public`: as it was sent; a hidden post is not public here. */
 export interface PostContent
@@ -20,7 +20,7 @@ interface PollContent extends Pick<Poll, 'guid' | 'question'> {
 
 export interface PostContentKey {
   readonly id: number
-  /** In milliseconds. */
+  /** Milliseconds since 1970. */
   readonly createdAt: number
 }
 
@@ -65,7 +65,7 @@ async function readContents(db: Knex, ids: readonly number[]): Promise<readonly 
   const { contents } = await queryPreparedRow<{ readonly contents: readonly PostContentJson[] | null }>(
     db,
     'post-contents',
-    selectContents,
+    CONTENTS_SQL,
     [ids],
   )
   return (contents ?? []).map((content) => ({ ...content, createdAt: new Date(content.createdAt) }))
@@ -75,15 +75,15 @@ interface PostContentJson extends Omit<PostContent, 'createdAt'> {
   readonly createdAt: string
 }
 
-const pollAnswers = `
+const POLL_ANSWERS_SQL = `
   select id, answer from poll_answers where poll_answers.poll_id = polls.id order by position, id`
 
 /** Returns the contents of posts as one JSON list. Posts, locations and polls are looked up by their unique keys. */
-const selectContents = `
+const CONTENTS_SQL = `
   select json_agg(content) as contents
   from (
     select
-      posts.id, posts.guid, posts.type, ${SENT_PUBLICLY} as public, posts.text,
+      posts.id, posts.guid, posts.type, ${SENT_PUBLICLY_SQL} as public, posts.text,
       posts.provider_display_name as "providerDisplayName", posts.created_at as "createdAt",
       (
         select row_to_json(location)
@@ -92,7 +92,7 @@ const selectContents = `
       (
         select row_to_json(poll)
         from (
-          select polls.guid, polls.question, (select json_agg(poll_answer) from (${pollAnswers}) as poll_answer) as answers
+          select polls.guid, polls.question, (select json_agg(poll_answer) from (${POLL_ANSWERS_SQL}) as poll_answer) as answers
           from polls where polls.post_id = posts.id
         ) as poll
       ) as poll

@@ -1,5 +1,5 @@
 import { type OwnedPerson, personColumns } from '../people/person-summaries.js'
-import { SHOWN_ALT_TEXT } from '../photos/list-photos.js'
+import { SHOWN_ALT_TEXT_SQL } from '../photos/list-photos.js'
 import {
   type AggregatedColumns,
   aggregateColumns,
@@ -12,7 +12,7 @@ import {
 } from '../sql/column-lists.js'
 import { hasRow } from '../sql/has-row.js'
 import { aggregateViewerActions } from './viewer-actions.js'
-import { isAuthorUnblocked } from './visibility.js'
+import { isAuthorUnblockedSql } from './visibility.js'
 
 /** A prepared statement that selects the posts to list. */
 export interface PostQuery {
@@ -58,7 +58,7 @@ export const photoAggregate = aggregateColumns({
   width: nullableNumberColumn('width'),
   name: textColumn('name'),
   remotePath: nullableTextColumn('remote_path'),
-  text: nullableTextColumn(SHOWN_ALT_TEXT),
+  text: nullableTextColumn(SHOWN_ALT_TEXT_SQL),
 })
 
 const viewerVotedForAnswer = hasRow(`
@@ -73,7 +73,7 @@ export const pollAnswerAggregate = aggregateColumns({
   own: booleanColumn(viewerVotedForAnswer),
 })
 
-/** What the viewer has done with the posts of the page and their roots. */
+/** Actions of the viewer on the posts of the page and their roots. */
 export const viewerActions = aggregateViewerActions({
   liked: 'post_id as id from likes where author_id = $2 and post_id = any(page.ids) and positive',
   reshared: 'root_id as id from posts where author_id = $2 and root_id = any(page.ids)',
@@ -105,15 +105,15 @@ export function postsStatement({ selectPosts, maxRows }: Pick<PostQuery, 'select
       select
         ${postAggregate.select} as posts,
         array_agg(id) || array_agg(root_id) as ids, array_agg(root_id) as root_ids, array_agg(author_id) as author_ids
-      from (select * from (${selectPosts(columns)}) as selected limit ${maxRows}) as selected
+      from (select * from (${selectPosts(COLUMNS_SQL)}) as selected limit ${maxRows}) as selected
     )
     select
-      posts, roots, ${people} as people, mentions, ${photos} as photos, ${pollAnswers} as "pollAnswers",
+      posts, roots, ${PEOPLE_SQL} as people, mentions, ${PHOTOS_SQL} as photos, ${POLL_ANSWERS_SQL} as "pollAnswers",
       ${viewerActions.select} as actions
     from page
     cross join lateral (
       select ${postAggregate.select} as roots, array_agg(author_id) as author_ids
-      from posts where id = any(page.root_ids) and ${isAuthorUnblocked('posts.author_id')}
+      from posts where id = any(page.root_ids) and ${isAuthorUnblockedSql('posts.author_id')}
     ) as page_roots
     cross join lateral (
       select ${mentionAggregate.select} as mentions, array_agg(person_id) as person_ids
@@ -147,12 +147,12 @@ export function reshareChainQuery(reshareIds: readonly number[]): PostQuery {
   }
 }
 
-const columns = `
+const COLUMNS_SQL = `
   posts.id, posts.created_at, posts.comments_count, posts.likes_count, posts.reshares_count, posts.interacted_at,
   posts.author_id, posts.root_id, posts.public_before_hiding`
 
 /** `offset 0` keeps the ids computed once. The partial index `profiles_nsfw` holds only the few profiles that are marked. */
-const people = `(
+const PEOPLE_SQL = `(
   select ${personAggregate.select}
   from (
     select ids, array(select person_id from profiles where profiles.nsfw and person_id = any(ids)) as nsfw_ids
@@ -162,11 +162,11 @@ const people = `(
   join people on people.id = any(person_ids.ids)
 )`
 
-const photos = `(
+const PHOTOS_SQL = `(
   select ${photoAggregate.select} from (select * from photos where post_id = any(page.ids) order by position, id) as photos
 )`
 
-const pollAnswers = `(
+const POLL_ANSWERS_SQL = `(
   select ${pollAnswerAggregate.select}
   from polls join poll_answers on poll_answers.poll_id = polls.id
   where polls.post_id = any(page.ids)

@@ -1,6 +1,6 @@
 import { type AggregatedColumns, aggregateColumns, numberColumn } from '../sql/column-lists.js'
 
-/** What a viewer has done with the items of a page, such as liked or reported. */
+/** Actions of a viewer on the items of a page, such as liked or reported. */
 interface ViewerActionsAggregate<Action extends string> {
   /** A scalar subquery for the statement that lists the items. */
   readonly select: string

@@ -9,7 +9,7 @@ export const VIEWER_PERSON_ID = opaqueParam('$2', 'bigint')
 export type Visibility = 'public' | 'readable'
 
 /** SQL condition for rows of `posts` that a viewer may see: public, their own, or delivered to them. */
-export function isReadableBy(personId: string, userId: string): string {
+export function isReadableBySql(personId: string, userId: string): string {
   return `(
     posts.public or posts.author_id = ${personId}
     or ${hasRow(`post_visibilities as visible where visible.user_id = ${userId} and visible.post_id = posts.id`)}
@@ -19,20 +19,20 @@ export function isReadableBy(personId: string, userId: string): string {
 /** SQL conditions for visible rows of `posts`. */
 export const visibilityCondition: Readonly<Record<Visibility, string>> = {
   public: 'posts.public',
-  readable: isReadableBy(VIEWER_PERSON_ID, VIEWER_USER_ID),
+  readable: isReadableBySql(VIEWER_PERSON_ID, VIEWER_USER_ID),
 }
 
 /**
  * SQL condition: moderators do not block this author. Their content is hidden in chunks; this condition hides it before. Streams have
  * `notBlocked` instead.
  */
-export function isAuthorUnblocked(authorId: string): string {
+export function isAuthorUnblockedSql(authorId: string): string {
   return `not ${hasRow(`people as blocked where blocked.id = ${authorId} and blocked.restriction = 'block'`)}`
 }
 
 /** Whether other pods know a row of `posts` or `photos` as public. Hidden content is not public here. */
-export function sentPublicly(table: 'posts' | 'photos'): string {
+export function sentPubliclySql(table: 'posts' | 'photos'): string {
   return `coalesce(${table}.public_before_hiding, ${table}.public)`
 }
 
-export const SENT_PUBLICLY = sentPublicly('posts')
+export const SENT_PUBLICLY_SQL = sentPubliclySql('posts')

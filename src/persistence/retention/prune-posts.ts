@@ -1,13 +1,14 @@
 import type { Knex } from 'knex'
+import { queryRow, queryRows } from '../database/database.js'
 import { isLockTimeout } from '../database/errors.js'
 import { findLargePosts, softDeletePosts } from '../posts/delete-posts.js'
 import { KINDS_BELOW_POST, type KindBelowPost, RECORD_TABLES, waysFromPost } from '../sql/record-tables.js'
 
 export interface PostRetention {
   readonly days: number
-  /** Also posts with comments of remote people, which cannot be fetched again from every pod. */
+  /** Whether posts with comments of remote people are removed, which cannot be fetched again from every pod. */
   readonly withComments: boolean
-  /** Also posts that cannot be fetched again: private ones, and those of pods and authors that are gone. */
+  /** Whether posts are removed that cannot be fetched again: private ones, and those of pods and authors that are gone. */
   readonly includeUnfetchable: boolean
 }
 
@@ -37,8 +38,8 @@ export async function previewPosts(
 }
 
 /**
- * Deletes the old remote posts among the next posts by id, unless a person of this pod has touched them. The rows are locked before
- * their reasons are read, so that no interaction is added meanwhile; posts that others have locked are left for the next run.
+ * Deletes the old remote posts among the next posts by id, unless a local user has touched them. The rows are locked before
+ * their reasons are read, so that no interaction is added in the meantime; posts that others have locked are left for the next run.
  */
 export async function prunePosts(db: Knex, retention: PostRetention, after: number, rows: number): Promise<PostChunk> {
   const { lastId, ids } = await findOldPosts(db, retention, after, rows)
@@ -46,7 +47,8 @@ export async function prunePosts(db: Knex, retention: PostRetention, after: numb
   try {
     return await db.transaction(async (transaction) => {
       await transaction.raw(`set local lock_timeout = '2s'`)
-      const { rows: locked }: { rows: readonly { id: number }[] } = await transaction.raw(
+      const locked = await queryRows<{ readonly id: number }>(
+        transaction,
         'select id from posts where id = any(?) order by id for update skip locked',
         [[...ids]],
       )
@@ -95,8 +97,11 @@ async function findOldPosts(
   after: number,
   rows: number,
 ): Promise<{ readonly lastId: number | null; readonly ids: readonly number[] }> {
-  const { rows: found } = await db.raw(selectOldPosts, { after, rows, days })
-  return found[0]
+  return queryRow<{ readonly lastId: number | null; readonly ids: readonly number[] }>(db, OLD_POSTS_SQL, {
+    after,
+    rows,
+    days,
+  })
 }
 
 async function readReasons(
@@ -105,14 +110,13 @@ async function readReasons(
   ids: readonly number[],
 ): Promise<readonly OldPost[]> {
   if (ids.length === 0) return []
-  const { rows } = await db.raw(selectReasons, { ids, withComments, includeUnfetchable })
-  return rows
+  return queryRows<OldPost>(db, REASONS_SQL, { ids, withComments, includeUnfetchable })
 }
 
 const isLocal = (person: string) => `exists (select from users where users.person_id = ${person})`
 
 /** A chunk of the primary key, and those of its posts that are remote and old by every time. */
-const selectOldPosts = `
+const OLD_POSTS_SQL = `
   with chunk as (
     select id, author_id, greatest(created_at, stored_at, interacted_at) as touched_at
     from posts where id > :after order by id limit :rows
@@ -140,8 +144,8 @@ const reasonsBelow = KINDS_BELOW_POST.flatMap((kind) => {
   return reason === undefined ? [] : [`when ${ways.join(' or ')} then '${reason}'`]
 })
 
-/** For each post the first reason for which it stays. Each exists() reads an index of the table by post, comment or person. */
-const selectReasons = `
+/** Returns the first reason for which each post stays. Each exists() reads an index of the table by post, comment or person. */
+const REASONS_SQL = `
   select posts.id, pg_column_size(posts.*) as bytes, posts.created_at as "createdAt", case
     when posts.public_before_hiding is not null then 'hidden_by_moderator'
     ${reasonsBelow.join('\n    ')}

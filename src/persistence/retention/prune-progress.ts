@@ -1,14 +1,19 @@
 import type { Knex } from 'knex'
+import { queryRows } from '../database/database.js'
 
 /** The last id that the unfinished removal of a category has read. Undefined: it was finished less than a day ago. */
 export async function findPruneStart(db: Knex, category: string): Promise<number | undefined> {
-  const { rows } = await db.raw(
+  const [progress] = await queryRows<{
+    readonly lastId: number
+    readonly finished: boolean
+    readonly recent: boolean | null
+  }>(
+    db,
     `select last_id as "lastId", finished_at is not null as finished,
        finished_at > now() - interval '1 day' as recent
      from prune_progress where category = ?`,
     [category],
   )
-  const [progress] = rows
   if (progress === undefined) return 0
   if (progress.recent) return undefined
   return progress.finished ? 0 : progress.lastId

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { changeRows, queryRow } from '../database/database.js'
 
 /** Rows with an age that no other row needs, by category. */
 export type RowCategory = 'notifications' | 'dead' | 'tombstones'
@@ -30,12 +31,13 @@ export interface RowPreview {
 export async function previewRows(db: Knex, category: RowCategory, days: number): Promise<RowPreview> {
   const previews: RowPreview[] = []
   for (const { table, time, where } of EXPIRING[category]) {
-    const { rows } = await db.raw(
+    const preview = await queryRow<RowPreview>(
+      db,
       `select count(*)::integer as rows, coalesce(sum(pg_column_size(${table}.*)), 0)::float as bytes, min(${time}) as oldest
        from ${table} where ${where} and ${time} < now() - cast(? as integer) * interval '1 day'`,
       [days],
     )
-    previews.push(rows[0])
+    previews.push(preview)
   }
   return previews.reduce((one, other) => ({
     rows: one.rows + other.rows,
@@ -44,10 +46,11 @@ export async function previewRows(db: Knex, category: RowCategory, days: number)
   }))
 }
 
-/** Deletes at most so many rows, and returns their number. Rows that others have locked are left for the next run. */
+/** Deletes at most `limit` rows, and returns their number. Rows that others have locked are left for the next run. */
 export async function deleteRows(db: Knex, category: RowCategory, days: number, limit: number): Promise<number> {
   for (const { table, time, where } of EXPIRING[category]) {
-    const { rowCount } = await db.raw(
+    const rowCount = await changeRows(
+      db,
       `delete from ${table} where ctid = any(array(
          select ctid from ${table} where ${where} and ${time} < now() - cast(? as integer) * interval '1 day'
          limit ? for update skip locked

@@ -10,7 +10,7 @@ export interface S3Settings {
   readonly endpoint: string | undefined
   readonly region: string
   readonly bucket: string
-  /** In front of all keys; empty or with a slash at the end. */
+  /** Prefix of all keys; empty or with a slash at the end. */
   readonly prefix: string
   readonly accessKeyId: string
   readonly secretAccessKey: string
@@ -172,14 +172,14 @@ function bucketUrlOf({ endpoint, region, bucket, isPathStyle }: S3Settings): str
   return isPathStyle ? `${base}/${bucket}` : base
 }
 
-/** With a length: S3 refuses chunked bodies. */
+/** Returns the body with its length: S3 refuses chunked bodies. */
 function streamOf({ bytes, open }: S3File, headers: Headers): RequestInit {
   headers.set('content-length', String(bytes))
-  // Of the standard, and not in the types of Node.
+  // `duplex` is in the standard, but not in the types of Node.
   return { body: open(), duplex: 'half' } as unknown as RequestInit
 }
 
-/** Passes on what succeeded or is missing. */
+/** Returns successful responses and those for missing objects. */
 async function accepted({ method }: Request, response: Response): Promise<Response> {
   if (response.ok || response.status === 404 || response.status === 416) return response
   const code = /<Code>([A-Za-z]+)<\/Code>/.exec(await response.text())?.[1]
@@ -201,7 +201,7 @@ function objectOf({ headers }: Response): S3Object {
   }
 }
 
-/** Reads an answer of ListObjectsV2. Keys of the pod need no decoding but for the ampersand of a prefix. */
+/** Reads an answer of ListObjectsV2. Keys of the pod need no decoding, except for the ampersand of a prefix. */
 function readList(xml: string): readonly ListedObject[] {
   return [...xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)].map(([, content = '']) => {
     const field = (name: string) => new RegExp(`<${name}>([^<]*)</${name}>`).exec(content)?.[1] ?? ''

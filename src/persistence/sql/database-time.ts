@@ -5,7 +5,10 @@ interface Duration {
   readonly hours?: number
 }
 
-/** The time so much later by the clock of the database, by which expiry is checked; truncated like every stored time. */
+/** The time of the database clock. Stored times have milliseconds: rounded up, a row written now would not be due yet. */
+export const NOW_SQL = `date_trunc('milliseconds', now())`
+
+/** The time of the database clock plus this duration, by which expiry is checked. */
 export function databaseTimeIn(db: Knex, { days = 0, hours = 0 }: Duration): Knex.Raw {
-  return db.raw(`date_trunc('milliseconds', now()) + make_interval(days => ?, hours => ?)`, [days, hours])
+  return db.raw(`${NOW_SQL} + make_interval(days => ?, hours => ?)`, [days, hours])
 }

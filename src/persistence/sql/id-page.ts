@@ -8,7 +8,7 @@ export interface IdPage {
 }
 
 /** The rows of a page, and whether the list continues in each direction. */
-export interface IdPageResult<Item> {
+export interface ListPage<Item> {
   readonly items: readonly Item[]
   readonly hasOlder: boolean
   readonly hasNewer: boolean
@@ -19,7 +19,7 @@ export async function readIdPage<Item extends { readonly id: number }>(
   query: Knex.QueryBuilder,
   { before, after, limit }: IdPage,
   id = 'id',
-): Promise<IdPageResult<Item>> {
+): Promise<ListPage<Item>> {
   const isTowardsNewer = before === undefined && after !== undefined
   query.orderBy(id, isTowardsNewer ? 'asc' : 'desc').limit(limit + 1)
   if (before !== undefined) query.where(id, '<', before)

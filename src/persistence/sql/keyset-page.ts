@@ -25,7 +25,7 @@ export interface Page<Item> {
   readonly more: boolean
 }
 
-/** Makes a page of the rows of a statement that reads one row more than the page holds. */
+/** Builds a page from the rows of a statement that reads one row more than the page holds. */
 export function toPage<Item>(rows: readonly Item[], { limit }: { readonly limit: number }): Page<Item> {
   return { items: rows.slice(0, limit), more: rows.length > limit }
 }
@@ -55,15 +55,15 @@ export interface KeysetClauses {
 
 /** Default page size and largest page size of the API, and one row more. */
 const ORDINARY_PAGE_ROWS = 16
-const LONGEST_PAGE_ROWS = 101
+const MAX_PAGE_ROWS = 101
 
 /** Rounds the size of a page up to one of two literals: see `KeysetClauses.maxRows`. */
 export function maxRowsOfPage({ limit }: { readonly limit: number }): number {
-  return limit < ORDINARY_PAGE_ROWS ? ORDINARY_PAGE_ROWS : LONGEST_PAGE_ROWS
+  return limit < ORDINARY_PAGE_ROWS ? ORDINARY_PAGE_ROWS : MAX_PAGE_ROWS
 }
 
-const LARGEST_ID = '9223372036854775807'
-const BELOW_SMALLEST_ID = '0'
+const MAX_ID = '9223372036854775807'
+const BELOW_MIN_ID = '0'
 
 interface KeysetOptions {
   /** The columns. */
@@ -71,7 +71,7 @@ interface KeysetOptions {
   readonly id: string
   /** The order of a page without a key. */
   readonly orderWithoutKey?: TimeOrder
-  /** The number of the placeholder of the first value, where other values stand before them. */
+  /** The number of the placeholder of the first value, if other values come before them. */
   readonly firstValue?: number
 }
 
@@ -90,7 +90,7 @@ export interface KeysetClauseBuilder extends Pick<KeysetClauses, 'name' | 'maxRo
   readonly isNewestFirst: boolean
   /** The time of the key, as an expression. Undefined: the page begins at the end of the list. */
   readonly startTime: string | undefined
-  /** The condition on rows behind the key, or empty. */
+  /** The condition on rows after the key, or empty. */
   pastKey(time: string, id: string): string
   orderBy(time: string, id: string): string
   /** One row more than the page holds, as an expression. */
@@ -109,7 +109,7 @@ export function keysetClausesFor(
   const direction = isNewestFirst ? 'desc' : 'asc'
   const key = before ?? after
   const startTime = key && opaqueParam(placeholder(key.time), 'timestamptz')
-  const startId = key && opaqueParam(placeholder(key.id ?? (isNewestFirst ? BELOW_SMALLEST_ID : LARGEST_ID)), 'bigint')
+  const startId = key && opaqueParam(placeholder(key.id ?? (isNewestFirst ? BELOW_MIN_ID : MAX_ID)), 'bigint')
   const maxRows = maxRowsOfPage(page)
   return {
     name: `${order}${key === undefined ? '' : ' past key'}${maxRows === ORDINARY_PAGE_ROWS ? '' : ', long'}`,

@@ -26,7 +26,7 @@ interface WayFromPost {
 }
 
 /**
- * Tables of the records. What happens to their rows stands in complete tables too: `destroy-entities.ts`, `delete-posts.ts`,
+ * Tables of the records. Complete tables also say what happens to their rows: `destroy-entities.ts`, `delete-posts.ts`,
  * `move-person.ts`, `content-of-person.ts` and `prune-posts.ts`.
  */
 export const RECORD_TABLES = {

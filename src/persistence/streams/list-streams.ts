@@ -79,7 +79,7 @@ interface StreamSource {
   selectPosts(page: KeysetClauseBuilder, visibility: Visibility): SelectPosts
   /** Selects a page that is likely to lie in a time window. Undefined: one index scan finds each page. */
   selectInWindow?(page: KeysetClauseBuilder, visibility: Visibility, windowEnd: string): SelectPosts
-  /** The same for a window in which the whole pod has few posts. */
+  /** Statement for a window in which the whole pod has few posts. */
   selectInSparseWindow?(page: KeysetClauseBuilder, visibility: Visibility, windowEnd: string): SelectPosts
 }
 
@@ -99,7 +99,7 @@ async function listStreamPage(
 ): Promise<Page<ListedPost>> {
   const { page } = query
   if (stream.source.selectInWindow === undefined) {
-    return toPage(await listPosts(db, viewer, wholeStreamQuery(query, stream)), page)
+    return toPage(await listPosts(db, viewer, fullStreamQuery(query, stream)), page)
   }
 
   const windows = getPageWindows(db)
@@ -107,9 +107,9 @@ async function listStreamPage(
   const window = windows.find(streamPage)
   const windowPosts = window && (await listPosts(db, viewer, windowQuery(query, stream, window)))
   const posts =
-    windowPosts && isWholePage(windowPosts, page, window)
+    windowPosts && isFullPage(windowPosts, page, window)
       ? windowPosts
-      : await listPosts(db, viewer, wholeStreamQuery(query, stream))
+      : await listPosts(db, viewer, fullStreamQuery(query, stream))
   windows.record(streamPage, posts, windowPosts?.length === 0)
   return toPage(posts, page)
 }
@@ -118,11 +118,11 @@ async function listStreamPage(
  * The page is full, or the window has no end and so holds the whole stream. An empty result proves nothing: a window with too many posts
  * returns it too.
  */
-function isWholePage(posts: readonly ListedPost[], { limit }: TimePage, { end }: PageWindow): boolean {
+function isFullPage(posts: readonly ListedPost[], { limit }: TimePage, { end }: PageWindow): boolean {
   return posts.length > limit || (end === undefined && posts.length > 0)
 }
 
-function wholeStreamQuery({ visibility, page }: StreamQuery, stream: NamedStream): PostQuery {
+function fullStreamQuery({ visibility, page }: StreamQuery, stream: NamedStream): PostQuery {
   const values = [...stream.values]
   const clauses = postClauses(page, values)
   return {
@@ -151,6 +151,19 @@ function windowQuery({ visibility, page }: StreamQuery, stream: NamedStream, win
   }
 }
 
+/** The statements of the newest page of the main stream, without the columns of posts; docs/main-stream.md shows them. */
+export function mainStreamStatements(): Readonly<Record<string, string>> {
+  const query = { visibility: 'readable', page: { limit: 15 } } as const
+  const stream = { name: 'main', source: streams.main, values: [] }
+  const window = { end: new Date(0), isSparse: false }
+  const queries = [
+    fullStreamQuery(query, stream),
+    windowQuery(query, stream, window),
+    windowQuery(query, stream, { ...window, isSparse: true }),
+  ]
+  return Object.fromEntries(queries.map(({ name, selectPosts }) => [name, selectPosts('posts.*')]))
+}
+
 function postClauses(page: TimePage, values: unknown[]): KeysetClauseBuilder {
   const clauses = keysetClausesFor(page, values, { firstValue: 3 })
   return { ...clauses, limit: opaqueParam(clauses.limit, 'bigint') }
@@ -168,29 +181,29 @@ function lookUpPosts(page: KeysetClauseBuilder, rows: string, condition = 'true'
 const ASPECT_IDS = opaqueParam('$3', 'bigint[]')
 
 /** People in any aspect: a user shares with exactly these. Index `contacts_receiving`. */
-const peopleInAnyAspect = `select person_id from contacts where user_id = ${VIEWER_USER_ID} and receiving`
+const PEOPLE_IN_ANY_ASPECT_SQL = `select person_id from contacts where user_id = ${VIEWER_USER_ID} and receiving`
 
-const peopleInAspects = `
+const PEOPLE_IN_ASPECTS_SQL = `
   select person_id from contacts
   where user_id = ${VIEWER_USER_ID}
     and id = any(array(select contact_id from aspect_memberships where aspect_id = any(${ASPECT_IDS}::bigint[])))`
 
-const isPublicOrInAspects = `(posts.public or (
+const IS_PUBLIC_OR_IN_ASPECTS_SQL = `(posts.public or (
   select true from post_aspects where post_aspects.post_id = posts.id and post_aspects.aspect_id = any(${ASPECT_IDS}::bigint[]) limit 1
 ) is true)`
 
-const ownPostsOf: Readonly<Record<Visibility, string>> = { public: 'posts.public', readable: 'true' }
+const IS_OWN_POST_VISIBLE_SQL: Readonly<Record<Visibility, string>> = { public: 'posts.public', readable: 'true' }
 
 /** `main-stream-members.ts` states the same rules of the main stream from the side of the posts. */
 const streams = {
   main: peopleSource((visibility) => ({
-    authors: peopleInAnyAspect,
-    ownCondition: ownPostsOf[visibility],
+    authors: PEOPLE_IN_ANY_ASPECT_SQL,
+    ownCondition: IS_OWN_POST_VISIBLE_SQL[visibility],
     hasTagsAndMentions: true,
   })),
   'all aspects': peopleSource((visibility) => ({
-    authors: peopleInAnyAspect,
-    ownCondition: ownPostsOf[visibility],
+    authors: PEOPLE_IN_ANY_ASPECT_SQL,
+    ownCondition: IS_OWN_POST_VISIBLE_SQL[visibility],
     hasTagsAndMentions: false,
   })),
   activity: singleScanSource(postsWithActivity),
@@ -206,8 +219,8 @@ const streams = {
 } as const satisfies Readonly<Record<string, StreamSource>>
 
 const aspectStream = peopleSource(() => ({
-  authors: peopleInAspects,
-  ownCondition: isPublicOrInAspects,
+  authors: PEOPLE_IN_ASPECTS_SQL,
+  ownCondition: IS_PUBLIC_OR_IN_ASPECTS_SQL,
   hasTagsAndMentions: false,
 }))
 

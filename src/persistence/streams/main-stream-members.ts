@@ -17,14 +17,14 @@ export async function mainStreamMembers(
   db: Knex,
   { userIds, postIds }: { readonly userIds: readonly number[]; readonly postIds: readonly number[] },
 ): Promise<readonly MainStreamMember[]> {
-  return queryPrepared<MainStreamMember>(db, 'main-stream-members', selectMembers, [userIds, postIds])
+  return queryPrepared<MainStreamMember>(db, 'main-stream-members', MEMBERS_SQL, [userIds, postIds])
 }
 
 /**
  * Starts from the given posts and finds their readers: the author, the author's contacts (`contacts_person_id`), followers of a tag of a
  * public post (`tag_followings_tag_id`), and people it mentions (`mentions_post_once`). The number of posts of a reader does not matter.
  */
-const selectMembers = `
+const MEMBERS_SQL = `
   with readers as (
     select id, person_id from users where id = any($1::bigint[]) and closed_at is null
   ), candidates as (

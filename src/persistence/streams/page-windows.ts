@@ -6,7 +6,7 @@ import type { TimePage } from '../sql/keyset-page.js'
 
 /** Streams in the cache, of all readers and page sizes. */
 const MAX_STREAMS = 20_000
-/** The newest page: the window is longer by a quarter, because some of its posts may be deleted meanwhile. */
+/** The newest page: the window is longer by a quarter, because some of its posts may be deleted in the meantime. */
 const NEWEST_PAGE_SLACK = 0.25
 /** Other pages: the window has twice the length, because people may have posted less at that time. */
 const OTHER_PAGE_SLACK = 1

@@ -13,7 +13,7 @@ import {
 import { notHidden } from './stream-conditions.js'
 import { createSparseWindowPage, createWindowPage, type WindowScan } from './window-page.js'
 
-/** From this many authors on, the newest public posts of the whole pod are likely to hold a page of theirs. */
+/** Number of authors from which the newest public posts of the whole pod are likely to contain a page of their posts. */
 const MANY_AUTHORS = 200
 /** The newest posts of the whole pod that are read before the posts of each author. */
 const RECENT_POSTS = 1_000
@@ -42,11 +42,11 @@ export function peopleStream(
   { authors, ownCondition, hasTagsAndMentions }: PeopleStream,
 ): string {
   const merged = mergeScans(page)
-  merged.defineRows('authors', selectKeys(`select person_id from (${authors}) as authors where not ${isBlocked}`))
+  merged.defineRows('authors', selectKeys(`select person_id from (${authors}) as authors where not ${IS_BLOCKED_SQL}`))
   merged.addPosts('own_posts', ownPosts(ownCondition))
   if (hasTagsAndMentions) merged.addPosts('mentioning_posts', mentioningPosts(visibility))
   if (visibility === 'readable') merged.addPosts('recent_shared', recentPosts(page, allSharedPosts, 'true'))
-  merged.addPosts('recent_public', recentPosts(page, allPosts, `recent.public and ${hasManyAuthors}`))
+  merged.addPosts('recent_public', recentPosts(page, allPosts, `recent.public and ${HAS_MANY_AUTHORS_SQL}`))
   if (hasTagsAndMentions) addPostsWithFollowedTags(merged, 'public')
   if (visibility === 'readable') {
     merged.addPostsOfEachKey(
@@ -144,7 +144,7 @@ function selectKeys(ids: string): string {
   return `select unnest(array(${ids})) as key`
 }
 
-const isBlocked = `(person_id in (select blocks.person_id from blocks where blocks.user_id = ${VIEWER_USER_ID})) is true`
+const IS_BLOCKED_SQL = `(person_id in (select blocks.person_id from blocks where blocks.user_id = ${VIEWER_USER_ID})) is true`
 
 type RecentScan = Omit<PostScan, 'check'>
 
@@ -162,8 +162,8 @@ const allSharedPosts: RecentScan = {
   id: 'post_id',
 }
 
-/** With few authors it is faster to read the posts of each. */
-const hasManyAuthors = `(select count(*) from authors) >= ${MANY_AUTHORS}`
+/** Whether there are many authors. The posts of few authors are read faster author by author. */
+const HAS_MANY_AUTHORS_SQL = `(select count(*) from authors) >= ${MANY_AUTHORS}`
 
 /** Selects the posts of the authors among the newest posts of a scan. */
 function recentPosts(page: KeysetClauseBuilder, scan: RecentScan, condition: string): string {

@@ -3,7 +3,7 @@ import type { KeysetClauseBuilder } from '../sql/keyset-page.js'
 import type { PostScan } from '../sql/merged-scan.js'
 import { notHiddenOrBlocked } from './stream-conditions.js'
 
-/** With more posts in the window than this, the statement returns no posts, and the page is read in another way. */
+/** Posts of a window beyond which the statement returns none, and the page is read in another way. */
 const MAX_POSTS_OF_WINDOW = 1_000
 
 /** A scan that reads all rows of the window. */
@@ -13,7 +13,7 @@ export type WindowScan = Pick<PostScan, 'from' | 'time' | 'id'>
  * Builds a statement that reads a page from a time window in which the page is likely to lie (see `page-windows.ts`).
  *
  * It reads all candidates of the window at once, for any number of authors and tags. That takes a fraction of reading the newest posts of
- * each author. The page is right if it is full. Otherwise, also when the window holds too many posts, the caller reads the whole stream.
+ * each author. The page is right if it is full. Otherwise, and if the window has too many posts, the caller reads the whole stream.
  */
 export interface WindowPage {
   /** Adds a CTE for the steps that follow. */

@@ -10,13 +10,13 @@ export type JsonPart =
   /** Another member of an object of the plan. */
   | { readonly kind: 'value'; readonly path: string; readonly text: string }
 
-/** What of a document is wanted. The root object always is; all other values are skipped. */
+/** The requested parts of a document. The root object is always read; all other values are skipped. */
 export interface SplitPlan {
   /** Objects whose members are wanted one by one. */
   readonly objects: ReadonlySet<string>
   /** Arrays whose elements are wanted one by one. */
   readonly arrays: ReadonlySet<string>
-  /** Members that are wanted as a whole. */
+  /** Members that are returned in one piece. */
   readonly values: ReadonlySet<string>
 }
 
@@ -82,7 +82,7 @@ class JsonSplitter {
 
   *parts(): Generator<JsonPart | typeof MORE> {
     yield* this.#space()
-    if (this.#code() !== OPEN_OBJECT) throw broken('the file is no JSON object')
+    if (this.#code() !== OPEN_OBJECT) throw broken('the file is not a JSON object')
     yield* this.#object('')
     yield* this.#space()
     if (this.#at < this.#text.length) throw broken('text follows the JSON object')
@@ -206,7 +206,7 @@ class JsonSplitter {
     }
   }
 
-  /** Ends before a character that is no space. */
+  /** Ends before the first character that is not a space. */
   *#space(): More {
     for (;;) {
       while (this.#at < this.#text.length && isSpace(this.#text.charCodeAt(this.#at))) this.#at += 1

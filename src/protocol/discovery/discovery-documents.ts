@@ -35,9 +35,9 @@ export interface Hcard {
 }
 
 const hcardRel = 'http://microformats.org/profile/hcard'
-/** The same for all pods, in spite of its host name. */
+/** All pods use this value, in spite of its host name. */
 const podRel = 'http://joindiaspora.com/seed_location'
-/** The page on which members of a pod follow others. */
+/** The page on which users of a pod follow others. */
 const subscribeRel = 'http://ostatus.org/schema/1.0/subscribe'
 
 /** Throws `DiscoveryFailed` unless the document describes this address and links to its pod and hCard. */
@@ -59,10 +59,10 @@ export function readWebFinger(json: string, address: string): PersonLinks {
   return { hcardUrl, podUrl: `${podUrl.origin}/` }
 }
 
-/** Returns where members of a pod follow others, from the WebFinger document of one of them; `{uri}` stands for the address. */
+/** Returns where users of a pod follow others, from the WebFinger document of one of them; `{uri}` stands for the address. */
 export function readSubscribeTemplate(json: string): string {
   const template = readLink(parseJson(json), subscribeRel, 'template')
-  // Braces are no characters of a URL.
+  // Braces are not valid in a URL.
   if (template?.includes('{uri}') !== true || webUrl(template.replaceAll('{uri}', '0')) === undefined) {
     throw new ProtocolError('DiscoveryFailed', 'the WebFinger document names no usable page for following')
   }
@@ -201,6 +201,6 @@ function parseJson(json: string): unknown {
   try {
     return JSON.parse(json)
   } catch (cause) {
-    throw new ProtocolError('DiscoveryFailed', 'the WebFinger document is no JSON', { cause })
+    throw new ProtocolError('DiscoveryFailed', 'the WebFinger document is not JSON', { cause })
   }
 }

@@ -7,7 +7,7 @@ import { readPersonStream } from './person-stream.js'
 /** The content of each type of document that other pods publish. */
 export interface DocumentContents {
   readonly webFinger: PersonLinks
-  /** With `{uri}` in the place of the address to follow. */
+  /** URL with `{uri}` in the place of the address to follow. */
   readonly subscribeTemplate: string
   readonly hcard: Hcard
   readonly nodeInfoLink: string

@@ -9,7 +9,7 @@ type ImageField = (typeof imageFields)[number]
 export type HcardFields = ReadonlyMap<TextField | ImageField, string>
 
 /** Longer values are cut one character after the limit, so that checks of their length still fail. */
-const longest: Readonly<Record<TextField, number>> = {
+const maxCharacters: Readonly<Record<TextField, number>> = {
   uid: HCARD_LIMITS.guidCharacters,
   nickname: HCARD_LIMITS.nicknameCharacters,
   fn: HCARD_LIMITS.nameCharacters,
@@ -19,7 +19,7 @@ const longest: Readonly<Record<TextField, number>> = {
   key: HCARD_LIMITS.keyCharacters,
 }
 
-/** Collects the text of an element up to its limit, without leading blanks. */
+/** Collects the text of an element up to its limit, without leading spaces. */
 interface CollectedText {
   readonly runs: string[]
   missing: number
@@ -94,8 +94,8 @@ export function readHcardFields(html: string): HcardFields {
     // diaspora* writes empty elements as `<title/>` and `<span class="fn"/>`.
     { recognizeSelfClosing: true },
   )
-  for (let at = 0; at < html.length && !isComplete(); at += HCARD_LIMITS.charactersAtOnce) {
-    parser.write(html.slice(at, at + HCARD_LIMITS.charactersAtOnce))
+  for (let at = 0; at < html.length && !isComplete(); at += HCARD_LIMITS.charactersPerChunk) {
+    parser.write(html.slice(at, at + HCARD_LIMITS.charactersPerChunk))
   }
   if (!isComplete()) parser.end()
 
@@ -106,7 +106,7 @@ export function readHcardFields(html: string): HcardFields {
 }
 
 function emptyText(field: TextField): CollectedText {
-  return { runs: [], missing: longest[field] + 1 }
+  return { runs: [], missing: maxCharacters[field] + 1 }
 }
 
 function addRun(text: CollectedText, run: string): void {

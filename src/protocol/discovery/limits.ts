@@ -4,7 +4,7 @@ export const HCARD_LIMITS = {
   guidCharacters: 255,
   /** The column of other pods has 255 characters. */
   nicknameCharacters: 255,
-  /** UTF-16 units, including blanks after the name. */
+  /** UTF-16 units, including spaces after the name. */
   nameCharacters: 255,
   /** `true` or `false`. */
   flagCharacters: 10,
@@ -12,8 +12,8 @@ export const HCARD_LIMITS = {
   keyCharacters: 4 * 1024,
   /** Nested elements. A closing tag without an open element makes the parser walk through all of them. */
   levels: 200,
-  /** After each of these chunks the parser stops if all fields are complete. */
-  charactersAtOnce: 4 * 1024,
+  /** Characters after which the parser stops if all fields are complete. */
+  charactersPerChunk: 4 * 1024,
 } as const
 
 /** Public posts that are fetched from the pod of a person when the person is found. */
@@ -26,6 +26,6 @@ export const PERSON_STREAM_LIMITS = {
   requestMs: 10_000,
   /** The stream with all its posts. */
   allMs: 30_000,
-  /** For what one post needs, such as the root of a reshare. */
+  /** Fetches of what one post needs, such as the root of a reshare. */
   fetchesOfPost: 2,
 } as const

@@ -62,7 +62,7 @@ function parse(json: string): unknown {
   try {
     return JSON.parse(json)
   } catch (cause) {
-    throw invalid('this is no JSON', cause)
+    throw invalid('this is not JSON', cause)
   }
 }
 

@@ -5,7 +5,7 @@ import { isGuid } from '../values.js'
 /** The guids of this person's public posts in the stream of their pod, newest first. */
 export function readPersonStream(json: string, personGuid: string, limit: number): readonly string[] {
   const items = parseJson(json)
-  if (!Array.isArray(items)) throw new ProtocolError('NotFetchable', 'the stream is no list')
+  if (!Array.isArray(items)) throw new ProtocolError('NotFetchable', 'the stream is not a list')
   const guids = items.flatMap((item: unknown) => {
     const guid = readMember(item, 'guid')
     const isOwn = readMember(readMember(item, 'author'), 'guid') === personGuid
@@ -18,6 +18,6 @@ function parseJson(json: string): unknown {
   try {
     return JSON.parse(json)
   } catch (cause) {
-    throw new ProtocolError('NotFetchable', 'the stream is no JSON', { cause })
+    throw new ProtocolError('NotFetchable', 'the stream is not JSON', { cause })
   }
 }

@@ -35,7 +35,7 @@ export const conversation = defineEntity(
     subject: required(text(255)),
     created_at: createdAt,
     participants: required(participants),
-    messages: listOf(message, { atMost: 100 }),
+    messages: listOf(message, { max: 100 }),
   },
   (entity) =>
     entity.messages.every(({ author }) => author === entity.author) ? undefined : 'has a message of another author',

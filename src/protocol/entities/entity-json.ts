@@ -47,11 +47,11 @@ export function entityToJson(entity: Entity): EntityJson {
 
 /** Reads the JSON form by the same rules as XML. Throws `UnknownEntity` or `ValidationError`. */
 export function entityFromJson(json: unknown, receivedAt: Date): Entity {
-  if (!isObject(json)) throw new ProtocolError('ValidationError', 'the entity is no JSON object')
+  if (!isObject(json)) throw new ProtocolError('ValidationError', 'the entity is not a JSON object')
   const { entity_type: type, entity_data: data } = json
   const definition = typeof type === 'string' ? definitionByName.get(type) : undefined
   if (definition === undefined) throw new ProtocolError('UnknownEntity', 'the type of the entity is unknown')
-  if (!isObject(data)) throw new ProtocolError('ValidationError', 'entity_data is no JSON object')
+  if (!isObject(data)) throw new ProtocolError('ValidationError', 'entity_data is not a JSON object')
 
   const entity = readProperties(definition, jsonSource(definition.name, data), receivedAt) as Entity // as the table says
   if (!isRelayable(entity) || json['property_order'] === undefined) return entity
@@ -66,7 +66,7 @@ function jsonSource(entity: string, data: Readonly<Record<string, unknown>>): Pr
     nested: (property, type) => nestedSource(property, type, value(property)),
     list(property, type) {
       const values = value(property) ?? []
-      if (!Array.isArray(values)) throw new ProtocolError('ValidationError', `${entity}: ${property} is no array`)
+      if (!Array.isArray(values)) throw new ProtocolError('ValidationError', `${entity}: ${property} is not an array`)
       return values.flatMap((one) => nestedSource(property, type, one) ?? [])
     },
   }
@@ -75,7 +75,7 @@ function jsonSource(entity: string, data: Readonly<Record<string, unknown>>): Pr
 function nestedSource(property: string, type: string, value: unknown): PropertySource | undefined {
   if (value === undefined || value === null) return undefined
   if (!isObject(value) || value['entity_type'] !== type || !isObject(value['entity_data'])) {
-    throw new ProtocolError('ValidationError', `${property} is no ${type}`)
+    throw new ProtocolError('ValidationError', `${property} is not of type ${type}`)
   }
   return jsonSource(type, value['entity_data'])
 }
@@ -84,12 +84,12 @@ function nestedSource(property: string, type: string, value: unknown): PropertyS
 function textOf(entity: string, property: string, value: unknown, kind: JsonKind): string | undefined {
   if (value === undefined) return undefined
   if (value === null) return ''
-  if (typeof value !== kind) throw new ProtocolError('ValidationError', `${entity}: ${property} is no ${kind}`)
+  if (typeof value !== kind) throw new ProtocolError('ValidationError', `${entity}: ${property} is not of type ${kind}`)
   return cleanText(String(value))
 }
 
 function readOrder(entity: Relayable, order: unknown, data: Readonly<Record<string, unknown>>): Elements {
-  if (!Array.isArray(order)) throw new ProtocolError('ValidationError', 'property_order is no list of names')
+  if (!Array.isArray(order)) throw new ProtocolError('ValidationError', 'property_order is not a list of names')
   const elements = order.map((name: unknown): [string, string] => {
     const value = typeof name === 'string' && Object.hasOwn(data, name) ? data[name] : undefined
     if (typeof name !== 'string' || !elementName.test(name) || !isScalar(value)) {

@@ -7,14 +7,14 @@ import { readElements, writeRelayable } from './relayable-elements.js'
 import { relayables } from './relayables.js'
 import { xmlSource } from './xml-source.js'
 
-/** The entities that can be the root of a payload. */
-const definitionOfRoot = new Map<string, EntityDefinition>(
+/** The entities that can be at the top of a payload. */
+const definitionOfPayload = new Map<string, EntityDefinition>(
   Object.entries(ENTITY_TYPES).flatMap(([type, { use, definition }]) => (use === 'nested' ? [] : [[type, definition]])),
 )
 
-/** Reads the root of a payload. Throws `UnknownEntity` or `ValidationError`. */
+/** Reads the entity of a payload. Throws `UnknownEntity` or `ValidationError`. */
 export function readEntity(payload: XmlElement, receivedAt: Date): ReceivedEntity {
-  const definition = definitionOfRoot.get(payload.name)
+  const definition = definitionOfPayload.get(payload.name)
   if (definition === undefined) throw new ProtocolError('UnknownEntity', `unknown entity ${payload.name.slice(0, 64)}`)
 
   const entity = readProperties(definition, xmlSource(payload), receivedAt) as ReceivedEntity // as the table says

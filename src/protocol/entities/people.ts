@@ -5,7 +5,7 @@ import {
   address,
   birthday,
   flag,
-  longestText,
+  maxTextCharacters,
   personName,
   text,
   textWhere,
@@ -13,11 +13,11 @@ import {
   urlWithPath,
 } from './value-types.js'
 
-const mostTags = 5
+const maxTags = 5
 
 const tags = textWhere(
-  (value) => isWithinLength(value, longestText) && value.split('#').length - 1 <= mostTags,
-  `is longer than ${longestText} characters or has more than ${mostTags} tags`,
+  (value) => isWithinLength(value, maxTextCharacters) && value.split('#').length - 1 <= maxTags,
+  `is longer than ${maxTextCharacters} characters or has more than ${maxTags} tags`,
 )
 
 export const profile = defineEntity('profile', {

@@ -27,7 +27,7 @@ export const pollAnswer = defineEntity('poll_answer', {
 export const poll = defineEntity('poll', {
   guid: required(guid),
   question: required(text(255)),
-  poll_answers: listOf(pollAnswer, { atLeast: 2, atMost: 100 }),
+  poll_answers: listOf(pollAnswer, { min: 2, max: 100 }),
 })
 
 export const embed = defineEntity(
@@ -53,7 +53,7 @@ export const statusMessage = defineEntity(
     provider_display_name: optional(text()),
     text: required(anyText),
     edited_at: optional(timestamp),
-    photos: listOf(photo, { atMost: 100 }),
+    photos: listOf(photo, { max: 100 }),
     location: nested(location),
     poll: nested(poll),
     event: nested(event),

@@ -16,7 +16,7 @@ export function required<Value>(type: ValueType<Value>): Property<Value> {
   return textProperty<Value, Value>(type, refuse('is missing'), refuse('has no value that can be read'))
 }
 
-/** A missing or unreadable value is no value. A readable value must be valid. */
+/** A missing or unreadable value is ignored. A readable value must be valid. */
 export function optional<Value>(type: ValueType<Value>): Property<Value | undefined> {
   const nothing = () => undefined
   return textProperty<Value | undefined, Value>(type, nothing, nothing)
@@ -64,14 +64,14 @@ export function requiredNested<Definition extends EntityDefinition>(
 /** A list of entities of one type, in order. */
 export function listOf<Definition extends EntityDefinition>(
   definition: Definition,
-  limits: { readonly atLeast?: number; readonly atMost: number },
+  limits: { readonly min?: number; readonly max: number },
 ): Property<readonly EntityOf<Definition>[]> {
-  const { atLeast = 0, atMost } = limits
+  const { min = 0, max } = limits
   return {
     read(source, name, receivedAt) {
       const inner = source.list(name, definition.name)
-      if (inner.length < atLeast || inner.length > atMost) {
-        return refuse(`are ${inner.length}, not ${atLeast} to ${atMost}`)(receivedAt, source, name)
+      if (inner.length < min || inner.length > max) {
+        return refuse(`are ${inner.length}, not ${min} to ${max}`)(receivedAt, source, name)
       }
       return inner.map((one) => readProperties(definition, one, receivedAt))
     },

@@ -29,11 +29,11 @@ import {
 import { type Elements, type ParticipationEntity, participation, type Relayable, relayables } from './relayables.js'
 import { type RetractionEntity, retraction, type TargetType } from './retraction.js'
 
-/** Entities that are never the root of a payload. */
+/** Entities that are never at the top of a payload. */
 type NestedEntity = LocationEntity | EmbedEntity | PollEntity | PollAnswerEntity
 
-/** Entities that can be the root of a payload. */
-type RootEntity =
+/** Entities that can be at the top of a payload. */
+type PayloadEntity =
   | StatusMessageEntity
   | ReshareEntity
   | PhotoEntity
@@ -48,19 +48,19 @@ type RootEntity =
   | AccountMigrationEntity
   | EventEntity
 
-export type Entity = RootEntity | NestedEntity
+export type Entity = PayloadEntity | NestedEntity
 
-type Received<Root> = Root extends Relayable ? Root & { readonly elements: Elements } : Root
+type Received<Each> = Each extends Relayable ? Each & { readonly elements: Elements } : Each
 
 /** A received entity; relayables carry the elements that their author signed. */
-export type ReceivedEntity = Received<RootEntity>
+export type ReceivedEntity = Received<PayloadEntity>
 
 export type EntityType = Entity['type']
 
-/** What the entities of a type are. How they are stored and received stands in the tables of the other layers (CONTRIBUTING.md). */
-interface EntityFacts<Each extends Entity> {
+/** The properties of an entity type. Tables of the other layers say how its entities are stored and received (CONTRIBUTING.md). */
+interface EntityTraits<Each extends Entity> {
   readonly definition: EntityDefinition<Each['type']>
-  /** `stored` and `verified` are roots of payloads; the latter are rejected as `UnknownEntity`. `nested` stand inside others. */
+  /** `stored` and `verified` are at the top of payloads; the latter are rejected as `UnknownEntity`. `nested` are inside others. */
   readonly use: 'stored' | 'verified' | 'nested'
   /** The kind of record that it is stored as; undefined: it is part of a record, or changes other records. */
   readonly record: string | undefined
@@ -90,7 +90,7 @@ const change = { ...nestedPart, use: 'stored' } as const
 /** Read and verified, but no pod of the network stores it. */
 const notStored = { ...nestedPart, use: 'verified' } as const
 
-/** All entities of the protocol; parents stand before children. */
+/** All entities of the protocol. */
 export const ENTITY_TYPES = {
   profile: { definition: profile, ...change },
   status_message: {
@@ -172,7 +172,7 @@ export const ENTITY_TYPES = {
     use: 'stored',
     record: 'message',
     isFetchable: false,
-    retractedAs: [], // nobody can take back a message
+    retractedAs: [], // a message cannot be retracted
     ends: 'never',
     linkText: ({ text }) => text,
   },
@@ -184,28 +184,64 @@ export const ENTITY_TYPES = {
   location: { definition: location, ...nestedPart },
   embed: { definition: embed, ...nestedPart },
   poll_answer: { definition: pollAnswer, ...nestedPart },
-} as const satisfies { readonly [Type in EntityType]: EntityFacts<Extract<Entity, { readonly type: Type }>> }
+} as const satisfies { readonly [Type in EntityType]: EntityTraits<Extract<Entity, { readonly type: Type }>> }
 
-type Facts = typeof ENTITY_TYPES
-type TypesWith<Wanted> = { [Type in EntityType]: Facts[Type] extends Wanted ? Type : never }[EntityType]
+type EntityTypes = typeof ENTITY_TYPES
+type TypesWith<Wanted> = { [Type in EntityType]: EntityTypes[Type] extends Wanted ? Type : never }[EntityType]
 
-/** Entities that are stored, or change what is stored. */
+/** Entities that are stored, or change stored rows. */
 export type ReceivableEntity = Extract<ReceivedEntity, { readonly type: TypesWith<{ readonly use: 'stored' }> }>
+
+/** The receivable entity of a type. */
+export type EntityOfType<Type extends ReceivableEntity['type']> = Extract<ReceivableEntity, { readonly type: Type }>
 
 /** Comments, likes and votes. */
 export type StoredRelayable = Extract<ReceivableEntity, Relayable>
 export type RelayableKind = StoredRelayable['type']
 
-/** What this pod has of entities: posts, comments, polls … */
-export type RecordKind = Exclude<Facts[EntityType]['record'], undefined>
-export type FetchableKind = Facts[TypesWith<{ readonly isFetchable: true }>]['record']
+/** Records of this pod that are entities: posts, comments, polls … */
+export type RecordKind = Exclude<EntityTypes[EntityType]['record'], undefined>
+export type FetchableKind = EntityTypes[TypesWith<{ readonly isFetchable: true }>]['record']
 
 /** Records that retractions delete, and the names by which these name them. */
 export type RetractableKind = Exclude<
-  Facts[TypesWith<{ readonly record: string; readonly retractedAs: readonly [TargetType, ...TargetType[]] }>]['record'],
+  EntityTypes[TypesWith<{
+    readonly record: string
+    readonly retractedAs: readonly [TargetType, ...TargetType[]]
+  }>]['record'],
   undefined
 >
-type RecordName = Facts[EntityType]['retractedAs'][number]
+type RecordName = EntityTypes[EntityType]['retractedAs'][number]
+
+/**
+ * The order in which a batch is resolved and stored: parents before children, and what ends something last. All transactions take
+ * their locks in this order.
+ */
+export const STORING_ORDER = [
+  'profile',
+  'status_message',
+  'reshare',
+  'photo',
+  'comment',
+  'like',
+  'poll_participation',
+  'participation',
+  'contact',
+  'conversation',
+  'message',
+  'retraction',
+  'account_migration',
+  'account_deletion',
+] as const satisfies readonly ReceivableEntity['type'][]
+
+const storingRanks = Object.fromEntries(STORING_ORDER.map((type, rank) => [type, rank])) as Readonly<
+  Record<(typeof STORING_ORDER)[number], number>
+> // one for each type of the list
+
+/** The place of an entity in `STORING_ORDER`; a type without a place does not compile. */
+export function storingRank({ type }: ReceivableEntity): number {
+  return storingRanks[type]
+}
 
 const rows = Object.values(ENTITY_TYPES)
 
@@ -214,9 +250,11 @@ export const RELAYABLE_KINDS = Object.keys(relayables).filter(
   (type) => ENTITY_TYPES[type as Relayable['type']].use === 'stored',
 ) as readonly RelayableKind[] // the keys of the table
 
-/** The record that a retraction deletes, by the name in the retraction; parents before children. */
+/** The record that a retraction deletes, by the name in the retraction; in `STORING_ORDER`, polls last. */
 export const RETRACTED_RECORDS = Object.fromEntries(
-  rows.flatMap(({ record, retractedAs }) => retractedAs.map((name) => [name, record])),
+  ([...STORING_ORDER, 'poll'] as const)
+    .map((type) => ENTITY_TYPES[type])
+    .flatMap(({ record, retractedAs }) => retractedAs.map((name) => [name, record])),
 ) as Readonly<Record<RecordName, RetractableKind>> // as the table says
 
 /** The kind of record that a type in a URL names; undefined: entities of this type cannot be fetched. */
@@ -226,11 +264,11 @@ export function fetchableKind(type: string): FetchableKind | undefined {
 
 /** Posts have two types, and may be named by the kind of their record. */
 const fetchableKinds = new Map<string, FetchableKind>(
-  Object.entries(ENTITY_TYPES).flatMap(([type, facts]) =>
-    facts.isFetchable
+  Object.entries(ENTITY_TYPES).flatMap(([type, traits]) =>
+    traits.isFetchable
       ? [
-          [type, facts.record],
-          [facts.record, facts.record],
+          [type, traits.record],
+          [traits.record, traits.record],
         ]
       : [],
   ),
@@ -259,15 +297,15 @@ export function isRelayableKind(kind: string): kind is RelayableKind {
 
 /** Whether the entity deletes content, closes an account or ends a contact. */
 export function endsContentOrContact(entity: ReceivableEntity): boolean {
-  const { ends } = factsOf(entity)
+  const { ends } = traitsOf(entity)
   return typeof ends === 'string' ? ends === 'always' : ends(entity)
 }
 
 /** The text of an entity with links to others; empty if its type has none. */
 export function readLinkedText(entity: Entity): string {
-  return factsOf(entity).linkText(entity)
+  return traitsOf(entity).linkText(entity)
 }
 
-function factsOf(entity: Entity): EntityFacts<Entity> {
-  return ENTITY_TYPES[entity.type] as unknown as EntityFacts<Entity> // the table pairs each type with its functions
+function traitsOf(entity: Entity): EntityTraits<Entity> {
+  return ENTITY_TYPES[entity.type] as unknown as EntityTraits<Entity> // the table pairs each type with its functions
 }

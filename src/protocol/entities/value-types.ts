@@ -26,11 +26,11 @@ export interface ValueType<Value> {
   readonly reformatted?: true
 }
 
-export const longestText = 65_535
+export const maxTextCharacters = 65_535
 
 /** Text; '' is read as no value. */
-export function text(longest = longestText): ValueType<string> {
-  return textWhere((value) => isWithinLength(value, longest), `is longer than ${longest} characters`)
+export function text(maxCharacters = maxTextCharacters): ValueType<string> {
+  return textWhere((value) => isWithinLength(value, maxCharacters), `is longer than ${maxCharacters} characters`)
 }
 
 /** Text that may be empty: '' is read as ''. */
@@ -52,8 +52,11 @@ export const guid = textWhere(isGuid, 'is not a guid')
 export const urlWithPath = textWhere(isUrlWithPath, 'is not a URL with a path')
 export const birthday = textWhere(isBirthday, 'is not a day written YYYY-MM-DD')
 
-export function personName(longest: number): ValueType<string> {
-  return textWhere((value) => isAcceptedName(value, longest), `is longer than ${longest} characters or has a semicolon`)
+export function personName(maxCharacters: number): ValueType<string> {
+  return textWhere(
+    (value) => isAcceptedName(value, maxCharacters),
+    `is longer than ${maxCharacters} characters or has a semicolon`,
+  )
 }
 
 export function oneOf<const Word extends string>(...words: readonly Word[]): ValueType<Word> {

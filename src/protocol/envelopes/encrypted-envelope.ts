@@ -24,7 +24,7 @@ export function writeEncryptedEnvelope(envelope: string, recipientKey: KeyObject
 
 /**
  * Decrypts an envelope. `undefined`: cannot be decrypted; the reason is never given (rsa.ts). The resulting text is not verified
- * yet and may be no envelope.
+ * yet and may not be an envelope.
  */
 export function decryptEnvelope(encryptedEnvelope: string, recipientKey: KeyObject): string | undefined {
   const { aes_key: wrapped, encrypted_magic_envelope: encrypted } = readJsonObject(encryptedEnvelope) ?? {}
@@ -43,12 +43,15 @@ export function decryptEnvelope(encryptedEnvelope: string, recipientKey: KeyObje
 export function mayBeEncryptedEnvelope(body: string): boolean {
   const { aes_key: wrapped, encrypted_magic_envelope: encrypted } = readJsonObject(body) ?? {}
   if (typeof wrapped !== 'string' || typeof encrypted !== 'string') return false
-  return wrapped.length >= SHORTEST_KEY && wrapped.length <= LONGEST_KEY && encrypted !== ''
+  return wrapped.length >= MIN_KEY_CHARACTERS && wrapped.length <= MAX_KEY_CHARACTERS && encrypted !== ''
 }
 
-/** In base64: RSA of 1024 bits without its padding, and of 8192 bits with a line break after every few characters. */
-const SHORTEST_KEY = 171
-const LONGEST_KEY = 2_048
+/**
+ * Length of the encrypted key in base64: from RSA of 1024 bits without padding to RSA of 8192 bits with a line break after every few
+ * characters.
+ */
+const MIN_KEY_CHARACTERS = 171
+const MAX_KEY_CHARACTERS = 2_048
 
 function readSecret(message: Buffer): Secret | undefined {
   const members = readJsonObject(message.toString())

@@ -24,7 +24,7 @@ const signedSuffix = ['', dataType, encoding, algorithm].map((part) => encodeBas
 export function readMagicEnvelope(source: string | Uint8Array): MagicEnvelope {
   const { data, keyId, signature } = readUsualForm(source) ?? readAnyForm(source)
   const sender = decode(keyId, 'the key_id').toString()
-  requireThat(isAddress(sender.toLowerCase()), 'InvalidEnvelope', 'the key_id is no address')
+  requireThat(isAddress(sender.toLowerCase()), 'InvalidEnvelope', 'the key_id is not an address')
   return { sender, payload: decode(data, 'the data'), signature: decode(signature, 'the signature') }
 }
 
@@ -35,7 +35,7 @@ export function verifyMagicEnvelope(envelope: MagicEnvelope, key: KeyObject): vo
 }
 
 /** Signs the payload and writes the envelope in the form that all pods read. */
-export function sealMagicEnvelope(payload: string, sender: string, key: KeyObject): string {
+export function signMagicEnvelope(payload: string, sender: string, key: KeyObject): string {
   const data = encodeBase64url(Buffer.from(payload))
   const signature = encodeBase64url(signRsaSha256(signedBytes(data), key))
   return `<?xml version="1.0" encoding="UTF-8"?>
@@ -79,8 +79,8 @@ function keyIdIn(source: string): string | undefined {
 }
 
 /** Begins at a `<` and never matches across one; otherwise a text of many `<` would take quadratic time. */
-function dataPattern(longest: number): RegExp {
-  return new RegExp(`<(?:[^<>\\s:/]{1,64}:)?data\\s[^<>]{0,1024}>([^<]{1,${longest}})`)
+function dataPattern(maxCharacters: number): RegExp {
+  return new RegExp(`<(?:[^<>\\s:/]{1,64}:)?data\\s[^<>]{0,1024}>([^<]{1,${maxCharacters}})`)
 }
 
 function authorIn(source: string, pattern: RegExp): string | undefined {
@@ -100,7 +100,7 @@ function readAnyForm(source: string | Uint8Array): EncodedParts {
   requireThat(
     root.name === 'env' && root.namespace === namespace,
     'InvalidEnvelope',
-    'the root is no env of this protocol',
+    'the root is not an env of this protocol',
   )
   const child = (name: string) => root.children.find((found) => found.name === name && found.namespace === namespace)
 
@@ -128,14 +128,14 @@ const usualForm = new RegExp(
     '$',
   ].join('[ \\t\\r\\n]*'),
 )
-const longestUsual = 64 * 1024
+const maxUsualCharacters = 64 * 1024
 
 /**
  * Nearly all pods write one form in which only the base64 texts vary. Matching it takes a tenth of the time of parsing. The result
  * equals that of `readAnyForm`, or is `undefined`.
  */
 function readUsualForm(source: string | Uint8Array): EncodedParts | undefined {
-  if (typeof source !== 'string' || source.length > longestUsual) return undefined
+  if (typeof source !== 'string' || source.length > maxUsualCharacters) return undefined
   const [, data, keyId, signature] = usualForm.exec(source) ?? []
   if (data === undefined || keyId === undefined || signature === undefined) return undefined
   return { data, keyId, signature }

@@ -12,17 +12,19 @@ export interface ReferencedEntity {
   readonly public: boolean
 }
 
-/** The stored entities that a received one refers to. The root is the post above a parent: the post of a liked comment. */
+/** The stored entities that a received one refers to. The thread post is the post above a parent: the post of a liked comment. */
 export interface References {
-  /** Comments, likes, votes: the root. Reshares: the reshared post. Participations: the post. */
-  readonly root?: ReferencedEntity | undefined
-  /** Retractions: the target, with its root if it is a relayable. */
-  readonly target?: { readonly author: string; readonly root?: { readonly author: string } | undefined } | undefined
+  /** Comments, likes, votes: the post of the thread. Reshares: the reshared post. Participations: the post. */
+  readonly threadPost?: ReferencedEntity | undefined
+  /** Retractions: the target, with its thread post if it is a relayable. */
+  readonly target?:
+    | { readonly author: string; readonly threadPost?: { readonly author: string } | undefined }
+    | undefined
   /** Messages: their conversation. */
   readonly conversation?: { readonly participants: readonly string[] } | undefined
 }
 
-/** A received entity with the facts about its sender that the rules check. */
+/** A received entity with the data about its sender that the rules check. */
 export interface SenderCheck<Entity extends ReceivedEntity = ReceivedEntity> {
   readonly entity: Entity
   /** The signer of the envelope. */
@@ -35,19 +37,19 @@ export interface SenderCheck<Entity extends ReceivedEntity = ReceivedEntity> {
 
 type Type = ReceivedEntity['type']
 type Rule<Entity extends ReceivedEntity> = (
-  arrival: SenderCheck<Entity>,
+  message: SenderCheck<Entity>,
   references: References,
 ) => ProtocolFault | undefined
 type OfType<T extends Type> = Extract<ReceivedEntity, { readonly type: T }>
 
 /** The rules for each type of entity; the first fault counts (FEDERATION.md, "Who may send what"). */
-const rules: { readonly [T in Type]: readonly Rule<OfType<T>>[] } = {
+const RULES: { readonly [T in Type]: readonly Rule<OfType<T>>[] } = {
   status_message: [sentByAuthor, markedPublic],
   photo: [sentByAuthor, markedPublic],
   reshare: [sentByAuthor, rootMayBeReshared],
-  comment: [rootKnown, authorSigned, sentToOrByRootAuthor],
-  like: [rootKnown, authorSigned, sentToOrByRootAuthor],
-  poll_participation: [rootKnown, authorSigned, sentToOrByRootAuthor],
+  comment: [isThreadPostKnown, authorSigned, sentToOrByThreadAuthor],
+  like: [isThreadPostKnown, authorSigned, sentToOrByThreadAuthor],
+  poll_participation: [isThreadPostKnown, authorSigned, sentToOrByThreadAuthor],
   event_participation: [notStored],
   event: [notStored],
   participation: [sentByAuthor, postIsLocal],
@@ -57,14 +59,14 @@ const rules: { readonly [T in Type]: readonly Rule<OfType<T>>[] } = {
   message: [sentByAuthor, privateOnly, withinConversation],
   retraction: [personOnlyPrivately, targetKnown, mayRetract],
   account_deletion: [sentByAuthor],
-  account_migration: [sentByAuthor, witnessSigned],
+  account_migration: [sentByAuthor, requireOtherIdentitySignature],
 }
 
 /** The fault of an entity in a valid envelope; `undefined`: it may be stored. */
-export function faultOfArrival(arrival: SenderCheck, references: References): ProtocolFault | undefined {
-  const applicableRules = rules[arrival.entity.type] as readonly Rule<ReceivedEntity>[] // the table pairs each type with its rules
+export function findSenderFault(message: SenderCheck, references: References): ProtocolFault | undefined {
+  const applicableRules = RULES[message.entity.type] as readonly Rule<ReceivedEntity>[] // the table pairs each type with its rules
   for (const rule of applicableRules) {
-    const fault = rule(arrival, references)
+    const fault = rule(message, references)
     if (fault !== undefined) return fault
   }
   return undefined
@@ -90,31 +92,34 @@ function privateOnly({ recipient }: SenderCheck): ProtocolFault | undefined {
 
 function rootMayBeReshared(
   { entity }: SenderCheck<OfType<'reshare'>>,
-  { root }: References,
+  { threadPost }: References,
 ): ProtocolFault | undefined {
   if (entity.root_author === undefined) return undefined
-  if (root === undefined) return 'NotFetchable'
-  if (root.author !== entity.root_author) return 'ValidationError'
-  return root.public ? undefined : 'NotAllowed'
+  if (threadPost === undefined) return 'NotFetchable'
+  if (threadPost.author !== entity.root_author) return 'ValidationError'
+  return threadPost.public ? undefined : 'NotAllowed'
 }
 
-function rootKnown(_arrival: SenderCheck, { root }: References): ProtocolFault | undefined {
-  return root === undefined ? 'NotFetchable' : undefined
+function isThreadPostKnown(_message: SenderCheck, { threadPost }: References): ProtocolFault | undefined {
+  return threadPost === undefined ? 'NotFetchable' : undefined
 }
 
-/** The author of the root needs no inner signature: the same key signs the envelope. */
-function authorSigned({ entity, signature }: SignedByAuthor, { root }: References): ProtocolFault | undefined {
-  return entity.author === root?.author || signature === 'valid' ? undefined : 'SignatureVerificationFailed'
+/** The author of the thread post needs no inner signature: the same key signs the envelope. */
+function authorSigned({ entity, signature }: SignedByAuthor, { threadPost }: References): ProtocolFault | undefined {
+  return entity.author === threadPost?.author || signature === 'valid' ? undefined : 'SignatureVerificationFailed'
 }
 
-/** Authors send relayables to the pod of the root; all other pods receive them from the author of the root. */
-function sentToOrByRootAuthor({ entity, sender }: SignedByAuthor, { root }: References): ProtocolFault | undefined {
-  if (sender === root?.author) return undefined
-  return sender === entity.author && root?.local ? undefined : 'InvalidSender'
+/** Authors send relayables to the pod of the thread post; all other pods receive them from its author. */
+function sentToOrByThreadAuthor(
+  { entity, sender }: SignedByAuthor,
+  { threadPost }: References,
+): ProtocolFault | undefined {
+  if (sender === threadPost?.author) return undefined
+  return sender === entity.author && threadPost?.local ? undefined : 'InvalidSender'
 }
 
-function postIsLocal(_arrival: SenderCheck, { root }: References): ProtocolFault | undefined {
-  return root?.local ? undefined : 'ParentNotLocal'
+function postIsLocal(_message: SenderCheck, { threadPost }: References): ProtocolFault | undefined {
+  return threadPost?.local ? undefined : 'ParentNotLocal'
 }
 
 function hasNoPrivateDetails({ entity, recipient }: SenderCheck<ProfileEntity>): ProtocolFault | undefined {
@@ -148,7 +153,7 @@ function personOnlyPrivately({ entity, recipient }: SenderCheck<RetractionEntity
   return entity.target_type === 'Person' && recipient === undefined ? 'NotPublic' : undefined
 }
 
-function targetKnown(_arrival: SenderCheck, { target }: References): ProtocolFault | undefined {
+function targetKnown(_message: SenderCheck, { target }: References): ProtocolFault | undefined {
   return target === undefined ? 'TargetNotFound' : undefined
 }
 
@@ -159,10 +164,10 @@ function mayRetract(
 ): ProtocolFault | undefined {
   if (sender === target?.author) return undefined
   const isRelayable = entity.target_type !== 'Person' && isRelayableKind(RETRACTED_RECORDS[entity.target_type])
-  return isRelayable && sender === target?.root?.author ? undefined : 'InvalidSender'
+  return isRelayable && sender === target?.threadPost?.author ? undefined : 'InvalidSender'
 }
 
-function witnessSigned({ signature }: SenderCheck): ProtocolFault | undefined {
+function requireOtherIdentitySignature({ signature }: SenderCheck): ProtocolFault | undefined {
   return signature === 'valid' ? undefined : 'SignatureVerificationFailed'
 }
 

@@ -10,7 +10,7 @@ import { readMagicEnvelope, verifyMagicEnvelope } from './magic-envelope.js'
 /** Public keys of the known signers of a batch, by address in lower case. */
 export type KnownKeys = ReadonlyMap<string, KeyObject>
 
-/** The state of the signature inside a relayable or migration, beside that of the envelope. */
+/** The state of the signature inside a relayable or migration, in addition to that of the envelope. */
 export type InnerSignature = 'valid' | 'invalid' | 'absent'
 
 /** The result of opening an envelope. Plain data, because errors lose their fields between threads. */
@@ -23,7 +23,7 @@ export type VerifiedEnvelope =
     }
   | {
       readonly state: 'needs_key'
-      readonly of: string
+      readonly keyOwner: string
       /** The verified sender, set when the missing key is that of the inner signature. */
       readonly sender?: string
     }
@@ -47,14 +47,14 @@ function verifyAndRead(text: string, keys: KnownKeys, receivedAt: Date): Verifie
   const { sender, payload } = envelope
   const owner = sender.toLowerCase()
   const key = keys.get(owner)
-  if (key === undefined) return { state: 'needs_key', of: owner }
+  if (key === undefined) return { state: 'needs_key', keyOwner: owner }
   verifyMagicEnvelope(envelope, key)
 
   const entity = readEntity(readXml(payload, 'InvalidPayload'), receivedAt)
   const signer = signerOf(entity)
   if (signer === undefined) return { state: 'open', sender, entity, signature: 'absent' }
   const signerKey = keys.get(signer)
-  if (signerKey === undefined) return { state: 'needs_key', of: signer, sender }
+  if (signerKey === undefined) return { state: 'needs_key', keyOwner: signer, sender }
   return { state: 'open', sender, entity, signature: isSigned(entity, signerKey) ? 'valid' : 'invalid' }
 }
 

@@ -3,7 +3,7 @@ import * as crypto from 'node:crypto'
 type KeyObject = crypto.KeyObject
 
 const publicPem = /^\s*-----BEGIN (RSA )?PUBLIC KEY-----[A-Za-z0-9+/=\s]+-----END \1PUBLIC KEY-----\s*$/
-const longestPem = 4096
+const maxPemCharacters = 4096
 
 /**
  * Reads a public key in SPKI or PKCS#1 form. `undefined`: not an RSA key within the limits. Smaller keys are insecure; larger ones
@@ -11,7 +11,7 @@ const longestPem = 4096
  */
 export function readPublicKey(pem: string): KeyObject | undefined {
   // The form is checked first: createPublicKey would accept a private key or a certificate too.
-  if (pem.length > longestPem || !publicPem.test(pem)) return undefined
+  if (pem.length > maxPemCharacters || !publicPem.test(pem)) return undefined
   const key = readUsableKey(() => crypto.createPublicKey(pem))
   return key !== undefined && canEncrypt(key) ? key : undefined
 }
@@ -62,9 +62,9 @@ export interface DecryptedBlock {
 }
 
 /**
- * Decrypts the output of `encryptWithPublicKey`. Invalid padding is no error (implicit rejection): the message is then the decoy, and decryption fails
+ * Decrypts the output of `encryptWithPublicKey`. Invalid padding is not an error (implicit rejection): the message is then the decoy, and decryption fails
  * later, as for random bytes in valid padding. A visible difference would be a decryption oracle (Bleichenbacher 1998); for this reason
- * Node 20 does not offer this padding. `undefined` only for public facts: a length or number that does not fit the key.
+ * Node 20 does not offer this padding. `undefined` only for public properties: a length or number that does not fit the key.
  */
 export function decryptWithPrivateKey(wrapped: Buffer, key: KeyObject): DecryptedBlock | undefined {
   const size = Math.ceil((key.asymmetricKeyDetails?.modulusLength ?? 0) / 8)

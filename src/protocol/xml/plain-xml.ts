@@ -57,14 +57,14 @@ const named = new Map([
   ['apos', "'"],
 ])
 const numbered = /^#(?:x([0-9A-Fa-f]{1,6})|([0-9]{1,7}))$/
-const longestReference = '&#1114111;'.length
+const maxReferenceCharacters = '&#1114111;'.length
 
 /** Resolves character references: other pods write all non-ASCII characters so. `undefined`: an invalid reference. */
 function resolveReferences(run: string): string | undefined {
   let resolved = ''
   let at = 0
   for (let start = run.indexOf('&'); start !== -1; start = run.indexOf('&', at)) {
-    const end = run.slice(start, start + longestReference).indexOf(';')
+    const end = run.slice(start, start + maxReferenceCharacters).indexOf(';')
     const character = end === -1 ? undefined : characterOf(run.slice(start + 1, start + end))
     if (character === undefined) return undefined
     resolved += run.slice(at, start) + character

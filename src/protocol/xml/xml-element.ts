@@ -2,7 +2,7 @@ export interface XmlElement {
   /** The local name, without prefix. */
   readonly name: string
   readonly namespace: string
-  /** By qualified name; includes namespace declarations. */
+  /** Attributes by qualified name, with namespace declarations. */
   readonly attributes: ReadonlyMap<string, string>
   /** Elements only, in document order. */
   readonly children: readonly XmlElement[]

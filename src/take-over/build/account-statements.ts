@@ -1,17 +1,17 @@
 import { insertSkippedRows, isCopied, sqlSetting, sqlTime, sqlTimeOrNull } from './sql.js'
 
-const BUILT_AT = `${sqlSetting('built_at')}::timestamptz`
+const BUILT_AT_SQL = `${sqlSetting('built_at')}::timestamptz`
 
 /** The time of the last use of an account; of accounts that only applications use, that of the newest token. */
-const LAST_SEEN = `coalesce(greatest(source.last_seen, source.current_sign_in_at, source.last_sign_in_at), (
+const LAST_SEEN_SQL = `coalesce(greatest(source.last_seen, source.current_sign_in_at, source.last_sign_in_at), (
   select max(tokens.created_at) from take_over.o_auth_access_tokens as tokens
   join take_over.authorizations on authorizations.id = tokens.authorization_id where authorizations.user_id = source.id
 ))`
 
-const EMAIL = `case when source.email = '' or source.email ~ '^deletedaccount_.*@example\\.org$' then null else source.email end`
+const EMAIL_SQL = `case when source.email = '' or source.email ~ '^deletedaccount_.*@example\\.org$' then null else source.email end`
 
 /** A language tag that JavaScript can read: `de_formal` becomes `de-formal`, and of other forms the first part is kept. */
-const LANGUAGE = `case
+const LANGUAGE_SQL = `case
   when source.language = 'hy' then 'hye'
   when source.language ~ '^[a-z]{2,3}([_-][A-Za-z]{4})?([_-]([A-Za-z]{2}|[0-9]{3}))?([_-]([A-Za-z0-9]{5,8}|[0-9][A-Za-z0-9]{3}))?$'
     then replace(source.language, '_', '-')
@@ -29,18 +29,18 @@ const insertUsers = `
       from take_over.roles join take_over.map_people as held on held.id = roles.person_id
       where held.new_id = people.id and name in ('admin', 'moderator') having count(*) > 0
     ) end,
-    ${LANGUAGE},
+    ${LANGUAGE_SQL},
     jsonb_build_object('diaspora', jsonb_strip_nulls(jsonb_build_object(
       'show_community_spotlight_in_stream', source.show_community_spotlight_in_stream, 'color_theme', source.color_theme,
       'getting_started', source.getting_started, 'remove_after', ${sqlTimeOrNull('source.remove_after')},
       'invited_by_id', source.invited_by_id
     ))),
-    ${sqlTimeOrNull(LAST_SEEN)}, case when people.closed_at is null then ${sqlTimeOrNull('source.locked_at')} end,
+    ${sqlTimeOrNull(LAST_SEEN_SQL)}, case when people.closed_at is null then ${sqlTimeOrNull('source.locked_at')} end,
     people.closed_at, ${sqlTime('source.created_at', 'source.updated_at')}, ${sqlTime('source.created_at', 'source.updated_at')},
     case when source.auto_follow_back then (
       select aspects.id from take_over.aspects where aspects.id = source.auto_follow_back_aspect_id and aspects.user_id = source.id
     ) end,
-    case when kept.email is not null then ${BUILT_AT} end, nullif(source.unconfirmed_email, ''),
+    case when kept.email is not null then ${BUILT_AT_SQL} end, nullif(source.unconfirmed_email, ''),
     source.disable_mail is not true, coalesce(source.post_default_public, false)
   from take_over.users as source
   join take_over.map_people as map on map.user_id = source.id and map.new_id = map.id
@@ -49,7 +49,7 @@ const insertUsers = `
     select case when not exists (
       select from take_over.users as other where lower(other.email) = lower(source.email) and other.id <> source.id
         and (coalesce(other.last_seen, timestamp '1970-01-01'), -other.id) > (coalesce(source.last_seen, timestamp '1970-01-01'), -source.id)
-    ) then ${EMAIL} end as email
+    ) then ${EMAIL_SQL} end as email
   ) as kept on true`
 
 const insertPreferences = `
@@ -67,7 +67,7 @@ const insertAspects = `
     ${sqlTime('source.created_at', 'source.updated_at')}, coalesce(source.post_default, false)
   from take_over.aspects as source where ${isCopied('aspects', 'source.id')}`
 
-/** The name of an aspect; a later one with a name that is equal but for case gets the first free number. */
+/** The name of an aspect; a later one with a name that differs only in case gets the first free number. */
 const freeNames = `
   create unlogged table take_over.map_aspects (id bigint primary key, name text not null);
   insert into take_over.map_aspects
@@ -184,6 +184,6 @@ export const accountStatements: readonly string[] = [
    where ${isCopied('aspect_memberships', 'source.id')}`,
   insertSkippedRows('blocks', skippedBlocks),
   `insert into blocks (user_id, person_id, created_at)
-   select source.user_id, map.new_id, ${BUILT_AT} from take_over.blocks as source
+   select source.user_id, map.new_id, ${BUILT_AT_SQL} from take_over.blocks as source
    join take_over.map_people as map on map.id = source.person_id where ${isCopied('blocks', 'source.id')}`,
 ]

@@ -3,8 +3,8 @@ import type pg from 'pg'
 import { ALL_SCOPES } from '../../domain/accounts/scopes.js'
 import { loadTables, setSequences } from '../../persistence/operations/load-tables.js'
 import type { ReportProgress } from '../../persistence/operations/progress.js'
-import { listSequences } from '../../persistence/operations/table-catalogue.js'
-import type { Pod } from '../../pod/pod.js'
+import { listSequences, quoted } from '../../persistence/operations/table-catalogue.js'
+import type { Services } from '../../services/services.js'
 import { SOURCE_TABLES } from '../source/source-tables.js'
 import { stagingTable } from '../staging/staging-tables.js'
 import { accountStatements } from './account-statements.js'
@@ -26,6 +26,8 @@ const KEPT_TABLES = [
   'backup_runs',
   'latest_release',
 ] as const
+/** Tables with statements that rely on a unique constraint: `on conflict`. */
+const TABLES_WITH_UNIQUES = ['pods', 'refresh_tokens'] as const
 
 export interface BuildOptions {
   /** Paths of pictures that are files of this pod. */
@@ -42,7 +44,7 @@ export interface BuildOptions {
  */
 export async function buildTarget(
   session: pg.Client,
-  { config, secrets }: Pick<Pod, 'config' | 'secrets'>,
+  { config, secrets }: Pick<Services, 'config' | 'secrets'>,
   options: BuildOptions,
 ): Promise<void> {
   const { signal, report } = options
@@ -57,13 +59,14 @@ export async function buildTarget(
     ...clientStatements,
     insertSubjects,
   ]
+  let loaded: readonly string[]
   await session.query('begin')
   try {
     await setSettings(session, { config, secrets }, options)
     await session.query(truncateMaps)
     // Without statistics, joins of large tables go row by row.
     await session.query(`analyze ${SOURCE_TABLES.map(stagingTable).join(', ')}`)
-    await loadTables(
+    loaded = await loadTables(
       session,
       { signal, report },
       async () => {
@@ -75,27 +78,27 @@ export async function buildTarget(
         }
         await setCounters(session)
       },
-      KEPT_TABLES,
+      { kept: KEPT_TABLES, withUniques: TABLES_WITH_UNIQUES },
     )
     await session.query('commit')
   } catch (error) {
     await session.query('rollback').catch(() => undefined)
     throw error
   }
-  await session.query('analyze')
+  await session.query(`analyze ${quoted(loaded)}`)
 }
 
 /** Empties the tables of the pod, without triggers, which would remove the pictures. */
 export async function emptyTarget(session: pg.Client): Promise<void> {
   const none = { signal: new AbortController().signal, report: () => undefined }
   await session.query('begin')
-  await loadTables(session, none, async () => undefined, KEPT_TABLES)
+  await loadTables(session, none, async () => undefined, { kept: KEPT_TABLES })
   await session.query('commit')
 }
 
 async function setSettings(
   session: pg.Client,
-  { config, secrets }: Pick<Pod, 'config' | 'secrets'>,
+  { config, secrets }: Pick<Services, 'config' | 'secrets'>,
   { ownPaths, copiedAt, builtAt }: BuildOptions,
 ): Promise<void> {
   const values = {
@@ -109,6 +112,8 @@ async function setSettings(
     'take_over.subject_key': createHash('sha256').update(secrets.mac('grants', 'take-over')).digest('hex'),
     // Sorts and hashes of large tables.
     work_mem: '64MB',
+    // Joins of whole tables need the numbers of rows only, which a small sample shows.
+    default_statistics_target: '20',
     // Compiling a statement takes longer than it saves.
     jit: 'off',
     maintenance_work_mem: '128MB',

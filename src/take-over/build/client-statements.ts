@@ -1,6 +1,6 @@
 import { insertSkippedRows, isCopied, sqlSetting, sqlTime, sqlTimeOrNull } from './sql.js'
 
-/** What the authorization server reads of a stored token; client, person and scopes come from its authorization. */
+/** The payload of a stored token for the authorization server; client, person and scopes come from its authorization. */
 function payload(kind: 'AccessToken' | 'RefreshToken', created: string): string {
   const seconds = `extract(epoch from ${sqlTime(created)})::bigint`
   return `jsonb_build_object('kind', '${kind}', 'gty', 'authorization_code', 'iat', ${seconds}, 'iiat', ${seconds})`

@@ -51,7 +51,7 @@ const conversations: readonly string[] = [
 ]
 
 /** Types of diaspora* with the type here and what the target is. */
-const TYPES = `(values
+const TYPES_SQL = `(values
   ('CommentOnPost', 'commented_on_post', 'Post'), ('AlsoCommented', 'also_commented', 'Post'), ('Liked', 'liked', 'Post'),
   ('Reshared', 'reshared', 'Post'), ('LikedComment', 'liked_comment', 'Comment'), ('MentionedInPost', 'mentioned', 'Mention'),
   ('Mentioned', 'mentioned', 'Mention'), ('MentionedInComment', 'mentioned_in_comment', 'Mention'),
@@ -70,7 +70,7 @@ const mapNotifications = `
     coalesce(source.updated_at, source.created_at) as changed_at
   from take_over.notifications as source
   join users on users.id = source.recipient_id
-  join ${TYPES} on source.type = 'Notifications::' || types.name
+  join ${TYPES_SQL} on source.type = 'Notifications::' || types.name
   left join posts on types.target = 'Post' and posts.id = source.target_id
   left join comments as commented on types.target = 'Comment' and commented.id = source.target_id
   left join mentions on types.target = 'Mention' and mentions.id = source.target_id and mentions.person_id = users.person_id
@@ -143,14 +143,14 @@ const skippedReports = `
   left join posts on posts.id = source.item_id and source.item_type = 'Post'
   left join comments on comments.id = source.item_id and source.item_type = 'Comment'`
 
-const CASE = `
+const CASE_SQL = `
   count(*) as count, min(reports.created_at) as first, max(reports.created_at) as last,
   bool_or(reports.reviewed_at is null) as is_open`
 
-const CASE_COLUMNS = `target_type, target_guid, author_id, author_guid, author_address, public, text, parent_guid, photo_guids,
+const CASE_COLUMNS_SQL = `target_type, target_guid, author_id, author_guid, author_address, public, text, parent_guid, photo_guids,
   target_created_at, report_count, reporter_count, first_reported_at, last_reported_at, changed_at, state, closed_at`
 
-const REPORTED = `reported.count, reported.count, reported.first, reported.last, reported.last,
+const REPORTED_SQL = `reported.count, reported.count, reported.first, reported.last, reported.last,
   case when reported.is_open then 'open' else 'dismissed' end, case when not reported.is_open then reported.last end`
 
 /** Reports, each with the case of its thing. */
@@ -161,16 +161,16 @@ const reports: readonly string[] = [
      coalesce(source.text, ''), case when source.reviewed then ${sqlTime('source.updated_at', 'source.created_at')} end,
      ${sqlTime('source.created_at', 'source.updated_at')}
    from take_over.reports as source where ${isCopied('reports', 'source.id')}`,
-  `insert into moderation_cases (${CASE_COLUMNS})
+  `insert into moderation_cases (${CASE_COLUMNS_SQL})
    select 'post', posts.guid, people.id, people.guid, people.address, posts.public, posts.text, roots.guid,
-     array(select photos.guid from photos where photos.post_id = posts.id order by photos.position, photos.id), posts.created_at, ${REPORTED}
-   from (select post_id, ${CASE} from reports where post_id is not null group by post_id) as reported
+     array(select photos.guid from photos where photos.post_id = posts.id order by photos.position, photos.id), posts.created_at, ${REPORTED_SQL}
+   from (select post_id, ${CASE_SQL} from reports where post_id is not null group by post_id) as reported
    join posts on posts.id = reported.post_id join people on people.id = posts.author_id
    left join posts as roots on roots.id = posts.root_id order by posts.id`,
-  `insert into moderation_cases (${CASE_COLUMNS})
+  `insert into moderation_cases (${CASE_COLUMNS_SQL})
    select 'comment', comments.guid, people.id, people.guid, people.address, posts.public, comments.text, posts.guid, '{}',
-     comments.created_at, ${REPORTED}
-   from (select comment_id, ${CASE} from reports where comment_id is not null group by comment_id) as reported
+     comments.created_at, ${REPORTED_SQL}
+   from (select comment_id, ${CASE_SQL} from reports where comment_id is not null group by comment_id) as reported
    join comments on comments.id = reported.comment_id join posts on posts.id = comments.post_id
    join people on people.id = comments.author_id order by comments.id`,
   `update reports set case_id = cases.id from moderation_cases as cases, posts

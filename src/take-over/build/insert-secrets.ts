@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { Secrets } from '../../pod/pod.js'
+import type { Secrets } from '../../services/services.js'
 import { readYaml } from '../staging/read-yaml.js'
 
 /** Users of one statement. */

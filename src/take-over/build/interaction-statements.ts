@@ -2,7 +2,7 @@ import { insertSkippedRows, isCopied, sqlGuid, sqlTime, sqlTimeOfContent } from 
 
 const REMOTE = 'map.user_id is null and not map.is_local'
 
-const UTC_SECONDS = `'YYYY-MM-DD"T"HH24:MI:SS"Z"'`
+const UTC_SECONDS_SQL = `'YYYY-MM-DD"T"HH24:MI:SS"Z"'`
 
 /** Texts that XML cannot carry were signed as they arrived, replaced. */
 const xmlText = (text: string) =>
@@ -22,7 +22,7 @@ function signedBy({ signatures, key, values }: SignedTable) {
     // Plain joins, so that unsigned rows, which are the most, cost nothing.
     join: `left join take_over.${signatures} as signed on signed.${key} = source.id and signed.author_signature <> ''
       left join take_over.signature_orders as orders on orders.id = signed.signature_order_id`,
-    signature: `case when orders.id is not null then regexp_replace(signed.author_signature, '\\s', '', 'g') end`,
+    signature: `case when orders.id is not null then translate(signed.author_signature, E' \\t\\n\\r\\f\\v', '') end`,
     elements: `case when orders.id is not null then (
       select jsonb_agg(jsonb_build_array(element.name, coalesce(
         case element.name ${cases.join(' ')}
@@ -36,14 +36,17 @@ function signedBy({ signatures, key, values }: SignedTable) {
 }
 
 const AUTHOR = { author: 'people.diaspora_handle', diaspora_handle: 'people.diaspora_handle', guid: 'source.guid' }
-const CREATED_AT = `to_char(source.created_at, ${UTC_SECONDS})`
+const CREATED_AT_SQL = `to_char(source.created_at, ${UTC_SECONDS_SQL})`
 
 const signedComment: SignedTable = {
   signatures: 'comment_signatures',
   key: 'comment_id',
   values: {
     ...AUTHOR,
-    ...{ parent_guid: 'parent.guid', target_guid: 'parent.guid', text: xmlText('source.text'), created_at: CREATED_AT },
+    parent_guid: 'parent.guid',
+    target_guid: 'parent.guid',
+    text: xmlText('source.text'),
+    created_at: CREATED_AT_SQL,
   },
 }
 
@@ -52,8 +55,11 @@ const signedLike: SignedTable = {
   key: 'like_id',
   values: {
     ...AUTHOR,
-    ...{ parent_guid: 'coalesce(parent.guid, commented.guid)', target_guid: 'coalesce(parent.guid, commented.guid)' },
-    ...{ parent_type: 'source.target_type', target_type: 'source.target_type', created_at: CREATED_AT },
+    parent_guid: 'coalesce(parent.guid, commented.guid)',
+    target_guid: 'coalesce(parent.guid, commented.guid)',
+    parent_type: 'source.target_type',
+    target_type: 'source.target_type',
+    created_at: CREATED_AT_SQL,
     positive: `case when source.positive is not false then 'true' else 'false' end`,
   },
 }
@@ -63,12 +69,10 @@ const signedVote: SignedTable = {
   key: 'poll_participation_id',
   values: {
     ...AUTHOR,
-    ...{
-      parent_guid: 'parent.guid',
-      target_guid: 'parent.guid',
-      poll_answer_guid: 'answers.guid',
-      created_at: CREATED_AT,
-    },
+    parent_guid: 'parent.guid',
+    target_guid: 'parent.guid',
+    poll_answer_guid: 'answers.guid',
+    created_at: CREATED_AT_SQL,
   },
 }
 

@@ -16,7 +16,7 @@ interface SignedRow {
 
 /**
  * Restores the author in the signed elements of people who have moved: the old pod has replaced the author of their comments, likes and
- * votes, while the old handle is what was signed. Signatures that verify with neither stay as they are.
+ * votes, while the signature contains the old handle. Signatures that verify with neither stay as they are.
  */
 export async function keepOldHandles(session: pg.Client): Promise<void> {
   for (const table of ['comments', 'likes', 'poll_participations'] as const) {
@@ -44,7 +44,7 @@ export async function keepOldHandles(session: pg.Client): Promise<void> {
   }
 }
 
-/** Without an index, which is made last: one scan of the table. */
+/** Selects the rows of people who have moved. It scans the table, because its indexes are made last. */
 function selectOfMoved(table: string): string {
   return `
     with recursive moves(new_id, old_id) as (
@@ -80,10 +80,10 @@ function isAuthor(name: string): boolean {
 }
 
 const keys = new Map<string, KeyObject | undefined>()
-const KEYS_KEPT = 1_000
+const KEYS_CACHED = 1_000
 
 function keyOf(pem: string): KeyObject | undefined {
-  if (keys.size > KEYS_KEPT) keys.clear()
+  if (keys.size > KEYS_CACHED) keys.clear()
   if (!keys.has(pem)) keys.set(pem, readPublicKey(pem))
   return keys.get(pem)
 }

@@ -1,5 +1,6 @@
 import type pg from 'pg'
-import type { Secrets } from '../../pod/pod.js'
+import { NOW_SQL } from '../../persistence/sql/database-time.js'
+import type { Secrets } from '../../services/services.js'
 import { isPair } from '../preflight/key-pairs.js'
 
 const BATCH_SIZE = 200
@@ -23,10 +24,9 @@ export async function lockBrokenKeys(session: pg.Client, secrets: Secrets): Prom
     const broken = rows.filter(
       ({ id, sealed, publicKey }) => !isPair({ publicKey, privateKey: secrets.unseal(sealed, `user ${id}`) }),
     )
-    await session.query(
-      `update users set locked_at = coalesce(locked_at, date_trunc('milliseconds', now())) where id = any($1)`,
-      [broken.map(({ id }) => id)],
-    )
+    await session.query(`update users set locked_at = coalesce(locked_at, ${NOW_SQL}) where id = any($1)`, [
+      broken.map(({ id }) => id),
+    ])
     locked += broken.length
     if (rows.length < BATCH_SIZE) return locked
     after = rows.at(-1)?.id ?? after

@@ -1,23 +1,23 @@
 import { insertSkippedRows, isCopied, sqlGuid, sqlSetting, sqlTime, sqlTimeOrNull } from './sql.js'
 
-const OWN_HOSTS = `(${sqlSetting('host')}, 'www.' || ${sqlSetting('host')})`
-const DEFAULT_PORTS = `(-1, 0, 80, 443)`
+const OWN_HOSTS_SQL = `(${sqlSetting('host')}, 'www.' || ${sqlSetting('host')})`
+const DEFAULT_PORTS_SQL = `(-1, 0, 80, 443)`
 
 /** A row for each pod of the source; `new_id` null: it has no usable host, or is this pod. The lowest id of doubled ones is kept. */
 const mapPods = `
   create unlogged table take_over.map_pods as
   select id, host, port, case
-      when host is null or host !~ '^[^[:space:]/]+$' or host in ${OWN_HOSTS} or host || ':' || port in ${OWN_HOSTS}
+      when host is null or host !~ '^[^[:space:]/]+$' or host in ${OWN_HOSTS_SQL} or host || ':' || port in ${OWN_HOSTS_SQL}
         or port not between 1 and 65535 then null
       else first_value(id) over (partition by host, port order by id)
     end as new_id
   from (
-    select id, lower(trim(host)) as host, case when coalesce(port, -1) in ${DEFAULT_PORTS} then 443 else port end as port
+    select id, lower(trim(host)) as host, case when coalesce(port, -1) in ${DEFAULT_PORTS_SQL} then 443 else port end as port
     from take_over.pods
   ) as normal`
 
 /**
- * A row for each person. \`new_id\`: the person that it becomes, or null. Of two handles that are equal but for case, the local person
+ * A row for each person. \`new_id\`: the person that it becomes, or null. Of two handles that differ only in case, the local person
  * stays, else the lowest id.
  */
 const mapPeople = `
@@ -27,7 +27,7 @@ const mapPeople = `
       lower(people.diaspora_handle) ~ '^[[:alnum:]._-]+@([[:alnum:].-]+|\\[[0-9a-f:.]+\\])(:[0-9]+)?$'
         and length(people.diaspora_handle) <= 255 as is_valid,
       people.owner_id is not null or people.pod_id is not null and map_pods.new_id is null
-        or split_part(lower(people.diaspora_handle), '@', 2) in ${OWN_HOSTS} as is_local
+        or split_part(lower(people.diaspora_handle), '@', 2) in ${OWN_HOSTS_SQL} as is_local
     from take_over.people
     left join take_over.users on users.id = people.owner_id
     left join take_over.map_pods on map_pods.id = people.pod_id
@@ -50,7 +50,7 @@ const podsOfHandles = `
   ), added as (
     insert into pods (id, host, port, created_at) overriding system value
     select (select coalesce(max(id), 0) from take_over.pods) + row_number() over (order by host, port),
-      host, case when port in ${DEFAULT_PORTS} or port > 65535 then 443 else port end, ${sqlSetting('copied_at')}::timestamptz
+      host, case when port in ${DEFAULT_PORTS_SQL} or port > 65535 then 443 else port end, ${sqlSetting('copied_at')}::timestamptz
     from missing
     on conflict (host, port) do nothing
   )
@@ -62,7 +62,7 @@ const podOfHandle = `
     and split_part(address, '@', 2) in (pods.host, pods.host || ':' || pods.port)
     and (pods.port = 443 or split_part(address, '@', 2) = pods.host || ':' || pods.port)`
 
-const STATUS = `(array['unchecked', 'no_errors', 'dns_failed', 'net_failed', 'ssl_failed', 'http_failed', 'version_failed',
+const STATUS_SQL = `(array['unchecked', 'no_errors', 'dns_failed', 'net_failed', 'ssl_failed', 'http_failed', 'version_failed',
   'unknown_error'])[coalesce(source.status, 0) + 1]`
 
 const insertPods = `
@@ -70,7 +70,7 @@ const insertPods = `
     id, host, port, ssl, status, last_error, offline_since, checked_at, check_wanted, blocked_at, created_at, software,
     software_version
   ) overriding system value
-  select source.id, map.host, map.port, coalesce(source.ssl, false), coalesce(${STATUS}, 'unknown_error'), nullif(source.error, ''),
+  select source.id, map.host, map.port, coalesce(source.ssl, false), coalesce(${STATUS_SQL}, 'unknown_error'), nullif(source.error, ''),
     ${sqlTimeOrNull('source.offline_since')},
     case when source.checked_at > timestamp '1971-01-01' then ${sqlTimeOrNull('source.checked_at')} end,
     coalesce(source.scheduled_check, false), case when source.blocked then ${sqlTime('source.updated_at')} end,
@@ -83,7 +83,7 @@ function picture(column: string): string {
   return `case
     when ${column} is null or ${column} = '' or ${column} ~ '/user/default' then null
     when ${column} ~ '^/' then ${sqlSetting('url')} || ${column}
-    when split_part(${column}, '/', 3) in ${OWN_HOSTS} and ${column} ~ '^https?://'
+    when split_part(${column}, '/', 3) in ${OWN_HOSTS_SQL} and ${column} ~ '^https?://'
       then ${sqlSetting('url')} || substr(${column}, strpos(substr(${column}, 9), '/') + 8)
     else ${column}
   end`

@@ -18,8 +18,8 @@ const mapRoots = `
   from take_over.map_posts as reshares join take_over.map_posts as roots on roots.guid = reshares.root_guid and roots.public
   where reshares.type = 'Reshare' and roots.id <> reshares.id`
 
-/** What the old pod has read of a linked page. The mark keeps it out of what is sent: these are no words of the author. */
-const EMBED = `coalesce(
+/** Data that the old pod has read from a linked page. The mark excludes it from messages: the author has not written it. */
+const EMBED_SQL = `coalesce(
   (select jsonb_strip_nulls(jsonb_build_object('url', graph.url, 'title', graph.title, 'description', graph.description,
      'image', graph.image, 'video_url', graph.video_url, 'cached', true))
    from take_over.open_graph_caches as graph where graph.id = source.open_graph_cache_id and graph.url is not null),
@@ -34,7 +34,7 @@ const insertPosts = `
   ) overriding system value
   select source.id, ${sqlGuid('posts', 'source')}, kept.author_id, kept.type, kept.public,
     case when kept.type = 'Reshare' then '' else coalesce(source.text, '') end, nullif(source.provider_display_name, ''),
-    case when source.open_graph_cache_id is not null or source.o_embed_cache_id is not null then ${EMBED} end, roots.root_id,
+    case when source.open_graph_cache_id is not null or source.o_embed_cache_id is not null then ${EMBED_SQL} end, roots.root_id,
     ${sqlTimeOfContent(REMOTE, 'source.interacted_at', 'source.created_at', 'source.updated_at')},
     ${sqlTimeOfContent(REMOTE, 'source.created_at', 'source.updated_at')}, ${sqlTimeOfContent(REMOTE, 'source.created_at', 'source.updated_at')}
   from take_over.posts as source
@@ -43,7 +43,7 @@ const insertPosts = `
   left join take_over.map_roots as roots on roots.id = source.id
   where ${isCopied('posts', 'source.id')}`
 
-const OWN_PATH = `(source.remote_photo_path is null or source.remote_photo_path = any(${sqlSettingOnce('own_paths', 'text[]')}::text[]))`
+const OWN_PATH_SQL = `(source.remote_photo_path is null or source.remote_photo_path = any(${sqlSettingOnce('own_paths', 'text[]')}::text[]))`
 
 const insertPhotos = `
   insert into photos (
@@ -54,7 +54,7 @@ const insertPhotos = `
     row_number() over (partition by posts.id order by source.id) - 1,
     coalesce(posts.public, source.public), source.pending, nullif(source.text, ''),
     case
-      when map.is_local and ${OWN_PATH} then null
+      when map.is_local and ${OWN_PATH_SQL} then null
       when source.remote_photo_path is null then 'https://' || split_part(map.address, '@', 2) || '/uploads/images/'
       else source.remote_photo_path
     end,

@@ -5,19 +5,19 @@ export function sqlSetting(name: 'host' | 'url' | 'copied_at' | 'built_at' | 'ow
   return `current_setting('take_over.${name}')`
 }
 
-/** The same as a value of a type, which is read once for a statement and not for each row. */
+/** A setting of the build as a typed value, which is read once for a statement and not for each row. */
 export function sqlSettingOnce(name: Parameters<typeof sqlSetting>[0], type: 'timestamptz' | 'text[]'): string {
   return `(select ${sqlSetting(name)}::${type})`
 }
 
-const EARLIEST = `timestamp '2010-01-01'`
+const EARLIEST_SQL = `timestamp '2010-01-01'`
 
 /** A time of the source, which is UTC: cut to milliseconds, which timestamptz(3) would round. Null: the next one, in the end 2010. */
 export function sqlTime(...columns: readonly string[]): string {
-  return `(date_trunc('milliseconds', coalesce(${[...columns, EARLIEST].join(', ')})) at time zone 'UTC')`
+  return `(date_trunc('milliseconds', coalesce(${[...columns, EARLIEST_SQL].join(', ')})) at time zone 'UTC')`
 }
 
-/** The same for content of a remote author, whose clock may be fast: never after the copy. */
+/** A time of content. The clock of a remote author may be fast, so the time is never after the copy. */
 export function sqlTimeOfContent(isRemote: string, ...columns: readonly string[]): string {
   const time = sqlTime(...columns)
   return `case when ${isRemote} then least(${time}, ${sqlSettingOnce('copied_at', 'timestamptz')}) else ${time} end`
@@ -28,7 +28,7 @@ export function sqlTimeOrNull(column: string): string {
   return `(date_trunc('milliseconds', ${column}) at time zone 'UTC')`
 }
 
-/** Without a count: a pattern with `{15,254}` takes a hundred times as long. The collation is that of bytes. */
+/** Pattern of a guid without a count: with `{15,254}` it takes a hundred times as long. The collation is that of bytes. */
 const GUID_PATTERN = `^[0-9A-Za-z_@.:-]*[0-9A-Za-z]$`
 
 /** A guid as it is, or one that is made of it and the id, if the network would refuse it. */

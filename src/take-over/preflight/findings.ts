@@ -14,7 +14,7 @@ export interface UncheckedTable {
   readonly table: string
 }
 
-interface DirtyRows {
+interface InvalidRows {
   readonly findings: readonly InvalidRowFinding[]
   readonly notChecked: readonly UncheckedTable[]
 }
@@ -24,14 +24,14 @@ interface Check {
   readonly table: string
   /** Columns, as table.column, without which the check has no meaning in this release. */
   readonly needs?: readonly string[]
-  /** Selects \`example\`; $1 is the host of the pod. */
+  /** Selects a column `example`; $1 is the host of the pod. */
   readonly select: string
 }
 
 const EXAMPLES = 20
-/** Without a count, which would make the pattern slow. */
-const GUID = `'^[0-9A-Za-z_@.:-]*[0-9A-Za-z]$'`
-const HANDLE = `'^[[:alnum:]._-]+@([[:alnum:].-]+|\\[[0-9a-f:.]+\\])(:[0-9]+)?$'`
+/** Pattern of a guid without a count, which would make it slow. */
+const GUID_SQL = `'^[0-9A-Za-z_@.:-]*[0-9A-Za-z]$'`
+const HANDLE_SQL = `'^[[:alnum:]._-]+@([[:alnum:].-]+|\\[[0-9a-f:.]+\\])(:[0-9]+)?$'`
 
 /** Columns of the source that are ids of other rows, which no foreign key guards. */
 const REFERENCES: readonly (readonly [table: string, column: string, target: string, condition?: string])[] = [
@@ -92,37 +92,40 @@ const REFERENCES: readonly (readonly [table: string, column: string, target: str
 ]
 
 const WITH_GUID = [
-  ...[
-    'people',
-    'posts',
-    'photos',
-    'polls',
-    'poll_answers',
-    'poll_participations',
-    'comments',
-    'likes',
-    'participations',
-  ],
-  ...['conversations', 'messages', 'notifications'],
+  'people',
+  'posts',
+  'photos',
+  'polls',
+  'poll_answers',
+  'poll_participations',
+  'comments',
+  'likes',
+  'participations',
+  'conversations',
+  'messages',
+  'notifications',
 ] as const
 
 const WITH_TIMES = [
-  ...[
-    'users',
-    'people',
-    'profiles',
-    'contacts',
-    'aspects',
-    'posts',
-    'photos',
-    'polls',
-    'poll_participations',
-    'comments',
-  ],
-  ...['likes', 'participations', 'conversations', 'messages', 'notifications', 'reports'],
+  'users',
+  'people',
+  'profiles',
+  'contacts',
+  'aspects',
+  'posts',
+  'photos',
+  'polls',
+  'poll_participations',
+  'comments',
+  'likes',
+  'participations',
+  'conversations',
+  'messages',
+  'notifications',
+  'reports',
 ] as const
 
-const doubled = (table: string, columns: string, condition = 'true'): Check => ({
+const selectDuplicates = (table: string, columns: string, condition = 'true'): Check => ({
   code: 'D09',
   table,
   select: `select id::text as example from (
@@ -139,7 +142,7 @@ const CHECKS: readonly Check[] = [
   {
     code: 'D02',
     table: 'people',
-    select: `select id::text as example from people where lower(diaspora_handle) !~ ${HANDLE} or length(diaspora_handle) > 255`,
+    select: `select id::text as example from people where lower(diaspora_handle) !~ ${HANDLE_SQL} or length(diaspora_handle) > 255`,
   },
   {
     code: 'D03',
@@ -181,16 +184,16 @@ const CHECKS: readonly Check[] = [
       code: 'D08',
       table,
       needs: [`${table}.guid`],
-      select: `select id::text as example from ${table} where guid is null or length(guid) not between 16 and 255 or guid !~ ${GUID}`,
+      select: `select id::text as example from ${table} where guid is null or length(guid) not between 16 and 255 or guid !~ ${GUID_SQL}`,
     }),
   ),
-  doubled('aspects', 'user_id, lower(name)'),
-  doubled('users', 'lower(email)', `email <> ''`),
-  doubled('authorizations', 'user_id, o_auth_application_id'),
-  doubled('poll_participations', 'poll_id, author_id'),
-  doubled('tags', 'lower(name)'),
-  doubled('locations', 'status_message_id'),
-  doubled('notifications', 'target_id, recipient_id', `target_type = 'Mention'`),
+  selectDuplicates('aspects', 'user_id, lower(name)'),
+  selectDuplicates('users', 'lower(email)', `email <> ''`),
+  selectDuplicates('authorizations', 'user_id, o_auth_application_id'),
+  selectDuplicates('poll_participations', 'poll_id, author_id'),
+  selectDuplicates('tags', 'lower(name)'),
+  selectDuplicates('locations', 'status_message_id'),
+  selectDuplicates('notifications', 'target_id, recipient_id', `target_type = 'Mention'`),
   {
     code: 'D11',
     table: 'conversations',
@@ -290,19 +293,36 @@ const CHECKS: readonly Check[] = [
     code: 'D43',
     table: 'posts',
     select: `select posts.id::text as example from posts
-      left join (select commentable_id, count(*) as count from comments where commentable_type = 'Post' group by 1) as counted
-        on counted.commentable_id = posts.id
-      where coalesce(posts.comments_count, 0) <> coalesce(counted.count, 0)
-      union all
-      select posts.id::text from posts
-      left join (select target_id, count(*) as count from likes where target_type = 'Post' and positive is not false group by 1) as counted
-        on counted.target_id = posts.id
-      where coalesce(posts.likes_count, 0) <> coalesce(counted.count, 0)`,
+      left join (select commentable_id, count(*) as count from comments where commentable_type = 'Post' group by 1) as commented
+        on commented.commentable_id = posts.id
+      left join (select target_id, count(*) as count from likes where target_type = 'Post' and positive is not false group by 1) as liked
+        on liked.target_id = posts.id
+      left join (select root_guid, count(*) as count from posts where type = 'Reshare' and root_guid is not null group by 1) as reshared
+        on reshared.root_guid = posts.guid
+      where coalesce(posts.comments_count, 0) <> coalesce(commented.count, 0)
+        or coalesce(posts.likes_count, 0) <> coalesce(liked.count, 0)
+        or coalesce(posts.reshares_count, 0) <> coalesce(reshared.count, 0)`,
+  },
+  {
+    code: 'D43',
+    table: 'comments',
+    select: `select comments.id::text as example from comments
+      left join (select target_id, count(*) as count from likes where target_type = 'Comment' and positive is not false group by 1) as liked
+        on liked.target_id = comments.id
+      where coalesce(comments.likes_count, 0) <> coalesce(liked.count, 0)`,
+  },
+  {
+    code: 'D43',
+    table: 'poll_answers',
+    select: `select poll_answers.id::text as example from poll_answers
+      left join (select poll_answer_id, count(*) as count from poll_participations group by 1) as voted
+        on voted.poll_answer_id = poll_answers.id
+      where coalesce(poll_answers.vote_count, 0) <> coalesce(voted.count, 0)`,
   },
 ]
 
 /** Counts the rows of each kind in the source. */
-export async function findDirtyRows(source: Source, host: string): Promise<DirtyRows> {
+export async function findInvalidRows(source: Source, host: string): Promise<InvalidRows> {
   const columns = new Set(
     (await source.listTables()).flatMap(({ name, columns: names }) => names.map((column) => `${name}.${column}`)),
   )
@@ -310,7 +330,7 @@ export async function findDirtyRows(source: Source, host: string): Promise<Dirty
   const notChecked: UncheckedTable[] = []
   for (const { code, table, needs = [], select } of CHECKS) {
     if (![`${table}.${keyOf(table)}`, ...needs].every((column) => columns.has(column))) continue
-    const row = await countDirtyRows(source, select, host)
+    const row = await countInvalidRows(source, select, host)
     if (row === undefined) notChecked.push({ code, table })
     else if (row.count > 0) found.push({ code, table, ...row })
   }
@@ -318,7 +338,7 @@ export async function findDirtyRows(source: Source, host: string): Promise<Dirty
 }
 
 /** Undefined: the statement took too long. */
-async function countDirtyRows(
+async function countInvalidRows(
   source: Source,
   select: string,
   host: string,

@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises'
 import type { Knex } from 'knex'
 import type { Config } from '../../config/config.js'
 import type { SidekiqJobs } from '../../jobs/queues/sidekiq-jobs.js'
+import { queryRow } from '../../persistence/database/database.js'
 import { findTakeOver, isOpened } from '../../persistence/operations/take-over-state.js'
 import { findSidekiqJobs } from '../sidekiq/require-idle-sidekiq.js'
 import { judgeSchema, type SchemaState } from '../source/release.js'
@@ -9,13 +10,13 @@ import type { Source } from '../source/source.js'
 import { SOURCE_TABLES, TABLES_LEFT_OUT } from '../source/source-tables.js'
 import { countFiles, type FileCount, hasPictures, picturesFolder } from '../uploads/count-files.js'
 import { isRemoteUploads } from '../uploads/fetch-files.js'
-import { findDirtyRows, type InvalidRowFinding, type UncheckedTable } from './findings.js'
+import { findInvalidRows, type InvalidRowFinding, type UncheckedTable } from './findings.js'
 import { checkKeyPairs, type KeyPairs } from './key-pairs.js'
 
 /** Bytes of the target for each byte of the source: staging tables, tables and indexes. */
 const SPACE_FACTOR = 2.6
 
-/** What prevents the take-over. */
+/** Reasons that prevent the take-over. */
 export interface Obstacle {
   readonly code: 'F1' | 'F2' | 'F3' | 'F4' | 'F5' | 'F6' | 'F7'
   readonly message: string
@@ -83,7 +84,7 @@ export async function preflight(
   const isReadable =
     options.uploads !== undefined && !isRemoteUploads(options.uploads) && (await hasPictures(options.uploads))
   const files = isReadable ? await countFiles(source, options.uploads, config.host) : undefined
-  const { findings, notChecked } = await findDirtyRows(source, config.host)
+  const { findings, notChecked } = await findInvalidRows(source, config.host)
   return {
     ...head,
     tables,
@@ -154,19 +155,22 @@ export async function findTargetObstacles(db: Knex): Promise<Obstacle[]> {
     return [{ code: 'F4', message: 'This pod has been taken over and is open.' }]
   }
   if (takeOver !== undefined) return []
-  const { rows } = await db.raw(`select to_regclass('public.people') is not null as exists`)
-  if (!rows[0].exists) return []
-  const counted = await db.raw(
+  const table = await queryRow<{ readonly exists: boolean }>(
+    db,
+    `select to_regclass('public.people') is not null as exists`,
+  )
+  if (!table.exists) return []
+  const { users, people } = await queryRow<{ readonly users: number; readonly people: number }>(
+    db,
     'select (select count(*)::int from users) as users, (select count(*)::int from people) as people',
   )
-  const { users, people } = counted.rows[0]
   if (users === 0 && people === 0) return []
   return [
     { code: 'F4', message: `The database of this pod has ${users} accounts and ${people} people: it must be empty.` },
   ]
 }
 
-/** What in the source cannot be copied. */
+/** Finds rows of the source that cannot be copied. */
 async function findSourceObstacles(source: Source, host: string, brokenKeys: number): Promise<readonly Obstacle[]> {
   const obstacles: Obstacle[] = []
   const equal = await source.query<{ name: string }>(
@@ -175,7 +179,7 @@ async function findSourceObstacles(source: Source, host: string, brokenKeys: num
   if (equal.length > 0) {
     obstacles.push({
       code: 'F1',
-      message: `User names are equal but for case: ${equal.map(({ name }) => name).join(', ')}.`,
+      message: `User names differ only in case: ${equal.map(({ name }) => name).join(', ')}.`,
     })
   }
   if (brokenKeys > 0) {
@@ -242,8 +246,11 @@ async function listHosts(source: Source): Promise<PreflightReport['hosts']> {
 /** Bytes that a take-over which has begun already uses of its space. */
 async function usedBytes(db: Knex): Promise<number> {
   if ((await findTakeOver(db)) === undefined) return 0
-  const { rows } = await db.raw('select pg_database_size(current_database())::float as bytes')
-  return rows[0].bytes
+  const { bytes } = await queryRow<{ readonly bytes: number }>(
+    db,
+    'select pg_database_size(current_database())::float as bytes',
+  )
+  return bytes
 }
 
 /** Free bytes where the embedded database is; unknown for another server. */

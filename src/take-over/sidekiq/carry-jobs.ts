@@ -16,7 +16,7 @@ import {
 type CarryJob = (session: pg.Client, job: StagedJob) => Promise<JobFault | undefined>
 
 /**
- * Continues what waits in the Redis of Sidekiq: received messages, messages to other pods with the bytes that some pods have already,
+ * Continues the waiting work in the Redis of Sidekiq: received messages, messages to other pods with the bytes that some pods have already,
  * and records that are not sent yet. Each job is carried over once, the oldest first, so that newer bytes replace older ones. Nothing
  * is in a queue before the pod starts: the sweeper adds the rows.
  */
@@ -26,7 +26,7 @@ export async function carryJobs(session: pg.Client, url: string, signal: AbortSi
   try {
     for (let job = await findNextJob(session); job !== undefined; job = await findNextJob(session)) {
       signal.throwIfAborted()
-      await markDone(session, job.id, await carryFunctions[job.name](session, job))
+      await markDone(session, job.id, await CARRY_FUNCTIONS[job.name](session, job))
     }
     await session.query('commit')
   } catch (error) {
@@ -36,7 +36,7 @@ export async function carryJobs(session: pg.Client, url: string, signal: AbortSi
   return summariseJobs(session)
 }
 
-const carryFunctions: Readonly<Record<CarriedJobName, CarryJob>> = {
+const CARRY_FUNCTIONS: Readonly<Record<CarriedJobName, CarryJob>> = {
   ReceivePublic: (session, { args: [envelope], createdAt }) => insertReceived(session, null, envelope, createdAt),
   ReceivePrivate: carryReceivedPrivate,
   SendPublic: carryPublicMessage,

@@ -4,7 +4,7 @@ import { peekEnvelope, readMagicEnvelope } from '../../protocol/envelopes/magic-
 import { isUrl } from '../../protocol/is-url.js'
 import type { JobFault, StagedJob } from './stage-jobs.js'
 
-/** The inbound endpoint of another pod, and what is posted to it if that differs between recipients. */
+/** The inbound endpoint of another pod, and the posted body if it differs between recipients. */
 interface Target {
   readonly host: string
   readonly port: number
@@ -33,8 +33,10 @@ export async function carryPublicMessage(session: pg.Client, job: StagedJob): Pr
   const { sender, author } = peekEnvelope(envelope)
   const message = {
     ...keyOf(String(name), job.id),
-    ...{ isPublic: true, entity, envelope },
-    priority: author === undefined || author === sender ? DELIVERY_PRIORITY.own : DELIVERY_PRIORITY.relay,
+    isPublic: true,
+    entity,
+    envelope,
+    priority: author === undefined || author === sender ? DELIVERY_PRIORITY.localUsers : DELIVERY_PRIORITY.relay,
   }
   return insertMessage(
     session,
@@ -51,7 +53,7 @@ export async function carryPrivateMessage(session: pg.Client, job: StagedJob): P
   const targets = Object.entries(bodies).map(([url, body]) => [url, String(body)] as const)
   const key = keyOf(String(name), job.id)
   const guid = key.record === 'contact' ? (targetOf(targets[0]?.[0] ?? '', null)?.guid ?? job.id) : key.guid
-  const message = { ...key, guid, isPublic: false, entity: '', envelope: null, priority: DELIVERY_PRIORITY.own }
+  const message = { ...key, guid, isPublic: false, entity: '', envelope: null, priority: DELIVERY_PRIORITY.localUsers }
   return insertMessage(session, { ...job, retries }, message, targets)
 }
 
@@ -66,9 +68,17 @@ async function insertMessage(
   const targets = urls.map(([url, body]) => targetOf(url, body))
   const known = targets.filter((target) => target !== undefined)
   const { rows } = await session.query<{ hasSender: boolean; places: number[] }>(insertMessageWithDeliveries, [
-    ...[Number.isSafeInteger(senderId) ? senderId : -1],
-    ...[message.record, message.guid, message.verb, message.isPublic, message.entity, message.envelope],
-    ...[message.priority, Math.min(Math.max(Number(retries) || 0, 0), 1_000), dueAt ?? new Date(), createdAt],
+    Number.isSafeInteger(senderId) ? senderId : -1,
+    message.record,
+    message.guid,
+    message.verb,
+    message.isPublic,
+    message.entity,
+    message.envelope,
+    message.priority,
+    Math.min(Math.max(Number(retries) || 0, 0), 1_000),
+    dueAt ?? new Date(),
+    createdAt,
     known.map(({ host }) => host),
     known.map(({ port }) => port),
     known.map(({ guid }) => guid),

@@ -31,7 +31,7 @@ export async function stageJobs(session: pg.Client, url: string): Promise<void> 
       created_at timestamptz(3) not null,
       due_at timestamptz(3),
       done boolean not null default false,
-      -- Why the job, or a part of it, was not carried over, with what it was about.
+      -- Why the job, or a part of it, was not carried over, with its subject.
       fault text,
       lost text[] not null default '{}'
     );
@@ -64,7 +64,7 @@ export async function findNextJob(session: pg.Client): Promise<StagedJob | undef
   return row && { ...row, args: JSON.parse(row.args) }
 }
 
-/** A part of a job that was not carried over: what it was about, as hosts, and why. */
+/** A part of a job that was not carried over: its subject, as hosts, and the reason. */
 export interface JobFault {
   readonly fault: string
   readonly lost: readonly string[]
@@ -90,7 +90,7 @@ export interface CarriedJobs {
   }[]
 }
 
-/** What became of the staged jobs. */
+/** The outcomes of the staged jobs. */
 export async function summariseJobs(session: pg.Client): Promise<CarriedJobs> {
   const { rows: carried } = await session.query<{ name: string; count: number }>(
     `select name, count(*)::float as count from take_over.sidekiq_jobs

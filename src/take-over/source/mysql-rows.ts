@@ -6,7 +6,7 @@ export type MysqlRow = readonly (Buffer | null)[]
 
 const NULL = '\\N'
 
-/** Bytes as characters of Latin 1, so that also bytes that are no text stay as they are. */
+/** Bytes as characters of Latin 1, so that bytes that are not text are unchanged as well. */
 type WriteField = (bytes: Buffer) => string
 
 const ESCAPED: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' }
@@ -29,7 +29,11 @@ const WRITERS: Readonly<Record<ColumnType, WriteField>> = {
   bool: writeBoolean,
   time: writeTime,
   date: writeTime,
-  ...{ text: writeText, json: writeText, yaml: writeText, sealed: writeText, hashed: writeText },
+  text: writeText,
+  json: writeText,
+  yaml: writeText,
+  sealed: writeText,
+  hashed: writeText,
 }
 
 const CHUNK_CHARACTERS = 65_536

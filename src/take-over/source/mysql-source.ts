@@ -7,18 +7,18 @@ import type { BlockMark, FoundTable, KeyRange, ReadBlock, Source } from './sourc
 import type { ColumnType, SourceTable } from './source-tables.js'
 
 /** Milliseconds of one statement. */
-const LONGEST_STATEMENT = 60_000
+const MAX_STATEMENT_MS = 60_000
 /** Rows that are read ahead of the copy. */
 const ROWS_AHEAD = 500
 
-/** What a server says of a statement that has taken too long: MySQL and MariaDB. */
+/** Error codes of MySQL and MariaDB for a statement that has taken too long. */
 const TIMEOUTS = ['ER_QUERY_TIMEOUT', 'ER_STATEMENT_TIMEOUT'] as const
 /** Another server does not have the setting. */
 const UNKNOWN_SETTING = 'ER_UNKNOWN_SYSTEM_VARIABLE'
 
 /** Opens the database of a diaspora* pod on MySQL or MariaDB, by one session. */
-export async function openMysqlSource(url: string, longestStatement = LONGEST_STATEMENT): Promise<Source> {
-  const session = await connect(url, longestStatement)
+export async function openMysqlSource(url: string, maxStatementMs = MAX_STATEMENT_MS): Promise<Source> {
+  const session = await connect(url, maxStatementMs)
   const tables = await listTables(session)
   const columnsByTable = new Map(tables.map((table) => [table.name, new Set(table.columns)]))
   const columnsOf = (table: SourceTable) => columnsByTable.get(table.name) ?? new Set<string>()
@@ -62,14 +62,14 @@ export async function openMysqlSource(url: string, longestStatement = LONGEST_ST
       const translated = toMysql(statement, values)
       return select<Row>(session, translated.sql, translated.values)
     },
-    countExamples: async (statement, values, most) => {
+    countExamples: async (statement, values, max) => {
       const { sql, values: given } = toMysql(
         `select count(*) as count, group_concat(example order by example separator ' ') as examples from (${statement}) as dirty`,
         values,
       )
       const [row] = await select<{ count: number; examples: string | null }>(session, sql, given)
       const examples = (row?.examples ?? '').split(' ').filter((example) => example !== '')
-      return { count: Number(row?.count ?? 0), examples: examples.slice(0, most) }
+      return { count: Number(row?.count ?? 0), examples: examples.slice(0, max) }
     },
     isTimeout: (error) => hasCode(error, ...TIMEOUTS),
     close: async () =>
@@ -79,14 +79,19 @@ export async function openMysqlSource(url: string, longestStatement = LONGEST_ST
   }
 }
 
-async function connect(url: string, longestStatement: number): Promise<Connection> {
+async function connect(url: string, maxStatementMs: number): Promise<Connection> {
   const { hostname, port, username, password, pathname, searchParams } = new URL(url)
   const database = decodeURIComponent(pathname.slice(1))
   const socketPath = searchParams.get('socket') ?? undefined
   const session = createConnection({
     ...(socketPath === undefined ? { host: hostname, port: Number(port || 3306) } : { socketPath }),
-    ...{ user: decodeURIComponent(username), password: decodeURIComponent(password), database },
-    ...{ charset: 'utf8mb4_bin', connectTimeout: 10_000, dateStrings: true, supportBigNumbers: true },
+    user: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    database,
+    charset: 'utf8mb4_bin',
+    connectTimeout: 10_000,
+    dateStrings: true,
+    supportBigNumbers: true,
     ...(searchParams.get('ssl') === 'true' && { ssl: {} }),
   })
   session.on('error', () => undefined) // the next statement reports the error
@@ -106,8 +111,8 @@ async function connect(url: string, longestStatement: number): Promise<Connectio
   )
   await select(session, 'set session group_concat_max_len = 65536')
   for (const setting of [
-    `max_execution_time = ${longestStatement}`,
-    `max_statement_time = ${longestStatement / 1_000}`,
+    `max_execution_time = ${maxStatementMs}`,
+    `max_statement_time = ${maxStatementMs / 1_000}`,
     'information_schema_stats_expiry = 0',
   ]) {
     await select(session, `set session ${setting}`).catch((error: unknown) => {

@@ -6,11 +6,11 @@ import type { BlockMark, FoundTable, KeyRange, ReadBlock, Source } from './sourc
 import type { ColumnType, SourceTable } from './source-tables.js'
 
 /** Milliseconds of one transaction. */
-const LONGEST_TRANSACTION = 60_000
+const MAX_TRANSACTION_MS = 60_000
 
 /** Opens the PostgreSQL database of a diaspora* pod. One session reads, and one more may be opened for a second block. */
-export async function openPostgresSource(url: string, longestTransaction = LONGEST_TRANSACTION): Promise<Source> {
-  const session = await connect(url, longestTransaction)
+export async function openPostgresSource(url: string, maxTransactionMs = MAX_TRANSACTION_MS): Promise<Source> {
+  const session = await connect(url, maxTransactionMs)
   const columnsByTable = new Map((await listTables(session)).map((table) => [table.name, new Set(table.columns)]))
   const columnsOf = (table: SourceTable) => columnsByTable.get(table.name) ?? new Set<string>()
   return {
@@ -53,9 +53,9 @@ export async function openPostgresSource(url: string, longestTransaction = LONGE
     },
     readBlock: (table, block, known, use) => readBlock(session, table, columnsOf(table), block, known, use),
     query: async (statement, values = []) => (await session.query(statement, [...values])).rows,
-    async countExamples(select, values, most) {
+    async countExamples(select, values, max) {
       const { rows } = await session.query(
-        `select count(*)::int as count, coalesce((array_agg(example))[1:${most}], '{}') as examples from (${select}) as dirty`,
+        `select count(*)::int as count, coalesce((array_agg(example))[1:${max}], '{}') as examples from (${select}) as dirty`,
         [...values],
       )
       return rows[0]
@@ -65,7 +65,7 @@ export async function openPostgresSource(url: string, longestTransaction = LONGE
   }
 }
 
-async function connect(url: string, longestTransaction: number): Promise<pg.Client> {
+async function connect(url: string, maxTransactionMs: number): Promise<pg.Client> {
   const session = new pg.Client({
     connectionString: url,
     application_name: 'pod take-over',
@@ -82,7 +82,7 @@ async function connect(url: string, longestTransaction: number): Promise<pg.Clie
   await session.query(`
     set session characteristics as transaction read only;
     set default_transaction_read_only = on; set datestyle = iso; set timezone = 'UTC'; set bytea_output = hex;
-    set statement_timeout = ${longestTransaction}`)
+    set statement_timeout = ${maxTransactionMs}`)
   // Without this the server refuses to send bytes that are not UTF-8; the copy replaces them.
   if ((await readEncoding(session)) === 'SQL_ASCII') await session.query(`set client_encoding = 'SQL_ASCII'`)
   return session
@@ -109,11 +109,11 @@ async function countRows(session: pg.Client, table: string): ReturnType<Source['
 }
 
 /** Selects `identity` of server and database: two URLs may lead to one database. */
-export const SELECT_IDENTITY = `
+export const SELECT_IDENTITY_SQL = `
   select pg_postmaster_start_time()::text || ' ' || oid as identity from pg_database where datname = current_database()`
 
 async function identityOf(session: pg.Client): Promise<string> {
-  const { rows } = await session.query(SELECT_IDENTITY)
+  const { rows } = await session.query(SELECT_IDENTITY_SQL)
   return rows[0].identity
 }
 

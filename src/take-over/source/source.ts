@@ -7,7 +7,7 @@ export interface KeyRange {
   readonly upTo: number
 }
 
-/** What a block contains. Equal contents have equal fingerprints, whatever the order of the rows. */
+/** The content of a block. Equal contents have equal fingerprints, whatever the order of the rows. */
 export interface BlockMark {
   readonly rows: number
   readonly fingerprint: string
@@ -56,7 +56,7 @@ export interface Source {
   countExamples(
     select: string,
     values: readonly unknown[],
-    most: number,
+    max: number,
   ): Promise<{ readonly count: number; readonly examples: readonly string[] }>
   /** A statement has taken longer than a transaction may. */
   isTimeout(error: unknown): boolean

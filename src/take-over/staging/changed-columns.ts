@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { SecretOwner, Secrets } from '../../pod/pod.js'
+import type { SecretOwner, Secrets } from '../../services/services.js'
 import type { SourceTable } from '../source/source-tables.js'
 import type { ChangeField, RowChanges } from './copy-text.js'
 import { readYaml } from './read-yaml.js'

@@ -4,7 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type pg from 'pg'
 import { copyIn } from '../../persistence/database/copy.js'
 import type { ReportProgress } from '../../persistence/operations/progress.js'
-import type { Secrets } from '../../pod/pod.js'
+import type { Secrets } from '../../services/services.js'
+import { shareTasks } from '../share-tasks.js'
 import type { BlockMark, KeyRange, ReadBlock, Source } from '../source/source.js'
 import { SOURCE_TABLES, type SourceTable } from '../source/source-tables.js'
 import { createRowChanges } from './changed-columns.js'
@@ -50,6 +51,8 @@ interface Task {
 export async function copySource(lanes: readonly [CopyLane, ...CopyLane[]], options: CopyOptions): Promise<CopiedRows> {
   const [{ source, target }] = lanes
   await createStaging(target)
+  // Rows and marks are in unlogged tables, which a crash of the server empties anyway.
+  for (const lane of lanes) await lane.target.query('set synchronous_commit = off')
   const needsRepair = (await source.encoding()) !== 'UTF8'
   let total = 0
   for (const table of SOURCE_TABLES) {
@@ -83,31 +86,6 @@ async function* listTasks(source: Source, target: pg.Client, table: SourceTable)
     yield ends.map((upTo, index) => ({ table, block: { after: starts[index] ?? after, upTo }, known: undefined }))
     after = ends.at(-1) ?? after
   }
-}
-
-/** The lanes work side by side. After a failure, each stops at its next task. */
-async function shareTasks(
-  lanes: readonly CopyLane[],
-  tasks: readonly Task[],
-  signal: AbortSignal,
-  work: (lane: CopyLane, task: Task) => Promise<void>,
-): Promise<void> {
-  const waiting = [...tasks]
-  const results = await Promise.allSettled(
-    lanes.map(async (lane) => {
-      try {
-        for (let task = waiting.shift(); task !== undefined; task = waiting.shift()) {
-          signal.throwIfAborted()
-          await work(lane, task)
-        }
-      } catch (error) {
-        waiting.length = 0
-        throw error
-      }
-    }),
-  )
-  const failed = results.find((result) => result.status === 'rejected')
-  if (failed !== undefined) throw failed.reason
 }
 
 async function copyBlock(

@@ -13,7 +13,7 @@ export interface RowChanges {
 
 export interface CountedLines {
   readonly stream: Transform
-  /** Rows whose bytes were no text of PostgreSQL. */
+  /** Rows whose bytes were not valid text of PostgreSQL. */
   readonly repaired: () => number
 }
 

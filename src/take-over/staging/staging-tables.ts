@@ -19,7 +19,7 @@ type Session = Pick<pg.Client, 'query'>
 export interface StagedBlock extends KeyRange, BlockMark {}
 
 /**
- * Makes the staging tables, all of them unlogged: after a crash of the server rows and marks are gone together, and the copy begins
+ * Creates the staging tables, all of them unlogged: after a crash of the server rows and marks are gone together, and the copy begins
  * again.
  */
 export async function createStaging(session: Session): Promise<void> {

@@ -7,7 +7,7 @@ export interface FileCount {
   readonly files: number
   /** Photos of local people. */
   readonly photos: number
-  /** Those without their original file. */
+  /** Photos without their original file. */
   readonly missing: number
 }
 

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import type { Knex } from 'knex'
 import type { Config } from '../../config/config.js'
 import { messageOf } from '../../errors/thrown.js'
+import { queryRows } from '../../persistence/database/database.js'
 import type { ReportProgress } from '../../persistence/operations/progress.js'
 import { imagesFolder } from '../../persistence/photos/picture-files.js'
 import { openS3Client, type S3Client } from '../../persistence/s3/s3-client.js'
@@ -20,7 +21,7 @@ const PHOTO_BATCH_SIZE = 500
 /** Milliseconds for one picture. */
 const FETCH_MS = 60_000
 /** Bytes of one picture; diaspora* accepts 4 MB. */
-const MOST_BYTES = 64 * 1024 * 1024
+const MAX_BYTES = 64 * 1024 * 1024
 
 const SIZES = ['', 'thumb_small_', 'thumb_medium_', 'thumb_large_', 'scaled_full_'] as const
 
@@ -104,7 +105,7 @@ async function* limited(stream: Readable): AsyncGenerator<Buffer> {
   let bytes = 0
   for await (const chunk of stream) {
     bytes += chunk.length
-    if (bytes > MOST_BYTES) throw new TakeOverError(`A picture has more than ${MOST_BYTES} bytes.`)
+    if (bytes > MAX_BYTES) throw new TakeOverError(`A picture has more than ${MAX_BYTES} bytes.`)
     yield chunk
   }
 }
@@ -138,16 +139,19 @@ function openBucket(uploads: string, { s3 }: Pick<Config, 's3'>): RemotePictures
 }
 
 function openAddress(uploads: string): RemotePictures {
-  if (!isUrl(uploads)) throw new TakeOverError(`--uploads ${uploads} is no address.`)
+  if (!isUrl(uploads)) throw new TakeOverError(`--uploads ${uploads} is not an address.`)
   const base = uploads.replace(/\/+$/, '')
   return {
     async *list(db) {
       for (let after = 0; ; ) {
-        const { rows } = await db.raw(selectNames, [after, PHOTO_BATCH_SIZE])
+        const rows = await queryRows<{ readonly id: number; readonly name: string }>(db, selectNames, [
+          after,
+          PHOTO_BATCH_SIZE,
+        ])
         const last = rows.at(-1)
         if (last === undefined) return
         after = last.id
-        yield rows.flatMap(({ name }: { readonly name: string }) =>
+        yield rows.flatMap(({ name }) =>
           name === '' ? [] : SIZES.map((size) => ({ name: `${size}${name}`, bytes: undefined })),
         )
       }
@@ -159,7 +163,7 @@ function openAddress(uploads: string): RemotePictures {
           throw new TakeOverError(`The picture ${url} cannot be fetched (${messageOf(cause)}).`, { cause })
         },
       )
-      // A bucket that may not be listed says 403 of what is not there.
+      // A bucket that may not be listed answers 403 for a missing object.
       if (answer.status === 404 || answer.status === 403) return undefined
       if (!answer.ok || answer.body === null) {
         throw new TakeOverError(`The picture ${url} was answered with status ${answer.status}.`)

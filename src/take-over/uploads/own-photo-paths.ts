@@ -33,9 +33,12 @@ function pathsOfUploads(uploads: string, s3: Config['s3']): readonly string[] {
 /** The forms in which the old pod has named its bucket. */
 function bucketAddresses({ bucket, region, endpoint }: NonNullable<Config['s3']>): readonly string[] {
   const hosts = [
-    ...[`${bucket}.s3.amazonaws.com`, `s3.amazonaws.com/${bucket}`],
-    ...[`${bucket}.s3.${region}.amazonaws.com`, `${bucket}.s3-${region}.amazonaws.com`],
-    ...[`s3.${region}.amazonaws.com/${bucket}`, `s3-${region}.amazonaws.com/${bucket}`],
+    `${bucket}.s3.amazonaws.com`,
+    `s3.amazonaws.com/${bucket}`,
+    `${bucket}.s3.${region}.amazonaws.com`,
+    `${bucket}.s3-${region}.amazonaws.com`,
+    `s3.${region}.amazonaws.com/${bucket}`,
+    `s3-${region}.amazonaws.com/${bucket}`,
   ]
   const own = endpoint === undefined ? [] : [`${endpoint.replace(/\/+$/, '')}/${bucket}`]
   return [...hosts.flatMap((name) => [`https://${name}`, `http://${name}`]), ...own]

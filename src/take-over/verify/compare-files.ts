@@ -8,7 +8,7 @@ import { picturesFolder } from '../uploads/count-files.js'
 import { isPictureName } from '../uploads/take-files.js'
 import type { Difference } from './verify-target.js'
 
-/** At least so many files are compared byte by byte, and one of a hundred. */
+/** Minimum number of files that are compared byte by byte; otherwise one of a hundred. */
 const COMPARED_AT_LEAST = 1_000
 const ONE_OF = 100
 const EXAMPLES = 20

@@ -14,8 +14,8 @@ const EXAMPLES = 20
 export async function compareRights(session: pg.Client): Promise<readonly Difference[]> {
   const differences: Difference[] = []
   for (const { check, select } of [
-    { check: 'readers of private posts', select: selectOf('Post', IS_READABLE_POST) },
-    { check: 'readers of private photos', select: selectOf('Photo', IS_READABLE_PHOTO) },
+    { check: 'readers of private posts', select: selectOf('Post', IS_READABLE_POST_SQL) },
+    { check: 'readers of private photos', select: selectOf('Photo', IS_READABLE_PHOTO_SQL) },
   ]) {
     const { rows } = await session.query<{ reader: string; id: string; expected: boolean }>(select)
     if (rows.length === 0) continue
@@ -27,12 +27,12 @@ export async function compareRights(session: pg.Client): Promise<readonly Differ
   return differences
 }
 
-const IS_READABLE_POST = `(
+const IS_READABLE_POST_SQL = `(
   found.public or found.author_id = pairs.person_id
   or exists (select from post_visibilities as shown where shown.post_id = found.id and shown.user_id = pairs.user_id)
 )`
 
-const IS_READABLE_PHOTO = `(
+const IS_READABLE_PHOTO_SQL = `(
   found.author_id = pairs.person_id or found.public
   or exists (select from photo_visibilities as shown where shown.photo_id = found.id and shown.user_id = pairs.user_id)
 )`

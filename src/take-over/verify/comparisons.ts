@@ -1,4 +1,4 @@
-/** A table of the target beside the rows of the staging tables that it must have. Both sides select \`id\` and \`content\`. */
+/** A table of the target, and the rows of the staging tables that it must have. Both sides select \`id\` and \`content\`. */
 export interface Comparison {
   readonly name: string
   readonly expected: string
@@ -10,9 +10,13 @@ const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-
 const content = (...columns: readonly string[]) => `md5(row(${columns.join(', ')})::text) as content`
 const isNotSkipped = (table: string, id = `${table}.id`) =>
   `not exists (select from take_over.skipped_rows where skipped_rows.source = '${table}' and skipped_rows.id = ${id})`
-/** A guid that the network accepts must stay; another one is replaced by a part of a hash. */
+/**
+ * The guid of a row of the source here: one that the network accepts must stay, another one is replaced by a part of a hash. The
+ * patterns have no count and the collation of bytes: with `{15,254}` the comparison of a table takes ten times as long.
+ */
 export const expectedGuid = (table: string) => `case
-  when ${table}.guid ~ '^[0-9A-Za-z_@.:-]{15,254}[0-9A-Za-z]$' then ${table}.guid
+  when octet_length(${table}.guid) between 16 and 255 and ${table}.guid collate "C" !~ '[^0-9A-Za-z_@.:-]'
+    and right(${table}.guid, 1) collate "C" ~ '[0-9A-Za-z]' then ${table}.guid
   else substr(encode(sha256(convert_to(concat('take-over ${table} ', ${table}.id, ' ', ${table}.guid), 'UTF8')), 'hex'), 1, 32)
 end`
 /** The person of the source by the address, whatever its id here. */
@@ -41,7 +45,7 @@ export const COMPARISONS: readonly Comparison[] = [
     'people',
     `select people.id, ${content(expectedGuid('people'), 'lower(diaspora_handle)', 'serialized_public_key')}
      from take_over.people where ${isNotSkipped('people')}`,
-    `select people.id, ${content(expectedGuid('people'), 'address', 'public_key')} from people`,
+    `select people.id, ${content('people.guid', 'address', 'public_key')} from people`,
   ),
   comparisonOf(
     'profiles',
@@ -69,24 +73,24 @@ export const COMPARISONS: readonly Comparison[] = [
     'posts',
     `select posts.id, ${content(expectedGuid('posts'), author('author_id'), `public or type = 'Reshare'`, `case when type = 'Reshare' then '' else coalesce(text, '') end`, `case when pod_id is null then ${toMilliseconds(`coalesce(posts.created_at, posts.updated_at, timestamp '2010-01-01')`)} end`)}
      from take_over.posts join take_over.people on people.id = author_id where ${isNotSkipped('posts')}`,
-    `select posts.id, ${content(expectedGuid('posts'), 'address', 'public', 'text', `case when pod_id is null then ${utc('posts.created_at')} end`)}
+    `select posts.id, ${content('posts.guid', 'address', 'public', 'text', `case when pod_id is null then ${utc('posts.created_at')} end`)}
      from posts join people on people.id = author_id`,
   ),
   comparisonOf(
     'photos',
     `select photos.id, ${content(expectedGuid('photos'), author('author_id'), 'pending', `coalesce(text, '')`)} from take_over.photos where ${isNotSkipped('photos')}`,
-    `select photos.id, ${content(expectedGuid('photos'), address('author_id'), 'pending', `coalesce(text, '')`)} from photos`,
+    `select photos.id, ${content('photos.guid', address('author_id'), 'pending', `coalesce(text, '')`)} from photos`,
   ),
   comparisonOf(
     'comments',
     `select comments.id, ${content(expectedGuid('comments'), author('author_id'), 'commentable_id', 'text')} from take_over.comments where ${isNotSkipped('comments')}`,
-    `select comments.id, ${content(expectedGuid('comments'), address('author_id'), 'post_id', 'text')} from comments`,
+    `select comments.id, ${content('comments.guid', address('author_id'), 'post_id', 'text')} from comments`,
   ),
   comparisonOf(
     'likes',
     `select likes.id, ${content(expectedGuid('likes'), author('author_id'), 'target_type', 'target_id', 'positive is not false')}
      from take_over.likes where ${isNotSkipped('likes')}`,
-    `select likes.id, ${content(expectedGuid('likes'), address('author_id'), `case when post_id is null then 'Comment' else 'Post' end::varchar`, 'coalesce(post_id, comment_id)', 'positive')} from likes`,
+    `select likes.id, ${content('likes.guid', address('author_id'), `case when post_id is null then 'Comment' else 'Post' end::varchar`, 'coalesce(post_id, comment_id)', 'positive')} from likes`,
   ),
   comparisonOf(
     'poll_participations',
@@ -96,7 +100,7 @@ export const COMPARISONS: readonly Comparison[] = [
   comparisonOf(
     'messages',
     `select messages.id, ${content(expectedGuid('messages'), author('author_id'), 'conversation_id', 'text')} from take_over.messages where ${isNotSkipped('messages')}`,
-    `select messages.id, ${content(expectedGuid('messages'), address('author_id'), 'conversation_id', 'text')} from messages`,
+    `select messages.id, ${content('messages.guid', address('author_id'), 'conversation_id', 'text')} from messages`,
   ),
   comparisonOf(
     'conversation_visibilities',
@@ -131,7 +135,7 @@ export const COMPARISONS: readonly Comparison[] = [
     'notifications',
     `select notifications.id, ${content(expectedGuid('notifications'), 'recipient_id', 'unread')} from take_over.notifications
      where guid is not null and ${isNotSkipped('notifications')}`,
-    `select notifications.id, ${content(expectedGuid('notifications'), 'user_id', 'not read')} from notifications
+    `select notifications.id, ${content('notifications.guid', 'user_id', 'not read')} from notifications
      where exists (select from take_over.notifications as source where source.id = notifications.id and source.guid is not null)`,
   ),
   comparisonOf(

@@ -9,7 +9,7 @@ export interface SignatureCount {
   /** The names of the signed elements. */
   readonly order: string
   readonly verified: number
-  /** By the handle and key that the author had before moving. */
+  /** Signatures that are valid for the handle and key that the author had before moving. */
   readonly byOldHandle: number
   readonly notVerified: number
 }
@@ -23,7 +23,7 @@ interface SignedRow {
   readonly elements: Elements
   readonly address: string
   readonly publicKey: string
-  /** Of the person whom the elements name as the author. */
+  /** Key of the person whom the elements name as the author. */
   readonly claimedKey: string | null
 }
 

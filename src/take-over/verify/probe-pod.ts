@@ -2,10 +2,12 @@ import type pg from 'pg'
 import { openCryptoPool } from '../../../workers/threads/crypto-pool.js'
 import type { Config } from '../../config/config.js'
 import { openLog, STDERR } from '../../logging/log.js'
-import { openPod } from '../../pod/open-pod.js'
-import { readMagicEnvelope, verifyMagicEnvelope } from '../../protocol/envelopes/magic-envelope.js'
+import { readMagicEnvelope, signMagicEnvelope, verifyMagicEnvelope } from '../../protocol/envelopes/magic-envelope.js'
+import { signRelayable } from '../../protocol/signatures/relayable-signature.js'
 import { readPublicKey } from '../../protocol/signatures/rsa.js'
 import { cleanText, readXml } from '../../protocol/xml/xml.js'
+import { openServices } from '../../services/open-services.js'
+import type { PodCrypto } from '../../services/pod-crypto.js'
 import { buildApp } from '../../web/server/app.js'
 import { HTTP_LIMITS } from '../../web/server/limits.js'
 import { expectedGuid } from './comparisons.js'
@@ -60,7 +62,7 @@ export async function probePod(
   })
 }
 
-/** With the columns that the check of the row needs. */
+/** A row with the columns that its check needs. */
 interface ProbedRow {
   readonly id: string
   readonly guid: string
@@ -142,13 +144,19 @@ async function fetchSigned(
 
 /** The web application without a port. The load of this machine and the limits of an address do not count. */
 async function withApp<Result>(config: Config, run: (request: Request) => Promise<Result>): Promise<Result> {
-  const crypto = openCryptoPool(1)
+  const threads = openCryptoPool(1)
+  // One request follows the other: a thread would not save time, but take memory.
+  const crypto: PodCrypto = {
+    ...threads,
+    signRelayable: async (relayable, key) => signRelayable(relayable, key),
+    signEnvelope: async (payload, sender, key) => signMagicEnvelope(payload, sender, key),
+  }
   try {
     const log = openLog({ ...config, logLevel: 'error' }, 'command', STDERR)
     const withoutLimits = { ...config, addressLimits: { ...config.addressLimits, pages: 0 } }
-    const pod = await openPod(withoutLimits, 'command', { crypto, log })
+    const services = await openServices(withoutLimits, 'command', { crypto, log })
     try {
-      const app = await buildApp(pod, { limits: { ...HTTP_LIMITS, eventLoopDelayMs: Number.POSITIVE_INFINITY } })
+      const app = await buildApp(services, { limits: { ...HTTP_LIMITS, eventLoopDelayMs: Number.POSITIVE_INFINITY } })
       try {
         return await run(async (url, method = 'GET') => {
           for (let attempt = 1; ; attempt += 1) {
@@ -160,29 +168,29 @@ async function withApp<Result>(config: Config, run: (request: Request) => Promis
         await app.close()
       }
     } finally {
-      await pod.close()
+      await services.close()
     }
   } finally {
-    await crypto.close()
+    await threads.close()
   }
 }
 
-const UTC_SECONDS = `'YYYY-MM-DD"T"HH24:MI:SS"Z"'`
+const UTC_SECONDS_SQL = `'YYYY-MM-DD"T"HH24:MI:SS"Z"'`
 
 const isKept = (table: string, alias: string) =>
   `not exists (select from take_over.skipped_rows as skipped where skipped.source = '${table}' and skipped.id = ${alias}.id)`
 
 /** People of accounts that are neither closed nor locked: the key of a locked one may not fit. */
-const OPEN_OWNER = `people.closed_account is not true and exists (
+const OPEN_OWNER_SQL = `people.closed_account is not true and exists (
   select from users where users.id = people.owner_id and users.closed_at is null and users.locked_at is null
 )`
 
 const selectPosts = `
   select posts.id::text as id, ${expectedGuid('posts')} as guid, lower(people.diaspora_handle) as handle,
     lower(people.diaspora_handle) as author, people.serialized_public_key as "publicKey",
-    coalesce(posts.text, '') as text, to_char(posts.created_at, ${UTC_SECONDS}) as "createdAt"
+    coalesce(posts.text, '') as text, to_char(posts.created_at, ${UTC_SECONDS_SQL}) as "createdAt"
   from take_over.posts join take_over.people on people.id = posts.author_id
-  where (posts.public or posts.type = 'Reshare') and posts.created_at is not null and ${OPEN_OWNER} and ${isKept('posts', 'posts')}
+  where (posts.public or posts.type = 'Reshare') and posts.created_at is not null and ${OPEN_OWNER_SQL} and ${isKept('posts', 'posts')}
   order by md5(posts.id::text) limit $1`
 
 /** Comments that this pod can send: of local people, or with a signature. */
@@ -194,7 +202,7 @@ const selectComments = `
   join take_over.posts on posts.id = comments.commentable_id and comments.commentable_type = 'Post'
   join take_over.people on people.id = posts.author_id
   left join take_over.comment_signatures as signed on signed.comment_id = comments.id and signed.author_signature <> ''
-  where (posts.public or posts.type = 'Reshare') and ${OPEN_OWNER}
+  where (posts.public or posts.type = 'Reshare') and ${OPEN_OWNER_SQL}
     and ${isKept('comments', 'comments')} and ${isKept('posts', 'posts')}
     and (signed.comment_id is not null or exists (
       select from take_over.people as writer join users on users.id = writer.owner_id
@@ -205,7 +213,7 @@ const selectComments = `
 const selectPeople = `
   select people.id::text as id, ${expectedGuid('people')} as guid, lower(people.diaspora_handle) as handle,
     people.serialized_public_key as "publicKey"
-  from take_over.people where ${OPEN_OWNER} and ${isKept('people', 'people')}
+  from take_over.people where ${OPEN_OWNER_SQL} and ${isKept('people', 'people')}
   order by md5(people.id::text) limit $1`
 
 const selectPhotos = `

@@ -1,12 +1,13 @@
 import type pg from 'pg'
 import type { Config } from '../../config/config.js'
 import type { ReportProgress } from '../../persistence/operations/progress.js'
-import type { Secrets } from '../../pod/pod.js'
+import type { Secrets } from '../../services/services.js'
 import { isPair } from '../preflight/key-pairs.js'
+import { shareTasks } from '../share-tasks.js'
 import { TakeOverError } from '../take-over-error.js'
 import { compareFiles } from './compare-files.js'
 import { compareRights } from './compare-rights.js'
-import { COMPARISONS, KEPT_ROWS } from './comparisons.js'
+import { COMPARISONS, type Comparison, KEPT_ROWS } from './comparisons.js'
 import { countSignatures, type SignatureCount } from './count-signatures.js'
 import { type ProbeReport, probePod } from './probe-pod.js'
 
@@ -50,8 +51,13 @@ export interface VerifyOptions {
 const EXAMPLES = 20
 const KEY_BATCH_SIZE = 200
 
-/** Compares the target with the staging tables, by statements of its own. Nothing is changed. */
-export async function verifyTarget(session: pg.Client, options: VerifyOptions): Promise<VerifyReport> {
+/** Compares the target with the staging tables, by statements of its own and in two sessions. Nothing is changed. */
+export async function verifyTarget(
+  sessions: readonly [pg.Client, pg.Client],
+  options: VerifyOptions,
+): Promise<VerifyReport> {
+  const [session] = sessions
+  for (const each of sessions) await each.query(`set work_mem = '64MB'`)
   const differences: Difference[] = []
   const balances = await readBalances(session)
   for (const { table, rows, copied, others } of balances) {
@@ -59,15 +65,7 @@ export async function verifyTarget(session: pg.Client, options: VerifyOptions): 
     if (totalRows !== rows)
       differences.push({ check: table, detail: `${rows} rows in the source, ${totalRows} accounted for`, examples: [] })
   }
-  for (const [index, comparison] of COMPARISONS.entries()) {
-    options.signal.throwIfAborted()
-    options.report({ step: 'comparisons', done: index, total: COMPARISONS.length })
-    const { rows } = await session.query<{ id: string }>(`
-      select id::text from (${comparison.expected}) as expected full join (${comparison.actual}) as actual using (id)
-      where expected.content is distinct from actual.content order by id limit ${EXAMPLES}`)
-    const examples = rows.map(({ id }) => id)
-    if (examples.length > 0) differences.push({ check: comparison.name, detail: 'rows differ', examples })
-  }
+  differences.push(...(await compareTables(sessions, options)))
   const keys = await checkKeys(session, options, differences)
   const signatures = await countSignatures(session, options)
   differences.push(...(await compareRights(session)))
@@ -77,6 +75,25 @@ export async function verifyTarget(session: pg.Client, options: VerifyOptions): 
   const probed = await probePod(session, config)
   differences.push(...probed.differences)
   return { balances, signatures, keys, requests: probed.report, files: files?.files, differences }
+}
+
+/** The differences are in the order of the comparisons, whichever session has found them first. */
+async function compareTables(
+  sessions: readonly pg.Client[],
+  { signal, report }: VerifyOptions,
+): Promise<readonly Difference[]> {
+  const found = new Map<Comparison, Difference>()
+  let done = 0
+  await shareTasks(sessions, COMPARISONS, signal, async (session, comparison) => {
+    const { rows } = await session.query<{ id: string }>(`
+      select id::text from (${comparison.expected}) as expected full join (${comparison.actual}) as actual using (id)
+      where expected.content is distinct from actual.content order by id limit ${EXAMPLES}`)
+    const examples = rows.map(({ id }) => id)
+    if (examples.length > 0) found.set(comparison, { check: comparison.name, detail: 'rows differ', examples })
+    done += 1
+    report({ step: 'comparisons', done, total: COMPARISONS.length })
+  })
+  return COMPARISONS.flatMap((comparison) => found.get(comparison) ?? [])
 }
 
 /** Throws if anything differs. */
@@ -108,10 +125,14 @@ interface SealedKey {
   readonly id: number
   readonly sealed: Buffer
   readonly publicKey: string
-  readonly isClosedOrLocked: boolean
+  /** The account is closed or locked, and its key is that of the old pod. */
+  readonly mayMismatch: boolean
 }
 
-/** Each private key opens. Those of accounts that are neither closed nor locked have their public key. */
+/**
+ * Each private key opens and fits the public key. A pair of a closed or locked account may have been broken in the source; then its
+ * private key must be that of the source.
+ */
 async function checkKeys(
   session: pg.Client,
   { secrets, signal }: VerifyOptions,
@@ -134,10 +155,10 @@ async function checkKeys(
   return checked
 }
 
-function isKeyPairComplete({ id, sealed, publicKey, isClosedOrLocked }: SealedKey, secrets: Secrets): boolean {
+function isKeyPairComplete({ id, sealed, publicKey, mayMismatch }: SealedKey, secrets: Secrets): boolean {
   try {
     const privateKey = secrets.unseal(sealed, `user ${id}`)
-    return isClosedOrLocked || isPair({ publicKey, privateKey })
+    return mayMismatch || isPair({ publicKey, privateKey })
   } catch {
     return false
   }
@@ -145,6 +166,8 @@ function isKeyPairComplete({ id, sealed, publicKey, isClosedOrLocked }: SealedKe
 
 const selectKeys = `
   select users.id::float as id, sealed_private_key as sealed, people.public_key as "publicKey",
-    users.closed_at is not null or users.locked_at is not null as "isClosedOrLocked"
+    (users.closed_at is not null or users.locked_at is not null)
+      and coalesce(sealed_private_key = source.serialized_private_key, true) as "mayMismatch"
   from users join user_secrets on user_secrets.user_id = users.id join people on people.id = users.person_id
+  join take_over.users as source on source.id = users.id
   where users.id > $1 order by users.id limit $2`

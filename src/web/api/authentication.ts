@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import type { Power } from '../../domain/accounts/role-powers.js'
 import { roleAllowsScope, type Scope } from '../../domain/accounts/scopes.js'
 import { openViewerLookup, type Viewer } from '../../domain/accounts/viewers.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import type { ErrorReason } from '../server/error-reasons.js'
 import { RequestFault } from '../server/request-faults.js'
 
@@ -15,7 +15,7 @@ declare module 'fastify' {
     /** Instead of scopes: a page of the console, for people who are signed in and have this power. */
     power?: Power
     /** Instead of scopes: a page for people who are signed in; with `proof`, one that needs a recent proof of the password. */
-    member?: 'session' | 'proof'
+    requires?: 'session' | 'proof'
     /** The token may be a field of a multipart form. The handler reads it and calls `authenticateUpload`. */
     tokenInUpload?: true
   }
@@ -36,9 +36,9 @@ declare module 'fastify' {
  * Authenticates bearer tokens in the header, the query or a form. A token outside of the body is checked before the body is read,
  * so that unauthenticated clients cannot make the pod read bodies.
  */
-export function addAuthentication(app: FastifyInstance, pod: Pod): void {
-  const realm = pod.config.host
-  const viewers = openViewerLookup(pod)
+export function addAuthentication(app: FastifyInstance, services: Services): void {
+  const realm = services.config.host
+  const viewers = openViewerLookup(services)
 
   app.decorateRequest('authenticatedViewer', undefined)
   app.decorateRequest('viewer', {
@@ -89,7 +89,7 @@ export function addAuthentication(app: FastifyInstance, pod: Pod): void {
 
 /** Checks scopes that only some requests of a route need; the scopes of all requests are in the route's `config`. */
 export function requireScopes(request: FastifyRequest, ...scopes: readonly Scope[]): void {
-  checkScopes(request.server.pod.config.host, request.viewer, scopes)
+  checkScopes(request.server.services.config.host, request.viewer, scopes)
 }
 
 function checkScopes(realm: string, viewer: Viewer, scopes: readonly Scope[]): void {
@@ -104,11 +104,11 @@ export type KnownRoute = Pick<RouteOptions, 'method' | 'url' | 'config'>
 /** Prevents the start if a route declares no access: such a route would be open to everyone. */
 export function checkRouteAccess(routes: readonly KnownRoute[]): void {
   const undeclared = routes.filter(
-    ({ config = {} }) => !config.scopes && !config.public && !config.power && !config.member,
+    ({ config = {} }) => !config.scopes && !config.public && !config.power && !config.requires,
   )
   if (undeclared.length === 0) return
   const names = undeclared.map(({ method, url }) => `${String(method)} ${url}`)
-  throw new Error(`These routes name no scopes, no power and no member, and are not public: ${names.join(', ')}`)
+  throw new Error(`These routes name no scopes, no power and no sign-in, and are not public: ${names.join(', ')}`)
 }
 
 /** All bearer tokens in headers. Of several such headers, Node shows only the first, but a proxy may have checked another. */
@@ -128,8 +128,8 @@ function tokensIn(fields: unknown): string[] {
 }
 
 /** Whether the body is a form. In JSON, `access_token` is an ordinary field. */
-function carriesForm(request: FastifyRequest): boolean {
-  return /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
+export function carriesForm({ headers }: FastifyRequest): boolean {
+  return /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '')
 }
 
 /** Not with an Idempotency-Key: its owner must be known before the form is read. */

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Knex } from 'knex'
 import type { Precondition } from '../../persistence/database/request-context.js'
-import { withRequestContext } from '../../pod/pod.js'
+import { withRequestContext } from '../../services/services.js'
 import { isRead } from '../limits/write-limit.js'
 import { buildWeakTag, namesTag } from '../server/entity-tags.js'
 import { RequestFault } from '../server/request-faults.js'
@@ -15,7 +15,7 @@ export interface ConditionalObject {
   readonly read: (request: FastifyRequest, transaction: Knex.Transaction, key: string) => Promise<object>
 }
 
-/** By the path of the object. Changes have this path or one below it. */
+/** Objects by their path. Changes have this path or one below it. */
 export type ConditionalObjects = Readonly<Record<string, ConditionalObject>>
 
 /**
@@ -48,7 +48,7 @@ export function addConditionalWrites(app: FastifyInstance, objects: ConditionalO
       isMet: false,
       async lockAndCompare(transaction) {
         await transaction(table).where(column, key).select('id').forNoKeyUpdate()
-        // The use case answers what is wrong with a missing object.
+        // The use case reports a missing object.
         const current = await read(request, transaction, key).catch(() => undefined)
         const isUnchanged = current === undefined || namesTag(wanted, tagOf(current))
         return () => {
@@ -56,7 +56,7 @@ export function addConditionalWrites(app: FastifyInstance, objects: ConditionalO
         }
       },
     }
-    request.pod = withRequestContext(request.pod, { precondition })
+    request.services = withRequestContext(request.services, { precondition })
   })
 }
 
@@ -67,5 +67,5 @@ function pathBelow({ prefix }: FastifyInstance, url = ''): string {
 }
 
 function changedMeanwhile(): RequestFault {
-  return new RequestFault(412, 'This was changed meanwhile. Read it again.', { reason: 'changed_meanwhile' })
+  return new RequestFault(412, 'This was changed in the meantime. Read it again.', { reason: 'changed_meanwhile' })
 }

@@ -8,7 +8,7 @@ export const cursorPaging = {
   per_page: Type.Optional(
     Type.Integer({
       default: MODERATION_LIMITS.pageItems,
-      description: `Items per page, 1 to ${MODERATION_LIMITS.mostPageItems}. Out-of-range values are clamped.`,
+      description: `Items per page, 1 to ${MODERATION_LIMITS.maxPageItems}. Out-of-range values are clamped.`,
     }),
   ),
 }
@@ -20,7 +20,7 @@ export interface CursorQuery {
 
 /** The number of items, and the groups of the cursor; undefined: the first page. Refuses a cursor of another kind. */
 export function readCursor({ cursor, per_page = MODERATION_LIMITS.pageItems }: CursorQuery, kind: RegExp) {
-  const limit = Math.min(Math.max(per_page, 1), MODERATION_LIMITS.mostPageItems)
+  const limit = Math.min(Math.max(per_page, 1), MODERATION_LIMITS.maxPageItems)
   if (cursor === undefined) return { limit, groups: undefined }
   const groups = kind.exec(cursor)
   if (groups === null) throw new RequestFault(422, '"cursor" must come from a page link.', { field: 'cursor' })

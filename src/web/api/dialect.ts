@@ -19,5 +19,5 @@ export function dialectContext(
 }
 
 export function readDialect({ server, viewer }: FastifyRequest): DialectContext {
-  return dialectContext(server.pod.config, viewer)
+  return dialectContext(server.services.config, viewer)
 }

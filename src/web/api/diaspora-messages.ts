@@ -62,7 +62,7 @@ export function diasporaMessage(
   request: FastifyRequest,
   { status, reason }: { readonly status: number; readonly reason: ErrorReason },
 ): string | undefined {
-  const dialect = request.authenticatedViewer?.dialect ?? request.server.pod.config.clientApiDialect
+  const dialect = request.authenticatedViewer?.dialect ?? request.server.services.config.clientApiDialect
   if (dialect !== 'diaspora') return undefined
   const ofOperation = BY_OPERATION[request.routeOptions.schema?.operationId ?? '']
   const invalid = status === 400 || status === 422 ? ofOperation?.invalid : undefined

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { IdPage, IdPageResult } from '../../persistence/sql/id-page.js'
+import type { IdPage, ListPage } from '../../persistence/sql/id-page.js'
 import { type CursorQuery, readCursor } from './cursor-paging.js'
 import { createPageLinks, sendLinks } from './page-links.js'
 
@@ -14,7 +14,7 @@ export function readIdPaging(query: CursorQuery): IdPage {
 export function linkIdPages(
   request: FastifyRequest,
   reply: FastifyReply,
-  { items, hasOlder, hasNewer }: IdPageResult<{ readonly id: number }>,
+  { items, hasOlder, hasNewer }: ListPage<{ readonly id: number }>,
 ): void {
   const [first, last] = [items[0], items.at(-1)]
   if (first === undefined || last === undefined) return

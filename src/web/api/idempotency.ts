@@ -6,14 +6,14 @@ import {
   claimKey,
   type KeyOwner,
   releaseKey,
-  type StoredAnswer,
-  storeAnswer,
+  type StoredResponse,
+  storeIdempotentResponse,
 } from '../../persistence/accounts/idempotency-keys.js'
-import { type Pod, withRequestContext } from '../../pod/pod.js'
-import { isRead } from '../limits/write-limit.js'
+import { withRequestContext } from '../../services/services.js'
 import { stripQuery } from '../server/paths.js'
 import { RequestFault } from '../server/request-faults.js'
 import { hashUpload, type UploadHash } from '../uploads/upload-hash.js'
+import { carriesForm } from './authentication.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -21,8 +21,6 @@ declare module 'fastify' {
     uploadHash: UploadHash | undefined
     /** Set while this request has claimed its key. */
     claimedKey: (ClaimedKey & { readonly requestHash: Buffer }) | undefined
-    /** The pod for use cases that write: `inTransaction` adds the trace, the claimed key and the `If-Match` of the request. */
-    pod: Pod
   }
 }
 
@@ -38,11 +36,6 @@ const LOST =
  */
 export function addIdempotency(app: FastifyInstance): void {
   app.decorateRequest('uploadHash', undefined)
-  app.decorateRequest('requestContext', undefined)
-  app.decorateRequest('pod')
-  app.addHook('onRequest', async (request) => {
-    request.pod = isRead(request.method) ? app.pod : withRequestContext(app.pod, { trace: request.id })
-  })
 
   async function watchUpload(request: FastifyRequest): Promise<void> {
     const { 'content-type': type = '' } = request.headers
@@ -53,7 +46,7 @@ export function addIdempotency(app: FastifyInstance): void {
     if (!hasKey(request)) return undefined
     const owner = ownerOf(request)
     const requestHash = hashRequest(request) // before validation changes texts to numbers
-    const keyState = await claimKey(app.pod.db, owner)
+    const keyState = await claimKey(app.services.db, owner)
     if (keyState.state === 'claimed') request.claimedKey = { ...owner, claim: keyState.claim, requestHash }
     else if (keyState.state === 'running') throw stillRunning()
     else if (keyState.state === 'lost') throw new RequestFault(409, LOST, { reason: 'idempotency_result_lost' })
@@ -64,7 +57,7 @@ export function addIdempotency(app: FastifyInstance): void {
   /** Not for uploads: files of an interrupted upload are deleted later, so it may run twice. */
   async function passClaim(request: FastifyRequest): Promise<void> {
     if (request.claimedKey === undefined || request.uploadHash !== undefined) return
-    request.pod = withRequestContext(request.pod, { claimedKey: () => request.claimedKey })
+    request.services = withRequestContext(request.services, { claimedKey: () => request.claimedKey })
   }
 
   async function storeResponse(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
@@ -73,9 +66,9 @@ export function addIdempotency(app: FastifyInstance): void {
     request.claimedKey = undefined
     try {
       const fingerprint = fingerprintOf(claimedKey.requestHash, request)
-      const answer = fingerprint === undefined ? undefined : answerOf(reply, fingerprint, payload)
-      if (answer === undefined || mayDifferNextTime(reply)) await releaseKey(app.pod.db, claimedKey)
-      else await storeAnswer(app.pod.db, claimedKey, answer)
+      const response = fingerprint === undefined ? undefined : responseOf(reply, fingerprint, payload)
+      if (response === undefined || mayDifferNextTime(reply)) await releaseKey(app.services.db, claimedKey)
+      else await storeIdempotentResponse(app.services.db, claimedKey, response)
     } catch (err) {
       // The claim stays, so repeated requests get a 409 until it expires.
       request.log.warn({ err }, 'storing the response of an Idempotency-Key failed')
@@ -103,7 +96,7 @@ function hasKey({ headers }: FastifyRequest): boolean {
 function ownerOf({ headers, viewer }: FastifyRequest): KeyOwner {
   const key = String(headers['idempotency-key'])
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
-    throw new RequestFault(400, 'An Idempotency-Key has 1 to 255 visible characters of ASCII.', {
+    throw new RequestFault(400, 'An Idempotency-Key must have 1 to 255 visible ASCII characters.', {
       reason: 'idempotency_key_invalid',
     })
   }
@@ -144,10 +137,8 @@ function fingerprintOf(requestHash: Buffer, { uploadHash }: FastifyRequest): Buf
   return parts === undefined ? undefined : createHash('sha256').update(requestHash).update(parts).digest()
 }
 
-/** In JSON, `access_token` is an ordinary field. */
-function withoutToken(body: unknown, { headers }: FastifyRequest): unknown {
-  const isForm = /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '')
-  return isForm ? Object.fromEntries(Object.entries(Object(body)).filter(isNoToken)) : body
+function withoutToken(body: unknown, request: FastifyRequest): unknown {
+  return carriesForm(request) ? Object.fromEntries(Object.entries(Object(body)).filter(isNoToken)) : body
 }
 
 function isNoToken([name]: readonly [string, unknown]): boolean {
@@ -158,10 +149,10 @@ async function replay(
   request: FastifyRequest,
   reply: FastifyReply,
   requestHash: Buffer,
-  stored: StoredAnswer,
+  stored: StoredResponse,
 ): Promise<FastifyReply> {
-  const { photoBytes } = request.server.pod.config
-  await request.uploadHash?.read(photoBytes * PHOTO_LIMITS.timesRead)
+  const { photoBytes } = request.server.services.config
+  await request.uploadHash?.read(photoBytes * PHOTO_LIMITS.oversizeReadFactor)
   if (fingerprintOf(requestHash, request)?.equals(stored.fingerprint) !== true) {
     throw new RequestFault(422, 'This Idempotency-Key was used for another request.', {
       reason: 'idempotency_key_reused',
@@ -186,7 +177,7 @@ function mayDifferNextTime({ statusCode }: FastifyReply): boolean {
   return statusCode >= 500 || statusCode === 429
 }
 
-function answerOf(reply: FastifyReply, fingerprint: Buffer, payload: unknown): StoredAnswer {
+function responseOf(reply: FastifyReply, fingerprint: Buffer, payload: unknown): StoredResponse {
   const headers = Object.fromEntries(
     STORED_HEADERS.flatMap((name) => {
       const value = reply.getHeader(name)

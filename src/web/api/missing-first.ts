@@ -17,7 +17,7 @@ export function missingFirst<Params>(
   }
 }
 
-/** The same for a list whose handler reads the query: the object is looked up only if the query is invalid. */
+/** Checks the object of a list whose handler reads the query: the object is looked up only if the query is invalid. */
 export async function readOrMissing<Query>(read: () => Query, find: () => Promise<unknown>): Promise<Query> {
   try {
     return read()

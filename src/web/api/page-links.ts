@@ -7,7 +7,7 @@ type Changes = Readonly<Record<string, string | number | undefined>>
 export function createPageLinks({ url, server }: FastifyRequest): (changes: Changes) => string {
   const path = stripQuery(url)
   const [query = ''] = url.slice(path.length).split('#', 1)
-  const address = new URL(path, server.pod.config.url).href
+  const address = new URL(path, server.services.config.url).href
   return (changes) => {
     const parameters = new URLSearchParams(query)
     for (const [name, value] of Object.entries(changes)) {

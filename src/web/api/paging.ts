@@ -12,14 +12,14 @@ import { readTime } from '../schemas/times.js'
 import { createPageLinks, sendLinks } from './page-links.js'
 
 const DEFAULT_ITEMS = 15
-const MOST_ITEMS = 100
+const MAX_ITEMS = 100
 /** More pages than any list has. Larger numbers would overflow the offset in the database. */
 const LAST_PAGE = 1_000_000_000
 
 const perPage = Type.Optional(
   Type.Integer({
     default: DEFAULT_ITEMS,
-    description: `Items per page, 1 to ${MOST_ITEMS}. Out-of-range values are clamped.`,
+    description: `Items per page, 1 to ${MAX_ITEMS}. Out-of-range values are clamped.`,
   }),
 )
 const tieBreak = (name: string) =>
@@ -143,7 +143,7 @@ function pageKey(time: Date, id: number | undefined): PageKey {
 }
 
 function itemsOf(perPage = DEFAULT_ITEMS): number {
-  return clamp(perPage, 1, MOST_ITEMS)
+  return clamp(perPage, 1, MAX_ITEMS)
 }
 
 function clamp(value: number, min: number, max: number): number {

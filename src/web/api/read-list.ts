@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Refusal } from '../../domain/refusals.js'
 import { recordWrites } from '../../persistence/database/last-writes.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { isRead } from '../limits/write-limit.js'
 import { RequestFault } from '../server/request-faults.js'
 
@@ -18,16 +18,16 @@ declare module 'fastify' {
  */
 export async function readList<List>(
   request: FastifyRequest,
-  read: (pod: Pick<Pod, 'db'>) => Promise<List>,
+  read: (services: Pick<Services, 'db'>) => Promise<List>,
 ): Promise<List> {
-  const { pod } = request.server
-  const db = pod.replica?.databaseFor(request.viewer.writtenUpTo)
-  if (db === undefined) return read(pod)
+  const { services } = request.server
+  const db = services.replica?.databaseFor(request.viewer.writtenUpTo)
+  if (db === undefined) return read(services)
   try {
     return await read({ db })
   } catch (error) {
-    if (!(error instanceof Refusal || error instanceof RequestFault)) pod.replica?.reportFailure(error)
-    return read(pod)
+    if (!(error instanceof Refusal || error instanceof RequestFault)) services.replica?.reportFailure(error)
+    return read(services)
   }
 }
 
@@ -36,8 +36,8 @@ export function addWriteNotes(app: FastifyInstance): void {
   app.addHook('onSend', (request, _reply, payload, done) => {
     const { authenticatedViewer: viewer, server, method, routeOptions } = request
     const isReadOnly = isRead(method) && routeOptions.config.writes === undefined
-    if (viewer === undefined || isReadOnly || server.pod.replica === undefined) return done(null, payload)
-    recordWrites(server.pod.db, [viewer.userId])
+    if (viewer === undefined || isReadOnly || server.services.replica === undefined) return done(null, payload)
+    recordWrites(server.services.db, [viewer.userId])
       // The write has succeeded, so its response is sent.
       .catch((err: unknown) => request.log.warn({ err }, 'recording a write failed; the user may read an older list'))
       .then(() => done(null, payload), done)

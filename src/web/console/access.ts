@@ -6,8 +6,8 @@ import { type Actor, actorOfAccount } from '../../domain/moderation/actor.js'
 import { parseNetworkList } from '../../networks/trusted-proxies.js'
 import type { Role } from '../../persistence/models/user.js'
 import { isUrl } from '../../protocol/is-url.js'
+import { formText } from '../forms/form-text.js'
 import { type Browser, getBrowser, type SignedInSession } from '../oidc/browser.js'
-import { formText } from '../oidc/form-text.js'
 import { OIDC_PATHS } from '../oidc/paths.js'
 import { RequestFault } from '../server/request-faults.js'
 
@@ -25,12 +25,12 @@ interface Staff extends AccountWithRole {
 
 interface ConsoleAccess {
   readonly staff: Staff
-  /** The same person for use cases and the audit log. */
+  /** The signed-in person as actor of use cases and the audit log. */
   readonly actor: Actor
   readonly formToken: {
-    /** For forms of the console: bound to the session. */
+    /** Token of forms of the console, bound to the session. */
     readonly console: string
-    /** For the form that signs out. */
+    /** Token of the form that signs out. */
     readonly page: string
   }
   readonly session: SignedInSession
@@ -38,12 +38,12 @@ interface ConsoleAccess {
 }
 
 /**
- * Checks every request to a route with `power`. Visitors are sent to the sign-in page and back; members get 404, as if there were
- * no console. A change needs the form token of the session, an own origin, and a recent proof of who the person is.
+ * Checks every request to a route with `power`. Visitors are sent to the sign-in page and back; users without the power get 404, as if
+ * there were no console. A change needs the form token of the session, an own origin, and a recent proof of who the person is.
  */
 export function addConsoleAccess(app: FastifyInstance): void {
-  const { pod } = app
-  const isAllowedNetwork = parseNetworkList(pod.config.consoleNetworks)
+  const { services } = app
+  const isAllowedNetwork = parseNetworkList(services.config.consoleNetworks)
 
   app.decorateRequest('consoleAccess', undefined)
   app.decorateRequest('console', {
@@ -60,12 +60,12 @@ export function addConsoleAccess(app: FastifyInstance): void {
     if (!isAllowedNetwork(request.ip)) throw nothingHere()
     const browser = await getBrowser(app, request, reply)
     const session = await browser.signedIn()
-    const account = session && (await findAccountWithRole(pod, { 'person.address': session.address }))
+    const account = session && (await findAccountWithRole(request.services, { 'person.address': session.address }))
     if (session === undefined || account === undefined) return reply.redirect(signInPath(request), 303)
     const { role } = account
     if (role === null) throw nothingHere()
     if (!hasPower(role, power)) throw new RequestFault(403, 'This page is for admins of the pod.')
-    if (await lacksStaffFactor(pod, account)) return reply.redirect('/settings/two_factor?needed=1', 303)
+    if (await lacksStaffFactor(request.services, account)) return reply.redirect('/settings/two_factor?needed=1', 303)
     request.consoleAccess = {
       staff: { ...account, role },
       actor: actorOfAccount({ ...account, role }, { via: 'console', traceId: request.id }),
@@ -91,7 +91,7 @@ function checkOrigin({ headers, host, server }: FastifyRequest): void {
   const isOwn =
     origin === undefined ||
     origin === 'null' ||
-    origin === server.pod.config.url ||
+    origin === server.services.config.url ||
     (isUrl(origin) && new URL(origin).host === host)
   if (!isOwn || (site !== undefined && site !== 'same-origin')) {
     throw new RequestFault(403, 'This form was sent by another site.')

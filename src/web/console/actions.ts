@@ -1,19 +1,20 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Power } from '../../domain/accounts/role-powers.js'
+import type { RefusalReason } from '../../domain/refusal-reasons.js'
 import { Refusal } from '../../domain/refusals.js'
-import { formText } from '../oidc/form-text.js'
+import { pathText } from '../forms/form-fields.js'
+import { formText } from '../forms/form-text.js'
 import { withQuery } from '../pages/list-navigation.js'
 import { html, type Markup } from '../pages/markup.js'
 import { sendConfirmationPage } from './confirmation.js'
 import { sendConsolePage } from './console-page.js'
-import { pathText } from './form-fields.js'
-import type { NOTICES } from './notices.js'
-import { factList } from './tables.js'
+import type { FLASH_MESSAGES } from './flash-messages.js'
+import { detailList } from './tables.js'
 
-/** What a form was made from, and what has happened since. */
+/** The current version and state of the object of a form. */
 export interface CurrentState {
   readonly version: string
-  /** Shown beside the form when it is outdated. */
+  /** Shown next to the form when it is outdated. */
   readonly state: Markup
 }
 
@@ -22,22 +23,31 @@ export interface FormAction {
   readonly power: Power
   /** The heading of the page that asks for a confirmation. */
   readonly title: string
-  readonly notice: keyof typeof NOTICES
+  readonly flash: keyof typeof FLASH_MESSAGES
   /** The page of the target. */
   readonly page: string | ((request: FastifyRequest) => string)
-  /** For forms with a `version`. */
+  /** Returns the current state of the object, for forms with a `version`. */
   readonly current?: (request: FastifyRequest) => Promise<CurrentState>
-  /** What has to be typed if the use case needs a confirmation; without it, the use case never does. */
+  /** The text that has to be typed if the use case needs a confirmation; undefined: it never does. */
   readonly label?: (request: FastifyRequest, preview: Preview) => string | Promise<string>
-  /** Runs the use case. A path that it returns is shown instead of the page of the target. */
+  /** Runs the use case. A `ShowPage` that it returns is shown instead of the page of the target. */
   run(request: FastifyRequest, confirm: string | undefined, reply: FastifyReply): Promise<unknown>
+}
+
+/** The page that a form leads to, if it is not that of the target. */
+export class ShowPage {
+  readonly path: string
+
+  constructor(path: string) {
+    this.path = path
+  }
 }
 
 type Preview = Readonly<Record<string, unknown>>
 
 /** Adds the address to which a form is sent. The change is made, refused with its reason, or shown first for a confirmation. */
 export function addFormAction(app: FastifyInstance, action: FormAction): void {
-  const { path, power, notice } = action
+  const { path, power, flash } = action
   const pageOf = (request: FastifyRequest) => (typeof action.page === 'string' ? action.page : action.page(request))
   app.post(path, { config: { power }, schema: { hide: true } }, async (request, reply) => {
     try {
@@ -46,8 +56,9 @@ export function addFormAction(app: FastifyInstance, action: FormAction): void {
       if (current !== undefined && version !== undefined && version !== current.version) {
         return sendOutdatedPage(request, reply, current.state, pageOf(request))
       }
-      const shown = await action.run(request, formText(request, 'confirm'), reply)
-      return reply.redirect(withQuery(typeof shown === 'string' ? shown : pageOf(request), { notice }), 303)
+      const result = await action.run(request, formText(request, 'confirm'), reply)
+      const page = result instanceof ShowPage ? result.path : pageOf(request)
+      return reply.redirect(withQuery(page, { flash }), 303)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       if (error.reason !== 'confirmation_needed' || action.label === undefined) {
@@ -69,29 +80,43 @@ export function sendRefusalPage(
 ): FastifyReply {
   return sendConsolePage(request, reply, {
     title: 'Nothing was changed',
-    status: statusOf(reason),
+    status: STATUS_OF_REASON[reason] ?? 422,
     content: html`<section class="card"><p class="alert" role="alert">${message}</p>
 <p>Go back in your browser to correct the form, or open <a href="${page}">the page</a> again.</p></section>`,
   })
 }
 
-function statusOf(reason: string): number {
-  if (reason.endsWith('_not_found') || reason === 'not_found') return 404
-  if (reason === 'role_needed' || reason === 'target_outranks') return 403
-  return CONFLICTS.has(reason) ? 409 : 422
+/** The status of a refusal; of all others it is 422. */
+const STATUS_OF_REASON: Readonly<Partial<Record<RefusalReason, 403 | 404 | 409>>> = {
+  role_needed: 403,
+  target_outranks: 403,
+  not_found: 404,
+  post_not_found: 404,
+  comment_not_found: 404,
+  person_not_found: 404,
+  pod_not_found: 404,
+  action_not_found: 404,
+  case_not_found: 404,
+  picture_not_found: 404,
+  cluster_not_found: 404,
+  filter_not_found: 404,
+  rule_not_found: 404,
+  import_not_found: 404,
+  sign_up_not_found: 404,
+  invitation_not_found: 404,
+  operation_not_found: 404,
+  dead_letter_not_found: 404,
+  quarantined_not_found: 404,
+  bad_transition: 409,
+  taken_by_other: 409,
+  not_undoable: 409,
+  last_admin: 409,
+  operation_running: 409,
+  podmin_account: 409,
+  confirmation_needed: 409,
 }
 
-const CONFLICTS: ReadonlySet<string> = new Set([
-  'bad_transition',
-  'taken_by_other',
-  'not_undoable',
-  'last_admin',
-  'operation_running',
-  'podmin_account',
-  'confirmation_needed',
-])
-
-/** Shows the form and what has changed since it was opened. Nothing is done. */
+/** Shows the form and the changes since it was opened. Nothing is done. */
 function sendOutdatedPage(request: FastifyRequest, reply: FastifyReply, state: Markup, page: string): FastifyReply {
   const sent = Object.entries(Object(request.body)).flatMap(([name, value]) =>
     HIDDEN_FIELDS.has(name) || value === ''
@@ -101,8 +126,8 @@ function sendOutdatedPage(request: FastifyRequest, reply: FastifyReply, state: M
   return sendConsolePage(request, reply, {
     title: 'Changed in the meantime',
     status: 409,
-    content: html`<section class="card"><p class="alert" role="alert">This was changed after you had opened the page. Nothing has been done.</p>
-<div class="choices"><div><h2>Now</h2>${state}</div><div><h2>Your form</h2>${factList(sent)}</div></div>
+    content: html`<section class="card"><p class="alert" role="alert">This has changed since you opened the page. No change was made.</p>
+<div class="choices"><div><h2>Now</h2>${state}</div><div><h2>Your form</h2>${detailList(sent)}</div></div>
 <p><a href="${page}">Open the page as it is now</a></p></section>`,
   })
 }
@@ -115,7 +140,7 @@ function previewIn({ details: { preview } }: Refusal): Preview {
 
 /** The counts of a preview, as the admin API names them. */
 export function previewList(preview: object): Markup {
-  return factList(
+  return detailList(
     Object.entries(preview).map(([name, value]) => [wordsOfName(name), html`<bdi>${textOf(value)}</bdi>`] as const),
   )
 }

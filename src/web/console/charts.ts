@@ -7,7 +7,7 @@ interface Series {
 
 export interface LineChart {
   readonly title: string
-  /** Of the values, for the text alternative. */
+  /** Unit of the values, for the text alternative. */
   readonly unit: string
   readonly times: readonly Date[]
   /** One or two. */
@@ -34,7 +34,7 @@ export function lineChart({ title, unit, times, series }: LineChart): Markup {
 <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${title}. ${summary}.">
 <path class="axis" d="M0 ${BASE}H${WIDTH}M0 ${TOP}H${WIDTH}"/>
 ${lines}
-<text x="0" y="${TOP - 4}">${short(highest)}</text><text x="0" y="${bottom}">${clock(times[0])}</text><text x="${WIDTH}" y="${bottom}" text-anchor="end">${clock(times.at(-1))} UTC</text>
+<text x="0" y="${TOP - 4}">${formatValue(highest)}</text><text x="0" y="${bottom}">${clock(times[0])}</text><text x="${WIDTH}" y="${bottom}" text-anchor="end">${clock(times.at(-1))} UTC</text>
 </svg>
 <p class="soft small">${summary}.</p></figure>`
 }
@@ -66,10 +66,10 @@ function y(value: number, highest: number): number {
 function describe(values: readonly (number | null)[], unit: string): string {
   const known = values.filter((value) => value !== null)
   if (known.length === 0) return 'no values'
-  return `now ${short(known.at(-1) ?? 0)}, highest ${short(Math.max(...known))} ${unit}`
+  return `now ${formatValue(known.at(-1) ?? 0)}, highest ${formatValue(Math.max(...known))} ${unit}`
 }
 
-function short(value: number): string {
+function formatValue(value: number): string {
   return value >= 10 || Number.isInteger(value) ? Math.round(value).toLocaleString('en-GB') : value.toPrecision(2)
 }
 

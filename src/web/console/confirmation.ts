@@ -1,16 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { formText } from '../oidc/form-text.js'
+import { formText } from '../forms/form-text.js'
 import { html, type Markup } from '../pages/markup.js'
 import { stripQuery } from '../server/paths.js'
 import { sendConsolePage } from './console-page.js'
+import { embeddedFields } from './embedded-fields.js'
 import { confirmField } from './form-parts.js'
-import { keptFields } from './kept-fields.js'
 
 export interface Confirmation {
   readonly title: string
-  /** What has to be typed. */
+  /** The text that has to be typed. */
   readonly label: string
-  /** What the change would do. */
+  /** The effects of the change. */
   readonly preview: Markup
 }
 
@@ -31,6 +31,6 @@ export function sendConfirmationPage(
     content: html`<section class="card"><p>Nothing has been changed yet.</p>
 ${preview}
 ${isWrong && html`<p class="alert" role="alert" id="confirm-error">The <a href="#confirm">text</a> does not match.</p>\n`}<form class="entry" method="post" action="${stripQuery(request.url)}">
-${keptFields(request.body, ['confirm', 'current_password'])}${confirmField(label, isWrong ? 'wrong' : undefined)}<button class="danger">${title}</button></form></section>`,
+${embeddedFields(request.body, ['confirm', 'current_password'])}${confirmField(label, isWrong ? 'wrong' : undefined)}<button class="danger">${title}</button></form></section>`,
   })
 }

@@ -6,26 +6,27 @@ import { html, type Markup, trusted } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
 import { stripQuery } from '../server/paths.js'
 import { CONSOLE_POLICY, CONSOLE_STYLE } from './console-style.js'
-import { findNotice } from './notices.js'
+import { findFlashMessage } from './flash-messages.js'
 import { CONSOLE_SECTIONS, type ConsoleSection } from './paths.js'
+import { writeTimesInZone } from './quantities.js'
 
 export interface ConsolePage {
-  /** With the count or state that the page is about. */
+  /** Title with the count or state that the page is about. */
   readonly title: string
   /** Only content: the heading of the first level is written from the title. */
   readonly content: Markup
   readonly status?: number
 }
 
-/** Sends a page of the console in its frame: skip link, navigation, heading and the notice of the action before. */
+/** Sends a page of the console in its frame: skip link, navigation, heading and the flash message of the previous action. */
 export function sendConsolePage(
   request: FastifyRequest,
   reply: FastifyReply,
   { title, content, status = 200 }: ConsolePage,
 ): FastifyReply {
-  const { podName } = request.server.pod.config
+  const { podName } = request.server.services.config
   const { staff, formToken } = request.console
-  const notice = findNotice(queryText(request, 'notice'))
+  const flash = findFlashMessage(queryText(request, 'flash'))
   const groups = ['Moderation', 'Operation'] as const
   const sections = CONSOLE_SECTIONS.filter(({ power }) => hasPower(staff.role, power))
   const page = html`<!doctype html>
@@ -47,7 +48,7 @@ export function sendConsolePage(
 ${groups.map((group) => groupOf(group, sections, stripQuery(request.url)))}</nav>
 <main id="content" tabindex="-1">
 <h1>${title}</h1>
-${notice === undefined ? '' : html`<p class="notice" role="status">${notice}</p>\n`}${content}
+${flash === undefined ? '' : html`<p class="notice" role="status">${flash}</p>\n`}${content}
 </main>
 </body>
 </html>
@@ -57,7 +58,7 @@ ${notice === undefined ? '' : html`<p class="notice" role="status">${notice}</p>
     .type('text/html; charset=utf-8')
     .header('content-security-policy', CONSOLE_POLICY)
     .header('x-robots-tag', 'noindex')
-    .send(page.text)
+    .send(writeTimesInZone(page.text, staff.timeZone))
 }
 
 function groupOf(group: ConsoleSection['group'], sections: readonly ConsoleSection[], path: string): Markup | '' {

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { Refusal } from '../../domain/refusals.js'
+import { addRoutes } from '../server/add-routes.js'
 import { addBodyReaders } from '../server/bodies.js'
 import { handleError } from '../server/error-handler.js'
 import { addValidation } from '../server/schemas/validation.js'
@@ -37,7 +38,6 @@ const MODERATION_PAGES = [
   peopleRoutes,
   podRoutes,
   podRuleRoutes,
-  podRuleImportRoutes,
   filterRoutes,
   clusterRoutes,
   signUpRoutes,
@@ -70,5 +70,6 @@ export const consoleRoutes: FastifyPluginAsync = async (app) => {
     if (!(error instanceof Refusal) || request.consoleAccess === undefined) return handleError(error, request, reply)
     return sendRefusalPage(request, reply, error)
   })
-  for (const routes of [...MODERATION_PAGES, ...OPERATION_PAGES]) await app.register(routes)
+  await addRoutes(app, [...MODERATION_PAGES, ...OPERATION_PAGES])
+  await app.register(podRuleImportRoutes)
 }

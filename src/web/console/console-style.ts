@@ -29,8 +29,8 @@ const OWN_STYLE = `
 .scroll { overflow-x: auto; margin-top: .75rem }
 .scroll:focus-visible { outline: 3px solid var(--link); outline-offset: 2px }
 .scroll table { width: 100%; border-collapse: collapse; font-size: .9375rem }
-.scroll caption { padding-bottom: .35rem; text-align: start; color: var(--soft); font-size: .875rem }
-.scroll :is(th, td) { padding: .4rem .7rem; border-bottom: 1px solid var(--line); text-align: start; vertical-align: top; white-space: nowrap }
+.scroll caption { max-width: calc(100vw - 4.5rem); padding-bottom: .35rem; text-align: start; color: var(--soft); font-size: .875rem }
+.scroll :is(th, td) { padding: .4rem .55rem; border-bottom: 1px solid var(--line); text-align: start; vertical-align: top; white-space: nowrap }
 .scroll :is(th, td).wide { white-space: normal; min-width: 14rem; overflow-wrap: anywhere }
 .scroll :is(th, td).number { text-align: end; font-variant-numeric: tabular-nums }
 .scroll tbody th { font-weight: 600 }

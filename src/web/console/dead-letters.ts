@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import type { BackgroundTask } from '../../domain/operations/background-tasks.js'
 import {
   type DeadLetterView,
   formatDeadLetterView,
@@ -7,16 +8,16 @@ import {
 } from '../../domain/operations/dead-letter-view.js'
 import {
   dropAudited,
-  listDeadLetterOperations,
+  labelOfFilter,
   listDeadLetterPage,
+  listDeadLetterTasks,
   replayAudited,
 } from '../../domain/operations/dead-letters.js'
-import type { BackgroundOperation } from '../../domain/operations/long-operations.js'
 import { Refusal } from '../../domain/refusals.js'
 import { countDeadLetters, type DeadLetterCount } from '../../jobs/dead-letters/count-dead-letters.js'
 import type { DeadLetter, DeadLetterFilter, DeadLetterPosition } from '../../jobs/dead-letters/dead-letter.js'
 import { isQueueName, QUEUES } from '../../jobs/queues/queue-names.js'
-import { formText } from '../oidc/form-text.js'
+import { formText } from '../forms/form-text.js'
 import { html, type Markup } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
 import { RequestFault } from '../server/request-faults.js'
@@ -24,14 +25,14 @@ import { isConfirmed, sendConfirmationPage } from './confirmation.js'
 import { sendConsolePage } from './console-page.js'
 import { explainFault } from './fault-words.js'
 import { actionForm, filterForm, hiddenField, reasonField, select, textField } from './form-parts.js'
-import { operationProgress } from './operation-progress.js'
 import { formatBytes, formatCount, formatTime } from './quantities.js'
-import { dataTable, factList } from './tables.js'
+import { dataTable, detailList } from './tables.js'
+import { operationProgress } from './task-progress.js'
 import { traceLink } from './traces.js'
 
 const SHOWN = 50
 /** The tables of faults and pods count the latest, so that the page is quick with any number of dead letters. */
-const COUNTED = { groups: 20, latest: 5_000 } as const
+const COUNTED = { groups: 20, latest: 2_000 } as const
 
 interface Selection {
   readonly id?: string | undefined
@@ -42,7 +43,6 @@ interface Selection {
 
 /** `/admin/dead-letters`: work that was given up. Lists show no payload. */
 export const deadLetterRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
   const config = { power: 'administration' } as const
   const schema = { hide: true }
 
@@ -55,10 +55,10 @@ export const deadLetterRoutes: FastifyPluginAsync = async (app) => {
     const filter = filterOf(selection)
     const before = positionIn(queryText(request, 'before'))
     const [{ items: letters, hasOlder }, byFault, byPod, operations] = await Promise.all([
-      listDeadLetterPage(pod, request.console.actor, filter, { before, limit: SHOWN }),
-      countDeadLetters(pod, filter, 'fault', COUNTED),
-      countDeadLetters(pod, filter, 'pod', COUNTED),
-      listDeadLetterOperations(pod, request.console.actor),
+      listDeadLetterPage(request.services, request.console.actor, filter, { before, limit: SHOWN }),
+      countDeadLetters(request.services, filter, 'fault', COUNTED),
+      countDeadLetters(request.services, filter, 'pod', COUNTED),
+      listDeadLetterTasks(request.services, request.console.actor),
     ])
     const number = hasOlder ? `more than ${SHOWN}` : formatCount(letters.length)
     const isFiltered = Object.keys(filter).length > 0
@@ -70,8 +70,8 @@ export const deadLetterRoutes: FastifyPluginAsync = async (app) => {
     ]}`
     return sendConsolePage(request, reply, {
       title: `Dead letters: ${letters.length === 0 ? 'none' : number}`,
-      content: html`${operationProgress(operations, wordsOfOperation)}<section class="card">
-<p>Jobs and deliveries that were given up. Replay them once their cause is repaired.</p>
+      content: html`${operationProgress(operations, wordsOfTask)}<section class="card">
+<p>Jobs and deliveries that were given up. Replay them after fixing the cause.</p>
 ${filterForm('/admin/dead-letters', filterFields)}
 ${letters.length === 0 ? html`<p>No dead letters match.</p>` : listOf(letters)}${hasOlder && olderLink(selection, letters.at(-1))}
 ${letters.length > 0 && isFiltered && actionsFor(request, selection, 'all that match')}</section>
@@ -81,7 +81,7 @@ ${groupTable('The latest dead letters by fault', 'fault', byFault)}${groupTable(
 
   app.get('/admin/dead-letters/:id', { config, schema }, async (request, reply) => {
     const { id } = request.params as { readonly id: string } // part of the route
-    const deadLetter = await orNotFound(readDeadLetterDetails(pod, request.console.actor, id))
+    const deadLetter = await orNotFound(readDeadLetterDetails(request.services, request.console.actor, id))
     return sendConsolePage(request, reply, {
       title: `Dead letter ${id}`,
       content: html`<section class="card">${factsOf(deadLetter)}
@@ -93,7 +93,7 @@ ${actionsFor(request, { id }, 'this one')}</section>`,
 
   app.get('/admin/dead-letters/:id/payload', { config, schema }, async (request, reply) => {
     const { id } = request.params as { readonly id: string } // part of the route
-    const view = await orNotFound(readDeadLetterPayload(pod, request.console.actor, id))
+    const view = await orNotFound(readDeadLetterPayload(request.services, request.console.actor, id))
     return sendConsolePage(request, reply, {
       title: `Content of dead letter ${id}`,
       content: html`<section class="card">${view.entityXml === null && html`<p>Private content is not shown.</p>`}
@@ -105,22 +105,20 @@ ${actionsFor(request, { id }, 'this one')}</section>`,
   app.post('/admin/dead-letters/replay', { config, schema }, async (request, reply) => {
     const filter = chosen(request)
     const reason = formText(request, 'reason')
-    const change = { filter, label: labelOf(selectionIn(request)), reason }
-    const { operation } = await replayAudited(pod, request.console.actor, change)
-    return reply.redirect(`/admin/dead-letters?notice=${operation === undefined ? 'replayed' : 'work_started'}`, 303)
+    const { operation: task } = await replayAudited(request.services, request.console.actor, { filter, reason })
+    return reply.redirect(`/admin/dead-letters?flash=${task === undefined ? 'replayed' : 'work_started'}`, 303)
   })
 
   app.post('/admin/dead-letters/drop', { config, schema }, async (request, reply) => {
     const filter = chosen(request)
-    const { id, ...selection } = selectionIn(request)
-    const label = labelOf({ id, ...selection })
+    const label = labelOfFilter(filter)
     if (!isConfirmed(request, label)) {
-      const preview = html`<p>Deletes ${id === undefined ? 'all dead letters of' : 'the dead letter'} <b><bdi>${label}</bdi></b>. They cannot be replayed afterwards.</p>`
+      const preview = html`<p>Deletes ${filter.ids === undefined ? 'all dead letters of' : 'the dead letter'} <b><bdi>${label}</bdi></b>. They cannot be replayed afterwards.</p>`
       return sendConfirmationPage(request, reply, { title: 'Delete dead letters', label, preview })
     }
-    const change = { filter, label, reason: formText(request, 'reason') }
-    const { operation } = await dropAudited(pod, request.console.actor, change)
-    return reply.redirect(`/admin/dead-letters?notice=${operation === undefined ? 'dropped' : 'work_started'}`, 303)
+    const change = { filter, reason: formText(request, 'reason') }
+    const { operation: task } = await dropAudited(request.services, request.console.actor, change)
+    return reply.redirect(`/admin/dead-letters?flash=${task === undefined ? 'dropped' : 'work_started'}`, 303)
   })
 
   function selectionIn(request: FastifyRequest): Selection {
@@ -149,7 +147,7 @@ ${actionsFor(request, { id }, 'this one')}</section>`,
   }
 }
 
-function wordsOfOperation({ kind, reason }: BackgroundOperation): Markup {
+function wordsOfTask({ kind, reason }: BackgroundTask): Markup {
   return html`${kind === 'dead_letters.drop' ? 'Deletion' : 'Replay'}: <bdi>${reason}</bdi>`
 }
 
@@ -176,10 +174,6 @@ function olderLink({ queue, fault, pod }: Selection, last: DeadLetter | undefine
   return html`<nav class="pages" aria-label="Pages of the list"><a rel="next" href="/admin/dead-letters?${query.toString()}">Older dead letters</a></nav>`
 }
 
-function labelOf({ id, queue, fault, pod }: Selection): string {
-  return id ?? pod ?? fault ?? queue ?? ''
-}
-
 function listOf(letters: readonly DeadLetter[]): Markup {
   return dataTable({
     caption: 'The latest dead letters',
@@ -202,7 +196,7 @@ function listOf(letters: readonly DeadLetter[]): Markup {
   })
 }
 
-/** Without payload: of deliveries the target, which is no secret of the message. */
+/** Returns the facts of a dead letter without its payload; for deliveries also the target, which is not secret. */
 function factsOf({
   queue,
   name,
@@ -218,7 +212,7 @@ function factsOf({
   trace,
 }: DeadLetterView): Markup {
   const target = id.startsWith('delivery-') && typeof data === 'object' && data !== null ? Object.entries(data) : []
-  return factList([
+  return detailList([
     ['Queue', queue],
     ['Job', name],
     ['Fault', fault ?? 'unknown'],

@@ -1,4 +1,4 @@
-/** What each fault of a dead letter means, and what an operator can do. */
+/** The meaning of each fault of a dead letter, with advice for the operator. */
 const FAULTS: Readonly<Record<string, string>> = {
   internal: 'An error of this program. The log of the worker has it; report it, and replay after the update.',
   timeout: 'The job took too long. Replay it when the pod has less to do.',

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { claimFormKey, releaseFormKey, storeFormAnswer } from '../../persistence/accounts/form-keys.js'
-import { formText } from '../oidc/form-text.js'
+import { claimFormKey, releaseFormKey, storeFormResponse } from '../../persistence/accounts/form-keys.js'
+import { formText } from '../forms/form-text.js'
 import { RequestFault } from '../server/request-faults.js'
 
 declare module 'fastify' {
@@ -16,7 +16,7 @@ declare module 'fastify' {
  * can be sent again.
  */
 export function addFormKeys(app: FastifyInstance): void {
-  const { db } = app.pod
+  const { db } = app.services
   const running = new Map<string, Promise<string | undefined>>()
   app.decorateRequest('formKey', undefined)
 
@@ -45,7 +45,7 @@ export function addFormKeys(app: FastifyInstance): void {
     else {
       end(known.location)
       if (known.location !== undefined) return reply.redirect(known.location, 303)
-      throw new RequestFault(409, 'This form is being worked on. Open the page again.')
+      throw new RequestFault(409, 'This form is already being processed. Open the page again.')
     }
   })
 
@@ -56,7 +56,7 @@ export function addFormKeys(app: FastifyInstance): void {
     const location = reply.statusCode === 303 ? String(reply.getHeader('location')) : undefined
     try {
       if (location === undefined) await releaseFormKey(db, formKey.hash)
-      else await storeFormAnswer(db, formKey.hash, location)
+      else await storeFormResponse(db, formKey.hash, location)
     } catch (err) {
       request.log.warn({ err }, 'storing the answer to a form failed')
     } finally {

@@ -4,13 +4,13 @@ import { html, type Markup, type MarkupValue } from '../pages/markup.js'
 
 export interface FormOptions {
   readonly layout?: 'entry' | 'buttons' | 'plain'
-  /** What the form was made from: the change is refused if that has changed meanwhile. */
+  /** The version that the form was made from: the change is refused if the version has changed in the meantime. */
   readonly version?: string | undefined
-  /** For a form with a file. */
+  /** Encoding of a form with a file. */
   readonly encoding?: 'multipart/form-data'
 }
 
-/** A form that makes a change. It has the token of the session, and a key with which a repeated click is the same change. */
+/** A form that requests a change. It has the token of the session, and a key with which a repeated click is the same change. */
 export function actionForm(
   { console: { formToken } }: FastifyRequest,
   action: string,
@@ -90,7 +90,7 @@ export function checkbox(
   return html`<label class="choice"><input type="checkbox" name="${name}" value="${value}"${isTicked && html` checked`}><span>${label}</span></label>\n`
 }
 
-/** Filters are a form with GET, so that a filtered list has an address. Those in `more` take no room until one is used. */
+/** Filters are a form with GET, so that a filtered list has an address. Those in `more` are folded until one is used. */
 export function filterForm(
   action: string,
   content: MarkupValue,
@@ -103,7 +103,7 @@ export function filterForm(
   }<button>Show</button></form>\n`
 }
 
-/** A text among the filters that take no room until they are used. */
+/** A text among the filters that are folded until they are used. */
 export function moreText(label: string, name: string, value: string | undefined, options: TextField = {}) {
   return { value, field: textField(label, name, value, options) }
 }

@@ -2,29 +2,31 @@ import type { FastifyPluginAsync } from 'fastify'
 import { readSoftware } from '../../config/software.js'
 import { hasPower } from '../../domain/accounts/role-powers.js'
 import { type ModerationOverview, readOverview } from '../../domain/moderation/cases.js'
-import { openWorkFacts, type WorkFacts } from '../../domain/operations/machine.js'
+import { openWorkReport, type WorkReport } from '../../domain/operations/machine.js'
 import { isNearlyFull } from '../../domain/operations/storage.js'
+import { SWEEP_LIMITS } from '../../persistence/database/limits.js'
 import { html, type Markup } from '../pages/markup.js'
 import { sendConsolePage } from './console-page.js'
 import { formatCount, formatTime } from './quantities.js'
 
-const SWEPT_WITHIN = 60
-
 /** `/admin`: what needs a decision, and the state of the pod. */
 export const overviewRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
+  const { services } = app
   const { version } = readSoftware()
-  const readWork = openWorkFacts(pod)
+  const readWork = openWorkReport(services)
 
   app.get('/admin', { config: { power: 'moderation' }, schema: { hide: true } }, async (request, reply) => {
     const { staff, actor } = request.console
     const isAdmin = hasPower(staff.role, 'administration')
-    const [work, waiting] = await Promise.all([isAdmin ? readWork(actor) : undefined, readOverview(pod, actor)])
+    const [work, waiting] = await Promise.all([
+      isAdmin ? readWork(actor) : undefined,
+      readOverview(request.services, actor),
+    ])
     return sendConsolePage(request, reply, {
       title: 'Overview',
       content: html`${decisions(waiting)}${
-        work !== undefined && workSections(describeWork(work), pod.now())
-      }<section class="card"><h2>Software</h2><p>Version ${version}, Node.js ${process.versions.node}, queue in ${pod.jobs.store === 'redis' ? 'Redis' : 'PostgreSQL'}.</p></section>`,
+        work !== undefined && workSections(describeWork(work), services.now())
+      }<section class="card"><h2>Software</h2><p>Version ${version}, Node.js ${process.versions.node}, queue in ${services.jobs.store === 'redis' ? 'Redis' : 'PostgreSQL'}.</p></section>`,
     })
   })
 }
@@ -40,7 +42,7 @@ function workSections({ warnings, tiles }: ReturnType<typeof describeWork>, now:
 `
 }
 
-/** What waits for a decision of a moderator. */
+/** Items that wait for a decision of a moderator. */
 function decisions({ open, taken, oldest }: ModerationOverview): Markup {
   const reports = html`<li><a href="/admin/reports?state=open">${formatCount(open)} open ${open === 1 ? 'report' : 'reports'}</a>${
     taken > 0 && html`, <a href="/admin/reports?state=taken">${formatCount(taken)} taken</a>`
@@ -56,21 +58,21 @@ interface Tile {
   readonly path: string
 }
 
-function describeWork({ facts, processes, requestedStates, folders, checks, newerRelease, backup }: WorkFacts): {
+function describeWork({ work, processes, requestedStates, folders, checks, newerRelease, backup }: WorkReport): {
   readonly warnings: readonly Markup[]
   readonly tiles: readonly Tile[]
 } {
-  const queues = Object.entries(facts.queues ?? {})
+  const queues = Object.entries(work.queues ?? {})
   const sum = (read: (queue: (typeof queues)[number][1]) => number) =>
     formatCount(queues.reduce((total, [, queue]) => total + read(queue), 0))
   const unserved = queues.filter(([, { workers, waiting }]) => workers === 0 && waiting > 0).map(([name]) => name)
   const stopped = requestedStates.filter(({ state }) => state !== 'running')
-  const isSwept = facts.lastSweep !== null && facts.lastSweep < SWEPT_WITHIN
+  const isSwept = work.lastSweep !== null && work.lastSweep < SWEEP_LIMITS.staleSeconds
   const low = folders.filter(isNearlyFull)
   const failed = checks.filter(({ state }) => state === 'fail')
   return {
     warnings: [
-      ...(facts.queues === null ? [html`The queue store does not answer.`] : []),
+      ...(work.queues === null ? [html`The queue is unavailable.`] : []),
       ...(processes.some(({ kind }) => kind === 'worker')
         ? []
         : [html`<a href="/admin/workers">No worker</a> has written a heartbeat.`]),
@@ -85,12 +87,12 @@ function describeWork({ facts, processes, requestedStates, folders, checks, newe
     tiles: [
       { name: 'waiting jobs', value: sum(({ waiting }) => waiting), path: '/admin/queues' },
       { name: 'running jobs', value: sum(({ active }) => active), path: '/admin/workers' },
-      { name: 'waiting deliveries', value: formatCount(facts.deliveries.waiting), path: '/admin/pods?sort=waiting' },
-      { name: 'pods asleep', value: formatCount(facts.podsAsleep), path: '/admin/pods?state=asleep' },
+      { name: 'waiting deliveries', value: formatCount(work.deliveries.waiting), path: '/admin/pods?sort=waiting' },
+      { name: 'pods asleep', value: formatCount(work.podsAsleep), path: '/admin/pods?state=asleep' },
       {
         name: 'dead letters',
         value: formatCount(
-          facts.outbox.dead + facts.deliveries.dead + queues.reduce((all, [, { failed }]) => all + failed, 0),
+          work.outbox.dead + work.deliveries.dead + queues.reduce((all, [, { failed }]) => all + failed, 0),
         ),
         path: '/admin/dead-letters',
       },

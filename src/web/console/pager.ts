@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { MODERATION_LIMITS } from '../../domain/moderation/limits.js'
 import { inEnglish } from '../../languages/locales.js'
-import type { IdPage, IdPageResult } from '../../persistence/sql/id-page.js'
+import type { IdPage, ListPage } from '../../persistence/sql/id-page.js'
 import { neighbourLinks } from '../pages/list-navigation.js'
 import type { Markup } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
@@ -10,7 +10,7 @@ import { queryText } from '../schemas/query-text.js'
 export function idNavigation(
   path: string,
   query: Readonly<Record<string, string | undefined>>,
-  { items, hasOlder, hasNewer }: IdPageResult<{ readonly id: number }>,
+  { items, hasOlder, hasNewer }: ListPage<{ readonly id: number }>,
 ): Markup | '' {
   const [first, last] = [items[0], items.at(-1)]
   if (first === undefined || last === undefined) return ''

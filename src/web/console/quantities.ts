@@ -1,6 +1,4 @@
-import { inEnglish } from '../../languages/locales.js'
 import { html, type Markup } from '../pages/markup.js'
-import { timeHtml } from '../pages/time.js'
 
 const number = new Intl.NumberFormat('en-GB')
 
@@ -41,8 +39,38 @@ export function formatMilliseconds(value: number | null): string {
   return value < 1_000 ? `${value} ms` : formatSeconds(value / 1_000)
 }
 
+/** A time in UTC, which `writeTimesInZone` changes to the zone of the reader. */
 export function formatTime(value: Date | null | undefined): Markup {
-  return value === null || value === undefined ? html`–` : timeHtml(inEnglish, value)
+  if (value === null || value === undefined) return html`–`
+  return html`<time datetime="${value.toISOString()}">${timeFormat('UTC').format(value)}</time>`
+}
+
+const TIME_IN_UTC = /<time datetime="([0-9TZ:.-]{24})">[^<]* UTC<\/time>/g
+
+/** Writes the times of a page in a time zone. Texts of other people are escaped and have no elements. */
+export function writeTimesInZone(page: string, zone: string): string {
+  if (zone === 'UTC') return page
+  const format = timeFormat(zone)
+  return page.replace(TIME_IN_UTC, (_element, time: string) => {
+    return `<time datetime="${time}">${format.format(new Date(time))}</time>`
+  })
+}
+
+const timeFormats = new Map<string, Intl.DateTimeFormat>()
+
+function timeFormat(timeZone: string): Intl.DateTimeFormat {
+  const known = timeFormats.get(timeZone)
+  if (known !== undefined) return known
+  const day = { day: 'numeric', month: 'short', year: 'numeric' } as const
+  const format = new Intl.DateTimeFormat('en-GB', {
+    ...day,
+    hour: '2-digit',
+    minute: '2-digit',
+    timeZoneName: 'short',
+    timeZone,
+  })
+  timeFormats.set(timeZone, format)
+  return format
 }
 
 /** How long ago, with the time itself for machines. */

@@ -1,7 +1,9 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import type { BackgroundTask } from '../../domain/operations/background-tasks.js'
 import {
   dropQuarantine,
   listQuarantine,
+  listQuarantineTasks,
   readQuarantined,
   releaseQuarantine,
   replayQuarantine,
@@ -13,16 +15,18 @@ import {
   type QuarantinedMessage,
   type QuarantineFilter,
 } from '../../persistence/inbound/quarantine.js'
-import { formText } from '../oidc/form-text.js'
+import { formText } from '../forms/form-text.js'
 import { html, type Markup } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
 import { RequestFault } from '../server/request-faults.js'
 import { isConfirmed, sendConfirmationPage } from './confirmation.js'
 import { sendConsolePage } from './console-page.js'
+import type { FLASH_MESSAGES } from './flash-messages.js'
 import { actionForm, filterForm, hiddenField, reasonField, textField } from './form-parts.js'
 import { idNavigation, idPageIn } from './pager.js'
 import { formatBytes, formatCount, formatTime } from './quantities.js'
-import { dataTable, factList, stateBadge } from './tables.js'
+import { dataTable, detailList, stateBadge } from './tables.js'
+import { operationProgress } from './task-progress.js'
 import { traceLink } from './traces.js'
 
 interface Selection {
@@ -33,22 +37,23 @@ interface Selection {
 
 /** `/admin/quarantine`: messages of other pods that were rejected. No page shows a message's content. */
 export const quarantineRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
+  const { services } = app
   const config = { power: 'administration' } as const
   const schema = { hide: true }
 
   app.get('/admin/quarantine', { config, schema }, async (request, reply) => {
     const selection = { fault: queryText(request, 'fault'), host: queryText(request, 'host')?.toLowerCase() }
-    const [page, byFault] = await Promise.all([
-      listQuarantine(pod, request.console.actor, filterOf(selection), idPageIn(request)),
-      countQuarantinedByFault(pod.db),
+    const [page, byFault, operations] = await Promise.all([
+      listQuarantine(request.services, request.console.actor, filterOf(selection), idPageIn(request)),
+      countQuarantinedByFault(services.db),
+      listQuarantineTasks(request.services, request.console.actor),
     ])
     const { items } = page
     const total = byFault.reduce((sum, group) => sum + group.count, 0)
     const isFiltered = selection.fault !== undefined || selection.host !== undefined
     return sendConsolePage(request, reply, {
       title: `Rejected messages: ${total === 0 ? 'none' : formatCount(total)}`,
-      content: html`<section class="card"><p>A sample of the messages of other pods that were rejected in the last 14 days.</p>
+      content: html`${operationProgress(operations, wordsOfTask)}<section class="card"><p>A sample of the rejected messages of other pods from the last 14 days.</p>
 ${filterForm('/admin/quarantine', html`${textField('Fault', 'fault', selection.fault)}${textField('Claimed host', 'host', selection.host)}`)}
 ${items.length === 0 ? html`<p>No rejected messages match.</p>` : listOf(items)}
 ${idNavigation('/admin/quarantine', { ...selection }, page)}
@@ -69,7 +74,7 @@ ${
 
   app.get('/admin/quarantine/:id', { config, schema }, async (request, reply) => {
     const { id } = request.params as { readonly id: string } // part of the route
-    const message = await readQuarantined(pod, request.console.actor, idIn(id)).catch((error) => {
+    const message = await readQuarantined(request.services, request.console.actor, idIn(id)).catch((error) => {
       throw error instanceof Refusal ? new RequestFault(404, error.message) : error
     })
     return sendConsolePage(request, reply, {
@@ -81,26 +86,39 @@ ${actionsFor(request, { id }, 'this one')}</section>`,
 
   app.post('/admin/quarantine/replay', { config, schema }, async (request, reply) => {
     const filter = chosen(request)
-    await replayQuarantine(pod, request.console.actor, { ...filter, reason: formText(request, 'reason') })
-    return reply.redirect('/admin/quarantine?notice=messages_replayed', 303)
+    const change = { ...filter, reason: formText(request, 'reason') }
+    const { operation: task } = await replayQuarantine(request.services, request.console.actor, change)
+    return reply.redirect(pathAfter('messages_replayed', task), 303)
   })
 
   app.post('/admin/quarantine/release', { config, schema }, async (request, reply) => {
     const filter = chosen(request)
-    await releaseQuarantine(pod, request.console.actor, { ...filter, reason: formText(request, 'reason') })
-    return reply.redirect('/admin/quarantine?notice=messages_replayed', 303)
+    const change = { ...filter, reason: formText(request, 'reason') }
+    const { operation: task } = await releaseQuarantine(request.services, request.console.actor, change)
+    return reply.redirect(pathAfter('messages_replayed', task), 303)
   })
 
   app.post('/admin/quarantine/drop', { config, schema }, async (request, reply) => {
     const filter = chosen(request)
-    const confirm = String(await countQuarantined(pod.db, filter))
+    const confirm = String(await countQuarantined(services.db, filter))
     if (!isConfirmed(request, confirm)) {
       const preview = html`<p>Deletes ${confirm} rejected messages. They cannot be replayed afterwards.</p>`
       return sendConfirmationPage(request, reply, { title: 'Delete rejected messages', label: confirm, preview })
     }
-    await dropQuarantine(pod, request.console.actor, { ...filter, confirm, reason: formText(request, 'reason') })
-    return reply.redirect('/admin/quarantine?notice=messages_dropped', 303)
+    const change = { ...filter, confirm, reason: formText(request, 'reason') }
+    const { operation: task } = await dropQuarantine(request.services, request.console.actor, change)
+    return reply.redirect(pathAfter('messages_dropped', task), 303)
   })
+}
+
+function pathAfter(message: keyof typeof FLASH_MESSAGES, task: BackgroundTask | undefined): string {
+  return `/admin/quarantine?flash=${task === undefined ? message : 'work_started'}`
+}
+
+const WORDS: Readonly<Record<string, string>> = { 'quarantine.drop': 'Deletion', 'quarantine.release': 'Release' }
+
+function wordsOfTask({ kind, reason }: BackgroundTask): Markup {
+  return html`${WORDS[kind] ?? 'Replay'}: <bdi>${reason}</bdi>`
 }
 
 function filterOf({ id, fault, host }: Selection): QuarantineFilter {
@@ -146,7 +164,7 @@ function listOf(messages: readonly QuarantinedMessage[]): Markup {
 }
 
 function factsOf(message: QuarantinedMessage): Markup {
-  return factList([
+  return detailList([
     ['Fault', message.fault],
     ['Reason', html`<bdi>${message.detail ?? 'not stored for private messages'}</bdi>`],
     ['Channel', message.recipientGuid === null ? 'public' : html`private, for <bdi>${message.recipientGuid}</bdi>`],
@@ -168,6 +186,6 @@ function actionsFor(request: FastifyRequest, selection: Selection, which: string
   const form = (action: string, button: Markup) =>
     actionForm(request, `/admin/quarantine/${action}`, html`${fields}${reasonField()}${button}`)
   return html`<div class="choices"><div><h2>Replay</h2>${form('replay', html`<button>Replay ${which}</button>`)}</div>
-<div><h2>Release</h2><p>Only messages that a filter has rejected.</p>${form('release', html`<button class="quiet">Release ${which}</button>`)}</div>
+<div><h2>Release</h2><p>Only messages rejected by a filter.</p>${form('release', html`<button class="quiet">Release ${which}</button>`)}</div>
 <div><h2>Delete</h2>${form('drop', html`<button class="danger">Delete ${which}…</button>`)}</div></div>`
 }

@@ -1,7 +1,10 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import type { BackgroundTask } from '../../domain/operations/background-tasks.js'
 import {
   discardJobs,
   drainQueue,
+  findDiscarding,
+  findQueue,
   listQueues,
   pauseQueue,
   promoteJobs,
@@ -11,8 +14,8 @@ import {
 } from '../../domain/operations/queues.js'
 import { activityHistory } from '../../jobs/operations/activity-history.js'
 import { isQueueName, type QueueName } from '../../jobs/queues/queue-names.js'
-import { cachedAnswer } from '../../throttling/cached-answer.js'
-import { formText } from '../oidc/form-text.js'
+import { cacheResult } from '../../throttling/cache-result.js'
+import { formText } from '../forms/form-text.js'
 import { html, type Markup } from '../pages/markup.js'
 import { RequestFault } from '../server/request-faults.js'
 import { lineChart } from './charts.js'
@@ -20,7 +23,8 @@ import { isConfirmed, sendConfirmationPage } from './confirmation.js'
 import { sendConsolePage } from './console-page.js'
 import { actionForm, reasonField, select } from './form-parts.js'
 import { formatCount, formatMilliseconds, formatRate, formatSeconds, formatTime } from './quantities.js'
-import { dataTable, factList, stateBadge } from './tables.js'
+import { dataTable, detailList, stateBadge } from './tables.js'
+import { operationProgress, workFailed } from './task-progress.js'
 
 const HISTORY_FRESH_MS = 60_000
 
@@ -31,21 +35,21 @@ const PAUSES = [
   ['24', '1 day'],
 ] as const
 
-/** `/admin/queues`: what waits and how fast it goes, and what an operator can do about it. */
+/** `/admin/queues`: waiting jobs, their speed, and the actions of an operator. */
 export const queueRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
+  const { services } = app
   const config = { power: 'administration' } as const
   const schema = { hide: true }
-  const history = cachedAnswer(() => activityHistory(pod), HISTORY_FRESH_MS)
+  const history = cacheResult(() => activityHistory(services), HISTORY_FRESH_MS)
 
   app.get('/admin/queues', { config, schema }, async (request, reply) => {
-    const [queues, past] = await Promise.all([listQueues(pod), history()])
+    const [queues, past] = await Promise.all([listQueues(request.services), history()])
     const waiting = queues?.reduce((sum, queue) => sum + queue.waiting, 0)
     const title = waiting === undefined ? 'Queues: unavailable' : `Queues: ${formatCount(waiting)} waiting`
     return sendConsolePage(request, reply, {
       title,
-      content: html`<section class="card"><p class="soft small">As of ${formatTime(pod.now())}. <a href="/admin/queues">Refresh</a></p>
-${queues === undefined ? html`<p class="alert" role="alert">The queue store does not answer.</p>` : queueTable(queues)}</section>
+      content: html`<section class="card"><p class="soft small">As of ${formatTime(services.now())}. <a href="/admin/queues">Refresh</a></p>
+${queues === undefined ? html`<p class="alert" role="alert">The queue is unavailable.</p>` : queueTable(queues)}</section>
 <section class="charts" aria-label="The last 24 hours">
 ${lineChart({
   title: 'Messages from other pods',
@@ -78,25 +82,28 @@ ${lineChart({
 
   app.get('/admin/queues/:name', { config, schema }, async (request, reply) => {
     const name = nameIn(request)
-    const queue = (await listQueues(pod))?.find((each) => each.name === name)
-    if (queue === undefined) throw new RequestFault(503, 'The queue store does not answer.')
+    const [queue, discarding] = await Promise.all([
+      findQueue(request.services, name),
+      findDiscarding(request.services, request.console.actor, name),
+    ])
+    if (queue === undefined) throw new RequestFault(503, 'The queue is unavailable.')
     return sendConsolePage(request, reply, {
       title: `Queue ${name}: ${queue.state}`,
-      content: html`<section class="card">${factsOfQueue(queue)}</section>
+      content: html`${discarding && progressOf(discarding)}<section class="card">${readQueueStatus(queue)}</section>
 ${actionsOf(request, queue)}`,
     })
   })
 
   app.post('/admin/queues/:name/pause', { config, schema }, async (request, reply) => {
     const name = nameIn(request)
-    await pauseQueue(pod, request.console.actor, name, changeIn(request))
-    return reply.redirect(`/admin/queues/${name}?notice=paused`, 303)
+    await pauseQueue(request.services, request.console.actor, name, changeIn(request))
+    return reply.redirect(`/admin/queues/${name}?flash=paused`, 303)
   })
 
   app.post('/admin/queues/:name/resume', { config, schema }, async (request, reply) => {
     const name = nameIn(request)
-    await resumeQueue(pod, request.console.actor, name, changeIn(request))
-    return reply.redirect(`/admin/queues/${name}?notice=resumed`, 303)
+    await resumeQueue(request.services, request.console.actor, name, changeIn(request))
+    return reply.redirect(`/admin/queues/${name}?flash=resumed`, 303)
   })
 
   app.post('/admin/queues/:name/drain', { config, schema }, async (request, reply) => {
@@ -107,8 +114,8 @@ ${actionsOf(request, queue)}`,
       }. Running and waiting jobs are finished.</p>`
       return sendConfirmationPage(request, reply, { title: `Drain the queue ${name}`, label: name, preview })
     }
-    await drainQueue(pod, request.console.actor, name, { ...changeIn(request), confirm: name })
-    return reply.redirect(`/admin/queues/${name}?notice=draining`, 303)
+    await drainQueue(request.services, request.console.actor, name, { ...changeIn(request), confirm: name })
+    return reply.redirect(`/admin/queues/${name}?flash=draining`, 303)
   })
 
   app.post('/admin/queues/:name/discard', { config, schema }, async (request, reply) => {
@@ -119,21 +126,28 @@ ${actionsOf(request, queue)}`,
       }</p>`
       return sendConfirmationPage(request, reply, { title: `Discard the jobs of ${name}`, label: name, preview })
     }
-    await discardJobs(pod, request.console.actor, name, { ...changeIn(request), confirm: name })
-    return reply.redirect(`/admin/queues/${name}?notice=discarded`, 303)
+    const change = { ...changeIn(request), confirm: name }
+    const { operation: task } = await discardJobs(request.services, request.console.actor, name, change)
+    const flash = task === undefined ? 'discarded' : 'work_started'
+    return reply.redirect(`/admin/queues/${name}?flash=${flash}`, 303)
   })
 
   app.post('/admin/queues/:name/promote', { config, schema }, async (request, reply) => {
     const name = nameIn(request)
-    await promoteJobs(pod, request.console.actor, name, changeIn(request))
-    return reply.redirect(`/admin/queues/${name}?notice=promoted`, 303)
+    await promoteJobs(request.services, request.console.actor, name, changeIn(request))
+    return reply.redirect(`/admin/queues/${name}?flash=promoted`, 303)
   })
 
   function changeIn(request: FastifyRequest): QueueChange {
     const hours = Number(formText(request, 'hours') ?? 0)
-    const until = hours > 0 && hours <= 24 * 14 ? new Date(pod.now().getTime() + hours * 3_600_000) : undefined
+    const until = hours > 0 && hours <= 24 * 14 ? new Date(services.now().getTime() + hours * 3_600_000) : undefined
     return { reason: formText(request, 'reason'), until }
   }
+}
+
+function progressOf(discarding: BackgroundTask): Markup {
+  const words = ({ reason }: BackgroundTask) => html`Discarding of jobs: <bdi>${reason}</bdi>`
+  return html`${discarding.state === 'failed' && workFailed()}${operationProgress([discarding], words)}`
 }
 
 function nameIn({ params }: FastifyRequest): QueueName {
@@ -176,9 +190,9 @@ function stateOf({ state }: QueueOverview): Markup {
   return stateBadge(state, state === 'running' ? 'good' : 'warn')
 }
 
-function factsOfQueue(queue: QueueOverview): Markup {
+function readQueueStatus(queue: QueueOverview): Markup {
   const { requested } = queue
-  return factList([
+  return detailList([
     ['State', stateOf(queue)],
     ...(requested === undefined
       ? []
@@ -200,20 +214,20 @@ function actionsOf(request: FastifyRequest, { name, state, waiting, delayed }: Q
   const path = (action: string) => `/admin/queues/${name}/${action}`
   return html`${
     delayed > 0 &&
-    html`<section class="card"><h2>Delayed jobs</h2><p>Make the jobs due now, a thousand at most.</p>
+    html`<section class="card"><h2>Delayed jobs</h2><p>Makes up to 1 000 jobs due now.</p>
 ${actionForm(request, path('promote'), html`${reasonField()}<button class="quiet">Run delayed jobs now</button>`)}</section>\n`
   }${
     name !== 'maintenance' &&
     waiting + delayed > 0 &&
-    html`<section class="card"><h2>Discard</h2><p>Deletes the jobs that have not begun.</p>
+    html`<section class="card"><h2>Discard</h2><p>Deletes waiting jobs.</p>
 ${actionForm(request, path('discard'), html`${reasonField()}<button class="danger">Discard the jobs of ${name}…</button>`)}</section>\n`
   }${
     name === 'maintenance'
       ? html`<section class="card"><p>This queue cannot be stopped: it finds lost work again.</p></section>`
       : state === 'running'
-        ? html`<section class="card"><h2>Pause</h2><p>Running jobs finish, no further one begins. New work is accepted and waits.</p>
+        ? html`<section class="card"><h2>Pause</h2><p>Running jobs finish, and no other job starts. New jobs are accepted and wait.</p>
 ${actionForm(request, path('pause'), html`${reasonField()}${select('For', 'hours', PAUSES, '')}<button class="quiet">Pause ${name}</button>`)}</section>
-<section class="card"><h2>Drain</h2><p>No job is added, and the workers finish those that are there.</p>
+<section class="card"><h2>Drain</h2><p>The queue accepts no new jobs, and the workers finish the existing ones.</p>
 ${actionForm(request, path('drain'), html`${reasonField()}<button class="danger">Drain ${name}</button>`)}</section>`
         : html`<section class="card"><h2>Resume</h2>
 ${actionForm(request, path('resume'), html`${reasonField()}<button>Resume ${name}</button>`)}</section>`

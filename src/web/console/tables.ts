@@ -41,9 +41,9 @@ export function listCard(
   return table.rows.length === 0 ? html`<p>${empty}</p>` : html`${dataTable(table)}\n${pages}`
 }
 
-/** Facts in pairs; texts of other people must be in a `<bdi>`. */
-export function factList(facts: readonly (readonly [name: string, value: MarkupValue])[]): Markup {
-  return html`<dl>${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`
+/** Details in pairs; texts of other people must be in a `<bdi>`. */
+export function detailList(details: readonly (readonly [name: string, value: MarkupValue])[]): Markup {
+  return html`<dl>${details.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`
 }
 
 export function stateBadge(word: string, kind: 'good' | 'warn' | 'bad' | 'neutral'): Markup {

@@ -25,7 +25,7 @@ export const traceRoutes: FastifyPluginAsync = async (app) => {
 
   app.get('/admin/traces/:id', { config, schema: { hide: true } }, async (request, reply) => {
     const { id } = request.params as { readonly id: string } // part of the route
-    const steps = await readTrace(app.pod, request.console.actor, id).catch(() => [])
+    const steps = await readTrace(request.services, request.console.actor, id).catch(() => [])
     return sendConsolePage(request, reply, {
       title: `Request: ${steps.length === 0 ? 'nothing is stored' : formatCount(steps.length)}`,
       ...(steps.length === 0 && { status: 404 }),

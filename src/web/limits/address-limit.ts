@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../../config/config.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { OIDC_LIMITS } from '../oidc/limits.js'
 import { PAGE_LIMITS } from '../pages/limits.js'
 import { openRateLimit } from './rate-limit.js'
@@ -30,21 +30,26 @@ const LIMIT_NAMES: Readonly<Record<LimitName, RateLimitName>> = {
   pages: 'pages',
 }
 
+/** A sign-in that succeeds redirects with this status; only others are counted. */
+export function isFailedSignIn(status: number): boolean {
+  return status !== 303
+}
+
 /**
  * Limits how often one network address may request a group of routes, by the settings. Each call returns a separate counter.
  * A request whose status does not count is subtracted again.
  */
 export function limitAddresses(
-  pod: Pod,
+  services: Services,
   name: LimitName,
-  counts: (status: number) => boolean = () => true,
+  isCounted: (status: number) => boolean = () => true,
 ): AddressLimitHooks {
   const limit = openRateLimit({
     limit: LIMIT_NAMES[name],
-    times: pod.config.addressLimits[name],
+    times: services.config.addressLimits[name],
     perSeconds: PERIODS[name],
     sources: OIDC_LIMITS.sources,
-    now: () => pod.now(),
+    now: () => services.now(),
   })
   const undoOf = new WeakMap<FastifyRequest, () => void>()
   return {
@@ -52,7 +57,7 @@ export function limitAddresses(
       undoOf.set(request, limit(request.ip))
     },
     async onResponse(request, { statusCode }) {
-      if (!counts(statusCode)) undoOf.get(request)?.()
+      if (!isCounted(statusCode)) undoOf.get(request)?.()
     },
   }
 }

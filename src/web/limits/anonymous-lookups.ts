@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ANONYMOUS_LOOKUP_LIMITS } from '../../federation/discovery/limits.js'
 import type { Lookup } from '../../federation/discovery/lookups.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { page } from '../pages/html.js'
 import { textsFor } from '../pages/language/request-language.js'
 import { html } from '../pages/markup.js'
@@ -25,11 +25,23 @@ export type AnswerLookup = <Found>(
 ) => Promise<FastifyReply>
 
 /** Limits lookups on other pods per network address and in total. Objects in the database are not limited. */
-export function openAnonymousLookups(pod: Pod): AnswerLookup {
-  const { ofAddress, ofAll, perSeconds, sources, waitingAtOnce } = ANONYMOUS_LOOKUP_LIMITS
-  const now = () => pod.now()
-  const limitAddress = openRateLimit({ limit: 'anonymous_look_ups', times: ofAddress, perSeconds, sources, now })
-  const limitAll = openKeyedRateLimit<'all'>({ limit: 'anonymous_look_ups', times: ofAll, perSeconds, sources: 1, now })
+export function openAnonymousLookups(services: Services): AnswerLookup {
+  const { perMinuteOfAddress, perMinuteInTotal, perSeconds, sources, maxWaitingRequests } = ANONYMOUS_LOOKUP_LIMITS
+  const now = () => services.now()
+  const limitAddress = openRateLimit({
+    limit: 'anonymous_look_ups',
+    times: perMinuteOfAddress,
+    perSeconds,
+    sources,
+    now,
+  })
+  const limitAll = openKeyedRateLimit<'all'>({
+    limit: 'anonymous_look_ups',
+    times: perMinuteInTotal,
+    perSeconds,
+    sources: 1,
+    now,
+  })
   let waiting = 0
 
   return async (request, reply, lookUp, { known, unknown }) => {
@@ -38,20 +50,20 @@ export function openAnonymousLookups(pod: Pod): AnswerLookup {
     if (lookUp.requestFromPod === undefined) throw unknown()
     limitAddress(request.ip) // first: one address must not use up the limit of all
     limitAll('all')
-    if (waiting >= waitingAtOnce) throw tooBusy(HTTP_LIMITS.retryAfterSeconds)
+    if (waiting >= maxWaitingRequests) throw tooBusy(HTTP_LIMITS.retryAfterSeconds)
     waiting += 1
     try {
       const result = await lookUp.requestFromPod()
       if (result.state === 'found') return known(result.found)
       if (result.state === 'unknown') throw unknown()
-      return answerPending(request, reply)
+      return sendPending(request, reply)
     } finally {
       waiting -= 1
     }
   }
 }
 
-function answerPending(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function sendPending(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const reloads = Number(queryText(request, 'reload') ?? 0)
   if (!(reloads < ANONYMOUS_LOOKUP_LIMITS.reloads)) {
     throw pageFault(503, 'error.no_answer_yet', {

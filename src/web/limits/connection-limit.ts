@@ -56,7 +56,7 @@ export function limitConnections(server: Server, options: ConnectionLimitOptions
     const overLimit = networksOfIp.find(
       ([, network], index) => !network.isProxy && network.sockets.size > (limitOf[index] ?? 0),
     )
-    if (overLimit) close(longestIdleOf(overLimit[1]) ?? socket, 'address_limit')
+    if (overLimit) close(findLongestIdle(overLimit[1]) ?? socket, 'address_limit')
     else if (total > filled) closeIdleOfLargestNetwork()
     // Last, so that the new connection is never closed for being idle.
     setIdle(socket)
@@ -78,7 +78,7 @@ export function limitConnections(server: Server, options: ConnectionLimitOptions
     return [name, network]
   }
 
-  /** A closed connection is in no network any more and is not added again. */
+  /** A closed connection has left its network and is not added again. */
   function setIdle(socket: Socket): void {
     for (const [, { sockets, idle }] of networksOfSocket.get(socket) ?? []) if (sockets.has(socket)) idle.add(socket)
   }
@@ -89,7 +89,7 @@ export function limitConnections(server: Server, options: ConnectionLimitOptions
     for (const network of networks.values()) {
       if (network.idle.size > 0 && (largest === undefined || isBefore(network, largest))) largest = network
     }
-    const socket = largest && longestIdleOf(largest)
+    const socket = largest && findLongestIdle(largest)
     if (socket !== undefined) close(socket, 'idle')
   }
 
@@ -116,7 +116,7 @@ function isBefore(one: Network, other: Network): boolean {
   return one.isProxy === other.isProxy ? one.sockets.size > other.sockets.size : other.isProxy
 }
 
-function longestIdleOf({ idle }: Network): Socket | undefined {
+function findLongestIdle({ idle }: Network): Socket | undefined {
   const [socket] = idle
   return socket
 }

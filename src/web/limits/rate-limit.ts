@@ -58,21 +58,21 @@ export function openKeyedRateLimit<Source extends {}>({
 }
 
 export function tooMany(seconds: number): RequestFault {
-  const text = `That was too often. Please try again in ${inWords(seconds)}.`
+  const text = `Too many requests. Please try again in ${inWords(seconds)}.`
   return new RequestFault(429, text, {
     headers: { 'retry-after': String(seconds) },
     fields: { error: 'slow_down', error_description: text },
     text: (t) =>
-      seconds < LONGEST_IN_SECONDS
+      seconds < MAX_SHOWN_SECONDS
         ? t('error.too_many', { seconds })
         : t('error.too_many_minutes', { minutes: Math.ceil(seconds / 60) }),
   })
 }
 
 /** Longer waits are said in minutes. */
-const LONGEST_IN_SECONDS = 120
+const MAX_SHOWN_SECONDS = 120
 
 function inWords(seconds: number): string {
-  if (seconds < LONGEST_IN_SECONDS) return `${seconds} ${seconds === 1 ? 'second' : 'seconds'}`
+  if (seconds < MAX_SHOWN_SECONDS) return `${seconds} ${seconds === 1 ? 'second' : 'seconds'}`
   return `${Math.ceil(seconds / 60)} minutes`
 }

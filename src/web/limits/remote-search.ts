@@ -12,7 +12,7 @@ declare module 'fastify' {
 }
 
 export function addRemoteSearch(app: FastifyInstance): void {
-  const { remoteLookUpsAtOnce: total, remoteLookUpsOfUser: perKey } = SEARCH_LIMITS
+  const { maxConcurrentRemoteLookups: total, maxConcurrentRemoteLookupsOfUser: perKey } = SEARCH_LIMITS
   app.decorate('remoteSearch', openConcurrencyLimit({ limit: 'searches', total, perKey }))
 }
 

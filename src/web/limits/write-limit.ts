@@ -1,16 +1,16 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { WRITE_LIMITS } from '../api/limits.js'
 import { openKeyedRateLimit, type RateLimit } from './rate-limit.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Subtracts the request again; null: it is not counted. */
-    countedAsWrite: (() => void) | null
+    undoWriteCount: (() => void) | null
   }
 
   interface FastifyInstance {
-    /** For a handler that authenticates the viewer itself. Throws beyond the limit. */
+    /** Counts a write for a handler that authenticates the viewer itself. Throws beyond the limit. */
     readonly countWrite: (request: FastifyRequest) => void
   }
 }
@@ -20,7 +20,7 @@ declare module 'fastify' {
  * A request beyond the limit is refused before its body is read, except a form that carries its token in the body.
  */
 export function addWriteLimit(app: FastifyInstance): void {
-  app.decorateRequest('countedAsWrite', null)
+  app.decorateRequest('undoWriteCount', null)
   let limit: RateLimit<number> | undefined
 
   function count(request: FastifyRequest, _reply: unknown, done: (error?: Error) => void): void {
@@ -29,10 +29,10 @@ export function addWriteLimit(app: FastifyInstance): void {
 
   function refusalOf(request: FastifyRequest): Error | undefined {
     const { authenticatedViewer: viewer, method } = request
-    if (viewer === undefined || request.countedAsWrite || isRead(method)) return undefined
-    limit ??= openWriteLimit(app.pod) // late: the API description registers routes without a pod
+    if (viewer === undefined || request.undoWriteCount || isRead(method)) return undefined
+    limit ??= openWriteLimit(app.services) // late: the API description registers routes without a pod
     try {
-      request.countedAsWrite = limit(viewer.userId)
+      request.undoWriteCount = limit(viewer.userId)
       return undefined
     } catch (error) {
       return error as Error // a rate limit throws nothing else
@@ -46,7 +46,7 @@ export function addWriteLimit(app: FastifyInstance): void {
   app.addHook('onRequest', count)
   app.addHook('preValidation', count)
   app.addHook('onResponse', (request, { statusCode }, done) => {
-    if (statusCode >= 400) request.countedAsWrite?.()
+    if (statusCode >= 400) request.undoWriteCount?.()
     done()
   })
 }
@@ -55,13 +55,13 @@ export function isRead(method: string): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 
-export function openWriteLimit(pod: Pick<Pod, 'config' | 'now'>): RateLimit<number> {
+export function openWriteLimit(services: Pick<Services, 'config' | 'now'>): RateLimit<number> {
   const { perSeconds, users } = WRITE_LIMITS
   return openKeyedRateLimit({
     limit: 'writes',
-    times: pod.config.writeLimit,
+    times: services.config.writeLimit,
     perSeconds,
     sources: users,
-    now: () => pod.now(),
+    now: () => services.now(),
   })
 }

@@ -3,14 +3,14 @@ import type { Viewer } from '../../domain/accounts/viewers.js'
 import type { EventRecipient } from '../../domain/notifications/live-events.js'
 import { openSignals } from '../../jobs/signals.js'
 import { isDatabaseUnavailable } from '../../persistence/database/errors.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { endInvalidTokens, openEventDelivery } from './deliver-events.js'
 import { retryText } from './event-text.js'
 import type { LiveLimits } from './limits.js'
 import { type Listener, openListener } from './listener.js'
 import { openSharedFeed } from './shared-feed.js'
 
-/** Where a stream starts: after the announcement with this id, after an id that the pod cannot read, or with new events. */
+/** Where a stream starts: after the live event with this id, after an id that the pod cannot read, or with new events. */
 export type StartPosition = number | 'unreadable' | 'now'
 
 /** All event streams of this process. */
@@ -26,16 +26,16 @@ export interface LiveChannel {
 }
 
 /** Owns the set of open streams. Signals and timers run only while there is a stream. */
-export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
-  const signals = openSignals(pod)
+export function openLiveChannel(services: Services, limits: LiveLimits): LiveChannel {
+  const signals = openSignals(services)
   const listeners = new Set<Listener>()
-  const report = openFailureLog(pod, limits.reportEveryMs)
-  const feed = openSharedFeed(pod, openEventDelivery(pod, limits), limits, report)
+  const report = openFailureLog(services, limits.reportIntervalMs)
+  const feed = openSharedFeed(services, openEventDelivery(services, limits), limits, report)
   let isClosed = false
   let stopWatching: (() => void) | undefined
 
   function watch(): () => void {
-    const checkTokens = () => void endInvalidTokens(pod, [...listeners]).catch(report)
+    const checkTokens = () => void endInvalidTokens(services, [...listeners]).catch(report)
     const unsubscribe = [
       signals.onSignal('announced', () => void feed.readNew()),
       signals.onSignal('access_ended', checkTokens),
@@ -95,7 +95,7 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
         remove(listener)
       }
       response.once('close', leave)
-      // A response behind another one on the same connection does not emit `close`.
+      // A response after another one on the same connection does not emit `close`.
       socket.once('close', leave)
       add(listener)
     },
@@ -111,11 +111,11 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
 }
 
 /** Logs at most one failure per `everyMs`. Database outages are logged elsewhere. */
-function openFailureLog(pod: Pod, everyMs: number): (error: unknown) => void {
+function openFailureLog(services: Services, everyMs: number): (error: unknown) => void {
   let loggedAt = 0
   return (error) => {
     if (isDatabaseUnavailable(error) || Date.now() - loggedAt < everyMs) return
     loggedAt = Date.now()
-    pod.log.warn({ err: error }, 'sending live events failed; will be retried')
+    services.log.warn({ err: error }, 'sending live events failed; will be retried')
   }
 }

@@ -1,51 +1,48 @@
 import { findViewersByTokenIds } from '../../domain/accounts/viewers.js'
-import { findLiveEvents, groupAnnouncementsByRecipient } from '../../domain/notifications/live-events.js'
+import { findLiveEvents, groupLiveEventsByRecipient } from '../../domain/notifications/live-events.js'
+import { inChunks } from '../../jobs/chunks.js'
 import { recordWrites } from '../../persistence/database/last-writes.js'
 import {
-  ANNOUNCEMENT_BATCH_SIZE,
-  type Announcement,
-  findAnnouncementRange,
-  listAnnouncementsOfUser,
-} from '../../persistence/notifications/announcements.js'
-import type { Pod } from '../../pod/pod.js'
+  findLiveEventRange,
+  LIVE_EVENT_BATCH_SIZE,
+  type LiveEventSource,
+  listLiveEventsOfUser,
+} from '../../persistence/notifications/live-event-sources.js'
+import type { Services } from '../../services/services.js'
 import { Semaphore } from '../../throttling/semaphore.js'
 import { dialectContext } from '../api/dialect.js'
 import { eventText, type Gap, positionText, resetText } from './event-text.js'
 import type { LiveLimits } from './limits.js'
 import type { Listener } from './listener.js'
 
-type RecipientAnnouncements = ReadonlyMap<Listener, readonly Announcement[]>
+type LiveEventsOfRecipients = ReadonlyMap<Listener, readonly LiveEventSource[]>
 
 export interface EventDelivery {
-  /** Selects the announcements of each listener, and ends the streams of recipients whose token is no longer valid. */
-  findRecipients(
-    announcements: readonly Announcement[],
-    listeners: readonly Listener[],
-  ): Promise<RecipientAnnouncements>
+  /** Selects the live events of each listener, and ends the streams of recipients whose token is no longer valid. */
+  findRecipients(sources: readonly LiveEventSource[], listeners: readonly Listener[]): Promise<LiveEventsOfRecipients>
   /** Sends the events after the position of the listener. Returns whether the client accepts more. */
-  send(listener: Listener, announcements: readonly Announcement[] | undefined, upTo: number): Promise<boolean>
+  send(listener: Listener, sources: readonly LiveEventSource[] | undefined, upTo: number): Promise<boolean>
   /** Reads and sends one batch of missed events. Returns whether the listener has received all of them. */
   sendMissed(listener: Listener): Promise<boolean>
 }
 
 /** Reads and writes the events of listeners. Holds no state but the limit of concurrent reads. */
-export function openEventDelivery(pod: Pod, limits: LiveLimits): EventDelivery {
-  const readSlots = new Semaphore(limits.showingAtOnce)
+export function openEventDelivery(services: Services, limits: LiveLimits): EventDelivery {
+  const readSlots = new Semaphore(limits.maxConcurrentReads)
 
-  async function findRecipients(announcements: readonly Announcement[], listeners: readonly Listener[]) {
-    const recipients = await groupAnnouncementsByRecipient(pod, announcements, listeners)
-    await endInvalidTokens(pod, [...recipients.keys()])
-    await requireFreshReads(pod, [...recipients.keys()])
+  async function findRecipients(sources: readonly LiveEventSource[], listeners: readonly Listener[]) {
+    const recipients = await groupLiveEventsByRecipient(services, sources, listeners)
+    await endInvalidTokens(services, [...recipients.keys()])
+    await sendNextReadsToPrimary(services, [...recipients.keys()])
     return recipients
   }
 
-  async function send(listener: Listener, announcements: readonly Announcement[] = [], upTo: number): Promise<boolean> {
+  async function send(listener: Listener, sources: readonly LiveEventSource[] = [], upTo: number): Promise<boolean> {
     const { position = 0 } = listener
-    const unsent = announcements.filter(({ id }) => id > position)
-    for (let from = 0; from < unsent.length; from += limits.writtenAtOnce) {
-      const batch = unsent.slice(from, from + limits.writtenAtOnce)
-      const events = await readSlots.run(() => findLiveEvents(pod, listener.viewer, batch))
-      const context = dialectContext(pod.config, listener.viewer)
+    const unsent = sources.filter(({ id }) => id > position)
+    for (const batch of inChunks(unsent, limits.eventsPerBatch)) {
+      const events = await readSlots.run(() => findLiveEvents(services, listener.viewer, batch))
+      const context = dialectContext(services.config, listener.viewer)
       const canAcceptMore = listener.write(events.map((event) => eventText(event, context)).join(''))
       listener.position = batch.at(-1)?.id ?? upTo
       if (!canAcceptMore) return false
@@ -55,14 +52,14 @@ export function openEventDelivery(pod: Pod, limits: LiveLimits): EventDelivery {
   }
 
   async function sendMissed(listener: Listener): Promise<boolean> {
-    const { from, newest } = await findAnnouncementRange(pod.db)
+    const { from, newest } = await findLiveEventRange(services.db)
     if (listener.position === undefined) return await startAt(listener, newest, positionText(newest))
     const gap = gapBefore(listener, listener.position, { from, newest })
     if (gap !== undefined) return await startAt(listener, newest, resetText(newest, gap))
 
     const { userId } = listener.viewer
-    const missed = await listAnnouncementsOfUser(pod.db, { userId, after: listener.position, upTo: newest })
-    const isComplete = missed.length < ANNOUNCEMENT_BATCH_SIZE
+    const missed = await listLiveEventsOfUser(services.db, { userId, after: listener.position, upTo: newest })
+    const isComplete = missed.length < LIVE_EVENT_BATCH_SIZE
     const recipients = await findRecipients(missed, [listener])
     const upTo = isComplete ? newest : (missed.at(-1)?.id ?? newest)
     const canAcceptMore = await send(listener, recipients.get(listener), upTo)
@@ -83,7 +80,7 @@ export function openEventDelivery(pod: Pod, limits: LiveLimits): EventDelivery {
   }
 
   async function startAt(listener: Listener, position: number, text: string): Promise<true> {
-    await requireFreshReads(pod, [listener])
+    await sendNextReadsToPrimary(services, [listener])
     listener.write(text)
     listener.position = position
     listener.missed = 0
@@ -94,10 +91,10 @@ export function openEventDelivery(pod: Pod, limits: LiveLimits): EventDelivery {
 }
 
 /** Ends the streams of listeners whose token was revoked or has expired, and updates the scopes of the others. */
-export async function endInvalidTokens(pod: Pod, listeners: readonly Listener[]): Promise<void> {
+export async function endInvalidTokens(services: Services, listeners: readonly Listener[]): Promise<void> {
   if (listeners.length === 0) return
   const ids = listeners.flatMap(({ viewer }) => viewer.tokenId ?? [])
-  const viewers = await findViewersByTokenIds(pod, ids)
+  const viewers = await findViewersByTokenIds(services, ids)
   for (const listener of listeners) {
     const viewer = viewers.get(listener.viewer.tokenId ?? 0)
     if (viewer === undefined) listener.end()
@@ -105,8 +102,8 @@ export async function endInvalidTokens(pod: Pod, listeners: readonly Listener[])
   }
 }
 
-/** Lists that a client reads after an event must include it, so a replica that lags behind the event is not used for them. */
-async function requireFreshReads(pod: Pod, listeners: readonly Listener[]): Promise<void> {
+/** Lists that a client reads after an event must include it, so a replica that has not replayed the event is not used for them. */
+async function sendNextReadsToPrimary(services: Services, listeners: readonly Listener[]): Promise<void> {
   const users = new Set(listeners.map(({ viewer }) => viewer.userId))
-  if (pod.replica !== undefined) await recordWrites(pod.db, [...users])
+  if (services.replica !== undefined) await recordWrites(services.db, [...users])
 }

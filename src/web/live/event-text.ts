@@ -2,7 +2,7 @@ import type { LiveEvent } from '../../domain/notifications/live-events.js'
 import { withDecimalPoints } from '../api/decimal-points.js'
 import type { DialectContext } from '../api/dialect.js'
 import { presentMessage } from '../presenters/conversations.js'
-import { presentAnnouncedCase } from '../presenters/moderation.js'
+import { presentLiveEventCase } from '../presenters/moderation.js'
 import { presentNotification } from '../presenters/notifications.js'
 import { presentPost } from '../presenters/posts.js'
 
@@ -40,7 +40,7 @@ function dataOf(event: LiveEvent, context: DialectContext): object {
     case 'post':
       return presentPost(event.post, context.addresses)
     case 'moderation_case':
-      return presentAnnouncedCase(event.case)
+      return presentLiveEventCase(event.case)
   }
 }
 

@@ -11,22 +11,22 @@ export const LIVE_LIMITS = {
   /** Written but not read by the client. Further events wait in the database until the client has read them. */
   unsentBytes: 64 * 1024,
   /** Events written between two checks of `unsentBytes`. The largest post has a few hundred kilobytes. */
-  writtenAtOnce: 10,
-  /** A client that reads nothing for so long is gone, or its network is. */
+  eventsPerBatch: 10,
+  /** A client that reads nothing for this time has lost its connection. */
   drainMs: 30_000,
   /** Events searched for a client that reconnects. A client that missed more should read the lists. */
   missed: 5_000,
   /** Clients that catch up at the same time; each uses a database connection. */
-  catchingUpAtOnce: 2,
+  maxConcurrentCatchUps: 2,
   /** Batches of events that are read for clients at the same time; each uses a database connection. */
-  showingAtOnce: 3,
+  maxConcurrentReads: 3,
   /** Retry while the database is unavailable. */
   againAfterMs: 1_000,
   /** A pod without a database logs one line in this time, not one for each retry. */
-  reportEveryMs: 60_000,
+  reportIntervalMs: 60_000,
   /** Sent to clients: minimum delay before a reconnect, and its random spread. */
   retryMs: 2_000,
-  /** After a restart all clients reconnect; the spread keeps them apart. */
+  /** Random spread of reconnections: after a restart all clients reconnect. */
   retrySpreadMs: 3_000,
 } as const
 

@@ -6,11 +6,11 @@ import type { LiveLimits } from './limits.js'
 
 /** A client that keeps an event stream open. */
 export interface Listener extends EventRecipient {
-  /** As of the last check of the token. */
+  /** The viewer at the last check of the token. */
   viewer: Viewer
-  /** Id of the last announcement that was sent, or that does not concern this client. Undefined: the stream starts with new ones. */
+  /** Id of the last live event that was sent, or that does not concern this client. Undefined: the stream starts with new ones. */
   position: number | undefined
-  /** Announcements read for this client alone since it connected or was last up to date. */
+  /** Live events read for this client alone since it connected or was last up to date. */
   missed: number
   readonly closed: boolean
   /** Returns whether the client accepts more; if not, await `drained` before the next write. */

@@ -1,17 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { listAnnouncementsAfter } from '../../persistence/notifications/announcements.js'
-import type { Pod } from '../../pod/pod.js'
+import { listLiveEventsAfter } from '../../persistence/notifications/live-event-sources.js'
+import type { Services } from '../../services/services.js'
 import { Semaphore } from '../../throttling/semaphore.js'
 import type { EventDelivery } from './deliver-events.js'
 import type { LiveLimits } from './limits.js'
 import type { Listener } from './listener.js'
 
-/** Reads each announcement once for all up-to-date listeners of this process. */
+/** Reads each source of live events once for all up-to-date listeners of this process. */
 export interface SharedFeed {
   /** Sends the events that a new listener missed, then includes it in the shared reads. */
   add(listener: Listener): void
   remove(listener: Listener): void
-  /** Reads and sends new announcements. A call during a read makes it read once more. */
+  /** Reads and sends new live events. A call during a read makes it read once more. */
   readNew(): Promise<void>
 }
 
@@ -20,14 +20,14 @@ export interface SharedFeed {
  * reads from the database alone until it has caught up, so that no events are kept in memory.
  */
 export function openSharedFeed(
-  pod: Pod,
+  services: Services,
   delivery: EventDelivery,
   limits: LiveLimits,
   report: (error: unknown) => void,
 ): SharedFeed {
   /** Listeners that have received every event up to `cursor`. */
   const upToDate = new Set<Listener>()
-  const catchUpSlots = new Semaphore(limits.catchingUpAtOnce)
+  const catchUpSlots = new Semaphore(limits.maxConcurrentCatchUps)
   let cursor = 0
   let isReading = false
   let mustReadAgain = false
@@ -42,22 +42,22 @@ export function openSharedFeed(
         while (upToDate.size > 0 && (await sendNextBatch()));
       }
     } catch (error) {
-      report(error) // nothing was sent; the next signal reads the same announcements
+      report(error) // nothing was sent; the next signal reads the same sources
     } finally {
       isReading = false
     }
   }
 
-  /** Sends the next batch to all up-to-date listeners. Returns false if there are no new announcements. */
+  /** Sends the next batch to all up-to-date listeners. Returns false if there are no new live events. */
   async function sendNextBatch(): Promise<boolean> {
     const after = cursor
-    const announcements = await listAnnouncementsAfter(pod.db, after)
-    const upTo = announcements.at(-1)?.id
+    const sources = await listLiveEventsAfter(services.db, after)
+    const upTo = sources.at(-1)?.id
     if (upTo === undefined) return false
     // All listeners left during the read, and a new one set the cursor back.
     if (cursor !== after) return true
     const listeners = new Set(upToDate)
-    const recipients = await delivery.findRecipients(announcements, [...listeners])
+    const recipients = await delivery.findRecipients(sources, [...listeners])
 
     cursor = upTo
     // Listeners that joined during the reads above are not in this batch.

@@ -16,7 +16,7 @@ import {
   trimInteractions,
   upsertRecord,
 } from '../../persistence/accounts/oidc-records.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { OIDC_LIMITS } from './limits.js'
 import type { Library } from './provider-internals/load-library.js'
 import { recordSessionUse } from './sessions/session-use.js'
@@ -31,19 +31,19 @@ const TOKENS: Readonly<Record<string, TokenKind>> = {
 }
 
 /** The storage of the authorization server. Of tokens and session ids, only hashes are stored. */
-export function openAdapters(pod: Pod, library: Library): (model: string) => Adapter {
+export function openAdapters(services: Services, library: Library): (model: string) => Adapter {
   return (model) => {
     const kind = TOKENS[model]
-    if (kind !== undefined) return tokenAdapter(pod, library, kind)
-    if (model === 'Session') return sessionAdapter(pod, library)
-    if (model === 'Interaction') return recordAdapter(pod, model)
-    if (model === 'Client') return { ...unusedModel, find: (id) => findProviderClient(pod, id) }
-    if (model === 'Grant') return grantAdapter(pod)
+    if (kind !== undefined) return tokenAdapter(services, library, kind)
+    if (model === 'Session') return sessionAdapter(services, library)
+    if (model === 'Interaction') return recordAdapter(services, model)
+    if (model === 'Client') return { ...unusedModel, find: (id) => findProviderClient(services, id) }
+    if (model === 'Grant') return grantAdapter(services)
     return unusedModel
   }
 }
 
-/** For models that this pod does not use: nothing is found, and storing throws. */
+/** Adapter of models that this pod does not use: nothing is found, and storing throws. */
 const unusedModel: Adapter = {
   upsert: refuse,
   find: async () => undefined,
@@ -55,14 +55,14 @@ const unusedModel: Adapter = {
   revokeByGrantId: async () => undefined,
 }
 
-function tokenAdapter(pod: Pod, { Provider, errors }: Library, kind: TokenKind): Adapter {
+function tokenAdapter(services: Services, { Provider, errors }: Library, kind: TokenKind): Adapter {
   const { InvalidGrant, InvalidRequest } = errors
   const current = () => Provider.ctx as KoaContextWithOIDC | undefined
   const isBoundToAuthorization = kind !== 'authorization_code'
   return {
     ...unusedModel,
     async upsert(id, { jti: _jti, grantId = '', ...payload }, expiresIn = 0) {
-      const isKept = await insertToken(pod.db, kind, {
+      const isKept = await insertToken(services.db, kind, {
         hash: hashToken(id),
         grantId,
         payload:
@@ -75,13 +75,13 @@ function tokenAdapter(pod: Pod, { Provider, errors }: Library, kind: TokenKind):
       if (!isKept) throw new InvalidGrant('the authorization has been withdrawn')
     },
     async find(id) {
-      const token = await findToken(pod.db, kind, hashToken(id))
+      const token = await findToken(services.db, kind, hashToken(id))
       if (token === undefined) return undefined
       if (kind === 'refresh_token' && token.isExpired) return undefined
       if (token.consumedAt !== null) {
         // A second use means that the code was stolen, so the grant ends. Only its own client can cause this.
         const isOfClient = current()?.oidc.client?.clientId === token.clientId
-        if (isOfClient && !hasExpired(token.payload)) await revokeGrant(pod, token.grantId)
+        if (isOfClient && !hasExpired(token.payload)) await revokeGrant(services, token.grantId)
         return undefined
       }
       if (kind === 'authorization_code' && token.payload[REDIRECT_URI_OMITTED] !== true) {
@@ -100,13 +100,13 @@ function tokenAdapter(pod: Pod, { Provider, errors }: Library, kind: TokenKind):
       }
     },
     async consume(id) {
-      if (await markCodeConsumed(pod.db, hashToken(id))) return
+      if (await markCodeConsumed(services.db, hashToken(id))) return
       // Two requests used the code at the same time. One may be an attacker's, so the grant ends.
-      const token = await findToken(pod.db, kind, hashToken(id))
-      if (token) await revokeGrant(pod, token.grantId)
+      const token = await findToken(services.db, kind, hashToken(id))
+      if (token) await revokeGrant(services, token.grantId)
       throw new InvalidGrant('the code has been used')
     },
-    destroy: (id) => deleteToken(pod.db, kind, hashToken(id)),
+    destroy: (id) => deleteToken(services.db, kind, hashToken(id)),
   }
 }
 
@@ -121,12 +121,12 @@ function hasExpired({ exp }: Record<string, unknown>): boolean {
   return Number(exp) * 1_000 <= Date.now()
 }
 
-function recordAdapter(pod: Pod, kind: RecordKind): Adapter {
+function recordAdapter(services: Services, kind: RecordKind): Adapter {
   let upserts = 0
   return {
     ...unusedModel,
     async upsert(id, payload, lifetime = 0) {
-      await upsertRecord(pod.db, kind, {
+      await upsertRecord(services.db, kind, {
         hash: hashToken(id),
         uid: payload.uid,
         payload: withoutIds(payload),
@@ -134,27 +134,27 @@ function recordAdapter(pod: Pod, kind: RecordKind): Adapter {
       })
       upserts += 1
       if (kind !== 'Interaction' || upserts % OIDC_LIMITS.interactionsBetweenTrims !== 0) return
-      const deleted = await trimInteractions(pod.db, OIDC_LIMITS.interactions)
-      if (deleted > 0) pod.log.info({ rows: deleted }, 'authorization requests deleted: expired, or too many')
+      const deleted = await trimInteractions(services.db, OIDC_LIMITS.interactions)
+      if (deleted > 0) services.log.info({ rows: deleted }, 'authorization requests deleted: expired, or too many')
     },
     async find(id) {
-      const payload = await findRecord(pod.db, kind, { idHash: hashToken(id) })
+      const payload = await findRecord(services.db, kind, { idHash: hashToken(id) })
       return payload && { ...payload, jti: id }
     },
-    findByUid: (uid) => findRecord(pod.db, kind, { uid }),
-    destroy: (id) => deleteRecord(pod.db, kind, hashToken(id)),
+    findByUid: (uid) => findRecord(services.db, kind, { uid }),
+    destroy: (id) => deleteRecord(services.db, kind, hashToken(id)),
   }
 }
 
 /** Sessions that the library changes itself, at an authorization request, are noted for the list of sessions. */
-function sessionAdapter(pod: Pod, { Provider }: Library): Adapter {
-  const records = recordAdapter(pod, 'Session')
+function sessionAdapter(services: Services, { Provider }: Library): Adapter {
+  const records = recordAdapter(services, 'Session')
   return {
     ...records,
     async upsert(id, payload, lifetime) {
       await records.upsert(id, payload, lifetime)
       const { ctx } = Provider
-      if (ctx !== undefined) await recordSessionUse(pod, payload, { ip: ctx.ip, headers: ctx.headers })
+      if (ctx !== undefined) await recordSessionUse(services, payload, { ip: ctx.ip, headers: ctx.headers })
     },
   }
 }
@@ -168,21 +168,21 @@ function withoutIds({ jti: _jti, ...payload }: AdapterPayload): object {
 }
 
 /** The authorization server reads and revokes authorizations; only the consent page creates them. */
-function grantAdapter(pod: Pod): Adapter {
+function grantAdapter(services: Services): Adapter {
   return {
     ...unusedModel,
     async find(id) {
-      const grant = await findGrant(pod, id)
+      const grant = await findGrant(services, id)
       if (grant === undefined) return undefined
       const { address: accountId, clientId, scopes } = grant
       return { jti: id, kind: 'Grant', accountId, clientId, openid: { scope: scopes.join(' ') } }
     },
-    destroy: (id) => revokeGrant(pod, id),
+    destroy: (id) => revokeGrant(services, id),
   }
 }
 
-async function findProviderClient(pod: Pod, id: string): Promise<AdapterPayload | undefined> {
-  const client = await findClient(pod, id)
+async function findProviderClient(services: Services, id: string): Promise<AdapterPayload | undefined> {
+  const client = await findClient(services, id)
   if (client === undefined) return undefined
   const { metadata } = client
   return {

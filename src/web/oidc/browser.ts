@@ -101,12 +101,12 @@ export async function getBrowser(app: FastifyInstance, request: FastifyRequest, 
     cookies.set(sessionCookie, null, COOKIE)
   }
 
-  const note = (used: Awaited<ReturnType<typeof session>>) => recordSessionUse(app.pod, used, request)
+  const note = (used: Awaited<ReturnType<typeof session>>) => recordSessionUse(request.services, used, request)
 
   async function begin(login: Login): Promise<void> {
     await endSession() // against session fixation: a session that another person began is never continued
     const begun = new provider.Session()
-    begun.loginAccount(loginClaims(app.pod.now(), login))
+    begun.loginAccount(loginClaims(app.services.now(), login))
     await begun.save(OIDC_LIMITS.sessionSeconds)
     await note(begun)
     const expires = new Date(Date.now() + OIDC_LIMITS.sessionSeconds * 1_000)
@@ -118,7 +118,7 @@ export async function getBrowser(app: FastifyInstance, request: FastifyRequest, 
       await endSession()
       interaction.session = undefined // the session in which it began has ended
     }
-    const { loginTs: ts, ...account } = loginClaims(app.pod.now(), login)
+    const { loginTs: ts, ...account } = loginClaims(app.services.now(), login)
     interaction.result = { ...interaction.lastSubmission, login: { ...account, ts } }
     return finish(interaction)
   }
@@ -127,14 +127,14 @@ export async function getBrowser(app: FastifyInstance, request: FastifyRequest, 
     async address() {
       const storedSession = await session()
       const { accountId } = storedSession
-      if (accountId === undefined || !(await findActiveUser(app.pod, accountId))) return undefined
+      if (accountId === undefined || !(await findActiveUser(request.services, accountId))) return undefined
       await note(storedSession)
       return accountId
     },
     async signIn(login, interaction, returnTo = '/') {
       const target = interaction ? await continueAs(interaction, login) : returnTo
       if (!interaction) await begin(login)
-      await recordSignIn(app.pod, login.address, keepBrowserId(cookies))
+      await recordSignIn(request.services, login.address, keepBrowserId(cookies))
       return target
     },
     keepSecondStep: (id) => void cookies.set(STEP_COOKIE, id, COOKIE),
@@ -157,7 +157,7 @@ export async function getBrowser(app: FastifyInstance, request: FastifyRequest, 
           if (!isSame(formToken, token)) throw expiredForm()
         },
         async recordAuthentication(level) {
-          found.loginAccount(loginClaims(app.pod.now(), { address, level }))
+          found.loginAccount(loginClaims(app.services.now(), { address, level }))
           await found.persist()
           await note(found)
         },

@@ -3,7 +3,7 @@ import { ALL_SCOPES } from '../../domain/accounts/scopes.js'
 import { OIDC_PATHS } from './paths.js'
 import { ACR_VALUES, OPENID_CLAIMS } from './sessions/levels.js'
 
-/** Of an ID token; `nonce` only if the request has one. */
+/** Claims of an ID token; `nonce` only if the request has one. */
 const ID_TOKEN_CLAIMS = ['iss', 'aud', 'exp', 'iat', 'nonce', 'at_hash', ...OPENID_CLAIMS]
 
 /** The discovery document of the authorization server. The issuer must equal that of the ID tokens exactly. */

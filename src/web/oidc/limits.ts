@@ -4,7 +4,7 @@ export const OIDC_LIMITS = {
   bodyBytes: 16 * 1024,
   /** A text about oneself has up to 65 535 characters, each of which a form writes with up to nine bytes. */
   settingsBodyBytes: 640 * 1024,
-  /** As on diaspora*: clients refresh once a day. */
+  /** Lifetime of an access token, as on diaspora*: clients refresh once a day. */
   accessTokenSeconds: 86_400,
   /** A client exchanges its code at once; RFC 6749 recommends ten minutes at most. */
   codeSeconds: 600,
@@ -24,7 +24,7 @@ export const OIDC_LIMITS = {
   interactionsBetweenTrims: 50,
   /** `state`, and `nonce`. */
   stateBytes: 1_024,
-  /** As diaspora* remembers a browser: two weeks without a visit. */
+  /** A session ends two weeks after the last sign-in to this pod or to an application. */
   sessionSeconds: 14 * 86_400,
   /** Browsers keep no cookie for longer. */
   browserCookieSeconds: 400 * 86_400,
@@ -41,7 +41,7 @@ export const OIDC_LIMITS = {
   /** Seconds until the attempt after `wrongPasswords`. */
   firstWaitSeconds: 5,
   /** The delay is not doubled beyond this: a person who remembers the password is not locked out for the day. */
-  longestWaitSeconds: 900,
+  maxWaitSeconds: 900,
   /** Network addresses counted at the same time, for each of these. */
   sources: 20_000,
 } as const

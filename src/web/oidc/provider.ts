@@ -8,9 +8,9 @@ import { loadSigningKey } from '../../domain/accounts/signing-keys.js'
 import { hashToken } from '../../domain/accounts/token-hash.js'
 import { findSubject } from '../../domain/accounts/user-info.js'
 import { renewRefreshToken } from '../../persistence/accounts/issued-tokens.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { openAdapters, REDIRECT_URI_OMITTED } from './adapter.js'
-import { answerFault, watchFaults } from './faults.js'
+import { sendFault, watchFaults } from './faults.js'
 import { OIDC_LIMITS } from './limits.js'
 import { OIDC_PATHS } from './paths.js'
 import { promptPolicy } from './policy.js'
@@ -19,7 +19,7 @@ import { patchModels } from './provider-internals/patch-models.js'
 import { preserveRequestCookies } from './request-cookies.js'
 import { ClaimsFault, requestedScopes, ScopeFault } from './scope-rules.js'
 import { ACR_VALUES, OPENID_CLAIMS } from './sessions/levels.js'
-import { shapeAnswers } from './shape-answers.js'
+import { shapeOidcResponses } from './shape-responses.js'
 
 /** The page of each prompt that is not the sign-in. */
 const PROMPT_PATHS: Readonly<Record<string, string>> = {
@@ -28,10 +28,10 @@ const PROMPT_PATHS: Readonly<Record<string, string>> = {
 }
 
 /** Opens the authorization server on the first request, because that may generate its signing key. */
-export function getProvider(pod: Pod): () => Promise<Provider> {
+export function getProvider(services: Services): () => Promise<Provider> {
   let opened: Promise<Provider> | undefined
   return async () => {
-    opened ??= openProvider(pod)
+    opened ??= openProvider(services)
     try {
       return await opened
     } catch (error) {
@@ -41,12 +41,12 @@ export function getProvider(pod: Pod): () => Promise<Provider> {
   }
 }
 
-async function openProvider(pod: Pod): Promise<Provider> {
-  const library = await loadLibrary(pod.log)
-  const key = await loadSigningKey(pod)
-  const provider = new library.Provider(pod.config.oidcIssuer ?? pod.config.url, {
-    ...settings(pod, library),
-    adapter: openAdapters(pod, library),
+async function openProvider(services: Services): Promise<Provider> {
+  const library = await loadLibrary(services.log)
+  const key = await loadSigningKey(services)
+  const provider = new library.Provider(services.config.oidcIssuer ?? services.config.url, {
+    ...settings(services, library),
+    adapter: openAdapters(services, library),
     jwks: { keys: [key] } as NonNullable<Configuration['jwks']>, // a JWK of Node, whose type is wider
     cookies: {
       names: { session: 'pod_session', interaction: 'pod_request', resume: 'pod_resume' },
@@ -59,23 +59,23 @@ async function openProvider(pod: Pod): Promise<Provider> {
   patchModels(provider, library, {
     isSecret: isClientSecret,
     async subject(address, clientId) {
-      const client = await findClient(pod, clientId)
-      return client === undefined ? address : findSubject(pod, address, client)
+      const client = await findClient(services, clientId)
+      return client === undefined ? address : findSubject(services, address, client)
     },
   })
-  shapeAnswers(provider, {
+  shapeOidcResponses(provider, {
     renew: (refreshToken) =>
-      renewRefreshToken(pod.db, hashToken(refreshToken), {
+      renewRefreshToken(services.db, hashToken(refreshToken), {
         lifetime: OIDC_LIMITS.refreshTokenSeconds,
         useSeconds: OIDC_LIMITS.refreshTokenUseSeconds,
       }),
   })
   preserveRequestCookies(provider)
-  watchFaults(provider, pod)
+  watchFaults(provider, services)
   return provider
 }
 
-function settings(pod: Pod, library: Library): Configuration {
+function settings(services: Services, library: Library): Configuration {
   const { errors } = library
   return {
     scopes: [...ALL_SCOPES],
@@ -132,20 +132,20 @@ function settings(pod: Pod, library: Library): Configuration {
       },
     },
     interactions: {
-      policy: promptPolicy(library, { hasFactor: (address) => hasFactorAt(pod, address) }),
+      policy: promptPolicy(library, { hasFactor: (address) => hasFactorAt(services, address) }),
       url: (_ctx, { prompt, uid }) => `${PROMPT_PATHS[prompt.name] ?? OIDC_PATHS.signIn}?request=${uid}`,
     },
     async findAccount(_ctx, address) {
-      if (!(await findActiveUser(pod, address))) return undefined
+      if (!(await findActiveUser(services, address))) return undefined
       return { accountId: address, claims: async () => ({ sub: address }) }
     },
     async loadExistingGrant({ oidc }) {
       const { account, client, provider } = oidc
       if (!account || !client) return undefined
-      const grant = await findGrantOfClient(pod, { address: account.accountId, clientId: client.clientId })
+      const grant = await findGrantOfClient(services, { address: account.accountId, clientId: client.clientId })
       return grant && provider.Grant.find(grant.grantId)
     },
-    renderError: (ctx, out) => answerFault(pod, ctx, out),
+    renderError: (ctx, out) => sendFault(services, ctx, out),
     // The library must not request addresses that a client has registered; the pod has its own protected HTTP client.
     fetch: async () => {
       throw new Error('The authorization server must not send requests.')
@@ -153,9 +153,9 @@ function settings(pod: Pod, library: Library): Configuration {
   }
 }
 
-async function hasFactorAt(pod: Pick<Pod, 'db'>, address: string): Promise<boolean> {
-  const user = await findActiveUser(pod, address)
-  return user !== undefined && hasFactor(await findFactors(pod.db, user.id))
+async function hasFactorAt(services: Pick<Services, 'db'>, address: string): Promise<boolean> {
+  const user = await findActiveUser(services, address)
+  return user !== undefined && hasFactor(await findFactors(services.db, user.id))
 }
 
 /** Limits values that are stored before the user has signed in. */

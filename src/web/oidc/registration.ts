@@ -55,7 +55,7 @@ const isRegistration = new Ajv({ useDefaults: true }).compile<Registration>({
 
 /** Dynamic client registration (RFC 7591), open to every client. */
 export const registrationRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
+  const { services } = app
   const { errorHandler } = app
 
   app.setErrorHandler((error, request, reply) => {
@@ -63,14 +63,14 @@ export const registrationRoutes: FastifyPluginAsync = async (app) => {
     if (error instanceof MalformedBody || error instanceof InvalidRequest) {
       return reply.code(400).send(oauthError('invalid_client_metadata', error.message))
     }
-    return errorHandler(error as Error & { code: string; name: string }, request, reply) // its type is narrower than what it accepts
+    return errorHandler(error as Error & { code: string; name: string }, request, reply) // its type is narrower than its accepted values
   })
 
   app.post(
     OIDC_PATHS.registration,
-    { config: { public: true }, schema: { hide: true }, ...limitAddresses(pod, 'clients') },
+    { config: { public: true }, schema: { hide: true }, ...limitAddresses(services, 'clients') },
     async (request, reply) => {
-      const { client, secret } = await registerClient(pod, readRegistration(request.body))
+      const { client, secret } = await registerClient(request.services, readRegistration(request.body))
       // RFC 7591 requires 201, and strict clients accept nothing else: docs/decisions/0006-client-registration-answers-201.md.
       return reply.code(201).send(presentClient(client, secret))
     },

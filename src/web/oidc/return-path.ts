@@ -1,4 +1,4 @@
-const LONGEST = 2_000
+const MAX_CHARACTERS = 2_000
 const PATH = /^\/(?:admin|settings)(?:[/?][\w\-./?=&%:~+,@]*)?$/
 
 /**
@@ -6,5 +6,5 @@ const PATH = /^\/(?:admin|settings)(?:[/?][\w\-./?=&%:~+,@]*)?$/
  * lead anywhere.
  */
 export function readReturnPath(text: string | undefined): string | undefined {
-  return text !== undefined && text.length <= LONGEST && PATH.test(text) ? text : undefined
+  return text !== undefined && text.length <= MAX_CHARACTERS && PATH.test(text) ? text : undefined
 }

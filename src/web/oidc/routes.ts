@@ -3,6 +3,7 @@ import type { Provider } from 'oidc-provider'
 import { consoleRoutes } from '../console/console-routes.js'
 import { limitAddresses } from '../limits/address-limit.js'
 import { holdsPlainText } from '../schemas/storable-text.js'
+import { addRoutes } from '../server/add-routes.js'
 import { addBodyReaders, refuseCompressed } from '../server/bodies.js'
 import { pageFault } from '../server/request-faults.js'
 import { addValidation } from '../server/schemas/validation.js'
@@ -33,8 +34,8 @@ declare module 'fastify' {
 
 /** OpenID Connect on the paths of diaspora*, with the pages for sign-in, sign-up and consent. */
 export const oidcRoutes: FastifyPluginAsync = async (app) => {
-  const { url, oidcIssuer = url } = app.pod.config
-  app.decorate('provider', getProvider(app.pod))
+  const { url, oidcIssuer = url } = app.services.config
+  app.decorate('provider', getProvider(app.services))
   app.addHook('onRequest', async ({ raw, ip }) => {
     raw.headers['x-forwarded-for'] = ip // of the headers, only those of a trusted proxy count
     // The library builds URLs from these headers. They are set to the URL of the pod, regardless of the request.
@@ -51,7 +52,7 @@ export const oidcRoutes: FastifyPluginAsync = async (app) => {
   await app.register(providerRoutes)
   app.decorate('stepUp', openStepUp(app))
   await app.register(settingsRoutes)
-  if (app.pod.config.console) await app.register(consoleRoutes) // its people are signed in with sessions of the library
+  if (app.services.config.console) await app.register(consoleRoutes) // its people are signed in with sessions of the library
   await app.register(async (forms) => {
     await addBodyReaders(forms)
     addValidation(forms, 'read')
@@ -67,8 +68,8 @@ export const oidcRoutes: FastifyPluginAsync = async (app) => {
         return reply.redirect(`${OIDC_PATHS.authorization}?${new URLSearchParams(fields)}`, 303)
       },
     )
-    for (const routes of [
-      registrationRoutes,
+    await forms.register(registrationRoutes)
+    await addRoutes(forms, [
       userInfoRoutes,
       signInRoutes,
       secondStepRoutes,
@@ -80,9 +81,7 @@ export const oidcRoutes: FastifyPluginAsync = async (app) => {
       consentRoutes,
       revocationRoutes,
       startPageRoutes,
-    ]) {
-      await forms.register(routes)
-    }
+    ])
   })
 }
 
@@ -102,10 +101,14 @@ const providerRoutes: FastifyPluginAsync = async (app) => {
     }
   })
 
-  const tokenLimit = limitAddresses(app.pod, 'tokens')
+  const tokenLimit = limitAddresses(app.services, 'tokens')
 
   // Limited, because each request stores a row and needs only the id of a client.
-  app.get(OIDC_PATHS.authorization, { config, schema, ...limitAddresses(app.pod, 'authorizations') }, serveWithProvider)
+  app.get(
+    OIDC_PATHS.authorization,
+    { config, schema, ...limitAddresses(app.services, 'authorizations') },
+    serveWithProvider,
+  )
   app.get(`${OIDC_PATHS.authorization}/:request`, { config, schema }, serveWithProvider)
   app.get(OIDC_PATHS.jwks, { config, schema }, serveWithProvider)
   await app.register(async (clientEndpoints) => {
@@ -118,10 +121,10 @@ const providerRoutes: FastifyPluginAsync = async (app) => {
 }
 
 async function serveWithProvider(this: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const answer = (await this.provider()).callback()
+  const callback = (await this.provider()).callback()
   for (const [name, value] of Object.entries(reply.getHeaders())) {
     if (value !== undefined) reply.raw.setHeader(name, value)
   }
   reply.hijack()
-  await answer(request.raw, reply.raw)
+  await callback(request.raw, reply.raw)
 }

@@ -5,7 +5,7 @@ export interface Destination {
   readonly returnTo: string | undefined
 }
 
-/** For a person who is closing the account. */
+/** The page for a person who is closing the account. */
 export const TO_KEEP_ACCOUNT: Destination = { uid: undefined, returnTo: '/settings/close' }
 
 /** The path of a page of the sign-in that keeps the destination. */

@@ -4,10 +4,11 @@ import { findClient } from '../../domain/accounts/clients.js'
 import { findRelyingParty } from '../../domain/accounts/factors/relying-party.js'
 import { findFactors, hasFactor } from '../../domain/accounts/factors/second-factor.js'
 import { beginSecondStep, type FirstFactor } from '../../domain/accounts/factors/second-step.js'
-import { endSessionsIfRevoked, normaliseUsername, type SignIn, signIn } from '../../domain/accounts/sign-in.js'
-import { findPendingState, repeatConfirmation } from '../../domain/accounts/sign-ups/pending-state.js'
+import { endSessionsIfRevoked, normaliseUsername, type SignIn } from '../../domain/accounts/sign-in.js'
+import { signInWithPassword } from '../../domain/accounts/sign-in-with-password.js'
 import { mustConfirmNotices } from '../../domain/moderation/notices/user-notices.js'
-import { limitAddresses } from '../limits/address-limit.js'
+import { formText } from '../forms/form-text.js'
+import { isFailedSignIn, limitAddresses } from '../limits/address-limit.js'
 import { countRateLimited, countSignInFailure } from '../limits/rejection-metrics.js'
 import { operatorContact } from '../pages/accounts/operator-contact.js'
 import { type SignInErrors, signInPage } from '../pages/accounts/sign-in-page.js'
@@ -17,7 +18,6 @@ import type { PageTexts } from '../pages/language/page-texts.js'
 import { textsFor } from '../pages/language/request-language.js'
 import { queryText } from '../schemas/query-text.js'
 import { type Browser, getBrowser, readUiLocales } from './browser.js'
-import { formText } from './form-text.js'
 import { OIDC_PATHS } from './paths.js'
 import { asksOnlyForFactor } from './policy.js'
 import { readReturnPath } from './return-path.js'
@@ -29,20 +29,29 @@ interface BegunStep {
   readonly first: FirstFactor
 }
 
+interface SignInContext {
+  readonly destination: Destination
+  /** The pending request of the client. */
+  readonly interaction: Awaited<ReturnType<Browser['request']>> | undefined
+  readonly passwordAt: Date
+}
+
 interface Attempt {
   readonly username: string
   readonly errors: (t: PageTexts) => SignInErrors
 }
 
-/** After the sign-in the request of the client continues; without one unread notices of the moderators, or the start page, follow. */
+/**
+ * Routes of the sign-in. Then the request of the client continues; without one, unread notices of the moderators or the start page follow.
+ */
 export const signInRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
+  const { services } = app
   const config = { public: true } as const
   const schema = { hide: true }
   // Successful sign-ins are not limited.
-  const limited = limitAddresses(pod, 'signIns', (status) => status !== 303)
-  const hasPasskeys = findRelyingParty(pod) !== undefined
-  const wrongPasswords = openWrongPasswords(() => pod.now())
+  const limited = limitAddresses(services, 'signIns', isFailedSignIn)
+  const hasPasskeys = findRelyingParty(services) !== undefined
+  const wrongPasswords = openWrongPasswords(() => services.now())
 
   async function show(
     request: FastifyRequest,
@@ -52,10 +61,10 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
   ) {
     const interaction = uid === undefined ? undefined : await browser.request(uid)
     const params = interaction?.params ?? {}
-    const client = interaction && (await findClient(pod, String(params['client_id'])))
-    const hint = normaliseUsername(pod, String(params['login_hint'] ?? ''))
+    const client = interaction && (await findClient(request.services, String(params['client_id'])))
+    const hint = normaliseUsername(request.services, String(params['login_hint'] ?? ''))
     const t = textsFor(request, reply, { uiLocales: readUiLocales(interaction) })
-    const { podName, host } = pod.config
+    const { podName, host } = services.config
     return reply
       .type('text/html; charset=utf-8')
       .header('content-security-policy', formPolicy({ mayLeadToClient: interaction !== undefined }))
@@ -71,10 +80,10 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
           returnTo,
           clientName: client && (client.name ?? t('common.nameless_app')),
           errors: attempt?.errors(t) ?? {},
-          resetPassword: pod.config.mail === undefined ? undefined : OIDC_PATHS.newPassword,
+          resetPassword: services.config.mail === undefined ? undefined : OIDC_PATHS.newPassword,
           passkey: hasPasskeys ? withDestination(OIDC_PATHS.passkey, { uid, returnTo }) : undefined,
-          signUp: pod.config.registrations === 'open' ? withRequest(OIDC_PATHS.signUp, uid) : undefined,
-          contact: operatorContact(t, pod.config),
+          signUp: services.config.registrations === 'open' ? withRequest(OIDC_PATHS.signUp, uid) : undefined,
+          contact: operatorContact(t, services.config),
         }),
       )
   }
@@ -95,70 +104,86 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
   async function findMissingFactor(browser: Browser, uid: string): Promise<BegunStep | undefined> {
     if (!asksOnlyForFactor(await browser.request(uid))) return undefined
     const session = await browser.signedIn()
-    const user = session && (await findActiveUser(pod, session.address))
-    if (!user || !hasFactor(await findFactors(pod.db, user.id))) return undefined
+    const user = session && (await findActiveUser(services, session.address))
+    if (!user || !hasFactor(await findFactors(services.db, user.id))) return undefined
     return { userId: user.id, first: { sessionUid: session.uid } }
   }
 
   /** Returns the path of the second step. */
   async function beginStep(browser: Browser, step: BegunStep, { uid, returnTo }: Destination): Promise<string> {
-    browser.keepSecondStep(await beginSecondStep(pod, { ...step, requestUid: uid, returnTo }))
+    browser.keepSecondStep(await beginSecondStep(services, { ...step, requestUid: uid, returnTo }))
     return withRequest(OIDC_PATHS.secondStep, uid)
   }
 
   app.post(OIDC_PATHS.signIn, { config, schema, ...limited }, async (request, reply) => {
     const browser = await getBrowser(app, request, reply)
     browser.checkForm(formText(request, 'form'))
-    const uid = formText(request, 'request')
-    const returnTo = readReturnPath(formText(request, 'return_to'))
-    const destination = { uid, returnTo }
-    const username = normaliseUsername(pod, formText(request, 'username') ?? '')
+    const destination = { uid: formText(request, 'request'), returnTo: readReturnPath(formText(request, 'return_to')) }
+    const username = normaliseUsername(request.services, formText(request, 'username') ?? '')
     const password = formText(request, 'password')
+    // The page keeps the form, so that the request of the client is not lost.
+    const refuse = (errors: Attempt['errors'], status = 422) =>
+      show(request, reply.code(status), browser, { ...destination, attempt: { username, errors } })
+
     if (username === '' || password === undefined) {
-      const errors = (t: PageTexts) => ({
+      return refuse((t) => ({
         username: username === '' ? t('refusal.own_username_missing') : undefined,
         password: password === undefined ? t('refusal.own_password_missing') : undefined,
-      })
-      return show(request, reply.code(422), browser, { ...destination, attempt: { username, errors } })
+      }))
     }
     const wait = wrongPasswords.waitFor(request.ip, username)
     if (wait !== undefined) {
       countRateLimited('wrong_passwords')
       countSignInFailure('throttled')
-      // The page keeps the form, so that the request of the client is not lost.
-      const errors = (t: PageTexts) => ({ notNow: wait.text?.(t) ?? wait.message })
-      reply.code(wait.status).headers(wait.headers)
-      return show(request, reply, browser, { ...destination, attempt: { username, errors } })
+      reply.headers(wait.headers)
+      return refuse((t) => ({ notNow: wait.text?.(t) ?? wait.message }), wait.status)
     }
+    const { uid } = destination
     const interaction = uid === undefined ? undefined : await browser.request(uid)
-    const passwordAt = pod.now()
-    const continueAfterPassword = ({ userId, address, needsFactor, isClosing }: SignIn) => {
-      const next = isClosing ? TO_KEEP_ACCOUNT : destination
-      if (needsFactor) return beginStep(browser, { userId, first: { passwordAt } }, next)
-      return browser.signIn({ address, level: 'password' }, isClosing ? undefined : interaction, next.returnTo)
-    }
-
-    const signedIn = await signIn(pod, username, password)
-    const target = signedIn && (await continueAfterPassword(signedIn))
-    if (signedIn === undefined || target === undefined || (await endSessionsIfRevoked(pod, signedIn))) {
-      const pending = target === undefined ? await findPendingState(pod, username, password) : undefined
-      if (pending !== undefined) {
-        const { waitsFor } = pending
-        if (waitsFor === 'confirmation') await repeatConfirmation(pod, pending)
-        const needs = { confirmation: waitsFor === 'confirmation', approval: waitsFor === 'approval' }
-        return reply
-          .type('text/html; charset=utf-8')
-          .send(waitingPage(textsFor(request, reply), pod.config.podName, needs))
-      }
+    const passwordAt = services.now()
+    const result = await signInWithPassword(request.services, username, password)
+    if (result.state === 'pending') return sendWaitingPage(request, reply, result.waitsFor)
+    if (result.state === 'wrong') {
       wrongPasswords.count(request.ip, username)
       countSignInFailure('credentials')
-      const errors = (t: PageTexts) => ({ both: t('refusal.sign_in_wrong') })
-      return show(request, reply.code(422), browser, { ...destination, attempt: { username, errors } })
+      return refuse((t) => ({ both: t('refusal.sign_in_wrong') }))
+    }
+    const path = await continueSignIn(request, browser, result.signIn, { destination, interaction, passwordAt })
+    if (await endSessionsIfRevoked(request.services, result.signIn)) {
+      countSignInFailure('credentials')
+      return refuse((t) => ({ both: t('refusal.sign_in_wrong') }))
     }
     wrongPasswords.forget(request.ip, username)
-    const hasNotices = !signedIn.needsFactor && !interaction && (await mustConfirmNotices(pod, signedIn.address))
-    return reply.redirect(hasNotices ? noticesPath(returnTo) : target, 303)
+    return reply.redirect(path, 303)
   })
+
+  function sendWaitingPage(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    waitsFor: 'confirmation' | 'approval',
+  ): FastifyReply {
+    const needs = { confirmation: waitsFor === 'confirmation', approval: waitsFor === 'approval' }
+    const page = waitingPage(textsFor(request, reply), services.config.podName, needs)
+    return reply.type('text/html; charset=utf-8').send(page)
+  }
+
+  /** Begins the second step or the session. Returns the path that follows. */
+  async function continueSignIn(
+    request: FastifyRequest,
+    browser: Browser,
+    { userId, address, needsFactor, isClosing }: SignIn,
+    { destination, interaction, passwordAt }: SignInContext,
+  ): Promise<string> {
+    const next = isClosing ? TO_KEEP_ACCOUNT : destination
+    if (needsFactor) return beginStep(browser, { userId, first: { passwordAt } }, next)
+    const path = await browser.signIn(
+      { address, level: 'password' },
+      isClosing ? undefined : interaction,
+      next.returnTo,
+    )
+    const hasNotices = !interaction && (await mustConfirmNotices(request.services, address))
+    return hasNotices ? noticesPath(destination.returnTo) : path
+  }
 
   app.post(OIDC_PATHS.signOut, { config, schema }, async (request, reply) => {
     const browser = await getBrowser(app, request, reply)

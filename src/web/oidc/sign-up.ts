@@ -9,6 +9,8 @@ import {
 } from '../../domain/accounts/sign-ups/begin-sign-up.js'
 import { findNetworkRefusal } from '../../domain/accounts/sign-ups/sign-up-rules.js'
 import { Refusal } from '../../domain/refusals.js'
+import { formText } from '../forms/form-text.js'
+import { isFormTimeFit, signFormTime } from '../forms/form-time.js'
 import { limitAddresses } from '../limits/address-limit.js'
 import {
   noSignUpPage,
@@ -23,8 +25,6 @@ import { refusalText } from '../pages/language/refusal-text.js'
 import { setLanguageCookie, textsFor } from '../pages/language/request-language.js'
 import { queryText } from '../schemas/query-text.js'
 import { type Browser, getBrowser, type Interaction, readUiLocales } from './browser.js'
-import { formText } from './form-text.js'
-import { isFormTimeFit, signFormTime } from './form-time.js'
 import { OIDC_PATHS } from './paths.js'
 import { withRequest } from './sign-in.js'
 
@@ -41,24 +41,26 @@ interface Visit {
 
 /** Creates accounts: for everyone, with an invitation only, or never, depending on REGISTRATIONS. */
 export const signUpRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
+  const { services } = app
   const config = { public: true } as const
   const schema = { hide: true }
-  const limited = limitAddresses(pod, 'signIns')
+  const limited = limitAddresses(services, 'signIns')
 
   async function show(request: FastifyRequest, reply: FastifyReply, browser: Browser, visit: Visit) {
-    const { podName, host } = pod.config
+    const { podName, host } = services.config
     const interaction = visit.request === undefined ? undefined : await browser.request(visit.request)
     const t = textsFor(request, reply, { uiLocales: readUiLocales(interaction) })
     reply.type('text/html; charset=utf-8')
-    const refused = (await findNetworkRefusal(pod, request.ip)) ?? (await findSignUpRefusal(pod, visit.invitation))
+    const refused =
+      (await findNetworkRefusal(request.services, request.ip)) ??
+      (await findSignUpRefusal(request.services, visit.invitation))
     if (refused?.reason === 'sign_up_full') reply.code(503).header('retry-after', String(refused.details['retryAfter']))
     else if (refused) reply.code(refused.reason === 'invitation_unusable' ? 404 : 403)
     if (refused) return reply.send(noSignUpPage(t, podName, refusalText(t, refused)))
     return reply.header('content-security-policy', formPolicy({ mayLeadToClient: visit.request !== undefined })).send(
       signUpPage({
         t,
-        languages: pod.locales.languages,
+        languages: services.locales.languages,
         language: visit.language ?? t.language,
         podName,
         host,
@@ -66,12 +68,13 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
         signIn: withRequest(OIDC_PATHS.signIn, visit.request),
         formToken: browser.formToken(),
         username: visit.username ?? '',
-        formTime: signFormTime(pod, pod.now()),
-        email: pod.config.mail === undefined ? undefined : (visit.email ?? ''),
-        reason: (await needsApproval(pod, visit.invitation)) ? (visit.reason ?? '') : undefined,
-        terms: pod.terms && {
-          ...{ path: OIDC_PATHS.terms, version: pod.terms.version },
-          isAccepted: visit.terms === pod.terms.version,
+        formTime: signFormTime(request.services, services.now()),
+        email: services.config.mail === undefined ? undefined : (visit.email ?? ''),
+        reason: (await needsApproval(request.services, visit.invitation)) ? (visit.reason ?? '') : undefined,
+        terms: services.terms && {
+          path: OIDC_PATHS.terms,
+          version: services.terms.version,
+          isAccepted: visit.terms === services.terms.version,
         },
         request: visit.request,
         invitation: visit.invitation,
@@ -86,7 +89,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
     form: Parameters<typeof findSignUpFormRefusals>[1] & { readonly again: string; readonly language: string },
   ) {
     const { username, password, again, language } = form
-    const refusals = (await findSignUpFormRefusals(pod, form)).map((refusal) => errorOf(t, refusal))
+    const refusals = (await findSignUpFormRefusals(services, form)).map((refusal) => errorOf(t, refusal))
     const of = (name: SignUpField) => refusals.find(({ field }) => field === name)
     const error = (field: SignUpField, message: string) => ({ field, message })
     const errors: readonly (SignUpError | undefined)[] = [
@@ -94,7 +97,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
       of('email'),
       password === '' ? error('password', t('refusal.password_missing')) : of('password'),
       password === again ? undefined : error('password_again', t('refusal.passwords_differ')),
-      pod.locales.languages.includes(language) ? undefined : error('language', t('refusal.language_invalid')),
+      services.locales.languages.includes(language) ? undefined : error('language', t('refusal.language_invalid')),
       of('reason'),
       of('terms'),
     ]
@@ -103,7 +106,9 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
 
   /** Programs fill in the hidden field, or send the form at once. */
   function isByProgram(request: FastifyRequest): boolean {
-    return formText(request, 'website') !== undefined || !isFormTimeFit(pod, formText(request, 'form_time'))
+    return (
+      formText(request, 'website') !== undefined || !isFormTimeFit(request.services, formText(request, 'form_time'))
+    )
   }
 
   app.get(OIDC_PATHS.signUp, { config, schema }, async (request, reply) => {
@@ -120,12 +125,12 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
     const visit = { request: formText(request, 'request'), invitation: formText(request, 'invitation') }
     const interaction = visit.request === undefined ? undefined : await browser.request(visit.request)
     const t = textsFor(request, reply, { uiLocales: readUiLocales(interaction) })
-    const username = normaliseUsername(pod, formText(request, 'username') ?? '')
+    const username = normaliseUsername(request.services, formText(request, 'username') ?? '')
     const password = formText(request, 'password') ?? ''
     const texts = { email: formText(request, 'email'), reason: formText(request, 'reason')?.trim() }
     const again = formText(request, 'password_again') ?? ''
     const language = formText(request, 'language') ?? t.language
-    const terms = formText(request, 'terms') && (formText(request, 'terms_version') ?? pod.terms?.version)
+    const terms = formText(request, 'terms') && (formText(request, 'terms_version') ?? services.terms?.version)
     const errors = isByProgram(request)
       ? [{ field: undefined, message: t('refusal.too_early') }]
       : await findErrors(t, {
@@ -141,8 +146,13 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
     const shown = { ...visit, username, language, terms, ...texts }
     if (errors.length > 0) return show(request, reply.code(422), browser, { ...shown, errors })
     try {
-      const result = await beginSignUp(pod, {
-        ...{ username, password, ...texts, language, invitation: visit.invitation, requestUid: visit.request },
+      const result = await beginSignUp(request.services, {
+        username,
+        password,
+        ...texts,
+        language,
+        invitation: visit.invitation,
+        requestUid: visit.request,
         ip: request.ip,
         terms,
       })
@@ -152,14 +162,14 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
       if (!(error instanceof Refusal)) throw error
       if (error.reason === 'sign_up_full') {
         reply.code(503).header('retry-after', String(error.details['retryAfter']))
-        const html = noSignUpPage(t, pod.config.podName, refusalText(t, error))
+        const html = noSignUpPage(t, services.config.podName, refusalText(t, error))
         return reply.type('text/html; charset=utf-8').send(html)
       }
       return show(request, reply.code(422), browser, { ...shown, errors: [errorOf(t, error)] })
     }
   })
 
-  /** Signs the person in, or says in the chosen language what is missing. */
+  /** Signs the person in, or reports the missing step in the chosen language. */
   async function finish(request: FastifyRequest, reply: FastifyReply, browser: Browser, begun: BegunSignUp) {
     const { result, interaction, language } = begun
     if (result.needs !== undefined) {
@@ -167,7 +177,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
       return reply
         .type('text/html; charset=utf-8')
         .header('content-security-policy', formPolicy({ mayLeadToClient: false }))
-        .send(waitingPage(t, pod.config.podName, result.needs))
+        .send(waitingPage(t, services.config.podName, result.needs))
     }
     const target = await browser.signIn({ address: result.account.address, level: 'password' }, interaction)
     return reply.redirect(interaction === undefined ? `${target}?welcome=1` : target, 303)

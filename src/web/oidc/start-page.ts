@@ -3,8 +3,8 @@ import { findAccountWithRole } from '../../domain/accounts/staff.js'
 import { termsHtml, termsPage } from '../pages/accounts/terms-page.js'
 import { formPolicy } from '../pages/forms.js'
 import { type PageTexts, withChoice } from '../pages/language/page-texts.js'
-import { keptLanguage, setLanguageCookie, textsFor } from '../pages/language/request-language.js'
-import { appsPage, memberStartPage, startPage } from '../pages/start/start-page.js'
+import { cookieLanguage, setLanguageCookie, textsFor } from '../pages/language/request-language.js'
+import { appsPage, signedInStartPage, startPage } from '../pages/start/start-page.js'
 import { queryText } from '../schemas/query-text.js'
 import { getBrowser } from './browser.js'
 import { OIDC_PATHS } from './paths.js'
@@ -14,19 +14,19 @@ const OWN_PATH = /^\/(?![/\\])[\w\-./?=&%:~+,@!*();$]{0,2000}$/
 
 /** `/`: a page for visitors, and one for each person who is signed in; the apps; the terms; and the choice of a language. */
 export const startPageRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
-  const { podName, host, registrations } = pod.config
+  const { services } = app
+  const { podName, host, registrations } = services.config
   const route = { config: { public: true }, schema: { hide: true } } as const
 
-  /** By language: the page is the same for all visitors. */
+  /** Pages of visitors by language: they are the same for all visitors. */
   const visitorPages = new Map<string, string>()
 
   function visitorPage(t: PageTexts): string {
     const known = visitorPages.get(t.language)
     if (known !== undefined) return known
     const { signUp, signIn } = OIDC_PATHS
-    const terms = pod.terms && OIDC_PATHS.terms
-    const own = withChoice(t, { languages: pod.locales.languages, returnTo: '/' })
+    const terms = services.terms && OIDC_PATHS.terms
+    const own = withChoice(t, { languages: services.locales.languages, returnTo: '/' })
     const html = startPage({ t: own, podName, host, registrations, signUp, signIn, terms })
     visitorPages.set(t.language, html)
     return html
@@ -37,16 +37,16 @@ export const startPageRoutes: FastifyPluginAsync = async (app) => {
     // Without cookies there is no session to read.
     const browser = request.headers.cookie === undefined ? undefined : await getBrowser(app, request, reply)
     const address = await browser?.address()
-    const account = address && (await findAccountWithRole(pod, { 'person.address': address }))
+    const account = address && (await findAccountWithRole(request.services, { 'person.address': address }))
     if (browser === undefined || !account) {
       return reply.header('cache-control', 'public, max-age=300').send(visitorPage(textsFor(request, reply)))
     }
-    if (keptLanguage(request.headers.cookie) !== account.language) setLanguageCookie(reply, account.language)
+    if (cookieLanguage(request.headers.cookie) !== account.language) setLanguageCookie(reply, account.language)
     return reply
       .header('cache-control', 'private, no-store')
       .header('content-security-policy', formPolicy({ mayLeadToClient: false }))
       .send(
-        memberStartPage({
+        signedInStartPage({
           t: textsFor(request, reply, { setting: account.language }),
           podName,
           host,
@@ -67,9 +67,9 @@ export const startPageRoutes: FastifyPluginAsync = async (app) => {
       .send(appsPage({ t, podName, host }))
   })
 
-  if (pod.terms !== undefined) {
-    const { version } = pod.terms
-    const text = termsHtml(pod.terms)
+  if (services.terms !== undefined) {
+    const { version } = services.terms
+    const text = termsHtml(services.terms)
     app.get(OIDC_PATHS.terms, route, async (request, reply) => {
       const t = textsFor(request, reply)
       return reply
@@ -83,7 +83,7 @@ export const startPageRoutes: FastifyPluginAsync = async (app) => {
   app.get('/language', route, async (request, reply) => {
     const language = queryText(request, 'to') ?? ''
     const returnTo = queryText(request, 'return_to') ?? '/'
-    if (pod.locales.languages.includes(language)) setLanguageCookie(reply, language)
+    if (services.locales.languages.includes(language)) setLanguageCookie(reply, language)
     return reply.header('cache-control', 'no-store').redirect(OWN_PATH.test(returnTo) ? returnTo : '/', 303)
   })
 }

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { findUserInfo, type UserInfo } from '../../domain/accounts/user-info.js'
+import { getUserInfo, type UserInfo } from '../../domain/accounts/user-info.js'
 import type { Viewer } from '../../domain/accounts/viewers.js'
 import { splitAddress } from '../../protocol/address.js'
 import { presentAvatar, presentName } from '../presenters/people.js'
@@ -8,13 +8,13 @@ import { OIDC_PATHS } from './paths.js'
 
 /** User info (OpenID Connect Core 5.3): the claims that the scopes of the token allow. */
 export const userInfoRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
+  const { services } = app
   app.route({
     method: ['GET', 'POST'],
     url: OIDC_PATHS.userInfo,
     config: { scopes: ['openid'] },
     schema: { hide: true },
-    handler: async ({ viewer }) => presentUserInfo(await findUserInfo(pod, viewer), viewer, pod.config),
+    handler: async ({ viewer }) => presentUserInfo(await getUserInfo(services, viewer), viewer, services.config),
   })
 }
 

@@ -40,5 +40,5 @@ export function openWrongPasswords(now: () => Date): WrongPasswords {
 function waitAfter(times: number): number {
   const over = times - OIDC_LIMITS.wrongPasswords
   if (over < 0) return 0
-  return Math.min(OIDC_LIMITS.firstWaitSeconds * 2 ** over, OIDC_LIMITS.longestWaitSeconds)
+  return Math.min(OIDC_LIMITS.firstWaitSeconds * 2 ** over, OIDC_LIMITS.maxWaitSeconds)
 }

@@ -10,20 +10,20 @@ import { Conversation, Message, StartedConversation } from '../schemas/conversat
 import { ErrorBody, ErrorReasonName } from '../schemas/error-body.js'
 import { InvitationSchema } from '../schemas/invitations.js'
 import { LiveCase, LiveMessage, StreamEventData, StreamEvents, StreamReset } from '../schemas/live.js'
-import { CleanPreviewSchema, ClusterSchema, WholeClusterSchema } from '../schemas/moderation/clusters.js'
-import { DryRunSchema, FilterSchema, WholeFilterSchema } from '../schemas/moderation/filters.js'
+import { CleanPreviewSchema, ClusterDetailsSchema, ClusterSchema } from '../schemas/moderation/clusters.js'
+import { DryRunSchema, FilterDetailsSchema, FilterSchema } from '../schemas/moderation/filters.js'
 import { IpRuleSchema, MailRuleSchema } from '../schemas/moderation/network-rules.js'
 import { OperationSchema, PodRuleImportSchema } from '../schemas/moderation/pod-rule-imports.js'
 import { PodPreviewSchema, PodRuleSchema } from '../schemas/moderation/pod-rules.js'
 import {
   ActionSchema,
   AuditEntrySchema,
+  CaseDetailsSchema,
   ContentSchema,
   ListedCaseSchema,
   ListedPersonSchema,
   OwnReportSchema,
-  WholeCaseSchema,
-  WholePersonSchema,
+  PersonDetailsSchema,
 } from '../schemas/moderation.js'
 import { Notification } from '../schemas/notifications.js'
 import {
@@ -80,7 +80,7 @@ in that case.
 **The admin API** below \`/api/admin/v1\` is for moderators and admins. Its scopes \`moderation\` and \`administration\` are granted only to
 users with the role, and the role is checked at every request (403 \`role_needed\`). Every action needs a \`reason\` and is recorded in
 the audit log. Dangerous actions need \`confirm\`: without it the answer is 409 \`confirmation_needed\` with a \`preview\`. A change of a
-single object with the \`ETag\` of its GET as \`If-Match\` is refused with 412 \`changed_meanwhile\` (settings: \`changed_since\`) if it was changed meanwhile.
+single object with the \`ETag\` of its GET as \`If-Match\` is refused with 412 \`changed_meanwhile\` (settings: \`changed_since\`) if it was changed in the meantime.
 
 **Live events.** \`GET /api/v1/streaming\` sends notifications, messages and posts as they arrive, so clients need not poll.
 
@@ -105,31 +105,61 @@ const DOCS_POLICY = [
 
 /** Schemas that several operations share, each described once. */
 const NAMED_SCHEMAS = [
-  ...[
-    ErrorReasonName,
-    ErrorBody,
-    PersonSummary,
-    OwnProfile,
-    OtherPerson,
-    Picture,
-    Photo,
-    Poll,
-    Root,
-    Post,
-    Comment,
-    NewComment,
-  ],
-  ...[Conversation, StartedConversation, Message, Notification, Like, Reshare, Aspect],
-  ...[LiveMessage, LiveCase, StreamReset, StreamEvents, StreamEventData],
-  ...[FilterSchema, WholeFilterSchema, DryRunSchema],
-  ...[ListedPersonSchema, WholePersonSchema],
-  ...[ActionSchema, AuditEntrySchema, ContentSchema, ListedCaseSchema, WholeCaseSchema, OwnReportSchema],
+  ErrorReasonName,
+  ErrorBody,
+  PersonSummary,
+  OwnProfile,
+  OtherPerson,
+  Picture,
+  Photo,
+  Poll,
+  Root,
+  Post,
+  Comment,
+  NewComment,
+  Conversation,
+  StartedConversation,
+  Message,
+  Notification,
+  Like,
+  Reshare,
+  Aspect,
+  LiveMessage,
+  LiveCase,
+  StreamReset,
+  StreamEvents,
+  StreamEventData,
+  FilterSchema,
+  FilterDetailsSchema,
+  DryRunSchema,
+  ListedPersonSchema,
+  PersonDetailsSchema,
+  ActionSchema,
+  AuditEntrySchema,
+  ContentSchema,
+  ListedCaseSchema,
+  CaseDetailsSchema,
+  OwnReportSchema,
   UserNoticeSchema,
   UserSettings,
-  ...[PodRuleSchema, PodPreviewSchema, ListedPodSchema, PodSchema],
-  ...[PodRuleImportSchema, OperationSchema, InvitationSchema, SignUpSchema, MailRuleSchema, IpRuleSchema],
-  ...[ClusterSchema, WholeClusterSchema, CleanPreviewSchema],
-  ...[QueueSchema, QueueJobSchema, QuarantinedSchema, DeadLetterSchema, TraceStepSchema],
+  PodRuleSchema,
+  PodPreviewSchema,
+  ListedPodSchema,
+  PodSchema,
+  PodRuleImportSchema,
+  OperationSchema,
+  InvitationSchema,
+  SignUpSchema,
+  MailRuleSchema,
+  IpRuleSchema,
+  ClusterSchema,
+  ClusterDetailsSchema,
+  CleanPreviewSchema,
+  QueueSchema,
+  QueueJobSchema,
+  QuarantinedSchema,
+  DeadLetterSchema,
+  TraceStepSchema,
 ]
 
 /** Describes the routes that are registered after it, so it must come first. */

@@ -26,7 +26,9 @@ function reasonsOf({ method, config = {} }: RouteOptions, schema: FastifySchema)
   add(401, 'token_missing', 'token_invalid')
   add(403, 'insufficient_scope')
   add(415, 'unsupported_media_type') // also of a GET that names a Content-Encoding
-  for (const [reason, refusal] of Object.entries(refusals)) add(statusOf(refusal) ?? 422, reason as ErrorReason)
+  for (const [reason, refusal] of Object.entries(refusals)) {
+    add(statusOf(refusal) ?? 422, isErrorReason(reason) ? reason : 'field_invalid')
+  }
   if (schema.params !== undefined || !isReadRoute) add(404, 'not_found')
   addSchemaReasons(schema.querystring, (reason) => add(422, reason))
   if (schema.body !== undefined) addSchemaReasons(schema.body, (reason) => add(statusOf(invalid) ?? 422, reason))
@@ -70,4 +72,9 @@ function responseOf(reasons: ReadonlySet<ErrorReason>): object {
       },
     },
   }
+}
+
+/** Reasons of pages are shown to API clients as an invalid field. */
+function isErrorReason(reason: string): reason is ErrorReason {
+  return reason in ERROR_REASONS
 }

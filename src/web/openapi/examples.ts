@@ -5,7 +5,7 @@ export interface OperationExample {
   readonly body?: object
 }
 
-/** The objects that the examples name. `test/api/examples.test.ts` makes a pod that has them. */
+/** The objects that the examples name. `test/api/examples.test.ts` creates a pod that has them. */
 export const EXAMPLE = {
   ownGuid: '0a1b2c3d4e5f60718293a4b5c6d7e8f9',
   contactGuid: '99887766554433221100ffeeddccbbaa',
@@ -36,7 +36,7 @@ const ofExport = { path: { export_id: EXAMPLE.exportId } }
 const ofAspect = { path: { id: EXAMPLE.aspectId } }
 const inAspect = { path: { aspect_id: EXAMPLE.aspectId } }
 
-/** By `operationId`, in an order in which all of them succeed one after the other on one pod. */
+/** Examples by `operationId`, in an order in which all of them succeed one after the other on one pod. */
 export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   getOwnProfile: {},
   changeOwnProfile: { body: { bio: 'I like **cats**.', location: 'Berlin', tags: ['cats', 'hiking'] } },

@@ -8,7 +8,7 @@ export interface Asset {
   readonly etag: string
 }
 
-/** Reads a file from the folder of sources, also in compiled code, because the compiler copies no assets. */
+/** Reads a file from the folder of sources, even in compiled code, because the compiler does not copy assets. */
 export async function readAsset(name: string): Promise<Asset> {
   const bytes = await readFile(join(projectFolder(import.meta.dirname), 'src/web/assets', name))
   return { bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"` }

@@ -6,11 +6,11 @@ import { isNsfw, postTitle } from '../presenters/posts.js'
 import { buildSummary } from '../text/plain-text.js'
 import type { Names } from '../text/write-html.js'
 import { escapeHtml } from './html.js'
-import type { PageFacts } from './language/page-texts.js'
+import type { PageContext } from './language/page-texts.js'
 import { ownPath } from './people.js'
 import { type CardContext, postContent } from './post-card.js'
 
-export interface FeedFacts {
+export interface FeedData {
   readonly person: Person
   readonly profile: Profile
   readonly posts: readonly PublicPost[]
@@ -24,7 +24,7 @@ export function feedUrl(podUrl: string, address: string): string {
 }
 
 /** The newest public posts of a local person as an Atom feed (RFC 4287). */
-export function personFeed({ person, profile, posts, names }: FeedFacts, page: PageFacts): string {
+export function personFeed({ person, profile, posts, names }: FeedData, page: PageContext): string {
   const { t, url, podName } = page
   const personUrl = `${url}/people/${person.guid}`
   const picture = ownPath(profile.imageUrl, url)
@@ -42,7 +42,7 @@ export function personFeed({ person, profile, posts, names }: FeedFacts, page: P
     `<link rel="self" type="application/atom+xml" href="${xmlText(feedUrl(url, person.address))}"/>`,
     ...(picture === undefined ? [] : [`<logo>${xmlText(url + picture)}</logo>`]),
     authorElement(person, personUrl),
-    ...posts.map((shared) => entry(shared, { t, pod: page, names, excerpt: true })),
+    ...posts.map((shared) => entry(shared, { t, services: page, names, excerpt: true })),
     '</feed>',
     '',
   ].join('\n')
@@ -50,9 +50,9 @@ export function personFeed({ person, profile, posts, names }: FeedFacts, page: P
 
 /** A reshare has the content of its root, and the author of the root as the author of its content. */
 function entry(shared: PublicPost, context: CardContext): string {
-  const { t, pod } = context
+  const { t, services } = context
   const { post, root } = shared
-  const url = `${pod.url}/posts/${post.guid}`
+  const url = `${services.url}/posts/${post.guid}`
   const time = post.createdAt.toISOString()
   return [
     '<entry>',
@@ -61,7 +61,7 @@ function entry(shared: PublicPost, context: CardContext): string {
     `<link rel="alternate" type="text/html" href="${xmlText(url)}"/>`,
     `<published>${time}</published>`,
     `<updated>${time}</updated>`,
-    ...(root === undefined ? [] : [authorElement(root.author, `${pod.url}/people/${root.author.guid}`)]),
+    ...(root === undefined ? [] : [authorElement(root.author, `${services.url}/people/${root.author.guid}`)]),
     content(shared, context),
     '</entry>',
   ].join('\n')

@@ -4,12 +4,12 @@ import { field } from './forms.js'
 import { pageHead } from './head.js'
 import { escapeHtml, page } from './html.js'
 import { translateMarkup } from './language/message-markup.js'
-import type { PageFacts, PageTexts } from './language/page-texts.js'
+import type { PageContext, PageTexts } from './language/page-texts.js'
 import { html, trusted } from './markup.js'
 
 type Followed = Pick<Person, 'guid' | 'address' | 'name'>
 
-/** The form in which a member of another pod enters the address of that pod. It works without cookies and changes nothing. */
+/** The form in which a user of another pod enters the address of that pod. It works without cookies and changes nothing. */
 export function followForm(t: PageTexts, { guid }: Pick<Person, 'guid'>, wrongValue?: string): string {
   const isWrong = wrongValue !== undefined
   return `<form class="foot" method="get" action="/people/${escapeHtml(guid)}/follow">
@@ -26,7 +26,7 @@ ${field({
 <button class="quiet">${escapeHtml(t('page.follow_button'))}</button></form>`
 }
 
-export interface FollowPageFacts {
+export interface FollowPageData {
   readonly person: Followed
   /** The page of the other pod on which the person can be followed; undefined: the entered value is not a pod. */
   readonly followUrl: string | undefined
@@ -37,7 +37,7 @@ export interface FollowPageFacts {
  * Links to the other pod instead of redirecting there, so that this pod cannot be used to disguise a link, and the browser's policy
  * for forms can forbid every other site.
  */
-export function followPage({ person, followUrl, entered }: FollowPageFacts, { t, url, podName }: PageFacts): string {
+export function followPage({ person, followUrl, entered }: FollowPageData, { t, url, podName }: PageContext): string {
   const name = presentName(person)
   const title = t('page.follow_title', { name })
   const content =

@@ -32,7 +32,7 @@ export interface Field {
   readonly value?: string
   readonly maxLength?: number
   readonly hint?: string
-  /** What is wrong with the value. */
+  /** The error in the value. */
   readonly error?: string | undefined
   /** A field that is wrong together with this one, and shows why. */
   readonly errorAt?: string | undefined

@@ -1,14 +1,14 @@
 import { escapeHtml } from './html.js'
 
 export interface PreviewImage {
-  /** On this pod: link previews load it. */
+  /** Address on this pod: link previews load the picture. */
   readonly url: string
   readonly width?: number | null
   readonly height?: number | null
   readonly alt?: string | null
 }
 
-export interface HeadFacts {
+export interface PageHeadData {
   /** The canonical URL of the page. */
   readonly url: string
   readonly title: string
@@ -18,7 +18,7 @@ export interface HeadFacts {
   readonly isIndexed: boolean
   readonly type: 'article' | 'profile' | 'website'
   readonly image?: PreviewImage | undefined
-  /** Of an article. */
+  /** Publication time of an article. */
   readonly publishedAt?: Date
   readonly feed?: { readonly title: string; readonly url: string }
   /** The URL that describes the page as oEmbed. */
@@ -26,8 +26,8 @@ export interface HeadFacts {
 }
 
 /** Metadata for search engines, link previews (OpenGraph, oEmbed) and feed readers. */
-export function pageHead(facts: HeadFacts): string {
-  const { url, title, description, site, isIndexed, type, image, publishedAt, feed, oembedUrl } = facts
+export function pageHead(data: PageHeadData): string {
+  const { url, title, description, site, isIndexed, type, image, publishedAt, feed, oembedUrl } = data
   const properties: readonly (readonly [name: string, content: string])[] = [
     ['og:type', type],
     ['og:title', title],

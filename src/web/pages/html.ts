@@ -28,7 +28,7 @@ export function formatPolicy(rules: Readonly<Record<string, string>>): string {
     .join('; ')
 }
 
-/** What pages need to know of the pod, and no more: it is copied into the thread that renders them. */
+/** The data of the pod that pages need. They are copied into the rendering thread, so there are no others. */
 export type PagePod = PodAddresses & Pick<Config, 'podName'>
 
 export interface Page {

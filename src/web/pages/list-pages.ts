@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
-import type { ListPage, PagePosition } from '../../domain/posts/public-posts.js'
+import type { PagePosition } from '../../domain/posts/public-posts.js'
 import type { Translate } from '../../languages/translate.js'
+import type { ListPage } from '../../persistence/sql/id-page.js'
 import { queryText } from '../schemas/query-text.js'
 import { escapeHtml } from './html.js'
 
@@ -9,7 +10,7 @@ const POSITION = /^([0-9]{1,14})-([0-9]{1,15})$/
 
 /** The position in the query of a page. A position that cannot be read is the first page. */
 export function readPosition(request: FastifyRequest): PagePosition | undefined {
-  for (const side of ['before', 'after'] as const) {
+  for (const side of ['before', 'after', 'from'] as const) {
     const [, time, id] = POSITION.exec(queryText(request, side) ?? '') ?? []
     if (time !== undefined) return { side, time: new Date(Number(time)), id: Number(id) }
   }
@@ -25,18 +26,18 @@ interface Item {
   readonly createdAt: Date
 }
 
-export interface PageLinkFacts {
+export interface PageLinkData {
   readonly path: string
   readonly list: ListPage<Item>
   readonly position: PagePosition | undefined
-  /** What the page without a position begins with. */
+  /** The beginning of the page without a position. */
   readonly first: 'newest' | 'oldest'
   /** The items of the list, in the plural; also the id of the list if the page has more than the list. */
   readonly noun: 'comments' | 'posts'
 }
 
 /** Links to the neighbouring pages of a list; empty if the page shows all of it. */
-export function pageLinks(t: Translate, { path, list, position, first, noun }: PageLinkFacts): string {
+export function pageLinks(t: Translate, { path, list, position, first, noun }: PageLinkData): string {
   const { items, hasOlder, hasNewer } = list
   const [newest, oldest] = first === 'newest' ? [items[0], items.at(-1)] : [items.at(-1), items[0]]
   const fragment = noun === 'comments' ? '#comments' : ''

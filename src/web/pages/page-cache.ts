@@ -4,7 +4,7 @@ import { PAGE_LIMITS } from './limits.js'
 
 /** Rendered pages, kept for seconds. Requests for a page that is being rendered wait for that rendering. */
 export interface PageCache {
-  /** The key contains all facts that must not be stale. */
+  /** The key contains all values that must not be stale. */
   get(key: string, render: () => Promise<string>): Promise<string>
 }
 

@@ -1,15 +1,15 @@
 import { Piscina } from 'piscina'
 import { findKnownNames, type PublicPost } from '../../domain/posts/public-posts.js'
 import type { LocaleSettings } from '../../languages/locales.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { HTTP_LIMITS } from '../server/limits.js'
 import { tooBusy } from '../server/request-faults.js'
-import type { FeedFacts } from './feed.js'
+import type { FeedData } from './feed.js'
 import { PAGE_LIMITS } from './limits.js'
 import { positionQuery } from './list-pages.js'
-import type { PersonPageFacts } from './person-page.js'
-import type { PostListFacts } from './post-list-page.js'
-import type { PostPageFacts } from './post-page.js'
+import type { PersonPageData } from './person-page.js'
+import type { PostListPageData } from './post-list-page.js'
+import type { PostPageData } from './post-page.js'
 import type * as tasks from './render-thread.js'
 
 const entry = import.meta.url.endsWith('.ts') ? './render-thread-from-source.mjs' : './render-thread.js'
@@ -22,15 +22,15 @@ type Tasks = typeof tasks
  * requests that find a long queue, or wait too long, are answered with 503.
  */
 export interface PageRenderer {
-  postPage(language: string, facts: Omit<PostPageFacts, 'names'>): Promise<string>
-  personPage(language: string, facts: Omit<PersonPageFacts, 'names'>): Promise<string>
-  personFeed(language: string, facts: Omit<FeedFacts, 'names'>): Promise<string>
-  postListPage(language: string, facts: Omit<PostListFacts, 'names'>): Promise<string>
+  postPage(language: string, data: Omit<PostPageData, 'names'>): Promise<string>
+  personPage(language: string, data: Omit<PersonPageData, 'names'>): Promise<string>
+  personFeed(language: string, data: Omit<FeedData, 'names'>): Promise<string>
+  postListPage(language: string, data: Omit<PostListPageData, 'names'>): Promise<string>
   close(): Promise<void>
 }
 
-export function openPageRenderer(pod: Pick<Pod, 'db' | 'config'>): PageRenderer {
-  const { url, podName, uploadsBaseUrl, defaultLanguage, localesDir } = pod.config
+export function openPageRenderer(services: Pick<Services, 'config' | 'db'>): PageRenderer {
+  const { url, podName, uploadsBaseUrl, defaultLanguage, localesDir } = services.config
   const threads = new Piscina({
     filename: threadFile,
     workerData: { defaultLanguage, localesDir } satisfies LocaleSettings,
@@ -55,32 +55,32 @@ export function openPageRenderer(pod: Pick<Pod, 'db' | 'config'>): PageRenderer 
     }
   }
 
-  const namedIn = async (texts: readonly string[]) => findKnownNames(pod, await run('findNames', texts))
+  const namedIn = async (texts: readonly string[]) => findKnownNames(services, await run('findNames', texts))
 
   const described = { url, podName, uploadsBaseUrl }
 
   return {
-    async postPage(language, facts) {
-      const { shared, comments, position } = facts
+    async postPage(language, data) {
+      const { shared, comments, position } = data
       const texts = [(shared.root ?? shared).post.text, ...comments.items.map(({ text }) => text)]
       const path = `/posts/${shared.post.guid}${positionQuery(position)}`
-      return run('renderPostPage', { facts, path, named: await namedIn(texts), language, pod: described })
+      return run('renderPostPage', { data, path, named: await namedIn(texts), language, pod: described })
     },
-    async personPage(language, facts) {
-      const named = await namedIn([facts.profile.bio, ...textsOf(facts.posts)])
-      const path = `/people/${facts.person.guid}${positionQuery(facts.position)}`
-      return run('renderPersonPage', { facts, path, named, language, pod: described })
+    async personPage(language, data) {
+      const named = await namedIn([data.profile.bio, ...textsOf(data.posts)])
+      const path = `/people/${data.person.guid}${positionQuery(data.position)}`
+      return run('renderPersonPage', { data, path, named, language, pod: described })
     },
-    async personFeed(language, facts) {
-      const named = await namedIn(textsOf(facts.posts))
-      return run('renderPersonFeed', { facts, path: '/', named, language, pod: described })
+    async personFeed(language, data) {
+      const named = await namedIn(textsOf(data.posts))
+      return run('renderPersonFeed', { data, path: '/', named, language, pod: described })
     },
-    async postListPage(language, facts) {
-      const path = `${facts.path}${positionQuery(facts.position)}`
+    async postListPage(language, data) {
+      const path = `${data.path}${positionQuery(data.position)}`
       return run('renderPostListPage', {
-        facts,
+        data,
         path,
-        named: await namedIn(textsOf(facts.posts)),
+        named: await namedIn(textsOf(data.posts)),
         language,
         pod: described,
       })

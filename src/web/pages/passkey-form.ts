@@ -7,7 +7,7 @@ export const PASSKEY_SCRIPT = '/assets/passkeys.js'
 export interface PasskeyForm {
   readonly kind: 'make' | 'use'
   readonly action: string
-  /** For the browser; JSON. */
+  /** WebAuthn options for the browser, as JSON. */
   readonly options: object
   /** Hidden fields, and those of the person. */
   readonly fields: MarkupValue

@@ -8,10 +8,10 @@ import { escapeHtml } from './html.js'
 type Named = Pick<Person, 'guid' | 'address' | 'name' | 'podId' | 'avatarUrl'>
 
 /** The picture of a person if this pod serves it, else their initial: no other server learns who reads a page. */
-export function avatarHtml(person: Named, pod: PodAddresses, size: 'small' | 'large' = 'small'): string {
+export function avatarHtml(person: Named, services: PodAddresses, size: 'small' | 'large' = 'small'): string {
   const css = size === 'large' ? 'face large' : 'face'
   const url = person.podId === null ? (person.avatarUrl ?? DEFAULT_AVATAR_PATH) : person.avatarUrl
-  const source = ownPictureSource(url, pod)
+  const source = ownPictureSource(url, services)
   if (source !== undefined) return `<img class="${css}" src="${escapeHtml(source)}" alt="">`
   const [letter = ''] = presentName(person)
   return `<span class="${css}" aria-hidden="true">${escapeHtml(letter)}</span>`

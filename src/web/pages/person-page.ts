@@ -1,6 +1,7 @@
-import type { ListPage, PagePosition, PublicPost } from '../../domain/posts/public-posts.js'
+import type { PagePosition, PublicPost } from '../../domain/posts/public-posts.js'
 import type { Person, Profile } from '../../persistence/models/person.js'
 import type { Post } from '../../persistence/models/post.js'
+import type { ListPage } from '../../persistence/sql/id-page.js'
 import { presentName } from '../presenters/people.js'
 import { buildSummary } from '../text/plain-text.js'
 import { type Names, tagPath, writeExcerpt } from '../text/write-html.js'
@@ -8,13 +9,13 @@ import { feedUrl } from './feed.js'
 import { followForm } from './follow-page.js'
 import { type PreviewImage, pageHead } from './head.js'
 import { escapeHtml, page } from './html.js'
-import type { PageFacts, PageTexts } from './language/page-texts.js'
+import type { PageContext, PageTexts } from './language/page-texts.js'
 import { pageLinks, positionQuery } from './list-pages.js'
 import { avatarHtml, ownPath } from './people.js'
 import { postCard } from './post-card.js'
 import { birthdayText } from './time.js'
 
-export interface PersonPageFacts {
+export interface PersonPageData {
   readonly person: Person
   readonly profile: Profile
   readonly posts: readonly PublicPost[]
@@ -23,11 +24,14 @@ export interface PersonPageFacts {
   readonly names: Names
 }
 
-/** Posts stand below the heading of their list. */
+/** Posts are below the heading of their list. */
 const BELOW_HEADING = 3
 
 /** The public page of a local person. */
-export function personPage({ person, profile, posts, list, position, names }: PersonPageFacts, pod: PageFacts): string {
+export function personPage(
+  { person, profile, posts, list, position, names }: PersonPageData,
+  pod: PageContext,
+): string {
   const { t, url, podName } = pod
   const name = presentName(person)
   const path = `/people/${person.guid}`
@@ -57,7 +61,7 @@ ${bio.trim() === '' ? '' : `<div class="text" dir="auto">\n${writeExcerpt(bio, n
 ${followForm(t, person)}
 </section>`,
       `<h2 class="list-title">${escapeHtml(position === undefined ? t('page.public_posts') : t('page.more_public_posts'))}</h2>`,
-      ...posts.map((post) => postCard(post, { t, pod, names, excerpt: true, topLevel: BELOW_HEADING })),
+      ...posts.map((post) => postCard(post, { t, services: pod, names, excerpt: true, topLevel: BELOW_HEADING })),
       ...(posts.length === 0
         ? [`<p class="soft">${escapeHtml(position === undefined ? t('page.no_posts') : t('page.no_posts_here'))}</p>`]
         : []),

@@ -15,7 +15,7 @@ import { timeHtml } from './time.js'
 
 export interface CardContext {
   readonly t: Translate
-  readonly pod: PodAddresses
+  readonly services: PodAddresses
   readonly names: Names
   /** Shortens a long text and links to the rest. */
   readonly excerpt?: boolean
@@ -31,8 +31,8 @@ ${shared.post.type === 'Reshare' ? original(shared.root, context) : content(shar
 ${counters(context.t, shared.post)}</article>`
 }
 
-function byLine({ post, author }: PublicPost, { t, pod }: CardContext): string {
-  return `<header class="by">${avatarHtml(author, pod)}<div>
+function byLine({ post, author }: PublicPost, { t, services }: CardContext): string {
+  return `<header class="by">${avatarHtml(author, services)}<div>
 <p>${personLink(author)}</p>
 <p class="small"><a class="soft" href="/posts/${escapeHtml(post.guid)}">${timeHtml(t, post.createdAt).text}</a></p>
 </div></header>`
@@ -75,14 +75,14 @@ function textHtml({ guid, text }: Post, { t, names, excerpt = false, topLevel }:
   return `<div class="text" dir="auto">\n${html}${more}\n</div>`
 }
 
-function photosHtml(all: readonly Photo[], name: string, { t, pod }: CardContext): string {
+function photosHtml(all: readonly Photo[], name: string, { t, services }: CardContext): string {
   const pictures = all.filter(hasWebUrl)
   if (pictures.length === 0) return ''
   const html = pictures.map((photo, index) => {
     const count = pictures.length
     const description =
       count === 1 ? t('post.photo_by', { name }) : t('post.photo_number_by', { number: index + 1, count, name })
-    return photoHtml(photo, description, pod)
+    return photoHtml(photo, description, services)
   })
   return `<div class="photos">${html.join('')}</div>`
 }
@@ -97,15 +97,15 @@ function largePictureUrl(photo: Photo, podUrl: string): string {
 }
 
 /** A photo on another server is linked: loading it would tell that server who reads this page. */
-function photoHtml(photo: Photo, fallback: string, pod: PodAddresses): string {
-  const source = ownPictureSource(largePictureUrl(photo, pod.url), pod)
-  const original = photoBaseUrl(photo, pod.url) + encodeURIComponent(photo.name)
+function photoHtml(photo: Photo, fallback: string, services: PodAddresses): string {
+  const source = ownPictureSource(largePictureUrl(photo, services.url), services)
+  const original = photoBaseUrl(photo, services.url) + encodeURIComponent(photo.name)
   const description = photo.text?.trim() || fallback
   if (source === undefined) {
     return `<a href="${escapeHtml(original)}" rel="nofollow ugc noopener"><span aria-hidden="true">🖼</span> <bdi>${escapeHtml(description)}</bdi></a>`
   }
   const size = photo.width && photo.height ? ` width="${photo.width}" height="${photo.height}"` : ''
-  return `<a href="${escapeHtml(ownPictureSource(original, pod) ?? source)}"><img src="${escapeHtml(source)}" alt="${escapeHtml(description)}"${size} loading="lazy"></a>`
+  return `<a href="${escapeHtml(ownPictureSource(original, services) ?? source)}"><img src="${escapeHtml(source)}" alt="${escapeHtml(description)}"${size} loading="lazy"></a>`
 }
 
 function pollHtml(t: Translate, { question, answers = [] }: Poll): string {

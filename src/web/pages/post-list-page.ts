@@ -1,13 +1,14 @@
-import type { ListPage, PagePosition, PublicPost } from '../../domain/posts/public-posts.js'
+import type { PagePosition, PublicPost } from '../../domain/posts/public-posts.js'
 import type { Post } from '../../persistence/models/post.js'
+import type { ListPage } from '../../persistence/sql/id-page.js'
 import type { Names } from '../text/write-html.js'
 import { pageHead } from './head.js'
 import { escapeHtml, page } from './html.js'
-import type { PageFacts } from './language/page-texts.js'
+import type { PageContext } from './language/page-texts.js'
 import { pageLinks, positionQuery } from './list-pages.js'
 import { postCard } from './post-card.js'
 
-export interface PostListFacts {
+export interface PostListPageData {
   /** Undefined: all public posts. */
   readonly tag: string | undefined
   readonly path: string
@@ -18,7 +19,7 @@ export interface PostListFacts {
 }
 
 /** A page of public posts of many people: those with a tag, or all. Search engines find the posts on the pages of their authors. */
-export function postListPage({ tag, path, posts, list, position, names }: PostListFacts, pod: PageFacts): string {
+export function postListPage({ tag, path, posts, list, position, names }: PostListPageData, pod: PageContext): string {
   const { t, url, podName } = pod
   const title = tag === undefined ? t('page.public_posts') : `#${tag}`
   const introduction = tag === undefined ? t('page.public_stream_about') : t('page.tag_about')
@@ -37,7 +38,7 @@ export function postListPage({ tag, path, posts, list, position, names }: PostLi
     }),
     content: [
       `<section class="card"><h1 dir="auto">${escapeHtml(title)}</h1>\n<p class="soft">${escapeHtml(introduction)}</p></section>`,
-      ...posts.map((post) => postCard(post, { t, pod, names, excerpt: true })),
+      ...posts.map((post) => postCard(post, { t, services: pod, names, excerpt: true })),
       ...(posts.length === 0 ? [`<p class="soft">${escapeHtml(noPosts(t, tag, position))}</p>`] : []),
       pageLinks(t, { path, list, position, first: 'newest', noun: 'posts' }),
     ]
@@ -46,7 +47,7 @@ export function postListPage({ tag, path, posts, list, position, names }: PostLi
   })
 }
 
-function noPosts(t: PageFacts['t'], tag: string | undefined, position: PagePosition | undefined): string {
+function noPosts(t: PageContext['t'], tag: string | undefined, position: PagePosition | undefined): string {
   if (position !== undefined) return t('page.no_posts_here')
   return tag === undefined ? t('page.no_posts') : t('page.no_tag_posts')
 }

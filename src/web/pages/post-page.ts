@@ -1,19 +1,20 @@
 import { hasWebUrl } from '../../domain/photos/photos.js'
-import type { ListPage, PagePosition, PublicPost } from '../../domain/posts/public-posts.js'
+import type { PagePosition, PublicPost } from '../../domain/posts/public-posts.js'
 import type { Comment } from '../../persistence/models/comment.js'
+import type { ListPage } from '../../persistence/sql/id-page.js'
 import { isNsfw, postTitle } from '../presenters/posts.js'
 import { buildSummary } from '../text/plain-text.js'
 import { type Names, writeExcerpt } from '../text/write-html.js'
 import { type PreviewImage, pageHead } from './head.js'
 import { escapeHtml, page } from './html.js'
 import { messageHtml } from './language/message-markup.js'
-import type { PageFacts, PageTexts } from './language/page-texts.js'
+import type { PageContext, PageTexts } from './language/page-texts.js'
 import { pageLinks } from './list-pages.js'
 import { avatarHtml, personLink } from './people.js'
 import { largePicturePath, postCard } from './post-card.js'
 import { timeHtml } from './time.js'
 
-export interface PostPageFacts {
+export interface PostPageData {
   readonly shared: PublicPost
   readonly comments: ListPage<Comment>
   readonly position: PagePosition | undefined
@@ -21,7 +22,7 @@ export interface PostPageFacts {
 }
 
 /** A public post with a page of its comments. */
-export function postPage({ shared, comments, position, names }: PostPageFacts, pod: PageFacts): string {
+export function postPage({ shared, comments, position, names }: PostPageData, pod: PageContext): string {
   const { t, url, podName } = pod
   const { post, author, root } = shared
   const title = postTitle(t, shared)
@@ -45,7 +46,7 @@ export function postPage({ shared, comments, position, names }: PostPageFacts, p
     content: [
       // The card shows the author first; for screen readers the page begins with its title.
       `<h1 class="for-readers" dir="auto">${escapeHtml(title)}</h1>`,
-      postCard(shared, { t, pod, names }),
+      postCard(shared, { t, services: pod, names }),
       commentSection(shared, comments, position, { t, pod, names }),
       `<p class="soft small">${messageHtml(t, 'page.reply', { address: author.address })}</p>`,
     ]
@@ -65,7 +66,7 @@ function firstPicture(shared: PublicPost, podUrl: string): PreviewImage | undefi
 
 interface Context {
   readonly t: PageTexts
-  readonly pod: PageFacts
+  readonly pod: PageContext
   readonly names: Names
 }
 
@@ -87,7 +88,7 @@ ${comments.items.length === 0 ? `<p class="soft">${escapeHtml(t('page.no_comment
 ${links}</section>`
 }
 
-/** Comments stand below the heading that counts them. */
+/** Comments are below the heading that counts them. */
 const BELOW_HEADING = 3
 
 function commentHtml({ guid, author, text, createdAt }: Comment, { t, pod, names }: Context): string {

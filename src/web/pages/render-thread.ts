@@ -2,13 +2,13 @@ import { Piscina } from 'piscina'
 import { type LocaleSettings, openLocales } from '../../languages/locales.js'
 import { readLinks, readMentions } from '../../protocol/mentions.js'
 import type { Names } from '../text/write-html.js'
-import { type FeedFacts, personFeed } from './feed.js'
+import { type FeedData, personFeed } from './feed.js'
 import type { PagePod } from './html.js'
-import { type PageFacts, withChoice } from './language/page-texts.js'
+import { type PageContext, withChoice } from './language/page-texts.js'
 import { type NamedEntities, namesFrom } from './names.js'
-import { type PersonPageFacts, personPage } from './person-page.js'
-import { type PostListFacts, postListPage } from './post-list-page.js'
-import { type PostPageFacts, postPage } from './post-page.js'
+import { type PersonPageData, personPage } from './person-page.js'
+import { type PostListPageData, postListPage } from './post-list-page.js'
+import { type PostPageData, postPage } from './post-page.js'
 
 const locales = openLocales(Piscina.workerData as LocaleSettings)
 
@@ -23,15 +23,15 @@ export function findNames(texts: readonly string[]): {
   }
 }
 
-export const renderPostPage = taskOf<WithoutNames<PostPageFacts>>(postPage)
-export const renderPersonPage = taskOf<WithoutNames<PersonPageFacts>>(personPage)
-export const renderPersonFeed = taskOf<WithoutNames<FeedFacts>>(personFeed)
-export const renderPostListPage = taskOf<WithoutNames<PostListFacts>>(postListPage)
+export const renderPostPage = taskOf<WithoutNames<PostPageData>>(postPage)
+export const renderPersonPage = taskOf<WithoutNames<PersonPageData>>(personPage)
+export const renderPersonFeed = taskOf<WithoutNames<FeedData>>(personFeed)
+export const renderPostListPage = taskOf<WithoutNames<PostListPageData>>(postListPage)
 
-type WithoutNames<Facts> = Omit<Facts, 'names'>
+type WithoutNames<Data> = Omit<Data, 'names'>
 
-interface RenderTask<Facts> {
-  readonly facts: Facts
+interface RenderTask<Data> {
+  readonly data: Data
   readonly named: NamedEntities
   /** The path of the page, to which the choice of another language leads back. */
   readonly path: string
@@ -40,9 +40,9 @@ interface RenderTask<Facts> {
 }
 
 /** Functions cannot be copied into the thread, so the names and the messages are made here. */
-function taskOf<Facts extends object>(write: (facts: Facts & { readonly names: Names }, page: PageFacts) => string) {
-  return ({ facts, named, path, language, pod }: RenderTask<Facts>): string => {
+function taskOf<Data extends object>(write: (data: Data & { readonly names: Names }, page: PageContext) => string) {
+  return ({ data, named, path, language, pod }: RenderTask<Data>): string => {
     const t = withChoice(locales.translator(language), { languages: locales.languages, returnTo: path })
-    return write({ ...facts, names: namesFrom(named) }, { ...pod, t })
+    return write({ ...data, names: namesFrom(named) }, { ...pod, t })
   }
 }

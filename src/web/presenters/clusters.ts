@@ -1,4 +1,4 @@
-import type { ListedCluster, WholeCluster } from '../../domain/moderation/clusters/clusters.js'
+import type { ClusterDetails, ListedCluster } from '../../domain/moderation/clusters/clusters.js'
 import type { CleanParts, CleanPreview } from '../../domain/moderation/clusters/plan-cleaning.js'
 import { presentOperation } from './operations.js'
 
@@ -17,10 +17,10 @@ export function presentCluster({ id, kind, label, state, caseId, firstAt, lastAt
   }
 }
 
-export function presentWholeCluster({ items, authors, operation, ...cluster }: WholeCluster) {
+export function presentClusterDetails({ items, authors, operation: task, ...cluster }: ClusterDetails) {
   return {
     ...presentCluster(cluster),
-    operation: operation === undefined ? null : presentOperation(operation),
+    operation: task === undefined ? null : presentOperation(task),
     newest_items: items.map(({ type, guid, author, authorGuid, text, at, isHidden, isEntitled }) => {
       const shown = { type, guid, author, author_guid: authorGuid, text, found_at: at.toISOString() }
       return { ...shown, hidden: isHidden, retractable: isEntitled }
@@ -36,7 +36,7 @@ export function presentCleaning({ hide, remove, people, authors, pods, filter }:
   return { hide, remove, people, authors, pods: [...pods], filter: filter === undefined ? null : { ...filter } }
 }
 
-/** What is not ticked is not done. */
+/** Parts that are not ticked are left out. */
 export function readCleanParts(body: Partial<CleanParts>): CleanParts {
   const { hide = false, remove = false, filter = false, authors = 'none', pods = 'none', except = [] } = body
   return { hide, remove, filter, authors, pods, except }

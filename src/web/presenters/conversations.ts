@@ -1,5 +1,8 @@
 import type { Static } from 'typebox'
-import type { ListedConversation, ListedMessage } from '../../persistence/conversations/list-conversations.js'
+import type {
+  ListedConversation,
+  ListedConversationMessage,
+} from '../../persistence/conversations/list-conversations.js'
 import type { DialectContext } from '../api/dialect.js'
 import type { Conversation, MarkedConversation, Message, StartedConversation } from '../schemas/conversations.js'
 import { presentPersonSummary } from './people.js'
@@ -38,7 +41,7 @@ export function presentStartedConversation(
 }
 
 export function presentMessage(
-  { guid, createdAt, text, author }: ListedMessage,
+  { guid, createdAt, text, author }: ListedConversationMessage,
   addresses: PodAddresses,
 ): Static<typeof Message> {
   return {

@@ -8,9 +8,9 @@ export function presentDeliveryReport({ verb, writtenAt, sentTo, arrived, missin
     written_at: writtenAt.toISOString(),
     sent_to: sentTo,
     arrived,
-    missing: missing.map(({ state, person, attempts, nextTryAt, fault, status, ...place }) => ({
+    missing: missing.map(({ state, person, attempts, nextTryAt, fault, status, ...hostPort }) => ({
       state,
-      pod: formatAddressHost(place),
+      pod: formatAddressHost(hostPort),
       person,
       attempts,
       next_try_at: nextTryAt === null ? null : new Date(nextTryAt).toISOString(),

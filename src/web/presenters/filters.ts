@@ -1,5 +1,5 @@
 import type { FilterDryRun } from '../../domain/moderation/filters/dry-run.js'
-import type { WholeFilter } from '../../domain/moderation/filters/filters.js'
+import type { FilterDetails } from '../../domain/moderation/filters/filters.js'
 import type { ListedFilter } from '../../persistence/moderation/filters.js'
 
 export function presentFilter(filter: ListedFilter) {
@@ -22,7 +22,7 @@ export function presentFilter(filter: ListedFilter) {
   }
 }
 
-export function presentWholeFilter({ days, latest, ...filter }: WholeFilter) {
+export function presentFilterDetails({ days, latest, ...filter }: FilterDetails) {
   return {
     ...presentFilter(filter),
     days: days.map(({ day, hits }) => ({ day, hits })),

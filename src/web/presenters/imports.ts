@@ -1,6 +1,14 @@
-import type { ArrivedUpload, Import } from '../../domain/archives/imports.js'
+import type { ArchiveImport, ReceivedUpload } from '../../domain/archives/imports.js'
 
-export function presentImport({ uid, oldAddress, options, createdAt, finishedAt, counts, ...found }: Import) {
+export function presentArchiveImport({
+  uid,
+  oldAddress,
+  options,
+  createdAt,
+  finishedAt,
+  counts,
+  ...found
+}: ArchiveImport) {
   return {
     id: uid,
     state: found.state,
@@ -16,7 +24,7 @@ export function presentImport({ uid, oldAddress, options, createdAt, finishedAt,
 }
 
 /** An archive whose import has not begun: what the check says of it, once there is a report. */
-export function presentUpload({ uid, state, report, error, createdAt }: ArrivedUpload) {
+export function presentUpload({ uid, state, report, error, createdAt }: ReceivedUpload) {
   const { old_address, identity, sections } = Object(report)
   return {
     id: uid,

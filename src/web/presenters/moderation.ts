@@ -1,17 +1,17 @@
-import type { CaseWithActions, ListedCase, WholeCase } from '../../domain/moderation/cases.js'
+import type { CaseDetails, CaseWithActions, ListedCase } from '../../domain/moderation/cases.js'
 import type { ContentTarget, FoundContent } from '../../domain/moderation/find-content.js'
-import type { WholePersonRecord } from '../../domain/moderation/people.js'
+import type { PersonDetails } from '../../domain/moderation/people.js'
 import type { ActionRow } from '../../persistence/moderation/actions.js'
-import type { AnnouncedCase, OwnReport } from '../../persistence/moderation/cases.js'
+import type { LiveEventCase, OwnReport } from '../../persistence/moderation/cases.js'
 import type { PersonRecord } from '../../persistence/moderation/people-records.js'
 import { presentPersonSummary } from './people.js'
 import type { PodAddresses } from './picture-urls.js'
 
-/** For the author of hidden content, who alone is shown it. */
+/** Mark of hidden content in responses to its author, who alone is shown it. */
 export const HIDDEN = { hidden: true, text: 'A moderator of this pod has hidden this. Only you can see it.' } as const
 
 /** The data of a live event: no text, no names. */
-export function presentAnnouncedCase({ id, state, kind, reportCount }: AnnouncedCase) {
+export function presentLiveEventCase({ id, state, kind, reportCount }: LiveEventCase) {
   return { id, state, kind, reports: reportCount }
 }
 
@@ -51,18 +51,18 @@ export function presentListedCase(listed: CaseWithActions, addresses: PodAddress
   }
 }
 
-export function presentWholeCase(whole: WholeCase, addresses: PodAddresses) {
-  const { target, ...listed } = presentListedCase(whole, addresses)
+export function presentCaseDetails(details: CaseDetails, addresses: PodAddresses) {
+  const { target, ...listed } = presentListedCase(details, addresses)
   return {
     ...listed,
-    target: { ...target, text: whole.text },
-    reports: whole.reports.map(({ id, reporterGuid, reporterName, reason, createdAt }) => ({
+    target: { ...target, text: details.text },
+    reports: details.reports.map(({ id, reporterGuid, reporterName, reason, createdAt }) => ({
       id,
       reporter: { guid: reporterGuid, username: reporterName },
       reason,
       created_at: createdAt.toISOString(),
     })),
-    history: whole.events.map(({ at, actorName, event, text, actionId }) => ({
+    history: details.events.map(({ at, actorName, event, text, actionId }) => ({
       at: at.toISOString(),
       actor: actorName,
       event,
@@ -103,10 +103,7 @@ export function presentPersonRecord(record: PersonRecord, addresses: PodAddresse
   }
 }
 
-export function presentWholePersonRecord(
-  { counts, notes, warnings, ...record }: WholePersonRecord,
-  addresses: PodAddresses,
-) {
+export function presentPersonDetails({ counts, notes, warnings, ...record }: PersonDetails, addresses: PodAddresses) {
   const presentedNotes = notes.map(({ actor, text, createdAt }) => ({ at: createdAt.toISOString(), actor, text }))
   return {
     ...presentPersonRecord(record, addresses),

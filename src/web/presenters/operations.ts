@@ -1,13 +1,15 @@
-import type { BackgroundOperation } from '../../domain/operations/long-operations.js'
+import type { BackgroundTask } from '../../domain/operations/background-tasks.js'
+import type { StorageReport } from '../../domain/operations/machine.js'
 import type { QueueOverview } from '../../domain/operations/queues.js'
-import { isNearlyFull, type StorageFacts } from '../../domain/operations/storage.js'
+import { isNearlyFull } from '../../domain/operations/storage.js'
 import type { JobSummary } from '../../jobs/bullmq/job-summaries.js'
 import type { DeadLetter } from '../../jobs/dead-letters/dead-letter.js'
 import type { QuarantinedMessage } from '../../persistence/inbound/quarantine.js'
 import type { StoredCheck } from '../../persistence/operations/checks.js'
-import type { DatabaseFacts } from '../../persistence/operations/database-facts.js'
+import type { DatabaseStatus } from '../../persistence/operations/database-status.js'
 import type { PodProcess } from '../../persistence/operations/processes.js'
 import type { TraceStep } from '../../persistence/operations/traces.js'
+import type { PictureCount } from '../../persistence/photos/picture-counts.js'
 
 export function presentQueue({ requested, perMinute, ...queue }: QueueOverview) {
   return {
@@ -87,7 +89,7 @@ export function presentCheck({ name, state, message, certificateEndsAt, checkedA
   }
 }
 
-export function presentProcess({ id, kind, host, pid, version, startedAt, seenAt, facts }: PodProcess) {
+export function presentProcess({ id, kind, host, pid, version, startedAt, seenAt, facts: status }: PodProcess) {
   return {
     id,
     kind,
@@ -96,28 +98,28 @@ export function presentProcess({ id, kind, host, pid, version, startedAt, seenAt
     version,
     started_at: startedAt.toISOString(),
     seen_at: seenAt.toISOString(),
-    rss_bytes: facts.rssBytes,
-    heap_bytes: facts.heapBytes,
-    busy_percent: facts.busyPercent,
-    queues: [...facts.queues],
-    jobs: [...facts.jobs],
+    rss_bytes: status.rssBytes,
+    heap_bytes: status.heapBytes,
+    busy_percent: status.busyPercent,
+    queues: [...status.queues],
+    jobs: [...status.jobs],
   }
 }
 
-export function presentDatabase(facts: DatabaseFacts) {
+export function presentDatabase(status: DatabaseStatus) {
   return {
-    version: facts.version,
-    bytes: facts.bytes,
-    connections: facts.connections,
-    max_connections: facts.maxConnections,
-    longest_transaction_seconds: facts.longestTransaction,
-    waiting_locks: facts.waitingLocks,
-    transaction_age: facts.transactionAge,
-    replicas: facts.replicas,
-    replica_lag_seconds: facts.replicaLag,
-    slow_statements: facts.slowStatements.map(({ text, count, maxMs }) => ({ text, count, max_ms: maxMs })),
-    slow_statements_from: facts.slowStatementSource,
-    tables: facts.tables.map(({ name, bytes, rows, deadRows, vacuumedAt }) => ({
+    version: status.version,
+    bytes: status.bytes,
+    connections: status.connections,
+    max_connections: status.maxConnections,
+    longest_transaction_seconds: status.longestTransaction,
+    waiting_locks: status.waitingLocks,
+    transaction_age: status.transactionAge,
+    replicas: status.replicas,
+    replica_lag_seconds: status.replicaLag,
+    slow_statements: status.slowStatements.map(({ text, count, maxMs }) => ({ text, count, max_ms: maxMs })),
+    slow_statements_from: status.slowStatementSource,
+    tables: status.tables.map(({ name, bytes, rows, deadRows, vacuumedAt }) => ({
       name,
       bytes,
       rows,
@@ -127,17 +129,23 @@ export function presentDatabase(facts: DatabaseFacts) {
   }
 }
 
-export function presentStorage(folders: readonly StorageFacts[]) {
+export function presentStorage({ folders, store, pictures }: StorageReport) {
   return {
-    folders: folders.map((facts) => ({
-      folder: facts.folder,
-      free_bytes: facts.freeBytes,
-      total_bytes: facts.totalBytes,
-      nearly_full: isNearlyFull(facts),
+    folders: folders.map((folder) => ({
+      folder: folder.folder,
+      free_bytes: folder.freeBytes,
+      total_bytes: folder.totalBytes,
+      nearly_full: isNearlyFull(folder),
     })),
+    store,
+    pictures: pictures === undefined ? null : presentPictureCount(pictures),
   }
 }
 
-export function presentOperation({ id, kind, state, done, total, skipped, errors }: BackgroundOperation) {
+function presentPictureCount({ files, bytes, orphans, orphanBytes, countedAt }: PictureCount) {
+  return { files, bytes, orphans, orphan_bytes: orphanBytes, counted_at: countedAt.toISOString() }
+}
+
+export function presentOperation({ id, kind, state, done, total, skipped, errors }: BackgroundTask) {
   return { id, kind, state, done, total, skipped, errors: [...errors] }
 }

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { ShownUnreadCounts } from '../../domain/notifications/unread-counts.js'
-import type { OwnProfile as OwnProfileFacts } from '../../domain/people/people.js'
+import type { OwnProfile as StoredOwnProfile } from '../../domain/people/people.js'
 import type { VisiblePerson } from '../../domain/people/visible-people.js'
 import type { Person, Profile } from '../../persistence/models/person.js'
 import type { OtherPerson, OwnProfile, PersonSummary } from '../schemas/people.js'
@@ -10,7 +10,7 @@ import { type PodAddresses, pictureUrl } from './picture-urls.js'
 export const DEFAULT_AVATAR_PATH = '/images/user/default.png'
 
 export function presentOwnProfile(
-  { person, profile, canShowDetails }: OwnProfileFacts,
+  { person, profile, canShowDetails }: StoredOwnProfile,
   addresses: PodAddresses,
 ): Static<typeof OwnProfile> {
   return {

@@ -6,7 +6,7 @@ import { isUrl } from '../../protocol/is-url.js'
 import type { Photo, Picture } from '../schemas/posts.js'
 import { ownPicturesUrl, type PodAddresses } from './picture-urls.js'
 
-export type PhotoFacts = Pick<StoredPhoto, 'name' | 'remotePath' | 'height' | 'width' | 'text'>
+export type PresentablePhoto = Pick<StoredPhoto, 'name' | 'remotePath' | 'height' | 'width' | 'text'>
 
 /** Undefined: the URL that the other pod sent is invalid. */
 export function presentPhoto(photo: ListedPhoto, addresses: PodAddresses): Static<typeof Photo> | undefined {
@@ -18,7 +18,7 @@ export function presentPhoto(photo: ListedPhoto, addresses: PodAddresses): Stati
 }
 
 /** A photo as part of a post. Undefined: the URL is invalid. */
-export function presentPicture(photo: PhotoFacts, addresses: PodAddresses): Static<typeof Picture> | undefined {
+export function presentPicture(photo: PresentablePhoto, addresses: PodAddresses): Static<typeof Picture> | undefined {
   if (!hasWebUrl(photo)) return undefined
   const urlOf = urlOfSizes(photo, addresses)
   const [raw, large, medium, small] = [urlOf('raw'), urlOf('large'), urlOf('medium'), urlOf('small')]
@@ -36,7 +36,7 @@ const PLAIN_NAME = /^[\w-][\w.-]*$/
 
 /** Builds the URLs of the sizes. For a plain name the URL of the folder is parsed once, else the URL of each size. */
 function urlOfSizes(
-  photo: PhotoFacts,
+  photo: PresentablePhoto,
   addresses: PodAddresses,
 ): (size: keyof typeof PHOTO_SIZE_PREFIXES) => string | undefined {
   const { name } = photo

@@ -1,4 +1,4 @@
-import type { ImportPlan } from '../../domain/moderation/pods/pod-rule-imports.js'
+import type { PodRuleImportPlan } from '../../domain/moderation/pods/pod-rule-imports.js'
 import type { ListedPodRule } from '../../persistence/moderation/pod-rules.js'
 
 export function presentPodRule(rule: ListedPodRule) {
@@ -15,13 +15,13 @@ export function presentPodRule(rule: ListedPodRule) {
     until: rule.until?.toISOString() ?? null,
     source,
     batch_id: rule.batchId,
-    pods_met: rule.podsMet,
+    pods_met: rule.knownPods,
     created_at: rule.createdAt.toISOString(),
     created_by: rule.createdBy,
   }
 }
 
-export function presentImport({ plan, rows }: ImportPlan) {
+export function presentPodRuleImport({ plan, rows }: PodRuleImportPlan) {
   const counts = { add: 0, change: 0, covered: 0, skip: 0 }
   for (const { verdict } of rows) counts[verdict] += 1
   const chosen = rows.filter((row) => row.chosen)
@@ -30,9 +30,10 @@ export function presentImport({ plan, rows }: ImportPlan) {
     mode: plan.mode,
     state: plan.state,
     preview: { ...counts, chosen: chosen.length, contacts: rows.reduce((sum, { contacts }) => sum + contacts, 0) },
-    rows: rows.map(({ id, domain, severity, verdict, fault, contacts, chosen: isChosen, step }) => ({
+    rows: rows.map(({ id, domain, port, severity, verdict, fault, contacts, chosen: isChosen, step }) => ({
       id,
       domain,
+      port,
       severity,
       verdict,
       fault,

@@ -4,17 +4,17 @@ import { type PodStateFields, toPodState } from '../../persistence/outbound/pod-
 import { formatAddressHost } from '../../protocol/address.js'
 import { presentPodRule } from './pod-rules.js'
 
-function presentFields(pod: PodStateFields & Omit<ListedPod, 'oldestWaiting'>, now: Date) {
-  const { status, software, failures, people, waiting, dead, pausedUntil } = pod
+function presentFields(services: PodStateFields & Omit<ListedPod, 'oldestWaiting'>, now: Date) {
+  const { status, software, failures, people, waiting, dead, pausedUntil } = services
   return {
-    host: formatAddressHost(pod),
-    state: toPodState(pod, now),
+    host: formatAddressHost(services),
+    state: toPodState(services, now),
     status,
     software,
     failures,
-    next_try_at: pod.nextTryAt?.toISOString() ?? null,
-    blocked_at: pod.blockedAt?.toISOString() ?? null,
-    limited_at: pod.limitedAt?.toISOString() ?? null,
+    next_try_at: services.nextTryAt?.toISOString() ?? null,
+    blocked_at: services.blockedAt?.toISOString() ?? null,
+    limited_at: services.limitedAt?.toISOString() ?? null,
     paused_until: pausedUntil !== null && pausedUntil > now ? pausedUntil.toISOString() : null,
     people: Number(people),
     waiting: Number(waiting),
@@ -26,11 +26,12 @@ export function presentListedPod(pod: ListedPod, now: Date) {
   return { ...presentFields(pod, now), oldest_waiting_at: pod.oldestWaiting?.toISOString() ?? null }
 }
 
-export function presentPod({ pod, rules, activity }: PodWithRules, now: Date) {
+export function presentPod({ pod, rules, activity, errors }: PodWithRules, now: Date) {
   return {
     ...presentFields(pod, now),
     software_version: pod.softwareVersion,
     last_error: pod.lastError,
+    errors: errors.map(({ at, status, error }) => ({ at: at.toISOString(), status, error })),
     offline_since: pod.offlineSince?.toISOString() ?? null,
     last_success_at: pod.lastSuccessAt?.toISOString() ?? null,
     checked_at: pod.checkedAt?.toISOString() ?? null,

@@ -10,7 +10,7 @@ import type { Poll as PollSchema, Post as PostSchema, Root as RootSchema } from 
 import { buildTitle, type NameOf } from '../text/plain-text.js'
 import { HIDDEN } from './moderation.js'
 import { presentName, presentPersonSummary } from './people.js'
-import { type PhotoFacts, presentPicture } from './photos.js'
+import { type PresentablePhoto, presentPicture } from './photos.js'
 import type { PodAddresses } from './picture-urls.js'
 
 /** A post for a local user. A reshare has the content of its root. */
@@ -121,7 +121,7 @@ function presentOwnMembers(
 interface Content {
   readonly text: string
   readonly mentionedPeople?: readonly Parameters<typeof presentPersonSummary>[0][]
-  readonly photos?: readonly PhotoFacts[]
+  readonly photos?: readonly PresentablePhoto[]
   readonly location?: Pick<Location, 'address' | 'lat' | 'lng'> | null
 }
 

@@ -3,7 +3,12 @@ import type { UndecidedSignUp } from '../../persistence/accounts/pending-sign-up
 export function presentSignUp(row: UndecidedSignUp) {
   const { id, username, email, language, reason, network, othersOfNetwork } = row
   return {
-    ...{ id, username, email, language, reason, network },
+    id,
+    username,
+    email,
+    language,
+    reason,
+    network,
     email_confirmed: row.confirmedAt !== null,
     invitation_id: row.invitationId,
     rules: [...row.rules],

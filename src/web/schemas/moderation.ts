@@ -4,7 +4,7 @@ import { Count } from './moderation/counts.js'
 import type { PersonSummary } from './people.js'
 import { nullable } from './references.js'
 
-/** Of a post and of a comment, for its author. */
+/** Moderation state of a post or a comment, for its author. */
 export const Moderation = Type.Object(
   { hidden: Type.Boolean(), text: Type.String() },
   { description: 'Present if a moderator has hidden this: only you can see it.' },
@@ -16,7 +16,20 @@ export const actionBody = {
   case_id: Type.Optional(Type.Integer({ description: 'The case that the action belongs to.' })),
 }
 
-/** Of actions on content. */
+const deletionReason = Type.Object({ reason: actionBody.reason })
+
+/** A deletion takes its reason from the query or the body: some clients and proxies drop the body of a DELETE. */
+export const deletionFields = { querystring: deletionReason, body: deletionReason }
+
+export function readDeletionReason(request: {
+  readonly query: Static<typeof deletionReason>
+  readonly body: Static<typeof deletionReason>
+}): Static<typeof deletionReason> {
+  const reason = request.query.reason ?? request.body.reason
+  return reason === undefined ? {} : { reason }
+}
+
+/** A field of actions on content. */
 export const silent = Type.Optional(Type.Boolean({ description: 'A local author gets no notice.' }))
 
 /** The end of a temporary action. */
@@ -55,11 +68,11 @@ export const Changed = Type.Boolean({
   description: 'False: the action was in force already, and nothing was recorded.',
 })
 
-/** The answer to an action. */
-export const actionAnswer = { action: Type.Optional(ActionSummary), changed: Changed }
+/** The response to an action. */
+export const actionResponse = { action: Type.Optional(ActionSummary), changed: Changed }
 
-/** Without the text: reading that of private content is recorded. */
-const contentFacts = {
+/** Fields of content without its text: reading the text of private content is recorded. */
+const contentFields = {
   type: Type.Enum(['post', 'comment']),
   guid: Type.String(),
   author: Type.Unsafe<Static<typeof PersonSummary>>({ $ref: 'PersonSummary#' }),
@@ -71,12 +84,12 @@ const contentFacts = {
 }
 
 export const ContentSchema = Type.Object(
-  { ...contentFacts, text: Type.String() },
+  { ...contentFields, text: Type.String() },
   { $id: 'ModeratedContent', description: 'A post or a comment for moderators.' },
 )
 
-/** The answer to an action on content. Deleted content has no further fields. */
-export const contentAnswer = { ...actionAnswer, ...Type.Partial(Type.Object(contentFacts)).properties }
+/** The response to an action on content. Deleted content has no further fields. */
+export const contentResponse = { ...actionResponse, ...Type.Partial(Type.Object(contentFields)).properties }
 
 const personRecord = {
   guid: Type.String(),
@@ -106,9 +119,9 @@ export const ListedPersonSchema = Type.Object(personRecord, {
 })
 
 /** The answer to an action on a person. */
-export const personAnswer = { ...actionAnswer, ...personRecord }
+export const personResponse = { ...actionResponse, ...personRecord }
 
-export const WholePersonSchema = Type.Object(
+export const PersonDetailsSchema = Type.Object(
   {
     ...personRecord,
     counts: Type.Object(
@@ -241,7 +254,7 @@ export const ListedCaseSchema = Type.Object(
   { $id: 'ModerationCase', description: 'All reports of one thing, in short.' },
 )
 
-export const WholeCaseSchema = Type.Object(
+export const CaseDetailsSchema = Type.Object(
   {
     ...caseFields,
     target: Type.Object({

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import type { NewPost as NewPostFacts } from '../../domain/posts/publish-post.js'
+import type { NewPost as NewPostValues } from '../../domain/posts/publish-post.js'
 import { InvalidRequest } from '../server/schemas/validation.js'
 import { BooleanField, readBoolean } from './booleans.js'
 import { readRowId } from './numbers.js'
@@ -56,7 +56,7 @@ export function readNewPost({
   photos,
   poll,
   location,
-}: Static<typeof NewPost>): NewPostFacts {
+}: Static<typeof NewPost>): NewPostValues {
   const isPublic = readBoolean(publicField)
   return {
     text: body ?? '',

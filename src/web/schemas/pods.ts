@@ -35,6 +35,9 @@ export const PodSchema = Type.Object(
     ...podFields,
     software_version: nullable(Type.String()),
     last_error: nullable(Type.String()),
+    errors: Type.Array(Type.Object({ at: Timestamp, status: PodStatusName, error: Type.String() }), {
+      description: 'The last ten errors, the latest first.',
+    }),
     offline_since: nullable(Timestamp),
     last_success_at: nullable(Timestamp),
     checked_at: nullable(Timestamp),

@@ -1,7 +1,7 @@
 import { type FastifyInstance, type FastifyPluginAsync, fastify } from 'fastify'
 import type { PackingLimits } from '../../jobs/inbound/pack-messages.js'
 import { parseTrustedProxies } from '../../networks/trusted-proxies.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { addAuthentication, checkRouteAccess, type KnownRoute } from '../api/authentication.js'
 import { openClosureCounts } from '../limits/closure-counts.js'
 import type { ConnectionClosure } from '../limits/connection-limit.js'
@@ -16,31 +16,33 @@ import { apiRoutes } from '../routes/api/api-routes.js'
 import { type InboundEndpoint, openInboundEndpoint } from '../routes/federation/inbound-endpoint.js'
 import { receiveRoutes } from '../routes/federation/receive.js'
 import { siteFileRoutes } from '../routes/pages/site-files.js'
-import { answerNotFound, handleError } from './error-handler.js'
+import { handleError, sendNotFound } from './error-handler.js'
 import { addHeaders } from './headers.js'
 import { addHealthRoutes, type Readiness } from './health.js'
-import { addIsolationNotice } from './isolation-notice.js'
+import { addIsolationBanner } from './isolation-banner.js'
 import { HTTP_LIMITS, type HttpLimits } from './limits.js'
 import { addProxyProbe } from './proxy-probe.js'
 import { publicRoutes } from './public-routes.js'
 import { webReadiness } from './readiness.js'
 import { RequestFault, tooBusy } from './request-faults.js'
 import { addRequestLog, addRequestSpans, traceReader } from './request-log.js'
+import { addRequestServices } from './request-services.js'
+import { useValidators } from './schemas/validation.js'
 import { serverOptions } from './server-options.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route is answered even while the event loop is overloaded. */
     evenIfBusy?: true
-    /** The response stays open until the client closes it, so its duration is no measure of the pod. */
+    /** The response stays open until the client closes it, so its duration says nothing about the pod. */
     lasting?: true
   }
 
   interface FastifyInstance {
-    readonly pod: Pod
+    readonly services: Services
     /** Whether the process can serve requests; false as soon as it begins to close. */
     readonly readiness: () => Promise<Readiness>
-    /** From now on `/health/ready` answers 503, so that a load balancer sends no further requests. */
+    /** Lets `/health/ready` answer 503, so that a load balancer sends no further requests. */
     readonly announceClosing: () => void
     readonly inboundEndpoint: InboundEndpoint
     readonly live: LiveChannel
@@ -63,18 +65,18 @@ export interface AppOptions {
 
 /** Builds the public server, with every route for people, clients and other pods. */
 export async function buildApp(
-  pod: Pod,
+  services: Services,
   { limits = HTTP_LIMITS, live = LIVE_LIMITS, receive, metrics, api = apiRoutes }: AppOptions = {},
 ): Promise<FastifyInstance> {
   const closures = openClosureCounts()
   const connections = {
-    isTrustedProxy: parseTrustedProxies(pod.config.trustProxy),
+    isTrustedProxy: parseTrustedProxies(services.config.trustProxy),
     countClosure: closures.count,
   }
   const app = fastify({
-    ...serverOptions(pod.log, limits, connections),
-    genReqId: traceReader(pod.config.trustProxy),
-    trustProxy: pod.config.trustProxy,
+    ...serverOptions(services.log, limits, connections),
+    genReqId: traceReader(services.config.trustProxy),
+    trustProxy: services.config.trustProxy,
   })
   app.decorate('closedConnections', closures.all)
 
@@ -90,17 +92,18 @@ export async function buildApp(
     app.announceClosing()
     await app.live.close()
   })
-  app.decorate('pod', pod)
-  app.decorate('inboundEndpoint', openInboundEndpoint(pod, receive))
-  app.decorate('live', openLiveChannel(pod, live))
+  app.decorate('services', services)
+  app.decorate('inboundEndpoint', openInboundEndpoint(services, receive))
+  app.decorate('live', openLiveChannel(services, live))
   app.addHook('onClose', async () => app.inboundEndpoint.packing.close())
   app.decorate(
     'readiness',
-    webReadiness(pod, () => isClosing),
+    webReadiness(services, () => isClosing),
   )
   app.setErrorHandler(handleError)
   // Each group of routes adds parsers for the bodies that it accepts; other bodies are not read.
   app.removeAllContentTypeParsers()
+  useValidators(app)
   // Only measures; each group of routes refuses requests in its own format.
   const pressure = watchPressure(limits.eventLoopDelayMs)
   app.decorate('isUnderPressure', pressure.isHigh)
@@ -109,22 +112,23 @@ export async function buildApp(
   // Without the hooks of other routes, which would cost more than handling a message.
   await app.register(receiveRoutes)
   await app.register(async (publicApp) => {
-    publicApp.setNotFoundHandler(answerNotFound)
+    publicApp.setNotFoundHandler(sendNotFound)
     addRequestLog(publicApp)
     addRequestSpans(publicApp)
     metrics?.watch(publicApp)
     addHeaders(publicApp, {
-      https: pod.config.url.startsWith('https:'),
-      picturesUrl: pod.config.uploadsBaseUrl,
-      adminOrigins: pod.config.adminApiOrigins,
+      https: services.config.url.startsWith('https:'),
+      picturesUrl: services.config.uploadsBaseUrl,
+      adminOrigins: services.config.adminApiOrigins,
     })
     publicApp.addHook('onRequest', ({ originalUrl, routeOptions }, _reply, done) => {
-      if (originalUrl.length > limits.urlBytes) return done(new RequestFault(414, 'The address is too long.'))
+      if (originalUrl.length > limits.urlBytes) return done(new RequestFault(414, 'The URL is too long.'))
       if (app.isUnderPressure() && !routeOptions.config.evenIfBusy) return done(tooBusy(limits.retryAfterSeconds))
       done()
     })
-    addAuthentication(publicApp, pod)
-    if (pod.config.isolated) addIsolationNotice(publicApp)
+    addRequestServices(publicApp)
+    addAuthentication(publicApp, services)
+    if (services.config.isolated) addIsolationBanner(publicApp)
 
     await addApiDocs(publicApp)
     await publicApp.register(async (forPeople) => {

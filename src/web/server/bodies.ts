@@ -1,6 +1,6 @@
 import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { readForm } from './form-body.js'
+import { readForm } from '../forms/form-body.js'
 import { MalformedBody, RequestFault } from './request-faults.js'
 
 const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+[\t ]*(?:;|$)/

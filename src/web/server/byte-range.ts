@@ -18,7 +18,7 @@ export function beginFile(request: FastifyRequest, reply: FastifyReply, bytes: n
   return range
 }
 
-/** One range of bytes (RFC 9110, 14.2). Undefined: the whole file, also for several ranges. */
+/** One range of bytes (RFC 9110, 14.2). Undefined: the whole file, as for several ranges. */
 function readRange(header: string | undefined, bytes: number): ByteRange | 'outside' | undefined {
   const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '') ?? []
   if (first === '' && last === '') return undefined

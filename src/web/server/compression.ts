@@ -20,7 +20,7 @@ export function addCompression(app: FastifyInstance): void {
     addVary(reply, 'Accept-Encoding')
     if (!isText(payload) || reply.hasHeader('content-encoding')) return payload
     const bytes = Buffer.byteLength(payload)
-    if (bytes < COMPRESSION_LIMITS.fewestBytes || !isCompressible(reply.getHeader('content-type'))) return payload
+    if (bytes < COMPRESSION_LIMITS.minBytes || !isCompressible(reply.getHeader('content-type'))) return payload
     const coding = acceptedCoding(request)
     if (coding === undefined) return payload
     const isSmall = bytes <= COMPRESSION_LIMITS.bytesOnEventLoop

@@ -11,7 +11,7 @@ import { refusalText } from '../pages/language/refusal-text.js'
 import { textsFor } from '../pages/language/request-language.js'
 import { type ErrorReason, FIELD_OF_REASON, isErrorReason, reasonOfStatus } from './error-reasons.js'
 import { HTTP_LIMITS } from './limits.js'
-import { answersJson, isConsole, isOpenIdConnect, isPrivate, stripQuery } from './paths.js'
+import { isConsole, isJsonPath, isOpenIdConnect, isPrivate, stripQuery } from './paths.js'
 import { MalformedBody, RequestFault } from './request-faults.js'
 import { recordFailure } from './request-log.js'
 import { InvalidRequest } from './schemas/validation.js'
@@ -46,7 +46,7 @@ const MESSAGE_OF_STATUS: Readonly<Record<number, string>> = {
   404: 'There is nothing here.',
   408: 'The request took too long to arrive.',
   413: 'The body is too large.',
-  414: 'The address is too long.',
+  414: 'The URL is too long.',
   415: 'The body must be JSON or a form.',
 }
 
@@ -67,62 +67,62 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
 
   if (error instanceof Refusal) {
     const expected = expectedRefusal(error, refusals)
-    if (expected !== undefined) return answerExpected(request, reply, expected)
+    if (expected !== undefined) return sendExpected(request, reply, expected)
   }
   if (error instanceof MalformedBody) {
     const { message, reason } = error
-    return answerExpected(request, reply, { status: statusOf(refusals.malformed) ?? error.status, message, reason })
+    return sendExpected(request, reply, { status: statusOf(refusals.malformed) ?? error.status, message, reason })
   }
   if (error instanceof RequestFault) {
     const { status, headers, message, reason, field, fields: more, text } = error
-    return answerError(request, reply.headers(headers), status, { message, reason, field, more, text })
+    return sendError(request, reply.headers(headers), status, { message, reason, field, more, text })
   }
-  if (error instanceof InvalidRequest) return answerInvalid(error, request, reply, refusals)
+  if (error instanceof InvalidRequest) return sendInvalid(error, request, reply, refusals)
   if (isDatabaseUnavailable(error) || error instanceof QueueUnavailable || error instanceof StorageUnavailable) {
     recordFailure(request, { error, isOutage: true })
-    return answerUnavailable(request, reply.header('retry-after', HTTP_LIMITS.retryAfterSeconds))
+    return sendUnavailable(request, reply.header('retry-after', HTTP_LIMITS.retryAfterSeconds))
   }
   // A parent was deleted after the use case had found it.
   if (isForeignKeyViolation(error)) {
     recordFailure(request, { error, isOutage: false })
-    return answerError(request, reply, 404, { message: 'This was deleted in the meantime.', reason: 'not_found' })
+    return sendError(request, reply, 404, { message: 'This was deleted in the meantime.', reason: 'not_found' })
   }
   // The checks before the database missed a wrong value of the client.
   if (isUnstorableValue(error)) {
     recordFailure(request, { error, isOutage: false })
     const message = 'A value in this request cannot be stored.'
-    return answerError(request, reply, 422, { message, reason: 'field_invalid' })
+    return sendError(request, reply, 422, { message, reason: 'field_invalid' })
   }
   const status = Number(fieldOf(error, 'statusCode') ?? 500)
-  if (status === 503) return answerUnavailable(request, reply)
-  if (status < 500 && request.is404) return answerNotFound(request, reply)
+  if (status === 503) return sendUnavailable(request, reply)
+  if (status < 500 && request.is404) return sendNotFound(request, reply)
   if (status >= 400 && status < 500) {
     const message = MESSAGE_OF_STATUS[status] ?? 'This request cannot be read.'
-    return answerError(request, reply, status, { message, reason: reasonOfStatus(status) })
+    return sendError(request, reply, status, { message, reason: reasonOfStatus(status) })
   }
   recordFailure(request, { error, isOutage: false })
-  return answerError(request, reply, 500, { message: INTERNAL_ERROR, reason: 'internal_error' })
+  return sendError(request, reply, 500, { message: INTERNAL_ERROR, reason: 'internal_error' })
 }
 
-export function answerNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  return answerError(request, reply, 404, { message: 'There is nothing here.', reason: 'not_found' })
+export function sendNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return sendError(request, reply, 404, { message: 'There is nothing here.', reason: 'not_found' })
 }
 
-function answerUnavailable(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  return answerError(request, reply, 503, { message: UNAVAILABLE, reason: 'unavailable' })
+function sendUnavailable(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return sendError(request, reply, 503, { message: UNAVAILABLE, reason: 'unavailable' })
 }
 
 /** An invalid path parameter is answered with 404: no object can have such a path. */
-function answerInvalid(
+function sendInvalid(
   error: InvalidRequest,
   request: FastifyRequest,
   reply: FastifyReply,
   refusals: RouteRefusals,
 ): FastifyReply {
   const { part, message, reason, fields } = error
-  if (part === 'params') return answerError(request, reply, 404, { message, reason: 'not_found' })
+  if (part === 'params') return sendError(request, reply, 404, { message, reason: 'not_found' })
   const status = part === 'body' ? (statusOf(refusals.invalid) ?? 422) : 422
-  return answerExpected(request, reply, { status, message, reason, field: fields[0], fields })
+  return sendExpected(request, reply, { status, message, reason, field: fields[0], fields })
 }
 
 /** Undefined: the route does not expect this refusal. */
@@ -143,17 +143,17 @@ function statusOf(refusal: number | RefusalStatus | undefined): number | undefin
 }
 
 /** Answers an error that the description of the operation lists, with the message that the dialect of the client has for it. */
-function answerExpected(
+function sendExpected(
   request: FastifyRequest,
   reply: FastifyReply,
   { status, ...error }: ErrorContent & { readonly status: number },
 ): FastifyReply {
   const message = diasporaMessage(request, { status, reason: error.reason }) ?? error.message
-  return answerError(request, reply, status, { ...error, message })
+  return sendError(request, reply, status, { ...error, message })
 }
 
 /** Answers with JSON on paths for clients, and with a page on paths for people. */
-function answerError(
+function sendError(
   request: FastifyRequest,
   reply: FastifyReply,
   status: number,
@@ -162,12 +162,12 @@ function answerError(
   const path = stripQuery(request.url)
   // Overrides the caching that the route has set for its success response.
   reply.code(status).header('cache-control', isPrivate(path) ? 'private, no-store' : 'no-store')
-  if (!answersJson(path)) {
+  if (!isJsonPath(path)) {
     reply.type('text/html; charset=utf-8')
-    // The console is English, and its messages say more than the status. What is not there looks as it does elsewhere.
+    // The console is English, and its messages say more than the status. A 404 uses the ordinary error page.
     const isOfConsole = isConsole(path)
     if (isOfConsole && status !== 404) return reply.send(errorPage(inEnglish, status, message))
-    const setting = isOfConsole ? undefined : request.signedInMember?.account.language
+    const setting = isOfConsole ? undefined : request.signedInUser?.account.language
     const t = textsFor(request, reply, { setting })
     return reply.send(errorPage(t, status, text?.(t) ?? t(textOfStatus(status))))
   }
@@ -180,7 +180,7 @@ function answerError(
   return reply.send({ code: status, message, ...more, ...(!isOpenIdConnect(path) && apiFields) })
 }
 
-/** What a page says about an error that has no text of its own. */
+/** The page texts of errors without a text of their own. */
 const TEXT_OF_STATUS = {
   403: 'error.forbidden',
   404: 'error.not_found',

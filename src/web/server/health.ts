@@ -8,7 +8,9 @@ export interface Readiness {
   readonly [dependency: string]: boolean | string
 }
 
-/** For load balancers and supervisors: `live` means that the event loop runs, `ready` that requests can be served. */
+/**
+ * Adds the health checks for load balancers and supervisors: `live` means that the event loop runs, `ready` that requests can be served.
+ */
 export function addHealthRoutes(app: FastifyInstance, readiness: () => Promise<Readiness>): void {
   const readReadiness = singleFlight(readiness)
   // An overloaded pod is alive: a restart would make the overload worse.
@@ -19,10 +21,10 @@ export function addHealthRoutes(app: FastifyInstance, readiness: () => Promise<R
     return { live: true }
   })
   app.get('/health/ready', { config, schema: { hide: true } }, async (_request, reply) => {
-    const answer = await readReadiness()
+    const response = await readReadiness()
     return reply
-      .code(answer.ready ? 200 : 503)
+      .code(response.ready ? 200 : 503)
       .header('cache-control', 'no-store')
-      .send(answer)
+      .send(response)
   })
 }

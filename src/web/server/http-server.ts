@@ -7,7 +7,7 @@ import { endSlowRequests } from './slow-requests.js'
 
 export type ConnectionOptions = Omit<ConnectionLimitOptions, 'limits'>
 
-/** For a server that only the operator reaches. */
+/** Options of a server that only the operator reaches. */
 const NO_ADDRESS_LIMIT: ConnectionOptions = { isTrustedProxy: () => true, countClosure: () => undefined }
 
 /** An HTTP server with limits of time and size on every connection; the defaults of Node and Fastify have none for most of them. */

@@ -1,6 +1,6 @@
 /** A connection and its requests. */
 export const HTTP_LIMITS = {
-  /** Room for a token, some proxy addresses and a long query, but not for a header flood. */
+  /** Enough for a token, some proxy addresses and a long query; it bounds a header flood. */
   headerBytes: 16 * 1024,
   /** Two thousand clients that send one byte a minute must not hold two thousand connections. */
   headersTimeoutMs: 10_000,
@@ -12,23 +12,23 @@ export const HTTP_LIMITS = {
    * Waiting time in the queue, before the body timeout starts. With the processing of the photo it is shorter than usual proxy timeouts.
    */
   turnTimeoutMs: 25_000,
-  /** Without traffic in either direction the peer is gone. */
+  /** Time without traffic in either direction after which the peer counts as gone. */
   idleTimeoutMs: 60_000,
   /** Longer than the 60 seconds of usual proxies, so that the proxy closes first and never uses a closed socket. */
   keepAliveTimeoutMs: 65_000,
   /** How often these timeouts are checked, and therefore how late they may fire. */
   connectionsCheckMs: 5_000,
-  /** After this number a client reconnects and may reach another process. */
+  /** Requests after which a client reconnects and may reach another process. */
   requestsPerSocket: 1_000,
   /** Pipelined requests before the first response. Clients and proxies wait; an attacker could start thousands at once. */
   requestsAhead: 10,
   /** Below the file descriptor limit of an ordinary process. */
   connections: 2_000,
-  /** Per address that is no trusted proxy; an IPv6 /64 counts as one. Enough for a large network behind one address. */
+  /** Per address that is not a trusted proxy; an IPv6 /64 counts as one. Enough for a large network behind one address. */
   connectionsOfAddress: 200,
   /** All /64 networks of an IPv6 /48 together: one customer usually has all of them. */
   connectionsOfSite: 600,
-  /** Of `connections`. Above it, each new connection closes an idle one of the address with the most. */
+  /** Share of `connections`. Above it, each new connection closes an idle one of the address with the most. */
   connectionsFilledPercent: 90,
   /** The longest text has 65 535 characters of at most four bytes, and JSON may write six bytes for one. */
   apiBodyBytes: 1024 * 1024,
@@ -59,7 +59,7 @@ export type HttpLimits = { readonly [Name in keyof typeof HTTP_LIMITS]: number }
 /** Compression of responses, in bytes of the text. */
 export const COMPRESSION_LIMITS = {
   /** A smaller response fits in one packet as it is. */
-  fewestBytes: 1_024,
+  minBytes: 1_024,
   /** Up to here it takes 0.1 ms, less than a thread would cost; everything larger is compressed in a thread. */
   bytesOnEventLoop: 16 * 1_024,
 } as const

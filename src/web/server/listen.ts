@@ -34,7 +34,7 @@ export async function listenForOperator(
     try {
       const address = await listenAt(app, { ...first, port })
       if (port !== defaultPort)
-        app.log.info({ address }, `port ${defaultPort} is in use; metrics and health listen on another port`)
+        app.log.info({ address, defaultPort }, 'default port in use: metrics and health listen on another port')
       return address
     } catch (error) {
       if (codeOf(error) !== 'EADDRINUSE') throw explainListenError(error, first, 'Set ADMIN_LISTEN.')

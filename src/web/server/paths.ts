@@ -16,7 +16,7 @@ export function stripQuery(url: string): string {
 }
 
 /** Whether the responses of a path are JSON, errors included. */
-export function answersJson(path: string): boolean {
+export function isJsonPath(path: string): boolean {
   if (isInteractive(path)) return false
   return isBelow(path, '/api') || isBelow(path, '/health')
 }

@@ -7,11 +7,11 @@ export const PROXY_PROBE_PATH = '/health/proxy'
 
 /** The connection stays open for longer than the check waits: a proxy that buffers the answer does not pass it on in time. */
 const OPEN_MS = 10_000
-const OPEN_AT_MOST = 10
+const MAX_OPEN = 10
 
 /** Sends one event about the request as it has arrived, and ends later. */
 export function addProxyProbe(app: FastifyInstance): void {
-  const isTrusted = parseTrustedProxies(app.pod.config.trustProxy)
+  const isTrusted = parseTrustedProxies(app.services.config.trustProxy)
   const open = new Set<() => void>()
   app.addHook('preClose', async () => {
     for (const end of open) end()
@@ -19,7 +19,7 @@ export function addProxyProbe(app: FastifyInstance): void {
   const config = { public: true, quiet: true, lasting: true } as const
 
   app.get(PROXY_PROBE_PATH, { config, schema: { hide: true }, exposeHeadRoute: false }, (request, reply) => {
-    if (open.size >= OPEN_AT_MOST) throw new RequestFault(503, 'Too many checks at a time.')
+    if (open.size >= MAX_OPEN) throw new RequestFault(503, 'Too many checks at a time.')
     const isForwarded = request.headers['x-forwarded-for'] !== undefined
     const forwarded = isForwarded ? (isTrusted(request.socket.remoteAddress) ? 'trusted' : 'untrusted') : 'none'
     reply

@@ -12,6 +12,7 @@ import { personPageRoutes } from '../routes/pages/person-pages.js'
 import { postListPageRoutes } from '../routes/pages/post-list-pages.js'
 import { postPageRoutes } from '../routes/pages/post-pages.js'
 import { uploadRoutes } from '../routes/pages/uploads.js'
+import { addRoutes } from './add-routes.js'
 import { addCompression } from './compression.js'
 
 declare module 'fastify' {
@@ -23,26 +24,20 @@ declare module 'fastify' {
 
 /** Public routes for other pods, and for people who follow a link. */
 export const publicRoutes: FastifyPluginAsync = async (app) => {
-  app.decorate('answerLookUp', openAnonymousLookups(app.pod))
-  await app.register(discoveryRoutes)
-  await app.register(nodeInfoRoutes)
-  await app.register(fetchRoutes)
+  app.decorate('answerLookUp', openAnonymousLookups(app.services))
+  await addRoutes(app, [discoveryRoutes, nodeInfoRoutes, fetchRoutes, linkRoutes, uploadRoutes])
   await app.register(publicPageRoutes)
-  await app.register(linkRoutes)
-  await app.register(uploadRoutes)
 }
 
 /** Public pages are rendered outside the event loop, cached for seconds, and limited per network address. */
 const publicPageRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
-  const renderer = openPageRenderer(pod)
+  const { services } = app
+  const renderer = openPageRenderer(services)
   app.addHook('onClose', () => renderer.close())
-  app.decorate('publicPages', { renderer, cache: openPageCache(() => pod.now()) })
+  app.decorate('publicPages', { renderer, cache: openPageCache(() => services.now()) })
   addNetworkAccess(app)
-  const { onRequest } = limitAddresses(pod, 'pages')
+  const { onRequest } = limitAddresses(services, 'pages')
   app.addHook('onRequest', onRequest)
   addCompression(app)
-  await app.register(personPageRoutes)
-  await app.register(postPageRoutes)
-  await app.register(postListPageRoutes)
+  await addRoutes(app, [personPageRoutes, postPageRoutes, postListPageRoutes])
 }

@@ -4,7 +4,7 @@ import { type ErrorReason, reasonOfStatus } from './error-reasons.js'
 
 interface FaultDetails {
   readonly headers?: Readonly<Record<string, string>>
-  /** Members of the error body beside those that every error has. */
+  /** Additional members of the error body. */
   readonly fields?: Readonly<Record<string, string>>
   /** Default: the reason of the status. */
   readonly reason?: ErrorReason

@@ -39,7 +39,7 @@ export function requestLogging(log: Logger) {
     loggerInstance: log.child({}, { serializers }) as FastifyBaseLogger,
     genReqId: () => newTrace(),
     logController: new LogController({ disableRequestLogging: true }),
-    // Without the options that Fastify passes, which make a child logger several times slower.
+    // Without the options that Fastify passes, which slow down a child logger several times.
     childLoggerFactory: (parent: FastifyBaseLogger, bindings: object): FastifyBaseLogger => parent.child(bindings),
   }
 }
@@ -62,9 +62,9 @@ export function addRequestLog(app: FastifyInstance): void {
   })
 }
 
-/** Makes a span for each request whose trace is sampled. Without a tracer no hook is added. */
+/** Creates a span for each request whose trace is sampled. Without a tracer no hook is added. */
 export function addRequestSpans(app: FastifyInstance): void {
-  const { tracer } = app.pod
+  const { tracer } = app.services
   if (tracer === undefined) return
   app.addHook('onResponse', ({ id, method, routeOptions }, reply, done) => {
     const route = routeOptions.url ?? 'unknown'

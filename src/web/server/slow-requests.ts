@@ -3,7 +3,7 @@ import type { HttpLimits } from './limits.js'
 
 const extendedSince = new WeakMap<IncomingMessage, number>()
 
-/** Extends the time limit for a large body of an authenticated client. The time starts now, also if it was extended before. */
+/** Extends the time limit for a large body of an authenticated client. The time starts now, even if it was extended before. */
 export function extendTimeLimit(request: IncomingMessage): void {
   extendedSince.set(request, performance.now())
 }

@@ -6,14 +6,14 @@ import {
 } from '../../domain/accounts/authorizations.js'
 import { endAllApplications } from '../../domain/accounts/sessions.js'
 import type { Translate } from '../../languages/translate.js'
-import { formText } from '../oidc/form-text.js'
+import { formText } from '../forms/form-text.js'
 import { parseRedirectHost } from '../pages/accounts/consent-page.js'
 import { scopesInWords } from '../pages/accounts/scope-words.js'
 import { translateMarkup } from '../pages/language/message-markup.js'
 import { html } from '../pages/markup.js'
 import { dayHtml } from '../pages/time.js'
 import { readRowId } from '../schemas/numbers.js'
-import { redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { redirectWithFlash, sendSettingsPage, settingsForm } from './settings-page.js'
 import { collectFieldErrors } from './try-change.js'
 
 const PATH = '/settings/applications'
@@ -21,13 +21,12 @@ const ALL = `${PATH}/all`
 
 /** The applications with access to the account. */
 export const applicationRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
-  const route = { config: { member: 'session' }, schema: { hide: true } } as const
+  const route = { config: { requires: 'session' }, schema: { hide: true } } as const
 
   app.get(PATH, route, async (request, reply) => {
-    const { account, t } = request.member
+    const { account, t } = request.signedIn
     const { address } = account
-    const clients = await listAuthorizedClients(pod, address)
+    const clients = await listAuthorizedClients(request.services, address)
     const cards = clients.map(
       (client) =>
         html`${card(t, client)}${settingsForm(
@@ -49,15 +48,15 @@ ${cards}`,
 
   app.post(PATH, route, async (request, reply) => {
     const id = readRowId(formText(request, 'id') ?? '')
-    await collectFieldErrors(request.member.t, { authorization_missing: undefined }, () =>
-      revokeAuthorization(pod, request.member.account.address, id),
+    await collectFieldErrors(request.signedIn.t, { authorization_missing: undefined }, () =>
+      revokeAuthorization(request.services, request.signedIn.account.address, id),
     )
-    return redirectWithNotice(request, reply, 'application_ended')
+    return redirectWithFlash(request, reply, 'application_ended')
   })
 
-  app.post(ALL, { ...route, config: { member: 'proof' } }, async (request, reply) => {
-    await endAllApplications(pod, request.member.account.userId)
-    return reply.redirect(`${PATH}?notice=applications_ended`, 303)
+  app.post(ALL, { ...route, config: { requires: 'proof' } }, async (request, reply) => {
+    await endAllApplications(request.services, request.signedIn.account.userId)
+    return reply.redirect(`${PATH}?flash=applications_ended`, 303)
   })
 }
 
@@ -65,13 +64,13 @@ function nameOf(t: Translate, { clientName }: AuthorizedClient): string {
   return clientName ?? t('common.nameless_app')
 }
 
-/** Without its end: the form follows in the same section. */
+/** Beginning of the section of an application; its form follows in the same section. */
 function card(t: Translate, client: AuthorizedClient) {
   const { redirectUri, scopes, since, lastUsedAt } = client
-  const facts = { host: parseRedirectHost(redirectUri), day: dayHtml(t, since) }
+  const values = { host: parseRedirectHost(redirectUri), day: dayHtml(t, since) }
   const words = scopesInWords(t, scopes).map((sentence) => html`<li>${sentence}</li>`)
   return html`<section class="card"><h2><bdi>${nameOf(t, client)}</bdi></h2>
-<p class="soft small">${lastUsedAt === null ? translateMarkup(t, 'applications.facts', facts) : translateMarkup(t, 'applications.facts_used', { ...facts, used: dayHtml(t, lastUsedAt) })}</p>
+<p class="soft small">${lastUsedAt === null ? translateMarkup(t, 'applications.facts', values) : translateMarkup(t, 'applications.facts_used', { ...values, used: dayHtml(t, lastUsedAt) })}</p>
 <details><summary>${translateMarkup(t, 'applications.scopes', { name: nameOf(t, client) })}</summary>
 <ul class="scopes">${words}</ul></details>
 `

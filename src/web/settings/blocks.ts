@@ -2,7 +2,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { blockForUser, listBlocks, unblockForUser } from '../../domain/people/blocks.js'
 import { discoverSearchedPerson } from '../../federation/discovery/discover-searched-person.js'
 import { Person } from '../../persistence/models/person.js'
-import { formText } from '../oidc/form-text.js'
+import { formText } from '../forms/form-text.js'
 import { textLine } from '../pages/controls.js'
 import { translateMarkup } from '../pages/language/message-markup.js'
 import { listNavigation } from '../pages/list-navigation.js'
@@ -10,7 +10,7 @@ import { html } from '../pages/markup.js'
 import { presentName } from '../presenters/people.js'
 import { readRowId } from '../schemas/numbers.js'
 import { queryText } from '../schemas/query-text.js'
-import { redirectWithNotice, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
+import { redirectWithFlash, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const PATH = '/settings/blocks'
@@ -19,14 +19,14 @@ const REFUSALS = { person_not_found: 'network_id', own_person: 'network_id', alr
 
 /** The people whom the user blocks. */
 export const blockRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
-  const route = { config: { member: 'session' }, schema: { hide: true } } as const
+  const { services } = app
+  const route = { config: { requires: 'session' }, schema: { hide: true } } as const
 
   async function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
-    const { t } = request.member
+    const { t } = request.signedIn
     const page = Math.max(1, readRowId(queryText(request, 'page') ?? '1'))
     const offset = (page - 1) * PEOPLE_SHOWN
-    const { items, more } = await listBlocks(pod, request.member.viewer, { offset, limit: PEOPLE_SHOWN })
+    const { items, more } = await listBlocks(request.services, request.signedIn.viewer, { offset, limit: PEOPLE_SHOWN })
     const entries = items.map(
       (
         person,
@@ -60,19 +60,19 @@ ${settingsForm(
   app.get(PATH, route, (request, reply) => show(request, reply))
 
   app.post(PATH, route, async (request, reply) => {
-    const { viewer } = request.member
+    const { viewer } = request.signedIn
     if (formText(request, 'do') === 'unblock') {
-      await collectFieldErrors(request.member.t, { not_blocked: undefined, person_not_found: undefined }, () =>
-        unblockForUser(pod, viewer, formText(request, 'guid') ?? ''),
+      await collectFieldErrors(request.signedIn.t, { not_blocked: undefined, person_not_found: undefined }, () =>
+        unblockForUser(request.services, viewer, formText(request, 'guid') ?? ''),
       )
-      return redirectWithNotice(request, reply, 'unblocked')
+      return redirectWithFlash(request, reply, 'unblocked')
     }
     const address = (formText(request, 'network_id') ?? '').trim().toLowerCase().replace(/^@/, '')
-    await app.remoteSearch.runIfFree(viewer.userId, () => discoverSearchedPerson(pod, address))
-    const person = await Person.byAddress(pod.db, address)
-    const errors = await collectFieldErrors(request.member.t, REFUSALS, () =>
-      blockForUser(pod, viewer, person?.guid ?? ''),
+    await app.remoteSearch.runIfFree(viewer.userId, () => discoverSearchedPerson(request.services, address))
+    const person = await Person.byAddress(services.db, address)
+    const errors = await collectFieldErrors(request.signedIn.t, REFUSALS, () =>
+      blockForUser(request.services, viewer, person?.guid ?? ''),
     )
-    return errors.length > 0 ? show(request, reply, errors) : redirectWithNotice(request, reply, 'blocked')
+    return errors.length > 0 ? show(request, reply, errors) : redirectWithFlash(request, reply, 'blocked')
   })
 }

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { cancelOwnClosing, closeOwnAccount } from '../../domain/accounts/closing/own-closing.js'
-import { formText } from '../oidc/form-text.js'
+import { formText } from '../forms/form-text.js'
 import { linkPage } from '../pages/accounts/link-pages.js'
 import { textLine } from '../pages/controls.js'
 import { formPolicy } from '../pages/forms.js'
@@ -17,26 +17,26 @@ const CLOSING_REFUSALS = { confirmation_needed: 'username', last_admin: undefine
 
 /** Closes the own account after a grace period, in which a sign-in leads here and can keep it. */
 export const closeRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
+  const { services } = app
   const config = { whileClosing: true } as const
   const schema = { hide: true }
 
   function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
-    const { closeAt } = request.member.account
+    const { closeAt } = request.signedIn.account
     const isClosing = closeAt !== null
     const content = isClosing
       ? keepCard(request, closeAt)
-      : closeCard(request, { days: pod.config.closeGraceDays, errors })
-    return sendSettingsPage(request, reply, { title: request.member.t('settings.close'), errors, content })
+      : closeCard(request, { days: services.config.closeGraceDays, errors })
+    return sendSettingsPage(request, reply, { title: request.signedIn.t('settings.close'), errors, content })
   }
 
-  app.get(PATH, { config: { ...config, member: 'session' }, schema }, async (request, reply) => show(request, reply))
+  app.get(PATH, { config: { ...config, requires: 'session' }, schema }, async (request, reply) => show(request, reply))
 
-  app.post(PATH, { config: { ...config, member: 'proof' }, schema }, async (request, reply) => {
-    const { account, browser } = request.member
-    let closeAt = account.closeAt ?? pod.now()
-    const errors = await collectFieldErrors(request.member.t, CLOSING_REFUSALS, async () => {
-      closeAt = await closeOwnAccount(pod, account.userId, formText(request, 'username') ?? '')
+  app.post(PATH, { config: { ...config, requires: 'proof' }, schema }, async (request, reply) => {
+    const { account, browser } = request.signedIn
+    let closeAt = account.closeAt ?? services.now()
+    const errors = await collectFieldErrors(request.signedIn.t, CLOSING_REFUSALS, async () => {
+      closeAt = await closeOwnAccount(request.services, account.userId, formText(request, 'username') ?? '')
     })
     if (errors.length > 0) return show(request, reply, errors)
     await browser.signOut()
@@ -47,25 +47,25 @@ export const closeRoutes: FastifyPluginAsync = async (app) => {
       .send(
         linkPage({
           t,
-          podName: pod.config.podName,
+          podName: services.config.podName,
           title: t('close.closing'),
           content: html`<p role="status">${translateMarkup(t, 'close.until', { time: timeHtml(t, closeAt) })}</p>`,
         }),
       )
   })
 
-  app.post(KEEP, { config: { ...config, member: 'session' }, schema }, async (request, reply) => {
+  app.post(KEEP, { config: { ...config, requires: 'session' }, schema }, async (request, reply) => {
     const errors = await collectFieldErrors(
-      request.member.t,
+      request.signedIn.t,
       { user_closed: undefined, closed_by_moderator: undefined },
-      () => cancelOwnClosing(pod, request.member.account.userId),
+      () => cancelOwnClosing(request.services, request.signedIn.account.userId),
     )
-    return errors.length > 0 ? show(request, reply, errors) : reply.redirect('/settings?notice=kept', 303)
+    return errors.length > 0 ? show(request, reply, errors) : reply.redirect('/settings?flash=kept', 303)
   })
 }
 
 function keepCard(request: FastifyRequest, closeAt: Date): Markup {
-  const { t } = request.member
+  const { t } = request.signedIn
   return html`<section class="card"><p>${translateMarkup(t, 'close.kept_until', { time: timeHtml(t, closeAt) })}</p>
 <p>${t('close.keep_about')}</p>
 ${settingsForm(request, submitButton('keep', t('close.keep')), KEEP)}</section>`
@@ -75,7 +75,7 @@ function closeCard(
   request: FastifyRequest,
   { days, errors }: { readonly days: number; readonly errors: FieldErrors },
 ): Markup {
-  const { account, t } = request.member
+  const { account, t } = request.signedIn
   const { username } = account
   const grace = html`<p>${days === 0 ? t('close.at_once') : translateMarkup(t, 'close.days', { days })}</p>`
   return html`<section class="card">${grace}
@@ -84,7 +84,9 @@ function closeCard(
 ${settingsForm(
   request,
   html`${textLine({
-    ...{ name: 'username', label: t('close.username'), value: formText(request, 'username') ?? '' },
+    name: 'username',
+    label: t('close.username'),
+    value: formText(request, 'username') ?? '',
     autocomplete: 'off',
     error: errors.find(({ field }) => field === 'username')?.message,
   })}${submitButton('close', t('settings.close'))}`,

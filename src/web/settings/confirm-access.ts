@@ -1,14 +1,14 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { hashToken } from '../../domain/accounts/token-hash.js'
-import { findKeptForm } from '../../persistence/accounts/kept-forms.js'
-import { formText } from '../oidc/form-text.js'
+import { findStoredForm } from '../../persistence/accounts/stored-forms.js'
+import { formText } from '../forms/form-text.js'
 import { OIDC_PATHS } from '../oidc/paths.js'
 import { readReturnPath } from '../oidc/return-path.js'
 import { queryText } from '../schemas/query-text.js'
 
 /** The page that asks who the person is before a change. A form that was sent before continues from here. */
 export const confirmAccessRoutes: FastifyPluginAsync = async (app) => {
-  const route = { config: { member: 'session' }, schema: { hide: true } } as const
+  const route = { config: { requires: 'session' }, schema: { hide: true } } as const
 
   const ownForm = (returnTo: string | undefined) => ({
     path: OIDC_PATHS.confirmAccess,
@@ -18,17 +18,17 @@ export const confirmAccessRoutes: FastifyPluginAsync = async (app) => {
   async function findForm(request: FastifyRequest) {
     const id = queryText(request, 'form')
     if (id === undefined) return undefined
-    return findKeptForm(app.pod.db, { idHash: hashToken(id), sessionUid: request.member.session.uid })
+    return findStoredForm(app.services.db, { idHash: hashToken(id), sessionUid: request.signedIn.session.uid })
   }
 
   app.get(OIDC_PATHS.confirmAccess, route, async (request, reply) => {
     const form = (await findForm(request)) ?? ownForm(queryText(request, 'return_to'))
-    return app.stepUp.show(request, reply, request.member, { form })
+    return app.stepUp.show(request, reply, request.signedIn, { form })
   })
 
   app.post(OIDC_PATHS.confirmAccess, route, async (request, reply) => {
     const form = ownForm(formText(request, 'return_to'))
-    const refused = await app.stepUp.check(request, reply, request.member, form)
+    const refused = await app.stepUp.check(request, reply, request.signedIn, form)
     return refused ?? reply.redirect(form.fields.return_to, 303)
   })
 }

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { DATA_CATEGORIES, type DataCategory, findOwnData } from '../../domain/accounts/own-data.js'
+import { DATA_CATEGORIES, type DataCategory, getOwnData } from '../../domain/accounts/own-data.js'
 import { MAIL_LIMITS } from '../../domain/mail/limits.js'
 import type { Translate } from '../../languages/translate.js'
 import { OWN_DATA_LIMITS } from '../../persistence/accounts/limits.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 import { translateMarkup } from '../pages/language/message-markup.js'
 import { html } from '../pages/markup.js'
 import { sendSettingsPage } from './settings-page.js'
@@ -12,18 +12,18 @@ const PATH = '/settings/data'
 
 /** The data that the pod has about a person: why, how much, and for how long. */
 export const dataRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
+  const { services } = app
   const schema = { hide: true }
 
-  app.get(PATH, { config: { member: 'session' }, schema }, async (request, reply) => {
-    const { t } = request.member
-    const { counts } = await findOwnData(pod, ownerOf(request))
+  app.get(PATH, { config: { requires: 'session' }, schema }, async (request, reply) => {
+    const { t } = request.signedIn
+    const { counts } = await getOwnData(request.services, ownerOf(request))
     const rows = DATA_CATEGORIES.map((category) => {
-      const { name, purpose, end } = describeCategory(t, category, pod)
-      const facts = { name, count: counts[category] }
+      const { name, purpose, end } = describeCategory(t, category, request.services)
+      const values = { name, count: counts[category] }
       const line = isMinimum(category, counts[category])
-        ? translateMarkup(t, 'data.line_at_least', facts)
-        : translateMarkup(t, 'data.line', facts)
+        ? translateMarkup(t, 'data.line_at_least', values)
+        : translateMarkup(t, 'data.line', values)
       return html`<li><div><p>${line}</p>
 <p class="soft small">${t('data.kept', { purpose, end })}</p></div></li>\n`
     })
@@ -35,18 +35,20 @@ export const dataRoutes: FastifyPluginAsync = async (app) => {
     })
   })
 
-  app.get(`${PATH}/file`, { config: { member: 'proof' }, schema }, async (request, reply) => {
-    const { t } = request.member
-    const { counts, items } = await findOwnData(pod, ownerOf(request))
+  app.get(`${PATH}/file`, { config: { requires: 'proof' }, schema }, async (request, reply) => {
+    const { t } = request.signedIn
+    const { counts, items } = await getOwnData(request.services, ownerOf(request))
     const categories = DATA_CATEGORIES.map((category) => ({
-      ...{ category, count: counts[category], ...describeCategory(t, category, pod) },
+      category,
+      count: counts[category],
+      ...describeCategory(t, category, request.services),
       ...(isMinimum(category, counts[category]) && { count_is_minimum: true }),
       ...(category in items && { items: inSnakeCase(items[category as keyof typeof items]) }),
     }))
     return reply
       .type('application/json; charset=utf-8')
       .header('content-disposition', 'attachment; filename="my-data.json"')
-      .send(JSON.stringify({ made_at: pod.now(), account: request.member.account.address, categories }, null, 2))
+      .send(JSON.stringify({ made_at: services.now(), account: request.signedIn.account.address, categories }, null, 2))
   })
 }
 
@@ -66,13 +68,13 @@ function inSnakeCase(value: unknown): unknown {
   return Object.fromEntries(entries)
 }
 
-function ownerOf({ member }: FastifyRequest) {
-  const { userId, personId, guid, address, username } = member.account
+function ownerOf({ signedIn }: FastifyRequest) {
+  const { userId, personId, guid, address, username } = signedIn.account
   return { userId, personId, guid, address, username }
 }
 
 /** Name and purpose of a category of data, and when it is deleted. */
-function describeCategory(t: Translate, category: DataCategory, { config }: Pick<Pod, 'config'>) {
+function describeCategory(t: Translate, category: DataCategory, { config }: Pick<Services, 'config'>) {
   const { reportEvidenceDays, retention } = config
   const ends: Readonly<Record<DataCategory, string>> = {
     account: t('data.end_account'),

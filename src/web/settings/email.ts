@@ -1,20 +1,20 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { findEmail, requestEmailChange } from '../../domain/accounts/change-email.js'
-import { formText } from '../oidc/form-text.js'
+import { getEmail, requestEmailChange } from '../../domain/accounts/change-email.js'
+import { formText } from '../forms/form-text.js'
 import { textLine } from '../pages/controls.js'
 import { translateMarkup } from '../pages/language/message-markup.js'
 import { html } from '../pages/markup.js'
-import { redirectWithNotice, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
+import { redirectWithFlash, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 /** The e-mail address of the account, and its change. */
 export const emailRoutes: FastifyPluginAsync = async (app) => {
-  const route = { config: { member: 'proof' }, schema: { hide: true } } as const
-  const hasMail = app.pod.config.mail !== undefined
+  const route = { config: { requires: 'proof' }, schema: { hide: true } } as const
+  const hasMail = app.services.config.mail !== undefined
 
   async function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
-    const { t } = request.member
-    const { email, confirmed, unconfirmedEmail } = await findEmail(app.pod, request.member.account.username)
+    const { t } = request.signedIn
+    const { email, confirmed, unconfirmedEmail } = await getEmail(request.services, request.signedIn.account.username)
     return sendSettingsPage(request, reply, {
       title: t('settings.email'),
       errors,
@@ -23,7 +23,10 @@ export const emailRoutes: FastifyPluginAsync = async (app) => {
 ${unconfirmedEmail !== null && html`<p>${translateMarkup(t, 'email.unconfirmed', { email: unconfirmedEmail })}</p>\n`}${settingsForm(
   request,
   html`${textLine({
-    ...{ name: 'email', label: t('email.new'), value: formText(request, 'email') ?? '', autocomplete: 'email' },
+    name: 'email',
+    label: t('email.new'),
+    value: formText(request, 'email') ?? '',
+    autocomplete: 'email',
     hint: hasMail ? t('email.hint') : t('email.hint_without_mail'),
     error: errors[0]?.message,
   })}${submitButton('save', t('email.change'))}`,
@@ -34,11 +37,11 @@ ${unconfirmedEmail !== null && html`<p>${translateMarkup(t, 'email.unconfirmed',
   app.get('/settings/email', route, (request, reply) => show(request, reply))
 
   app.post('/settings/email', route, async (request, reply) => {
-    const errors = await collectFieldErrors(request.member.t, { email_invalid: 'email' }, () =>
-      requestEmailChange(app.pod, request.member.account.userId, formText(request, 'email') ?? ''),
+    const errors = await collectFieldErrors(request.signedIn.t, { email_invalid: 'email' }, () =>
+      requestEmailChange(request.services, request.signedIn.account.userId, formText(request, 'email') ?? ''),
     )
     return errors.length > 0
       ? show(request, reply, errors)
-      : redirectWithNotice(request, reply, hasMail ? 'email' : 'email_without_mail')
+      : redirectWithFlash(request, reply, hasMail ? 'email' : 'email_without_mail')
   })
 }

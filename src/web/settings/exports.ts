@@ -8,12 +8,12 @@ import {
   requestExport,
 } from '../../domain/archives/exports.js'
 import type { Translate } from '../../languages/translate.js'
-import { formText } from '../oidc/form-text.js'
+import { formText } from '../forms/form-text.js'
 import { translateMarkup } from '../pages/language/message-markup.js'
 import { html, type Markup } from '../pages/markup.js'
 import { timeHtml } from '../pages/time.js'
 import { sendExport } from '../uploads/send-export.js'
-import { redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { redirectWithFlash, sendSettingsPage, settingsForm } from './settings-page.js'
 import { collectFieldErrors } from './try-change.js'
 
 const PATH = '/settings/export'
@@ -23,36 +23,35 @@ const KINDS = ['archive', 'copy', 'photos'] as const satisfies readonly ExportKi
 
 /** Exports of the own account, also with the private key, which the API never gives away. */
 export const exportPageRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
-  const route = { config: { member: 'session' }, schema: { hide: true } } as const
-  const withProof = { ...route, config: { member: 'proof' } } as const
+  const route = { config: { requires: 'session' }, schema: { hide: true } } as const
+  const withProof = { ...route, config: { requires: 'proof' } } as const
 
   app.get(PATH, route, async (request, reply) =>
     sendSettingsPage(request, reply, {
-      title: request.member.t('settings.export'),
+      title: request.signedIn.t('settings.export'),
       content: await exportPage(request),
     }),
   )
 
   app.post(PATH, withProof, async (request, reply) => {
     const kind = KINDS.find((known) => known === formText(request, 'kind'))
-    const { t, viewer } = request.member
+    const { t, viewer } = request.signedIn
     const fields = { too_many_exports: 'kind', export_running: 'kind' }
     const errors =
       kind === undefined
         ? [{ field: 'kind', message: t('refusal.export_kind') }]
-        : await collectFieldErrors(t, fields, () => requestExport(pod, viewer, kind))
-    if (errors.length === 0) return redirectWithNotice(request, reply, 'export_requested')
+        : await collectFieldErrors(t, fields, () => requestExport(request.services, viewer, kind))
+    if (errors.length === 0) return redirectWithFlash(request, reply, 'export_requested')
     return sendSettingsPage(request, reply, {
-      title: request.member.t('settings.export'),
+      title: request.signedIn.t('settings.export'),
       content: await exportPage(request),
       errors,
     })
   })
 
   app.post(DELETE, withProof, async (request, reply) => {
-    await deleteExport(pod, request.member.viewer, formText(request, 'id') ?? '', 'console')
-    return reply.redirect(`${PATH}?notice=export_deleted`, 303)
+    await deleteExport(request.services, request.signedIn.viewer, formText(request, 'id') ?? '', 'console')
+    return reply.redirect(`${PATH}?flash=export_deleted`, 303)
   })
 
   app.get<{ Params: { id: string } }>(
@@ -62,16 +61,16 @@ export const exportPageRoutes: FastifyPluginAsync = async (app) => {
       config: { ...withProof.config, refusals: { export_not_found: 404, export_not_ready: 409, export_expired: 410 } },
     },
     async (request, reply) => {
-      const { viewer } = request.member
-      const accountExport = await readFinishedExport(pod, viewer, request.params.id)
+      const { viewer } = request.signedIn
+      const accountExport = await readFinishedExport(request.services, viewer, request.params.id)
       return sendExport(request, reply, accountExport, { viewer, via: 'console' })
     },
   )
 }
 
 async function exportPage(request: FastifyRequest): Promise<Markup> {
-  const { t, viewer } = request.member
-  const exports = await listExports(request.server.pod, viewer)
+  const { t, viewer } = request.signedIn
+  const exports = await listExports(request.services, viewer)
   const choices = KINDS.map(
     (kind) =>
       html`<li><label><input type="radio" name="kind" value="${kind}"${kind === 'copy' && html` checked`}> <b>${t(`export.${kind}`)}</b></label>
@@ -90,7 +89,7 @@ ${exports.length === 0 ? html`<p class="soft">${t('export.none')}</p>` : html`<u
 }
 
 function exportEntry(request: FastifyRequest, archiveExport: Export): Markup {
-  const { t } = request.member
+  const { t } = request.signedIn
   const kind = t(`export.${archiveExport.kind}`)
   const isReady = archiveExport.state === 'ready'
   return html`<li><div><p>${translateMarkup(t, `export.${archiveExport.state}`, { kind })}</p>

@@ -1,12 +1,12 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import {
+  createOwnInvitation,
   findInvitingRefusal,
-  inviteByMember,
   listOwnInvitations,
   recallOwnInvitation,
-} from '../../domain/accounts/member-invitations.js'
+} from '../../domain/accounts/own-invitations.js'
 import type { InvitationRecord } from '../../persistence/accounts/invitation-records.js'
-import { formText } from '../oidc/form-text.js'
+import { formText } from '../forms/form-text.js'
 import { textLine } from '../pages/controls.js'
 import { translateMarkup } from '../pages/language/message-markup.js'
 import { refusalText } from '../pages/language/refusal-text.js'
@@ -14,7 +14,7 @@ import { html, type Markup } from '../pages/markup.js'
 import { dayHtml } from '../pages/time.js'
 import { readRowId } from '../schemas/numbers.js'
 import { readTime } from '../schemas/times.js'
-import { redirectWithNotice, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
+import { redirectWithFlash, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const PATH = '/settings/invitations'
@@ -27,26 +27,26 @@ const FIELDS = {
   too_many_invitations: undefined,
 } as const
 
-/** The invitations of a member. */
+/** The invitations of the signed-in user. */
 export const invitationPageRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
-  const route = { config: { member: 'session' }, schema: { hide: true } } as const
+  const { services } = app
+  const route = { config: { requires: 'session' }, schema: { hide: true } } as const
 
   async function show(
     request: FastifyRequest,
     reply: FastifyReply,
     { errors = [], url }: { readonly errors?: FieldErrors; readonly url?: string } = {},
   ) {
-    const { t, viewer } = request.member
-    const refusal = await findInvitingRefusal(pod, viewer)
-    const invitations = await listOwnInvitations(pod, viewer)
+    const { t, viewer } = request.signedIn
+    const refusal = await findInvitingRefusal(request.services, viewer)
+    const invitations = await listOwnInvitations(request.services, viewer)
     return sendSettingsPage(request, reply, {
       title: t('settings.invitations'),
       errors,
       content: html`${url !== undefined && html`<section class="card"><h2>${t('invitations.link')}</h2><p>${t('invitations.link_about')} <code>${url}</code></p></section>\n`}<section class="card">${
         invitations.length === 0
           ? html`<p>${t('invitations.none')}</p>`
-          : html`<ul class="entries">${invitations.map((invitation) => invitationEntry(request, invitation, pod.now()))}</ul>`
+          : html`<ul class="entries">${invitations.map((invitation) => invitationEntry(request, invitation, services.now()))}</ul>`
       }</section>
 <section class="card"><h2>${t('invitations.invite')}</h2>${refusal === undefined ? inviteForm(request, errors) : html`<p>${refusalText(t, refusal)}</p>`}</section>`,
     })
@@ -55,10 +55,10 @@ export const invitationPageRoutes: FastifyPluginAsync = async (app) => {
   app.get(PATH, route, (request, reply) => show(request, reply))
 
   app.post(PATH, route, async (request, reply) => {
-    const { t, viewer } = request.member
+    const { t, viewer } = request.signedIn
     if (formText(request, 'do') === 'recall') {
-      await recallOwnInvitation(pod, viewer, readRowId(formText(request, 'id') ?? ''))
-      return redirectWithNotice(request, reply, 'invitation_recalled')
+      await recallOwnInvitation(request.services, viewer, readRowId(formText(request, 'id') ?? ''))
+      return redirectWithFlash(request, reply, 'invitation_recalled')
     }
     const until = formText(request, 'until')
     const input = {
@@ -68,7 +68,7 @@ export const invitationPageRoutes: FastifyPluginAsync = async (app) => {
     }
     let url: string | undefined
     const errors = await collectFieldErrors(t, FIELDS, async () => {
-      url = (await inviteByMember(pod, viewer, input)).url
+      url = (await createOwnInvitation(request.services, viewer, input)).url
     })
     // The link is in this answer alone: it is stored nowhere.
     return show(request, reply, { errors, ...(url !== undefined && { url }) })
@@ -76,14 +76,14 @@ export const invitationPageRoutes: FastifyPluginAsync = async (app) => {
 }
 
 function invitationEntry(request: FastifyRequest, invitation: InvitationRecord, now: Date): Markup {
-  const { t } = request.member
+  const { t } = request.signedIn
   const { id, note, uses, used, accounts, expiresAt, recalledAt } = invitation
   const isOpen = recalledAt === null && used < uses && expiresAt > now
   const state = recalledAt !== null ? 'recalled' : used >= uses ? 'used_up' : isOpen ? 'open' : 'ended'
   return html`<li><div><p><b>${t('invitations.entry', { id: String(id) })}</b>: ${t(`invitations.${state}`)}, ${t('invitations.used', { used, uses })} (${dayHtml(t, expiresAt)})</p>
 ${note !== null && note !== '' && html`<p class="soft small"><bdi>${note}</bdi></p>`}${
   accounts.length > 0 &&
-  html`<p class="small">${t('invitations.came')} ${accounts.map((name, place) => html`${place > 0 && ', '}<bdi>${name}</bdi>`)}</p>`
+  html`<p class="small">${t('invitations.came')} ${accounts.map((name, index) => html`${index > 0 && ', '}<bdi>${name}</bdi>`)}</p>`
 }</div>
 ${
   isOpen &&
@@ -96,11 +96,13 @@ ${
 }
 
 function inviteForm(request: FastifyRequest, errors: FieldErrors): Markup {
-  const { t } = request.member
+  const { t } = request.signedIn
   const isWrong = errors.length > 0
   const field = (name: 'uses' | 'until' | 'note', label: string, initial = '') =>
     textLine({
-      ...{ name, label, value: isWrong ? (formText(request, name) ?? '') : initial },
+      name,
+      label,
+      value: isWrong ? (formText(request, name) ?? '') : initial,
       error: errors.find((error) => error.field === name)?.message,
     })
   return settingsForm(

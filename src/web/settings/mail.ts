@@ -1,28 +1,30 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { changeMailPreferences, findMailPreferences } from '../../domain/mail/mail-settings.js'
+import { changeMailPreferences, getMailPreferences } from '../../domain/mail/mail-settings.js'
 import {
   DELIVERIES,
   isPreferenceKind,
-  NOTICE_DELIVERY,
+  NOTIFICATION_MAIL_DELIVERY,
   PREFERENCE_DEFAULTS,
-  STAFF_NOTICE_DELIVERY,
+  STAFF_MAIL_DELIVERY,
 } from '../../persistence/mail/mail-kinds.js'
-import { formText } from '../oidc/form-text.js'
+import { formText } from '../forms/form-text.js'
 import { checkBox, selectList } from '../pages/controls.js'
 import { html } from '../pages/markup.js'
 import { hourText } from '../pages/time.js'
-import { redirectWithNotice, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
+import { redirectWithFlash, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 /** Which notices are sent by mail, and when. */
 export const mailRoutes: FastifyPluginAsync = async (app) => {
-  const route = { config: { member: 'session' }, schema: { hide: true } } as const
+  const route = { config: { requires: 'session' }, schema: { hide: true } } as const
 
   async function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
-    const { t } = request.member
-    const { enabled, digestHour, kinds } = await findMailPreferences(app.pod, request.member.account.userId)
-    const isStaff = request.member.account.role !== null
-    const shown = Object.keys({ ...NOTICE_DELIVERY, ...(isStaff && STAFF_NOTICE_DELIVERY) }).filter(isPreferenceKind)
+    const { t } = request.signedIn
+    const { enabled, digestHour, kinds } = await getMailPreferences(request.services, request.signedIn.account.userId)
+    const isStaff = request.signedIn.account.role !== null
+    const shown = Object.keys({ ...NOTIFICATION_MAIL_DELIVERY, ...(isStaff && STAFF_MAIL_DELIVERY) }).filter(
+      isPreferenceKind,
+    )
     const lists = shown.map((kind) =>
       selectList({
         name: `mail_kinds.${kind}`,
@@ -53,15 +55,15 @@ ${lists}${submitButton('save', t('common.save'))}`,
       return delivery === undefined ? [] : [[kind, delivery] as const]
     })
     const errors = await collectFieldErrors(
-      request.member.t,
+      request.signedIn.t,
       { digest_hour_invalid: 'digest_hour', mail_kind_invalid: undefined },
       () =>
-        changeMailPreferences(app.pod, request.member.account.userId, {
+        changeMailPreferences(request.services, request.signedIn.account.userId, {
           enabled: formText(request, 'mail_enabled') !== undefined,
           digestHour: Number(formText(request, 'digest_hour') ?? Number.NaN),
           kinds: Object.fromEntries(kinds),
         }),
     )
-    return errors.length > 0 ? show(request, reply, errors) : redirectWithNotice(request, reply, 'saved')
+    return errors.length > 0 ? show(request, reply, errors) : redirectWithFlash(request, reply, 'saved')
   })
 }

@@ -7,29 +7,30 @@ import {
 } from '../../domain/moderation/notices/user-notices.js'
 import type { Translate } from '../../languages/translate.js'
 import type { LostContact, UserNotice } from '../../persistence/moderation/user-notices.js'
-import { formText } from '../oidc/form-text.js'
+import { formText } from '../forms/form-text.js'
 import { readReturnPath } from '../oidc/return-path.js'
 import { translateMarkup } from '../pages/language/message-markup.js'
 import { html, type Markup } from '../pages/markup.js'
 import { dayHtml } from '../pages/time.js'
 import { readRowId } from '../schemas/numbers.js'
 import { queryText } from '../schemas/query-text.js'
-import { redirectWithNotice, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
+import { redirectWithFlash, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 
 const NOTICES_PATH = '/settings/notices'
 const CSV_PATH = `${NOTICES_PATH}/lost_contacts.csv`
 const NOTICES_SHOWN = 50
 const CONTACTS_SHOWN = 100
 
-/** What the moderators tell the user. It follows the sign-in until it is confirmed. */
+/** Notices of the moderators to the user. The page follows each sign-in until they are confirmed. */
 export const noticeRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
-  const route = { config: { member: 'session' }, schema: { hide: true } } as const
+  const route = { config: { requires: 'session' }, schema: { hide: true } } as const
 
   app.get(NOTICES_PATH, route, async (request, reply) => {
-    const { viewer, t } = request.member
-    const { items } = await listUserNotices(pod, viewer, { limit: NOTICES_SHOWN })
-    const lost = items.some(({ lostContacts }) => lostContacts > 0) ? await readLostContacts(pod, viewer) : []
+    const { viewer, t } = request.signedIn
+    const { items } = await listUserNotices(request.services, viewer, { limit: NOTICES_SHOWN })
+    const lost = items.some(({ lostContacts }) => lostContacts > 0)
+      ? await readLostContacts(request.services, viewer)
+      : []
     const newest = items.find(({ confirmedAt }) => confirmedAt === null)
     const returnTo = readReturnPath(queryText(request, 'return_to'))
     return sendSettingsPage(request, reply, {
@@ -48,16 +49,16 @@ ${lost.length > 0 && lostContacts(t, lost)}`,
   })
 
   app.post(NOTICES_PATH, route, async (request, reply) => {
-    await confirmUserNotices(pod, request.member.viewer, readRowId(formText(request, 'up_to') ?? ''))
+    await confirmUserNotices(request.services, request.signedIn.viewer, readRowId(formText(request, 'up_to') ?? ''))
     const returnTo = readReturnPath(formText(request, 'return_to'))
-    return returnTo === undefined ? redirectWithNotice(request, reply, 'confirmed') : reply.redirect(returnTo, 303)
+    return returnTo === undefined ? redirectWithFlash(request, reply, 'confirmed') : reply.redirect(returnTo, 303)
   })
 
   app.get(CSV_PATH, route, async (request, reply) =>
     reply
       .type('text/csv; charset=utf-8')
       .header('content-disposition', 'attachment; filename="lost-contacts.csv"')
-      .send(await exportLostContacts(pod, request.member.viewer)),
+      .send(await exportLostContacts(request.services, request.signedIn.viewer)),
   )
 }
 

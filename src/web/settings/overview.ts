@@ -1,20 +1,20 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { changeSettings, findSettings } from '../../domain/accounts/settings.js'
+import { changeSettings, getSettings } from '../../domain/accounts/settings.js'
 import { languageName } from '../../languages/languages.js'
-import { formText } from '../oidc/form-text.js'
+import { formText } from '../forms/form-text.js'
 import { selectList } from '../pages/controls.js'
 import { translateMarkup } from '../pages/language/message-markup.js'
 import { html } from '../pages/markup.js'
-import { redirectWithNotice, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
+import { redirectWithFlash, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 /** Language and time zone, and what the account is. */
 export const overviewRoutes: FastifyPluginAsync = async (app) => {
-  const route = { config: { member: 'session' }, schema: { hide: true } } as const
+  const route = { config: { requires: 'session' }, schema: { hide: true } } as const
 
   async function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
-    const { account, t } = request.member
-    const settings = await findSettings(app.pod, account.userId)
+    const { account, t } = request.signedIn
+    const settings = await getSettings(request.services, account.userId)
     const errorOf = (name: string) => errors.find(({ field }) => field === name)?.message
     return sendSettingsPage(request, reply, {
       title: t('settings.title'),
@@ -27,7 +27,7 @@ ${settingsForm(
   html`${selectList({
     name: 'language',
     label: t('overview.language'),
-    options: app.pod.locales.languages.map((language) => [language, languageName(language)] as const),
+    options: app.services.locales.languages.map((language) => [language, languageName(language)] as const),
     chosen: formText(request, 'language') ?? settings.language,
     error: errorOf('language'),
   })}${selectList({
@@ -48,14 +48,14 @@ ${settingsForm(
 
   app.post('/settings', route, async (request, reply) => {
     const errors = await collectFieldErrors(
-      request.member.t,
+      request.signedIn.t,
       { language_invalid: 'language', time_zone_invalid: 'time_zone' },
       () =>
-        changeSettings(app.pod, request.member.account.userId, {
+        changeSettings(request.services, request.signedIn.account.userId, {
           language: formText(request, 'language'),
           timeZone: formText(request, 'time_zone'),
         }),
     )
-    return errors.length > 0 ? show(request, reply, errors) : redirectWithNotice(request, reply, 'saved')
+    return errors.length > 0 ? show(request, reply, errors) : redirectWithFlash(request, reply, 'saved')
   })
 }

@@ -1,18 +1,18 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { changePassword } from '../../domain/accounts/passwords/change-password.js'
-import { formText } from '../oidc/form-text.js'
+import { formText } from '../forms/form-text.js'
 import { checkBox } from '../pages/controls.js'
 import { field } from '../pages/forms.js'
 import { html, trusted } from '../pages/markup.js'
-import { redirectWithNotice, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
+import { redirectWithFlash, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 /** A new password. The step-up of this page needs the old one. */
 export const passwordRoutes: FastifyPluginAsync = async (app) => {
-  const route = { config: { member: 'proof' }, schema: { hide: true } } as const
+  const route = { config: { requires: 'proof' }, schema: { hide: true } } as const
 
   function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
-    const { t } = request.member
+    const { t } = request.signedIn
     const errorOf = (name: string) => errors.find((error) => error.field === name)?.message
     return sendSettingsPage(request, reply, {
       title: t('settings.password'),
@@ -23,14 +23,20 @@ ${settingsForm(
   request,
   html`${trusted(
     field({
-      ...{ name: 'password', label: t('link.new_password'), type: 'password', autocomplete: 'new-password' },
+      name: 'password',
+      label: t('link.new_password'),
+      type: 'password',
+      autocomplete: 'new-password',
       hint: t('password.hint'),
       error: errorOf('password'),
     }),
   )}
 ${trusted(
   field({
-    ...{ name: 'password_again', label: t('link.new_password_again'), type: 'password', autocomplete: 'new-password' },
+    name: 'password_again',
+    label: t('link.new_password_again'),
+    type: 'password',
+    autocomplete: 'new-password',
     error: errorOf('password_again'),
   }),
 )}
@@ -48,14 +54,16 @@ ${checkBox({
   app.post('/settings/password', route, async (request, reply) => {
     const password = formText(request, 'password') ?? ''
     if (password !== (formText(request, 'password_again') ?? '')) {
-      return show(request, reply, [{ field: 'password_again', message: request.member.t('refusal.passwords_differ') }])
+      return show(request, reply, [
+        { field: 'password_again', message: request.signedIn.t('refusal.passwords_differ') },
+      ])
     }
-    const errors = await collectFieldErrors(request.member.t, { password_invalid: 'password' }, () =>
-      changePassword(app.pod, request.member.owner, {
+    const errors = await collectFieldErrors(request.signedIn.t, { password_invalid: 'password' }, () =>
+      changePassword(request.services, request.signedIn.owner, {
         password,
         shouldEndApplications: formText(request, 'end_applications') !== undefined,
       }),
     )
-    return errors.length > 0 ? show(request, reply, errors) : redirectWithNotice(request, reply, 'password')
+    return errors.length > 0 ? show(request, reply, errors) : redirectWithFlash(request, reply, 'password')
   })
 }

@@ -1,6 +1,6 @@
 import { findRelyingParty } from '../../domain/accounts/factors/relying-party.js'
 import type { MessageId } from '../../languages/translate.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Services } from '../../services/services.js'
 
 /** A page of settings that the navigation links to. */
 export interface SettingsSection {
@@ -32,7 +32,7 @@ const SETTINGS_SECTIONS: readonly SettingsSection[] = [
 ]
 
 /** The pages that this pod has. */
-export function listSections(pod: Pick<Pod, 'config'>): readonly SettingsSection[] {
-  const hasPasskeys = findRelyingParty(pod) !== undefined
+export function listSections(services: Pick<Services, 'config'>): readonly SettingsSection[] {
+  const hasPasskeys = findRelyingParty(services) !== undefined
   return SETTINGS_SECTIONS.filter(({ path }) => path !== PASSKEYS || hasPasskeys)
 }

@@ -1,24 +1,24 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { endOtherSessions, endSession, listSessions } from '../../domain/accounts/sessions.js'
 import type { Translate } from '../../languages/translate.js'
-import { formText } from '../oidc/form-text.js'
+import { formText } from '../forms/form-text.js'
 import { UNKNOWN_BROWSER } from '../oidc/sessions/describe-browser.js'
 import { translateMarkup } from '../pages/language/message-markup.js'
 import { html } from '../pages/markup.js'
 import { timeHtml } from '../pages/time.js'
-import { redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { redirectWithFlash, sendSettingsPage, settingsForm } from './settings-page.js'
 
 const PATH = '/settings/sessions'
 const OTHERS = `${PATH}/others`
 
 /** The browsers in which the user is signed in. */
 export const sessionRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
-  const route = { config: { member: 'session' }, schema: { hide: true } } as const
+  const { services } = app
+  const route = { config: { requires: 'session' }, schema: { hide: true } } as const
 
   app.get(PATH, route, async (request, reply) => {
-    const { account, session: current, t } = request.member
-    const sessions = await listSessions(pod, account.userId)
+    const { account, session: current, t } = request.signedIn
+    const sessions = await listSessions(request.services, account.userId)
     const entries = sessions.map(({ uid, browser, network, beganAt, lastUsedAt }) => {
       const isCurrent = uid === current.uid
       const name = browserName(t, browser)
@@ -49,13 +49,13 @@ ${
   })
 
   app.post(PATH, route, async (request, reply) => {
-    await endSession(pod, request.member.account.userId, formText(request, 'uid') ?? '')
-    return redirectWithNotice(request, reply, 'session_ended')
+    await endSession(request.services, request.signedIn.account.userId, formText(request, 'uid') ?? '')
+    return redirectWithFlash(request, reply, 'session_ended')
   })
 
-  app.post(OTHERS, { ...route, config: { member: 'proof' } }, async (request, reply) => {
-    await endOtherSessions(pod.db, request.member.owner)
-    return reply.redirect(`${PATH}?notice=sessions_ended`, 303)
+  app.post(OTHERS, { ...route, config: { requires: 'proof' } }, async (request, reply) => {
+    await endOtherSessions(services.db, request.signedIn.owner)
+    return reply.redirect(`${PATH}?flash=sessions_ended`, 303)
   })
 }
 

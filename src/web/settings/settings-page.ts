@@ -20,29 +20,29 @@ export interface SettingsPage {
   readonly mayConnect?: boolean
 }
 
-/** What a form has done, shown on the page that follows it. The query has the end of the id. */
-function noticeText(t: Translate, key: string | undefined): string | undefined {
-  const id = `settings.notice.${key}`
-  return isNotice(id) ? t(id) : undefined
+/** The result of a form, shown on the next page. The query has the end of the id. */
+function flashText(t: Translate, key: string | undefined): string | undefined {
+  const id = `settings.flash.${key}`
+  return isFlashId(id) ? t(id) : undefined
 }
 
-type NoticeId = Extract<MessageId, `settings.notice.${string}`>
+type FlashId = Extract<MessageId, `settings.flash.${string}`>
 
-function isNotice(id: string): id is NoticeId {
-  return id.startsWith('settings.notice.') && Object.hasOwn(ENGLISH, id)
+function isFlashId(id: string): id is FlashId {
+  return id.startsWith('settings.flash.') && Object.hasOwn(ENGLISH, id)
 }
 
-/** Sends a page of the settings in its frame: heading, notice, errors, and links to the other pages. */
+/** Sends a page of the settings in its frame: heading, flash message, errors, and links to the other pages. */
 export function sendSettingsPage(
   request: FastifyRequest,
   reply: FastifyReply,
   { title, content, errors = [], hasScript = false, mayConnect = false }: SettingsPage,
 ): FastifyReply {
-  const { podName } = request.server.pod.config
-  const { t } = request.member
-  const notice = errors.length === 0 ? noticeText(t, queryText(request, 'notice')) : undefined
+  const { podName } = request.server.services.config
+  const { t } = request.signedIn
+  const flash = errors.length === 0 ? flashText(t, queryText(request, 'flash')) : undefined
   const path = stripQuery(request.originalUrl)
-  const links = listSections(request.server.pod).map(
+  const links = listSections(request.services).map(
     (section) =>
       html`<a href="${section.path}"${section.path === path && html` aria-current="page"`}>${t(section.label)}</a>`,
   )
@@ -57,21 +57,21 @@ export function sendSettingsPage(
         site: podName,
         layout: 'column',
         content: html`<section class="card"><h1>${title}</h1>
-${notice !== undefined && html`<p class="notice" role="status">${notice}</p>\n`}${trusted(errorSummary(t, errors))}${mailboxAlert(t, request.member.account)}</section>
+${flash !== undefined && html`<p class="notice" role="status">${flash}</p>\n`}${trusted(errorSummary(t, errors))}${mailboxAlert(t, request.signedIn.account)}</section>
 ${content}
 <nav aria-label="${t('settings.title')}">${links}</nav>`.text,
       }),
     )
 }
 
-/** A form that makes a change. It has the token of the session. */
+/** A form that requests a change. It has the token of the session. */
 export function settingsForm(
   request: FastifyRequest,
   content: MarkupValue,
   action = stripQuery(request.originalUrl),
 ): Markup {
   return html`<form method="post" action="${action}" novalidate>
-<input type="hidden" name="form" value="${request.member.session.formToken}">
+<input type="hidden" name="form" value="${request.signedIn.session.formToken}">
 ${content}</form>\n`
 }
 
@@ -81,6 +81,6 @@ export function submitButton(name: string, label: MarkupValue, look: 'quiet' | '
 }
 
 /** Shows the page again after a change, so that a reload does not repeat it. */
-export function redirectWithNotice(request: FastifyRequest, reply: FastifyReply, notice: string): FastifyReply {
-  return reply.redirect(`${stripQuery(request.originalUrl)}?notice=${notice}`, 303)
+export function redirectWithFlash(request: FastifyRequest, reply: FastifyReply, flash: string): FastifyReply {
+  return reply.redirect(`${stripQuery(request.originalUrl)}?flash=${flash}`, 303)
 }

@@ -2,9 +2,10 @@ import type { FastifyPluginAsync } from 'fastify'
 import { addRemoteSearch } from '../limits/remote-search.js'
 import { OIDC_LIMITS } from '../oidc/limits.js'
 import { OIDC_PATHS } from '../oidc/paths.js'
+import { addRoutes } from '../server/add-routes.js'
 import { addBodyReaders } from '../server/bodies.js'
 import { addValidation } from '../server/schemas/validation.js'
-import { addMemberAccess } from './access.js'
+import { addSignedInAccess } from './access.js'
 import { applicationRoutes } from './applications.js'
 import { blockRoutes } from './blocks.js'
 import { closeRoutes } from './close.js'
@@ -47,9 +48,9 @@ export const settingsRoutes: FastifyPluginAsync = async (app) => {
     pages.addHook('onRoute', (route) => {
       route.bodyLimit = OIDC_LIMITS.settingsBodyBytes
     })
-    addMemberAccess(pages)
+    addSignedInAccess(pages)
     addRemoteSearch(pages)
-    for (const routes of [
+    await addRoutes(pages, [
       overviewRoutes,
       sharingRoutes,
       followingRoutes,
@@ -62,15 +63,13 @@ export const settingsRoutes: FastifyPluginAsync = async (app) => {
       noticeRoutes,
       invitationPageRoutes,
       exportPageRoutes,
-      importPageRoutes,
       dataRoutes,
       twoFactorRoutes,
       passkeyRoutes,
       closeRoutes,
-    ]) {
-      await pages.register(routes)
-    }
+      confirmAccessRoutes,
+    ])
+    await pages.register(importPageRoutes)
     await pages.register(profileRoutes)
-    await pages.register(confirmAccessRoutes)
   })
 }

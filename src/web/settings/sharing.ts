@@ -1,11 +1,11 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { changeSettings, findSettings } from '../../domain/accounts/settings.js'
+import { changeSettings, getSettings } from '../../domain/accounts/settings.js'
 import { listAspects } from '../../domain/contacts/aspects.js'
-import { formText } from '../oidc/form-text.js'
+import { formText } from '../forms/form-text.js'
 import { checkBox, selectList } from '../pages/controls.js'
 import { html } from '../pages/markup.js'
 import { readRowId } from '../schemas/numbers.js'
-import { redirectWithNotice, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
+import { redirectWithFlash, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const ASPECTS_SHOWN = 1_000
@@ -13,18 +13,21 @@ const REFUSALS = { aspect_not_found: 'follow_back_aspect_id', aspects_invalid: '
 
 /** Following back, and the audience that clients offer first for a new post. */
 export const sharingRoutes: FastifyPluginAsync = async (app) => {
-  const route = { config: { member: 'session' }, schema: { hide: true } } as const
+  const route = { config: { requires: 'session' }, schema: { hide: true } } as const
 
   async function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
-    const { account, viewer, t } = request.member
+    const { account, viewer, t } = request.signedIn
     const [settings, { items: aspects }] = await Promise.all([
-      findSettings(app.pod, account.userId),
-      listAspects(app.pod, viewer, { offset: 0, limit: ASPECTS_SHOWN }),
+      getSettings(request.services, account.userId),
+      listAspects(request.services, viewer, { offset: 0, limit: ASPECTS_SHOWN }),
     ])
     const errorOf = (name: string) => errors.find(({ field }) => field === name)?.message
     const boxes = aspects.map(({ id, name }) =>
       checkBox({
-        ...{ name: 'default_post_aspect_ids[]', label: name, value: String(id), id: `aspect-${id}` },
+        name: 'default_post_aspect_ids[]',
+        label: name,
+        value: String(id),
+        id: `aspect-${id}`,
         checked: settings.defaultPostAspectIds.includes(id),
       }),
     )
@@ -57,14 +60,14 @@ ${boxes}</fieldset>${submitButton('save', t('common.save'))}`,
 
   app.post('/settings/sharing', route, async (request, reply) => {
     const chosen = formText(request, 'follow_back_aspect_id')
-    const errors = await collectFieldErrors(request.member.t, REFUSALS, () =>
-      changeSettings(app.pod, request.member.account.userId, {
+    const errors = await collectFieldErrors(request.signedIn.t, REFUSALS, () =>
+      changeSettings(request.services, request.signedIn.account.userId, {
         followBackAspectId: chosen === undefined ? null : readRowId(chosen),
         defaultPostPublic: formText(request, 'default_post_public') !== undefined,
         defaultPostAspectIds: listOf(request, 'default_post_aspect_ids').map(readRowId),
       }),
     )
-    return errors.length > 0 ? show(request, reply, errors) : redirectWithNotice(request, reply, 'saved')
+    return errors.length > 0 ? show(request, reply, errors) : redirectWithFlash(request, reply, 'saved')
   })
 }
 

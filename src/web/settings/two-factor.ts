@@ -11,13 +11,13 @@ import {
   turnTotpOff,
 } from '../../domain/accounts/factors/second-factor.js'
 import { totpUrl } from '../../domain/accounts/factors/totp.js'
-import { formText } from '../oidc/form-text.js'
+import { formText } from '../forms/form-text.js'
 import { field } from '../pages/forms.js'
 import { translateMarkup } from '../pages/language/message-markup.js'
 import { html, type Markup, trusted } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
 import { recoveryCodesCard } from './recovery-codes-card.js'
-import { redirectWithNotice, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
+import { redirectWithFlash, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const PATH = '/settings/two_factor'
@@ -26,68 +26,70 @@ const REFUSALS = { code_wrong: 'code', factor_needed: undefined, totp_on: undefi
 
 /** Authenticator app and recovery codes. Everything but the overview needs a recent proof. */
 export const twoFactorRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
-  const route = { config: { member: 'session' }, schema: { hide: true } } as const
-  const recent = { config: { member: 'proof' }, schema: { hide: true } } as const
+  const { services } = app
+  const route = { config: { requires: 'session' }, schema: { hide: true } } as const
+  const recent = { config: { requires: 'proof' }, schema: { hide: true } } as const
 
   async function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
-    const { account, t } = request.member
+    const { account, t } = request.signedIn
     const { userId } = account
     return sendSettingsPage(request, reply, {
       title: t('settings.two_factor'),
       errors,
-      content: overview(request, await findFactors(pod.db, userId), {
+      content: overview(request, await findFactors(services.db, userId), {
         isNeeded: queryText(request, 'needed') !== undefined,
-        hasPasskeys: findRelyingParty(pod) !== undefined,
+        hasPasskeys: findRelyingParty(request.services) !== undefined,
       }),
     })
   }
 
   async function showSetUp(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
-    const { userId, address } = request.member.account
-    const secret = await findOrMakeTotpSecret(pod, userId, { keeps: errors.length > 0 })
+    const { userId, address } = request.signedIn.account
+    const secret = await findOrMakeTotpSecret(request.services, userId, { keeps: errors.length > 0 })
     return sendSettingsPage(request, reply, {
-      title: request.member.t('factor.set_up_title'),
+      title: request.signedIn.t('factor.set_up_title'),
       errors,
       content: setUpCard(
         request,
-        { secret, url: totpUrl(secret, { issuer: pod.config.podName, label: address }) },
+        { secret, url: totpUrl(secret, { issuer: services.config.podName, label: address }) },
         errors,
       ),
     })
   }
 
   function showCodes(request: FastifyRequest, reply: FastifyReply, codes: readonly string[]) {
-    const { t } = request.member
+    const { t } = request.signedIn
     const content = recoveryCodesCard(t, codes, PATH)
     return sendSettingsPage(request, reply, { title: t('factor.your_codes'), content })
   }
 
   app.get(PATH, route, (request, reply) => show(request, reply))
   app.get(SET_UP, recent, async (request, reply) => {
-    const { totp } = await findFactors(pod.db, request.member.account.userId)
+    const { totp } = await findFactors(services.db, request.signedIn.account.userId)
     return totp ? reply.redirect(PATH, 303) : showSetUp(request, reply)
   })
 
   app.post(SET_UP, recent, async (request, reply) => {
     let codes: readonly string[] = []
-    const errors = await collectFieldErrors(request.member.t, REFUSALS, async () => {
-      codes = await confirmTotp(pod, request.member.owner, formText(request, 'code') ?? '')
+    const errors = await collectFieldErrors(request.signedIn.t, REFUSALS, async () => {
+      codes = await confirmTotp(request.services, request.signedIn.owner, formText(request, 'code') ?? '')
     })
     return errors.length > 0 ? showSetUp(request, reply, errors) : showCodes(request, reply, codes)
   })
 
   app.post(`${PATH}/recovery_codes`, recent, async (request, reply) => {
     let codes: readonly string[] = []
-    const errors = await collectFieldErrors(request.member.t, REFUSALS, async () => {
-      codes = await renewRecoveryCodes(pod, request.member.owner)
+    const errors = await collectFieldErrors(request.signedIn.t, REFUSALS, async () => {
+      codes = await renewRecoveryCodes(request.services, request.signedIn.owner)
     })
     return errors.length > 0 ? show(request, reply, errors) : showCodes(request, reply, codes)
   })
 
   app.post(PATH, recent, async (request, reply) => {
-    const errors = await collectFieldErrors(request.member.t, REFUSALS, () => turnTotpOff(pod, request.member.owner))
-    return errors.length > 0 ? show(request, reply, errors) : redirectWithNotice(request, reply, 'factor_off')
+    const errors = await collectFieldErrors(request.signedIn.t, REFUSALS, () =>
+      turnTotpOff(request.services, request.signedIn.owner),
+    )
+    return errors.length > 0 ? show(request, reply, errors) : redirectWithFlash(request, reply, 'factor_off')
   })
 }
 
@@ -97,7 +99,7 @@ function overview(
   { isNeeded, hasPasskeys }: { readonly isNeeded: boolean; readonly hasPasskeys: boolean },
 ): Markup {
   const { totp, recoveryCodesLeft: count } = factors
-  const { t } = request.member
+  const { t } = request.signedIn
   return html`${isNeeded && html`<p class="notice" role="status">${t('factor.needed')}</p>\n`}<section class="card"><h2>${t('factor.app')}</h2>
 ${
   totp
@@ -124,7 +126,7 @@ function setUpCard(
   { secret, url }: { readonly secret: string; readonly url: string },
   errors: FieldErrors,
 ): Markup {
-  const { t } = request.member
+  const { t } = request.signedIn
   const error = errors.find((each) => each.field === 'code')?.message
   const label = t('second_step.code')
   const code = { name: 'code', label, type: 'text', autocomplete: 'one-time-code', error, focus: true } as const

@@ -69,7 +69,7 @@ function addToken(state: StateInline, reference: FoundReference): void {
   token.hidden = state.linkLevel > 0 // a link inside of a link would end it
 }
 
-/** By the position at which the rule finds them. */
+/** References by the position at which the rule finds them. */
 function findReferences(text: string): ReadonlyMap<number, FoundReference> {
   const references = new Map<number, FoundReference>()
   for (const { start, end } of findTags(text))

@@ -4,13 +4,13 @@ import type { Mention } from '../../protocol/mentions.js'
 import { isWithinLength } from '../../protocol/values.js'
 import { createMarkdown, parseBlocks, REFERENCE, referenceOf } from './markdown.js'
 
-const LONGEST_TITLE = 70
-const LONGEST_HEADING = 200
-const LONGEST_SUMMARY = 200
+const MAX_TITLE_CHARACTERS = 70
+const MAX_HEADING_CHARACTERS = 200
+const MAX_SUMMARY_CHARACTERS = 200
 /** Only the beginning of a text is parsed: with its marks, two hundred characters rarely take more. */
-const LONGEST_BEGINNING = 2_000
-const MOST_DEFINITIONS = 100
-const MOST_TITLES = 4_000
+const MAX_PARSED_CHARACTERS = 2_000
+const MAX_DEFINITIONS = 100
+const MAX_TITLES = 4_000
 
 /** The text that replaces a mention. */
 export type NameOf = (mention: Mention) => string
@@ -22,13 +22,13 @@ const markdown = createMarkdown((url) => /[/:#]/.test(url))
 
 /** The beginning of a text on one line, without marks. */
 export function buildSummary(text: string): string {
-  return shortened(plainText(parseBeginning(text), asWritten), LONGEST_SUMMARY)
+  return shortened(plainText(parseBeginning(text), asWritten), MAX_SUMMARY_CHARACTERS)
 }
 
 /** The title of a post: its heading, else its beginning; undefined: it has no text. */
 export function buildTitle(text: string, nameOf = asWritten): string | undefined {
   // A title with a mention changes with the name of the person, and a long text takes too much memory.
-  if (text.length > LONGEST_BEGINNING || text.includes('@{')) return readTitle(text, nameOf)
+  if (text.length > MAX_PARSED_CHARACTERS || text.includes('@{')) return readTitle(text, nameOf)
   const known = titles.get(text)
   if (known !== undefined) return known === '' ? undefined : known
   const title = readTitle(text, nameOf)
@@ -36,29 +36,29 @@ export function buildTitle(text: string, nameOf = asWritten): string | undefined
   return title
 }
 
-/** By text: the title of a text never changes, and many readers see the same posts. */
-const titles = new LRUCache<string, string>({ max: MOST_TITLES })
+/** Titles by text: the title of a text never changes, and many readers see the same posts. */
+const titles = new LRUCache<string, string>({ max: MAX_TITLES })
 
 function readTitle(text: string, nameOf: NameOf): string | undefined {
   const tokens = parseBeginning(text)
   const heading = tokens[0]?.type === 'heading_open' ? plainText(tokens.slice(0, 3), nameOf) : ''
-  const title = heading !== '' && isWithinLength(heading, LONGEST_HEADING) ? heading : plainText(tokens, nameOf)
-  return title === '' ? undefined : shortened(title, LONGEST_TITLE)
+  const title = heading !== '' && isWithinLength(heading, MAX_HEADING_CHARACTERS) ? heading : plainText(tokens, nameOf)
+  return title === '' ? undefined : shortened(title, MAX_TITLE_CHARACTERS)
 }
 
 /** The text, or its beginning with three dots. */
-export function shortened(text: string, longest: number): string {
-  if (text.length <= longest) return text
+export function shortened(text: string, maxCharacters: number): string {
+  if (text.length <= maxCharacters) return text
   const characters = [...text]
-  return characters.length <= longest ? text : `${characters.slice(0, longest - 3).join('')}...`
+  return characters.length <= maxCharacters ? text : `${characters.slice(0, maxCharacters - 3).join('')}...`
 }
 
-/** With the link definitions (`[1]: https://…`) of the whole text, which usually are its last lines. */
+/** Parses the beginning with the link definitions (`[1]: https://…`) of the whole text, which usually are its last lines. */
 function parseBeginning(text: string): Token[] {
   const trimmed = text.trimStart()
-  const beginning = trimmed.slice(0, LONGEST_BEGINNING).replace(/[\ud800-\udbff]$/, '')
-  const rest = trimmed.length > LONGEST_BEGINNING && text.includes(']:') ? trimmed.slice(LONGEST_BEGINNING) : ''
-  const definitions = rest.match(/^ {0,3}\[[^[\]\n]{1,200}\]:.*$/gm)?.slice(0, MOST_DEFINITIONS) ?? []
+  const beginning = trimmed.slice(0, MAX_PARSED_CHARACTERS).replace(/[\ud800-\udbff]$/, '')
+  const rest = trimmed.length > MAX_PARSED_CHARACTERS && text.includes(']:') ? trimmed.slice(MAX_PARSED_CHARACTERS) : ''
+  const definitions = rest.match(/^ {0,3}\[[^[\]\n]{1,200}\]:.*$/gm)?.slice(0, MAX_DEFINITIONS) ?? []
   return parseBlocks(markdown, [beginning, ...definitions].join('\n\n'))
 }
 

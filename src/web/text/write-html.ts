@@ -11,9 +11,9 @@ export interface Names {
   entityOf(link: EntityLink): { readonly path: string } | undefined
 }
 
-const LONGEST_URL = 2_048
+const MAX_URL_CHARACTERS = 2_048
 /** A text may use one long address of a reference (`[1]: https://…`) thousands of times. */
-const MOST_CHARACTERS_OF_URLS = 600_000
+const MAX_CHARACTERS_OF_URLS = 600_000
 
 /** The text of a person as HTML; HTML in it stays text. Its headings begin at `topLevel` and skip no level. */
 export function writeHtml(text: string, names: Names, topLevel = 2): string {
@@ -43,11 +43,11 @@ export function writeExcerpt(
 interface Rendering {
   readonly names: Names
   charactersOfUrls: number
-  /** For each open link, whether it was written. */
+  /** Whether each open link was written. */
   readonly openLinks: boolean[]
 }
 
-const markdown = createMarkdown((url) => url.length <= LONGEST_URL && /^https?:\/\//i.test(url) && isUrl(url))
+const markdown = createMarkdown((url) => url.length <= MAX_URL_CHARACTERS && /^https?:\/\//i.test(url) && isUrl(url))
 
 function setHeadingLevels(tokens: readonly Token[], topLevel: number): void {
   let last = topLevel - 1
@@ -70,7 +70,7 @@ function codeBlock(tokens: Token[], index: number): string {
   return `<pre dir="ltr"><code>${escapeHtml(text.replace(/\n$/, ''))}</code></pre>\n`
 }
 
-const rules: Readonly<Record<string, RendererRule>> = {
+const RULES: Readonly<Record<string, RendererRule>> = {
   paragraph_open: withDirection('p'),
   heading_open: withDirection(''),
   list_item_open: withDirection('li'),
@@ -109,7 +109,7 @@ const rules: Readonly<Record<string, RendererRule>> = {
     return token.hidden ? escapeHtml(textOf(reference)) : referenceHtml(reference, renderingOf(env).names)
   },
 }
-Object.assign(markdown.renderer.rules, rules)
+Object.assign(markdown.renderer.rules, RULES)
 
 function renderingOf(env: Env | undefined): Rendering {
   return env?.['rendering'] as Rendering // as `writeHtml` sets it
@@ -128,7 +128,7 @@ function altText(token: Token): string {
 function countUrl(rendering: Rendering, url: string): boolean {
   if (url === '') return false
   rendering.charactersOfUrls += url.length
-  return rendering.charactersOfUrls <= MOST_CHARACTERS_OF_URLS
+  return rendering.charactersOfUrls <= MAX_CHARACTERS_OF_URLS
 }
 
 function linkStart(url: string): string {

@@ -13,11 +13,11 @@ export async function sendExport(
   { viewer, via }: { readonly viewer: Viewer; readonly via: 'api' | 'console' },
 ): Promise<FastifyReply> {
   const range = beginFile(request, reply, archiveExport.bytes ?? 0)
-  const stream = await request.server.pod.pictures.openExport(exportFile(archiveExport), range)
+  const stream = await request.server.services.pictures.openExport(exportFile(archiveExport), range)
   if (stream === undefined) throw pageFault(410, 'error.export_deleted')
-  await recordDownload(request.server.pod, viewer, archiveExport, via)
+  await recordDownload(request.server.services, viewer, archiveExport, via)
   const day = archiveExport.createdAt.toISOString().slice(0, 10)
-  const { username } = await User.query(request.server.pod.db).findById(viewer.userId).throwIfNotFound()
+  const { username } = await User.query(request.server.services.db).findById(viewer.userId).throwIfNotFound()
   const ending = archiveExport.kind === 'photos' ? 'zip' : 'json.gz'
   const name = `${username}_${NAME_OF_KIND[archiveExport.kind]}_${day}.${ending}`
   return reply

@@ -24,11 +24,11 @@ const OPTIONS: ReadonlySet<string> = new Set(Object.keys(uploadOptions))
  */
 export async function readUploadForm(request: FastifyRequest, authenticate?: AuthenticateUpload): Promise<UploadForm> {
   if (!request.isMultipart()) throw imageMissing(`The picture has to come as field "${FIELD}" of a form.`)
-  const { pictures, config } = request.server.pod
+  const { pictures, config } = request.server.services
   const { photoBytes } = config
   const files: string[] = []
   try {
-    const cut = cutAfter(request.raw, photoBytes * PHOTO_LIMITS.timesRead)
+    const cut = cutAfter(request.raw, photoBytes * PHOTO_LIMITS.oversizeReadFactor)
     const form = readParts(request, { pictures, photoBytes, files, signal: cut.signal, authenticate })
     const { fields, fault, refusal } = await Promise.race([form, cut.happens])
     if (refusal !== undefined) throw refusal

@@ -34,6 +34,13 @@ describe('the audit log', () => {
       { before: { role: 'moderator' }, after: { role: 'none' }, reason: 'A trial', via: 'command' },
       { before: { role: 'none' }, after: { role: 'moderator' } },
     ])
+    await adm.post(`/people/${target}/warn`, { reason: 'x', text: 'Stop' })
+    for (const actor of ['adm', adm.person.guid, adm.person.address, adm.person.address.toUpperCase()]) {
+      for (const path of ['/audit?action=warn', '/actions?kind=warn']) {
+        expect((await adm.get(`${path}&actor=${actor}`)).body).toMatchObject([{ actor: { name: 'adm' } }])
+        expect((await adm.get(`${path}&actor=command`)).body).toEqual([])
+      }
+    }
     for (const query of ['actor=bob', 'action=hide', 'until=2020-01-01', 'domain=elsewhere.example']) {
       expect((await adm.get(`/audit?${query}`)).body).toEqual([])
     }

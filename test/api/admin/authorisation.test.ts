@@ -88,7 +88,7 @@ describe('every call of the admin API', () => {
     }
   })
 
-  it('refuses members, whose tokens do not have the scopes', async () => {
+  it('refuses users without a role, whose tokens do not have the scopes', async () => {
     const { dan } = await api.people('dan')
 
     for (const route of routes()) {
@@ -195,7 +195,7 @@ describe('the role', () => {
     expect(unknown.body).toMatchObject({ code: 404, reason: 'person_not_found' })
   })
 
-  it('of the last admin stays, also when the last two are demoted at the same time', async () => {
+  it('of the last admin stays, even if the last two are demoted at the same time', async () => {
     const other = await makeStaff(api, 'other', 'admin')
     const demote = (by: StaffClient, { person }: StaffClient, confirm: string) =>
       by.put(`/people/${person.guid}/role`, { role: 'none', reason: 'Both at once', confirm })

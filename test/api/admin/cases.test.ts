@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { closeUser } from '../../../src/domain/accounts/accounts.js'
+import { closeUser } from '../../../src/domain/accounts/closing/close-now.js'
 import { createComment } from '../../../src/domain/interactions/comments.js'
-import { eraseOldEvidence } from '../../../src/domain/moderation/cases.js'
+import { deleteOldEvidence } from '../../../src/domain/moderation/cases.js'
 import { addPost, showPost } from '../../support/databases/rows.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
@@ -89,11 +89,11 @@ describe('a case', () => {
     const later = (days: number) => ({ ...api.pod, now: () => new Date(Date.now() + days * 86_400_000) })
     const text = async () => (await mod.get(`/cases/${id}`)).body.target?.text
 
-    await eraseOldEvidence(later(89))
+    await deleteOldEvidence(later(89))
     expect(await text()).toEqual(expect.any(String))
-    await eraseOldEvidence(later(91))
+    await deleteOldEvidence(later(91))
     expect(await text()).toBeNull()
-    await eraseOldEvidence(later(366))
+    await deleteOldEvidence(later(366))
     expect((await mod.get(`/cases/${id}`)).status).toBe(404)
   })
 
@@ -146,7 +146,8 @@ describe('a case', () => {
     await mod.post(`/cases/${id}/dismiss`, { reason: 'Still fine', ignore_further: true })
     await report(api.dan)
     expect(await caseOf()).toMatchObject({ state: 'dismissed', report_count: 3 })
-    expect((await mod.post(`/cases/${id}/reopen`)).body).toMatchObject({ state: 'open' })
+    expect((await mod.post(`/cases/${id}/reopen`)).body).toMatchObject({ code: 422, reason: 'reason_needed' })
+    expect((await mod.post(`/cases/${id}/reopen`, { reason: 'New facts' })).body).toMatchObject({ state: 'open' })
   })
 
   it('refuses steps that its state does not allow', async () => {
@@ -154,7 +155,12 @@ describe('a case', () => {
     const { id } = await caseOf()
 
     expect((await mod.post(`/cases/${id}/release`)).body).toMatchObject({ code: 409, reason: 'bad_transition' })
-    expect((await mod.post(`/cases/${id}/reopen`)).body).toMatchObject({ code: 409, reason: 'bad_transition' })
+    expect((await mod.post(`/cases/${id}/reopen`, { reason: 'x' })).body).toMatchObject({ reason: 'bad_transition' })
+    const tooLong = { reason: 'x'.repeat(2_001) }
+    expect((await mod.post(`/cases/${id}/resolve`, tooLong)).body).toMatchObject({
+      code: 422,
+      reason: 'reason_invalid',
+    })
     await mod.post(`/cases/${id}/dismiss`)
     expect((await mod.post(`/cases/${id}/take`)).body).toMatchObject({ code: 409, reason: 'bad_transition' })
     expect((await mod.post('/cases/999999/take')).body).toMatchObject({ code: 404, reason: 'case_not_found' })
@@ -164,7 +170,9 @@ describe('a case', () => {
     await report(alice)
     const { id } = await caseOf()
 
-    expect((await mod.post(`/cases/${id}/notes`, { text: ' ' })).body).toMatchObject({ code: 422, field: 'text' })
+    for (const text of [' ', 'x'.repeat(2_001)]) {
+      expect((await mod.post(`/cases/${id}/notes`, { text })).body).toMatchObject({ code: 422, field: 'text' })
+    }
     await mod.post(`/cases/${id}/notes`, { text: 'Known for watches' })
     await mod.post(`/cases/${id}/take`)
 
@@ -188,6 +196,14 @@ describe('a case', () => {
     expect((await mod.post(`/cases/${id}/dismiss`)).status).toBe(404)
     const counts = await Promise.all([mod, adm].map((by) => by.get('/overview')))
     expect(counts[1]?.body.cases.open - counts[0]?.body.cases.open).toBe(1)
+    await adm.post(`/cases/${id}/take`)
+    const hidden = await adm.post(`/posts/${guid}/hide`, { reason: 'x', case_id: id })
+    const aboutCase = async (by: StaffClient) => [
+      (await by.get(`/audit?target=${guid}`)).body.map(({ action }: { action: string }) => action),
+      (await by.get(`/actions?target=${guid}`)).body.map(({ id: action }: { id: number }) => action),
+    ]
+    expect(await aboutCase(mod)).toEqual([[], []])
+    expect(await aboutCase(adm)).toEqual([['hide', 'case.taken'], [hidden.body.action.id]])
   })
 })
 
@@ -199,7 +215,7 @@ describe('If-Match', () => {
     })
   const tagOf = async (path: string) => String((await mod.get(path)).headers['etag'])
 
-  it('refuses a change of a case that was changed meanwhile, after the refusals of the state', async () => {
+  it('refuses a change of a case that was changed in the meantime, after the refusals of the state', async () => {
     await report(alice)
     const { id } = await caseOf()
     const path = `/cases/${id}`
@@ -317,7 +333,14 @@ describe('the list of cases', () => {
       [`author=${bob.address}`, 4],
       ['local=false', 0],
       ['taken_by=mod', 1],
+      [`author=${bob.guid}`, 4],
+      ['author=bob', 4],
+      [`taken_by=${mod.person.guid}`, 1],
+      ['taken_by=adm', 0],
       [`reporter=${carol.guid}`, 1],
+      [`reporter=${carol.address}`, 1],
+      ['reporter=carol', 1],
+      ['reporter=dan', 0],
       ['pod=pod.example', 4],
     ] as const) {
       expect([query, (await mod.get(`/cases?${query}`)).body.length]).toEqual([query, count])

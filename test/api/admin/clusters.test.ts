@@ -4,7 +4,7 @@ import { findClusters } from '../../../src/domain/moderation/clusters/find-clust
 import { addPost } from '../../support/databases/rows.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
-import { finishOperations } from '../../support/pods/finish-operations.js'
+import { finishBackgroundTasks } from '../../support/pods/finish-background-tasks.js'
 import { type SampleApiPod, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
 
 const reason = 'Spam wave'
@@ -90,7 +90,7 @@ describe('a cluster', () => {
     expect(body).toMatchObject({ changed: true, state: 'queued', total: 206, preview: { hide: 206 } })
     const inProgress = { state: 'cleaning', operation: { id: body.id, done: 0, total: 206 } }
     expect((await mod.get(`/clusters/${id}`)).body).toMatchObject(inProgress)
-    await finishOperations(api.pod, cleaningOperations)
+    await finishBackgroundTasks(api.pod, cleaningOperations)
     expect((await mod.get(`/clusters/${id}`)).body).toMatchObject({ state: 'cleaned', operation: null })
   })
 

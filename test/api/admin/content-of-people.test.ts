@@ -3,7 +3,7 @@ import { createComment } from '../../../src/domain/interactions/comments.js'
 import { personContentOperations } from '../../../src/domain/moderation/people/content-of-person.js'
 import { purgeOperation } from '../../../src/domain/moderation/people/purge-person.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
-import { runOperation } from '../../../src/domain/operations/long-operations.js'
+import { runBackgroundTask } from '../../../src/domain/operations/background-tasks.js'
 import type { Person } from '../../../src/persistence/models/person.js'
 import { addPost } from '../../support/databases/rows.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
@@ -37,7 +37,7 @@ const reason = 'Spam'
 async function run(): Promise<void> {
   const { data } = await api.pod.db('outbox').where({ name: 'run-operation' }).first('data')
   const works = { ...personContentOperations, ...purgeOperation }
-  await runOperation(api.pod, { data, finish: async () => {} }, works, new AbortController().signal)
+  await runBackgroundTask(api.pod, { data, finish: async () => {} }, works, new AbortController().signal)
   await api.pod.db('outbox').where({ name: 'run-operation' }).delete()
 }
 
@@ -83,7 +83,7 @@ describe('the content of a person', () => {
     expect(await tombstones()).toMatchObject([{ targetType: 'Comment' }])
   })
 
-  it('of a local person is retracted, and the person gets one notice', async () => {
+  it('hidden content of a local person is retracted, and the person gets one notice', async () => {
     const { jim } = await api.people('jim')
     const own = await publish(api, jim, { text: 'Buy', public: true })
     await createComment(api.pod, jim.viewer, { postGuid: api.PB, text: 'Buy' })

@@ -2,11 +2,11 @@ import { createPrivateKey } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { deadLetterOperations } from '../../../src/domain/operations/dead-letters.js'
-import { sealMagicEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
+import { signMagicEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
 import { statementsDuring } from '../../support/assertions/statement-count.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
 import { type ApiPod, startApiPod } from '../../support/pods/api-pod.js'
-import { crashInChunk, finishOperations, withChunkStep } from '../../support/pods/finish-operations.js'
+import { crashInChunk, finishBackgroundTasks, withChunkStep } from '../../support/pods/finish-background-tasks.js'
 import { readKey } from '../../support/pods/fixed-key-crypto.js'
 
 let api: ApiPod
@@ -113,7 +113,7 @@ describe('dead letters', () => {
 
     expect((await adm.get(`/dead_letters/${fetch.id}`)).body).toEqual(fetch)
     expect((await adm.get('/dead_letters/outbox-0')).body).toMatchObject({ code: 404, reason: 'dead_letter_not_found' })
-    expect((await adm.post('/dead_letters/replay', { reason })).body).toMatchObject({ code: 422, field: 'id' })
+    expect((await adm.post('/dead_letters/replay', { reason })).body).toMatchObject({ code: 422, field: 'ids' })
     expect((await adm.post('/dead_letters/replay', { id: message.id, reason })).body).toEqual({ count: 1 })
     expect(await api.pod.db('outbox').where({ name: 'receive-public' }).select('failedAt', 'payload', 'data')).toEqual([
       { failedAt: null, payload: SECRET, data: { recipientGuid: null, times: 0, last: false } },
@@ -149,7 +149,7 @@ describe('dead letters', () => {
     await db('outbox')
       .where({ name: 'receive-public' })
       .update({
-        payload: sealMagicEnvelope(entity, 'quin@far.example', key),
+        payload: signMagicEnvelope(entity, 'quin@far.example', key),
         data: JSON.stringify(data),
       })
     await db('outboundMessages').update({ public: false })
@@ -208,7 +208,7 @@ describe('dead letters', () => {
         [count],
       )
 
-    it('are deleted by an operation, in chunks of 1 000, and none that fails meanwhile', async () => {
+    it('are deleted by an operation, in chunks of 1 000, and none that fails in the meantime', async () => {
       await seedMany(2_300)
 
       const { status, headers, body } = await adm.post('/dead_letters/drop', {
@@ -223,7 +223,7 @@ describe('dead letters', () => {
       await seedMany(1)
       await api.pod.db.raw(`update outbox set failed_at = now() where id = (select max(id) from outbox)`)
       const chunks: number[] = []
-      await finishOperations(
+      await finishBackgroundTasks(
         api.pod,
         withChunkStep(deadLetterOperations, ({ done }) => void chunks.push(done)),
       )
@@ -240,9 +240,11 @@ describe('dead letters', () => {
       await seedMany(1_500)
 
       const { body } = await adm.post('/dead_letters/replay', { queue: 'inbound', reason })
-      await expect(finishOperations(api.pod, crashInChunk(deadLetterOperations, 2))).rejects.toThrow('the worker dies')
+      await expect(finishBackgroundTasks(api.pod, crashInChunk(deadLetterOperations, 2))).rejects.toThrow(
+        'the worker dies',
+      )
       expect((await adm.get(`/operations/${body.id}`)).body).toMatchObject({ state: 'running', done: 999, skipped: 1 })
-      await finishOperations(api.pod, deadLetterOperations)
+      await finishBackgroundTasks(api.pod, deadLetterOperations)
 
       expect((await adm.get(`/operations/${body.id}`)).body).toMatchObject({ state: 'done', done: 1_499, skipped: 1 })
       expect(await discarded()).toHaveLength(1)

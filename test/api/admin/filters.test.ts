@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { applyFilterOperation } from '../../../src/domain/moderation/filters/apply-filter.js'
+import { showContentOperation } from '../../../src/domain/moderation/hide-content.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
+import { crashInChunk, finishBackgroundTasks, withChunkStep } from '../../support/pods/finish-background-tasks.js'
 import { publish, type SampleApiPod, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
 
 let api: SampleApiPod
@@ -131,7 +134,7 @@ describe('a dry run', () => {
     expect(body).toMatchObject({ hits: 1, authors: 1, pods: 1, complete: true })
     expect(body.samples).toMatchObject([{ type: 'post', author: api.carol.address, text: 'A roulette for sale' }])
     expect((await mod.get('/audit?action=filter.private_read')).body).toEqual([])
-    await adm.post('/filters/dry_run', { kind: 'word', value: 'roulette', action: 'flag', private: true })
+    await adm.post('/filters/dry_run', { kind: 'word', value: 'roulette', private: true })
     expect((await mod.get('/audit?action=filter.private_read')).body).toMatchObject([{ actor: { name: 'adm' } }])
     expect((await mod.get('/filters')).body).toEqual([])
   })
@@ -171,6 +174,31 @@ describe('a filter that hides', () => {
     expect((await api.carol.get(`/posts/${guid}`)).status).toBe(200)
   })
 
+  it('is applied again to what it does not hide yet, with an undo for each application', async () => {
+    const bingo = { ...word, value: 'bingo', exempt_followed: false, action: 'hide' }
+    const { id } = (await mod.post('/filters', bingo)).body.filter
+    const first = await publish(api, api.alice, { text: 'A bingo', public: true })
+    const { body } = await api.bob.post(
+      `/posts/${await publish(api, api.bob, { text: 'Tea', public: true })}/comments`,
+      {
+        body: 'More bingo',
+      },
+    )
+    const apply = async (confirm: string) => (await mod.post(`/filters/${id}/apply`, { reason, confirm })).body
+    const applied = await apply('2')
+
+    expect(await apply('0')).toMatchObject({ changed: false, hits: 0 })
+    const second = await publish(api, api.alice, { text: 'Another bingo', public: true })
+    const again = await apply('1')
+    expect(again).toMatchObject({ changed: true, hits: 1 })
+    await mod.post(`/actions/${applied.action.id}/undo`, { reason })
+    expect((await api.carol.get(`/posts/${first}`)).status).toBe(200)
+    expect((await api.carol.get(`/posts/${second}`)).status).toBe(404)
+    await mod.post(`/actions/${again.action.id}/undo`, { reason })
+    expect((await api.carol.get(`/posts/${second}`)).status).toBe(200)
+    expect(await api.pod.db('comments').where({ guid: body.guid }).first('hidden')).toEqual({ hidden: false })
+  })
+
   it('asks for the same power in the undo as in the action', async () => {
     const guid = await publish(api, api.alice, { text: 'A raffle', public: true })
     const raffle = { ...word, value: 'raffle', exempt_followed: false, action: 'reject' }
@@ -181,5 +209,74 @@ describe('a filter that hides', () => {
     expect((await api.carol.get(`/posts/${guid}`)).status).toBe(404)
     expect((await adm.post(`/actions/${action.id}/undo`, { reason })).body).toMatchObject({ changed: true })
     expect((await api.carol.get(`/posts/${guid}`)).status).toBe(200)
+  })
+})
+
+describe('a filter with many hits', () => {
+  const works = { ...applyFilterOperation, ...showContentOperation }
+  const chunksOf = async () => {
+    const chunks: number[] = []
+    await finishBackgroundTasks(
+      api.pod,
+      withChunkStep(works, ({ done }) => void chunks.push(done)),
+    )
+    return chunks
+  }
+  const hiddenPosts = () => api.pod.db('posts').whereLike('text', '%jackpot%').whereNotNull('publicBeforeHiding')
+
+  /** A new filter, and posts that it hits. */
+  async function prepare(action: string, count: number): Promise<number> {
+    await api.pod.db('posts').whereLike('text', '%jackpot%').delete()
+    await api.pod.db('operations').delete()
+    const { id: authorId } = await api.pod.db('people').where({ guid: api.alice.guid }).first('id')
+    await api.pod.db.raw(
+      `insert into posts (guid, author_id, type, public, text)
+       select md5(random()::text || n), ?, 'StatusMessage', true, 'The jackpot' from generate_series(1, ?) as n`,
+      [authorId, count],
+    )
+    const jackpot = { ...word, value: 'jackpot', exempt_followed: false, action }
+    return (await adm.post('/filters', jackpot)).body.filter.id
+  }
+  const apply = (id: number, count: number) => adm.post(`/filters/${id}/apply`, { reason, confirm: String(count) })
+
+  it('hides them by an operation in chunks, and the undo shows them in chunks', async () => {
+    const id = await prepare('hide', 1_200)
+    const { status, headers, body } = await apply(id, 1_200)
+
+    expect([status, headers['location']]).toEqual([202, `/api/admin/v1/operations/${body.id}`])
+    expect(body).toMatchObject({ kind: 'filter.apply', state: 'queued', total: 1_200, hits: 1_200, changed: true })
+    expect((await apply(id, 1_200)).body).toMatchObject({ code: 409, reason: 'operation_running' })
+    expect(await hiddenPosts()).toHaveLength(0)
+    const [{ guid }] = await api.pod.db('posts').whereLike('text', '%jackpot%').orderBy('id', 'desc').limit(1)
+    await api.pod.db('posts').where({ guid }).delete()
+    expect(await chunksOf()).toEqual([500, 500, 199, 0])
+    expect((await adm.get(`/operations/${body.id}`)).body).toMatchObject({ state: 'done', done: 1_199, skipped: 1 })
+    expect(await hiddenPosts()).toHaveLength(1_199)
+
+    expect((await adm.post(`/actions/${body.action.id}/undo`, { reason })).body).toMatchObject({ changed: true })
+    expect(await hiddenPosts()).toHaveLength(699)
+    expect(await chunksOf()).toEqual([500, 199, 0])
+    expect(await hiddenPosts()).toHaveLength(0)
+  })
+
+  it('continues after a crash, and ends when its action is undone', async () => {
+    const { body } = await apply(await prepare('hide', 1_200), 1_200)
+
+    await expect(finishBackgroundTasks(api.pod, crashInChunk(works, 2))).rejects.toThrow('the worker dies')
+    expect(await hiddenPosts()).toHaveLength(500)
+    await adm.post(`/actions/${body.action.id}/undo`, { reason })
+    expect(await chunksOf()).toEqual([0, 0])
+    expect(await hiddenPosts()).toHaveLength(0)
+  })
+
+  it('opens their cases by an operation too', async () => {
+    const { body } = await apply(await prepare('flag', 600), 600)
+
+    expect(body).toMatchObject({ total: 600, action: { undo: { possible: false } } })
+    expect(await chunksOf()).toEqual([500, 100, 0])
+    const cases = api.pod
+      .db('moderation_cases')
+      .whereIn('targetGuid', api.pod.db('posts').whereLike('text', '%jackpot%').select('guid'))
+    expect(await cases).toHaveLength(600)
   })
 })

@@ -7,6 +7,7 @@ import { endTemporaryActions } from '../../../src/domain/moderation/actions.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { Comment } from '../../../src/persistence/models/comment.js'
 import type { Person } from '../../../src/persistence/models/person.js'
+import { NOTIFICATION_COLUMNS } from '../../../src/persistence/moderation/hidden-content.js'
 import { imagesFolder } from '../../../src/persistence/photos/picture-files.js'
 import { addPost } from '../../support/databases/rows.js'
 import { sentAbout } from '../../support/federation/outbound-messages.js'
@@ -174,6 +175,8 @@ describe('a hidden post', () => {
   it('is shown again at the end of a temporary action', async () => {
     const { guid } = await addPost(api.pod, rita, { public: true, text: 'Rare' })
     const until = new Date(api.pod.now().getTime() + 60_000)
+    const over = { reason, until: api.pod.now().toISOString() }
+    expect((await mod.post(`/posts/${guid}/hide`, over)).body).toMatchObject({ code: 422, reason: 'until_invalid' })
     await mod.post(`/posts/${guid}/hide`, { reason, until: until.toISOString() })
 
     expect(await endTemporaryActions(api.pod)).toBe(0)
@@ -202,7 +205,7 @@ describe('a hidden post', () => {
     expect(await api.pod.db('moderation_actions').where({ targetGuid: purged, canBeUndone: true })).toEqual([])
   })
 
-  it('that is private does not exist for moderators because of the case of a filter alone', async () => {
+  it('a private hidden post does not exist for moderators because of the case of a filter alone', async () => {
     const { guid } = await addPost(api.pod, rita, { public: false, text: 'Between us' })
     await api.pod.db('moderation_cases').insert({
       ...{ targetType: 'post', targetGuid: guid, kind: 'filter', public: false },
@@ -342,7 +345,7 @@ describe('purging', () => {
     })
   })
 
-  it('of a final removal: there is no undo', async () => {
+  it('a final removal cannot be undone', async () => {
     const guid = await publish(api, api.bob, { text: 'Retracted', public: true })
     const { id } = (await mod.post(`/posts/${guid}/remove`, { reason })).body.action
 
@@ -354,4 +357,13 @@ describe('purging', () => {
     const listed = (await mod.get(`/actions?target=${guid}`)).body
     expect(listed).toMatchObject([{ id, kind: 'remove', undo: { possible: false }, actor: { name: 'mod' } }])
   })
+})
+
+it('a restored notification has all columns', async () => {
+  const { rows } = await api.pod.db.raw<{ rows: { name: string }[] }>(
+    `select column_name as name from information_schema.columns where table_schema = 'public' and table_name = 'notifications'
+      and is_generated = 'NEVER'`,
+  )
+
+  expect(rows.map(({ name }) => name).toSorted()).toEqual([...NOTIFICATION_COLUMNS].toSorted())
 })

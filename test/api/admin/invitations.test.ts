@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { signUp } from '../../../src/domain/accounts/invitations.js'
 import {
-  inviteByMember,
+  createOwnInvitation,
   listOwnInvitations,
   recallOwnInvitation,
-} from '../../../src/domain/accounts/member-invitations.js'
+} from '../../../src/domain/accounts/own-invitations.js'
 import { beginSignUp } from '../../../src/domain/accounts/sign-ups/begin-sign-up.js'
 import { checkAttendance, endUnattended, isApprovalOn } from '../../../src/domain/accounts/sign-ups/unattended.js'
-import { findActorByName } from '../../../src/domain/moderation/actor.js'
+import { getActorByName } from '../../../src/domain/moderation/actor.js'
 import { endNetworkRules } from '../../../src/domain/moderation/sign-ups/network-rules.js'
 import { shortenOldAddresses } from '../../../src/persistence/moderation/people-records.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
@@ -29,9 +29,9 @@ afterAll(() => api.close())
 const reason = 'Asked by Rosa'
 const codeOf = (url: string) => new URL(url).searchParams.get('invitation') ?? ''
 
-/** As the sign-up page of a pod with `REGISTRATIONS=invite`. */
-function signUpBy(username: string, invitation: string) {
-  const pod = { ...api.pod, config: { ...api.pod.config, registrations: 'invite' as const } }
+/** As the sign-up page of a pod with `REGISTRATIONS=invite` or `open`. */
+function signUpBy(username: string, invitation: string, registrations: 'invite' | 'open' = 'invite') {
+  const pod = { ...api.pod, config: { ...api.pod.config, registrations } }
   return signUp(pod, { username, password: 'a long enough password', invitation, ip: '192.0.2.7' })
 }
 
@@ -42,7 +42,7 @@ describe('an invitation of a moderator', () => {
     const code = codeOf(made.body.url)
 
     await signUpBy('ada', code)
-    await signUpBy('ben', code)
+    await signUpBy('ben', code, 'open')
     await expect(signUpBy('cleo', code)).rejects.toMatchObject({ reason: 'invitation_unusable' })
 
     expect((await mod.get('/invitations')).body).toMatchObject([
@@ -76,7 +76,10 @@ describe('an invitation of a moderator', () => {
     const setLock = (lockedAt: Date | null) => api.pod.db('users').where({ username: 'other-mod' }).update({ lockedAt })
 
     await setLock(new Date())
-    await expect(signUpBy('emil', codeOf(made.url))).rejects.toMatchObject({ reason: 'invitation_unusable' })
+    for (const registrations of ['invite', 'open'] as const) {
+      const signedUp = signUpBy('emil', codeOf(made.url), registrations)
+      await expect(signedUp).rejects.toMatchObject({ reason: 'invitation_unusable' })
+    }
     await setLock(null)
     await signUpBy('emil', codeOf(made.url))
   })
@@ -304,7 +307,7 @@ describe('the addresses of an account', () => {
   })
 })
 
-describe('sign-ups on a pod without an active moderator', () => {
+describe('sign-ups on a pod without an active moderator or admin', () => {
   it('need a decision after UNATTENDED_DAYS, with one entry, until an admin ends that', async () => {
     const adm = await makeStaff(api, 'adm', 'admin')
     const later = (days: number) => ({ ...api.pod, now: () => new Date(Date.now() + days * 86_400_000) })
@@ -333,16 +336,16 @@ describe('sign-ups on a pod without an active moderator', () => {
     expect(await isOn()).toBe(false)
   })
 
-  const actorNamed = (name: string) => findActorByName(api.pod, name, 'moderation')
+  const actorNamed = (name: string) => getActorByName(api.pod, name, 'moderation')
 })
 
-describe('invitations of a member', () => {
+describe('invitations of a user', () => {
   it('are as many as INVITATIONS_PER_USER, after a week, and end with the account', async () => {
     const { rosa } = await api.people('rosa')
     const user = await api.pod.db('users').where({ username: 'rosa' }).first('id')
     const rosaViewer = { userId: user.id }
     const pod = { ...api.pod, config: { ...api.pod.config, registrations: 'invite' as const } }
-    const invite = (input = {}) => inviteByMember(pod, rosaViewer, input)
+    const invite = (input = {}) => createOwnInvitation(pod, rosaViewer, input)
     await expect(invite()).rejects.toMatchObject({ reason: 'invitations_not_allowed' })
     await api.pod.db.raw(`update users set created_at = now() - interval '8 days' where id = ?`, [user.id])
     await expect(invite({ uses: 101 })).rejects.toMatchObject({ reason: 'uses_invalid' })

@@ -8,9 +8,9 @@ import { signIn } from '../../../src/domain/accounts/sign-in.js'
 import { createComment } from '../../../src/domain/interactions/comments.js'
 import { exportLostContacts } from '../../../src/domain/moderation/notices/user-notices.js'
 import { restrictOperation } from '../../../src/domain/moderation/pods/restrict-pod-people.js'
-import { runOperation } from '../../../src/domain/operations/long-operations.js'
+import { runBackgroundTask } from '../../../src/domain/operations/background-tasks.js'
 import { User } from '../../../src/persistence/models/user.js'
-import type { Pod } from '../../../src/pod/pod.js'
+import type { Services } from '../../../src/services/services.js'
 import { addPost } from '../../support/databases/rows.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
@@ -40,11 +40,11 @@ const close = (name: string, guid: string, body: object = {}, by = mod) =>
   by.post(`/people/${guid}/close`, { reason, confirm: name, ...body })
 
 /** The pod so many days later. */
-const podIn = (days: number): Pod => ({ ...api.pod, now: () => new Date(Date.now() + days * DAY_MS) })
+const podIn = (days: number): Services => ({ ...api.pod, now: () => new Date(Date.now() + days * DAY_MS) })
 
-async function runClosings(pod: Pod): Promise<void> {
+async function runClosings(pod: Services): Promise<void> {
   for (const { data } of await pod.db('outbox').where({ name: 'run-operation' }).select('data')) {
-    await runOperation(pod, { data, finish: async () => {} }, closingOperation, new AbortController().signal)
+    await runBackgroundTask(pod, { data, finish: async () => {} }, closingOperation, new AbortController().signal)
   }
 }
 
@@ -204,7 +204,12 @@ describe('a user who loses contacts by a rule for a pod', () => {
     await api.pod.db('outbox').delete()
     const run = async () => {
       const { data } = await api.pod.db('outbox').where({ name: 'run-operation' }).first('data')
-      await runOperation(api.pod, { data, finish: async () => {} }, restrictOperation, new AbortController().signal)
+      await runBackgroundTask(
+        api.pod,
+        { data, finish: async () => {} },
+        restrictOperation,
+        new AbortController().signal,
+      )
       await api.pod.db('outbox').delete()
     }
 

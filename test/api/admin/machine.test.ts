@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { replaceChecks } from '../../../src/persistence/operations/checks.js'
 import { recordHeartbeat } from '../../../src/persistence/operations/processes.js'
+import { savePictureCount } from '../../../src/persistence/photos/picture-counts.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
 import { type ApiPod, startApiPod } from '../../support/pods/api-pod.js'
@@ -60,9 +61,21 @@ describe('the admin API', () => {
       slow_statements_from: 'sample',
       slow_statements: [{ text: 'select pg_sleep($1)', count: 4, max_ms: 900 }],
     })
-    const { folders } = (await adm.get('/storage')).body
+    const { folders, ...storage } = (await adm.get('/storage')).body
+    expect(storage).toEqual({ store: 'folder', pictures: null })
     for (const each of folders) expect(each).toMatchObject({ folder: expect.any(String), nearly_full: false })
     expect(folders.length).toBeGreaterThan(0)
+  })
+
+  it('reads the last count of the pictures, with those without a photo', async () => {
+    const counted = { files: 1_234, bytes: 5_000_000_000, orphans: 56, orphanBytes: 7_000, countedAt: new Date(0) }
+    await savePictureCount(api.pod.db, 'complete', { after: 'x', ...counted })
+    await savePictureCount(api.pod.db, 'running', { after: 'a', ...counted, files: 2 })
+
+    expect((await adm.get('/storage')).body.pictures).toEqual({
+      ...{ files: 1_234, bytes: 5_000_000_000, orphans: 56, orphan_bytes: 7_000 },
+      counted_at: '1970-01-01T00:00:00.000Z',
+    })
   })
 })
 

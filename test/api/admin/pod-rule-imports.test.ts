@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { importOperations } from '../../../src/domain/moderation/pods/pod-rule-imports.js'
-import { runOperation } from '../../../src/domain/operations/long-operations.js'
+import { runBackgroundTask } from '../../../src/domain/operations/background-tasks.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
 import { type SampleApiPod, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
@@ -36,7 +36,7 @@ const never = new AbortController().signal
 
 /** Runs the operation as its job does. */
 async function run(operationId: number, deadline = never): Promise<void> {
-  await runOperation(api.pod, { data: { operationId }, finish: async () => {} }, importOperations, deadline)
+  await runBackgroundTask(api.pod, { data: { operationId }, finish: async () => {} }, importOperations, deadline)
 }
 
 async function apply(id: number, body: object = {}) {
@@ -66,6 +66,8 @@ describe('the plan of an import', () => {
       'suspend,sub.known.example,,',
       'suspend,not a host,,',
       'suspend,port.example:3000,,',
+      'suspend,known.example:3000,,',
+      'suspend,port.example:70000,,',
       'suspend,nul\0.exa\0mple,a\0b,',
       ',limit.example,,',
       'LIMIT,limit.example,,',
@@ -83,12 +85,14 @@ describe('the plan of an import', () => {
       ['new.example', 'skip', 'duplicate'],
       ['sub.known.example', 'covered', null],
       ['not a host', 'skip', 'invalid'],
-      ['port.example:3000', 'skip', 'invalid'],
+      ['port.example', 'add', null],
+      ['known.example', 'covered', null],
+      ['port.example:70000', 'skip', 'invalid'],
       ['nul.example', 'add', null],
       ['limit.example', 'add', null],
       ['limit.example', 'skip', 'duplicate'],
     ])
-    expect(body.preview).toMatchObject({ add: 3, covered: 1, skip: 8, chosen: 3 })
+    expect(body.preview).toMatchObject({ add: 4, covered: 2, skip: 8, chosen: 4 })
     expect(await rules()).toHaveLength(1)
   })
 
@@ -124,6 +128,8 @@ describe('an import', () => {
     await set('a.example', 'limited')
     await set('b.b.example', 'blocked')
     await set('exempt.b.example', 'normal')
+    await set('a.example:3000', 'blocked')
+    await set('a.example:443', 'blocked')
     await api.pod.db('pod_rules').where({ domain: 'b.example' }).update({ rejectMedia: true, publicComment: '=x, "y"' })
     const before = await exported()
     await api.pod.db('pod_rules').delete()
@@ -132,11 +138,12 @@ describe('an import', () => {
     const started = await apply(body.id)
 
     expect(await exported()).toBe(before)
-    expect((await adm.get(`/operations/${started.body.id}`)).body).toMatchObject({ state: 'done', done: 3, total: 3 })
+    expect((await adm.get(`/operations/${started.body.id}`)).body).toMatchObject({ state: 'done', done: 5, total: 5 })
     expect((await adm.get('/audit?action=pod_rules.import')).body[0]).toMatchObject({
       batch_id: body.id,
-      after: { rules: 3 },
-      actor: { name: 'adm' },
+      after: { rules: 5 },
+      actor: { guid: adm.person.guid, name: 'adm', role: 'admin' },
+      trace_id: expect.stringMatching(/^[0-9a-f]{32}$/),
     })
     expect((await apply(body.id)).body).toMatchObject({ code: 409, reason: 'bad_transition' })
   })
@@ -170,7 +177,7 @@ describe('an import', () => {
     expect(await api.pod.db('pod_rules').pluck('domain')).toHaveLength(2_300)
   })
 
-  it('is undone but for rules that were changed since, which needs the number of rows', async () => {
+  it('is undone except for rules that were changed since, which needs the number of rows', async () => {
     await set('old.example', 'normal')
     const domains = Array.from({ length: 299 }, (_, index) => `u${index}.example`)
     const { body } = await plan([...domains, 'old.example'].join('\n'), 'replace')

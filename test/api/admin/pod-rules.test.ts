@@ -2,9 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { endPodRules } from '../../../src/domain/moderation/pods/pod-rules.js'
 import { restrictOperation } from '../../../src/domain/moderation/pods/restrict-pod-people.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
-import { runOperation } from '../../../src/domain/operations/long-operations.js'
-import { Pod as OtherPod } from '../../../src/persistence/models/pod.js'
-import { holdAndFindDueDeliveries, leasePods } from '../../../src/persistence/outbound/due-deliveries.js'
+import { runBackgroundTask } from '../../../src/domain/operations/background-tasks.js'
+import { RemotePod } from '../../../src/persistence/models/remote-pod.js'
+import { holdAndFindDueDeliveries } from '../../../src/persistence/outbound/due-deliveries.js'
+import { leasePods } from '../../../src/persistence/outbound/pod-leases.js'
 import { addPost } from '../../support/databases/rows.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
@@ -25,7 +26,7 @@ beforeEach(async () => {
 const reason = 'Spam'
 const set = (domain: string, state: string, more: object = {}) =>
   mod.post('/pod_rules', { domain, state, reason, confirm: domain, ...more })
-const isBlocked = (host: string, port = 443) => OtherPod.isBlocked(api.pod.db, { host, port })
+const isBlocked = (host: string, port = 443) => RemotePod.isBlocked(api.pod.db, { host, port })
 
 async function podAt(host: string, row: object = {}): Promise<number> {
   const [{ id }] = await api.pod
@@ -91,7 +92,7 @@ describe('a rule', () => {
     )
   })
 
-  it('holds for a pod that is met later, and for known ones at once', async () => {
+  it('holds for a pod that becomes known later, and for known ones immediately', async () => {
     const known = await podAt('early.later.example')
     await set('later.example', 'blocked')
     const met = await podAt('new.later.example')
@@ -176,7 +177,7 @@ describe('a rule', () => {
 })
 
 describe('waiting deliveries', () => {
-  it('to a pod that is blocked are given up, but for retractions, and revived within 14 days', async () => {
+  it('to a pod that is blocked are given up, except for retractions, and revived within 14 days', async () => {
     const podId = await podAt('r.example')
     const [young, old, retraction] = [
       await delivery(podId, { age: 13 }),
@@ -268,12 +269,34 @@ describe('pods', () => {
     expect((await mod.get('/pods/nowhere.example')).body).toMatchObject({ code: 404, reason: 'pod_not_found' })
   })
 
+  it('have their last errors, each failed check and delivery with its time', async () => {
+    const podId = await podAt('broken.example')
+    const noName = { status: 'dns_failed', lastError: 'no such name' }
+    await api.pod
+      .db('pods')
+      .where({ id: podId })
+      .update({ ...noName, checkedAt: new Date(1_000) })
+    await api.pod
+      .db('pods')
+      .where({ id: podId })
+      .update({ ...noName, checkedAt: new Date(2_000) })
+    const refused = { status: 'http_failed', lastError: 'x'.repeat(1_000), failures: 1 }
+    await api.pod.db('pods').where({ id: podId }).update(refused)
+
+    const at = expect.any(String)
+    expect((await mod.get('/pods/broken.example')).body.errors).toEqual([
+      { at, status: 'http_failed', error: 'x'.repeat(500) },
+      { at, status: 'dns_failed', error: 'no such name' },
+      { at, status: 'dns_failed', error: 'no such name' },
+    ])
+  })
+
   it('are paused by admins: deliveries wait without attempts, in order, until the pause ends', async () => {
     const adm = await makeStaff(api, 'adm', 'admin')
     const podId = await podAt('slow.example', { lastSuccessAt: new Date() })
     const ids = [await delivery(podId), await delivery(podId)]
     const owner = '00000000-0000-4000-8000-000000000000'
-    const lease = () => leasePods(api.pod.db, [{ podId, owner, milliseconds: 1, onlyProven: false }])
+    const lease = () => leasePods(api.pod.db, [{ podId, owner, milliseconds: 1, onlyReachable: false }])
 
     expect((await mod.post('/pods/slow.example/pause', { reason })).status).toBe(403)
     const inMonths = new Date(Date.now() + 15 * 86_400_000).toISOString()
@@ -282,6 +305,7 @@ describe('pods', () => {
       changed: true,
       ...{ state: 'paused', waiting: 2, paused_until: expect.any(String) },
     })
+    expect((await adm.post('/pods/slow.example/pause', { reason })).body).toMatchObject({ changed: false })
     expect(await lease()).toEqual(new Map())
     expect((await mod.get('/pods?state=paused')).body).toHaveLength(1)
 
@@ -331,13 +355,13 @@ describe('people of a pod', () => {
       .whereIn('state', ['queued', 'running'])
     for (const { id: operationId } of open) {
       const work = { data: { operationId }, finish: async () => {} }
-      await runOperation(api.pod, work, restrictOperation, new AbortController().signal)
+      await runBackgroundTask(api.pod, work, restrictOperation, new AbortController().signal)
     }
   }
   const restrictionOf = async (guid: string) =>
     (await api.pod.db('people').where({ guid }).first('restriction')).restriction
 
-  it('are silenced by a rule `limited`, also those who are met later, by pod or by address', async () => {
+  it('are silenced by a rule `limited`, including those who become known later, by pod or by address', async () => {
     const early = await addRemotePerson(api.pod, 'early@limit.example')
     const moved = await addRemotePerson(api.pod, 'moved@sub.limit.example')
     await api.pod

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { reloadFilters } from '../../../src/domain/moderation/filters/active-filters.js'
+import { quarantineOperations } from '../../../src/domain/operations/quarantine.js'
 import type { InboundMessage } from '../../../src/federation/inbound/batch.js'
 import { QUARANTINE_LIMITS } from '../../../src/federation/inbound/limits.js'
 import { quarantineRejected } from '../../../src/federation/inbound/quarantine.js'
@@ -14,6 +15,7 @@ import type { LocalUser } from '../../support/people/local-users.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
 import { type ApiPod, startApiPod } from '../../support/pods/api-pod.js'
+import { crashInChunk, finishBackgroundTasks, withChunkStep } from '../../support/pods/finish-background-tasks.js'
 
 let api: ApiPod
 let adm: StaffClient
@@ -84,7 +86,7 @@ describe('a rejected message', () => {
     expect((await adm.get('/quarantine/999999')).body).toMatchObject({ code: 404, reason: 'quarantined_not_found' })
   })
 
-  it('that is private is stored as the ciphertext that was posted, without anything from inside', async () => {
+  it('a private rejected message is stored as the posted ciphertext, without decrypted data', async () => {
     const { alice } = await api.people('alice')
     const recipient: LocalUser = await api.pod.db('people').where({ guid: alice.guid }).first()
     const sealed = privateMessage(quin, recipient, postBy(quin, { public: false }))
@@ -111,7 +113,7 @@ describe('a rejected message', () => {
     const message = publicMessage(quin, postBy(quin))
     clock += 1_000
     const pod = { ...api.pod, now: () => new Date(Date.now() + clock) }
-    await quarantineRejected(pod, [{ message, fault: 'NotAllowed', reason: 'a rule of yesterday' }])
+    await quarantineRejected(pod, [{ inbound: message, fault: 'NotAllowed', reason: 'a rule of yesterday' }])
     const [{ id } = { id: 0 }] = await listed()
 
     const replay = () => adm.post('/quarantine/replay', { ids: [id], reason })
@@ -131,7 +133,7 @@ describe('a rejected message', () => {
     expect(await api.pod.db('outbox').where({ name: 'receive-public' })).toEqual([])
   })
 
-  it('that a filter has rejected is released without filters, and replayed with them', async () => {
+  it('by a filter is released without filters, and replayed with them', async () => {
     const filter = { kind: 'word', value: 'casino', action: 'reject', state: 'active', reason }
     expect((await adm.post('/filters', filter)).status).toBe(201)
     await reloadFilters(api.pod)
@@ -149,14 +151,14 @@ describe('a rejected message', () => {
     await reloadFilters(api.pod)
   })
 
-  it('that is released stays released, with its row, while it waits for its parent', async () => {
+  it('a released message stays released, with its row, while it waits for its parent', async () => {
     await adm.post('/filters', { kind: 'word', value: 'roulette', action: 'reject', state: 'active', reason })
     await reloadFilters(api.pod)
     const parent = postBy(quin)
     const message = publicMessage(quin, commentBy(quin, parent, { text: 'The best roulette' }))
     clock += 1_000
     const pod = { ...api.pod, now: () => new Date(Date.now() + clock) }
-    await quarantineRejected(pod, [{ message, fault: 'Filtered', reason: 'a filter rejects it' }])
+    await quarantineRejected(pod, [{ inbound: message, fault: 'Filtered', reason: 'a filter rejects it' }])
     const [row] = await listed()
 
     await adm.post('/quarantine/release', { ids: [row?.['id']], reason })
@@ -170,11 +172,11 @@ describe('a rejected message', () => {
     await reloadFilters(api.pod)
   })
 
-  it('that waits until its time is over has the fault of its dead letter', async () => {
+  it('whose waiting time is over has the fault of its dead letter', async () => {
     const message = publicMessage(quin, commentBy(quin, postBy(quin)))
     clock += 1_000
     const pod = { ...api.pod, now: () => new Date(Date.now() + clock) }
-    await quarantineRejected(pod, [{ message, fault: 'NotAllowed', reason: 'a rule of yesterday' }])
+    await quarantineRejected(pod, [{ inbound: message, fault: 'NotAllowed', reason: 'a rule of yesterday' }])
     const [row] = await listed()
     await adm.post('/quarantine/replay', { ids: [row?.['id']], reason })
     await receiveReplayed()
@@ -214,7 +216,7 @@ describe('the quarantine', () => {
       for (let turn = 0; turn < 3; turn += 1) {
         await quarantineRejected(
           pod,
-          many.map((message) => ({ message, fault: 'InvalidSignature' as const, reason: 'forged' })),
+          many.map((inbound) => ({ inbound, fault: 'InvalidSignature' as const, reason: 'forged' })),
         )
       }
     })
@@ -234,8 +236,12 @@ describe('the quarantine', () => {
       clock += 1_000
       const pod = { ...api.pod, now: () => new Date(Date.now() + clock) }
       const message = { envelope: `<xml>${host} ${clock}</xml>`, acceptedAt: new Date() }
-      const arrival = { entity: { type: 'like', author: `ann@${host}`, guid: 'g' } } as never
-      await quarantineRejected(pod, [{ message, arrival, fault, reason: '' }], given as typeof QUARANTINE_LIMITS)
+      const verified = { entity: { type: 'like', author: `ann@${host}`, guid: 'g' } } as never
+      await quarantineRejected(
+        pod,
+        [{ inbound: message, verified, fault, reason: '' }],
+        given as typeof QUARANTINE_LIMITS,
+      )
     }
     const count = async () => (await listed()).map(({ fault, host }) => `${fault} ${host}`)
 
@@ -247,5 +253,61 @@ describe('the quarantine', () => {
     expect(await count()).toHaveLength(limits.rows)
     await store('NotPublic', 'last.example', { ...limits, bytes: 60 })
     expect(await count()).toEqual(['NotPublic last.example', 'NotPublic six.example'])
+  })
+})
+
+describe('more than 1 000 rejected messages', () => {
+  const seedMany = (count: number) =>
+    api.pod.db.raw(
+      `insert into quarantine (received_at, author, host, fault, payload, bytes, is_whole, digest)
+       select now(), 'eve@many.example', 'many.example', 'Filtered', '<xml/>', 6, n <> 3, decode(md5(cast(n as text)), 'hex')
+       from generate_series(1, ?) as n`,
+      [count],
+    )
+  const outbox = () => api.pod.db('outbox').where({ name: 'receive-public' })
+  const choice = { host: 'many.example', reason }
+
+  it('are deleted by an operation in chunks, and none that comes meanwhile', async () => {
+    await seedMany(2_300)
+
+    const { status, headers, body } = await adm.post('/quarantine/drop', { ...choice, confirm: '2300' })
+    expect([status, headers['location']]).toEqual([202, `/api/admin/v1/operations/${body.id}`])
+    expect(body).toMatchObject({ kind: 'quarantine.drop', state: 'queued', total: 2_300 })
+    expect((await adm.post('/quarantine/drop', { ...choice, confirm: '2300' })).body).toMatchObject({
+      ...{ code: 409, reason: 'operation_running' },
+    })
+    await api.pod.db.raw(
+      `insert into quarantine (received_at, host, fault, payload, bytes, is_whole, digest)
+       values (now(), 'many.example', 'Filtered', 'x', 1, true, decode(md5('later'), 'hex'))`,
+    )
+    const chunks: number[] = []
+    await finishBackgroundTasks(
+      api.pod,
+      withChunkStep(quarantineOperations, ({ done }) => void chunks.push(done)),
+    )
+    expect(chunks).toEqual([1_000, 1_000, 300, 0])
+    expect(await listed()).toHaveLength(1)
+    expect((await adm.get('/audit?action=quarantine.drop')).body[0]).toMatchObject({
+      ...{ target: { label: 'many.example' }, after: { count: 2_300 } },
+    })
+  })
+
+  it.each([
+    ['replay', false],
+    ['release', true],
+  ])('are received again by the operation %s, which continues after a crash', async (name, isReleased) => {
+    await seedMany(1_500)
+    await outbox().delete()
+
+    const { body } = await adm.post(`/quarantine/${name}`, choice)
+    await expect(finishBackgroundTasks(api.pod, crashInChunk(quarantineOperations, 2))).rejects.toThrow(
+      'the worker dies',
+    )
+    expect(await outbox()).toHaveLength(999)
+    await finishBackgroundTasks(api.pod, quarantineOperations)
+
+    expect((await adm.get(`/operations/${body.id}`)).body).toMatchObject({ state: 'done', done: 1_499, skipped: 1 })
+    expect(await outbox().whereRaw(`(data ->> 'isReleased')::boolean = ?`, [isReleased])).toHaveLength(1_499)
+    await outbox().delete()
   })
 })

@@ -1,10 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { discardOperation } from '../../../src/domain/operations/queues.js'
 import { listDeadLetters } from '../../../src/jobs/dead-letters/find-dead-letters.js'
 import { discoverPersonJob, fetchStreamJob, receivePublicJob } from '../../../src/jobs/definitions.js'
-import { enqueueJobsOfKind } from '../../../src/jobs/outbox/outbox.js'
+import { enqueueJobsOfKind } from '../../../src/jobs/outbox/enqueue-jobs.js'
 import { sweep } from '../../../workers/sweeper.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
 import { type ApiPod, startApiPod } from '../../support/pods/api-pod.js'
+import { finishBackgroundTasks } from '../../support/pods/finish-background-tasks.js'
 import { replayDeadLetters } from '../../support/queues/change-dead-letters.js'
 
 let api: ApiPod
@@ -122,13 +124,14 @@ describe('the jobs of a queue', () => {
   })
 
   it('are discarded after a confirmation; those of outbox rows are added again', async () => {
+    const { waiting: before } = await api.pod.jobs.counts('fetch')
     const id = await api.pod.db.transaction(async (transaction) => {
       const [row = 0] = await enqueueJobsOfKind(api.pod, transaction, discoverPersonJob, [
         { address: 'dee@far.example' },
       ])
       return row
     })
-    await vi.waitFor(async () => expect((await api.pod.jobs.counts('fetch')).waiting).toBeGreaterThan(0))
+    await vi.waitFor(async () => expect((await api.pod.jobs.counts('fetch')).waiting).toBe(before + 1))
 
     expect((await adm.post('/queues/fetch/discard', { reason })).body).toMatchObject({ reason: 'confirmation_needed' })
     const { waiting } = await api.pod.jobs.counts('fetch')
@@ -158,6 +161,29 @@ describe('discarded messages', () => {
     expect(rows).toEqual(payloads.map((payload) => ({ payload, acceptedAt: new Date(0) })))
     await api.pod.db('outbox').delete()
     await api.pod.jobs.discard('inbound')
+    await api.pod.jobs.resume('inbound')
+  })
+
+  it('of more than 200 jobs are stored by an operation, of which a queue has one at a time', async () => {
+    await api.pod.jobs.pause('inbound')
+    const accepted = { acceptedAt: new Date(0).toISOString(), messages: ['<xml/>'] }
+    await api.pod.jobs.enqueueAll(receivePublicJob, Array(201).fill(accepted))
+    const confirmed = { reason, confirm: 'inbound' }
+
+    const { status, headers, body } = await adm.post('/queues/inbound/discard', confirmed)
+    expect([status, headers['location']]).toEqual([202, `/api/admin/v1/operations/${body.id}`])
+    expect(body).toMatchObject({ kind: 'queue.discard', state: 'queued', total: 201 })
+    expect((await adm.post('/queues/inbound/discard', confirmed)).body).toMatchObject({
+      ...{ code: 409, reason: 'operation_running' },
+    })
+    await finishBackgroundTasks(api.pod, discardOperation)
+
+    expect((await adm.get(`/operations/${body.id}`)).body).toMatchObject({ state: 'done', done: 201, skipped: 0 })
+    expect((await adm.get('/audit?action=queue.discard')).body[0]).toMatchObject({
+      ...{ target: { label: 'inbound' }, after: { count: 201 } },
+    })
+    expect(await api.pod.db('outbox').where({ queue: 'inbound' }).whereNotNull('failedAt')).toHaveLength(201)
+    await api.pod.db('outbox').delete()
     await api.pod.jobs.resume('inbound')
   })
 })

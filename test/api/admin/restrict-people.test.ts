@@ -3,7 +3,11 @@ import { createComment } from '../../../src/domain/interactions/comments.js'
 import { endTemporaryActions } from '../../../src/domain/moderation/actions.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { Comment } from '../../../src/persistence/models/comment.js'
-import { Conversation, ConversationVisibility, Message } from '../../../src/persistence/models/conversation.js'
+import {
+  Conversation,
+  ConversationMessage,
+  ConversationVisibility,
+} from '../../../src/persistence/models/conversation.js'
 import type { Person } from '../../../src/persistence/models/person.js'
 import { addPost } from '../../support/databases/rows.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
@@ -61,10 +65,21 @@ async function addConversation(
   }
   for (const author of authors) {
     const message = { guid: newGuid(), conversationId, authorId: author ?? authorId, text: `By ${author}` }
-    await Message.query(api.pod.db).insert({ ...message, createdAt: new Date(), arrivedAt: new Date() })
+    await ConversationMessage.query(api.pod.db).insert({ ...message, createdAt: new Date(), arrivedAt: new Date() })
   }
   return guid
 }
+
+describe('a restriction of a person', () => {
+  it.each(['silence', 'block', 'lock'] as const)('cannot end before it begins (%s)', async (action) => {
+    const { guid } = action === 'lock' ? api.dan : rita
+    const until = api.pod.now().toISOString()
+    expect((await mod.post(`/people/${guid}/${action}`, { reason, until, confirm: rita.address })).body).toMatchObject({
+      ...{ code: 422, reason: 'until_invalid', field: 'until' },
+    })
+    expect((await mod.get(`/people/${guid}`)).body.restrictions).toEqual([])
+  })
+})
 
 describe('a silenced person', () => {
   it('is in the streams and searches of followers only, and is read directly by everyone', async () => {

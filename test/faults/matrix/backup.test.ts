@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { readConfig } from '../../../src/config/config.js'
-import { isIdle } from '../../../src/jobs/operations/queue-facts.js'
+import { isIdle } from '../../../src/jobs/operations/work-status.js'
 import { createBackup } from '../../../src/operations/backup/create-backup.js'
 import { openRepository } from '../../../src/operations/backup/repository.js'
 import { restoreBackup } from '../../../src/operations/backup/restore-backup.js'
-import { openPod } from '../../../src/pod/open-pod.js'
+import { openServices } from '../../../src/services/open-services.js'
 import { letTimePass } from '../../soak/subscribing-pods.js'
 import { until } from '../../soak/until.js'
 import { testLog } from '../../support/assertions/test-log.js'
@@ -93,7 +93,7 @@ it('F38: a backup is made while messages arrive and workers are killed, and is r
     ...{ repository, identities: undefined, replace: false, shouldEndTokens: false },
     ...uninterrupted,
   })
-  const restored = await openPod(config, 'worker', { crypto: fixedKeyCrypto(), log: testLog() })
+  const restored = await openServices(config, 'worker', { crypto: fixedKeyCrypto(), log: testLog() })
   const worker = await startPodProcess('worker', settings, folder, [])
   try {
     await until('nothing is left to do', SETTLED_WITHIN, async () => {

@@ -11,7 +11,7 @@ export const FAULTS = {
   F09: 'Redis is unavailable for the first 20 s: 503 until then, clients that retry see no error',
   F10: 'Redis is full: 503; or evicts keys: a warning, and jobs with an outbox row run',
   F11: 'the disk of Redis is full: 503 until space is free, nothing is lost',
-  F12: 'PostgreSQL crashes: 503 meanwhile, acknowledged changes are stored',
+  F12: 'PostgreSQL crashes: 503 in the meantime, acknowledged changes are stored',
   F13: 'PostgreSQL is frozen: 503 soon, no process ends',
   F14: 'connections to PostgreSQL are cut, also directly after a commit: no partial or double effects',
   F15: 'the disk of PostgreSQL is full: 503, no process ends, acknowledged changes are stored',

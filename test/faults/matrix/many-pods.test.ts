@@ -27,7 +27,7 @@ it('F01: workers that deliver are killed one after the other', async () => {
     store: store(),
     pods: 40,
     posts: 5,
-    killEveryMs: 1_500,
+    killIntervalMs: 1_500,
     threads: false,
     withinMs: 180_000,
   })

@@ -5,7 +5,7 @@ import { Person } from '../../../src/persistence/models/person.js'
 import { writeEntity } from '../../../src/protocol/entities/entity-xml.js'
 import type { ProfileEntity } from '../../../src/protocol/entities/people.js'
 import type { StatusMessageEntity } from '../../../src/protocol/entities/posts.js'
-import { sealMagicEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
+import { signMagicEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
 import { until } from '../../soak/until.js'
 import { addPost } from '../../support/databases/rows.js'
 import { commentBy, likeBy, postBy, profileOf } from '../../support/federation/entities.js'
@@ -75,7 +75,7 @@ it('F21: the same message arrives a hundred times at once', async () => {
   const theirs = postBy(quin)
   const envelopes = [
     ...[theirs, comment, like, likeBy(quin, post), likeBy(quin, post)].map((said) => envelopeOf(quin, said)),
-    sealMagicEnvelope(
+    signMagicEnvelope(
       writeEntity(theirs).replace('</status_message>', '\n</status_message>'),
       quin.address,
       quin.privateKey,

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { Person } from '../../../src/persistence/models/person.js'
-import type { Pod as OtherPod } from '../../../src/persistence/models/pod.js'
+import type { RemotePod } from '../../../src/persistence/models/remote-pod.js'
 import { until } from '../../soak/until.js'
 import { addRemotePod } from '../../support/federation/recording-pod.js'
 import { type ScriptedServer, serveHttp, serveRaw } from '../../support/http/scripted-server.js'
@@ -35,7 +35,7 @@ afterAll(async () => {
 })
 
 /** A pod behind this server, with a follower of bob. */
-async function followFrom(server: ScriptedServer, changes: Partial<OtherPod> = {}): Promise<number> {
+async function followFrom(server: ScriptedServer, changes: Partial<RemotePod> = {}): Promise<number> {
   servers.push(server)
   const { pod, fakePods, bob } = podUnderFaults
   const host = `localhost:${server.port}`

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { readConfig } from '../../../src/config/config.js'
 import { SCOPES } from '../../../src/domain/accounts/scopes.js'
 import { mintToken } from '../../../src/domain/accounts/tokens.js'
-import { isIdle, queueFacts } from '../../../src/jobs/operations/queue-facts.js'
-import { type OpenPod, openPod } from '../../../src/pod/open-pod.js'
+import { isIdle, readWorkStatus } from '../../../src/jobs/operations/work-status.js'
+import { type OpenServices, openServices } from '../../../src/services/open-services.js'
 import { letTimePass } from '../../soak/subscribing-pods.js'
 import { until } from '../../soak/until.js'
 import { testLog, testLogLevel } from '../../support/assertions/test-log.js'
@@ -39,7 +39,7 @@ export interface LocalClient extends LocalUser {
 /** A pod as an operator runs it: two web and two worker processes on their own stores, all of which can be stopped. */
 export interface PodUnderFaults {
   /** The stores of the pod, opened in the test process. */
-  readonly pod: OpenPod
+  readonly pod: OpenServices
   readonly database: CrashingDatabase
   readonly redis: OwnRedis | undefined
   /** Environment shared by all processes. */
@@ -115,7 +115,7 @@ async function build(
     ...settings,
   }
   const config = readConfig({ ...environment, DATA_DIR: folder })
-  const pod = await openPod(config, 'worker', { crypto: fixedKeyCrypto(), log: testLog() })
+  const pod = await openServices(config, 'worker', { crypto: fixedKeyCrypto(), log: testLog() })
   undo.push(() => pod.close())
   const [alice, bob] = [await addClient(pod, 'alice'), await addClient(pod, 'bob')]
   const otherPods = await startProxiedPods(pod, fakePods, [alice, bob])
@@ -170,13 +170,13 @@ async function build(
           return (await pod.db('deliveries').where({ state: 'waiting' })).length === 0 && (await isIdle(pod))
         })
       } catch (cause) {
-        throw new Error(`There is something left to do: ${JSON.stringify(await queueFacts(pod))}`, { cause })
+        throw new Error(`There is something left to do: ${JSON.stringify(await readWorkStatus(pod))}`, { cause })
       }
     },
   }
 }
 
-async function addClient(pod: OpenPod, username: string): Promise<LocalClient> {
+async function addClient(pod: OpenServices, username: string): Promise<LocalClient> {
   const user = await addLocalUser(pod, username)
   const { accessToken: token } = await mintToken(pod, username, { scopes: SCOPES, lifetime: 3_600 })
   return { ...user, token }

@@ -1,9 +1,9 @@
-import { OutboundMessage } from '../../../src/persistence/models/outbound-message.js'
 import { Person } from '../../../src/persistence/models/person.js'
-import type { Pod } from '../../../src/pod/pod.js'
 import { writeWebFinger } from '../../../src/protocol/discovery/discovery-documents.js'
+import type { Services } from '../../../src/services/services.js'
 import { listeningPods, takes } from '../../soak/subscribing-pods.js'
 import type { FakePerson, FakePods } from '../../support/federation/fake-pods.js'
+import type { OutboundMessageRow } from '../../support/federation/outbound-messages.js'
 import { openTcpProxy, type TcpProxy } from '../../support/http/tcp-proxy.js'
 import type { LocalUser } from '../../support/people/local-users.js'
 
@@ -24,7 +24,7 @@ export interface ProxiedPods {
 const PODS = 5
 
 export async function startProxiedPods(
-  pod: Pod,
+  pod: Services,
   fakePods: FakePods,
   followed: readonly LocalUser[],
 ): Promise<ProxiedPods> {
@@ -74,7 +74,7 @@ export async function startProxiedPods(
     },
     async missing() {
       const taken = await listeners.taken(pod)
-      const messages = await OutboundMessage.query(pod.db).where({ public: true })
+      const messages = await pod.db<OutboundMessageRow>('outbound_messages').where({ public: true })
       return messages.flatMap(({ id, record, guid, sentTo }) => {
         const arrived = taken.filter((ids) => ids.includes(id)).length
         return arrived === sentTo ? [] : [`${record} ${guid} has come to ${arrived} pods, not to ${sentTo}`]

@@ -27,6 +27,18 @@ const NOT_TRIED = Object.fromEntries(
   ]),
 )
 
+const limits = { testTimeout: 400_000, hookTimeout: 120_000 }
+
+/** These files share the database server of a run, and run each store of the queue themselves. */
+const killed = {
+  name: 'killed',
+  root,
+  include: ['test/faults/killed/*.test.ts'],
+  globalSetup: ['test/support/vitest/global-setup.ts'],
+  env: compiled,
+  ...limits,
+}
+
 /** Runs every fault once for each store of the queue, and ends with a table of the results. */
 export default defineConfig({
   test: {
@@ -42,17 +54,19 @@ export default defineConfig({
       }),
     ],
     sequence: { sequencer: LongestFirst },
-    projects: stores.map((store) => ({
-      test: {
-        name: store,
-        root,
-        include: ['test/faults/matrix/**/*.test.ts'],
-        exclude: store === 'Redis' ? [] : OF_REDIS,
-        env: compiled,
-        provide: { store, seed },
-        testTimeout: 400_000,
-        hookTimeout: 120_000,
-      },
-    })),
+    projects: [
+      { test: killed },
+      ...stores.map((store) => ({
+        test: {
+          name: store,
+          root,
+          include: ['test/faults/matrix/**/*.test.ts'],
+          exclude: store === 'Redis' ? [] : OF_REDIS,
+          env: compiled,
+          provide: { store, seed },
+          ...limits,
+        },
+      })),
+    ],
   },
 })

@@ -27,7 +27,7 @@ async function raw(text: string, then: (socket: Socket) => void = () => {}) {
   return Object.assign(server, { url: `http://127.0.0.1:${server.port}/` })
 }
 
-/** Goes on writing for as long as somebody reads. */
+/** Writes as long as the client reads. */
 function endlessly(text: string): (socket: Socket) => void {
   return (socket) => {
     const write = () => {
@@ -149,7 +149,7 @@ describe('an answer', () => {
     expect(server.connections === 1 ? 'used again' : 'closed').toBe(outcome)
   })
 
-  it('without a body is an empty one', async () => {
+  it('without a body has an empty body', async () => {
     const server = await http((_request, response) => response.writeHead(204).end())
     expect((await opened().get(server.url, small)).body).toHaveLength(0)
   })
@@ -250,7 +250,7 @@ describe('an exchange', () => {
       `${chunked}1\r\nx\r\n`,
       (socket: Socket) => void setImmediate().then(() => socket.resetAndDestroy()),
     ],
-  ])('that %s ends as %s, closes its connection and opens no other one', async (_what, fault, text, then) => {
+  ])('an answer that %s ends as %s, closes its connection and opens no other one', async (_what, fault, text, then) => {
     const server = await serveRaw((socket) => {
       socket.setDefaultEncoding('latin1')
       socket.once('data', () => {
@@ -342,7 +342,7 @@ describe('a delivery', () => {
     ['-5', undefined],
     ['2030-01-01', undefined],
     ['1.5.', undefined],
-  ])('with Retry-After %j waits for %s seconds', async (text, retryAfter) => {
+  ])('an answer with Retry-After %j waits for %s seconds', async (text, retryAfter) => {
     const server = await http((_request, response) => response.writeHead(503, { 'retry-after': text }).end())
     expect(await opened().post(server.url, 'text/plain', 'x')).toEqual({ status: 503, retryAfter })
   })

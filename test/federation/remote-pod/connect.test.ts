@@ -178,7 +178,7 @@ describe('a special address', () => {
       resolve: async () => answers.shift() ?? [],
       dial: (options) => {
         dialled.push(options)
-        return connect(1, '127.0.0.1') // nobody listens there
+        return connect(1, '127.0.0.1') // no server listens there
       },
     })
     expect(await faultOfExchange(pods.get('https://pod.example/', small))).toBe('net')
@@ -220,8 +220,8 @@ describe('a connection', () => {
       allowPrivate: readAllowPrivate(`pod.example:${server.port}`, []),
       resolve: async () => ['::1', '127.0.0.1'],
     })
-    const answer = await pods.get(`http://pod.example:${server.port}/`, small)
-    expect(answer.body.toString()).toBe('alive')
+    const response = await pods.get(`http://pod.example:${server.port}/`, small)
+    expect(response.body.toString()).toBe('alive')
   })
 
   it('is kept for the next request', async () => {

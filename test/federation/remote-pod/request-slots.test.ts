@@ -10,17 +10,17 @@ const small = { maxBytes: 1000 }
 async function serveHeld() {
   const held: ServerResponse[] = []
   const watchers = new Set<() => void>()
-  let most = 0
+  let max = 0
   const server = await serveHttp((_request, response) => {
     held.push(response)
-    most = Math.max(most, held.length)
+    max = Math.max(max, held.length)
     for (const watcher of watchers) watcher()
   })
   onTestFinished(() => server.close())
   return {
     url: `http://127.0.0.1:${server.port}/`,
     port: server.port,
-    most: () => most,
+    max: () => max,
     /** Resolves when so many are held. */
     holds: (count: number) =>
       new Promise<void>((resolve) => {
@@ -38,7 +38,7 @@ async function serveHeld() {
   }
 }
 
-const limits = { fetchesPerHost: 3, deliveriesPerHost: 2, atOnce: 100, fetchesPerHostPerMinute: 1000 }
+const limits = { fetchesPerHost: 3, deliveriesPerHost: 2, maxConcurrent: 100, fetchesPerHostPerMinute: 1000 }
 
 describe('concurrent requests', () => {
   it('are limited for each host, separately for fetches and deliveries, and proceed in order', async () => {
@@ -57,14 +57,14 @@ describe('concurrent requests', () => {
       server.letGo()
     }
     await Promise.all([...fetches, ...deliveries])
-    expect(server.most()).toBe(5)
+    expect(server.max()).toBe(5)
     expect(done.filter((name) => name.startsWith('fetch'))).toEqual(Array.from({ length: 7 }, (_, n) => `fetch ${n}`))
   })
 
   it('leave the slots of other hosts free when one host hangs', async () => {
     const hanging = await serveHeld()
     const lively = await serveHeld()
-    const pods = testRemotePods({ allowPrivate: 'all', limits: { ...limits, atOnce: 4 } })
+    const pods = testRemotePods({ allowPrivate: 'all', limits: { ...limits, maxConcurrent: 4 } })
     const stuck = Array.from({ length: 20 }, () => pods.get(hanging.url, small))
     await hanging.holds(3)
     for (let turn = 0; turn < 3; turn += 1) {
@@ -73,18 +73,18 @@ describe('concurrent requests', () => {
       lively.letGo()
       expect((await answer).status).toBe(200)
     }
-    expect(hanging.most()).toBe(3)
+    expect(hanging.max()).toBe(3)
     await pods.close()
     expect(new Set(await Promise.all(stuck.map(faultOfExchange)))).toEqual(new Set(['busy']))
   })
 
   it('are limited over all hosts', async () => {
     const servers = await Promise.all([serveHeld(), serveHeld(), serveHeld()])
-    const pods = testRemotePods({ allowPrivate: 'all', limits: { ...limits, atOnce: 5 } })
+    const pods = testRemotePods({ allowPrivate: 'all', limits: { ...limits, maxConcurrent: 5 } })
     const exchanges = servers.flatMap(({ url }) => Array.from({ length: 3 }, () => pods.get(url, small)))
     const [first, second, third] = servers
     await Promise.all([first?.holds(3), second?.holds(2)])
-    expect(third?.most()).toBe(0)
+    expect(third?.max()).toBe(0)
     for (const server of servers) {
       for (let turn = 0; turn < 3; turn += 1) {
         await server.holds(1)
@@ -92,7 +92,7 @@ describe('concurrent requests', () => {
       }
     }
     await Promise.all(exchanges)
-    expect(third?.most()).toBeGreaterThan(0)
+    expect(third?.max()).toBeGreaterThan(0)
   })
 
   it('end as busy when no slot is free in time, and leave the queue', async () => {
@@ -108,13 +108,13 @@ describe('concurrent requests', () => {
     await server.holds(1)
     server.letGo()
     await last
-    expect(server.most()).toBe(1)
+    expect(server.max()).toBe(1)
   })
 
   it('release the slot of the host when the process has none', async () => {
     const busy = await serveHeld()
     const server = await serveHeld()
-    const pods = testRemotePods({ allowPrivate: 'all', limits: { ...limits, fetchesPerHost: 1, atOnce: 1 } })
+    const pods = testRemotePods({ allowPrivate: 'all', limits: { ...limits, fetchesPerHost: 1, maxConcurrent: 1 } })
     const first = pods.get(busy.url, small)
     await busy.holds(1)
     expect(await faultOfExchange(pods.get(server.url, { ...small, deadline: 50 }))).toBe('busy')
@@ -146,7 +146,7 @@ describe('concurrent requests', () => {
     onTestFinished(() => server.close())
     const pods = testRemotePods({
       allowPrivate: readAllowPrivate(`127.0.0.1:${server.port}`, []),
-      limits: { ...limits, fetchesPerHost: 1, deliveriesPerHost: 1, atOnce: 1 },
+      limits: { ...limits, fetchesPerHost: 1, deliveriesPerHost: 1, maxConcurrent: 1 },
     })
     const base = `http://127.0.0.1:${server.port}`
     for (let turn = 0; turn < 3; turn += 1) {

@@ -12,11 +12,11 @@ type Script = Readonly<Record<string, { readonly [type: number]: readonly Buffer
 /** A name server on loopback that knows what its script says. */
 async function serveNames(script: Script) {
   const asked: string[] = []
-  const arrivals = new Set<() => void>()
+  const messages = new Set<() => void>()
   const socket = createSocket('udp4', (query, from) => {
     const { name, type, question } = readQuestion(query)
     asked.push(name)
-    for (const arrive of arrivals) arrive()
+    for (const arrive of messages) arrive()
     const entry = script[name] ?? 'unknown'
     if (entry === 'silent') return
     const answers = entry === 'unknown' ? [] : (entry[type] ?? [])
@@ -34,7 +34,7 @@ async function serveNames(script: Script) {
   socket.bind(0, '127.0.0.1')
   await once(socket, 'listening')
   onTestFinished(() => void socket.close())
-  const firstQuestion = new Promise<void>((resolve) => arrivals.add(resolve))
+  const firstQuestion = new Promise<void>((resolve) => messages.add(resolve))
   return { servers: [`127.0.0.1:${socket.address().port}`], asked, firstQuestion }
 }
 

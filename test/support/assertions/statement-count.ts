@@ -1,9 +1,9 @@
 import pg from 'pg'
 import { vi } from 'vitest'
-import type { Pod } from '../../../src/pod/pod.js'
+import type { Services } from '../../../src/services/services.js'
 
 /** Counts the statements of a call on this connection pool, with those of its transactions. */
-export async function countQueries({ db }: Pick<Pod, 'db'>, run: () => Promise<unknown>): Promise<number> {
+export async function countQueries({ db }: Pick<Services, 'db'>, run: () => Promise<unknown>): Promise<number> {
   let count = 0
   const increment = () => {
     count += 1
@@ -34,12 +34,20 @@ export async function statementsDuring(
   }
 }
 
+const READ_FILTERS = 'select * from "filters"'
+const COUNT_BYTES = 'insert into pod_bytes'
+
 /** Once for a connection, which lasts for many requests and messages. */
 function setsUpConnection(query: unknown): boolean {
   return typeof query === 'string' && query.includes('set statement_timeout')
 }
 
-/** Every few seconds a process compares its filters with the stored ones, whatever else it does. */
+/**
+ * Every few seconds a process compares its filters with the stored ones and reads those that changed, and a worker adds up the received
+ * bytes of each pod, whatever else they do.
+ */
 function isOfTimer(query: unknown): boolean {
-  return typeof query === 'object' && query !== null && Reflect.get(query, 'name') === 'filters-version'
+  if (typeof query !== 'object' || query === null) return false
+  const text = String(Reflect.get(query, 'text'))
+  return Reflect.get(query, 'name') === 'filters-version' || text.startsWith(READ_FILTERS) || text.includes(COUNT_BYTES)
 }

@@ -15,9 +15,10 @@ export async function violationsOn(page: Page, { part, rules }: AxeScope = {}): 
     resultTypes: ['violations'],
     ...(rules === undefined ? { rules: { 'target-size': { enabled: true } } } : { runOnly: rules }),
   }
-  const { violations } = (await page.evaluate(
-    `axe.run(${part === undefined ? 'document' : JSON.stringify(part)}, ${JSON.stringify(options)})`,
-  )) as axe.AxeResults // what axe.run resolves to
+  const scope = part === undefined ? 'document' : JSON.stringify(part)
+  const violations = (await page.evaluate(
+    `axe.run(${scope}, ${JSON.stringify(options)}).then(({ violations }) => violations)`,
+  )) as axe.AxeResults['violations']
   return violations.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
   )

@@ -59,7 +59,7 @@ export async function openSampleConsole(text = HOSTILE): Promise<SampleConsole> 
       pod: '/admin/pods/evil.example',
       queues: '/admin/queues',
       queue: '/admin/queues/inbound',
-      'paused queue': '/admin/queues/relay?notice=paused',
+      'paused queue': '/admin/queues/relay?flash=paused',
       'dead letters': '/admin/dead-letters?queue=inbound',
       'no dead letters': '/admin/dead-letters?queue=photos',
       'dead letter': `/admin/dead-letters/outbox-${letterId}`,

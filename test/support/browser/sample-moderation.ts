@@ -2,7 +2,7 @@ import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { findClusters } from '../../../src/domain/moderation/clusters/find-clusters.js'
 import { addFilter } from '../../../src/domain/moderation/filters/filters.js'
 import { hideContent } from '../../../src/domain/moderation/hide-content.js'
-import { planImport } from '../../../src/domain/moderation/pods/pod-rule-imports.js'
+import { planPodRuleImport } from '../../../src/domain/moderation/pods/pod-rule-imports.js'
 import { setPodRule } from '../../../src/domain/moderation/pods/pod-rules.js'
 import { silencePerson } from '../../../src/domain/moderation/restrict-person.js'
 import { inviteByStaff } from '../../../src/domain/moderation/sign-ups/invitations.js'
@@ -50,7 +50,10 @@ export async function seedModeration({ pod, people }: ConsolePod, text: string):
   await findClusters(pod)
 
   const { rule } = await setPodRule(pod, actor, { domain: 'rude.example', state: 'limited' }, { reason })
-  const { plan } = await planImport(pod, actor, { csv: 'one.example\n*.two.example\nc*n.example\n', mode: 'keep' })
+  const { plan } = await planPodRuleImport(pod, actor, {
+    csv: 'one.example\n*.two.example\nc*n.example\n',
+    mode: 'keep',
+  })
   const { filter } = await addFilter(pod, actor, { kind: 'word', value: 'watches', action: 'flag' }, { reason })
   await addIpRule(
     pod,

@@ -30,8 +30,8 @@ export interface SamplePages extends AsyncDisposable {
   readonly pages: Readonly<Record<SamplePage, string>>
   /** Guids of the comments under `comments`, in their order. */
   readonly comments: readonly string[]
-  /** Paths that need a member; the consent page has a fresh request each time. */
-  readonly memberPages: Readonly<Record<string, () => string>>
+  /** Paths that need a sign-in; the consent page has a fresh request each time. */
+  readonly signedInPages: Readonly<Record<string, () => string>>
   close(): Promise<void>
 }
 
@@ -187,7 +187,7 @@ export async function openSamplePages(): Promise<SamplePages> {
       public: '/public',
     },
     comments: rows.map(({ guid }) => guid),
-    memberPages: {
+    signedInPages: {
       start: () => '/',
       welcome: () => '/?welcome=1',
       settings: () => '/settings',

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { signFormTime } from '../../../src/web/oidc/form-time.js'
+import { signFormTime } from '../../../src/web/forms/form-time.js'
 
 type Answer = Awaited<ReturnType<FastifyInstance['inject']>>
 
@@ -15,7 +15,7 @@ export interface TestBrowser {
   readonly cookies: ReadonlyMap<string, string>
 }
 
-const MOST_REDIRECTS = 10
+const MAX_REDIRECTS = 10
 let addresses = 0
 
 export function newAddress(): string {
@@ -31,7 +31,7 @@ export function openBrowser(app: FastifyInstance, origin: string, ip: string = n
 
   async function go(target: string, form?: URLSearchParams): Promise<Answer> {
     let next = { to: new URL(target, url), form }
-    for (let hop = 0; hop < MOST_REDIRECTS; hop += 1) {
+    for (let hop = 0; hop < MAX_REDIRECTS; hop += 1) {
       url = next.to
       page = await app.inject({
         method: next.form ? 'POST' : 'GET',
@@ -89,7 +89,7 @@ export function openBrowser(app: FastifyInstance, origin: string, ip: string = n
       const values = Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, unescapeHtml(value)]))
       // A person takes some seconds to fill in a form.
       const aged = values['form_time'] && {
-        form_time: signFormTime(app.pod, new Date(app.pod.now().getTime() - 5_000)),
+        form_time: signFormTime(app.services, new Date(app.services.now().getTime() - 5_000)),
       }
       return go(formaction ?? target, new URLSearchParams({ ...values, ...aged, ...fields }))
     },

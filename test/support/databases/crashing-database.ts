@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { type EmbeddedServer, startEmbeddedPostgres } from '../../../embedded-postgres/embedded-postgres.js'
 import { memoryFolder } from '../files/memory-folder.js'
 import { openTcpProxy, type TcpProxy } from '../http/tcp-proxy.js'
+import { copyPreparedData } from './prepared-data.js'
 import { administer } from './test-database.js'
 
 /** A database server that the test can kill, always at the same address. */
@@ -33,6 +34,7 @@ const REMOVE = { recursive: true, force: true, maxRetries: 20, retryDelay: 25 } 
 export async function startCrashingDatabase(place = memoryFolder()): Promise<CrashingDatabase> {
   const folder = await mkdtemp(join(place, 'pod-test-kill-'))
   const saved = `${folder}-saved`
+  await copyPreparedData(folder)
   let server: EmbeddedServer = await startEmbeddedPostgres(folder)
   await administer(server.superuserUrl, (client) =>
     client.query('grant set on parameter session_replication_role, deadlock_timeout to pod_app'),

@@ -14,7 +14,7 @@ export interface MariadbServer extends AsyncDisposable {
   readonly session: Connection
 }
 
-/** Starts a server in a folder of its own; everybody may do everything in it. */
+/** Starts a server in a folder of its own; every user has all privileges. */
 export async function startMariadb(program: string): Promise<MariadbServer> {
   const folder = await mkdtemp(join(memoryFolder(), 'pod-mariadb-'))
   const port = await freePort()

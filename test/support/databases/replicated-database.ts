@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEmbeddedPostgres } from '../../../embedded-postgres/embedded-postgres.js'
 import { createTables } from './create-tables.js'
+import { copyPreparedData } from './prepared-data.js'
 import { type Standby, startStandby } from './standby.js'
 
 /** A database server of one test file, with all tables, and a replica of it. */
@@ -12,10 +13,12 @@ export interface ReplicatedDatabase {
   stop(): Promise<void>
 }
 
-export async function startReplicatedDatabase(): Promise<ReplicatedDatabase> {
+/** `prepared: false` gives it an identifier of its own; all others of a run are copies of one database. */
+export async function startReplicatedDatabase({ prepared = true } = {}): Promise<ReplicatedDatabase> {
   const folder = await mkdtemp(join(tmpdir(), 'pod-test-primary-'))
   // The log is flushed by whole pages first. A record that continues on the next page is complete, and replayed, one delay later: with
   // the second of the embedded database, the replica would be late without any write.
+  if (prepared) await copyPreparedData(folder)
   const server = await startEmbeddedPostgres(folder, { settings: { wal_writer_delay: '10ms' } })
   const cleanUpOnExit = () => void process.kill(server.pid, 'SIGKILL')
   process.once('exit', cleanUpOnExit)

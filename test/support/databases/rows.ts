@@ -4,12 +4,10 @@ import { Participation } from '../../../src/persistence/models/participation.js'
 import { Person } from '../../../src/persistence/models/person.js'
 import { Post } from '../../../src/persistence/models/post.js'
 import { User } from '../../../src/persistence/models/user.js'
-import type { Pod } from '../../../src/pod/pod.js'
-
-type Database = Pick<Pod, 'db'>
+import type { Services } from '../../../src/services/services.js'
 
 /** Stores a local user without usable keys or password. For users who sign or sign in, see `people/local-users.ts`. */
-export async function addUserRow({ db }: Database, username: string): Promise<User> {
+export async function addUserRow({ db }: Pick<Services, 'db'>, username: string): Promise<User> {
   return db.transaction(async (transaction) => {
     const person = await Person.insertWithProfile(transaction, {
       guid: newGuid(),
@@ -26,7 +24,11 @@ export async function addUserRow({ db }: Database, username: string): Promise<Us
 }
 
 /** Stores a public post with a text. */
-export async function addPost({ db }: Database, author: Pick<Person, 'id'>, fields: Partial<Post> = {}): Promise<Post> {
+export async function addPost(
+  { db }: Pick<Services, 'db'>,
+  author: Pick<Person, 'id'>,
+  fields: Partial<Post> = {},
+): Promise<Post> {
   return Post.query(db)
     .insert({
       guid: newGuid(),
@@ -40,20 +42,24 @@ export async function addPost({ db }: Database, author: Pick<Person, 'id'>, fiel
 }
 
 /** Makes a private post visible to a local user. */
-export async function showPost({ db }: Database, post: Post, { userId }: Pick<Viewer, 'userId'>): Promise<void> {
+export async function showPost(
+  { db }: Pick<Services, 'db'>,
+  post: Post,
+  { userId }: Pick<Viewer, 'userId'>,
+): Promise<void> {
   const { id: postId, authorId, createdAt } = post
   await db('postVisibilities').insert({ userId, postId, authorId, createdAt })
 }
 
 /** The author and the number of reasons of each participation in a post, in the order of the authors. */
 export function participationsOf(
-  { db }: Database,
+  { db }: Pick<Services, 'db'>,
   { id: postId }: Pick<Post, 'id'>,
 ): Promise<readonly Pick<Participation, 'authorId' | 'count'>[]> {
   return Participation.query(db).where({ postId }).orderBy('authorId').select('authorId', 'count').execute()
 }
 
-export function countRows({ db }: Database, tables: readonly string[]): Promise<readonly number[]> {
+export function countRows({ db }: Pick<Services, 'db'>, tables: readonly string[]): Promise<readonly number[]> {
   return Promise.all(
     tables.map(async (table) => {
       const [{ count } = { count: 0 }] = await db(table).count<{ count: number }[]>()
@@ -64,7 +70,7 @@ export function countRows({ db }: Database, tables: readonly string[]): Promise<
 
 /** A finished import of an account. */
 export async function addImport(
-  { db }: Database,
+  { db }: Pick<Services, 'db'>,
   { uid, userId }: { readonly uid: string; readonly userId: number },
 ): Promise<void> {
   const posts = { found: 3, imported: 2, skipped: 0, refused: 1, by_reason: { schema: 1 } }

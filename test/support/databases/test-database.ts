@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { Client } from 'pg'
 import { inject } from 'vitest'
-import { openDatabase, WEB_LIMITS } from '../../../src/persistence/database/database.js'
+import { openDatabase } from '../../../src/persistence/database/database.js'
+import { WEB_DATABASE_LIMITS } from '../../../src/persistence/database/limits.js'
 
 /** The database server of this test run, see global-setup.ts. */
 export interface TestDatabases {
@@ -10,6 +11,8 @@ export interface TestDatabases {
   /** The same for a superuser, who may end the autovacuum of a database that is dropped. */
   readonly superuser: string
   readonly template: string
+  /** Options of `create database` for a copy of the template. */
+  readonly copy: string
   /** All databases of this run begin with it. */
   readonly prefix: string
 }
@@ -21,12 +24,9 @@ export interface TestDatabase {
 
 /** A fresh database with all tables, of the pod and of the queue. */
 export async function createTestDatabase(): Promise<TestDatabase> {
-  const { server, superuser, template, prefix } = inject('testDatabases')
+  const { server, superuser, template, copy, prefix } = inject('testDatabases')
   const name = `${prefix}_${randomBytes(6).toString('hex')}`
-  // Copying files takes half the time of writing the copy to the log as well.
-  await administer(server, (client) =>
-    client.query(`create database ${name} template ${template} strategy = file_copy`),
-  )
+  await administer(server, (client) => client.query(`create database ${name} template ${template} ${copy}`))
   return {
     url: databaseAt(server, name),
     async drop() {
@@ -60,7 +60,7 @@ export async function openEmptyDatabase(options = ''): Promise<OpenDatabase> {
 }
 
 function open({ url, drop }: TestDatabase): OpenDatabase {
-  const db = openDatabase({ ...WEB_LIMITS, url, applicationName: 'test' })
+  const db = openDatabase({ ...WEB_DATABASE_LIMITS, url, applicationName: 'test' })
   const close = async () => {
     await db.destroy()
     await drop()

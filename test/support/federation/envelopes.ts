@@ -2,14 +2,14 @@ import { writeEntity } from '../../../src/protocol/entities/entity-xml.js'
 import type { Entity } from '../../../src/protocol/entities/registry.js'
 import type { Relayable } from '../../../src/protocol/entities/relayables.js'
 import { writeEncryptedEnvelope } from '../../../src/protocol/envelopes/encrypted-envelope.js'
-import { sealMagicEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
+import { signMagicEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
 import { signRelayable } from '../../../src/protocol/signatures/relayable-signature.js'
 import { readPublicKey } from '../../../src/protocol/signatures/rsa.js'
 import type { FakePerson } from './fake-pods.js'
 
 /** The magic envelope in which the person sends the entity. */
 export function envelopeOf({ address, privateKey }: FakePerson, entity: Entity): string {
-  return sealMagicEnvelope(writeEntity(entity), address, privateKey)
+  return signMagicEnvelope(writeEntity(entity), address, privateKey)
 }
 
 /** The envelope, encrypted for the owner of this public key. */

@@ -2,10 +2,10 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import { newGuid } from '../../../src/domain/new-guid.js'
-import { openRemotePods, type RemotePodsOptions } from '../../../src/federation/remote-pod/remote-pods.js'
-import type { RemotePods } from '../../../src/pod/pod.js'
+import { openRemotePodClient, type RemotePodClientOptions } from '../../../src/federation/remote-pod/client.js'
 import { writeHcard, writeWebFinger } from '../../../src/protocol/discovery/discovery-documents.js'
 import type { Entity } from '../../../src/protocol/entities/registry.js'
+import type { RemotePodClient } from '../../../src/services/remote-pod-client.js'
 import { type ScriptedServer, serveHttp } from '../http/scripted-server.js'
 import { envelopeOf } from './envelopes.js'
 
@@ -37,7 +37,7 @@ export interface FakePods extends AsyncDisposable {
   webFinger(person: FakePerson): ReturnType<typeof writeWebFinger>
   hcard(person: FakePerson): string
   /** An HTTP client that connects to this server for every host, over plain HTTP. */
-  remotePods(options?: Partial<RemotePodsOptions>): RemotePods & { close(): Promise<void> }
+  remotePods(options?: Partial<RemotePodClientOptions>): RemotePodClient & { close(): Promise<void> }
   close(): Promise<void>
 }
 
@@ -99,7 +99,7 @@ export async function startFakePods(): Promise<FakePods> {
     webFinger,
     hcard,
     remotePods(options = {}) {
-      const pods = openRemotePods({
+      const pods = openRemotePodClient({
         allowPrivate: 'all',
         userAgent: 'test/1.0',
         log: { debug() {}, warn() {} },

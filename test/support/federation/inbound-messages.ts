@@ -1,12 +1,12 @@
 import type { InboundMessage } from '../../../src/federation/inbound/batch.js'
 import { receiveBatch } from '../../../src/federation/inbound/receive-batch.js'
-import type { Pod } from '../../../src/pod/pod.js'
 import type { Entity } from '../../../src/protocol/entities/registry.js'
+import type { Services } from '../../../src/services/services.js'
 import type { LocalUser } from '../people/local-users.js'
 import { encryptEnvelopeFor, envelopeOf } from './envelopes.js'
 import type { FakePerson } from './fake-pods.js'
 
-/** The entity as the signer would send it to everybody. */
+/** The entity in a public envelope of the signer. */
 export function publicMessage(signer: FakePerson, entity: Entity, acceptedAt = new Date()): InboundMessage {
   return { envelope: envelopeOf(signer, entity), acceptedAt }
 }
@@ -25,7 +25,7 @@ export function privateMessage(
 export const allStored = { waiting: [], rejected: [], ignored: 0 }
 
 /** Receives the messages as one batch; returns the messages that were not stored, by outcome. */
-export async function receive(pod: Pod, ...messages: readonly InboundMessage[]) {
+export async function receive(pod: Services, ...messages: readonly InboundMessage[]) {
   const { waiting, rejected, ignored } = await receiveBatch(pod, messages)
   return {
     waiting: waiting.map(({ waitsFor }) => waitsFor),

@@ -1,16 +1,48 @@
 import { dispatchInOrder } from '../../../src/federation/outbound/dispatch.js'
 import type { OutgoingRecord } from '../../../src/jobs/definitions.js'
-import { type JobContext, loadJob } from '../../../src/jobs/outbox/outbox.js'
-import type { OutboundMessage } from '../../../src/persistence/models/outbound-message.js'
-import type { Pod } from '../../../src/pod/pod.js'
+import { type JobContext, loadJob } from '../../../src/jobs/outbox/load-job.js'
+import type { OutboundRecord, OutboundVerb } from '../../../src/persistence/outbound/outbound-record.js'
+import type { Services } from '../../../src/services/services.js'
+
+/** A row of `outbound_messages`: a message, stored once for all pods that receive it. */
+export interface OutboundMessageRow {
+  readonly id: number
+  readonly record: OutboundRecord | 'unknown'
+  readonly guid: string
+  readonly verb: OutboundVerb
+  /** Null: the account of the pod. */
+  readonly senderId: number | null
+  readonly public: boolean
+  readonly entity: string
+  /** Null until a first delivery needs it. */
+  readonly envelope: string | null
+  readonly about: string | null
+  readonly sentTo: number
+}
+
+/** A row of `deliveries`. */
+export interface DeliveryRow {
+  readonly id: number
+  readonly messageId: number
+  readonly podId: number
+  /** Null: public, for all people of the pod. */
+  readonly personId: number | null
+  readonly state: 'waiting' | 'dead'
+  readonly attempts: number
+  readonly dueAt: Date
+  readonly lastStatus: number | null
+  readonly lastFault: string | null
+  readonly encryptedEnvelope: string | null
+  readonly diedAt: Date | null
+}
 
 /** Processes the outbox row of a record as the worker does. */
-export async function dispatchNow(pod: Pod, record: OutgoingRecord): Promise<void> {
+export async function dispatchNow(pod: Services, record: OutgoingRecord): Promise<void> {
   await dispatchInOrder(pod, await dispatchWork(pod, record))
 }
 
 export async function dispatchWork(
-  pod: Pod,
+  pod: Services,
   record: OutgoingRecord,
 ): Promise<JobContext & { readonly data: OutgoingRecord }> {
   const [row] = await pod
@@ -23,8 +55,8 @@ export async function dispatchWork(
 }
 
 /** Each envelope about this guid, with its recipient: an address, or a host for a public delivery. */
-export async function sentAbout(pod: Pod, guid: string): Promise<readonly Sent[]> {
-  const messages: OutboundMessage[] = await pod.db('outboundMessages').where({ guid }).orderBy('id')
+export async function sentAbout(pod: Services, guid: string): Promise<readonly Sent[]> {
+  const messages: OutboundMessageRow[] = await pod.db('outboundMessages').where({ guid }).orderBy('id')
   return Promise.all(
     messages.map(async ({ id, verb, public: isPublic, entity, senderId }) => {
       const { rows } = await pod.db.raw(

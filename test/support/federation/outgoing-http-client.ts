@@ -1,12 +1,12 @@
 import { onTestFinished } from 'vitest'
+import { openRemotePodClient, type RemotePodClientOptions } from '../../../src/federation/remote-pod/client.js'
 import { type RemoteFault, RemotePodError } from '../../../src/federation/remote-pod/remote-pod-error.js'
-import { openRemotePods, type RemotePodsOptions } from '../../../src/federation/remote-pod/remote-pods.js'
 
 const silent = { debug() {}, warn() {} }
 
 /** An HTTP client for one test, which refuses private addresses unless the test allows them. */
-export function testRemotePods(options: Partial<RemotePodsOptions> = {}): ReturnType<typeof openRemotePods> {
-  const pods = openRemotePods({ allowPrivate: 'none', userAgent: 'test/1.0', log: silent, ...options })
+export function testRemotePods(options: Partial<RemotePodClientOptions> = {}): ReturnType<typeof openRemotePodClient> {
+  const pods = openRemotePodClient({ allowPrivate: 'none', userAgent: 'test/1.0', log: silent, ...options })
   onTestFinished(() => pods.close())
   return pods
 }

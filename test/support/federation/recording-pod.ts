@@ -1,26 +1,29 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { newGuid } from '../../../src/domain/new-guid.js'
-import { Delivery } from '../../../src/persistence/models/delivery.js'
-import { OutboundMessage } from '../../../src/persistence/models/outbound-message.js'
 import { Person } from '../../../src/persistence/models/person.js'
-import { Pod as OtherPod } from '../../../src/persistence/models/pod.js'
+import { RemotePod } from '../../../src/persistence/models/remote-pod.js'
 import type { OutboundRecord } from '../../../src/persistence/outbound/outbound-record.js'
-import type { Pod } from '../../../src/pod/pod.js'
 import { writeEntity } from '../../../src/protocol/entities/entity-xml.js'
 import type { Entity } from '../../../src/protocol/entities/registry.js'
+import type { Services } from '../../../src/services/services.js'
 import type { FakePerson, FakePods } from './fake-pods.js'
+import type { DeliveryRow, OutboundMessageRow } from './outbound-messages.js'
 
 /** A known pod at this host, which may have a port; plain http unless its row has another scheme. */
-export async function addRemotePod({ db }: Pod, host: string, changes: Partial<OtherPod> = {}): Promise<OtherPod> {
+export async function addRemotePod(
+  { db }: Services,
+  host: string,
+  changes: Partial<RemotePod> = {},
+): Promise<RemotePod> {
   const { hostname, port } = new URL(`http://${host}/`)
-  return OtherPod.query(db)
+  return RemotePod.query(db)
     .insert({ host: hostname, port: port === '' ? 443 : Number(port), ...changes })
     .returning('*')
 }
 
 /** A known person of that pod. */
-async function addPerson({ db }: Pod, { guid, address, publicKey }: FakePerson, podId: number): Promise<Person> {
+async function addPerson({ db }: Services, { guid, address, publicKey }: FakePerson, podId: number): Promise<Person> {
   return db.transaction((transaction) => Person.insertWithProfile(transaction, { guid, address, publicKey, podId }))
 }
 
@@ -38,12 +41,13 @@ interface MessageToWrite {
 }
 
 /** Writes a message and its deliveries as a dispatch does, and nothing else. */
-export async function writeMessage({ db }: Pod, fields: MessageToWrite): Promise<OutboundMessage> {
+export async function writeMessage({ db }: Services, fields: MessageToWrite): Promise<OutboundMessageRow> {
   const { senderId, entity, record = 'post', verb = 'create', pods = [], people = [], priority = 0 } = fields
   const guid = fields.guid ?? ('guid' in entity ? entity.guid : newGuid())
-  const message = await OutboundMessage.query(db)
+  const [message] = await db<OutboundMessageRow>('outbound_messages')
     .insert({ record, guid, verb, senderId, public: people.length === 0, entity: writeEntity(entity) })
     .returning('*')
+  if (message === undefined) throw new Error('The message was not inserted.')
   const deliveries = [
     ...pods.map((podId) => ({ messageId: message.id, podId, personId: null, priority })),
     ...people.map(({ id, podId }) => ({ messageId: message.id, podId, personId: id, priority })),
@@ -69,17 +73,17 @@ export interface RecordingPod {
   /** In the order of arrival. */
   readonly received: readonly ReceivedRequest[]
   answer(answer: Answer, path?: string): void
-  /** A person of this pod. */
+  /** A local user. */
   person(): Promise<FakePerson & { readonly row: Person }>
-  row(): Promise<OtherPod>
-  deliveries(): Promise<readonly Delivery[]>
+  row(): Promise<RemotePod>
+  deliveries(): Promise<readonly DeliveryRow[]>
 }
 
 export async function addRecordingPod(
   fakePods: FakePods,
-  pod: Pod,
+  pod: Services,
   host: string,
-  changes: Partial<OtherPod> = {},
+  changes: Partial<RemotePod> = {},
 ): Promise<RecordingPod> {
   const { id } = await addRemotePod(pod, host, changes)
   const got: ReceivedRequest[] = []
@@ -104,7 +108,7 @@ export async function addRecordingPod(
       listen(`/receive/users/${fake.guid}`)
       return { ...fake, row: await addPerson(pod, fake, id) }
     },
-    row: async () => OtherPod.query(pod.db).findById(id).throwIfNotFound(),
-    deliveries: async () => Delivery.query(pod.db).where({ podId: id }).orderBy('id'),
+    row: async () => RemotePod.query(pod.db).findById(id).throwIfNotFound(),
+    deliveries: async () => pod.db<DeliveryRow>('deliveries').where({ podId: id }).orderBy('id'),
   }
 }

@@ -17,7 +17,7 @@ export interface SmallDisk extends AsyncDisposable {
 }
 
 const MEGABYTE = Buffer.alloc(2 ** 20)
-const SMALLEST = 4_096
+const MIN_CHUNK = 4_096
 
 /**
  * In memory. Undefined if this user may not mount, not even in a namespace of their own; such a namespace is unsuitable for
@@ -48,7 +48,7 @@ export async function openSmallDisk(
     async fill() {
       const file = await open(filler, 'a')
       try {
-        for (let chunk = MEGABYTE; chunk.length >= SMALLEST; chunk = chunk.subarray(0, chunk.length / 2)) {
+        for (let chunk = MEGABYTE; chunk.length >= MIN_CHUNK; chunk = chunk.subarray(0, chunk.length / 2)) {
           for (let isFull = false; !isFull; ) isFull = await file.write(chunk).then(() => false, isNoSpace)
         }
       } finally {

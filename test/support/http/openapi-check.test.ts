@@ -38,8 +38,8 @@ it.each([
   ['a field that is missing', 'GET', answerOf(200, { ...person, tags: undefined, name: undefined }), path],
   ['two names of one person', 'GET', answerOf(200, { ...person, diaspora_id: 'eve@pod.example' }), path],
   ['an address without a host', 'GET', answerOf(200, { ...person, avatar: { ...images, small: '/a.png' } }), path],
-  ['a status that nobody documented', 'GET', answerOf(202, person), path],
-  ['a call that nobody documented', 'PUT', answerOf(200, person), path],
+  ['an undocumented status', 'GET', answerOf(202, person), path],
+  ['an undocumented call', 'PUT', answerOf(200, person), path],
   ['a body where there is none', 'POST', answerOf(201, {}), `${path}/block`],
   ['no body where there is one', 'GET', answerOf(200, undefined), path],
   ['an error with the code of another', 'GET', answerOf(404, { code: 500, message: 'no', reason: 'not_found' }), path],
@@ -48,7 +48,7 @@ it.each([
   ['a reason of another operation', 'GET', answerOf(404, { code: 404, message: 'no', reason: 'post_not_found' }), path],
   ['an error in other words', 'GET', answerOf(404, { error: 'no' }), path],
   ['a 401 that does not tell how', 'GET', answerOf(401, { code: 401, message: 'no', reason: 'token_missing' }), path],
-  ['an answer for everybody to keep', 'GET', answerOf(200, person, { 'cache-control': 'public' }), path],
+  ['a response for shared caches', 'GET', answerOf(200, person, { 'cache-control': 'public' }), path],
   ['another kind of text', 'GET', answerOf(200, person, { 'content-type': 'text/html' }), path],
 ])('does not let pass %s', async (_what, method, answer, at) => {
   await expect(check(method, answer, at)).rejects.toThrow()

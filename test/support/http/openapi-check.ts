@@ -110,7 +110,8 @@ function checkHead({ body, headers }: Answer, wrong: Wrong, isFile: boolean): vo
 
 function checkError(answer: Answer, wrong: Wrong): void {
   const { code, message, reason } = answer.json()
-  if (code !== answer.statusCode || typeof message !== 'string' || message === '') throw wrong('this is no error body')
+  if (code !== answer.statusCode || typeof message !== 'string' || message === '')
+    throw wrong('this is not an error body')
   if (!isErrorReason(String(reason))) throw wrong(`its reason is ${String(reason)}`)
   if (code === 401 && !answer.headers['www-authenticate']) throw wrong('the header www-authenticate is missing')
 }
@@ -130,6 +131,6 @@ function checkPerson(person: { readonly network_id: unknown }, wrong: Wrong): vo
   if (person.network_id !== diaspora_id) throw wrong('network_id and diaspora_id differ')
   const addresses = typeof avatar === 'string' ? [avatar] : Object.values(Object(avatar))
   if (addresses.length === 0 || !addresses.every((address) => /^https?:\/\/[^/]/.test(String(address)))) {
-    throw wrong('an avatar is no address')
+    throw wrong('an avatar is not an address')
   }
 }

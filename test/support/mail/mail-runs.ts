@@ -1,13 +1,13 @@
-import { jobOfRow, loadJob, Postponed } from '../../../src/jobs/outbox/outbox.js'
-import type { Pod } from '../../../src/pod/pod.js'
+import { jobOfRow, loadJob, Postponed } from '../../../src/jobs/outbox/load-job.js'
+import type { Services } from '../../../src/services/services.js'
 import { FailedJob } from '../../../workers/failed-job.js'
 import { mailHandlers } from '../../../workers/handlers/mail.js'
 import { outcomeOfError } from '../../../workers/job-outcome.js'
 
-type Run = (pod: Pod, work: unknown, signal: AbortSignal) => Promise<void>
+type Run = (pod: Services, work: unknown, signal: AbortSignal) => Promise<void>
 
 /** Runs the jobs of the queue `mail` once each, due or not, and those that they enqueue; returns their outcomes. */
-export async function runMails(pod: Pod): Promise<readonly string[]> {
+export async function runMails(pod: Services): Promise<readonly string[]> {
   const outcomes: string[] = []
   const done = new Set<number>()
   for (;;) {
@@ -24,7 +24,7 @@ export async function runMails(pod: Pod): Promise<readonly string[]> {
   }
 }
 
-async function runRow(pod: Pod, outboxId: number, name: string): Promise<string> {
+async function runRow(pod: Services, outboxId: number, name: string): Promise<string> {
   const work = (await loadJob(pod.db, { outboxId })) ?? jobOfRow(pod.db, outboxId, {})
   try {
     const run = (mailHandlers as Readonly<Record<string, unknown>>)[name] as Run
@@ -42,7 +42,11 @@ async function runRow(pod: Pod, outboxId: number, name: string): Promise<string>
 }
 
 /** Gives a user a confirmed e-mail address. */
-export async function confirmMailbox(pod: Pod, username: string, email = `${username}@mail.example`): Promise<number> {
+export async function confirmMailbox(
+  pod: Services,
+  username: string,
+  email = `${username}@mail.example`,
+): Promise<number> {
   const [{ id }] = await pod
     .db('users')
     .where({ username })

@@ -5,7 +5,7 @@ import { mintToken } from '../../../src/domain/accounts/tokens.js'
 import { findViewer, type Viewer } from '../../../src/domain/accounts/viewers.js'
 import { Person, Profile } from '../../../src/persistence/models/person.js'
 import { User } from '../../../src/persistence/models/user.js'
-import type { Pod } from '../../../src/pod/pod.js'
+import type { Services } from '../../../src/services/services.js'
 import { byName } from './by-name.js'
 
 const AN_HOUR = 3_600
@@ -45,7 +45,7 @@ interface TestClient {
 }
 
 /** Creates people, each once and all concurrently; a second call returns the same people. */
-export function peopleOf(pod: Pod, app: FastifyInstance) {
+export function peopleOf(pod: Services, app: FastifyInstance) {
   const known = new Map<string, Promise<TestPerson>>()
 
   function person(name: string): Promise<TestPerson> {
@@ -70,7 +70,7 @@ export interface LocalUser {
 }
 
 /** Creates a local user, without a client. */
-export async function addLocalUser(pod: Pod, username: string): Promise<LocalUser> {
+export async function addLocalUser(pod: Services, username: string): Promise<LocalUser> {
   const { guid, address } = await createUser(pod, { username, password: `the password of ${username}` })
   const { id: userId, personId: id } = await User.byUsername(pod.db, username).throwIfNotFound()
   const { publicKey } = await Person.query(pod.db).findById(id).throwIfNotFound()
@@ -78,13 +78,13 @@ export async function addLocalUser(pod: Pod, username: string): Promise<LocalUse
 }
 
 /** The person behind a client, as use cases know them. */
-export async function viewerOf(pod: Pod, { token }: Pick<TestPerson, 'token'>): Promise<Viewer> {
+export async function viewerOf(pod: Services, { token }: Pick<TestPerson, 'token'>): Promise<Viewer> {
   const viewer = await findViewer(pod, token)
   if (viewer === undefined) throw new Error('The token of the person is not valid.')
   return viewer
 }
 
-async function makePerson(pod: Pod, app: FastifyInstance, username: string): Promise<TestPerson> {
+async function makePerson(pod: Services, app: FastifyInstance, username: string): Promise<TestPerson> {
   const account = await createUser(pod, { username, password: `the password of ${username}` })
   const client = (scopes: readonly Scope[]) => makeClient(pod, app, username, scopes)
   return {
@@ -102,7 +102,7 @@ async function makePerson(pod: Pod, app: FastifyInstance, username: string): Pro
 }
 
 async function makeClient(
-  pod: Pod,
+  pod: Services,
   app: FastifyInstance,
   username: string,
   scopes: readonly Scope[],

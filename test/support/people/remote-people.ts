@@ -1,8 +1,8 @@
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { Person, type Profile } from '../../../src/persistence/models/person.js'
-import { Pod as PodModel } from '../../../src/persistence/models/pod.js'
+import { RemotePod } from '../../../src/persistence/models/remote-pod.js'
 import { restrictNewPerson } from '../../../src/persistence/moderation/pod-rule-restrictions.js'
-import type { Pod } from '../../../src/pod/pod.js'
+import type { Services } from '../../../src/services/services.js'
 import type { FakePerson } from '../federation/fake-pods.js'
 import { readKey } from '../pods/fixed-key-crypto.js'
 
@@ -13,18 +13,18 @@ interface RemotePersonFields {
   readonly guid?: string
   readonly publicKey?: string
   readonly profile?: Partial<Pick<Profile, 'firstName' | 'lastName'>>
-  readonly pod?: Partial<Pick<PodModel, 'port' | 'ssl'>>
+  readonly pod?: Partial<Pick<RemotePod, 'port' | 'ssl'>>
 }
 
 /** Stores a person of another pod, and the pod if it is unknown. */
 export async function addRemotePerson(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   address: string,
   fields: RemotePersonFields = {},
 ): Promise<Person> {
   return db.transaction(async (transaction) => {
     const [, host = ''] = address.split('@')
-    const home = await PodModel.query(transaction)
+    const home = await RemotePod.query(transaction)
       .insert({ host, ssl: true, ...fields.pod })
       .onConflict(['host', 'port'])
       .merge(['host'])

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { ALWAYS_GRANTED, SCOPES, type Scope } from '../../../src/domain/accounts/scopes.js'
 import { mintToken } from '../../../src/domain/accounts/tokens.js'
 import type { Viewer } from '../../../src/domain/accounts/viewers.js'
-import type { OpenPod } from '../../../src/pod/open-pod.js'
+import type { OpenServices } from '../../../src/services/open-services.js'
 import { type ApiDocument, type Response, readApiDocument } from '../http/openapi-check.js'
 import { byName } from '../people/by-name.js'
 import type { TestPerson } from '../people/local-users.js'
@@ -15,7 +15,7 @@ const BASE = '/api/v1'
 
 /** A pod and clients of its API. A call throws if the OpenAPI document does not allow the response. */
 export interface ApiPod extends AsyncDisposable {
-  readonly pod: OpenPod
+  readonly pod: OpenServices
   readonly app: FastifyInstance
   /** Creates the people, once and in this order; a second call returns the same people. */
   people<Name extends string>(...names: Name[]): Promise<Record<Name, ApiPerson>>
@@ -119,7 +119,7 @@ export async function readAllPages(client: ApiClient, path: string): Promise<Jso
 }
 
 async function makeApiPerson(
-  pod: OpenPod,
+  pod: OpenServices,
   call: ApiPod['call'],
   name: string,
   made: TestPerson | undefined,

@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { readConfig } from '../../../src/config/config.js'
 import { openJobQueues } from '../../../src/jobs/queues/job-queues.js'
-import { type OpenPod, openPod } from '../../../src/pod/open-pod.js'
-import type { PodCrypto } from '../../../src/pod/pod.js'
+import { type OpenServices, openServices } from '../../../src/services/open-services.js'
+import type { PodCrypto } from '../../../src/services/pod-crypto.js'
 import { type AppOptions, buildApp } from '../../../src/web/server/app.js'
 import { HTTP_LIMITS } from '../../../src/web/server/limits.js'
 import { testLog } from '../assertions/test-log.js'
@@ -32,11 +32,11 @@ export interface PodOptions extends AppOptions {
   readonly crypto?: PodCrypto
   readonly log?: Logger
   /** Replaces parts of the pod. */
-  readonly change?: (pod: OpenPod) => OpenPod
+  readonly change?: (pod: OpenServices) => OpenServices
 }
 
 export interface PodWithoutWeb extends AsyncDisposable {
-  readonly pod: OpenPod
+  readonly pod: OpenServices
   close(): Promise<void>
 }
 
@@ -49,6 +49,9 @@ export interface TestPod extends PodWithoutWeb {
 
 /** Without the limit on event loop delay, so that the load of the machine causes no rejections. Tests of it set their own. */
 export const NO_EVENT_LOOP_LIMIT = { ...HTTP_LIMITS, eventLoopDelayMs: Number.POSITIVE_INFINITY }
+
+/** Longer than a busy machine delays a request. */
+const QUEUE_TIMEOUT_MS = 30_000
 
 /** Builds a pod in the process of the test: real database, real queue, keys from files. */
 export function buildPod(options: PodOptions & { readonly web: false }): Promise<PodWithoutWeb>
@@ -65,9 +68,9 @@ export async function buildPod(options: PodOptions = {}): Promise<PodWithoutWeb 
     REDIS_URL: own?.redisUrl,
     ...environment,
   })
-  const opened = await openPod(config, process, { crypto: crypto ?? fixedKeyCrypto(), log: log ?? testLog() })
-  // The prefix of the keys in the stores of a test is its own, while that of `openPod` comes from the address of the pod.
-  const jobs = stores && (await openJobQueues({ ...stores, log: opened.log }))
+  const opened = await openServices(config, process, { crypto: crypto ?? fixedKeyCrypto(), log: log ?? testLog() })
+  // The prefix of the keys in the stores of a test is its own, while that of `openServices` comes from the address of the pod.
+  const jobs = stores && (await openJobQueues({ ...stores, log: opened.log, requestTimeoutMs: QUEUE_TIMEOUT_MS }))
   const mailExchanges = async () => [] // tests look up no names
   const assembled = {
     ...opened,
@@ -87,7 +90,7 @@ export async function buildPod(options: PodOptions = {}): Promise<PodWithoutWeb 
   return withWeb(pod, await buildApp(pod, { limits: NO_EVENT_LOOP_LIMIT, ...app }), close)
 }
 
-function withWeb(pod: OpenPod, app: FastifyInstance, closePod: () => Promise<void>): TestPod {
+function withWeb(pod: OpenServices, app: FastifyInstance, closePod: () => Promise<void>): TestPod {
   async function close(): Promise<void> {
     await app.close()
     await closePod()

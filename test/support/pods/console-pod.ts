@@ -1,6 +1,6 @@
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { changeRole } from '../../../src/domain/moderation/change-role.js'
-import type { Pod } from '../../../src/pod/pod.js'
+import type { Services } from '../../../src/services/services.js'
 import { openBrowser, type TestBrowser } from '../browser/scriptless-browser.js'
 import { buildPod, type PodOptions, type TestPod } from './build-pod.js'
 
@@ -11,7 +11,7 @@ const POD_WITH_FORMS = 'r.example'
 
 type ConsolePerson = (typeof CONSOLE_PEOPLE)[number]
 
-/** A pod with a member (dan), a moderator (mod) and an administrator (adm). */
+/** A pod with a user without a role (dan), a moderator (mod) and an administrator (adm). */
 export interface ConsolePod extends TestPod {
   readonly url: string
   /** A browser in which the person is signed in; a new one for each call. */
@@ -67,7 +67,7 @@ export async function agePasswords({ pod }: Pick<TestPod, 'pod'>, minutes: numbe
   )
 }
 
-export async function giveRole(pod: Pod, username: string, role: 'none' | 'moderator' | 'admin'): Promise<void> {
+export async function giveRole(pod: Services, username: string, role: 'none' | 'moderator' | 'admin'): Promise<void> {
   const person = await pod.db('people').join('users', 'users.personId', 'people.id').where({ username }).first('guid')
   await changeRole(pod, COMMAND_ACTOR, person.guid, { role, reason: 'For a test', confirm: username })
 }

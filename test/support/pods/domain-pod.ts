@@ -4,14 +4,14 @@ import type { OutgoingRecord } from '../../../src/jobs/definitions.js'
 import { Participation } from '../../../src/persistence/models/participation.js'
 import type { Person } from '../../../src/persistence/models/person.js'
 import type { Post } from '../../../src/persistence/models/post.js'
-import type { Pod } from '../../../src/pod/pod.js'
+import type { Services } from '../../../src/services/services.js'
 import { viewerOf } from '../people/local-users.js'
 import { addRemotePerson } from '../people/remote-people.js'
 import { buildPod } from './build-pod.js'
 
 /** A pod with three local users and a known person of another pod. Their jobs are not processed. */
 export interface DomainPod {
-  readonly pod: Pod
+  readonly pod: Services
   readonly ann: Viewer
   readonly ben: Viewer
   readonly cem: Viewer

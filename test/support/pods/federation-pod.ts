@@ -1,4 +1,4 @@
-import type { Pod } from '../../../src/pod/pod.js'
+import type { Services } from '../../../src/services/services.js'
 import { countRows } from '../databases/rows.js'
 import { type FakePods, startFakePods } from '../federation/fake-pods.js'
 import { byName } from '../people/by-name.js'
@@ -8,10 +8,10 @@ import { addRemotePerson } from '../people/remote-people.js'
 import { buildPod } from './build-pod.js'
 
 /** The pod `pod.example` without web application and workers, and fake pods around it. */
-export interface FederationPod extends Pod {
+export interface FederationPod extends Services {
   readonly fakePods: FakePods
   /** The same pod at another time. */
-  at(time: Date): Pod
+  at(time: Date): Services
   /** Creates local users, one after the other. */
   localUsers<Name extends string>(...names: Name[]): Promise<Record<Name, LocalUser>>
   /** Stores these people of fake pods, `quin@q.example`, `remy@r.example`, and deletes all other remote people. */

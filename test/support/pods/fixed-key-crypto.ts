@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
-import type { KeyPair, PodCrypto } from '../../../src/pod/pod.js'
 import { readDocument } from '../../../src/protocol/discovery/documents.js'
 import { decryptEnvelope, writeEncryptedEnvelope } from '../../../src/protocol/envelopes/encrypted-envelope.js'
-import { sealMagicEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
+import { signMagicEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
 import { verifyEnvelope } from '../../../src/protocol/envelopes/verify-envelope.js'
 import { signMigration } from '../../../src/protocol/signatures/migration-signature.js'
 import { signRelayable } from '../../../src/protocol/signatures/relayable-signature.js'
+import type { KeyPair, PodCrypto } from '../../../src/services/pod-crypto.js'
 
 /**
  * Key pairs from files, in turn: making one takes longer than most tests. They are smaller than real ones, so that signing
@@ -20,15 +20,15 @@ export function fixedKeyCrypto(): PodCrypto {
       if (pair === undefined) throw new Error('There are no keys in test/fixtures/keys.')
       return pair
     },
-    openEnvelopes: async (messages, keys) =>
+    verifyEnvelopes: async (messages, keys) =>
       messages.map(({ envelope, receivedAt }) => verifyEnvelope(envelope, keys, receivedAt)),
     openEncryptedEnvelopes: async (messages) =>
       messages.map(({ encrypted, recipientKey }) => decryptEnvelope(encrypted, recipientKey)),
     signRelayable: async (relayable, key) => signRelayable(relayable, key),
     signMigration: async (move, key) => signMigration(move, key),
-    sealEnvelope: async (payload, sender, key) => sealMagicEnvelope(payload, sender, key),
-    sealEnvelopes: async (messages) =>
-      messages.map(({ payload, sender, key }) => sealMagicEnvelope(payload, sender, key)),
+    signEnvelope: async (payload, sender, key) => signMagicEnvelope(payload, sender, key),
+    signEnvelopes: async (messages) =>
+      messages.map(({ payload, sender, key }) => signMagicEnvelope(payload, sender, key)),
     encryptEnvelopes: async (envelopes) =>
       envelopes.map(({ envelope, recipientKeys }) => recipientKeys.map((key) => writeEncryptedEnvelope(envelope, key))),
     readDocument: async (document) => readDocument(document),

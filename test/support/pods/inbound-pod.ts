@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import { Person } from '../../../src/persistence/models/person.js'
-import type { Pod } from '../../../src/pod/pod.js'
 import type { Entity } from '../../../src/protocol/entities/registry.js'
-import { fetchHandlers } from '../../../workers/handlers/fetch.js'
-import { unprovenHandlers } from '../../../workers/handlers/fetch-unproven.js'
+import type { Services } from '../../../src/services/services.js'
+import { openFetchHandlers } from '../../../workers/handlers/fetch.js'
 import { maintenanceHandlers } from '../../../workers/handlers/maintenance.js'
+import { openUnverifiedFetchHandlers } from '../../../workers/handlers/unverified-fetch.js'
 import type { RunningWorkers, WorkersOptions } from '../../../workers/start-workers.js'
 import { countRows } from '../databases/rows.js'
 import { encryptEnvelopeFor, envelopeOf } from '../federation/envelopes.js'
@@ -15,13 +15,13 @@ import { startTestWorkers, untilIdle } from '../queues/test-workers.js'
 import { buildPod, type PodOptions } from './build-pod.js'
 
 /** The web application and the inbound workers of `pod.example` in the process of the test, between fake pods. */
-export interface InboundPod extends Pod, AsyncDisposable {
+export interface InboundPod extends Services, AsyncDisposable {
   readonly app: FastifyInstance
   /** Creates the people, once; a second call returns the same people. */
   people<Name extends string>(...names: Name[]): Promise<Record<Name, TestPerson>>
   /** Stores a person of a fake pod, so that no key lookup is needed. */
   addRemotePerson(person: FakePerson): Promise<Person>
-  /** Posts the entity as the signer would send it to everybody; returns the status of the answer. */
+  /** Posts the entity in a public envelope of the signer; returns the status of the answer. */
   publicly(entity: Entity, signer: FakePerson): Promise<number>
   /** Posts it as the signer would send it to this user alone. */
   privately(entity: Entity, signer: FakePerson, to: TestPerson): Promise<number>
@@ -59,8 +59,8 @@ export async function startInboundPod(options: InboundPodOptions): Promise<Inbou
   })
   const workers = startTestWorkers(pod, {
     handlers: {
-      fetch: fetchHandlers,
-      'fetch-unproven': unprovenHandlers,
+      fetch: openFetchHandlers(),
+      'fetch-unproven': openUnverifiedFetchHandlers(),
       maintenance: maintenanceHandlers,
       ...handlers,
     },

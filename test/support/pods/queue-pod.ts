@@ -3,9 +3,11 @@ import { readConfig } from '../../../src/config/config.js'
 import type { AnyJob } from '../../../src/jobs/definitions.js'
 import { openJobQueues } from '../../../src/jobs/queues/job-queues.js'
 import { openLocales } from '../../../src/languages/locales.js'
-import { openDatabase, WORKER_LIMITS } from '../../../src/persistence/database/database.js'
+import { openDatabase } from '../../../src/persistence/database/database.js'
+import { WORKER_DATABASE_LIMITS } from '../../../src/persistence/database/limits.js'
 import { openPictureStorage } from '../../../src/persistence/photos/open-pictures.js'
-import type { Pod } from '../../../src/pod/pod.js'
+import { readPrivateKey } from '../../../src/protocol/signatures/rsa.js'
+import type { Services } from '../../../src/services/services.js'
 import { testLog } from '../assertions/test-log.js'
 
 /** The database and the queue of a process. */
@@ -20,13 +22,13 @@ export interface PodStores {
 }
 
 /** A pod with database and queue only: its keys and its HTTP client reject every call. Works outside of vitest. */
-export interface QueuePod extends Pod {
+export interface QueuePod extends Services {
   close(): Promise<void>
 }
 
 export async function openQueuePod(stores: PodStores): Promise<QueuePod> {
   const log = testLog()
-  const db: Knex = openDatabase({ ...WORKER_LIMITS, url: stores.databaseUrl, applicationName: 'pod test' })
+  const db: Knex = openDatabase({ ...WORKER_DATABASE_LIMITS, url: stores.databaseUrl, applicationName: 'pod test' })
   const jobs = await openJobQueues({ ...stores, log, isTuned: process.env['QUEUE_TUNING'] !== 'off' })
   let closed: Promise<void> | undefined
   const config = readConfig({
@@ -39,15 +41,16 @@ export async function openQueuePod(stores: PodStores): Promise<QueuePod> {
     locales: openLocales(config),
     terms: undefined,
     db,
+    requestContext: {},
     jobs,
     crypto: {
       generateKeyPair: noKeys,
-      openEnvelopes: noKeys,
+      verifyEnvelopes: noKeys,
       openEncryptedEnvelopes: noKeys,
       signRelayable: noKeys,
       signMigration: noKeys,
-      sealEnvelope: noKeys,
-      sealEnvelopes: noKeys,
+      signEnvelope: noKeys,
+      signEnvelopes: noKeys,
       encryptEnvelopes: noKeys,
       readDocument: noKeys,
     },
@@ -56,6 +59,7 @@ export async function openQueuePod(stores: PodStores): Promise<QueuePod> {
     secrets: {
       seal: (text) => Buffer.from(text),
       unseal: String,
+      unsealPrivateKey: (sealed) => readPrivateKey(String(sealed)),
       unsealUnbound: String,
       sealBytes: (bytes) => bytes,
       unsealBytes: (sealed) => sealed,

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { OpenPod } from '../../../src/pod/open-pod.js'
+import type { OpenServices } from '../../../src/services/open-services.js'
 import { startPodProcess } from './pod-process.js'
 
 /** A separate web process on the database and queue of a pod under test. */
@@ -12,7 +12,7 @@ export interface WebProcess {
   kill(): Promise<void>
 }
 
-export async function startWebProcess({ config }: Pick<OpenPod, 'config'>): Promise<WebProcess> {
+export async function startWebProcess({ config }: Pick<OpenServices, 'config'>): Promise<WebProcess> {
   const folder = await mkdtemp(join(tmpdir(), 'pod-web-'))
   const settings = {
     POD_URL: config.url,

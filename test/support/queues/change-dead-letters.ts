@@ -3,22 +3,19 @@ import {
   type DeadLetterWork,
   findDeadLetterRange,
 } from '../../../src/jobs/dead-letters/change-dead-letters.js'
-import type { DeadLetterFilter } from '../../../src/jobs/dead-letters/dead-letter.js'
-import type { Pod } from '../../../src/pod/pod.js'
-
-type ChangePod = Pick<Pod, 'db' | 'jobs'>
+import type { DeadLetterDependencies, DeadLetterFilter } from '../../../src/jobs/dead-letters/dead-letter.js'
 
 /** Runs all dead letters that match again; returns their number. */
-export function replayDeadLetters(pod: ChangePod, filter: DeadLetterFilter = {}): Promise<number> {
+export function replayDeadLetters(pod: DeadLetterDependencies, filter: DeadLetterFilter = {}): Promise<number> {
   return changeAll(pod, 'replay', filter)
 }
 
 /** Deletes all dead letters that match; returns their number. */
-export function dropDeadLetters(pod: ChangePod, filter: DeadLetterFilter = {}): Promise<number> {
+export function dropDeadLetters(pod: DeadLetterDependencies, filter: DeadLetterFilter = {}): Promise<number> {
   return changeAll(pod, 'drop', filter)
 }
 
-async function changeAll(pod: ChangePod, work: DeadLetterWork, filter: DeadLetterFilter): Promise<number> {
+async function changeAll(pod: DeadLetterDependencies, work: DeadLetterWork, filter: DeadLetterFilter): Promise<number> {
   let count = 0
   let range = await findDeadLetterRange(pod, filter)
   while (range !== undefined) {

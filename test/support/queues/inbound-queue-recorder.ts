@@ -1,5 +1,6 @@
 import { vi } from 'vitest'
-import type { Pod } from '../../../src/pod/pod.js'
+import { INBOUND_QUEUES } from '../../../src/jobs/queues/queue-names.js'
+import type { Services } from '../../../src/services/services.js'
 
 /** Replaces the worker: takes jobs from the inbound queues without parsing them. */
 export interface InboundQueueRecorder extends AsyncDisposable {
@@ -17,10 +18,10 @@ interface RecordedMessage {
 
 type JobData = { readonly messages: readonly (string | RecordedMessage)[] }
 
-export function recordInboundQueue(pod: Pick<Pod, 'jobs'>): InboundQueueRecorder {
+export function recordInboundQueue(pod: Pick<Services, 'jobs'>): InboundQueueRecorder {
   const recorded: RecordedMessage[] = []
   const sizes: number[] = []
-  const workers = (['inbound', 'inbound-private'] as const).map((queue) =>
+  const workers = INBOUND_QUEUES.map((queue) =>
     pod.jobs.serve(
       queue,
       async (job) => {
@@ -28,7 +29,7 @@ export function recordInboundQueue(pod: Pick<Pod, 'jobs'>): InboundQueueRecorder
         sizes.push(messages.length)
         recorded.push(...messages.map((message) => (typeof message === 'string' ? { envelope: message } : message)))
       },
-      { concurrency: 1, lock: 30_000, stalledCheck: 15_000, backoff: () => 10 },
+      { concurrency: 1, lockMs: 30_000, stalledCheckMs: 15_000, backoff: () => 10 },
     ),
   )
   return {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readConfig } from '../../../src/config/config.js'
 import { DIASPORA_PEPPER } from '../../../src/domain/accounts/passwords/bcrypt-password.js'
-import { createSecrets, readSecretKey } from '../../../src/pod/secrets.js'
+import { createSecrets, readSecretKey } from '../../../src/services/secrets.js'
 import type { TakeOverOptions, TakeOverTarget } from '../../../src/take-over/take-over.js'
 import { openEmptyDatabase } from '../databases/test-database.js'
 

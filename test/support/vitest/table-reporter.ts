@@ -17,15 +17,15 @@ export interface TableOptions {
  */
 export class TableReporter implements Reporter {
   readonly #options: TableOptions
-  #isWhole = false
+  #isFullRun = false
 
   constructor(options: TableOptions) {
     this.#options = options
   }
 
   onTestRunStart(specifications: readonly unknown[]): void {
-    this.#isWhole = process.argv.slice(2).every((word) => word.startsWith('-') || /^run$|config\.ts$/.test(word))
-    if (specifications.length === 0) this.#isWhole = false
+    this.#isFullRun = process.argv.slice(2).every((word) => word.startsWith('-') || /^run$|config\.ts$/.test(word))
+    if (specifications.length === 0) this.#isFullRun = false
   }
 
   onTestRunEnd(modules: readonly TestModule[]): void {
@@ -39,7 +39,7 @@ export class TableReporter implements Reporter {
       const tried = own.filter((test) => test.result().state !== 'skipped')
       const reason = own.map(whySkipped).find((note) => note !== undefined) ?? notTried[number]
       if (tried.length === 0 && reason === undefined) missing += 1
-      if (tried.length === 0 && !this.#isWhole && own.every((test) => whySkipped(test) === undefined)) continue
+      if (tried.length === 0 && !this.#isFullRun && own.every((test) => whySkipped(test) === undefined)) continue
       const verdict =
         tried.length === 0 ? `not tried: ${reason ?? 'there is no case'}` : `${verdictsOf(tried)}  ${remark}`
       console.log(`${number}  ${what.padEnd(110)}  ${verdict}`)
@@ -51,7 +51,7 @@ export class TableReporter implements Reporter {
     console.log(
       `${printed} lines, ${notTriedCount} of them not tried; ${passed} cases passed, ${failed} failed  ${remark}`.trimEnd(),
     )
-    if (this.#isWhole && missing > 0) process.exitCode = 1
+    if (this.#isFullRun && missing > 0) process.exitCode = 1
   }
 }
 

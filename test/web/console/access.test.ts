@@ -10,7 +10,7 @@ const PAGES: Readonly<Record<string, Needed>> = {
   '/admin/reports': 'moderation',
   '/admin/reports/:id': 'moderation',
   '/admin/reports/:id/pictures/:guid': 'moderation',
-  '/admin/reports/:id/pictures/:guid/:look': 'moderation',
+  '/admin/reports/:id/pictures/:guid/:variant': 'moderation',
   '/admin/content/:guid': 'moderation',
   '/admin/people': 'moderation',
   '/admin/people/:guid': 'moderation',
@@ -174,16 +174,16 @@ describe('the routes of the console', () => {
 describe.each(Object.entries(PAGES))('GET %s', (pattern, needed) => {
   const path = pathFor(pattern)
 
-  it('sends visitors to the sign-in page and back, and hides itself from members', async () => {
+  it('sends visitors to the sign-in page and back, and hides itself from users without a role', async () => {
     const visited = await send('visitor', 'GET', `${path}?state=open`)
-    const member = await send('dan', 'GET', path)
+    const withoutRole = await send('dan', 'GET', path)
     const unknown = await send('dan', 'GET', '/nothing-is-here')
 
     expect([visited.statusCode, visited.headers.location]).toEqual([
       303,
       `/users/sign_in?return_to=${encodeURIComponent(`${path}?state=open`)}`,
     ])
-    expect([member.statusCode, member.body]).toEqual([404, unknown.body])
+    expect([withoutRole.statusCode, withoutRole.body]).toEqual([404, unknown.body])
   })
 
   it(`answers people with the power ${needed}`, async () => {
@@ -258,9 +258,9 @@ describe('the console', () => {
 
   it('continues after the sign-in, and only at a page of the console', async () => {
     const browser = console.visitor()
-    await browser.visit('/admin?notice=none')
+    await browser.visit('/admin?flash=none')
     await browser.submit({ username: 'mod', password: 'the password of mod' })
-    expect(`${browser.url.pathname}${browser.url.search}`).toBe('/admin?notice=none')
+    expect(`${browser.url.pathname}${browser.url.search}`).toBe('/admin?flash=none')
 
     for (const target of [
       '//q.example/admin',

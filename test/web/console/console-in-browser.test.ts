@@ -16,7 +16,7 @@ let samples: SampleConsole
 let browser: Browser | undefined
 beforeAll(async () => {
   ;[samples, browser] = await Promise.all([openSampleConsole(), launchChromium()])
-}, 60_000)
+}, 180_000)
 afterAll(async () => {
   await browser?.close()
   await samples.close()
@@ -157,9 +157,9 @@ describe.skipIf(executablePath === undefined)('in Chromium', () => {
     await page.goto('/admin/filters')
     await page.getByLabel('Kind').selectOption('phrase')
     await page.getByLabel('Value').fill('reported offer')
-    await page.getByRole('button', { name: 'Try the filter' }).click()
-    await page.getByRole('heading', { name: 'Trial: 1 hits in 7 days' }).waitFor()
+    await page.getByRole('button', { name: 'Dry run' }).click()
+    await page.getByRole('heading', { name: 'Dry run: 1 hits in 7 days' }).waitFor()
     expect(await page.getByLabel('Value').inputValue()).toBe('reported offer')
     await context.close()
-  }, 60_000)
+  }, 180_000)
 })

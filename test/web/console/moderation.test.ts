@@ -70,6 +70,20 @@ describe('a report', () => {
     expect(await actionsOn(author.guid)).toContain('silence.undo')
   })
 
+  it('changes neither content nor author if another moderator has closed the case', async () => {
+    const { author, guid, page } = await reportedPost()
+    await mod.visit(page)
+    await adm.visit(page)
+    await adm.submit({ reason, ignore_further: 'true' }, `${page}/dismiss`)
+    const refused = await mod.submit(
+      { reason, author: 'silence', resolve: 'true', version: '' },
+      `/admin/content/${guid}/hide`,
+    )
+
+    expect([refused.statusCode, await isVisible(guid)]).toEqual([409, true])
+    expect([await actionsOn(author.guid), await actionsOn(guid)]).toEqual([[], []])
+  })
+
   it('blocks the author of another pod only after the address was typed, and does nothing before', async () => {
     const { author, guid, page } = await reportedPost()
     await dan.post('/api/v1/aspects', { name: 'Others', chat_enabled: false })
@@ -83,6 +97,25 @@ describe('a report', () => {
     expect((await confirm(mod, 'eve')).statusCode).toBe(422)
     await confirm(mod, author.address)
     expect([await actionsOn(author.guid), await actionsOn(guid)]).toEqual([['block'], ['hide']])
+  })
+
+  it('gives the messages that the end of a block sends the trace of its audit entry', async () => {
+    const { author, guid, page } = await reportedPost()
+    const user = await console.pod.db('users').where({ username: 'dan' }).first('id')
+    await console.pod.db('contacts').insert({ userId: user.id, personId: author.id, receiving: true, sharing: true })
+    await mod.visit(page)
+    await mod.submit({ reason, author: 'block' }, `/admin/content/${guid}/hide`)
+    await confirm(mod, author.address)
+    const { id } = await console.pod.db('moderation_actions').where({ targetGuid: author.guid }).first('id')
+    await mod.visit(page)
+    await mod.submit({ reason }, `/admin/actions/${id}/undo`)
+    const { traceId } = await console.pod
+      .db('audit_entries')
+      .whereRaw(`target->>'guid' = ? and action = 'block.undo'`, [author.guid])
+      .first('traceId')
+
+    expect(traceId).toMatch(/^[0-9a-f]{32}$/)
+    expect(await console.pod.db('outbox').where({ traceId }).pluck('name')).toEqual(['dispatch'])
   })
 
   it('shows both states to a moderator who was slower, and does nothing', async () => {
@@ -120,7 +153,7 @@ describe('a report', () => {
     expect((await mod.visit(`${path}/clear`)).statusCode).toBe(404)
     await console.pod.db('case_pictures').update({ state: 'ready', blurred: Buffer.from('b'), clear: Buffer.from('c') })
     expect((await mod.visit(path)).body).toContain(`<img src="${path}/blurred"`)
-    expect((await mod.visit(`${path}?look=clear`)).body).toContain(`<img src="${path}/clear"`)
+    expect((await mod.visit(`${path}?variant=clear`)).body).toContain(`<img src="${path}/clear"`)
     const file = await mod.visit(`${path}/blurred`)
     expect([file.body, file.headers['content-type'], file.headers['cache-control']]).toEqual([
       'b',
@@ -136,7 +169,7 @@ describe('a report', () => {
     await mod.submit({ include_reason: 'true' }, `${page}/forward`)
     expect(mod.page.body).toContain('Nothing has been sent.')
     expect(mod.page.body).toContain('Reason: Look &#60;b&#62;here')
-    expect(mod.page.body).toContain('cannot write to the operator')
+    expect(mod.page.body).toContain('cannot send a message to the operator')
   })
 
   it('gets one note from two clicks, also at the same time', async () => {
@@ -154,7 +187,7 @@ describe('a report', () => {
     const answers = [...(await Promise.all([click(), click()])), await click()]
 
     expect(answers.map(({ statusCode, headers: { location } }) => [statusCode, location])).toEqual(
-      Array.from({ length: 3 }, () => [303, `${page}?notice=case_noted`]),
+      Array.from({ length: 3 }, () => [303, `${page}?flash=case_noted`]),
     )
     expect((await mod.visit(page)).body.match(/Asked the author/g)).toHaveLength(1)
   })
@@ -171,7 +204,7 @@ describe('a person', () => {
     await mod.submit({ reason, until: '2199-01-01' }, `${page}/silence`)
 
     expect(mod.page.body).toContain('<b>silence</b> by an action on this person')
-    expect(mod.page.body).toContain('1 January 2199')
+    expect(mod.page.body).toContain('1 Jan 2199')
     expect((await mod.visit('/admin/people?state=silenced&pod=sam.example')).body).toContain(page)
   })
 
@@ -243,7 +276,7 @@ describe('a filter', () => {
     expect(mod.page.body).not.toContain('value="reject"')
     const form = { kind: 'word', value: 'zzwatches', action: 'hide', state: 'trial' }
     const tried = await sendTo(mod, '/admin/filters/dry_run', form)
-    expect(tried.body).toContain('<h1>Trial: 1 hits in 7 days</h1>')
+    expect(tried.body).toContain('<h1>Dry run: 1 hits in 7 days</h1>')
     expect(tried.body).toContain('cheap zzwatches here')
     expect(await console.pod.db('filters').pluck('id')).toEqual([])
 
@@ -262,7 +295,7 @@ describe('a filter', () => {
 })
 
 describe('a spam cluster', () => {
-  it('is previewed and cleaned but for what is left out; one undo takes it back', async () => {
+  it('is previewed and cleaned except for excluded items; one undo takes it back', async () => {
     await findClusters(console.pod)
     const authors = await Promise.all(
       ['a', 'b', 'c', 'd'].map((name) => addRemotePerson(console.pod, `spam-${name}@wave.example`)),

@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { listQueues } from '../../../src/domain/operations/queues.js'
+import { discardOperation, listQueues } from '../../../src/domain/operations/queues.js'
+import { receivePublicJob } from '../../../src/jobs/definitions.js'
 import { countDelivery, countReceived, savePodActivity } from '../../../src/jobs/operations/pod-activity.js'
 import { replaceChecks } from '../../../src/persistence/operations/checks.js'
+import { savePictureCount } from '../../../src/persistence/photos/picture-counts.js'
 import type { TestBrowser } from '../../support/browser/scriptless-browser.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { agePasswords, type ConsolePod, startConsolePod } from '../../support/pods/console-pod.js'
+import { finishBackgroundTasks } from '../../support/pods/finish-background-tasks.js'
 
 let console: ConsolePod
 let adm: TestBrowser
@@ -35,6 +38,13 @@ describe('an old password', () => {
     expect([wrong.statusCode, await stateOf('relay')]).toEqual([422, 'running'])
     expect(wrong.body).toContain('The password is wrong.')
     expect(wrong.body).not.toContain('the password of')
+    expect(await console.pod.db('audit_entries').orderBy('id', 'desc').first()).toMatchObject({
+      action: 'step_up.failed',
+      actor: { name: 'adm', role: 'admin' },
+      via: 'console',
+      target: { label: 'adm' },
+      traceId: expect.any(String),
+    })
 
     const done = await adm.submit({ current_password: 'the password of adm' }, '/admin/queues/relay/pause')
     expect(done.body).toContain('<p class="notice" role="status">The queue is paused.')
@@ -51,7 +61,7 @@ describe('an old password', () => {
     await other.visit('/admin/queues/relay')
     await other.submit({ reason: 'a reason' }, '/admin/queues/relay/pause')
     for (let tried = 0; tried < 10; tried += 1) {
-      // Later ones are delayed, which is no try; the clock of the pod moves on.
+      // Later ones are delayed, which is not an attempt; the clock of the pod moves on.
       if (tried >= 5) console.later(81)
       await other.submit({ current_password: 'wrong' }, '/admin/queues/relay/pause')
     }
@@ -59,6 +69,17 @@ describe('an old password', () => {
     expect(other.url.pathname).toBe('/users/sign_in')
     expect((await other.visit('/admin')).body).toContain('<h1>Sign in</h1>')
   })
+})
+
+it('a page shows times in the time zone of the reader', async () => {
+  const setZone = (timeZone: string) => console.pod.db('users').where({ username: 'adm' }).update({ timeZone })
+  const timeOnPage = async () =>
+    /<time datetime="([^"]+)">(?<text>[^<]+)</.exec((await adm.visit('/admin/queues')).body)?.groups?.['text']
+
+  expect(await timeOnPage()).toMatch(/^\d{1,2} \w+ \d{4}, \d\d:\d\d UTC$/)
+  await setZone('Asia/Tokyo')
+  expect(await timeOnPage()).toMatch(/^\d{1,2} \w+ \d{4}, \d\d:\d\d GMT\+9$/)
+  await setZone('UTC')
 })
 
 describe('a queue', () => {
@@ -89,7 +110,7 @@ describe('a queue', () => {
     expect(await stateOf('photos')).toBe('running')
   })
 
-  it('that finds lost work cannot be stopped', async () => {
+  it('a maintenance queue that finds lost work cannot be stopped', async () => {
     const page = await adm.visit('/admin/queues/maintenance')
     expect(page.body).not.toContain('/admin/queues/maintenance/pause')
   })
@@ -230,7 +251,7 @@ describe('the checks of the pod', () => {
 describe('the page of a pod', () => {
   it('shows what was exchanged on each day, and how long deliveries took', async () => {
     const { podId } = await addRemotePerson(console.pod, 'ruth@busy.example')
-    countDelivery(console.pod.db, 'busy.example', { arrived: true, ms: 40 })
+    countDelivery(console.pod.db, 'busy.example', { isDelivered: true, ms: 40 })
     countReceived(console.pod.db, 'busy.example', 'received')
     await savePodActivity(console.pod)
     await console.pod.db('pod_days').insert({ podId, day: '2020-01-01', failed: 77 })
@@ -239,5 +260,52 @@ describe('the page of a pod', () => {
     expect(body).toMatch(/<\/time><\/th><td class="number">1<\/td><td class="number">0<\/td><td class="number">1<\/td>/)
     expect(body).toContain('median 38 ms, 95 % within 49 ms.')
     expect(body).not.toContain('>77<')
+  })
+
+  it('shows its last ten errors, the latest first; a stored error that is written again is not another one', async () => {
+    const { podId } = await addRemotePerson(console.pod, 'ruth@broken.example')
+    const other = () => console.pod.db('pods').where({ id: podId })
+    for (let failures = 1; failures <= 12; failures += 1) {
+      const health = { failures, status: 'net_failed', lastError: `<i>failure ${failures}` }
+      await other().update(health)
+      await other().update(health)
+    }
+    await other().update({ failures: 0, status: 'no_errors', lastError: null })
+
+    const { body } = await adm.visit('/admin/pods/broken.example')
+    expect(body.match(/&#60;i&#62;failure \d+/g)).toEqual(
+      Array.from({ length: 10 }, (_, index) => `&#60;i&#62;failure ${12 - index}`),
+    )
+    expect(body).not.toContain('<i>failure')
+  })
+})
+
+describe('the page of an inbound queue', () => {
+  it('shows the progress while many jobs are discarded', async () => {
+    await console.pod.jobs.pause('inbound')
+    const accepted = { acceptedAt: new Date(0).toISOString(), messages: ['<xml/>'] }
+    await console.pod.jobs.enqueueAll(receivePublicJob, Array(201).fill(accepted))
+    const { waiting } = await console.pod.jobs.counts('inbound')
+    await adm.visit('/admin/queues/inbound')
+    await adm.submit({ reason: '<i>a flood' }, '/admin/queues/inbound/discard')
+
+    const { body } = await adm.submit({ confirm: 'inbound' }, '/admin/queues/inbound/discard')
+    expect(body).toContain('A worker does this in the background.')
+    expect(body).toContain('Discarding of jobs: <bdi>&#60;i&#62;a flood</bdi>')
+    expect(body).toContain(`<td class="number">0</td><td class="number">${waiting}</td>`)
+    await finishBackgroundTasks(console.pod, discardOperation)
+    expect((await adm.visit('/admin/queues/inbound')).body).not.toContain('Discarding of jobs')
+  })
+})
+
+describe('the storage page', () => {
+  it('shows the last count of the pictures, with those without a photo', async () => {
+    expect((await adm.visit('/admin/storage')).body).toContain('none was counted yet')
+    const count = { after: 'x', files: 1_234, bytes: 5_000_000, orphans: 56, orphanBytes: 7_000, countedAt: new Date() }
+    await savePictureCount(console.pod.db, 'complete', count)
+
+    const { body } = await adm.visit('/admin/storage')
+    expect(body).toContain('<dd>1,234</dd>')
+    expect(body).toMatch(/<dt>Without a photo<\/dt><dd>56, /)
   })
 })

@@ -1,18 +1,20 @@
 import type { Knex } from 'knex'
-import { inTransaction } from '../../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { Comment } from '../../../persistence/models/comment.js'
 import type { Person } from '../../../persistence/models/person.js'
 import { Post } from '../../../persistence/models/post.js'
 import { type ClosingBy, User } from '../../../persistence/models/user.js'
 import { endUndoOfClosing } from '../../../persistence/moderation/actions.js'
 import { appendAuditEntry } from '../../../persistence/moderation/audit-log.js'
-import type { Pod } from '../../../pod/pod.js'
+import { DAY_MS } from '../../../protocol/durations.js'
+import type { Services } from '../../../services/services.js'
 import { lockAdmins, requireOtherAdmin, SYSTEM_ACTOR } from '../../moderation/actor.js'
-import { continueOperation, type OperationWorks } from '../../operations/long-operations.js'
+import { type BackgroundTaskWorks, continueBackgroundTask } from '../../operations/background-tasks.js'
 import { newCommentRetraction, newPostRetraction } from '../../posts/new-retractions.js'
 import { retractEntity } from '../../posts/retract.js'
 import { Refusal } from '../../refusals.js'
-import { closeNow, endSessionsAndStreams, requireNotPodmin } from '../accounts.js'
+import { endSessionsAndStreams, requireNotPodmin } from '../accounts.js'
+import { closeNow } from './close-now.js'
 
 type UserWithPerson = User & { readonly person: Person }
 
@@ -24,21 +26,19 @@ export interface ClosingOptions {
   readonly shouldRetractContent: boolean
 }
 
-const DAY_MS = 86_400_000
-
 /**
  * Begins the closing of an account. Until `closeAt` nothing is deleted or sent: sessions end, tokens are refused but kept, and
  * `cancelClosing` restores everything. The caller has locked the user. Refuses the last admin and the account of the podmin.
  */
 export async function beginClosing(
-  pod: Pick<Pod, 'config' | 'now'>,
+  services: Pick<Services, 'config' | 'now'>,
   transaction: Knex.Transaction,
   user: UserWithPerson,
-  { by, days = pod.config.closeGraceDays, shouldRetractContent }: ClosingOptions,
+  { by, days = services.config.closeGraceDays, shouldRetractContent }: ClosingOptions,
 ): Promise<Date> {
-  requireNotPodmin(pod, user)
+  requireNotPodmin(services, user)
   requireOtherAdmin(await lockAdmins(transaction), user.id)
-  const closeAt = new Date(pod.now().getTime() + days * DAY_MS)
+  const closeAt = new Date(services.now().getTime() + days * DAY_MS)
   await user.$query(transaction).patch({ closeAt, closingBy: by, closingRetracts: shouldRetractContent })
   await endSessionsAndStreams(transaction, user.person.address)
   return closeAt
@@ -46,7 +46,7 @@ export async function beginClosing(
 
 /** Keeps an account whose closing has begun. Its owner cannot take back the closing by a moderator. */
 export async function cancelClosing(
-  { now }: Pick<Pod, 'now'>,
+  { now }: Pick<Services, 'now'>,
   transaction: Knex.Transaction,
   userId: number,
   by: ClosingBy,
@@ -64,23 +64,26 @@ export async function cancelClosing(
 
 /** Starts the closing of one account whose grace period is over, in the background. */
 export async function startDueClosing(
-  pod: Pick<Pod, 'jobs'>,
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   username: string,
 ): Promise<void> {
   const reason = 'The grace period of the account is over.'
-  await continueOperation(pod, transaction, SYSTEM_ACTOR, { kind: KIND, target: username, total: 0, reason })
+  await continueBackgroundTask(services, transaction, SYSTEM_ACTOR, { kind: KIND, target: username, total: 0, reason })
 }
 
 /** Closes all accounts whose grace period is over. Returns how many are being closed. */
-export async function closeDueAccounts(pod: Pick<Pod, 'db' | 'jobs' | 'now'>): Promise<number> {
-  const due = await User.query(pod.db)
-    .where('closeAt', '<=', pod.now())
+export async function closeDueAccounts(
+  services: Pick<Services, 'db' | 'requestContext' | 'jobs' | 'now'>,
+): Promise<number> {
+  const due = await User.query(services.db)
+    .where('closeAt', '<=', services.now())
     .whereNull('closedAt')
     .orderBy('closeAt')
     .limit(CLOSING_BATCH_SIZE)
     .select('username')
-  for (const { username } of due) await inTransaction(pod, (transaction) => startDueClosing(pod, transaction, username))
+  for (const { username } of due)
+    await inRequestTransaction(services, (transaction) => startDueClosing(services, transaction, username))
   return due.length
 }
 
@@ -90,22 +93,22 @@ const CLOSING_BATCH_SIZE = 100
 const RETRACTION_BATCH_SIZE = 50
 
 /** Retracts comments, then posts, and closes the account at the end. */
-export const closingOperation: Pick<OperationWorks, typeof KIND> = {
+export const closingOperation: Pick<BackgroundTaskWorks, typeof KIND> = {
   [KIND]: {
-    async runChunk(pod, transaction, { target }) {
-      const user = await lockDueUser(pod, transaction, target)
-      const done = user?.closingRetracts ? await retractNext(pod, transaction, user.personId) : 0
+    async runChunk(services, transaction, { target }) {
+      const user = await lockDueUser(services, transaction, target)
+      const done = user?.closingRetracts ? await retractNext(services, transaction, user.personId) : 0
       return { done, skipped: 0 }
     },
 
-    async complete(pod, transaction, { target, reason }) {
-      const user = await lockDueUser(pod, transaction, target)
+    async complete(services, transaction, { target, reason }) {
+      const user = await lockDueUser(services, transaction, target)
       if (user === undefined) return
-      await closeNow(pod, transaction, user)
+      await closeNow(services, transaction, user)
       await endUndoOfClosing(transaction, user.person.guid)
       const entry = { actor: SYSTEM, via: 'system', action: 'account.closed', reason } as const
       const of = { type: 'person', guid: user.person.guid, label: user.username }
-      await appendAuditEntry(transaction, { ...entry, target: of }, pod.now())
+      await appendAuditEntry(transaction, { ...entry, target: of }, services.now())
     },
   },
 }
@@ -113,7 +116,7 @@ export const closingOperation: Pick<OperationWorks, typeof KIND> = {
 const SYSTEM = { guid: SYSTEM_ACTOR.guid, name: SYSTEM_ACTOR.name, role: SYSTEM_ACTOR.role }
 
 async function lockDueUser(
-  { now }: Pick<Pod, 'now'>,
+  { now }: Pick<Services, 'now'>,
   transaction: Knex.Transaction,
   username: string,
 ): Promise<UserWithPerson | undefined> {
@@ -123,7 +126,11 @@ async function lockDueUser(
 }
 
 /** Retracts the next comments of a person; once none is left, the next posts. Returns how many. */
-async function retractNext(pod: Pick<Pod, 'jobs'>, transaction: Knex.Transaction, personId: number): Promise<number> {
+async function retractNext(
+  services: Pick<Services, 'jobs'>,
+  transaction: Knex.Transaction,
+  personId: number,
+): Promise<number> {
   const comments = await Comment.query(transaction)
     .where({ authorId: personId })
     .whereExists(Post.query(transaction).whereColumn('posts.id', 'comments.postId').whereNotNull('posts.authorId'))
@@ -131,10 +138,10 @@ async function retractNext(pod: Pick<Pod, 'jobs'>, transaction: Knex.Transaction
     .limit(RETRACTION_BATCH_SIZE)
   for (const comment of comments) {
     const post = await Post.query(transaction).findById(comment.postId).withGraphFetched('author').throwIfNotFound()
-    await retractEntity(pod, transaction, await newCommentRetraction(transaction, comment, post, personId))
+    await retractEntity(services, transaction, await newCommentRetraction(transaction, comment, post, personId))
   }
   if (comments.length > 0) return comments.length
   const posts = await Post.query(transaction).where({ authorId: personId }).orderBy('id').limit(RETRACTION_BATCH_SIZE)
-  for (const post of posts) await retractEntity(pod, transaction, newPostRetraction(post, personId))
+  for (const post of posts) await retractEntity(services, transaction, newPostRetraction(post, personId))
   return posts.length
 }

@@ -5,10 +5,10 @@ import {
   markUnusedAccounts,
   unmarkUnsentWarnings,
 } from '../../../persistence/accounts/inactive-accounts.js'
-import { inTransaction } from '../../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { User } from '../../../persistence/models/user.js'
 import { appendAuditEntry } from '../../../persistence/moderation/audit-log.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { Services } from '../../../services/services.js'
 import { enqueueAccountMail, enqueueMails } from '../../mail/enqueue-mail.js'
 import { MAIL_LIMITS } from '../../mail/limits.js'
 import { SYSTEM_ACTOR } from '../../moderation/actor.js'
@@ -18,37 +18,41 @@ import { INACTIVITY_LIMITS } from '../limits.js'
 import type { UserWithPerson } from '../operator/change-as-operator.js'
 import { beginClosing } from './close-account.js'
 
-type InactivityPod = Pick<Pod, 'db' | 'config' | 'jobs' | 'now' | 'log' | 'requestContext'>
+type InactivityDependencies = Pick<Services, 'config' | 'db' | 'requestContext' | 'jobs' | 'log' | 'now'>
 
 /**
- * Warns the owners of accounts that nobody has used for INACTIVE_ACCOUNT_DAYS less 30 days, and begins to close those that nobody has
- * used for INACTIVE_ACCOUNT_DAYS, at the earliest 30 days after the warning. Each run has a limit; the next one continues.
+ * Warns the owners of accounts that are unused for INACTIVE_ACCOUNT_DAYS less 30 days. Begins to close accounts that are unused for
+ * INACTIVE_ACCOUNT_DAYS, at the earliest 30 days after the warning. Each run has a limit; the next one continues.
  */
-export async function closeInactiveAccounts(pod: InactivityPod): Promise<void> {
-  const { inactiveAccountDays: days, mail, podminAccount } = pod.config
+export async function closeInactiveAccounts(services: InactivityDependencies): Promise<void> {
+  const { inactiveAccountDays: days, mail, podminAccount } = services.config
   if (days === 0 || mail === undefined) return
-  const { warnedDays, accountsAtOnce } = INACTIVITY_LIMITS
-  const now = pod.now()
+  const { warnedDays, accountsPerRun } = INACTIVITY_LIMITS
+  const now = services.now()
   const terms: InactivityTerms = {
-    ...{ kept: podminAccount ?? null, now, limit: accountsAtOnce },
-    ...{ warnAfter: days - warnedDays, closeAfter: days },
+    kept: podminAccount ?? null,
+    now,
+    limit: accountsPerRun,
+    warnAfter: days - warnedDays,
+    closeAfter: days,
   }
-  await unmarkUnsentWarnings(pod.db, {
-    ...{ now, kind: 'account_unused' },
+  await unmarkUnsentWarnings(services.db, {
+    now,
+    kind: 'account_unused',
     givenUpDays: MAIL_LIMITS.waitingDays + 1,
     listedDays: MAIL_LIMITS.listedDays - 1,
   })
-  const warned = await warnUnused(pod, terms)
-  const closing = await closeEnding(pod, { ...terms, warnedDays })
-  if (warned + closing > 0)
-    pod.log.info({ warned, closing }, 'owners of unused accounts warned, unused accounts closing')
+  const warned = await warnUnused(services, terms)
+  const closing = await closeEnding(services, { ...terms, warnedDays })
+  if (warned > 0) services.log.info({ accounts: warned }, 'inactive account owners warned')
+  if (closing > 0) services.log.info({ accounts: closing }, 'inactive accounts closing')
 }
 
-async function warnUnused(pod: InactivityPod, terms: InactivityTerms): Promise<number> {
-  return inTransaction(pod, async (transaction) => {
+async function warnUnused(services: InactivityDependencies, terms: InactivityTerms): Promise<number> {
+  return inRequestTransaction(services, async (transaction) => {
     const userIds = await markUnusedAccounts(transaction, terms)
     await enqueueMails(
-      pod,
+      services,
       transaction,
       userIds.map((userId) => ({ kind: 'account_unused', userId })),
     )
@@ -56,27 +60,30 @@ async function warnUnused(pod: InactivityPod, terms: InactivityTerms): Promise<n
   })
 }
 
-async function closeEnding(pod: InactivityPod, terms: EndingTerms): Promise<number> {
+async function closeEnding(services: InactivityDependencies, terms: EndingTerms): Promise<number> {
   let closing = 0
-  for (const username of await findEndingAccounts(pod.db, terms)) {
-    if (await closeUnused(pod, username, terms)) closing += 1
+  for (const username of await findEndingAccounts(services.db, terms)) {
+    if (await closeUnused(services, username, terms)) closing += 1
   }
   return closing
 }
 
-/** False: the account was used meanwhile, or must stay because it is the last one of an admin. */
-async function closeUnused(pod: InactivityPod, username: string, terms: EndingTerms): Promise<boolean> {
+/** False: the account was used in the meantime, or must stay because it is the last one of an admin. */
+async function closeUnused(services: InactivityDependencies, username: string, terms: EndingTerms): Promise<boolean> {
   try {
-    return await inTransaction(pod, async (transaction) => {
+    return await inRequestTransaction(services, async (transaction) => {
       const user = await User.byUsername(transaction, username).forUpdate()
       const isStillUnused = (await findEndingAccounts(transaction, terms, username)).length > 0
       if (user?.person === undefined || !isStillUnused) return false
-      await beginClosing(pod, transaction, user as UserWithPerson, { by: 'inactivity', shouldRetractContent: false })
-      await enqueueAccountMail(pod, transaction, 'account_unused_closing', user.id)
+      await beginClosing(services, transaction, user as UserWithPerson, {
+        by: 'inactivity',
+        shouldRetractContent: false,
+      })
+      await enqueueAccountMail(services, transaction, 'account_unused_closing', user.id)
       const target = { type: 'person', guid: user.person.guid, label: username }
-      const reason = `Nobody has used the account for ${terms.closeAfter} days.`
+      const reason = `The account was not used for ${terms.closeAfter} days.`
       const entry = { ...auditContext(SYSTEM_ACTOR), action: 'account.closing', target, reason }
-      await appendAuditEntry(transaction, entry, pod.now())
+      await appendAuditEntry(transaction, entry, services.now())
       return true
     })
   } catch (error) {

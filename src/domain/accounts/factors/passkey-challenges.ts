@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
-import type { Pod } from '../../../pod/pod.js'
+import type { Services } from '../../../services/services.js'
 import { hashToken } from '../token-hash.js'
 import { FACTOR_LIMITS } from './limits.js'
 
-/** What a challenge is for, and a secret of the browser or session that has to answer it. */
+/** The purpose of a challenge, and a secret of the browser or session that has to answer it. */
 export interface ChallengeUse {
   readonly purpose: 'sign_in' | 'confirm' | 'add'
   readonly browser: string
 }
 
-/** Makes a challenge for a passkey. */
+/** Creates a challenge for a passkey. */
 export async function makeChallenge(
-  { db, now }: Pick<Pod, 'db' | 'now'>,
+  { db, now }: Pick<Services, 'db' | 'now'>,
   { purpose, browser }: ChallengeUse,
 ): Promise<string> {
   const challenge = randomBytes(32).toString('base64url')

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { isUniqueViolation } from '../../../persistence/database/errors.js'
-import { inTransaction } from '../../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { User } from '../../../persistence/models/user.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { Services } from '../../../services/services.js'
 import { enqueueAccountMail } from '../../mail/enqueue-mail.js'
 import { Refusal } from '../../refusals.js'
 import { endOtherSessions } from '../sessions.js'
@@ -12,8 +12,8 @@ import { makeChallenge, useChallenge } from './passkey-challenges.js'
 import { replaceRecoveryCodes } from './recovery-codes.js'
 import type { RelyingParty } from './relying-party.js'
 import {
+  type FactorDependencies,
   type FactorOwner,
-  type FactorPod,
   findFactors,
   hasFactor,
   lockSecrets,
@@ -30,29 +30,22 @@ export interface Passkey {
   readonly backedUp: boolean
 }
 
-type PasskeyRefusal =
-  | 'passkey_name_invalid'
-  | 'passkey_invalid'
-  | 'passkey_known'
-  | 'too_many_passkeys'
-  | 'passkey_missing'
-
-export async function listPasskeys({ db }: Pick<Pod, 'db'>, userId: number): Promise<readonly Passkey[]> {
+export async function listPasskeys({ db }: Pick<Services, 'db'>, userId: number): Promise<readonly Passkey[]> {
   return db('passkeys').where({ userId }).orderBy('id').select('id', 'name', 'createdAt', 'lastUsedAt', 'backedUp')
 }
 
-/** The options with which a browser makes a passkey, in the form of JSON that `parseCreationOptionsFromJSON` reads. */
+/** The options with which a browser creates a passkey, in the form of JSON that `parseCreationOptionsFromJSON` reads. */
 export async function beginPasskey(
-  pod: Pick<Pod, 'db' | 'now' | 'requestContext'>,
+  services: Pick<Services, 'db' | 'requestContext' | 'now'>,
   { userId, address, sessionUid }: FactorOwner,
   party: RelyingParty,
 ): Promise<object> {
-  const webauthnId = await findOrMakeWebauthnId(pod, userId)
-  const storedPasskeys = await pod.db('passkeys').where({ userId }).select('credentialId', 'transports')
+  const webauthnId = await findOrMakeWebauthnId(services, userId)
+  const storedPasskeys = await services.db('passkeys').where({ userId }).select('credentialId', 'transports')
   return {
     rp: { id: party.id, name: party.name },
     user: { id: webauthnId.toString('base64url'), name: address, displayName: address },
-    challenge: await makeChallenge(pod, { purpose: 'add', browser: sessionUid }),
+    challenge: await makeChallenge(services, { purpose: 'add', browser: sessionUid }),
     // Ed25519, ECDSA with P-256, RSA: every authenticator has one of them.
     pubKeyCredParams: [-8, -7, -257].map((alg) => ({ type: 'public-key', alg })),
     timeout: FACTOR_LIMITS.challengeSeconds * 1_000,
@@ -71,37 +64,37 @@ export async function beginPasskey(
  * account.
  */
 export async function addPasskey(
-  pod: FactorPod,
+  services: FactorDependencies,
   owner: FactorOwner,
   party: RelyingParty,
   { name, response }: { readonly name: string; readonly response: string },
 ): Promise<readonly string[]> {
   const { userId, sessionUid } = owner
   const shown = readName(name)
-  const use = { purpose: 'add', browser: sessionUid, at: pod.now() } as const
-  const credential = await readCredential(response, party, (challenge) => useChallenge(pod.db, challenge, use))
-  if (credential === undefined) throw refusal('passkey_invalid', 'The passkey was not accepted. Try again.')
+  const use = { purpose: 'add', browser: sessionUid, at: services.now() } as const
+  const credential = await readCredential(response, party, (challenge) => useChallenge(services.db, challenge, use))
+  if (credential === undefined) throw new Refusal('passkey_invalid', 'The passkey was not accepted. Try again.')
   try {
-    return await inTransaction(pod, async (transaction) => {
+    return await inRequestTransaction(services, async (transaction) => {
       await lockSecrets(transaction, userId)
       const before = await findFactors(transaction, userId)
       if (before.passkeys >= FACTOR_LIMITS.passkeys) {
-        throw refusal('too_many_passkeys', `An account has at most ${FACTOR_LIMITS.passkeys} passkeys.`)
+        throw new Refusal('too_many_passkeys', `An account may have at most ${FACTOR_LIMITS.passkeys} passkeys.`)
       }
-      await transaction('passkeys').insert({ userId, name: shown, createdAt: pod.now(), ...credential })
+      await transaction('passkeys').insert({ userId, name: shown, createdAt: services.now(), ...credential })
       await endOtherSessions(transaction, owner)
-      await enqueueAccountMail(pod, transaction, 'passkey_added', userId)
+      await enqueueAccountMail(services, transaction, 'passkey_added', userId)
       return hasFactor(before) ? [] : replaceRecoveryCodes(transaction, userId)
     })
   } catch (error) {
     if (!isUniqueViolation(error, 'passkeys_credential_id_key')) throw error
-    throw refusal('passkey_known', 'This passkey is registered already.')
+    throw new Refusal('passkey_known', 'This passkey is registered already.')
   }
 }
 
 /** Gives a passkey another name. */
 export async function renamePasskey(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   { userId, id }: { readonly userId: number; readonly id: number },
   name: string,
 ): Promise<void> {
@@ -114,27 +107,30 @@ export async function renamePasskey(
 function readName(typed: string): string {
   const name = typed.trim()
   if (name !== '' && [...name].length <= FACTOR_LIMITS.passkeyNameCharacters && !/\p{Cc}/u.test(name)) return name
-  throw refusal('passkey_name_invalid', `A name has 1 to ${FACTOR_LIMITS.passkeyNameCharacters} characters.`)
+  throw new Refusal('passkey_name_invalid', `A name must have 1 to ${FACTOR_LIMITS.passkeyNameCharacters} characters.`)
 }
 
 /** Removes a passkey. Without another second factor, the recovery codes go as well. The other sessions end. */
-export async function removePasskey(pod: FactorPod, owner: FactorOwner, id: number): Promise<void> {
+export async function removePasskey(services: FactorDependencies, owner: FactorOwner, id: number): Promise<void> {
   const { userId } = owner
-  await inTransaction(pod, async (transaction) => {
+  await inRequestTransaction(services, async (transaction) => {
     await lockSecrets(transaction, userId)
     const removed = await transaction('passkeys').where({ userId, id }).delete()
     if (removed === 0) throw passkeyMissing()
     if (!hasFactor(await findFactors(transaction, userId))) {
-      requireRemovable(pod, owner)
+      requireRemovable(services, owner)
       await transaction('recovery_codes').where({ userId }).delete()
     }
     await endOtherSessions(transaction, owner)
-    await enqueueAccountMail(pod, transaction, 'passkey_removed', userId)
+    await enqueueAccountMail(services, transaction, 'passkey_removed', userId)
   })
 }
 
-async function findOrMakeWebauthnId(pod: Pick<Pod, 'db' | 'requestContext'>, userId: number): Promise<Buffer> {
-  return inTransaction(pod, async (transaction: Knex.Transaction) => {
+async function findOrMakeWebauthnId(
+  services: Pick<Services, 'db' | 'requestContext'>,
+  userId: number,
+): Promise<Buffer> {
+  return inRequestTransaction(services, async (transaction: Knex.Transaction) => {
     await User.lock(transaction, userId)
     const user = await User.query(transaction).findById(userId).throwIfNotFound()
     const webauthnId = user.webauthnId ?? randomBytes(64)
@@ -143,10 +139,6 @@ async function findOrMakeWebauthnId(pod: Pick<Pod, 'db' | 'requestContext'>, use
   })
 }
 
-function passkeyMissing(): Refusal<PasskeyRefusal> {
-  return refusal('passkey_missing', 'You have no such passkey.')
-}
-
-function refusal(reason: PasskeyRefusal, message: string): Refusal<PasskeyRefusal> {
-  return new Refusal(reason, message)
+function passkeyMissing(): Refusal {
+  return new Refusal('passkey_missing', 'You have no such passkey.')
 }

@@ -1,5 +1,5 @@
 import { isPassword } from '../sign-in.js'
-import { checkCode, type FactorPod, findFactors, hasFactor } from './second-factor.js'
+import { checkCode, type FactorDependencies, findFactors, hasFactor } from './second-factor.js'
 
 export type ReauthenticationOutcome =
   | 'password_right'
@@ -10,13 +10,13 @@ export type ReauthenticationOutcome =
 
 /** Checks the password, and the code if the account has a second factor. The code is used up only if the password is right. */
 export async function reauthenticate(
-  pod: FactorPod,
+  services: FactorDependencies,
   userId: number,
   { password, code }: { readonly password: string; readonly code: string },
 ): Promise<ReauthenticationOutcome> {
-  if (!(await isPassword(pod, userId, password))) return 'password_wrong'
-  if (!hasFactor(await findFactors(pod.db, userId))) return 'password_right'
-  const check = await checkCode(pod, userId, code)
+  if (!(await isPassword(services, userId, password))) return 'password_wrong'
+  if (!hasFactor(await findFactors(services.db, userId))) return 'password_right'
+  const check = await checkCode(services, userId, code)
   if (check === 'right') return 'code_right'
   return check === 'wrong' ? 'code_wrong' : 'too_many_codes'
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
-import type { Pod } from '../../../pod/pod.js'
+import type { Services } from '../../../services/services.js'
 import { findPepper, matchesBcrypt } from '../passwords/bcrypt-password.js'
 import { hashToken } from '../token-hash.js'
 import { FACTOR_LIMITS } from './limits.js'
@@ -10,7 +10,7 @@ import { writeBase32 } from './totp.js'
 const CODE_BYTES = 10
 const BACKUP_CODE = /^[0-9a-f]{16}$/
 
-/** Makes new codes, which end the old ones. They are shown once: only their hashes are stored. */
+/** Generates new codes, which end the old ones. They are shown once: only their hashes are stored. */
 export async function replaceRecoveryCodes(transaction: Knex.Transaction, userId: number): Promise<readonly string[]> {
   const codes = Array.from({ length: FACTOR_LIMITS.recoveryCodes }, () => writeBase32(randomBytes(CODE_BYTES)))
   await transaction('recovery_codes').where({ userId }).delete()
@@ -26,18 +26,18 @@ interface TypedCode {
 
 /** Uses up a code. The one conditional update lets only one of two simultaneous requests succeed. */
 export async function useRecoveryCode(
-  pod: Pick<Pod, 'secrets'>,
+  services: Pick<Services, 'secrets'>,
   transaction: Knex.Transaction,
   { userId, typed, at }: TypedCode,
 ): Promise<boolean> {
   const codeHash = hashToken(typed.toUpperCase().replace(/[\s-]/g, ''))
   const used = await transaction('recovery_codes').where({ userId, codeHash, usedAt: null }).update({ usedAt: at })
-  return used === 1 || (await useBackupCode(pod, transaction, { userId, typed, at }))
+  return used === 1 || (await useBackupCode(services, transaction, { userId, typed, at }))
 }
 
 /** Uses up a backup code of diaspora*, which are compared one by one. */
 async function useBackupCode(
-  { secrets }: Pick<Pod, 'secrets'>,
+  { secrets }: Pick<Services, 'secrets'>,
   transaction: Knex.Transaction,
   { userId, typed, at }: TypedCode,
 ): Promise<boolean> {

@@ -1,8 +1,9 @@
 import type { Knex } from 'knex'
-import { inTransaction } from '../../../persistence/database/transactions.js'
+import { queryRow } from '../../../persistence/database/database.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import type { Role } from '../../../persistence/models/user.js'
 import { UserSecrets } from '../../../persistence/models/user.js'
-import type { Pod, SecretOwner } from '../../../pod/pod.js'
+import type { SecretOwner, Services } from '../../../services/services.js'
 import { enqueueAccountMail } from '../../mail/enqueue-mail.js'
 import { Refusal } from '../../refusals.js'
 import { endOtherSessions } from '../sessions.js'
@@ -25,22 +26,20 @@ export interface FactorOwner {
   readonly sessionUid: string
 }
 
-/** What a change of factors needs, with a mail about it. */
-export type FactorPod = Pick<Pod, 'db' | 'now' | 'secrets' | 'config' | 'jobs' | 'requestContext'>
-
-type FactorRefusal = 'code_wrong' | 'factor_needed' | 'totp_on' | 'totp_off'
+/** Services for a change of factors, including its mail. */
+export type FactorDependencies = Pick<Services, 'config' | 'db' | 'requestContext' | 'jobs' | 'secrets' | 'now'>
 
 export type CodeCheck = 'right' | 'wrong' | 'too_many'
 
 export async function findFactors(db: Knex, userId: number): Promise<Factors> {
-  const { rows } = await db.raw(
+  const { totp, passkeys, recoveryCodesLeft } = await queryRow<Factors>(
+    db,
     `select
        exists (select from user_secrets where user_id = :userId and totp_confirmed_at is not null) as totp,
        (select count(*)::int from passkeys where user_id = :userId) as passkeys,
        (select count(*)::int from recovery_codes where user_id = :userId and used_at is null) as "recoveryCodesLeft"`,
     { userId },
   )
-  const { totp, passkeys, recoveryCodesLeft } = rows[0]
   return { totp, passkeys, recoveryCodesLeft }
 }
 
@@ -50,7 +49,7 @@ export function hasFactor({ totp, passkeys }: Factors): boolean {
 
 /** Whether this person may do the work of the role only with a second factor, and has none. */
 export async function lacksStaffFactor(
-  { db, config }: Pick<Pod, 'db' | 'config'>,
+  { db, config }: Pick<Services, 'config' | 'db'>,
   { userId, role }: { readonly userId: number; readonly role: Role | null },
 ): Promise<boolean> {
   if (!config.staffSecondFactor || role === null) return false
@@ -61,15 +60,15 @@ export async function lacksStaffFactor(
  * Checks a code of the authenticator app, or a recovery code, and uses it up. The lock on the secrets counts wrong codes of all
  * processes one after the other.
  */
-export async function checkCode(pod: FactorPod, userId: number, typed: string): Promise<CodeCheck> {
-  const at = pod.now()
-  return inTransaction(pod, async (transaction) => {
+export async function checkCode(services: FactorDependencies, userId: number, typed: string): Promise<CodeCheck> {
+  const at = services.now()
+  return inRequestTransaction(services, async (transaction) => {
     const secrets = await UserSecrets.query(transaction).findById(userId).forUpdate()
     if (secrets === undefined) return 'wrong'
     if (await hasTooManyWrongCodes(transaction, userId, at)) return 'too_many'
-    if (await useTotpCode(pod, transaction, secrets, typed)) return 'right'
-    if (await useRecoveryCode(pod, transaction, { userId, typed, at })) {
-      await enqueueAccountMail(pod, transaction, 'recovery_code_used', userId)
+    if (await useTotpCode(services, transaction, secrets, typed)) return 'right'
+    if (await useRecoveryCode(services, transaction, { userId, typed, at })) {
+      await enqueueAccountMail(services, transaction, 'recovery_code_used', userId)
       return 'right'
     }
     await transaction('wrong_codes').insert({ userId, at })
@@ -85,13 +84,17 @@ async function hasTooManyWrongCodes(transaction: Knex.Transaction, userId: numbe
 
 /** Accepts a code once: the update refuses its step and earlier ones. */
 async function useTotpCode(
-  pod: Pick<Pod, 'now' | 'secrets'>,
+  services: Pick<Services, 'secrets' | 'now'>,
   transaction: Knex.Transaction,
   { userId, sealedTotpSecret, totpConfirmedAt }: UserSecrets,
   typed: string,
 ): Promise<boolean> {
   if (sealedTotpSecret === null || totpConfirmedAt === null) return false
-  const step = findTotpStep(pod.secrets.unseal(sealedTotpSecret, ownerOf(userId)), withoutBlanks(typed), pod.now())
+  const step = findTotpStep(
+    services.secrets.unseal(sealedTotpSecret, ownerOf(userId)),
+    withoutBlanks(typed),
+    services.now(),
+  )
   if (step === undefined) return false
   const accepted = await UserSecrets.query(transaction)
     .patch({ totpLastStep: step })
@@ -101,70 +104,74 @@ async function useTotpCode(
 }
 
 /**
- * Makes the secret of an authenticator app, also in place of one that is not confirmed; `keeps`: returns that one. Nothing is on before
+ * Generates the secret of an authenticator app. It replaces one that is not confirmed; `keeps`: returns that one. Nothing is on before
  * `confirmTotp`.
  */
 export async function findOrMakeTotpSecret(
-  pod: Pick<Pod, 'db' | 'secrets' | 'requestContext'>,
+  services: Pick<Services, 'db' | 'requestContext' | 'secrets'>,
   userId: number,
   { keeps }: { readonly keeps: boolean },
 ): Promise<string> {
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     const { sealedTotpSecret, totpConfirmedAt } = await lockSecrets(transaction, userId)
-    if (totpConfirmedAt !== null) throw refusal('totp_on', 'The authenticator app is set up already.')
-    if (keeps && sealedTotpSecret !== null) return pod.secrets.unseal(sealedTotpSecret, ownerOf(userId))
+    if (totpConfirmedAt !== null) throw new Refusal('totp_on', 'The authenticator app is set up already.')
+    if (keeps && sealedTotpSecret !== null) return services.secrets.unseal(sealedTotpSecret, ownerOf(userId))
     const secret = makeTotpSecret()
     await UserSecrets.query(transaction)
       .findById(userId)
-      .patch({ sealedTotpSecret: pod.secrets.seal(secret, ownerOf(userId)) })
+      .patch({ sealedTotpSecret: services.secrets.seal(secret, ownerOf(userId)) })
     return secret
   })
 }
 
 /** Turns the authenticator app on with its first code. Returns the recovery codes. The other sessions end. */
-export async function confirmTotp(pod: FactorPod, owner: FactorOwner, code: string): Promise<readonly string[]> {
+export async function confirmTotp(
+  services: FactorDependencies,
+  owner: FactorOwner,
+  code: string,
+): Promise<readonly string[]> {
   const { userId } = owner
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     const { sealedTotpSecret, totpConfirmedAt } = await lockSecrets(transaction, userId)
-    if (totpConfirmedAt !== null) throw refusal('totp_on', 'The authenticator app is set up already.')
-    const secret = sealedTotpSecret && pod.secrets.unseal(sealedTotpSecret, ownerOf(userId))
-    const step = secret ? findTotpStep(secret, withoutBlanks(code), pod.now()) : undefined
+    if (totpConfirmedAt !== null) throw new Refusal('totp_on', 'The authenticator app is set up already.')
+    const secret = sealedTotpSecret && services.secrets.unseal(sealedTotpSecret, ownerOf(userId))
+    const step = secret ? findTotpStep(secret, withoutBlanks(code), services.now()) : undefined
     if (step === undefined) {
-      throw refusal(
+      throw new Refusal(
         'code_wrong',
         'The code is wrong. Check that the clock of your device is right, and enter a new code.',
       )
     }
-    await UserSecrets.query(transaction).findById(userId).patch({ totpConfirmedAt: pod.now(), totpLastStep: step })
+    await UserSecrets.query(transaction).findById(userId).patch({ totpConfirmedAt: services.now(), totpLastStep: step })
     await endOtherSessions(transaction, owner)
-    await enqueueAccountMail(pod, transaction, 'second_factor_on', userId)
+    await enqueueAccountMail(services, transaction, 'second_factor_on', userId)
     return replaceRecoveryCodes(transaction, userId)
   })
 }
 
 /** Turns the authenticator app off. Without a passkey, the recovery codes go as well. */
-export async function turnTotpOff(pod: FactorPod, owner: FactorOwner): Promise<void> {
+export async function turnTotpOff(services: FactorDependencies, owner: FactorOwner): Promise<void> {
   const { userId } = owner
-  await inTransaction(pod, async (transaction) => {
+  await inRequestTransaction(services, async (transaction) => {
     const { totpConfirmedAt } = await lockSecrets(transaction, userId)
-    if (totpConfirmedAt === null) throw refusal('totp_off', 'The authenticator app is not set up.')
+    if (totpConfirmedAt === null) throw new Refusal('totp_off', 'The authenticator app is not set up.')
     const { passkeys } = await findFactors(transaction, userId)
-    if (passkeys === 0) requireRemovable(pod, owner)
+    if (passkeys === 0) requireRemovable(services, owner)
     await clearTotp(transaction, userId)
     if (passkeys === 0) await transaction('recovery_codes').where({ userId }).delete()
     await endOtherSessions(transaction, owner)
-    await enqueueAccountMail(pod, transaction, 'second_factor_off', userId)
+    await enqueueAccountMail(services, transaction, 'second_factor_off', userId)
   })
 }
 
-export async function renewRecoveryCodes(pod: FactorPod, owner: FactorOwner): Promise<readonly string[]> {
-  return inTransaction(pod, async (transaction) => {
+export async function renewRecoveryCodes(services: FactorDependencies, owner: FactorOwner): Promise<readonly string[]> {
+  return inRequestTransaction(services, async (transaction) => {
     await lockSecrets(transaction, owner.userId)
     if (!hasFactor(await findFactors(transaction, owner.userId))) {
-      throw refusal('totp_off', 'Recovery codes need an authenticator app or a passkey.')
+      throw new Refusal('totp_off', 'Recovery codes need an authenticator app or a passkey.')
     }
     await endOtherSessions(transaction, owner)
-    await enqueueAccountMail(pod, transaction, 'recovery_codes_new', owner.userId)
+    await enqueueAccountMail(services, transaction, 'recovery_codes_new', owner.userId)
     return replaceRecoveryCodes(transaction, owner.userId)
   })
 }
@@ -182,9 +189,9 @@ export async function removeFactors(transaction: Knex.Transaction, userId: numbe
 }
 
 /** Staff that must have a second factor keeps the last one. */
-export function requireRemovable({ config }: Pick<Pod, 'config'>, { role }: Pick<FactorOwner, 'role'>): void {
+export function requireRemovable({ config }: Pick<Services, 'config'>, { role }: Pick<FactorOwner, 'role'>): void {
   if (config.staffSecondFactor && role !== null) {
-    throw refusal('factor_needed', 'Your role needs a second factor. Add another one before you remove this one.')
+    throw new Refusal('factor_needed', 'Your role needs a second factor. Add another one before you remove this one.')
   }
 }
 
@@ -205,8 +212,4 @@ function ownerOf(userId: number): SecretOwner {
 
 function withoutBlanks(code: string): string {
   return code.replace(/\s/g, '')
-}
-
-function refusal(reason: FactorRefusal, message: string): Refusal<FactorRefusal> {
-  return new Refusal(reason, message)
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { User } from '../../../persistence/models/user.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { Services } from '../../../services/services.js'
 import { type Credential, isPasswordHash, mayHaveAccess } from '../sign-in.js'
 import { hashToken } from '../token-hash.js'
 import { FACTOR_LIMITS } from './limits.js'
@@ -20,7 +20,7 @@ export interface SecondStep extends Credential {
 
 /** Stores a sign-in until its second step. Returns its id, which is a secret of the browser. */
 export async function beginSecondStep(
-  pod: Pick<Pod, 'db' | 'now'>,
+  services: Pick<Services, 'db' | 'now'>,
   step: {
     readonly userId: number
     readonly first: FirstFactor
@@ -29,45 +29,52 @@ export async function beginSecondStep(
   },
 ): Promise<string> {
   const id = randomBytes(32).toString('base64url')
-  await pod.db('second_steps').insert({
+  await services.db('second_steps').insert({
     idHash: hashToken(id),
     userId: step.userId,
     requestUid: step.requestUid ?? null,
     returnTo: step.returnTo ?? null,
     ...step.first,
-    expiresAt: new Date(pod.now().getTime() + FACTOR_LIMITS.secondStepSeconds * 1_000),
+    expiresAt: new Date(services.now().getTime() + FACTOR_LIMITS.secondStepSeconds * 1_000),
   })
   return id
 }
 
 /** Undefined: it is unknown, has expired or has failed too often, or its account is closed or locked. */
-export async function findSecondStep(pod: Pick<Pod, 'db' | 'now'>, id: string): Promise<SecondStep | undefined> {
-  const row = await openSteps(pod.db, id, pod.now()).first(
+export async function findSecondStep(
+  services: Pick<Services, 'db' | 'now'>,
+  id: string,
+): Promise<SecondStep | undefined> {
+  const row = await openSteps(services.db, id, services.now()).first(
     'userId',
     'requestUid',
     'returnTo',
     'passwordAt',
     'sessionUid',
   )
-  const user = row && (await User.query(pod.db).findById(row.userId).withGraphFetched('[person, secrets]'))
+  const user = row && (await User.query(services.db).findById(row.userId).withGraphFetched('[person, secrets]'))
   const passwordHash = user?.secrets?.passwordHash
   const first = row && firstFactorOf(row)
   if (!first || !user?.person || !passwordHash || !mayHaveAccess(user)) return undefined
   const userId = user.id
   const { address } = user.person
   return {
-    ...{ userId, address, requestUid: row.requestUid, returnTo: row.returnTo, first },
-    isValid: () => isPasswordHash(pod, userId, passwordHash),
+    userId,
+    address,
+    requestUid: row.requestUid,
+    returnTo: row.returnTo,
+    first,
+    isValid: () => isPasswordHash(services, userId, passwordHash),
   }
 }
 
 /** Counts a try before the code is checked. False: there were too many. */
-export async function countTry(pod: Pick<Pod, 'db' | 'now'>, id: string): Promise<boolean> {
-  return (await openSteps(pod.db, id, pod.now()).increment('tries', 1)) === 1
+export async function countTry(services: Pick<Services, 'db' | 'now'>, id: string): Promise<boolean> {
+  return (await openSteps(services.db, id, services.now()).increment('tries', 1)) === 1
 }
 
 /** Ends the step. False: another request has used it. */
-export async function finishSecondStep({ db }: Pick<Pod, 'db'>, id: string): Promise<boolean> {
+export async function finishSecondStep({ db }: Pick<Services, 'db'>, id: string): Promise<boolean> {
   return (
     (await db('second_steps')
       .where({ idHash: hashToken(id) })
@@ -88,6 +95,6 @@ interface FirstFactorColumns {
 function openSteps(db: Knex, id: string, now: Date) {
   return db('second_steps')
     .where({ idHash: hashToken(id) })
-    .where('tries', '<', FACTOR_LIMITS.triesOfSecondStep)
+    .where('tries', '<', FACTOR_LIMITS.attemptsOfSecondStep)
     .where('expiresAt', '>', now)
 }

@@ -18,7 +18,7 @@ export interface StoredCredential {
   readonly transports: readonly string[]
 }
 
-/** What a browser sends after it has used a credential. */
+/** The response of a browser after the use of a credential. */
 export interface Assertion {
   readonly id: string
   /** The user id that the authenticator has stored, in base64url. */

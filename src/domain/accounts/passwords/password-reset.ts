@@ -1,12 +1,13 @@
 import { hash } from '@node-rs/argon2'
 import type { Knex } from 'knex'
 import { resetPasswordJob } from '../../../jobs/definitions.js'
-import { enqueueJob, type JobContext } from '../../../jobs/outbox/outbox.js'
+import { enqueueJob } from '../../../jobs/outbox/enqueue-jobs.js'
+import type { JobContext } from '../../../jobs/outbox/load-job.js'
 import { isDatabaseUnavailable } from '../../../persistence/database/errors.js'
-import { inTransaction } from '../../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { countMailsOfUser } from '../../../persistence/mail/mails.js'
 import { User, UserSecrets } from '../../../persistence/models/user.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { Services } from '../../../services/services.js'
 import { enqueueAccountMail } from '../../mail/enqueue-mail.js'
 import type { Actor } from '../../moderation/actor.js'
 import { recordOperatorChange } from '../../operations/record-operator-change.js'
@@ -25,31 +26,33 @@ const LINK_HOURS = 24
  * do not tell whether there is such an account.
  */
 export async function requestPasswordReset(
-  pod: Pick<Pod, 'db' | 'jobs' | 'requestContext'>,
+  services: Pick<Services, 'db' | 'requestContext' | 'jobs'>,
   typed: string,
 ): Promise<void> {
   const text = Buffer.from(typed).subarray(0, ACCOUNT_LIMITS.typedBytes).toString()
-  await inTransaction(pod, (transaction) => enqueueJob(pod, transaction, resetPasswordJob, { typed: text }))
+  await inRequestTransaction(services, (transaction) =>
+    enqueueJob(services, transaction, resetPasswordJob, { typed: text }),
+  )
 }
 
 /**
  * Looks up the account of a requested reset, and enqueues its mail. A request for no account, for a locked one, or beyond the limits
- * ends without one. Errors drop the job: as a dead letter it would keep what was typed.
+ * ends without one. Errors drop the job: as a dead letter it would keep the typed text.
  */
 export async function startPasswordReset(
-  pod: Pod,
+  services: Services,
   work: JobContext & { readonly data: { readonly typed: string } },
 ): Promise<void> {
   try {
-    await inTransaction(pod, async (transaction) => {
+    await inRequestTransaction(services, async (transaction) => {
       await work.finish(transaction)
-      const user = await findForReset(pod, transaction, work.data.typed)
+      const user = await findForReset(services, transaction, work.data.typed)
       if (user === undefined) return
       const kinds = ['password_reset'] as const
       const inHour = await countMailsOfUser(transaction, user.id, { kinds, seconds: HOUR })
       const inDay = await countMailsOfUser(transaction, user.id, { kinds, seconds: 24 * HOUR })
       if (inHour >= ACCOUNT_LIMITS.resetsPerHour || inDay >= ACCOUNT_LIMITS.resetsPerDay) return
-      await enqueueAccountMail(pod, transaction, 'password_reset', user.id)
+      await enqueueAccountMail(services, transaction, 'password_reset', user.id)
     })
   } catch (cause) {
     if (isDatabaseUnavailable(cause)) throw cause
@@ -58,20 +61,20 @@ export async function startPasswordReset(
 }
 
 /** The row is locked, so that the limits count concurrent requests. */
-async function findForReset(pod: Pick<Pod, 'config'>, db: Knex, typed: string): Promise<User | undefined> {
+async function findForReset(services: Pick<Services, 'config'>, db: Knex, typed: string): Promise<User | undefined> {
   const query = User.query(db).whereNull('closedAt').whereNull('lockedAt').whereNotNull('emailConfirmedAt')
-  return whereNamed(pod, query, normaliseUsername(pod, typed)).forNoKeyUpdate().first()
+  return whereNamed(services, query, normaliseUsername(services, typed)).forNoKeyUpdate().first()
 }
 
 /** Sets the password of the account of a token, and ends all its access: sessions, applications and other tokens. */
-export async function resetPasswordByToken(pod: Pod, token: string, password: string): Promise<void> {
+export async function resetPasswordByToken(services: Services, token: string, password: string): Promise<void> {
   // An unknown token costs no hash.
-  const accountToken = await findToken(pod.db, 'password_reset', token)
-  const owner = accountToken && (await User.query(pod.db).findById(accountToken.userId))
+  const accountToken = await findToken(services.db, 'password_reset', token)
+  const owner = accountToken && (await User.query(services.db).findById(accountToken.userId))
   if (owner === undefined) throw tokenInvalid()
   requirePassword(password, owner)
   const passwordHash = await hash(password, ARGON2)
-  await inTransaction(pod, async (transaction) => {
+  await inRequestTransaction(services, async (transaction) => {
     const used = await useToken(transaction, 'password_reset', token)
     const user = used && (await User.query(transaction).findById(used.userId).withGraphFetched('person'))
     if (!user?.person || user.closedAt !== null || user.lockedAt !== null) throw tokenInvalid()
@@ -79,24 +82,24 @@ export async function resetPasswordByToken(pod: Pod, token: string, password: st
     await deletePendingTotp(transaction, user.id)
     await endAllAccess(transaction, { userId: user.id, address: user.person.address })
     await endMailLinks(transaction, user.id)
-    await enqueueAccountMail(pod, transaction, 'password_changed', user.id)
+    await enqueueAccountMail(services, transaction, 'password_changed', user.id)
   })
 }
 
 /** The refusal of a link that is used, replaced, expired or unknown. */
 export function tokenInvalid(): Refusal {
-  return new Refusal('token_not_valid', 'This link is not valid any more.')
+  return new Refusal('token_not_valid', 'This link is no longer valid.')
 }
 
 /** A link to set a new password, which an operator hands over: the way back without mail. It is valid for a day. */
-export async function createResetLink(pod: Pod, actor: Actor, username: string): Promise<string> {
-  const user = await User.byUsername(pod.db, username)
+export async function createResetLink(services: Services, actor: Actor, username: string): Promise<string> {
+  const user = await User.byUsername(services.db, username)
   if (user === undefined || user.closedAt !== null) {
     throw new Refusal('user_missing', `There is no open local account named ${username}.`)
   }
   let token = ''
   const target = { type: 'person', label: user.username }
-  await recordOperatorChange(pod, actor, { action: 'user.reset_link', target }, async (transaction) => {
+  await recordOperatorChange(services, actor, { action: 'user.reset_link', target }, async (transaction) => {
     token = await issueToken(transaction, {
       userId: user.id,
       purpose: 'password_reset',
@@ -105,5 +108,5 @@ export async function createResetLink(pod: Pod, actor: Actor, username: string):
     })
     return { hours: LINK_HOURS }
   })
-  return `${pod.config.url}/users/password/edit?token=${token}`
+  return `${services.config.url}/users/password/edit?token=${token}`
 }

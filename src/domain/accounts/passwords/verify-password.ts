@@ -2,17 +2,21 @@ import { hash, verify } from '@node-rs/argon2'
 import type { Knex } from 'knex'
 import { UserSecrets } from '../../../persistence/models/user.js'
 import { ARGON2 } from '../accounts.js'
-import { findPepper, isBcrypt, matchesBcrypt, type PepperPod } from './bcrypt-password.js'
+import { findPepper, isBcrypt, matchesBcrypt, type PepperDependencies } from './bcrypt-password.js'
 
 /** Compares a password with its hash, in threads of the libraries. The rules for new passwords do not apply. */
-export async function verifyPassword(pod: PepperPod, passwordHash: string, password: string): Promise<boolean> {
+export async function verifyPassword(
+  services: PepperDependencies,
+  passwordHash: string,
+  password: string,
+): Promise<boolean> {
   if (!isBcrypt(passwordHash)) return verify(passwordHash, password).catch(() => false)
-  return matchesBcrypt(passwordHash, password, await findPepper(pod))
+  return matchesBcrypt(passwordHash, password, await findPepper(services))
 }
 
 /**
  * Replaces the bcrypt hash of a password that was right. Returns the hash that the account has now; another one means that the password
- * has changed meanwhile.
+ * has changed in the meantime.
  */
 export async function replaceBcrypt(
   { db }: { readonly db: Knex },

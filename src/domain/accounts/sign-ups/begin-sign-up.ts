@@ -9,21 +9,21 @@ import {
   lockNetwork,
   lockUsername,
 } from '../../../persistence/accounts/pending-sign-ups.js'
-import { inTransaction } from '../../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { User } from '../../../persistence/models/user.js'
 import { databaseTimeIn } from '../../../persistence/sql/database-time.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { Services } from '../../../services/services.js'
 import { enqueueMails } from '../../mail/enqueue-mail.js'
 import { mailboxMac, readMailbox } from '../../mail/mailboxes.js'
-import { enqueueStaffNotice } from '../../mail/notices.js'
+import { enqueueStaffMail } from '../../mail/notification-mails.js'
 import { Refusal } from '../../refusals.js'
 import { type Account, ARGON2, findNewAccountRefusals, usernameTaken } from '../accounts.js'
 import { findSignUpRefusal, findUsableInvitation, signUp } from '../invitations.js'
 import { ACCOUNT_LIMITS } from '../limits.js'
-import { countSignUpRules, findNetworkRefusal, findSignUpRules, namesOfRules } from './sign-up-rules.js'
+import { countSignUpRules, findNetworkRefusal, getSignUpRules, namesOfRules } from './sign-up-rules.js'
 import { checkAttendance, isApprovalOn } from './unattended.js'
 
-/** What a person has entered, with where the form came from. */
+/** The fields of a sign-up form. */
 export interface SignUpForm {
   readonly username: string
   readonly password: string
@@ -46,16 +46,16 @@ export type SignUpResult =
 
 /** All refusals of the fields of the form. Whether the e-mail address is in use is none of them. */
 export async function findSignUpFormRefusals(
-  pod: Pick<Pod, 'config' | 'db' | 'secrets' | 'mailExchanges' | 'terms'>,
+  services: Pick<Services, 'config' | 'db' | 'secrets' | 'mailExchanges' | 'terms'>,
   form: Pick<SignUpForm, 'ip' | 'username' | 'password' | 'email' | 'reason' | 'invitation' | 'terms'>,
 ): Promise<readonly Refusal[]> {
-  const refusals = [...(await findNewAccountRefusals(pod, form)), ...(await findEmailRefusals(pod, form))]
+  const refusals = [...(await findNewAccountRefusals(services, form)), ...(await findEmailRefusals(services, form))]
   const isReasonFit = form.reason !== undefined && [...form.reason].length <= ACCOUNT_LIMITS.reasonCharacters
-  if ((await needsApproval(pod, form.invitation)) && !isReasonFit) {
+  if ((await needsApproval(services, form.invitation)) && !isReasonFit) {
     const message = `Say in 1 to ${ACCOUNT_LIMITS.reasonCharacters} characters why you want an account here.`
     refusals.push(new Refusal('reason_invalid', message))
   }
-  if (pod.terms !== undefined && form.terms !== pod.terms.version) {
+  if (services.terms !== undefined && form.terms !== services.terms.version) {
     refusals.push(
       form.terms === undefined
         ? new Refusal('terms_missing', 'Accept the terms of this pod.')
@@ -66,13 +66,13 @@ export async function findSignUpFormRefusals(
 }
 
 async function findEmailRefusals(
-  pod: Pick<Pod, 'config' | 'db' | 'secrets' | 'mailExchanges'>,
+  services: Pick<Services, 'config' | 'db' | 'secrets' | 'mailExchanges'>,
   { email, password, ip }: Pick<SignUpForm, 'email' | 'password' | 'ip'>,
 ): Promise<readonly Refusal[]> {
-  if (pod.config.mail === undefined) return []
+  if (services.config.mail === undefined) return []
   try {
     const address = readMailbox(email ?? '')
-    await findSignUpRules(pod, { email: address, ip })
+    await getSignUpRules(services, { email: address, ip })
     if (password.toLowerCase() !== address.toLowerCase()) return []
     const message = 'Choose a password that is not your e-mail address.'
     return [new Refusal('password_invalid', message, { details: { explanation: 'password_is_email' } })]
@@ -83,30 +83,33 @@ async function findEmailRefusals(
 }
 
 /** A usable invitation takes the place of the decision. */
-export async function needsApproval(pod: Pick<Pod, 'config' | 'db'>, invitation: string | undefined): Promise<boolean> {
-  if (!(await isApprovalOn(pod))) return false
-  return invitation === undefined || (await findUsableInvitation(pod, invitation)) === undefined
+export async function needsApproval(
+  services: Pick<Services, 'config' | 'db'>,
+  invitation: string | undefined,
+): Promise<boolean> {
+  if (!(await isApprovalOn(services))) return false
+  return invitation === undefined || (await findUsableInvitation(services, invitation)) === undefined
 }
 
 /** Creates the account, or a pending sign-up where a confirmation or a decision is needed. */
-export async function beginSignUp(pod: Pod, form: SignUpForm): Promise<SignUpResult> {
-  const refused = (await findNetworkRefusal(pod, form.ip)) ?? (await findSignUpRefusal(pod, form.invitation))
+export async function beginSignUp(services: Services, form: SignUpForm): Promise<SignUpResult> {
+  const refused = (await findNetworkRefusal(services, form.ip)) ?? (await findSignUpRefusal(services, form.invitation))
   if (refused) throw refused
-  await checkAttendance(pod)
-  const email = pod.config.mail === undefined ? null : readMailbox(form.email ?? '')
-  const invitation = form.invitation === undefined ? undefined : await findUsableInvitation(pod, form.invitation)
-  const rules = await findSignUpRules(pod, { email, ip: form.ip })
-  const approval = invitation === undefined && (rules.needsApproval || (await needsApproval(pod, form.invitation)))
-  const termsVersion = (pod.terms && form.terms) ?? null
-  const needs = { confirmation: pod.config.signUpConfirmation, approval }
+  await checkAttendance(services)
+  const email = services.config.mail === undefined ? null : readMailbox(form.email ?? '')
+  const invitation = form.invitation === undefined ? undefined : await findUsableInvitation(services, form.invitation)
+  const rules = await getSignUpRules(services, { email, ip: form.ip })
+  const approval = invitation === undefined && (rules.needsApproval || (await needsApproval(services, form.invitation)))
+  const termsVersion = (services.terms && form.terms) ?? null
+  const needs = { confirmation: services.config.signUpConfirmation, approval }
   if (!needs.confirmation && !needs.approval) {
-    return { account: await signUp(pod, { ...form, email, termsVersion }) }
+    return { account: await signUp(services, { ...form, email, termsVersion }) }
   }
   const passwordHash = await hash(form.password, ARGON2)
   const network = formatNetwork(form.ip)
-  await inTransaction(pod, async (transaction) => {
+  await inRequestTransaction(services, async (transaction) => {
     await lockNetwork(transaction, network)
-    await requireRoom(pod, transaction, network, needs.approval)
+    await requireSignUpCapacity(services, transaction, network, needs.approval)
     await lockUsername(transaction, form.username)
     await transaction('pending_sign_ups').where({ username: form.username }).whereRaw('expires_at <= now()').delete()
     const isTaken = (await User.byUsername(transaction, form.username)) !== undefined
@@ -114,13 +117,15 @@ export async function beginSignUp(pod: Pod, form: SignUpForm): Promise<SignUpRes
     const days = needs.confirmation ? ACCOUNT_LIMITS.unconfirmedDays : ACCOUNT_LIMITS.undecidedDays
     const [{ id }] = await transaction('pending_sign_ups')
       .insert({
-        ...{ username: form.username, email, passwordHash, language: form.language, reason: form.reason ?? null },
-        ...{
-          needsConfirmation: needs.confirmation,
-          needsApproval: needs.approval,
-          network,
-          termsVersion,
-        },
+        username: form.username,
+        email,
+        passwordHash,
+        language: form.language,
+        reason: form.reason ?? null,
+        needsConfirmation: needs.confirmation,
+        needsApproval: needs.approval,
+        network,
+        termsVersion,
         rules: [...namesOfRules(rules)],
         invitationId: invitation?.id ?? null,
         requestUid: form.requestUid ?? null,
@@ -130,27 +135,34 @@ export async function beginSignUp(pod: Pod, form: SignUpForm): Promise<SignUpRes
     await insertSignUpAddress(transaction, id, parsePlainAddress(form.ip))
     await transaction('sign_up_attempts').insert({ network })
     await countSignUpRules(transaction, rules)
-    if (needs.approval) await enqueueStaffNotice(pod, transaction, 'sign_up_waiting')
-    if (needs.confirmation && email !== null) await enqueueConfirmation(pod, transaction, { id, email })
+    if (needs.approval) await enqueueStaffMail(services, transaction, 'sign_up_waiting')
+    if (needs.confirmation && email !== null) await enqueueConfirmation(services, transaction, { id, email })
   })
   return { needs }
 }
 
 /** A mail with the link; or, if the address has an account, one that says so. The worker decides which. */
 export async function enqueueConfirmation(
-  pod: Pick<Pod, 'jobs' | 'config' | 'secrets'>,
+  services: Pick<Services, 'config' | 'jobs' | 'secrets'>,
   transaction: Knex.Transaction,
   { id, email }: { readonly id: number; readonly email: string },
 ): Promise<void> {
   await transaction('pending_sign_ups')
     .where({ id })
     .update({ mailsSent: transaction.raw('mails_sent + 1'), mailedAt: transaction.raw('now()') })
-  await enqueueMails(pod, transaction, [{ kind: 'confirm_sign_up', signUpId: id, mailbox: mailboxMac(pod, email) }])
+  await enqueueMails(services, transaction, [
+    { kind: 'confirm_sign_up', signUpId: id, mailbox: mailboxMac(services, email) },
+  ])
 }
 
-async function requireRoom(pod: Pick<Pod, 'config'>, db: Knex, network: string, isForApproval: boolean): Promise<void> {
+async function requireSignUpCapacity(
+  services: Pick<Services, 'config'>,
+  db: Knex,
+  network: string,
+  isForApproval: boolean,
+): Promise<void> {
   const { ofNetwork, pending, undecided } = await countSignUps(db, network)
-  const { signUpBacklog } = pod.config
+  const { signUpBacklog } = services.config
   const isBacklogFull = isForApproval && signUpBacklog > 0 && undecided >= signUpBacklog
   if (ofNetwork < ACCOUNT_LIMITS.signUpsOfNetwork && pending < ACCOUNT_LIMITS.pendingSignUps && !isBacklogFull) return
   const message = 'This pod has many sign-ups that wait. Please try again later.'

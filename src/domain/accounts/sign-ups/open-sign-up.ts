@@ -7,10 +7,10 @@ import {
   type UndecidedSignUp,
 } from '../../../persistence/accounts/pending-sign-ups.js'
 import { isUniqueViolation } from '../../../persistence/database/errors.js'
-import { inTransaction } from '../../../persistence/database/transactions.js'
-import { databaseTimeIn } from '../../../persistence/sql/database-time.js'
-import type { IdPage, IdPageResult } from '../../../persistence/sql/id-page.js'
-import type { Pod } from '../../../pod/pod.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
+import { databaseTimeIn, NOW_SQL } from '../../../persistence/sql/database-time.js'
+import type { IdPage, ListPage } from '../../../persistence/sql/id-page.js'
+import type { Services } from '../../../services/services.js'
 import { enqueueAccountMail, enqueueMails } from '../../mail/enqueue-mail.js'
 import { mailboxMac } from '../../mail/mailboxes.js'
 import { type Actor, requirePower } from '../../moderation/actor.js'
@@ -29,8 +29,8 @@ export type ConfirmedSignUp =
   | { readonly account?: undefined }
 
 /** Confirms the mailbox of a pending sign-up; opens the account if no decision is missing. */
-export async function confirmSignUp(pod: Pod, token: string): Promise<ConfirmedSignUp> {
-  const row = await inTransaction(pod, async (transaction) => {
+export async function confirmSignUp(services: Services, token: string): Promise<ConfirmedSignUp> {
+  const row = await inRequestTransaction(services, async (transaction) => {
     const pendingCount = await pendingSignUps(transaction)
       .whereRaw('token_hash = ?', [hashToken(token)])
       .forUpdate()
@@ -40,7 +40,7 @@ export async function confirmSignUp(pod: Pod, token: string): Promise<ConfirmedS
     await transaction('pending_sign_ups')
       .where({ id: pendingCount.id })
       .update({
-        confirmedAt: transaction.raw(`date_trunc('milliseconds', now())`),
+        confirmedAt: transaction.raw(NOW_SQL),
         // While it waits for a decision, the link has had its use.
         ...(isWaiting && {
           tokenHash: null,
@@ -51,38 +51,38 @@ export async function confirmSignUp(pod: Pod, token: string): Promise<ConfirmedS
   })
   if (row === undefined) return {}
   try {
-    return { account: await openAccount(pod, row.id), requestUid: row.requestUid }
+    return { account: await openAccount(services, row.id), requestUid: row.requestUid }
   } catch (error) {
     throw isUniqueViolation(error, 'users_email') ? tokenInvalid() : error
   }
 }
 
-/** Makes the person, keys and aspects, uses the invitation, and ends the pending sign-up, in one transaction. */
+/** Creates the person, keys and aspects, uses the invitation, and ends the pending sign-up, in one transaction. */
 async function openAccount(
-  pod: Pod,
+  services: Services,
   id: number,
   also: (transaction: Knex.Transaction, userId: number) => Promise<void> = async () => undefined,
 ): Promise<Account> {
-  const row = await pendingSignUps(pod.db).where({ id }).first()
+  const row = await pendingSignUps(services.db).where({ id }).first()
   if (row === undefined || row.username === null || row.passwordHash === null) throw signUpMissing()
   if (row.needsConfirmation && row.confirmedAt === null) throw signUpMissing()
   const { username, passwordHash, language, email, invitationId, network, termsVersion } = row
-  return createAccount(pod, { username, passwordHash, language, pendingId: id }, async (transaction, user) => {
+  return createAccount(services, { username, passwordHash, language, pendingId: id }, async (transaction, user) => {
     const ended = await transaction('pending_sign_ups').where({ id }).delete()
     if (ended === 0) throw signUpMissing()
     const isConfirmed = email !== null && row.confirmedAt !== null
     await user.$query(transaction).patch({
-      signedUpAt: pod.now(),
+      signedUpAt: services.now(),
       signUpIp: await deleteSignUpAddress(transaction, id),
       signUpNetwork: network,
       ...(termsVersion !== null && { termsVersion, termsAcceptedAt: row.createdAt }),
-      ...(isConfirmed && { email, emailConfirmedAt: pod.now() }),
+      ...(isConfirmed && { email, emailConfirmedAt: services.now() }),
       ...(email !== null && !isConfirmed && { unconfirmedEmail: email }),
     })
     if (invitationId !== null) await useInvitation(transaction, user.id, { id: invitationId })
     if (email !== null && !isConfirmed)
-      await enqueueMails(pod, transaction, [
-        { kind: 'confirm_email', userId: user.id, mailbox: mailboxMac(pod, email) },
+      await enqueueMails(services, transaction, [
+        { kind: 'confirm_email', userId: user.id, mailbox: mailboxMac(services, email) },
       ])
     await also(transaction, user.id)
   })
@@ -90,13 +90,13 @@ async function openAccount(
 
 /** Lets a sign-up in. The account opens at once, or with the confirmation of its mailbox. */
 export async function approveSignUp(
-  pod: Pod,
+  services: Services,
   actor: Actor,
   id: number,
   { reason }: { readonly reason?: string | undefined },
 ): Promise<{ readonly opened: boolean }> {
   requirePower(actor, 'moderation')
-  const row = await decide(pod, actor, id, { decision: 'approve', reason }, async (transaction) => {
+  const row = await decide(services, actor, id, { decision: 'approve', reason }, async (transaction) => {
     await transaction('pending_sign_ups')
       .where({ id })
       .update({
@@ -105,50 +105,56 @@ export async function approveSignUp(
       })
   })
   if (row.needsConfirmation && row.confirmedAt === null) return { opened: false }
-  await openAccount(pod, id, (transaction, userId) => enqueueAccountMail(pod, transaction, 'sign_up_approved', userId))
+  await openAccount(services, id, (transaction, userId) =>
+    enqueueAccountMail(services, transaction, 'sign_up_approved', userId),
+  )
   return { opened: true }
 }
 
 /** Refuses a sign-up. Its name is free at once; the row ends with the mail about it. */
 export async function rejectSignUp(
-  pod: Pod,
+  services: Services,
   actor: Actor,
   id: number,
   { reason, answer }: { readonly reason?: string | undefined; readonly answer?: string | undefined },
 ): Promise<void> {
   requirePower(actor, 'moderation')
-  await decide(pod, actor, id, { decision: 'reject', reason }, async (transaction, { email, confirmedAt }) => {
+  await decide(services, actor, id, { decision: 'reject', reason }, async (transaction, { email, confirmedAt }) => {
     await deleteSignUpAddress(transaction, id)
     const rows = transaction('pending_sign_ups').where({ id })
-    if (email === null || confirmedAt === null || pod.config.mail === undefined) return void (await rows.delete())
+    if (email === null || confirmedAt === null || services.config.mail === undefined) return void (await rows.delete())
     await rows.update({
-      ...{ username: null, passwordHash: null, tokenHash: null, reason: null, answer: answer ?? null },
+      username: null,
+      passwordHash: null,
+      tokenHash: null,
+      reason: null,
+      answer: answer ?? null,
       decidedAt: transaction.raw('now()'),
       expiresAt: databaseTimeIn(transaction, { days: 1 }),
     })
-    await enqueueMails(pod, transaction, [{ kind: 'sign_up_rejected', signUpId: id }])
+    await enqueueMails(services, transaction, [{ kind: 'sign_up_rejected', signUpId: id }])
   })
 }
 
 /** The sign-ups that wait for a decision, newest first. */
 export async function listSignUps(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   actor: Actor,
   page: IdPage,
-): Promise<IdPageResult<UndecidedSignUp>> {
+): Promise<ListPage<UndecidedSignUp>> {
   requirePower(actor, 'moderation')
   return listUndecidedSignUps(db, page)
 }
 
 /** A sign-up that waits for a decision. */
-export async function readSignUp({ db }: Pick<Pod, 'db'>, actor: Actor, id: number): Promise<PendingSignUp> {
+export async function readSignUp({ db }: Pick<Services, 'db'>, actor: Actor, id: number): Promise<PendingSignUp> {
   requirePower(actor, 'moderation')
-  return findWaiting(db, id)
+  return getWaitingSignUp(db, id)
 }
 
-/** Decides several sign-ups, each in its own transaction. Those that do not wait any more are left out. */
+/** Decides several sign-ups, each in its own transaction. Sign-ups that no longer wait are left out. */
 export async function decideSignUps(
-  pod: Pod,
+  services: Services,
   actor: Actor,
   ids: readonly number[],
   decision: {
@@ -161,7 +167,7 @@ export async function decideSignUps(
   const decided: number[] = []
   for (const id of new Set(ids)) {
     try {
-      await (decision.decision === 'approve' ? approveSignUp : rejectSignUp)(pod, actor, id, decision)
+      await (decision.decision === 'approve' ? approveSignUp : rejectSignUp)(services, actor, id, decision)
       decided.push(id)
     } catch (error) {
       if (!(error instanceof Refusal) || error.reason !== 'sign_up_not_found') throw error
@@ -171,23 +177,23 @@ export async function decideSignUps(
 }
 
 async function decide(
-  pod: Pod,
+  services: Services,
   actor: Actor,
   id: number,
   { decision, reason }: { readonly decision: 'approve' | 'reject'; readonly reason?: string | undefined },
   change: (transaction: Knex.Transaction, row: PendingSignUp) => Promise<void>,
 ): Promise<PendingSignUp> {
   const givenReason = requireReason({ reason })
-  const pendingSignUp = await findWaiting(pod.db, id)
+  const pendingSignUp = await getWaitingSignUp(services.db, id)
   const target = { type: 'sign_up', label: pendingSignUp.username ?? '' }
   let locked = pendingSignUp
   await recordOperatorChange(
-    pod,
+    services,
     actor,
     { action: `sign_up.${decision}`, target, reason: givenReason },
     async (transaction) => {
       // A confirmation may have changed the row since it was read.
-      locked = await findWaiting(transaction, id, true)
+      locked = await getWaitingSignUp(transaction, id, true)
       await change(transaction, locked)
       return { decision }
     },
@@ -195,7 +201,7 @@ async function decide(
   return locked
 }
 
-async function findWaiting(db: Knex, id: number, isLocking = false): Promise<PendingSignUp> {
+async function getWaitingSignUp(db: Knex, id: number, isLocking = false): Promise<PendingSignUp> {
   const row = await pendingSignUps(db)
     .where({ id, needsApproval: true, decidedAt: null })
     .modify((query) => isLocking && query.forUpdate())

@@ -1,11 +1,11 @@
 import { verify } from '@node-rs/argon2'
 import { pendingSignUps } from '../../../persistence/accounts/pending-sign-ups.js'
-import { inTransaction } from '../../../persistence/database/transactions.js'
-import type { Pod } from '../../../pod/pod.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
+import type { Services } from '../../../services/services.js'
 import { ACCOUNT_LIMITS } from '../limits.js'
 import { enqueueConfirmation } from './begin-sign-up.js'
 
-/** What a pending sign-up waits for. */
+/** The missing step of a pending sign-up. */
 type PendingState = 'confirmation' | 'approval'
 
 export interface PendingSignUpState {
@@ -13,13 +13,13 @@ export interface PendingSignUpState {
   readonly waitsFor: PendingState
 }
 
-/** What the sign-up of this name waits for, for the person with its password; for all others it does not exist. */
+/** Returns the missing step of a sign-up to the person with its password; for all others the sign-up does not exist. */
 export async function findPendingState(
-  pod: Pick<Pod, 'db'>,
+  services: Pick<Services, 'db'>,
   username: string,
   password: string,
 ): Promise<PendingSignUpState | undefined> {
-  const row = await pendingSignUps(pod.db).where({ username }).first()
+  const row = await pendingSignUps(services.db).where({ username }).first()
   if (row === undefined || row.passwordHash === null) return undefined
   if (!(await verify(row.passwordHash, password).catch(() => false))) return undefined
   return { id: row.id, waitsFor: !row.needsConfirmation || row.confirmedAt !== null ? 'approval' : 'confirmation' }
@@ -27,10 +27,10 @@ export async function findPendingState(
 
 /** Sends the mail with the link again, at most every five minutes and five times. */
 export async function repeatConfirmation(
-  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'secrets' | 'requestContext'>,
+  services: Pick<Services, 'config' | 'db' | 'requestContext' | 'jobs' | 'secrets'>,
   { id }: Pick<PendingSignUpState, 'id'>,
 ): Promise<void> {
-  await inTransaction(pod, async (transaction) => {
+  await inRequestTransaction(services, async (transaction) => {
     const again = await pendingSignUps(transaction)
       .where({ id, confirmedAt: null })
       .whereRaw('mails_sent < ? and mailed_at <= now() - make_interval(mins => ?)', [
@@ -39,6 +39,6 @@ export async function repeatConfirmation(
       ])
       .forUpdate()
       .first()
-    if (again?.email) await enqueueConfirmation(pod, transaction, { id: again.id, email: again.email })
+    if (again?.email) await enqueueConfirmation(services, transaction, { id: again.id, email: again.email })
   })
 }

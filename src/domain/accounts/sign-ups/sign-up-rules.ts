@@ -8,11 +8,11 @@ import {
   type IpRule,
   type MailRule,
 } from '../../../persistence/moderation/network-rules.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { Services } from '../../../services/services.js'
 import { mailboxMac } from '../../mail/mailboxes.js'
 import { Refusal } from '../../refusals.js'
 
-type RulePod = Pick<Pod, 'db' | 'config' | 'secrets' | 'mailExchanges'>
+type SignUpRuleDependencies = Pick<Services, 'config' | 'db' | 'secrets' | 'mailExchanges'>
 
 /** The rules of moderators that apply to a sign-up. */
 export interface SignUpRules {
@@ -22,10 +22,7 @@ export interface SignUpRules {
 }
 
 /** Refuses sign-ups from a network. `no_access` is checked for every page. */
-export async function findNetworkRefusal(
-  { db }: Pick<Pod, 'db'>,
-  ip: string,
-): Promise<Refusal<'sign_up_closed'> | undefined> {
+export async function findNetworkRefusal({ db }: Pick<Services, 'db'>, ip: string): Promise<Refusal | undefined> {
   const isBlocked = (await findIpRules(db, parsePlainAddress(ip))).some(({ severity }) => severity === 'sign_up_block')
   return isBlocked
     ? new Refusal('sign_up_closed', 'This pod accepts no new accounts from your network at the moment.', {
@@ -35,19 +32,19 @@ export async function findNetworkRefusal(
 }
 
 /** Finds the rules for a sign-up. A mailbox that must not be used is refused, which counts as a hit. */
-export async function findSignUpRules(
-  pod: RulePod,
+export async function getSignUpRules(
+  services: SignUpRuleDependencies,
   { email, ip }: { readonly email: string | null; readonly ip: string },
 ): Promise<SignUpRules> {
-  const mail = email === null ? [] : await findRulesOfMailbox(pod, email)
+  const mail = email === null ? [] : await getRulesOfMailbox(services, email)
   const rejecting = mail.filter(({ severity }) => severity === 'reject')
   await countRuleHits(
-    pod.db,
+    services.db,
     'mail_rules',
     rejecting.map(({ id }) => id),
   )
   if (rejecting.length > 0) throw mailboxRefused()
-  const ofNetwork = (await findIpRules(pod.db, parsePlainAddress(ip))).filter(
+  const ofNetwork = (await findIpRules(services.db, parsePlainAddress(ip))).filter(
     ({ severity }) => severity === 'sign_up_approval',
   )
   return { mail, ip: ofNetwork, needsApproval: mail.length + ofNetwork.length > 0 }
@@ -67,29 +64,29 @@ export async function countSignUpRules(transaction: Knex.Transaction, { mail, ip
   )
 }
 
-/** As the row of the sign-up names them. */
+/** Names of the rules in the row of the sign-up. */
 export function namesOfRules({ mail, ip }: SignUpRules): readonly string[] {
   return [...mail.map(({ id }) => `mail_rule ${id}`), ...ip.map(({ id }) => `ip_rule ${id}`)]
 }
 
 /** The hosts that take the mail are looked up only where a rule about a domain exists. */
-async function findRulesOfMailbox(pod: RulePod, email: string): Promise<readonly MailRule[]> {
-  const { emailDomainBlocklist: listed } = pod.config
+async function getRulesOfMailbox(services: SignUpRuleDependencies, email: string): Promise<readonly MailRule[]> {
+  const { emailDomainBlocklist: listed } = services.config
   const domain = email.slice(email.indexOf('@') + 1)
-  const hasRules = listed.length > 0 || (await hasDomainRules(pod.db))
-  const hosts = hasRules ? [domain, ...(await pod.mailExchanges(domain))] : [domain]
+  const hasRules = listed.length > 0 || (await hasDomainRules(services.db))
+  const hosts = hasRules ? [domain, ...(await services.mailExchanges(domain))] : [domain]
   const domains = [...new Set(hosts.flatMap(withParents))]
   if (domains.some((each) => listed.includes(each))) throw mailboxRefused()
-  return findMailRules(pod.db, { mac: mailboxMac(pod, email), domains })
+  return findMailRules(services.db, { mac: mailboxMac(services, email), domains })
 }
 
 /** `a.b.example`: itself and all domains above it. */
 function withParents(domain: string): readonly string[] {
   const labels = domain.split('.')
-  return labels.map((_, place) => labels.slice(place).join('.'))
+  return labels.map((_, index) => labels.slice(index).join('.'))
 }
 
-function mailboxRefused(): Refusal<'email_refused'> {
+function mailboxRefused(): Refusal {
   return new Refusal(
     'email_refused',
     'This pod accepts no sign-ups with this e-mail address, or with any of this mail provider.',

@@ -12,7 +12,7 @@ export interface MailCheckStep {
   readonly ok: boolean
   readonly ms: number
   readonly answer: string
-  /** What the operator should do; null: nothing. */
+  /** Advice for the operator; null: none. */
   readonly advice: string | null
 }
 

@@ -43,7 +43,10 @@ export async function sendMessage(mail: MailSettings, host: string, message: Mai
       to: { name: '', address: to },
       ...(mail.replyTo !== undefined && { replyTo: mail.replyTo }),
       envelope: { from: message.bounceTo ?? mail.from, to },
-      ...{ messageId, subject, text, html },
+      messageId,
+      subject,
+      text,
+      html,
       ...(inReplyTo !== undefined && { inReplyTo, references: inReplyTo }),
       headers: {
         'Auto-Submitted': 'auto-generated',

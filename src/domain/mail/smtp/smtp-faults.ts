@@ -1,4 +1,4 @@
-/** What a failed attempt to send a mail means. */
+/** The meaning of a failed attempt to send a mail. */
 export type SmtpFault =
   /** Another attempt may succeed. */
   | { readonly kind: 'temporary'; readonly code: number | undefined; readonly fault: string }

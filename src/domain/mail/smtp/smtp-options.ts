@@ -21,7 +21,9 @@ export function readSmtpUrl(text: string): SmtpServer {
   const isLoopback = host === 'localhost' || host === '::1' || /^127\./.test(host)
   const shouldIgnoreTls = url.searchParams.get('ignoreTLS') === 'true'
   return {
-    ...{ host, isSecure, isLoopback },
+    host,
+    isSecure,
+    isLoopback,
     port: Number(url.port) || (isSecure ? 465 : 587),
     requireTLS: !isSecure && !isLoopback && !shouldIgnoreTls,
     auth:
@@ -38,7 +40,11 @@ export function readSmtpUrl(text: string): SmtpServer {
 export function smtpOptions({ url }: Pick<MailSettings, 'url'>, clientName: string): SMTPTransportOptions {
   const { host, port, isSecure, isLoopback, requireTLS, auth } = readSmtpUrl(url)
   return {
-    ...{ host, port, secure: isSecure, requireTLS, name: clientName },
+    host,
+    port,
+    secure: isSecure,
+    requireTLS,
+    name: clientName,
     ...(auth && { auth }),
     tls: { rejectUnauthorized: !isLoopback, ...(isIP(host) === 0 && { servername: host }) },
     disableFileAccess: true,

@@ -1,63 +1,62 @@
 import type { Knex } from 'knex'
-import { inTransaction } from '../../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
+import type { CleaningDetails } from '../../../persistence/moderation/action-details.js'
 import type { ActionRow } from '../../../persistence/moderation/actions.js'
 import { changeClusterState, closeCaseOfCluster, reopenCluster } from '../../../persistence/moderation/clusters.js'
 import { deleteUnchangedFilter, insertFilter } from '../../../persistence/moderation/filters.js'
 import { deleteUnchangedPodRules, lockPodRules, savePodRule } from '../../../persistence/moderation/pod-rules.js'
-import type { Pod } from '../../../pod/pod.js'
-import { type BackgroundOperation, startOperation } from '../../operations/long-operations.js'
+import type { ModerationServices, Services } from '../../../services/services.js'
+import { type BackgroundTask, startBackgroundTask } from '../../operations/background-tasks.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower, SYSTEM_ACTOR } from '../actor.js'
 import { reloadFilters } from '../filters/active-filters.js'
 import { MODERATION_LIMITS } from '../limits.js'
-import { unlockUsers } from '../lock-members.js'
+import { unlockUsers } from '../lock-users.js'
 import { enforcePodRules } from '../pods/pod-rules.js'
 import type { RuleDomain } from '../pods/rule-domain.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from '../record-action.js'
-import { type CleaningDetails, cleanAll, restoreAtOnce } from './cleaning-work.js'
+import { cleanAll, restoreInRequest } from './cleaning-work.js'
 import { CLEANING_OPERATIONS, lockOpenCluster } from './clusters.js'
 import { type CleanParts, type CleanPlan, type CleanPreview, planCleaning, previewOf } from './plan-cleaning.js'
-
-type CleanPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext' | 'config'>
 
 export interface CleanOutcome extends ActionOutcome {
   readonly preview: CleanPreview
   /** The work in the background; undefined: it is done. */
-  readonly operation?: BackgroundOperation | undefined
+  readonly operation?: BackgroundTask | undefined
 }
 
 /**
  * Cleans a cluster with one action and one audit entry. Filter and rules are in force at once; many items and authors are changed in the
- * background, and the cluster is in the state "cleaning" meanwhile. The undo shows what was hidden; retractions stay.
+ * background, and the cluster is in the state "cleaning" in the meantime. The undo shows hidden content again; retractions stay.
  */
 export async function cleanCluster(
-  pod: CleanPod,
+  services: ModerationServices,
   actor: Actor,
   id: number,
   { confirm, ...parts }: CleanParts & { readonly confirm?: string | undefined },
   options: ActionOptions,
 ): Promise<CleanOutcome> {
   requirePower(actor, 'moderation')
-  const outcome = await inTransaction(pod, async (transaction): Promise<CleanOutcome> => {
+  const outcome = await inRequestTransaction(services, async (transaction): Promise<CleanOutcome> => {
     const cluster = await lockOpenCluster(transaction, id)
     const reason = requireReason(options)
-    const plan = await planCleaning(pod, transaction, cluster, parts)
+    const plan = await planCleaning(services, transaction, cluster, parts)
     const preview = previewOf(plan)
     const isLarge = preview.hide + preview.remove > MODERATION_LIMITS.cleanedByModerator
     const power = isLarge || preview.pods.length > 1 ? 'administration' : 'moderation'
     requirePower(actor, power)
     requireConfirmation(preview, confirm)
 
-    const filterId = plan.filter && (await insertFilter(transaction, plan.filter, createdBy(pod, actor)))
-    const ruleIds = await addPodRules(pod, transaction, plan.rules, {
+    const filterId = plan.filter && (await insertFilter(transaction, plan.filter, createdBy(services, actor)))
+    const ruleIds = await addPodRules(services, transaction, plan.rules, {
       state: parts.pods,
       reason,
       createdBy: actor.name,
     })
     const isInBackground = isLong(plan)
     await changeClusterState(transaction, id, isInBackground ? 'cleaning' : 'cleaned')
-    let operation: BackgroundOperation | undefined
-    const action = await recordAction(pod, transaction, actor, {
+    let task: BackgroundTask | undefined
+    const action = await recordAction(services, transaction, actor, {
       kind: 'cluster.clean',
       target: { type: 'cluster', guid: String(id), label: `${cluster.kind}: ${cluster.label}` },
       reason,
@@ -71,9 +70,9 @@ export async function cleanCluster(
         pods: preview.pods,
         authors: preview.authors,
       },
-      details: { ...detailsOf(plan, parts), filterId: filterId ?? null, ruleIds },
+      details: { ...detailsOf(plan, parts), filterId: filterId ?? null, ruleIds } satisfies CleaningDetails,
       effect: async (actionId) => {
-        if (!isInBackground) return cleanAll(pod, transaction, actionId)
+        if (!isInBackground) return cleanAll(services, transaction, actionId)
         const work = {
           kind: CLEANING_OPERATIONS.clean,
           target: String(id),
@@ -81,23 +80,26 @@ export async function cleanCluster(
           reason,
           details: { actionId },
         }
-        operation = await startOperation(pod, transaction, actor, work)
+        task = await startBackgroundTask(services, transaction, actor, work)
       },
     })
-    await closeCaseOfCluster(transaction, cluster, { state: 'resolved', actorId: actor.userId, at: pod.now() })
-    return { changed: true, action, preview, operation }
+    await closeCaseOfCluster(transaction, cluster, { state: 'resolved', actorId: actor.userId, at: services.now() })
+    return { changed: true, action, preview, operation: task }
   })
-  if (outcome.preview.filter !== undefined) await reloadFilters(pod)
+  if (outcome.preview.filter !== undefined) await reloadFilters(services)
   return outcome
 }
 
 /** Whether the work is more than one request does. */
 function isLong({ total, removed }: CleanPlan): boolean {
-  const { cleanedAtOnce, removedInRequest } = MODERATION_LIMITS
-  return total > cleanedAtOnce || removed.length > removedInRequest
+  const { cleanedInRequest, removedInRequest } = MODERATION_LIMITS
+  return total > cleanedInRequest || removed.length > removedInRequest
 }
 
-function detailsOf({ removed, restricted }: CleanPlan, { hide, authors, except }: CleanParts): CleaningDetails {
+function detailsOf(
+  { removed, restricted }: CleanPlan,
+  { hide, authors, except }: CleanParts,
+): Omit<CleaningDetails, 'filterId' | 'ruleIds'> {
   const inOrder = removed.toSorted((one, other) => (one.guid < other.guid ? -1 : 1))
   return {
     hide,
@@ -115,7 +117,7 @@ function detailsOf({ removed, restricted }: CleanPlan, { hide, authors, except }
  * cleaning that still runs ends. Many items and authors are released in the background, in the state "restoring".
  */
 export async function undoCleaning(
-  pod: Pick<Pod, 'jobs'>,
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   { id, targetGuid, details, createdAt }: ActionRow,
 ): Promise<void> {
@@ -125,15 +127,15 @@ export async function undoCleaning(
   if (Array.isArray(ruleIds) && ruleIds.length > 0) {
     await lockPodRules(transaction)
     await deleteUnchangedPodRules(transaction, ruleIds, createdAt)
-    await enforcePodRules(pod, transaction)
+    await enforcePodRules(services, transaction)
   }
   const clusterId = Number(targetGuid)
-  const left = await restoreAtOnce(pod, transaction, id)
+  const left = await restoreInRequest(services, transaction, id)
   if (left === 0) return reopenCluster(transaction, clusterId)
   await changeClusterState(transaction, clusterId, 'restoring')
   const reason = 'The cleaning is undone.'
   const work = { kind: CLEANING_OPERATIONS.restore, target: targetGuid, total: left, reason, details: { actionId: id } }
-  await startOperation(pod, transaction, SYSTEM_ACTOR, work)
+  await startBackgroundTask(services, transaction, SYSTEM_ACTOR, work)
 }
 
 function requireConfirmation(preview: CleanPreview, confirm: string | undefined): void {
@@ -145,7 +147,7 @@ function requireConfirmation(preview: CleanPreview, confirm: string | undefined)
 }
 
 async function addPodRules(
-  pod: Pick<Pod, 'jobs' | 'now'>,
+  services: Pick<Services, 'jobs' | 'now'>,
   transaction: Knex.Transaction,
   domains: readonly RuleDomain[],
   {
@@ -168,12 +170,12 @@ async function addPodRules(
       source: 'manual',
     } as const
     const more = { batchId: null, createdBy: by, rejectMedia: false, rejectReports: false }
-    ids.push((await savePodRule(transaction, { ...rule, ...more }, pod.now())).id)
+    ids.push((await savePodRule(transaction, { ...rule, ...more }, services.now())).id)
   }
-  await enforcePodRules(pod, transaction)
+  await enforcePodRules(services, transaction)
   return ids
 }
 
-function createdBy(pod: Pick<Pod, 'now'>, { name }: Actor) {
-  return { createdBy: name, at: pod.now() }
+function createdBy(services: Pick<Services, 'now'>, { name }: Actor) {
+  return { createdBy: name, at: services.now() }
 }

@@ -1,4 +1,9 @@
 import type { Knex } from 'knex'
+import {
+  type CleaningCursor,
+  type CleaningDetails,
+  readActionDetails,
+} from '../../../persistence/moderation/action-details.js'
 import { changeActionDetails, lockAction } from '../../../persistence/moderation/actions.js'
 import {
   type ClusterPosition,
@@ -19,38 +24,20 @@ import {
   liftRestrictions,
   restrictPeople,
 } from '../../../persistence/moderation/restrictions.js'
-import type { Pod } from '../../../pod/pod.js'
-import type { BackgroundOperation, OperationWorks } from '../../operations/long-operations.js'
+import type { Services } from '../../../services/services.js'
+import type { BackgroundTask, BackgroundTaskWorks } from '../../operations/background-tasks.js'
 import { retractEntity } from '../../posts/retract.js'
 import { findContent } from '../find-content.js'
 import { followUpRestrictions } from '../follow-up-restrictions.js'
 import { MODERATION_LIMITS } from '../limits.js'
-import { lockMembers } from '../lock-members.js'
+import { lockUsersWithoutRole } from '../lock-users.js'
 import { CLEANING_OPERATIONS } from './clusters.js'
-import type { CleanParts } from './plan-cleaning.js'
 
-type WorkPod = Pick<Pod, 'jobs' | 'now'>
-
-/** What the action of a cleaning keeps: the chosen parts, the place where the work continues, and what its undo needs. */
-export interface CleaningDetails extends Pick<CleanParts, 'hide' | 'except' | 'authors'> {
-  readonly authorIds: readonly number[]
-  /** In the order of guids, as all transactions lock them. */
-  readonly removed: readonly { readonly type: 'post' | 'comment'; readonly guid: string }[]
-  /** The users whose accounts the cleaning has locked. */
-  readonly lockedIds: readonly number[]
-  readonly place: CleaningPlace
-}
-
-/** Authors are restricted first, so that they add nothing while the rest is done. */
-type CleaningPlace =
-  | { readonly step: 'authors'; readonly after: number }
-  | { readonly step: 'remove'; readonly after: number }
-  | { readonly step: 'hide'; readonly after: ClusterPosition | null }
-  | { readonly step: 'done' }
+type CleaningDependencies = Pick<Services, 'jobs' | 'now'>
 
 interface ChunkResult {
   readonly done: number
-  readonly next: CleaningPlace
+  readonly next: CleaningCursor
   readonly lockedIds?: readonly number[]
 }
 
@@ -60,38 +47,46 @@ const ROW_BATCH_SIZE = 500
 const REMOVAL_BATCH_SIZE = 50
 
 /** Does the whole work of a cleaning in one transaction: for those that are small. */
-export async function cleanAll(pod: WorkPod, transaction: Knex.Transaction, actionId: number): Promise<void> {
-  while ((await cleanNext(pod, transaction, actionId)) > 0) {
+export async function cleanAll(
+  services: CleaningDependencies,
+  transaction: Knex.Transaction,
+  actionId: number,
+): Promise<void> {
+  while ((await cleanNext(services, transaction, actionId)) > 0) {
     // The place of the work is in the row of the action.
   }
 }
 
 /** Does the next chunk of a cleaning; returns its size. 0: nothing is left, or the action is undone. */
-async function cleanNext(pod: WorkPod, transaction: Knex.Transaction, actionId: number): Promise<number> {
+async function cleanNext(
+  services: CleaningDependencies,
+  transaction: Knex.Transaction,
+  actionId: number,
+): Promise<number> {
   const action = await lockAction(transaction, actionId)
   if (action?.undoneById !== null) return 0
-  const details = action.details as unknown as CleaningDetails
+  const details = readActionDetails(action, 'cluster.clean')
   const clusterId = Number(action.targetGuid)
-  let { place } = details
+  let { place: cursor } = details
   let { lockedIds } = details
   let done = 0
-  while (done === 0 && place.step !== 'done') {
+  while (done === 0 && cursor.step !== 'done') {
     const chunk: ChunkResult =
-      place.step === 'authors'
-        ? await restrictNext(pod, transaction, actionId, details, place.after)
-        : place.step === 'remove'
-          ? await retractNext(pod, transaction, details, place.after)
-          : await hideNext(transaction, { actionId, clusterId }, details, place.after)
+      cursor.step === 'authors'
+        ? await restrictNext(services, transaction, actionId, details, cursor.after)
+        : cursor.step === 'remove'
+          ? await retractNext(services, transaction, details, cursor.after)
+          : await hideNext(transaction, { actionId, clusterId }, details, cursor.after)
     done = chunk.done
-    place = chunk.next
+    cursor = chunk.next
     lockedIds = [...lockedIds, ...(chunk.lockedIds ?? [])]
   }
-  await changeActionDetails(transaction, actionId, { place, lockedIds })
+  await changeActionDetails(transaction, actionId, { place: cursor, lockedIds })
   return done
 }
 
 async function restrictNext(
-  pod: WorkPod,
+  services: CleaningDependencies,
   transaction: Knex.Transaction,
   actionId: number,
   { authors, authorIds }: CleaningDetails,
@@ -103,15 +98,15 @@ async function restrictNext(
   const localIds = new Set(local.map(({ id }) => id))
   const remote = ids.filter((id) => !localIds.has(id))
   const source = { source: 'action', id: actionId } as const
-  const lockedIds = authors === 'lock' ? await lockMembers(pod, transaction, local) : []
+  const lockedIds = authors === 'lock' ? await lockUsersWithoutRole(services, transaction, local) : []
   if (authors !== 'lock') await restrictPeople(transaction, source, 'silence', [...localIds])
   const kind = authors === 'silence' ? 'silence' : 'block'
-  await followUpRestrictions(pod, transaction, await restrictPeople(transaction, source, kind, remote))
+  await followUpRestrictions(services, transaction, await restrictPeople(transaction, source, kind, remote))
   return { done: ids.length, next: { step: 'authors', after: after + ids.length }, lockedIds }
 }
 
 async function retractNext(
-  pod: WorkPod,
+  services: CleaningDependencies,
   transaction: Knex.Transaction,
   { removed }: CleaningDetails,
   after: number,
@@ -120,12 +115,12 @@ async function retractNext(
   if (items.length === 0) return { done: 0, next: { step: 'hide', after: null } }
   for (const item of items) {
     const content = await findContent(transaction, item)
-    if (content?.retraction !== undefined) await retractEntity(pod, transaction, content.retraction)
+    if (content?.retraction !== undefined) await retractEntity(services, transaction, content.retraction)
   }
   return { done: items.length, next: { step: 'remove', after: after + items.length } }
 }
 
-/** Also what another action hides already: its undo alone must not show spam again. */
+/** Hides the next items, even those that another action hides already: the undo of that action must not show spam again. */
 async function hideNext(
   transaction: Knex.Transaction,
   { actionId, clusterId }: { readonly actionId: number; readonly clusterId: number },
@@ -141,29 +136,34 @@ async function hideNext(
 }
 
 /** Shows content and ends restrictions of a cleaning, one chunk of each. Returns how many rows are left for the background. */
-export async function restoreAtOnce(
-  pod: Pick<Pod, 'jobs'>,
+export async function restoreInRequest(
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   actionId: number,
 ): Promise<number> {
-  await showContentOfAction(transaction, actionId, MODERATION_LIMITS.cleanedAtOnce)
-  await restorePeople(pod, transaction, actionId)
+  await showContentOfAction(transaction, actionId, MODERATION_LIMITS.cleanedInRequest)
+  await restorePeople(services, transaction, actionId)
   const source = { source: 'action', id: actionId } as const
   return (await countContentOfAction(transaction, actionId)) + (await countRestrictedPeople(transaction, source))
 }
 
-async function restorePeople(pod: Pick<Pod, 'jobs'>, transaction: Knex.Transaction, actionId: number): Promise<number> {
+async function restorePeople(
+  services: Pick<Services, 'jobs'>,
+  transaction: Knex.Transaction,
+  actionId: number,
+): Promise<number> {
   const source = { source: 'action', id: actionId } as const
   const ids = await findRestrictedPeople(transaction, source, PERSON_BATCH_SIZE)
-  if (ids.length > 0) await followUpRestrictions(pod, transaction, await liftRestrictions(transaction, source, ids))
+  if (ids.length > 0)
+    await followUpRestrictions(services, transaction, await liftRestrictions(transaction, source, ids))
   return ids.length
 }
 
 /** Cleans clusters, and takes cleanings back. The target is the cluster, so that only one of a kind runs for it. */
-export const cleaningOperations: Pick<OperationWorks, 'cluster.clean' | 'cluster.restore'> = {
+export const cleaningOperations: Pick<BackgroundTaskWorks, 'cluster.clean' | 'cluster.restore'> = {
   [CLEANING_OPERATIONS.clean]: {
-    async runChunk(pod, transaction, { details }) {
-      return { done: await cleanNext(pod, transaction, actionIn(details)), skipped: 0 }
+    async runChunk(services, transaction, { details }) {
+      return { done: await cleanNext(services, transaction, actionIn(details)), skipped: 0 }
     },
     async complete(_pod, transaction, { target, details }) {
       const action = await lockAction(transaction, actionIn(details))
@@ -171,9 +171,9 @@ export const cleaningOperations: Pick<OperationWorks, 'cluster.clean' | 'cluster
     },
   },
   [CLEANING_OPERATIONS.restore]: {
-    async runChunk(pod, transaction, { details }) {
+    async runChunk(services, transaction, { details }) {
       const shown = await showContentOfAction(transaction, actionIn(details), ROW_BATCH_SIZE)
-      const done = shown > 0 ? shown : await restorePeople(pod, transaction, actionIn(details))
+      const done = shown > 0 ? shown : await restorePeople(services, transaction, actionIn(details))
       return { done, skipped: 0 }
     },
     async complete(_pod, transaction, { target }) {
@@ -182,6 +182,6 @@ export const cleaningOperations: Pick<OperationWorks, 'cluster.clean' | 'cluster
   },
 }
 
-function actionIn(details: BackgroundOperation['details']): number {
+function actionIn(details: BackgroundTask['details']): number {
   return Number(details['actionId'])
 }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { inTransaction } from '../../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import {
   type ClusterAuthor,
   type ClusterItem,
@@ -13,9 +13,10 @@ import {
   listClusters,
   lockCluster,
 } from '../../../persistence/moderation/clusters.js'
-import { type BackgroundOperation, findLatestOperation } from '../../../persistence/operations/operations.js'
-import type { IdPage, IdPageResult } from '../../../persistence/sql/id-page.js'
-import type { Pod } from '../../../pod/pod.js'
+import { type BackgroundTask, findLatestTask } from '../../../persistence/operations/background-tasks.js'
+import type { IdPage, ListPage } from '../../../persistence/sql/id-page.js'
+import { DAY_MS } from '../../../protocol/durations.js'
+import type { Services } from '../../../services/services.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
@@ -31,9 +32,9 @@ export interface ShownAuthor extends ClusterAuthor {
 /** The kinds of operations that clean a cluster, and that take a cleaning back. */
 export const CLEANING_OPERATIONS = { clean: 'cluster.clean', restore: 'cluster.restore' } as const
 
-export interface WholeCluster extends ListedCluster {
+export interface ClusterDetails extends ListedCluster {
   /** The cleaning or undo in progress. */
-  readonly operation: BackgroundOperation | undefined
+  readonly operation: BackgroundTask | undefined
   /** The newest. */
   readonly items: readonly ClusterItem[]
   readonly authors: readonly ShownAuthor[]
@@ -41,54 +42,52 @@ export interface WholeCluster extends ListedCluster {
 
 /** Lists clusters, newest first. */
 export async function listSpamClusters(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   actor: Actor,
   filter: { readonly states?: readonly ClusterRow['state'][] | undefined },
   page: IdPage,
-): Promise<IdPageResult<ListedCluster>> {
+): Promise<ListPage<ListedCluster>> {
   requirePower(actor, 'moderation')
   return listClusters(db, filter, page)
 }
 
 /** Reads a cluster with its newest items, and with its authors, those with most items first. */
 export async function readCluster(
-  { db, now }: Pick<Pod, 'db' | 'now'>,
+  { db, now }: Pick<Services, 'db' | 'now'>,
   actor: Actor,
   id: number,
-): Promise<WholeCluster> {
+): Promise<ClusterDetails> {
   requirePower(actor, 'moderation')
   const cluster = await findCluster(db, id)
   if (cluster === undefined) throw clusterNotFound()
   const items = await listClusterItems(db, id, MODERATION_LIMITS.clusterItemsShown)
   const authors = await listClusterAuthors(db, id, MODERATION_LIMITS.clusterItemsShown)
   const isInProgress = cluster.state === 'cleaning' || cluster.state === 'restoring'
-  const operation = isInProgress
-    ? await findLatestOperation(db, Object.values(CLEANING_OPERATIONS), String(id))
-    : undefined
-  return { ...cluster, items, authors: authors.map((author) => withProposal(author, now())), operation }
+  const task = isInProgress ? await findLatestTask(db, Object.values(CLEANING_OPERATIONS), String(id)) : undefined
+  return { ...cluster, items, authors: authors.map((author) => withProposal(author, now())), operation: task }
 }
 
 /** Dismisses a cluster and its case. The same key opens no cluster for a week. */
 export async function dismissCluster(
-  pod: Pick<Pod, 'db' | 'now' | 'log' | 'requestContext'>,
+  services: Pick<Services, 'db' | 'requestContext' | 'log' | 'now'>,
   actor: Actor,
   id: number,
   options: ActionOptions,
 ): Promise<ActionOutcome> {
   requirePower(actor, 'moderation')
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     const cluster = await lockOpenCluster(transaction, id)
     const reason = requireReason(options)
     await changeClusterState(transaction, id, 'dismissed')
     const { kind, label, caseId } = cluster
-    const action = await recordAction(pod, transaction, actor, {
+    const action = await recordAction(services, transaction, actor, {
       kind: 'cluster.dismiss',
       target: { type: 'cluster', guid: String(id), label: `${kind}: ${label}` },
       reason,
       caseId: caseId ?? undefined,
       undo: { possible: false },
     })
-    await closeCaseOfCluster(transaction, cluster, { state: 'dismissed', actorId: actor.userId, at: pod.now() })
+    await closeCaseOfCluster(transaction, cluster, { state: 'dismissed', actorId: actor.userId, at: services.now() })
     return { changed: true, action }
   })
 }
@@ -99,8 +98,6 @@ export async function lockOpenCluster(transaction: Knex.Transaction, id: number)
   if (cluster.state !== 'open') throw new Refusal('bad_transition', `The cluster is ${cluster.state}.`)
   return cluster
 }
-
-const DAY_MS = 24 * 3_600 * 1_000
 
 /** People whom a local user follows, and people who are known for long, are not ticked. */
 export function withProposal(author: ClusterAuthor, now: Date): ShownAuthor {

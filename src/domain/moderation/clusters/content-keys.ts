@@ -11,7 +11,7 @@ export interface ContentKey {
   readonly kind: ContentKeyKind
   /** `kind:` and the value or its hash. */
   readonly key: string
-  /** What a moderator sees: a link or photo address, or the beginning of the text. */
+  /** The text for moderators: a link or photo address, or the beginning of the text. */
   readonly label: string
 }
 

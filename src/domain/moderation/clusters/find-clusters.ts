@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { inTransaction } from '../../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import {
   addClusterItems,
   type ClusterRow,
@@ -25,13 +25,12 @@ import {
   saveReadPosition,
 } from '../../../persistence/moderation/content-keys.js'
 import { createSenderCases } from '../../../persistence/moderation/sender-cases.js'
-import type { Pod } from '../../../pod/pod.js'
-import { enqueueAnnouncement } from '../../notifications/announcements.js'
+import { DAY_MS } from '../../../protocol/durations.js'
+import type { ModerationServices } from '../../../services/services.js'
+import { enqueueLiveEvent } from '../../notifications/enqueue-live-events.js'
 import { hideFoundContent } from '../hide-found-content.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { buildContentKeys, type ContentKey } from './content-keys.js'
-
-export type ClusterPod = Pick<Pod, 'db' | 'jobs' | 'config' | 'now' | 'log' | 'requestContext'>
 
 export interface FoundClusters {
   readonly rows: number
@@ -40,30 +39,29 @@ export interface FoundClusters {
 }
 
 const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 
 /**
  * Reads new public content and groups what has a text, link, photo or set of mentions in common. A group above the thresholds is a
- * cluster with a case; content of the same key that comes later joins it. Runs beside the receive path and reads a bounded number of rows.
+ * cluster with a case; content of the same key that comes later joins it. Runs alongside the receive path and reads a bounded number of rows.
  */
-export async function findClusters(pod: ClusterPod): Promise<FoundClusters> {
+export async function findClusters(services: ModerationServices): Promise<FoundClusters> {
   const keys = new Map<string, ContentKey>()
   const senderKeys = new Set<string>()
   let rows = 0
   for (const source of NEW_CONTENT_SOURCES) {
-    rows += await readSource(pod, source, async (content) => {
-      const keyedContent = content.flatMap((newContent) => keysOf(pod, newContent))
+    rows += await readSource(services, source, async (content) => {
+      const keyedContent = content.flatMap((newContent) => keysOf(services, newContent))
       for (const { key, found: contentKey } of keyedContent) {
         if (contentKey === undefined) senderKeys.add(key)
         else keys.set(key, contentKey)
       }
-      await insertContentKeys(pod.db, keyedContent.map(rowOf), pod.now())
+      await insertContentKeys(services.db, keyedContent.map(rowOf), services.now())
     })
   }
-  const since = new Date(pod.now().getTime() - HOUR_MS)
-  const opened = await openClusters(pod, keys, since)
-  await reportSenders(pod, [...senderKeys], since)
-  await deleteContentKeysBefore(pod.db, new Date(since.getTime() - HOUR_MS))
+  const since = new Date(services.now().getTime() - HOUR_MS)
+  const opened = await openClusters(services, keys, since)
+  await reportSenders(services, [...senderKeys], since)
+  await deleteContentKeysBefore(services.db, new Date(since.getTime() - HOUR_MS))
   return { rows, ...opened }
 }
 
@@ -74,7 +72,7 @@ interface KeyedContent {
   readonly found?: ContentKey
 }
 
-function keysOf({ config }: ClusterPod, content: NewContent): readonly KeyedContent[] {
+function keysOf({ config }: ModerationServices, content: NewContent): readonly KeyedContent[] {
   if (content.type === 'conversation') return [{ content, key: `conversations:${content.authorId}` }]
   return buildContentKeys(content, config.host).map((contentKey) => ({
     content,
@@ -89,7 +87,7 @@ function rowOf({ content: { type, id, authorId, ownerId }, key }: KeyedContent):
 
 /** Rows of the run before are read again, because a transaction may commit after one with higher ids; not while there is a backlog. */
 async function readSource(
-  { db }: ClusterPod,
+  { db }: ModerationServices,
   source: NewContentSource,
   take: (content: readonly NewContent[]) => Promise<void>,
 ): Promise<number> {
@@ -98,11 +96,11 @@ async function readSource(
   let rows = 0
   let isOver = false
   while (!isOver && rows < MODERATION_LIMITS.clusterRows) {
-    const content = await readNewContent(db, source, { after, limit: MODERATION_LIMITS.clusterRowsAtOnce })
+    const content = await readNewContent(db, source, { after, limit: MODERATION_LIMITS.clusterRowsPerBatch })
     await take(content)
     rows += content.length
     after = content.at(-1)?.id ?? after
-    isOver = content.length < MODERATION_LIMITS.clusterRowsAtOnce
+    isOver = content.length < MODERATION_LIMITS.clusterRowsPerBatch
   }
   const last = Math.max(after, lastId)
   await saveReadPosition(db, source, { safeId: isOver ? lastId : last, lastId: last })
@@ -110,32 +108,32 @@ async function readSource(
 }
 
 async function openClusters(
-  pod: ClusterPod,
+  services: ModerationServices,
   keys: ReadonlyMap<string, ContentKey>,
   since: Date,
 ): Promise<Pick<FoundClusters, 'opened' | 'items'>> {
   if (keys.size === 0) return { opened: 0, items: 0 }
-  const { spamClusterItems: items, spamClusterAuthors: authors } = pod.config
-  const { spamAuthorItems: itemsOfAuthor, spamAuthorThreads: owners } = pod.config
-  const newSince = new Date(pod.now().getTime() - MODERATION_LIMITS.newAuthorDays * DAY_MS)
+  const { spamClusterItems: items, spamClusterAuthors: authors } = services.config
+  const { spamAuthorItems: itemsOfAuthor, spamAuthorThreads: owners } = services.config
+  const newSince = new Date(services.now().getTime() - MODERATION_LIMITS.newAuthorDays * DAY_MS)
   const given = [...keys.keys()]
-  const passing = await findClusterKeys(pod.db, given, { items, authors, itemsOfAuthor, owners, newSince, since })
-  const clusters = await findGrowingClusters(pod.db, given, { dismissedSince: newSince })
+  const passing = await findClusterKeys(services.db, given, { items, authors, itemsOfAuthor, owners, newSince, since })
+  const clusters = await findGrowingClusters(services.db, given, { dismissedSince: newSince })
   const added = passing.filter((key) => !clusters.some((cluster) => cluster.key === key))
   if (added.length + clusters.length === 0) return { opened: 0, items: 0 }
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     const ids = clusters.map(({ id }) => id)
     for (const id of ids) await lockCluster(transaction, id)
-    const growth = { since, at: pod.now(), maxItems: MODERATION_LIMITS.clusterItems }
+    const growth = { since, at: services.now(), maxItems: MODERATION_LIMITS.clusterItems }
     const grown = await addClusterItems(transaction, ids, growth)
-    if (pod.config.spamAutoHide) await hideNewItems(pod, transaction, clusters, grown)
+    if (services.config.spamAutoHide) await hideNewItems(services, transaction, clusters, grown)
     const opened: NewClusterItem[] = []
     let count = 0
-    for (const content of mostPreciseFirst(added.flatMap((key) => keys.get(key) ?? []))) {
+    for (const content of sortByPrecision(added.flatMap((key) => keys.get(key) ?? []))) {
       // A wave has several keys: a link and a text. The content of one cluster makes no second one.
       if ((await countUngrouped(transaction, content.key, since)) < items) continue
-      const { id, caseId } = await createCluster(transaction, content, pod.now())
-      if (caseId !== null) await enqueueAnnouncement(pod, transaction, { cases: [caseId] })
+      const { id, caseId } = await createCluster(transaction, content, services.now())
+      if (caseId !== null) await enqueueLiveEvent(services, transaction, { cases: [caseId] })
       opened.push(...(await addClusterItems(transaction, [id], growth)))
       count += 1
     }
@@ -145,13 +143,13 @@ async function openClusters(
 
 const PRECISION: readonly ContentKey['kind'][] = ['link', 'photo', 'text', 'mentions']
 
-function mostPreciseFirst(keys: readonly ContentKey[]): readonly ContentKey[] {
+function sortByPrecision(keys: readonly ContentKey[]): readonly ContentKey[] {
   return keys.toSorted((one, other) => PRECISION.indexOf(one.kind) - PRECISION.indexOf(other.kind))
 }
 
 /** New content of clusters that were open before, by people without local followers. The undo of each action shows it again. */
 async function hideNewItems(
-  pod: ClusterPod,
+  services: ModerationServices,
   transaction: Knex.Transaction,
   clusters: readonly ClusterRow[],
   grown: readonly NewClusterItem[],
@@ -162,15 +160,23 @@ async function hideNewItems(
     if (items.length === 0) continue
     const target = { type: 'cluster', guid: String(id), label: `${kind}: ${label}` }
     const reason = 'New content of an open cluster (SPAM_AUTO_HIDE).'
-    await hideFoundContent(pod, transaction, target, groupContentIds(items), { reason, caseId: caseId ?? undefined })
+    await hideFoundContent(services, transaction, target, groupContentIds(items), {
+      reason,
+      caseId: caseId ?? undefined,
+    })
   }
 }
 
-async function reportSenders(pod: ClusterPod, keys: readonly string[], since: Date): Promise<void> {
+async function reportSenders(services: ModerationServices, keys: readonly string[], since: Date): Promise<void> {
   if (keys.length === 0) return
-  const senders = await findConversationSenders(pod.db, keys, { since, moreThan: pod.config.spamConversations })
+  const senders = await findConversationSenders(services.db, keys, {
+    since,
+    moreThan: services.config.spamConversations,
+  })
   if (senders.length === 0) return
-  await inTransaction(pod, async (transaction) => {
-    await enqueueAnnouncement(pod, transaction, { cases: await createSenderCases(transaction, senders, pod.now()) })
+  await inRequestTransaction(services, async (transaction) => {
+    await enqueueLiveEvent(services, transaction, {
+      cases: await createSenderCases(transaction, senders, services.now()),
+    })
   })
 }

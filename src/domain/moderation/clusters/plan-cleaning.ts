@@ -9,9 +9,9 @@ import {
 import type { FilterRule } from '../../../persistence/moderation/filters.js'
 import { previewPods } from '../../../persistence/moderation/pod-preview.js'
 import { findPodRule } from '../../../persistence/moderation/pod-rules.js'
-import type { Pod } from '../../../pod/pod.js'
 import { splitAddress } from '../../../protocol/address.js'
 import { findMentions } from '../../../protocol/mentions.js'
+import type { Services } from '../../../services/services.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower } from '../actor.js'
 import { readFilterRule } from '../filters/filters.js'
@@ -28,7 +28,7 @@ export interface CleanParts {
   readonly remove: boolean
   /** Adds a filter that hides later content with the key. */
   readonly filter: boolean
-  /** What happens to the ticked authors. No local author is blocked: `block` silences them, `lock` locks them and blocks the others. */
+  /** The action on the ticked authors. No local author is blocked: `block` silences them, `lock` locks them and blocks the others. */
   readonly authors: 'none' | 'silence' | 'block' | 'lock'
   /** A rule for the pods of the ticked authors. Not for pods of which a local user has contacts, and pods that have a rule. */
   readonly pods: 'none' | 'limited' | 'blocked'
@@ -58,21 +58,21 @@ export interface CleanPlan {
   readonly total: number
 }
 
-/** What a cleaning would do. */
+/** The effects of a cleaning. */
 export async function previewCleaning(
-  pod: Pick<Pod, 'db' | 'config' | 'now'>,
+  services: Pick<Services, 'config' | 'db' | 'now'>,
   actor: Actor,
   id: number,
   parts: CleanParts,
 ): Promise<CleanPreview> {
   requirePower(actor, 'moderation')
-  const cluster = await findCluster(pod.db, id)
+  const cluster = await findCluster(services.db, id)
   if (cluster === undefined) throw clusterNotFound()
-  return previewOf(await planCleaning(pod, pod.db, cluster, parts))
+  return previewOf(await planCleaning(services, services.db, cluster, parts))
 }
 
 export async function planCleaning(
-  pod: Pick<Pod, 'config' | 'now'>,
+  services: Pick<Services, 'config' | 'now'>,
   db: Knex,
   cluster: ClusterRow,
   parts: CleanParts,
@@ -81,15 +81,15 @@ export async function planCleaning(
   const excepted = new Set(except)
   const items = await listCleanableItems(db, cluster.id, { except, limit: MODERATION_LIMITS.clusterItems })
   const entitled = remove ? newestFirst(items.filter(({ isEntitled }) => isEntitled)) : []
-  const removed = entitled.slice(0, MODERATION_LIMITS.removedAtOnce)
+  const removed = entitled.slice(0, MODERATION_LIMITS.removedPerCleaning)
   const isRemoved = new Set(removed)
-  const ticked = await tickedAuthors(pod, db, cluster, excepted)
+  const ticked = await tickedAuthors(services, db, cluster, excepted)
   const restricted = parts.authors === 'none' ? [] : ticked
   return {
     hidden: hide ? items.filter((item) => !item.isHidden && !isRemoved.has(item)) : [],
     removed,
     filter: filter ? filterOf(cluster) : undefined,
-    rules: parts.pods === 'none' ? [] : await rulesFor(pod, db, ticked),
+    rules: parts.pods === 'none' ? [] : await rulesFor(services, db, ticked),
     restricted,
     total: (hide ? items.length : removed.length) + restricted.length,
   }
@@ -110,9 +110,9 @@ export function previewOf({ hidden, removed, filter, rules, restricted }: CleanP
   }
 }
 
-/** Without moderators and admins, and without the account of the podmin. */
+/** Returns the selected authors except moderators, admins and the account of the podmin. */
 async function tickedAuthors(
-  { now, config }: Pick<Pod, 'now' | 'config'>,
+  { now, config }: Pick<Services, 'config' | 'now'>,
   db: Knex,
   { id }: ClusterRow,
   excepted: ReadonlySet<string>,
@@ -129,7 +129,7 @@ function isLocal(author: ShownAuthor): boolean {
 
 /** The pods of the ticked authors. A pod of which a local user has contacts is left to a decision of its own. */
 async function rulesFor(
-  { config }: Pick<Pod, 'config'>,
+  { config }: Pick<Services, 'config'>,
   db: Knex,
   ticked: readonly ShownAuthor[],
 ): Promise<readonly RuleDomain[]> {
@@ -145,7 +145,7 @@ async function rulesFor(
 }
 
 /** Undefined: this pod, or a host for which no rule is possible. */
-function ruleDomainOf(config: Pod['config'], host: string): RuleDomain | undefined {
+function ruleDomainOf(config: Services['config'], host: string): RuleDomain | undefined {
   try {
     return readRuleDomain(config, { domain: host.replace(/:\d+$/, '') })
   } catch (error) {
@@ -165,7 +165,7 @@ function filterOf({ kind, label }: ClusterRow): FilterRule | undefined {
   return value === undefined ? undefined : readFilterRule({ ...common, kind: 'phrase', value })
 }
 
-const SHORTEST_PHRASE = 12
+const MIN_PHRASE_CHARACTERS = 12
 
 /** The longest part of a text without mentions, numbers and links: copies of the text have it in common. */
 function constantPart(text: string): string | undefined {
@@ -177,5 +177,5 @@ function constantPart(text: string): string | undefined {
     .split(/\n|[\p{N}@{}]+|https?:\S*/u)
     .map((part) => normalForm(part).trim().slice(0, MODERATION_LIMITS.filterCharacters).trim())
   const longest = parts.reduce((best, part) => (part.length > best.length ? part : best), '')
-  return longest.length < SHORTEST_PHRASE ? undefined : longest
+  return longest.length < MIN_PHRASE_CHARACTERS ? undefined : longest
 }

@@ -1,5 +1,6 @@
 import { listUsedFilters, readFiltersVersion } from '../../../persistence/moderation/filters.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { Services } from '../../../services/services.js'
+import { stateByOwner } from '../../../throttling/state-by-owner.js'
 import { type Reloading, startReloading } from '../../operations/start-reloading.js'
 import { compileFilters, type FilterMatcher } from './filter-matcher.js'
 
@@ -8,50 +9,56 @@ interface LoadedFilters {
   readonly matcher: FilterMatcher
 }
 
-/** One entry for each open pod of this process. `load` replaces it, and takes it back after a failure. */
-const loaded = new WeakMap<Pod['jobs'], Promise<LoadedFilters>>()
+interface FilterState {
+  /** Replaced by `load`, which takes it back after a failure. */
+  loaded?: Promise<LoadedFilters> | undefined
+  /** Set in a process that has started it. */
+  reloading?: Reloading
+}
 
-/** Of the processes that have started it. */
-const reloadings = new WeakMap<Pod['jobs'], Reloading>()
+/** The filters of each open pod. */
+const stateOf = stateByOwner<Services['jobs'], FilterState>()
+
+function filtersOf({ jobs }: Pick<Services, 'jobs'>): FilterState {
+  return stateOf(jobs, () => ({}))
+}
 
 /** The filters of this process, loaded at the first use. Later changes arrive by `reloadFilters`. */
-export async function activeFilters(pod: Pick<Pod, 'db' | 'jobs'>): Promise<FilterMatcher> {
-  await reloadings.get(pod.jobs)?.ensureFresh()
-  const { matcher } = await (loaded.get(pod.jobs) ?? load(pod))
+export async function activeFilters(services: Pick<Services, 'db' | 'jobs'>): Promise<FilterMatcher> {
+  const state = filtersOf(services)
+  await state.reloading?.ensureFresh()
+  const { matcher } = await (state.loaded ?? load(services))
   return matcher
 }
 
 /** Loads the filters again if one of them has changed. */
-export async function reloadFilters(pod: Pick<Pod, 'db' | 'jobs'>): Promise<void> {
-  const loadedFilters = await loaded.get(pod.jobs)
-  if (loadedFilters === undefined || loadedFilters.version !== (await readFiltersVersion(pod.db))) await load(pod)
+export async function reloadFilters(services: Pick<Services, 'db' | 'jobs'>): Promise<void> {
+  const loadedFilters = await filtersOf(services).loaded
+  if (loadedFilters === undefined || loadedFilters.version !== (await readFiltersVersion(services.db)))
+    await load(services)
 }
 
 /** Keeps the filters of a process up to date. */
-export function startFilterLoader(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): { close(): void } {
-  const reloading = startReloading(pod, 'filters', () => reloadFilters(pod))
-  reloadings.set(pod.jobs, reloading)
+export function startFilterLoader(services: Pick<Services, 'db' | 'jobs' | 'log'>): { close(): void } {
+  const reloading = startReloading(services, 'filters', () => reloadFilters(services))
+  filtersOf(services).reloading = reloading
   return reloading
 }
 
-function load({ db, jobs }: Pick<Pod, 'db' | 'jobs'>): Promise<LoadedFilters> {
-  const loading = readFilters(db)
-  const before = loaded.get(jobs)
-  loaded.set(jobs, loading)
+/** Keeps the former filters in force after a failure. */
+function load(services: Pick<Services, 'db' | 'jobs'>): Promise<LoadedFilters> {
+  const state = filtersOf(services)
+  const loading = readFilters(services.db)
+  const before = state.loaded
+  state.loaded = loading
   loading.catch(() => {
-    if (loaded.get(jobs) === loading) restore(jobs, before)
+    if (state.loaded === loading) state.loaded = before
   })
   return loading
 }
 
-/** After a failure the filters of before stay in force. */
-function restore(jobs: Pod['jobs'], before: Promise<LoadedFilters> | undefined): void {
-  if (before === undefined) loaded.delete(jobs)
-  else loaded.set(jobs, before)
-}
-
 /** The version is read first: a change in between is then loaded again. */
-async function readFilters(db: Pod['db']): Promise<LoadedFilters> {
+async function readFilters(db: Services['db']): Promise<LoadedFilters> {
   const version = await readFiltersVersion(db)
   return { version, matcher: compileFilters(await listUsedFilters(db)) }
 }

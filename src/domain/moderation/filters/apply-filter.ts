@@ -1,14 +1,28 @@
-import { inTransaction } from '../../../persistence/database/transactions.js'
-import { createFilterCases, findContentIds, findFilter, lockFilter } from '../../../persistence/moderation/filters.js'
-import { hideContentRows } from '../../../persistence/moderation/hidden-content.js'
-import type { Pod } from '../../../pod/pod.js'
-import { enqueueAnnouncement } from '../../notifications/announcements.js'
+import type { Knex } from 'knex'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
+import { lockAction } from '../../../persistence/moderation/actions.js'
+import {
+  createFilterCases,
+  findContentIds,
+  findContentTargets,
+  findFilter,
+  findHiddenByFilter,
+  type ListedFilter,
+  lockFilter,
+} from '../../../persistence/moderation/filters.js'
+import { type ContentIds, hideContentRows } from '../../../persistence/moderation/hidden-content.js'
+import type { ModerationServices, Services } from '../../../services/services.js'
+import { enqueueLiveEvent } from '../../notifications/enqueue-live-events.js'
+import {
+  type BackgroundTask,
+  type BackgroundTaskWorks,
+  startBackgroundTask,
+} from '../../operations/background-tasks.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from '../record-action.js'
-import type { FilteredDocument } from './check-documents.js'
-import { filterNotFound, powerForFilter } from './filters.js'
+import { APPLY_FILTER, filterNotFound, powerForFilter } from './filters.js'
 import { scanDocuments, sinceDays } from './scan-documents.js'
 
 export interface ApplyOptions extends ActionOptions {
@@ -21,62 +35,122 @@ export interface ApplyOutcome extends ActionOutcome {
   readonly hits: number
   /** False: older content of these days was not read. */
   readonly complete: boolean
+  /** The work in the background; undefined: it is done. */
+  readonly operation?: BackgroundTask | undefined
 }
 
 /**
  * Applies a filter to the posts and comments of the last days. A filter that flags opens cases; one that hides or rejects hides them as
- * one action, which one undo takes back.
+ * one action, which one undo takes back. Many hits are changed in the background: those that were counted, even if the filter changes.
  */
 export async function applyFilter(
-  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'now' | 'log' | 'requestContext'>,
+  services: ModerationServices,
   actor: Actor,
   id: number,
   { days = 7, confirm, ...options }: ApplyOptions,
 ): Promise<ApplyOutcome> {
   requirePower(actor, 'moderation')
-  const filter = await findFilter(pod.db, id)
+  const filter = await findFilter(services.db, id)
   if (filter === undefined) throw filterNotFound()
   requirePower(actor, powerForFilter(filter))
   const reason = requireReason(options)
   if (filter.action === 'count') throw new Refusal('bad_transition', 'A filter that only counts cannot be applied.')
-  const { found, complete } = await scanDocuments(pod, filter, sinceDays(pod, days))
-  const hit = found.filter(isHideable)
-  const power = hit.length > MODERATION_LIMITS.cleanedByModerator ? 'administration' : powerForFilter(filter)
+  const { ids, authors, complete } = await findHits(services, filter, days)
+  const hits = countIds(ids)
+  const power = hits > MODERATION_LIMITS.cleanedByModerator ? 'administration' : powerForFilter(filter)
   requirePower(actor, power)
-  if (hit.length === 0) return { changed: false, hits: 0, complete }
-  if (confirm !== String(hit.length)) {
-    const authors = new Set(hit.map(({ document }) => document.author)).size
-    throw new Refusal('confirmation_needed', `Set confirm to ${hit.length}, the number of hits.`, {
-      details: { preview: { hits: hit.length, authors, complete } },
+  if (hits === 0) return { changed: false, hits, complete }
+  if (confirm !== String(hits)) {
+    throw new Refusal('confirmation_needed', `Set confirm to ${hits}, the number of hits.`, {
+      details: { preview: { hits, authors, complete } },
     })
   }
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     if ((await lockFilter(transaction, id)) === undefined) throw filterNotFound()
-    const guidsOf = (type: 'post' | 'comment') =>
-      hit.flatMap(({ document }) => (document.type === type ? [document.guid] : []))
     const shouldHide = filter.action !== 'flag'
-    const flagged = hit.map(({ document: { type, guid } }) => ({ targetType: type, targetGuid: guid, filterId: id }))
-    const action = await recordAction(pod, transaction, actor, {
+    let task: BackgroundTask | undefined
+    const action = await recordAction(services, transaction, actor, {
       kind: 'filter.apply',
       target: { type: 'filter', guid: String(id), label: `${filter.kind}: ${filter.value}` },
       reason,
       caseId: options.caseId,
       undo: { possible: shouldHide },
       power,
-      after: { hits: hit.length, hidden: shouldHide },
+      after: { hits, hidden: shouldHide },
       effect: async (actionId) => {
-        if (!shouldHide) {
-          const cases = await createFilterCases(transaction, flagged, pod.now())
-          return enqueueAnnouncement(pod, transaction, { cases })
-        }
-        const ids = await findContentIds(transaction, { posts: guidsOf('post'), comments: guidsOf('comment') })
-        await hideContentRows(transaction, actionId, ids)
+        const details: ApplyDetails = { actionId, shouldHide, ...ids }
+        if (hits <= MODERATION_LIMITS.cleanedInRequest) return changeHits(services, transaction, id, details, ids)
+        const work = { kind: APPLY_FILTER, target: String(id), total: hits, reason, details: { ...details } }
+        task = await startBackgroundTask(services, transaction, actor, work)
       },
     })
-    return { changed: true, action, hits: hit.length, complete }
+    return { changed: true, action, hits, complete, operation: task }
   })
 }
 
-function isHideable({ document: { type } }: FilteredDocument): boolean {
-  return type === 'post' || type === 'comment'
+/** The stored posts and comments that the filter hits, without those that it hides already. */
+async function findHits(services: ModerationServices, filter: ListedFilter, days: number) {
+  const { found, complete } = await scanDocuments(services, filter, sinceDays(services, days))
+  const guidsOf = (type: 'post' | 'comment') =>
+    found.flatMap(({ document }) => (document.type === type ? [document.guid] : []))
+  const guids = { posts: guidsOf('post'), comments: guidsOf('comment') }
+  const ids = subtractIds(await findContentIds(services.db, guids), await findHiddenByFilter(services.db, filter.id))
+  const ofContent = found.filter(({ document: { type } }) => type === 'post' || type === 'comment')
+  return { ids, authors: new Set(ofContent.map(({ document }) => document.author)).size, complete }
+}
+
+function subtractIds({ postIds, commentIds }: ContentIds, left: ContentIds): ContentIds {
+  const [posts, comments] = [new Set(left.postIds), new Set(left.commentIds)]
+  return { postIds: postIds.filter((id) => !posts.has(id)), commentIds: commentIds.filter((id) => !comments.has(id)) }
+}
+
+function countIds({ postIds, commentIds }: ContentIds): number {
+  return postIds.length + commentIds.length
+}
+
+/** The content that the operation changes. The counts of the operation say how much of it is done. */
+interface ApplyDetails extends ContentIds {
+  readonly actionId: number
+  readonly shouldHide: boolean
+}
+
+/** Hides or flags hits. Returns the number of changed ones. */
+async function changeHits(
+  services: Pick<Services, 'config' | 'jobs' | 'now'>,
+  transaction: Knex.Transaction,
+  filterId: number,
+  { actionId, shouldHide }: ApplyDetails,
+  ids: ContentIds,
+): Promise<number> {
+  if (shouldHide) return hideContentRows(transaction, actionId, ids)
+  const targets = await findContentTargets(transaction, ids)
+  const flagged = targets.map(({ type, guid }) => ({ targetType: type, targetGuid: guid, filterId }))
+  const cases = await createFilterCases(transaction, flagged, services.now())
+  await enqueueLiveEvent(services, transaction, { cases })
+  return targets.length
+}
+
+const ROW_BATCH_SIZE = 500
+
+/** Applies filters. The target is the filter; once the action is undone, the rest stays as it is. */
+export const applyFilterOperation: Pick<BackgroundTaskWorks, typeof APPLY_FILTER> = {
+  [APPLY_FILTER]: {
+    async runChunk(services, transaction, { target, details, done, skipped }) {
+      const hits = details as unknown as ApplyDetails
+      const action = await lockAction(transaction, hits.actionId)
+      if (action?.undoneById !== null) return { done: 0, skipped: 0 }
+      const ids = sliceIds(hits, done + skipped, ROW_BATCH_SIZE)
+      const changed = await changeHits(services, transaction, Number(target), hits, ids)
+      return { done: changed, skipped: countIds(ids) - changed }
+    },
+    /** The action has its entry in the audit log. */
+    async complete() {},
+  },
+}
+
+/** Posts first, then comments. */
+function sliceIds({ postIds, commentIds }: ContentIds, from: number, limit: number): ContentIds {
+  const posts = postIds.slice(from, from + limit)
+  const fromComment = Math.max(0, from - postIds.length)
+  return { postIds: posts, commentIds: commentIds.slice(fromComment, fromComment + limit - posts.length) }
 }

@@ -10,9 +10,10 @@ import {
   type NewFilterHit,
   type StoredFilter,
 } from '../../../persistence/moderation/filters.js'
-import type { Pod } from '../../../pod/pod.js'
+import { DAY_MS } from '../../../protocol/durations.js'
+import type { Services } from '../../../services/services.js'
 import type { Viewer } from '../../accounts/viewers.js'
-import { enqueueAnnouncement } from '../../notifications/announcements.js'
+import { enqueueLiveEvent } from '../../notifications/enqueue-live-events.js'
 import { Refusal } from '../../refusals.js'
 import { hideFoundContent } from '../hide-found-content.js'
 import { MODERATION_LIMITS } from '../limits.js'
@@ -31,21 +32,21 @@ export interface FilteredDocument<Document extends FilterDocument = FilterDocume
  * matches.
  */
 export async function checkDocuments<Document extends FilterDocument>(
-  pod: Pick<Pod, 'db' | 'jobs' | 'now'>,
+  services: Pick<Services, 'db' | 'jobs' | 'now'>,
   documents: readonly Document[],
 ): Promise<readonly FilteredDocument<Document>[]> {
-  const filters = await activeFilters(pod)
+  const filters = await activeFilters(services)
   if (filters.size === 0) return []
   const matchedDocuments = documents.flatMap((document) => {
     const matches = filters.match(document)
     return matches.length === 0 ? [] : [{ document, matches }]
   })
-  return filterApplicable(pod, matchedDocuments)
+  return filterApplicable(services, matchedDocuments)
 }
 
 /** Leaves out the matches whose conditions do not hold for the author. */
 export async function filterApplicable<Document extends FilterDocument>(
-  { db, now }: Pick<Pod, 'db' | 'now'>,
+  { db, now }: Pick<Services, 'db' | 'now'>,
   documents: readonly FilteredDocument<Document>[],
 ): Promise<readonly FilteredDocument<Document>[]> {
   if (documents.length === 0) return []
@@ -63,8 +64,6 @@ export async function filterApplicable<Document extends FilterDocument>(
     ]
   })
 }
-
-const DAY_MS = 24 * 3_600 * 1_000
 
 function holdsFor({ origin, accountAgeDays, exemptFollowed }: StoredFilter, author: FilteredAuthor, at: Date): boolean {
   if (author.isStaff || (exemptFollowed && author.isFollowed)) return false
@@ -96,7 +95,7 @@ async function recordRejected(db: Knex, rejected: readonly FilteredDocument[], a
  * hide. Call it after counting and notifying: hiding takes both back.
  */
 export async function recordStored(
-  pod: Pick<Pod, 'now' | 'log' | 'jobs' | 'config'>,
+  services: Pick<Services, 'config' | 'jobs' | 'log' | 'now'>,
   transaction: Knex.Transaction,
   stored: readonly FilteredDocument[],
   rejected: readonly FilteredDocument[] = [],
@@ -104,13 +103,15 @@ export async function recordStored(
   const hits = stored.flatMap(hitsOf)
   const all = [...hits, ...rejected.flatMap(hitsOf)]
   if (all.length === 0) return
-  await insertFilterHits(transaction, all, latestOfEach(all), pod.now())
+  await insertFilterHits(transaction, all, latestOfEach(all), services.now())
   const flagged = hits.filter(({ effect }) => effect === 'flagged')
   if (flagged.length > 0) {
-    await enqueueAnnouncement(pod, transaction, { cases: await createFilterCases(transaction, flagged, pod.now()) })
+    await enqueueLiveEvent(services, transaction, {
+      cases: await createFilterCases(transaction, flagged, services.now()),
+    })
   }
   await hideHits(
-    pod,
+    services,
     transaction,
     stored,
     hits.filter(({ effect }) => effect === 'hidden'),
@@ -121,7 +122,7 @@ export async function recordStored(
  * Each thing is hidden by the first filter that hits it. `insertFilterHits` has locked the counters of the filters, one after the other.
  */
 async function hideHits(
-  pod: Pick<Pod, 'now' | 'log'>,
+  services: Pick<Services, 'log' | 'now'>,
   transaction: Knex.Transaction,
   stored: readonly FilteredDocument[],
   hits: readonly NewFilterHit[],
@@ -134,7 +135,7 @@ async function hideHits(
       ofFilter.flatMap(({ targetType, targetGuid }) => (targetType === type ? [targetGuid] : []))
     const ids = await findContentIds(transaction, { posts: guidsOf('post'), comments: guidsOf('comment') })
     const target = { type: 'filter', guid: String(id), label: `${kind}: ${value}` }
-    await hideFoundContent(pod, transaction, target, ids, { reason: `Filter ${id} hides this content.` })
+    await hideFoundContent(services, transaction, target, ids, { reason: `Filter ${id} hides this content.` })
   }
 }
 
@@ -166,7 +167,7 @@ function latestOfEach(hits: readonly NewFilterHit[]): readonly NewFilterHit[] {
     .filter(({ filterId }) => {
       const count = (counts.get(filterId) ?? 0) + 1
       counts.set(filterId, count)
-      return count <= MODERATION_LIMITS.hitsKept
+      return count <= MODERATION_LIMITS.hitsStored
     })
     .toReversed()
 }
@@ -181,25 +182,25 @@ export interface CheckedText {
  * nothing is read.
  */
 export async function requireUnfiltered(
-  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'now' | 'log'>,
+  services: Pick<Services, 'config' | 'db' | 'jobs' | 'log' | 'now'>,
   { personId }: Pick<Viewer, 'personId'>,
   documentOf: (author: string, authorGuid: string) => FilterDocument,
 ): Promise<CheckedText> {
-  const matchedDocuments = await checkDocument(pod, personId, documentOf)
+  const matchedDocuments = await checkDocument(services, personId, documentOf)
   if (matchedDocuments.some(isRejected)) {
-    await recordRejected(pod.db, matchedDocuments, pod.now())
+    await recordRejected(services.db, matchedDocuments, services.now())
     throw new Refusal('filtered', 'This text is not accepted on this pod.')
   }
-  return { record: (transaction) => recordStored(pod, transaction, matchedDocuments) }
+  return { record: (transaction) => recordStored(services, transaction, matchedDocuments) }
 }
 
 async function checkDocument(
-  pod: Pick<Pod, 'db' | 'jobs' | 'now'>,
+  services: Pick<Services, 'db' | 'jobs' | 'now'>,
   personId: number,
   documentOf: (author: string, authorGuid: string) => FilterDocument,
 ): Promise<readonly FilteredDocument[]> {
-  const filters = await activeFilters(pod)
+  const filters = await activeFilters(services)
   if (filters.size === 0 || filters.match(documentOf('', '')).length === 0) return []
-  const { address, guid } = await Person.query(pod.db).findById(personId).throwIfNotFound()
-  return checkDocuments(pod, [documentOf(address, guid)])
+  const { address, guid } = await Person.query(services.db).findById(personId).throwIfNotFound()
+  return checkDocuments(services, [documentOf(address, guid)])
 }

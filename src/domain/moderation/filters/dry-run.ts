@@ -1,8 +1,8 @@
-import { inTransaction } from '../../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { appendAuditEntry } from '../../../persistence/moderation/audit-log.js'
 import { type FilterRule, findFilteredAuthors } from '../../../persistence/moderation/filters.js'
-import type { Pod } from '../../../pod/pod.js'
 import { splitAddress } from '../../../protocol/address.js'
+import type { Services } from '../../../services/services.js'
 import { type Actor, requirePower } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { auditContext } from '../record-action.js'
@@ -30,9 +30,9 @@ export interface FilterDryRun {
   readonly complete: boolean
 }
 
-/** What a filter would have hit in the last days. Changes nothing; reading private content is recorded in the audit log. */
+/** Finds the hits that a filter would have had in the last days. Changes nothing; reading private content is recorded in the audit log. */
 export async function dryRunFilter(
-  pod: Pick<Pod, 'db' | 'now' | 'requestContext'>,
+  services: Pick<Services, 'db' | 'requestContext' | 'now'>,
   actor: Actor,
   input: NewFilter,
   { days = 7 }: { readonly days?: number | undefined },
@@ -40,10 +40,10 @@ export async function dryRunFilter(
   requirePower(actor, 'moderation')
   const rule = readFilterRule(input)
   requirePower(actor, powerForFilter(rule))
-  if (rule.isPrivate) await recordPrivateRead(pod, actor, rule)
-  const { found, scannedFrom, complete } = await scanDocuments(pod, rule, sinceDays(pod, days))
+  if (rule.isPrivate) await recordPrivateRead(services, actor, rule)
+  const { found, scannedFrom, complete } = await scanDocuments(services, rule, sinceDays(services, days))
   const authors = [...new Set(found.map(({ document }) => document.author))]
-  const followed = (await findFilteredAuthors(pod.db, authors)).filter(({ isFollowed }) => isFollowed)
+  const followed = (await findFilteredAuthors(services.db, authors)).filter(({ isFollowed }) => isFollowed)
   return {
     hits: found.length,
     authors: authors.length,
@@ -56,13 +56,13 @@ export async function dryRunFilter(
 }
 
 async function recordPrivateRead(
-  pod: Pick<Pod, 'db' | 'now' | 'requestContext'>,
+  services: Pick<Services, 'db' | 'requestContext' | 'now'>,
   actor: Actor,
   { kind, value }: FilterRule,
 ): Promise<void> {
   const target = { type: 'filter', guid: null, label: `${kind}: ${value}` }
-  await inTransaction(pod, (transaction) =>
-    appendAuditEntry(transaction, { ...auditContext(actor), action: 'filter.private_read', target }, pod.now()),
+  await inRequestTransaction(services, (transaction) =>
+    appendAuditEntry(transaction, { ...auditContext(actor), action: 'filter.private_read', target }, services.now()),
   )
 }
 

@@ -1,7 +1,7 @@
 import type { FilterField } from '../../../persistence/moderation/filters.js'
 import { readTagNames } from '../../posts/texts.js'
 
-/** What filters compare of a post, comment, message or profile. */
+/** The fields of a post, comment, message or profile that filters compare. */
 export interface FilterDocument {
   readonly type: 'post' | 'comment' | 'person' | 'message'
   readonly guid: string

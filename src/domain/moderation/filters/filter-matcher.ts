@@ -1,7 +1,7 @@
 import type { FilterField, StoredFilter } from '../../../persistence/moderation/filters.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import type { FilterDocument } from './filter-document.js'
-import { longestPiece } from './filter-values.js'
+import { findLongestPiece } from './filter-values.js'
 import { compileLiterals } from './literal-automaton.js'
 import { isWordCharacter, normalForm } from './normal-form.js'
 import { readWebLinks, type WebLink } from './web-links.js'
@@ -53,7 +53,7 @@ export function compileFilters(filters: readonly StoredFilter[]): FilterMatcher 
 function compileTexts(filters: readonly StoredFilter[]): (normal: string, report: ReportMatch) => void {
   const phrases = groupBy(filters, 'phrase')
   const words = groupBy(filters, 'word')
-  const patterns = groupBy(filters, 'pattern', longestPiece)
+  const patterns = groupBy(filters, 'pattern', findLongestPiece)
   const search = compileLiterals([...phrases.keys(), ...words.keys(), ...patterns.keys()])
 
   return (normal, report) => {
@@ -61,7 +61,7 @@ function compileTexts(filters: readonly StoredFilter[]): (normal: string, report
     const compared = new Set<string>()
     search(normal, (literal, end) => {
       for (const filter of phrases.get(literal) ?? []) report(filter)
-      if (words.has(literal) && isWholeWord(normal, end - literal.length, end)) {
+      if (words.has(literal) && isWord(normal, end - literal.length, end)) {
         for (const filter of words.get(literal) ?? []) report(filter)
       }
       if (!patterns.has(literal)) return
@@ -79,7 +79,7 @@ function compileTexts(filters: readonly StoredFilter[]): (normal: string, report
 }
 
 /** A value that begins or ends with another character than that of a word needs no boundary there. */
-function isWholeWord(text: string, start: number, end: number): boolean {
+function isWord(text: string, start: number, end: number): boolean {
   const isBoundary = (inside: number, outside: number) =>
     !isWordCharacter(text, inside) || !isWordCharacter(text, outside)
   return isBoundary(start, start - 1) && isBoundary(end - 1, end)
@@ -94,7 +94,7 @@ function wordAround(text: string, start: number, end: number): string {
   return text.slice(first, last)
 }
 
-/** `*` stands for any characters, also for none. Each piece is searched once, from left to right. */
+/** `*` stands for any characters, or none. Each piece is searched once, from left to right. */
 function matchesPattern(word: string, pattern: string): boolean {
   const pieces = pattern.split('*')
   const first = pieces[0] ?? ''

@@ -8,7 +8,7 @@ import { readHost } from './web-links.js'
 export function readFilterValue(kind: FilterKind, given: string): string {
   const text = normalForm(given).trim()
   if (text === '' || text.length > MODERATION_LIMITS.filterCharacters) {
-    throw invalidValue(`The value of a filter has 1 to ${MODERATION_LIMITS.filterCharacters} characters.`)
+    throw invalidValue(`The value of a filter must have 1 to ${MODERATION_LIMITS.filterCharacters} characters.`)
   }
   return readers[kind](text)
 }
@@ -17,7 +17,7 @@ const readers: Readonly<Record<FilterKind, (text: string) => string>> = {
   phrase: (text) => text,
 
   word(text) {
-    if (text.includes(' ')) throw invalidValue('A word has no blanks. Use a phrase for several words.')
+    if (text.includes(' ')) throw invalidValue('A word has no spaces. Use a phrase for several words.')
     return text
   },
 
@@ -25,7 +25,7 @@ const readers: Readonly<Record<FilterKind, (text: string) => string>> = {
     const pieces = text.split('*')
     const isWord = pieces.every((piece) => Array.from(piece).every((_, index) => isWordCharacter(piece, index)))
     if (!isWord || pieces.length === 1) throw invalidValue('A pattern is one word with at least one *.')
-    if (longestPiece(text).length < MODERATION_LIMITS.patternPieceCharacters) {
+    if (findLongestPiece(text).length < MODERATION_LIMITS.patternPieceCharacters) {
       throw invalidValue(`A pattern has ${MODERATION_LIMITS.patternPieceCharacters} characters in a row without *.`)
     }
     return text
@@ -56,7 +56,7 @@ const readers: Readonly<Record<FilterKind, (text: string) => string>> = {
 }
 
 /** The longest part of a pattern without `*`. */
-export function longestPiece(pattern: string): string {
+export function findLongestPiece(pattern: string): string {
   return pattern.split('*').reduce((longest, piece) => (piece.length > longest.length ? piece : longest))
 }
 

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { inTransaction } from '../../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import {
   deleteFilter,
   FILTER_FIELDS,
@@ -16,8 +16,9 @@ import {
   type StoredFilter,
   updateFilter,
 } from '../../../persistence/moderation/filters.js'
-import type { IdPage, IdPageResult } from '../../../persistence/sql/id-page.js'
-import type { Pod } from '../../../pod/pod.js'
+import { type BackgroundTask, findLatestTask } from '../../../persistence/operations/background-tasks.js'
+import type { IdPage, ListPage } from '../../../persistence/sql/id-page.js'
+import type { ModerationServices, Services } from '../../../services/services.js'
 import type { Power } from '../../accounts/role-powers.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower } from '../actor.js'
@@ -32,8 +33,6 @@ import {
 import { reloadFilters } from './active-filters.js'
 import { readFilterValue } from './filter-values.js'
 
-type FilterPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext'>
-
 /** A filter as it is given. What is missing has its default, or stays as it is. */
 export type FilterInput = Partial<FilterRule>
 export type NewFilter = FilterInput & Pick<FilterRule, 'kind' | 'value' | 'action'>
@@ -42,7 +41,12 @@ export interface FilterOutcome extends ActionOutcome {
   readonly filter: ListedFilter
 }
 
-export interface WholeFilter extends ListedFilter {
+/** The kind of operations that apply a filter to stored content. */
+export const APPLY_FILTER = 'filter.apply' as const
+
+export interface FilterDetails extends ListedFilter {
+  /** The filter is being applied to stored content, or this has failed. */
+  readonly operation: BackgroundTask | undefined
   readonly days: readonly FilterDay[]
   readonly latest: readonly FilterHit[]
 }
@@ -67,24 +71,30 @@ export function readFilterRule(input: NewFilter): FilterRule {
 
 /** Lists filters, newest first. */
 export async function listModerationFilters(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   actor: Actor,
   page: IdPage,
-): Promise<IdPageResult<ListedFilter>> {
+): Promise<ListPage<ListedFilter>> {
   requirePower(actor, 'moderation')
   return listFilters(db, page)
 }
 
-/** Reads a filter with its latest hits. */
-export async function readModerationFilter({ db }: Pick<Pod, 'db'>, actor: Actor, id: number): Promise<WholeFilter> {
+/** Reads a filter with its latest hits and the work in the background. */
+export async function readModerationFilter(
+  { db }: Pick<Services, 'db'>,
+  actor: Actor,
+  id: number,
+): Promise<FilterDetails> {
   requirePower(actor, 'moderation')
   const filter = await findFilter(db, id)
   if (filter === undefined) throw filterNotFound()
-  return { ...filter, ...(await readFilterHits(db, id, MODERATION_LIMITS.hitsKept)) }
+  const latest = await findLatestTask(db, [APPLY_FILTER], String(id))
+  const task = latest?.state === 'done' ? undefined : latest
+  return { ...filter, ...(await readFilterHits(db, id, MODERATION_LIMITS.hitsStored)), operation: task }
 }
 
 export async function addFilter(
-  pod: FilterPod,
+  services: ModerationServices,
   actor: Actor,
   input: NewFilter,
   options: ActionOptions,
@@ -93,28 +103,33 @@ export async function addFilter(
   const rule = readFilterRule(input)
   requirePower(actor, powerForFilter(rule))
   const reason = requireReason(options)
-  const outcome = await inTransaction(pod, async (transaction) => {
+  const outcome = await inRequestTransaction(services, async (transaction) => {
     if ((await lockAndCountFilters(transaction)) >= MODERATION_LIMITS.filters) {
       throw new Refusal('too_many_filters', `There are ${MODERATION_LIMITS.filters} filters, and no more are possible.`)
     }
-    const id = await insertFilter(transaction, rule, { createdBy: actor.name, at: pod.now() })
+    const id = await insertFilter(transaction, rule, { createdBy: actor.name, at: services.now() })
     const filter = await requireFilter(transaction, id)
-    const action = await recordFilterAction(pod, transaction, actor, { kind: 'filter.add', filter, reason, options })
+    const action = await recordFilterAction(services, transaction, actor, {
+      kind: 'filter.add',
+      filter,
+      reason,
+      options,
+    })
     return { changed: true, filter, action }
   })
-  await reloadFilters(pod)
+  await reloadFilters(services)
   return outcome
 }
 
 export async function changeFilter(
-  pod: FilterPod,
+  services: ModerationServices,
   actor: Actor,
   id: number,
   input: FilterInput,
   options: ActionOptions,
 ): Promise<FilterOutcome> {
   requirePower(actor, 'moderation')
-  const outcome = await inTransaction(pod, async (transaction) => {
+  const outcome = await inRequestTransaction(services, async (transaction) => {
     const before = await lockFilter(transaction, id)
     if (before === undefined) throw filterNotFound()
     const rule = readFilterRule({ ...before, ...definedOf(input) })
@@ -122,24 +137,24 @@ export async function changeFilter(
     requirePower(actor, powerForFilter(rule))
     const reason = requireReason(options)
     if (isSameRule(before, rule)) return { changed: false, filter: await requireFilter(transaction, id) }
-    await updateFilter(transaction, id, rule, pod.now())
+    await updateFilter(transaction, id, rule, services.now())
     const filter = await requireFilter(transaction, id)
     const kind = 'filter.change'
-    const action = await recordFilterAction(pod, transaction, actor, { kind, filter, before, reason, options })
+    const action = await recordFilterAction(services, transaction, actor, { kind, filter, before, reason, options })
     return { changed: true, filter, action }
   })
-  await reloadFilters(pod)
+  await reloadFilters(services)
   return outcome
 }
 
 export async function removeFilter(
-  pod: FilterPod,
+  services: ModerationServices,
   actor: Actor,
   id: number,
   options: ActionOptions,
 ): Promise<FilterOutcome> {
   requirePower(actor, 'moderation')
-  const outcome = await inTransaction(pod, async (transaction) => {
+  const outcome = await inRequestTransaction(services, async (transaction) => {
     const before = await lockFilter(transaction, id)
     if (before === undefined) throw filterNotFound()
     requirePower(actor, powerForFilter(before))
@@ -147,10 +162,10 @@ export async function removeFilter(
     const filter = await requireFilter(transaction, id)
     await deleteFilter(transaction, id)
     const kind = 'filter.remove'
-    const action = await recordFilterAction(pod, transaction, actor, { kind, filter, before, reason, options })
+    const action = await recordFilterAction(services, transaction, actor, { kind, filter, before, reason, options })
     return { changed: true, filter, action }
   })
-  await reloadFilters(pod)
+  await reloadFilters(services)
   return outcome
 }
 
@@ -160,7 +175,7 @@ export function powerForFilter({ action, isPrivate }: Pick<FilterRule, 'action' 
 }
 
 async function recordFilterAction(
-  pod: FilterPod,
+  services: ModerationServices,
   transaction: Knex.Transaction,
   actor: Actor,
   change: {
@@ -172,7 +187,7 @@ async function recordFilterAction(
   },
 ) {
   const { kind, filter, before, reason, options } = change
-  return recordAction(pod, transaction, actor, {
+  return recordAction(services, transaction, actor, {
     kind,
     target: { type: 'filter', guid: String(filter.id), label: `${filter.kind}: ${filter.value}` },
     reason,

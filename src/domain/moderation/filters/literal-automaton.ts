@@ -1,4 +1,4 @@
-/** Calls the function for each occurrence, with the literal and the index behind its last character. */
+/** Calls the function for each occurrence, with the literal and the index after its last character. */
 export type SearchLiterals = (text: string, found: (literal: string, end: number) => void) => void
 
 interface TrieNode {

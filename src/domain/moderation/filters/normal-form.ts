@@ -1,7 +1,7 @@
 /** Characters without a width: they split a word for a program, not for a reader. */
 const INVISIBLE = /\p{Default_Ignorable_Code_Point}/gu
 
-/** The form in which filters and texts are compared: NFKC, lower case, no invisible characters, white space as one blank. */
+/** The form in which filters and texts are compared: NFKC, lower case, no invisible characters, white space as one space. */
 export function normalForm(text: string): string {
   return text.replace(INVISIBLE, '').normalize('NFKC').toLowerCase().replace(/\s+/g, ' ')
 }

@@ -1,6 +1,7 @@
 import { type FilterRow, type FilterSource, readFilterRows } from '../../../persistence/moderation/filter-rows.js'
 import type { FilterRule, StoredFilter } from '../../../persistence/moderation/filters.js'
-import type { Pod } from '../../../pod/pod.js'
+import { DAY_MS } from '../../../protocol/durations.js'
+import type { Services } from '../../../services/services.js'
 import { Refusal } from '../../refusals.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { type FilteredDocument, filterApplicable } from './check-documents.js'
@@ -24,10 +25,8 @@ export interface ScanResult {
   readonly complete: boolean
 }
 
-const DAY_MS = 24 * 3_600 * 1_000
-
 /** The beginning of the last days. Throws `days_invalid` for more than a scan can read. */
-export function sinceDays({ now }: Pick<Pod, 'now'>, days: number): Date {
+export function sinceDays({ now }: Pick<Services, 'now'>, days: number): Date {
   if (days < 1 || days > MODERATION_LIMITS.dryRunDays) {
     throw new Refusal('days_invalid', `The content of 1 to ${MODERATION_LIMITS.dryRunDays} days can be read.`)
   }
@@ -42,24 +41,31 @@ interface SourceScan {
 
 /** Compares stored content since a time with one filter: the newest rows of each table first, up to the limits of a dry run. */
 export async function scanDocuments(
-  pod: Pick<Pod, 'db' | 'now'>,
+  services: Pick<Services, 'db' | 'now'>,
   rule: FilterRule,
   since: Date,
-  { rows: mostRows = MODERATION_LIMITS.dryRunRows }: { readonly rows?: number } = {},
+  { rows: maxRows = MODERATION_LIMITS.dryRunRows }: { readonly rows?: number } = {},
 ): Promise<ScanResult> {
-  const filter: StoredFilter = { ...rule, id: 0, version: 0, createdBy: '', createdAt: pod.now(), changedAt: pod.now() }
+  const filter: StoredFilter = {
+    ...rule,
+    id: 0,
+    version: 0,
+    createdBy: '',
+    createdAt: services.now(),
+    changedAt: services.now(),
+  }
   const { match } = compileFilters([filter])
   const until = performance.now() + MODERATION_LIMITS.dryRunSeconds * 1_000
   const scans = sourcesOf(rule).map(
     (source): SourceScan => ({ source, before: Number.MAX_SAFE_INTEGER, isOver: false }),
   )
   const documents: FilteredDocument[] = []
-  let oldest = pod.now()
+  let oldest = services.now()
   let scanned = 0
-  for (let open = scans; open.length > 0 && scanned < mostRows && performance.now() < until; ) {
+  for (let open = scans; open.length > 0 && scanned < maxRows && performance.now() < until; ) {
     for (const scan of open) {
-      const limit = Math.min(ROW_BATCH_SIZE, mostRows - scanned)
-      const rows = await readFilterRows(pod.db, scan.source, { ...scan, withPrivate: rule.isPrivate, limit })
+      const limit = Math.min(ROW_BATCH_SIZE, maxRows - scanned)
+      const rows = await readFilterRows(services.db, scan.source, { ...scan, withPrivate: rule.isPrivate, limit })
       const recent = rows.filter(({ createdAt }) => createdAt >= since)
       scanned += rows.length
       scan.before = rows.at(-1)?.id ?? 0
@@ -71,7 +77,7 @@ export async function scanDocuments(
           const matched = match(document)
           return matched.length === 0 ? [] : [{ document, matches: matched }]
         })
-      documents.push(...(await filterApplicable(pod, matches)))
+      documents.push(...(await filterApplicable(services, matches)))
     }
     open = scans.filter(({ isOver }) => !isOver)
   }

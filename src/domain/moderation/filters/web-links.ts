@@ -11,15 +11,15 @@ export interface WebLink {
 const START = /https?:[/\\]+|(?<![\p{L}\p{N}.@-])www\./gu
 const AUTHORITY_END = /[/?#\\,;!*&=+$%]/g
 const LINK_END = /[\s<>"'()[\]{}|`]/g
-const LONGEST_LINK = 2_048
+const MAX_LINK_CHARACTERS = 2_048
 
 /** All links of a text in normal form. Each character is read a bounded number of times. */
 export function readWebLinks(text: string): readonly WebLink[] {
   const links: WebLink[] = []
   for (const { 0: start, index } of text.matchAll(START)) {
     const from = start === 'www.' ? index : index + start.length
-    const whole = text.slice(from, from + LONGEST_LINK)
-    const link = whole.slice(0, indexOf(LINK_END, whole))
+    const candidate = text.slice(from, from + MAX_LINK_CHARACTERS)
+    const link = candidate.slice(0, indexOf(LINK_END, candidate))
     const end = indexOf(AUTHORITY_END, link)
     const host = readHost(link.slice(0, end))
     if (host !== undefined) links.push({ host, rest: link.slice(end).replaceAll('\\', '/') })

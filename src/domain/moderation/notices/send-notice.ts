@@ -1,17 +1,17 @@
 import type { Knex } from 'knex'
 import { User } from '../../../persistence/models/user.js'
 import { insertNotice, type UserNotice } from '../../../persistence/moderation/user-notices.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { Services } from '../../../services/services.js'
 import { beginConversation } from '../../conversations/begin-conversation.js'
 import { enqueueAccountMail } from '../../mail/enqueue-mail.js'
 
-export type NoticePod = Pick<Pod, 'config' | 'jobs' | 'now'>
+export type NoticeDependencies = Pick<Services, 'config' | 'jobs' | 'now'>
 
 interface NewNotice {
   readonly kind: Exclude<UserNotice['kind'], 'contacts_lost'>
   readonly userId: number
   readonly actionId: number
-  /** Of a warning. */
+  /** The text of a warning. */
   readonly text?: string
   readonly target?: { readonly type: string; readonly guid: string }
 }
@@ -21,27 +21,29 @@ interface NewNotice {
  * Names no moderator.
  */
 export async function sendNotice(
-  pod: NoticePod,
+  services: NoticeDependencies,
   transaction: Knex.Transaction,
   { kind, userId, actionId, text = '', target }: NewNotice,
 ): Promise<void> {
-  const createdAt = pod.now()
+  const createdAt = services.now()
   const ofTarget = { targetType: target?.type ?? null, targetGuid: target?.guid ?? null }
   await insertNotice(transaction, { kind, userId, actionId, text, ...ofTarget, createdAt })
-  await enqueueAccountMail(pod, transaction, 'moderation_notice', userId)
-  const podmin = await findPodmin(pod, transaction)
+  await enqueueAccountMail(services, transaction, 'moderation_notice', userId)
+  const podmin = await findPodmin(services, transaction)
   if (podmin?.person === undefined || podmin.id === userId) return
   const user = await User.query(transaction).findById(userId).withGraphFetched('person').throwIfNotFound()
   if (user.person === undefined) return
-  await beginConversation(pod, transaction, podmin.person, {
-    ...{ recipients: [user.person], subject: 'A notice from the moderators', createdAt },
+  await beginConversation(services, transaction, podmin.person, {
+    recipients: [user.person],
+    subject: 'A notice from the moderators',
+    createdAt,
     text: `${noticeSentence(kind, target)}${text === '' ? '' : `\n\n${text}`}`,
   })
 }
 
 /** The account of the podmin, if it is open. */
 export async function findPodmin(
-  { config }: Pick<Pod, 'config'>,
+  { config }: Pick<Services, 'config'>,
   transaction: Knex.Transaction,
 ): Promise<User | undefined> {
   if (config.podminAccount === undefined) return undefined
@@ -57,7 +59,7 @@ export function noticeSentence(kind: UserNotice['kind'], target?: { readonly typ
   const [some, verb] = thing === undefined ? ['Posts and comments of yours', 'were'] : [thing, 'was']
   switch (kind) {
     case 'warning':
-      return 'The moderators of this pod warn you.'
+      return 'The moderators of this pod have sent you a warning.'
     case 'content_hidden':
       return `${some} ${verb} hidden by the moderators of this pod. Only you can still read ${verb === 'was' ? 'it' : 'them'}.`
     case 'content_removed':

@@ -6,34 +6,37 @@ import {
   listNotices,
   type UserNotice,
 } from '../../../persistence/moderation/user-notices.js'
-import type { IdPage, IdPageResult } from '../../../persistence/sql/id-page.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { IdPage, ListPage } from '../../../persistence/sql/id-page.js'
+import type { Services } from '../../../services/services.js'
 import { csvLine } from '../csv.js'
 
 type NoticeReader = { readonly userId: number }
 
 /** Lists the notices of a user, newest first. */
 export function listUserNotices(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   { userId }: NoticeReader,
   page: IdPage,
-): Promise<IdPageResult<UserNotice>> {
+): Promise<ListPage<UserNotice>> {
   return listNotices(db, userId, page)
 }
 
 /** Whether the person has to see notices after the sign-in. */
-export function mustConfirmNotices({ db }: Pick<Pod, 'db'>, address: string): Promise<boolean> {
+export function mustConfirmNotices({ db }: Pick<Services, 'db'>, address: string): Promise<boolean> {
   return hasUnconfirmedNotice(db, address)
 }
 
 /** The contacts that the user has lost by rules for pods. */
-export function readLostContacts({ db }: Pick<Pod, 'db'>, { userId }: NoticeReader): Promise<readonly LostContact[]> {
+export function readLostContacts(
+  { db }: Pick<Services, 'db'>,
+  { userId }: NoticeReader,
+): Promise<readonly LostContact[]> {
   return listLostContacts(db, userId)
 }
 
 /** The user has seen all notices up to this one. */
 export function confirmUserNotices(
-  { db, now }: Pick<Pod, 'db' | 'now'>,
+  { db, now }: Pick<Services, 'db' | 'now'>,
   { userId }: NoticeReader,
   upTo: number,
 ): Promise<void> {
@@ -41,7 +44,7 @@ export function confirmUserNotices(
 }
 
 /** The contacts that the user has lost by rules for pods, as CSV. */
-export async function exportLostContacts({ db }: Pick<Pod, 'db'>, { userId }: NoticeReader): Promise<string> {
+export async function exportLostContacts({ db }: Pick<Services, 'db'>, { userId }: NoticeReader): Promise<string> {
   const contacts = await listLostContacts(db, userId)
   const lines = contacts.map(({ address, name, sharing, receiving }) =>
     csvLine([address, name, String(receiving), String(sharing)]),

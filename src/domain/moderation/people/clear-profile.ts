@@ -1,28 +1,35 @@
-import { enqueueJobs, newDispatchJob } from '../../../jobs/outbox/outbox.js'
+import { enqueueJobs, newDispatchJob } from '../../../jobs/outbox/enqueue-jobs.js'
 import { Person } from '../../../persistence/models/person.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { ModerationServices } from '../../../services/services.js'
 import type { Actor } from '../actor.js'
 import { type ActionOptions, type ActionOutcome, recordAction } from '../record-action.js'
 import { withLockedUser } from '../restrict-user.js'
 
 const EMPTY = {
-  ...{ firstName: null, lastName: null, imageUrl: null, imageUrlMedium: null, imageUrlSmall: null },
-  ...{ bio: '', location: '', gender: null, tags: [] },
+  firstName: null,
+  lastName: null,
+  imageUrl: null,
+  imageUrlMedium: null,
+  imageUrlSmall: null,
+  bio: '',
+  location: '',
+  gender: null,
+  tags: [],
 }
 
 /** Removes the picture and all texts of a local profile, and sends the profile to other pods. */
 export async function clearProfile(
-  pod: Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext'>,
+  services: ModerationServices,
   actor: Actor,
   guid: string,
   options: Omit<ActionOptions, 'until'>,
 ): Promise<ActionOutcome> {
-  return withLockedUser(pod, actor, guid, options, async (transaction, user, reason) => {
+  return withLockedUser(services, actor, guid, options, async (transaction, user, reason) => {
     const { personId } = user
     await Person.lock(transaction, personId)
-    await Person.updateProfile(transaction, personId, { ...EMPTY, updatedAt: pod.now() })
-    await enqueueJobs(pod, transaction, [newDispatchJob(personId, { record: 'profile', personId })])
-    const action = await recordAction(pod, transaction, actor, {
+    await Person.updateProfile(transaction, personId, { ...EMPTY, updatedAt: services.now() })
+    await enqueueJobs(services, transaction, [newDispatchJob(personId, { record: 'profile', personId })])
+    const action = await recordAction(services, transaction, actor, {
       kind: 'clear_profile',
       target: { type: 'person', guid, label: user.username },
       reason,

@@ -1,11 +1,16 @@
 import type { Knex } from 'knex'
-import type { ClosingBy } from '../../../persistence/models/user.js'
 import { User } from '../../../persistence/models/user.js'
+import {
+  type ActionDetails,
+  type BegunClosing,
+  readActionDetails,
+} from '../../../persistence/moderation/action-details.js'
 import type { ActionRow } from '../../../persistence/moderation/actions.js'
 import { countRelations } from '../../../persistence/moderation/person-relations.js'
-import type { Pod } from '../../../pod/pod.js'
-import { closeNow, requireNotPodmin } from '../../accounts/accounts.js'
+import type { ModerationServices, Services } from '../../../services/services.js'
+import { requireNotPodmin } from '../../accounts/accounts.js'
 import { beginClosing, cancelClosing, startDueClosing } from '../../accounts/closing/close-account.js'
+import { closeNow } from '../../accounts/closing/close-now.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requireOtherAdmin, requirePower } from '../actor.js'
 import type { LocalUser } from '../find-local-user.js'
@@ -15,7 +20,7 @@ import { withLockedUser } from '../restrict-user.js'
 export interface CloseOptions extends Omit<ActionOptions, 'until'> {
   /** The user name. */
   readonly confirm?: string | undefined
-  /** Without a grace period; for admins. */
+  /** Whether the account is closed without a grace period; for admins. */
   readonly immediately?: boolean | undefined
   /** Retract comments and posts before the account is closed. */
   readonly retractContent?: boolean | undefined
@@ -26,28 +31,26 @@ export interface CloseOutcome extends ActionOutcome {
   readonly closeAt: Date | null
 }
 
-type ClosePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext' | 'config'>
-
 /** Closes a local account after the grace period. Its owner cannot prevent it; moderators can until then. */
 export async function closePerson(
-  pod: ClosePod,
+  services: ModerationServices,
   actor: Actor,
   guid: string,
   { confirm, immediately = false, retractContent = false, ...options }: CloseOptions,
 ): Promise<CloseOutcome> {
   if (immediately) requirePower(actor, 'administration')
-  return withLockedUser(pod, actor, guid, options, async (transaction, user, reason, admins) => {
+  return withLockedUser(services, actor, guid, options, async (transaction, user, reason, admins) => {
     const before = closingOf(user)
     if (before?.closingBy === 'moderator' && !immediately) return { changed: false, closeAt: user.closeAt }
     requireOtherAdmin(admins, user.id)
-    requireNotPodmin(pod, user)
+    requireNotPodmin(services, user)
     await requireConfirmation(transaction, user, confirm)
-    const days = immediately ? 0 : pod.config.closeGraceDays
+    const days = immediately ? 0 : services.config.closeGraceDays
     const isClosedNow = immediately && !retractContent
     const closeAt = isClosedNow
       ? null
-      : await beginClosing(pod, transaction, user, { by: 'moderator', days, shouldRetractContent: retractContent })
-    const action = await recordAction(pod, transaction, actor, {
+      : await beginClosing(services, transaction, user, { by: 'moderator', days, shouldRetractContent: retractContent })
+    const action = await recordAction(services, transaction, actor, {
       kind: 'close',
       target: { type: 'person', guid, label: user.username },
       reason,
@@ -55,10 +58,10 @@ export async function closePerson(
       undo: { possible: !immediately, ...(!immediately && closeAt !== null && { until: closeAt.toISOString() }) },
       before: { close_at: before?.closeAt ?? null },
       after: { close_at: closeAt?.toISOString() ?? null, retract_content: retractContent },
-      details: { userId: user.id, before },
+      details: { userId: user.id, before } satisfies ActionDetails['close'],
       effect: async () => {
-        if (isClosedNow) await closeNow(pod, transaction, user)
-        else if (immediately) await startDueClosing(pod, transaction, user.username)
+        if (isClosedNow) await closeNow(services, transaction, user)
+        else if (immediately) await startDueClosing(services, transaction, user.username)
       },
     })
     return { changed: true, closeAt, action }
@@ -67,12 +70,12 @@ export async function closePerson(
 
 /** Keeps the account, or leaves it to the closing that its owner has begun before. */
 export async function undoClosing(
-  pod: Pick<Pod, 'now'>,
+  services: Pick<Services, 'now'>,
   transaction: Knex.Transaction,
-  { details }: ActionRow,
+  action: ActionRow,
 ): Promise<void> {
-  const { userId, before } = details as unknown as { readonly userId: number; readonly before: Closing | null }
-  await cancelClosing(pod, transaction, userId, 'moderator').catch((error: unknown) => {
+  const { userId, before } = readActionDetails(action, 'close')
+  await cancelClosing(services, transaction, userId, 'moderator').catch((error: unknown) => {
     throw error instanceof Refusal ? new Refusal('not_undoable', error.message) : error
   })
   if (before === null) return
@@ -82,14 +85,7 @@ export async function undoClosing(
     .patch({ closeAt: new Date(closeAt), closingBy, closingRetracts })
 }
 
-/** A closing that the owner has begun. */
-interface Closing {
-  readonly closeAt: string
-  readonly closingBy: ClosingBy
-  readonly closingRetracts: boolean
-}
-
-function closingOf({ closeAt, closingBy, closingRetracts }: User): Closing | null {
+function closingOf({ closeAt, closingBy, closingRetracts }: User): BegunClosing | null {
   if (closeAt === null || closingBy === null) return null
   return { closeAt: closeAt.toISOString(), closingBy, closingRetracts }
 }

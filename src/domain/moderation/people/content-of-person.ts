@@ -1,8 +1,9 @@
 import type { Knex } from 'knex'
-import { inTransaction } from '../../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { Person } from '../../../persistence/models/person.js'
 import { Tombstone } from '../../../persistence/models/tombstone.js'
 import { User } from '../../../persistence/models/user.js'
+import { type ActionDetails, readActionDetails } from '../../../persistence/moderation/action-details.js'
 import {
   type ActionRow,
   addTombstonesToAction,
@@ -10,32 +11,29 @@ import {
   findActionInForce,
   lockAction,
 } from '../../../persistence/moderation/actions.js'
+import { hideContentRows, showContentOfAction } from '../../../persistence/moderation/hidden-content.js'
 import {
-  type ContentCursor,
   countPublicContent,
   FIRST_CONTENT_CURSOR,
   findContentToChange,
-} from '../../../persistence/moderation/content-of-person.js'
-import { hideContentRows, showContentOfAction } from '../../../persistence/moderation/hidden-content.js'
-import type { Pod } from '../../../pod/pod.js'
+} from '../../../persistence/moderation/public-content-of-person.js'
+import type { ModerationServices, Services } from '../../../services/services.js'
 import {
-  type BackgroundOperation,
-  continueOperation,
-  type OperationWorks,
-  startOperation,
-} from '../../operations/long-operations.js'
+  type BackgroundTask,
+  type BackgroundTaskWorks,
+  continueBackgroundTask,
+  startBackgroundTask,
+} from '../../operations/background-tasks.js'
 import { retractEntity } from '../../posts/retract.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requireActionOn, requirePower, SYSTEM_ACTOR } from '../actor.js'
-import { contentIds, findContent } from '../find-content.js'
+import { contentIdsOf, findContent } from '../find-content.js'
 import { personNotFound } from '../find-local-user.js'
 import type { ContentActionOptions } from '../hide-content.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { sendNotice } from '../notices/send-notice.js'
 import { type ActionOutcome, recordAction, requireReason } from '../record-action.js'
-import { tombstonesFor } from '../remove-content.js'
-
-type ContentPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext' | 'config'>
+import { leaveTombstones } from '../remove-content.js'
 
 export interface PersonContentOptions extends Omit<ContentActionOptions, 'until'> {
   /** The user name or the address: required for a removal. */
@@ -44,40 +42,43 @@ export interface PersonContentOptions extends Omit<ContentActionOptions, 'until'
 
 export interface PersonContentOutcome extends ActionOutcome {
   /** The work in the background; undefined if nothing changed. */
-  readonly operation?: BackgroundOperation
+  readonly operation?: BackgroundTask
 }
 
 /** Hides the public posts and comments of a local or remote person, in the background, as one action with one undo. */
 export function hideContentOfPerson(
-  pod: ContentPod,
+  services: ModerationServices,
   actor: Actor,
   guid: string,
   options: PersonContentOptions,
 ): Promise<PersonContentOutcome> {
-  return startChange(pod, actor, guid, 'hide_content', options)
+  return startChange(services, actor, guid, 'hide_content', options)
 }
 
-/** The same with a removal, as of single posts and comments: retracted where a local person may do so, which is final. */
+/**
+ * Starts the removal of the public posts and comments of a person. As for a single post, what a local person may retract is retracted,
+ * which is final.
+ */
 export function removeContentOfPerson(
-  pod: ContentPod,
+  services: ModerationServices,
   actor: Actor,
   guid: string,
   options: PersonContentOptions,
 ): Promise<PersonContentOutcome> {
-  return startChange(pod, actor, guid, 'remove_content', options)
+  return startChange(services, actor, guid, 'remove_content', options)
 }
 
 type ChangeKind = 'hide_content' | 'remove_content'
 
 async function startChange(
-  pod: ContentPod,
+  services: ModerationServices,
   actor: Actor,
   guid: string,
   kind: ChangeKind,
-  { confirm, silent = false, ...options }: PersonContentOptions,
+  { confirm, withoutNotice = false, ...options }: PersonContentOptions,
 ): Promise<PersonContentOutcome> {
   requirePower(actor, 'moderation')
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     const person = await Person.query(transaction).findOne({ guid }).forNoKeyUpdate()
     if (person === undefined || person.closedAt !== null) throw personNotFound()
     const reason = requireReason(options)
@@ -94,8 +95,8 @@ async function startChange(
         details: { preview: { posts_and_comments: total } },
       })
     }
-    const loses = kind === 'remove_content' ? { loses: 'What local people have retracted.' } : {}
-    const action = await recordAction(pod, transaction, actor, {
+    const loses = kind === 'remove_content' ? { loses: 'Retractions by local people.' } : {}
+    const action = await recordAction(services, transaction, actor, {
       kind,
       target: { type: 'person', guid, label },
       reason,
@@ -103,36 +104,34 @@ async function startChange(
       undo: { possible: true, ...loses },
       power,
       after: { posts_and_comments: total },
-      details: { userId: user?.id ?? null, personId: person.id, tombstones: [] },
+      details: {
+        userId: user?.id ?? null,
+        personId: person.id,
+        tombstones: [],
+      } satisfies ActionDetails['remove_content'],
       effect: async (actionId) => {
-        if (user === undefined || silent) return
+        if (user === undefined || withoutNotice) return
         const notice = kind === 'hide_content' ? 'content_hidden' : 'content_removed'
-        await sendNotice(pod, transaction, { kind: notice, userId: user.id, actionId })
+        await sendNotice(services, transaction, { kind: notice, userId: user.id, actionId })
       },
     })
     const work = { kind: OPERATION_OF[kind], target: String(action.id), total, reason }
-    return { changed: true, action, operation: await startOperation(pod, transaction, actor, work) }
+    return { changed: true, action, operation: await startBackgroundTask(services, transaction, actor, work) }
   })
 }
 
-/** Shows the content in chunks; what was retracted stays away. */
+/** Shows the content in chunks; retracted content stays away. */
 export async function undoContentChange(
-  pod: Pick<Pod, 'jobs'>,
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
-  { id, details }: ActionRow,
+  action: ActionRow,
 ): Promise<void> {
-  const { tombstones } = details as unknown as PersonContentDetails
+  const { id } = action
+  const { tombstones } = readActionDetails(action, 'remove_content')
   await Tombstone.takeBackPermanent(transaction, tombstones)
   if ((await showContentOfAction(transaction, id, ROW_BATCH_SIZE)) < ROW_BATCH_SIZE) return
   const work = { kind: SHOW, target: String(id), total: 0, reason: 'The action is undone.' }
-  await continueOperation(pod, transaction, SYSTEM_ACTOR, work)
-}
-
-interface PersonContentDetails {
-  readonly personId: number
-  /** Where the operation continues. */
-  readonly place?: ContentCursor
-  readonly tombstones: Parameters<typeof Tombstone.takeBackPermanent>[1]
+  await continueBackgroundTask(services, transaction, SYSTEM_ACTOR, work)
 }
 
 const OPERATION_OF = { hide_content: 'person.hide_content', remove_content: 'person.remove_content' } as const
@@ -143,7 +142,7 @@ const REMOVAL_BATCH_SIZE = 50
 
 /** Hides, removes and shows content of a person. The target is the action: once it is undone, the rest stays as it is. */
 export const personContentOperations: Pick<
-  OperationWorks,
+  BackgroundTaskWorks,
   (typeof OPERATION_OF)[keyof typeof OPERATION_OF] | typeof SHOW
 > = {
   [OPERATION_OF.hide_content]: {
@@ -156,10 +155,10 @@ export const personContentOperations: Pick<
     complete,
   },
   [OPERATION_OF.remove_content]: {
-    async runChunk(pod, transaction, { target }) {
+    async runChunk(services, transaction, { target }) {
       const { actionId, items } = await findNextItems(transaction, target, REMOVAL_BATCH_SIZE)
       for (const { type, guid } of items.toSorted((one, other) => (one.guid < other.guid ? -1 : 1))) {
-        await removeItem(pod, transaction, actionId, { type, guid })
+        await removeItem(services, transaction, actionId, { type, guid })
       }
       return { done: items.length, skipped: 0 }
     },
@@ -176,19 +175,19 @@ export const personContentOperations: Pick<
 /** The action has its entry in the audit log. */
 async function complete(): Promise<void> {}
 
-/** Locks an action and finds what it changes next; nothing once it is undone. */
+/** Locks an action and finds its next chunk; empty once it is undone. */
 async function findNextItems(transaction: Knex.Transaction, id: string, limit: number) {
   const actionId = Number(id)
   const action = await lockAction(transaction, actionId)
   if (action?.undoneById !== null) return { actionId, items: [] }
-  const { personId, place } = action.details as unknown as PersonContentDetails
-  const { items, next } = await findContentToChange(transaction, personId, place ?? FIRST_CONTENT_CURSOR, limit)
+  const { personId, place: cursor } = readActionDetails(action, 'remove_content')
+  const { items, next } = await findContentToChange(transaction, personId, cursor ?? FIRST_CONTENT_CURSOR, limit)
   await changeActionDetails(transaction, actionId, { place: next })
   return { actionId, items }
 }
 
 async function removeItem(
-  pod: Pick<Pod, 'jobs'>,
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   actionId: number,
   target: { readonly type: 'post' | 'comment'; readonly guid: string },
@@ -196,10 +195,10 @@ async function removeItem(
   const content = await findContent(transaction, target)
   if (content === undefined) return
   if (content.retraction !== undefined) {
-    await retractEntity(pod, transaction, content.retraction)
+    await retractEntity(services, transaction, content.retraction)
     return
   }
-  const tombstones = await tombstonesFor(transaction, null, target, content)
+  const tombstones = await leaveTombstones(transaction, null, target, content)
   await addTombstonesToAction(transaction, actionId, tombstones)
-  await hideContentRows(transaction, actionId, contentIds(target, content))
+  await hideContentRows(transaction, actionId, contentIdsOf(target, content))
 }

@@ -1,20 +1,22 @@
 import type { Knex } from 'knex'
-import { enqueueJobs, newDispatchJob } from '../../../jobs/outbox/outbox.js'
-import { inTransaction } from '../../../persistence/database/transactions.js'
+import { enqueueJobs, newDispatchJob } from '../../../jobs/outbox/enqueue-jobs.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { Person } from '../../../persistence/models/person.js'
 import { Tombstone } from '../../../persistence/models/tombstone.js'
-import { deleteContactsOfPerson, findContentToPurge } from '../../../persistence/moderation/content-of-person.js'
 import { countRelations } from '../../../persistence/moderation/person-relations.js'
+import { deleteContactsOfPerson, findContentToPurge } from '../../../persistence/moderation/public-content-of-person.js'
 import { countRowsOfPerson, deletePerson } from '../../../persistence/people/delete-person.js'
-import type { Pod } from '../../../pod/pod.js'
-import { type BackgroundOperation, type OperationWorks, startOperation } from '../../operations/long-operations.js'
+import type { ModerationServices, Services } from '../../../services/services.js'
+import {
+  type BackgroundTask,
+  type BackgroundTaskWorks,
+  startBackgroundTask,
+} from '../../operations/background-tasks.js'
 import { destroyAndCancelCreations } from '../../posts/retract.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower } from '../actor.js'
 import { personNotFound } from '../find-local-user.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from '../record-action.js'
-
-type PurgePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext'>
 
 export interface PurgePersonOptions extends Omit<ActionOptions, 'until'> {
   /** The address. */
@@ -26,13 +28,13 @@ export interface PurgePersonOptions extends Omit<ActionOptions, 'until'> {
  * posts and comments away. The person stays known, so that the block stays in force.
  */
 export async function purgePerson(
-  pod: PurgePod,
+  services: ModerationServices,
   actor: Actor,
   guid: string,
   { confirm, ...options }: PurgePersonOptions,
-): Promise<ActionOutcome & { readonly operation: BackgroundOperation }> {
+): Promise<ActionOutcome & { readonly operation: BackgroundTask }> {
   requirePower(actor, 'administration')
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     const person = await lockRemotePerson(transaction, guid)
     const reason = requireReason(options)
     if (person.restriction !== 'block') throw new Refusal('bad_transition', 'Block the person first.')
@@ -40,29 +42,29 @@ export async function purgePerson(
       const preview = await countRelations(transaction, [person.id])
       throw confirmationNeeded(person, preview)
     }
-    const action = await recordAction(pod, transaction, actor, {
+    const action = await recordAction(services, transaction, actor, {
       kind: 'purge',
       target: { type: 'person', guid, label: person.address },
       reason,
       caseId: options.caseId,
       undo: { possible: false },
       power: 'administration',
-      effect: () => endContacts(pod, transaction, person.id),
+      effect: () => endContacts(services, transaction, person.id),
     })
     const work = { kind: KIND, target: guid, total: 0, reason }
-    return { changed: true, action, operation: await startOperation(pod, transaction, actor, work) }
+    return { changed: true, action, operation: await startBackgroundTask(services, transaction, actor, work) }
   })
 }
 
 /** Deletes a remote person of whom nothing is left. The next message or search makes them known again, without a block. */
 export async function deletePurgedPerson(
-  pod: PurgePod,
+  services: ModerationServices,
   actor: Actor,
   guid: string,
   { confirm, ...options }: PurgePersonOptions,
 ): Promise<ActionOutcome> {
   requirePower(actor, 'administration')
-  const { id, outcome } = await inTransaction(pod, async (transaction) => {
+  const { id, outcome } = await inRequestTransaction(services, async (transaction) => {
     const person = await lockRemotePerson(transaction, guid)
     const reason = requireReason(options)
     const [tombstones] = await transaction('tombstones').where({ deletedById: person.id }).count({ count: '*' })
@@ -73,7 +75,7 @@ export async function deletePurgedPerson(
       })
     }
     if (confirm !== person.address) throw confirmationNeeded(person, rows)
-    const action = await recordAction(pod, transaction, actor, {
+    const action = await recordAction(services, transaction, actor, {
       kind: 'forget',
       target: { type: 'person', guid, label: person.address },
       reason,
@@ -83,7 +85,7 @@ export async function deletePurgedPerson(
     })
     return { id: person.id, outcome: { changed: true, action } }
   })
-  await deletePerson(pod.db, id, pod.now())
+  await deletePerson(services.db, id, services.now())
   return outcome
 }
 
@@ -91,7 +93,7 @@ const KIND = 'person.purge' as const
 const ROW_BATCH_SIZE = 200
 
 /** Deletes the content of a person, which is invisible already. */
-export const purgeOperation: Pick<OperationWorks, typeof KIND> = {
+export const purgeOperation: Pick<BackgroundTaskWorks, typeof KIND> = {
   [KIND]: {
     async runChunk(_pod, transaction, { target }) {
       const person = await Person.query(transaction).findOne({ guid: target })
@@ -120,10 +122,14 @@ async function lockRemotePerson(transaction: Knex.Transaction, guid: string): Pr
 }
 
 /** Contacts of a blocked person are inactive: who shares with them is in the values before the block. */
-async function endContacts(pod: Pick<Pod, 'jobs'>, transaction: Knex.Transaction, personId: number): Promise<void> {
+async function endContacts(
+  services: Pick<Services, 'jobs'>,
+  transaction: Knex.Transaction,
+  personId: number,
+): Promise<void> {
   const ended = await deleteContactsOfPerson(transaction, personId)
   await enqueueJobs(
-    pod,
+    services,
     transaction,
     ended.map(({ userId, ownPersonId }) =>
       newDispatchJob(ownPersonId, { record: 'contact', userId, personId, sharing: false, blocking: false }),

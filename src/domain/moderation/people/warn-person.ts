@@ -1,4 +1,4 @@
-import type { Pod } from '../../../pod/pod.js'
+import type { ModerationServices } from '../../../services/services.js'
 import { findTextFault } from '../../posts/texts.js'
 import { Refusal } from '../../refusals.js'
 import type { Actor } from '../actor.js'
@@ -8,34 +8,34 @@ import { type ActionOptions, type ActionOutcome, recordAction } from '../record-
 import { withLockedUser } from '../restrict-user.js'
 
 export interface WarnOptions extends Omit<ActionOptions, 'until'> {
-  /** What the person reads. */
+  /** The text for the person. */
   readonly text: string
 }
 
 /** Warns a local person, who sees the text after the next sign-in. */
 export async function warnPerson(
-  pod: Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext' | 'config'>,
+  services: ModerationServices,
   actor: Actor,
   guid: string,
   { text: written, ...options }: WarnOptions,
 ): Promise<ActionOutcome> {
   const text = written.trim()
-  return withLockedUser(pod, actor, guid, options, async (transaction, user, reason) => {
+  return withLockedUser(services, actor, guid, options, async (transaction, user, reason) => {
     requireWarning(text)
-    const action = await recordAction(pod, transaction, actor, {
+    const action = await recordAction(services, transaction, actor, {
       kind: 'warn',
       target: { type: 'person', guid, label: user.username },
       reason,
       caseId: options.caseId,
       undo: { possible: false },
-      effect: (actionId) => sendNotice(pod, transaction, { kind: 'warning', userId: user.id, actionId, text }),
+      effect: (actionId) => sendNotice(services, transaction, { kind: 'warning', userId: user.id, actionId, text }),
     })
     return { changed: true, action }
   })
 }
 
 function requireWarning(text: string): void {
-  const most = MODERATION_LIMITS.reasonCharacters
-  const fault = text === '' ? 'is empty' : findTextFault(text, most)
+  const max = MODERATION_LIMITS.reasonCharacters
+  const fault = text === '' ? 'is empty' : findTextFault(text, max)
   if (fault !== undefined) throw new Refusal('text_invalid', `The text of a warning ${fault}.`)
 }

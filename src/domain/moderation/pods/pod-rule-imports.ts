@@ -1,68 +1,70 @@
 import { parse } from 'csv-parse/sync'
 import type { Knex } from 'knex'
-import { inTransaction } from '../../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { appendAuditEntry } from '../../../persistence/moderation/audit-log.js'
 import {
   applyImportRows,
   chooseRows,
   countImportRows,
   countRelationsByHost,
-  findImport,
+  findPodRuleImport,
   type ImportCount,
   type ImportMode,
   type ImportRow,
-  insertImport,
+  insertPodRuleImport,
   listImportRows,
   listImportRowsFrom,
   listPodRuleImports,
-  lockImport,
+  lockPodRuleImport,
   type PodRuleImport,
   readRuleStates,
   type StoredImportRow,
-  setImportState,
+  setPodRuleImportState,
   undoImportRows,
 } from '../../../persistence/moderation/pod-rule-imports.js'
 import { lockPodRules, type PodRule } from '../../../persistence/moderation/pod-rules.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { ModerationServices, Services } from '../../../services/services.js'
 import {
-  type BackgroundOperation,
-  type OperationWork,
-  type OperationWorks,
-  startOperation,
-} from '../../operations/long-operations.js'
+  type BackgroundTask,
+  type BackgroundTaskWork,
+  type BackgroundTaskWorks,
+  startBackgroundTask,
+} from '../../operations/background-tasks.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { type ActionOptions, requireReason } from '../record-action.js'
 import { enforcePodRules } from './pod-rules.js'
-import { readRuleDomain } from './rule-domain.js'
+import { nameOfRule, type RuleDomain, readRuleDomain } from './rule-domain.js'
 
-type ImportPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext' | 'config'>
-
-export interface ImportPlan {
+export interface PodRuleImportPlan {
   readonly plan: PodRuleImport
   readonly rows: readonly StoredImportRow[]
 }
 
 /** Reads a list of domains and stores what an import would do with each row. Changes no rule. */
-export async function planImport(
-  pod: ImportPod,
+export async function planPodRuleImport(
+  services: ModerationServices,
   actor: Actor,
   { csv, mode }: { readonly csv: string; readonly mode: ImportMode },
-): Promise<ImportPlan> {
+): Promise<PodRuleImportPlan> {
   requirePower(actor, 'administration')
   const lines = readList(csv)
-  const [rules, relations] = await Promise.all([readRuleStates(pod.db), countRelationsByHost(pod.db)])
-  const decide = createRuleDecider(pod, mode, rules, relations)
-  return inTransaction(pod, async (transaction) => {
-    const plan = await insertImport(transaction, { mode, createdBy: actor.name }, lines.map(decide))
+  const [rules, relations] = await Promise.all([readRuleStates(services.db), countRelationsByHost(services.db)])
+  const decide = createRuleDecider(services, mode, rules, relations)
+  return inRequestTransaction(services, async (transaction) => {
+    const plan = await insertPodRuleImport(transaction, { mode, createdBy: actor.name }, lines.map(decide))
     return { plan, rows: await listImportRows(transaction, plan.id) }
   })
 }
 
-export async function readImport({ db }: Pick<Pod, 'db'>, actor: Actor, id: number): Promise<ImportPlan> {
+export async function getPodRuleImport(
+  { db }: Pick<Services, 'db'>,
+  actor: Actor,
+  id: number,
+): Promise<PodRuleImportPlan> {
   requirePower(actor, 'administration')
-  const plan = await findImport(db, id)
+  const plan = await findPodRuleImport(db, id)
   if (plan === undefined) throw importNotFound()
   return { plan, rows: await listImportRows(db, id) }
 }
@@ -75,20 +77,20 @@ export interface ImportPart {
 }
 
 export async function readImportPart(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   actor: Actor,
   id: number,
   part: Parameters<typeof listImportRowsFrom>[2],
 ): Promise<ImportPart> {
   requirePower(actor, 'administration')
-  const plan = await findImport(db, id)
+  const plan = await findPodRuleImport(db, id)
   if (plan === undefined) throw importNotFound()
   return { plan, counts: await countImportRows(db, id), rows: await listImportRowsFrom(db, id, part) }
 }
 
 const LATEST_IMPORTS = 20
 
-export function listLatestImports({ db }: Pick<Pod, 'db'>, actor: Actor): Promise<readonly PodRuleImport[]> {
+export function listLatestImports({ db }: Pick<Services, 'db'>, actor: Actor): Promise<readonly PodRuleImport[]> {
   requirePower(actor, 'administration')
   return listPodRuleImports(db, LATEST_IMPORTS)
 }
@@ -101,13 +103,13 @@ export interface ApplyOptions extends ActionOptions {
 }
 
 /** Begins to apply the chosen rows of a plan. */
-export async function applyImport(
-  pod: ImportPod,
+export async function applyPodRuleImport(
+  services: ModerationServices,
   actor: Actor,
   id: number,
   { ids, confirm, ...options }: ApplyOptions,
-): Promise<BackgroundOperation> {
-  return startImportStep(pod, actor, id, {
+): Promise<BackgroundTask> {
+  return startImportStep(services, actor, id, {
     from: 'planned',
     to: 'applied',
     kind: APPLY,
@@ -118,13 +120,13 @@ export async function applyImport(
 }
 
 /** Begins to take an import back. Rules that were changed since stay. */
-export async function undoImport(
-  pod: ImportPod,
+export async function undoPodRuleImport(
+  services: ModerationServices,
   actor: Actor,
   id: number,
   { confirm, ...options }: Omit<ApplyOptions, 'ids'>,
-): Promise<BackgroundOperation> {
-  return startImportStep(pod, actor, id, {
+): Promise<BackgroundTask> {
+  return startImportStep(services, actor, id, {
     from: 'applied',
     to: 'undone',
     kind: UNDO,
@@ -144,14 +146,14 @@ interface ImportStep {
 }
 
 async function startImportStep(
-  pod: ImportPod,
+  services: ModerationServices,
   actor: Actor,
   id: number,
   { from, to, kind, confirm, options, count }: ImportStep,
-): Promise<BackgroundOperation> {
+): Promise<BackgroundTask> {
   requirePower(actor, 'administration')
-  return inTransaction(pod, async (transaction) => {
-    const plan = await lockImport(transaction, id)
+  return inRequestTransaction(services, async (transaction) => {
+    const plan = await lockPodRuleImport(transaction, id)
     if (plan === undefined) throw importNotFound()
     const reason = requireReason(options)
     if (plan.state !== from) throw new Refusal('bad_transition', `The import is ${plan.state}.`)
@@ -161,36 +163,40 @@ async function startImportStep(
         details: { preview: { rows: total } },
       })
     }
-    await setImportState(transaction, id, to)
-    return startOperation(pod, transaction, actor, { kind, target: String(id), total, reason })
+    await setPodRuleImportState(transaction, id, to)
+    return startBackgroundTask(services, transaction, actor, { kind, target: String(id), total, reason })
   })
 }
 
 const APPLY = 'pod_rules.import' as const
 const UNDO = 'pod_rules.undo_import' as const
 
-export const importOperations: Pick<OperationWorks, typeof APPLY | typeof UNDO> = {
+export const importOperations: Pick<BackgroundTaskWorks, typeof APPLY | typeof UNDO> = {
   [APPLY]: workOf(applyImportRows),
   [UNDO]: workOf((transaction, plan, { limit, at }) => undoImportRows(transaction, plan, { limit, at })),
 }
 
-function workOf(runRows: typeof applyImportRows): OperationWork {
+function workOf(runRows: typeof applyImportRows): BackgroundTaskWork {
   return {
-    async runChunk(pod, transaction, { target, reason }) {
+    async runChunk(services, transaction, { target, reason }) {
       await lockPodRules(transaction)
-      const plan = await findImport(transaction, Number(target))
+      const plan = await findPodRuleImport(transaction, Number(target))
       if (plan === undefined) return { done: 0, skipped: 0 }
-      const chunk = { reason, limit: MODERATION_LIMITS.rowsOfChunk, at: pod.now() }
+      const chunk = { reason, limit: MODERATION_LIMITS.rowsOfChunk, at: services.now() }
       const result = await runRows(transaction, plan, chunk)
-      if (result.done > 0) await enforcePodRules(pod, transaction)
+      if (result.done > 0) await enforcePodRules(services, transaction)
       return result
     },
 
-    async complete(pod, transaction, { kind, target, reason, actor, done, skipped }) {
-      const { via, ...person } = actor
+    async complete(services, transaction, { kind, target, reason, actor, done, skipped }) {
+      const { via, clientId, traceId, ...person } = actor
       const entry = { action: kind, reason, batchId: Number(target), after: { rules: done, skipped } }
       const import_ = { type: 'pod_rule_import', guid: target, label: `import ${target}` }
-      await appendAuditEntry(transaction, { ...entry, actor: person, via, target: import_ }, pod.now())
+      await appendAuditEntry(
+        transaction,
+        { ...entry, actor: person, via, clientId, traceId, target: import_ },
+        services.now(),
+      )
     },
   }
 }
@@ -243,15 +249,16 @@ const RANKS: Readonly<Record<PodRule['state'], number>> = { normal: 0, limited: 
 
 /** Decides about each row in the order of the list; a second row for a domain is skipped. */
 function createRuleDecider(
-  { config }: Pick<Pod, 'config'>,
+  { config }: Pick<Services, 'config'>,
   mode: ImportMode,
   rules: Awaited<ReturnType<typeof readRuleStates>>,
   relations: Awaited<ReturnType<typeof countRelationsByHost>>,
 ): (line: ListLine) => ImportRow {
-  const ruleOf = new Map(rules.map((rule) => [rule.domain, rule]))
+  const ruleOf = new Map(rules.map((rule) => [nameOfRule(rule), rule]))
   const contactsOf = new Map<string, number>()
-  for (const { host, contacts } of relations) {
-    for (const domain of domainsAbove(host)) contactsOf.set(domain, (contactsOf.get(domain) ?? 0) + contacts)
+  for (const { host, port, contacts } of relations) {
+    for (const name of domainsAbove(host).flatMap((domain) => namesOfRules(domain, port)))
+      contactsOf.set(name, (contactsOf.get(name) ?? 0) + contacts)
   }
   const seen = new Set<string>()
 
@@ -260,6 +267,7 @@ function createRuleDecider(
     const state = STATES[severity] ?? null
     const skipped = (fault: string): ImportRow => ({
       ...values,
+      port: null,
       severity,
       state,
       subdomains: true,
@@ -269,18 +277,20 @@ function createRuleDecider(
       chosen: false,
     })
     if (/[*]/.test(line.domain.replace(/^\*\./, ''))) return skipped('obfuscated')
-    const domain = domainOf(line.domain)
-    if (domain.fault !== undefined) return skipped(domain.fault)
+    const rule = readDomain(line.domain)
+    if (typeof rule === 'string') return skipped(rule)
     if (state === null) return skipped(severity === 'noop' ? 'noop' : 'severity')
-    if (seen.has(domain.name)) return skipped('duplicate')
-    seen.add(domain.name)
+    const name = nameOfRule(rule)
+    if (seen.has(name)) return skipped('duplicate')
+    seen.add(name)
 
-    const contacts = contactsOf.get(domain.name) ?? 0
-    const verdict = verdictOf(domain.name, state)
+    const contacts = contactsOf.get(name) ?? 0
+    const verdict = verdictOf(rule, state)
     const isChosen = verdict !== 'covered' && contacts === 0
     return {
       ...values,
-      domain: domain.name,
+      domain: rule.domain,
+      port: rule.port,
       severity,
       state,
       subdomains: true,
@@ -291,29 +301,36 @@ function createRuleDecider(
     }
   }
 
-  function domainOf(text: string): { readonly name: string; readonly fault?: string } {
+  /** The domain of a row, or why it is skipped. */
+  function readDomain(text: string): RuleDomain | string {
     try {
-      const { domain, port } = readRuleDomain(config, { domain: text })
-      return port === null ? { name: domain } : { name: text, fault: 'invalid' } // a list has no rules for ports
+      return readRuleDomain(config, { domain: text })
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      return { name: text, fault: error.reason === 'domain_invalid' ? 'invalid' : error.reason }
+      return error.reason === 'domain_invalid' ? 'invalid' : error.reason
     }
   }
 
   /** A rule for the domain itself is changed as the mode says; a wider one may cover the row. */
-  function verdictOf(domain: string, state: PodRule['state']): 'add' | 'change' | 'covered' {
-    const own = ruleOf.get(domain)
+  function verdictOf(rule: RuleDomain, state: PodRule['state']): 'add' | 'change' | 'covered' {
+    const own = ruleOf.get(nameOfRule(rule))
     if (own !== undefined) {
       const isChanged = mode === 'replace' ? own.state !== state : RANKS[state] > RANKS[own.state]
       return mode !== 'keep' && isChanged ? 'change' : 'covered'
     }
-    const [wider] = domainsAbove(domain).flatMap((above) => {
-      const rule = ruleOf.get(above)
-      return rule?.subdomains ? [rule] : []
-    })
+    const [wider] = domainsAbove(rule.domain).flatMap((above) =>
+      namesOfRules(above, rule.port).flatMap((name) => {
+        const found = ruleOf.get(name)
+        return found !== undefined && (found.subdomains || above === rule.domain) ? [found] : []
+      }),
+    )
     return wider !== undefined && RANKS[wider.state] >= RANKS[state] ? 'covered' : 'add'
   }
+}
+
+/** The names of the rules for a domain that hold for a port, in their order: with the port before without. */
+function namesOfRules(domain: string, port: number | null): readonly string[] {
+  return port === null ? [domain] : [nameOfRule({ domain, port }), domain]
 }
 
 /** `a.b.example`, `b.example`, `example`. */
@@ -324,7 +341,7 @@ function domainsAbove(host: string): readonly string[] {
 
 function tooManyRows(): Refusal {
   const { importRows, importBytes } = MODERATION_LIMITS
-  return new Refusal('too_many_rows', `A list has at most ${importRows} rows and ${importBytes} bytes.`)
+  return new Refusal('too_many_rows', `A list must have at most ${importRows} rows and ${importBytes} bytes.`)
 }
 
 function importNotFound(): Refusal {

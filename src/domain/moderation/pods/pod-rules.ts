@@ -1,12 +1,12 @@
 import type { Knex } from 'knex'
 import { enqueueDeliveriesAfterCommit } from '../../../jobs/outbox/enqueue-deliveries.js'
-import { inTransaction } from '../../../persistence/database/transactions.js'
-import type { PodHost } from '../../../persistence/models/pod.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
+import type { PodHost } from '../../../persistence/models/remote-pod.js'
 import { type PodPreview, previewPods } from '../../../persistence/moderation/pod-preview.js'
 import {
   type AppliedPodRules,
   applyPodRules,
-  countPodsMet,
+  countKnownPods,
   deletePodRules,
   findEndedPodRules,
   findPodRule,
@@ -21,10 +21,10 @@ import {
   type PodRuleFilter,
   savePodRule,
 } from '../../../persistence/moderation/pod-rules.js'
-import { reviveDeliveriesOfPods } from '../../../persistence/outbound/due-deliveries.js'
-import type { IdPage, IdPageResult } from '../../../persistence/sql/id-page.js'
-import type { Pod } from '../../../pod/pod.js'
+import { reviveDeliveriesOfPods } from '../../../persistence/outbound/dead-deliveries.js'
+import type { IdPage, ListPage } from '../../../persistence/sql/id-page.js'
 import { formatAddressHost } from '../../../protocol/address.js'
+import type { ModerationServices, Services } from '../../../services/services.js'
 import { findTextFault } from '../../posts/texts.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower, SYSTEM_ACTOR } from '../actor.js'
@@ -34,12 +34,11 @@ import {
   type ActionOutcome,
   type RecordedAction,
   recordAction,
+  requireFutureEnd,
   requireReason,
 } from '../record-action.js'
 import { startRestricting } from './restrict-pod-people.js'
-import { type RuleDomain, type RuleDomainInput, readRuleDomain } from './rule-domain.js'
-
-type RulePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext' | 'config'>
+import { nameOfRule, type RuleDomain, type RuleDomainInput, readRuleDomain } from './rule-domain.js'
 
 export interface PodRuleInput {
   readonly state: PodRule['state']
@@ -60,38 +59,38 @@ export interface PodRuleOutcome extends ActionOutcome {
   readonly created: boolean
 }
 
-/** Makes a rule for a domain, or changes the one that it has. It is in force at once, for known and for later pods. */
+/** Creates a rule for a domain, or changes the existing one. It is in force immediately, for known and for later pods. */
 export async function setPodRule(
-  pod: RulePod,
+  services: ModerationServices,
   actor: Actor,
   input: RuleDomainInput & PodRuleInput,
   options: PodRuleOptions,
 ): Promise<PodRuleOutcome> {
   requirePower(actor, 'moderation')
-  const domain = readRuleDomain(pod.config, input)
-  return inTransaction(pod, async (transaction) => {
+  const domain = readRuleDomain(services.config, input)
+  return inRequestTransaction(services, async (transaction) => {
     await lockPodRules(transaction)
     const before = await findPodRule(transaction, domain)
-    return saveRule(pod, transaction, actor, { before, domain, input }, options)
+    return saveRule(services, transaction, actor, { before, domain, input }, options)
   })
 }
 
 /** Changes a rule. */
 export async function changePodRule(
-  pod: RulePod,
+  services: ModerationServices,
   actor: Actor,
   id: number,
   input: Partial<PodRuleInput> & { readonly subdomains?: boolean | undefined },
   options: PodRuleOptions,
 ): Promise<PodRuleOutcome> {
   requirePower(actor, 'moderation')
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     await lockPodRules(transaction)
     const before = await requireRule(transaction, id)
     const { domain, port } = before
     const changed = { domain, port, subdomains: input.subdomains ?? before.subdomains }
     return saveRule(
-      pod,
+      services,
       transaction,
       actor,
       { before, domain: changed, input: { ...input, state: input.state ?? before.state } },
@@ -101,7 +100,7 @@ export async function changePodRule(
 }
 
 async function saveRule(
-  pod: RulePod,
+  services: ModerationServices,
   transaction: Knex.Transaction,
   actor: Actor,
   given: { readonly before: PodRule | undefined; readonly domain: RuleDomain; readonly input: PodRuleInput },
@@ -115,7 +114,7 @@ async function saveRule(
     reason,
     publicComment: readComment(input.publicComment ?? before?.publicComment ?? ''),
     obfuscate: input.obfuscate ?? before?.obfuscate ?? false,
-    until: readEnd(pod.now(), input.until === undefined ? (before?.until ?? null) : input.until),
+    until: readEnd(services, input.until === undefined ? (before?.until ?? null) : input.until),
     source: 'manual',
     batchId: null,
     createdBy: before?.createdBy ?? actor.name,
@@ -123,12 +122,12 @@ async function saveRule(
     rejectReports: before?.rejectReports ?? false,
   }
   if (before !== undefined && isSameRule(before, rule)) {
-    return { changed: false, created: false, rule: await withPodsMet(transaction, before) }
+    return { changed: false, created: false, rule: await withKnownPods(transaction, before) }
   }
   if (rule.state === 'blocked' && options.confirm !== rule.domain) await requireNoRelations(transaction, rule)
-  const saved = await savePodRule(transaction, rule, pod.now())
-  await enforcePodRules(pod, transaction)
-  const action = await recordAction(pod, transaction, actor, {
+  const saved = await savePodRule(transaction, rule, services.now())
+  await enforcePodRules(services, transaction)
+  const action = await recordAction(services, transaction, actor, {
     kind: 'pod_rule',
     target: targetOf(saved),
     reason,
@@ -137,53 +136,53 @@ async function saveRule(
     ...(before && { before: auditValues(before) }),
     after: auditValues(saved),
   })
-  return { changed: true, created: before === undefined, rule: await withPodsMet(transaction, saved), action }
+  return { changed: true, created: before === undefined, rule: await withKnownPods(transaction, saved), action }
 }
 
 /** Deletes a rule. Wider rules count again, and pods without one have no restriction. */
 export async function deletePodRule(
-  pod: RulePod,
+  services: ModerationServices,
   actor: Actor,
   id: number,
   options: ActionOptions,
 ): Promise<ActionOutcome> {
   requirePower(actor, 'moderation')
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     await lockPodRules(transaction)
     const rule = await requireRule(transaction, id)
     const reason = requireReason(options)
-    return { changed: true, action: await removeRule(pod, transaction, actor, rule, { ...options, reason }) }
+    return { changed: true, action: await removeRule(services, transaction, actor, rule, { ...options, reason }) }
   })
 }
 
 /** Deletes the rule of exactly this domain and port. */
 export async function unsetPodRule(
-  pod: RulePod,
+  services: ModerationServices,
   actor: Actor,
   input: RuleDomainInput,
   options: ActionOptions,
 ): Promise<ActionOutcome> {
   requirePower(actor, 'moderation')
-  const domain = readRuleDomain(pod.config, input)
-  return inTransaction(pod, async (transaction) => {
+  const domain = readRuleDomain(services.config, input)
+  return inRequestTransaction(services, async (transaction) => {
     await lockPodRules(transaction)
     const rule = await findPodRule(transaction, domain)
     if (rule === undefined) return { changed: false }
     const reason = requireReason(options)
-    return { changed: true, action: await removeRule(pod, transaction, actor, rule, { ...options, reason }) }
+    return { changed: true, action: await removeRule(services, transaction, actor, rule, { ...options, reason }) }
   })
 }
 
 async function removeRule(
-  pod: RulePod,
+  services: ModerationServices,
   transaction: Knex.Transaction,
   actor: Actor,
   rule: PodRule,
   { reason, caseId }: ActionOptions & { readonly reason: string },
 ) {
   await deletePodRules(transaction, [rule.id])
-  await enforcePodRules(pod, transaction)
-  return recordAction(pod, transaction, actor, {
+  await enforcePodRules(services, transaction)
+  return recordAction(services, transaction, actor, {
     kind: 'pod_rule.delete',
     target: targetOf(rule),
     reason,
@@ -195,70 +194,71 @@ async function removeRule(
 
 /** Blocks the pods at a host and its subdomains. A port other than 443 limits the rule to this port. */
 export async function blockHost(
-  pod: RulePod,
+  services: ModerationServices,
   actor: Actor,
   { host, port }: PodHost,
   options: ActionOptions,
 ): Promise<PodRuleOutcome> {
   const rule = { domain: host, port: port === 443 ? null : port, state: 'blocked' } as const
-  return setPodRule(pod, actor, rule, { ...options, confirm: readRuleDomain(pod.config, rule).domain })
+  return setPodRule(services, actor, rule, { ...options, confirm: readRuleDomain(services.config, rule).domain })
 }
 
-/** Ends the block of a host: deletes its own rule, and makes an exception if a wider rule still blocks it. */
+/** Ends the block of a host: deletes its own rule, and creates an exception if a wider rule still blocks it. */
 export async function unblockHost(
-  pod: RulePod,
+  services: ModerationServices,
   actor: Actor,
   { host, port }: PodHost,
   options: ActionOptions,
 ): Promise<ActionOutcome> {
   requirePower(actor, 'moderation')
-  const { domain } = readRuleDomain(pod.config, { domain: host })
-  return inTransaction(pod, async (transaction) => {
+  const { domain } = readRuleDomain(services.config, { domain: host })
+  return inRequestTransaction(services, async (transaction) => {
     await lockPodRules(transaction)
     const reason = requireReason(options)
     const rules = await listRulesOfHost(transaction, { host, port })
     if (rules[0]?.state !== 'blocked') return { changed: false }
     const own = rules.filter((rule) => rule.domain === domain && rule.state === 'blocked')
     let action: RecordedAction | undefined
-    for (const rule of own) action = await removeRule(pod, transaction, actor, rule, { ...options, reason })
+    for (const rule of own) action = await removeRule(services, transaction, actor, rule, { ...options, reason })
     if (rules.find((rule) => !own.includes(rule))?.state === 'blocked') {
       const exception = { domain, subdomains: false, port: port === 443 ? null : port }
       const given = { before: undefined, domain: exception, input: { state: 'normal' } as const }
-      return saveRule(pod, transaction, actor, given, options)
+      return saveRule(services, transaction, actor, given, options)
     }
     return { changed: true, ...(action && { action }) }
   })
 }
 
 /** Deletes the rules whose time is over, each with an audit entry of the system; returns their number. */
-export async function endPodRules(pod: RulePod): Promise<number> {
-  if ((await findEndedPodRules(pod.db, 1)).length === 0) return 0
-  return inTransaction(pod, async (transaction) => {
+export async function endPodRules(services: ModerationServices): Promise<number> {
+  if ((await findEndedPodRules(services.db, 1)).length === 0) return 0
+  return inRequestTransaction(services, async (transaction) => {
     await lockPodRules(transaction)
-    const ended = await findEndedPodRules(transaction, MODERATION_LIMITS.rulesEndedAtOnce)
-    for (const rule of ended) await removeRule(pod, transaction, SYSTEM_ACTOR, rule, { reason: 'The rule has ended.' })
+    const ended = await findEndedPodRules(transaction, MODERATION_LIMITS.endedRulesPerBatch)
+    for (const rule of ended)
+      await removeRule(services, transaction, SYSTEM_ACTOR, rule, { reason: 'The rule has ended.' })
     return ended.length
   })
 }
 
 export async function listRules(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   actor: Actor,
   filter: PodRuleFilter,
   page: IdPage,
-): Promise<IdPageResult<ListedPodRule>> {
+): Promise<ListPage<ListedPodRule>> {
   requirePower(actor, 'moderation')
   return listPodRules(db, filter, page)
 }
 
-export async function readRule({ db }: Pick<Pod, 'db'>, actor: Actor, id: number): Promise<ListedPodRule> {
+export async function readRule({ db }: Pick<Services, 'db'>, actor: Actor, id: number): Promise<ListedPodRule> {
   requirePower(actor, 'moderation')
-  return withPodsMet(db, await requireRule(db, id))
+  return withKnownPods(db, await requireRule(db, id))
 }
 
 /** Counts what a rule for the domain would concern. */
 export async function previewPodRule(
-  { db, config }: Pick<Pod, 'db' | 'config'>,
+  { db, config }: Pick<Services, 'config' | 'db'>,
   actor: Actor,
   input: RuleDomainInput,
 ): Promise<RuleDomain & PodPreview> {
@@ -268,15 +268,18 @@ export async function previewPodRule(
 }
 
 /** Brings pods and deliveries in line with the rules, in the transaction of their change. */
-export async function enforcePodRules(pod: Pick<Pod, 'jobs'>, transaction: Knex.Transaction): Promise<AppliedPodRules> {
+export async function enforcePodRules(
+  services: Pick<Services, 'jobs'>,
+  transaction: Knex.Transaction,
+): Promise<AppliedPodRules> {
   const applied = await applyPodRules(transaction)
-  await startRestricting(pod, transaction)
+  await startRestricting(services, transaction)
   await giveUpDeliveriesToBlocked(transaction, applied.blocked)
   await reviveDeliveriesOfPods(transaction, applied.unblocked, 'pod_blocked')
   enqueueDeliveriesAfterCommit(
-    pod,
+    services,
     transaction,
-    applied.unblocked.map((podId) => ({ podId, proven: false })),
+    applied.unblocked.map((podId) => ({ podId, isReachable: false })),
   )
   return applied
 }
@@ -295,8 +298,8 @@ async function requireRule(db: Knex, id: number): Promise<PodRule> {
   return rule
 }
 
-async function withPodsMet(db: Knex, rule: PodRule): Promise<ListedPodRule> {
-  return { ...rule, podsMet: await countPodsMet(db, rule.id) }
+async function withKnownPods(db: Knex, rule: PodRule): Promise<ListedPodRule> {
+  return { ...rule, knownPods: await countKnownPods(db, rule.id) }
 }
 
 function isSameRule(one: PodRule, other: NewPodRule): boolean {
@@ -317,20 +320,15 @@ function readComment(text: string): string {
   ) {
     throw new Refusal(
       'public_comment_invalid',
-      `A comment has at most ${MODERATION_LIMITS.reasonCharacters} characters.`,
+      `A comment must have at most ${MODERATION_LIMITS.reasonCharacters} characters.`,
     )
   }
   return comment
 }
 
-function readEnd(now: Date, until: Date | null): Date | null {
-  if (until !== null && until <= now) throw new Refusal('until_invalid', 'The end of a rule is in the future.')
+function readEnd(services: Pick<Services, 'now'>, until: Date | null): Date | null {
+  requireFutureEnd(services, until)
   return until
-}
-
-/** The name of a rule: its domain, with the port if it has one. */
-export function nameOfRule({ domain, port }: Pick<PodRule, 'domain' | 'port'>): string {
-  return port === null ? domain : `${formatAddressHost({ host: domain, port })}`
 }
 
 function targetOf(rule: PodRule) {
@@ -349,7 +347,7 @@ export function previewDetails(preview: RuleDomain & PodPreview) {
     subdomains,
     port,
     pods: pods.map(({ people: count, ...pod }) => ({ host: formatAddressHost(pod), people: count })),
-    pods_met: preview.podsMet,
+    pods_met: preview.knownPods,
     people,
     local_users: preview.localUsers,
     local_followers: preview.localFollowers,

@@ -5,8 +5,8 @@ import {
   POD_RULES,
 } from '../../../persistence/moderation/pod-rule-restrictions.js'
 import { liftRestrictions, restrictPeople } from '../../../persistence/moderation/restrictions.js'
-import type { Pod } from '../../../pod/pod.js'
-import { continueOperation, type OperationWorks } from '../../operations/long-operations.js'
+import type { Services } from '../../../services/services.js'
+import { type BackgroundTaskWorks, continueBackgroundTask } from '../../operations/background-tasks.js'
 import { SYSTEM_ACTOR } from '../actor.js'
 import { followUpRestrictions } from '../follow-up-restrictions.js'
 import { MODERATION_LIMITS } from '../limits.js'
@@ -14,20 +14,20 @@ import { MODERATION_LIMITS } from '../limits.js'
 const KIND = 'pod_rules.restrict' as const
 
 /** Brings the restrictions of people in line with the rules for their pods, in the background. */
-export async function startRestricting(pod: Pick<Pod, 'jobs'>, transaction: Knex.Transaction): Promise<void> {
+export async function startRestricting(services: Pick<Services, 'jobs'>, transaction: Knex.Transaction): Promise<void> {
   const reason = 'The rules for pods have changed.'
-  await continueOperation(pod, transaction, SYSTEM_ACTOR, { kind: KIND, target: 'people', total: 0, reason })
+  await continueBackgroundTask(services, transaction, SYSTEM_ACTOR, { kind: KIND, target: 'people', total: 0, reason })
 }
 
 /** Restricts people who were missed, for example because they were stored while a rule was made. */
-export async function restrictMissedPeople(pod: Pick<Pod, 'db' | 'jobs'>): Promise<void> {
-  if ((await findPeopleAgainstRules(pod.db, 1)).length === 0) return
-  await pod.db.transaction((transaction) => startRestricting(pod, transaction))
+export async function restrictMissedPeople(services: Pick<Services, 'db' | 'jobs'>): Promise<void> {
+  if ((await findPeopleAgainstRules(services.db, 1)).length === 0) return
+  await services.db.transaction((transaction) => startRestricting(services, transaction))
 }
 
-export const restrictOperation: Pick<OperationWorks, typeof KIND> = {
+export const restrictOperation: Pick<BackgroundTaskWorks, typeof KIND> = {
   [KIND]: {
-    async runChunk(pod, transaction) {
+    async runChunk(services, transaction) {
       const people = await findPeopleAgainstRules(transaction, MODERATION_LIMITS.peopleOfChunk)
       const of = (kind: PersonAgainstRules['kind']) =>
         people.filter((person) => person.kind === kind).map(({ id }) => id)
@@ -36,7 +36,7 @@ export const restrictOperation: Pick<OperationWorks, typeof KIND> = {
         await restrictPeople(transaction, POD_RULES, 'silence', of('silence')),
         await liftRestrictions(transaction, POD_RULES, of(null)),
       ]
-      for (const change of changes) await followUpRestrictions(pod, transaction, change)
+      for (const change of changes) await followUpRestrictions(services, transaction, change)
       return { done: people.length, skipped: 0 }
     },
 

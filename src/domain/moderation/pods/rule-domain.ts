@@ -19,9 +19,14 @@ export interface RuleDomainInput {
   readonly port?: number | null | undefined
 }
 
+/** The name of a rule: its domain, with the port if it has one. */
+export function nameOfRule({ domain, port }: Pick<RuleDomain, 'domain' | 'port'>): string {
+  return port === null ? domain : `${domain}:${port}`
+}
+
 const IP_ADDRESS = /^(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|\[[0-9a-f:.]{2,45}\])$/
 
-/** Reads the domain of a rule. Refuses names that are no host, domains that are too wide, and this pod. */
+/** Reads the domain of a rule. Refuses names that are not hosts, domains that are too wide, and this pod. */
 export function readRuleDomain(
   { url }: Pick<Config, 'url'>,
   { domain: given, subdomains = true, port: givenPort = null }: RuleDomainInput,

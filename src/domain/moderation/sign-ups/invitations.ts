@@ -3,18 +3,17 @@ import {
   type InvitationRecord,
   listInvitationRecords,
 } from '../../../persistence/accounts/invitation-records.js'
-import { inTransaction } from '../../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { Invitation } from '../../../persistence/models/invitation.js'
-import type { IdPage, IdPageResult } from '../../../persistence/sql/id-page.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { IdPage, ListPage } from '../../../persistence/sql/id-page.js'
+import { DAY_MS } from '../../../protocol/durations.js'
+import type { ModerationServices, Services } from '../../../services/services.js'
 import { insertInvitation } from '../../accounts/invitations.js'
 import { findTextFault } from '../../posts/texts.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { type ActionOptions, recordAction, requireReason } from '../record-action.js'
-
-type InvitationPod = Pick<Pod, 'db' | 'now' | 'log' | 'requestContext' | 'config'>
 
 export interface InvitationInput {
   readonly uses?: number | undefined
@@ -28,24 +27,24 @@ export interface NewInvitationRecord {
   readonly url: string
 }
 
-/** Makes an invitation for some sign-ups, with an audit entry. */
+/** Creates an invitation for some sign-ups, with an audit entry. */
 export async function inviteByStaff(
-  pod: InvitationPod,
+  services: ModerationServices,
   actor: Actor,
   input: InvitationInput,
   options: ActionOptions,
 ): Promise<NewInvitationRecord> {
   requirePower(actor, 'moderation')
   const reason = requireReason(options)
-  const { uses, expiresAt, note } = readInvitation(pod, input)
-  return inTransaction(pod, async (transaction) => {
+  const { uses, expiresAt, note } = readInvitation(services, input)
+  return inRequestTransaction(services, async (transaction) => {
     const newInvitation = await insertInvitation(transaction, {
       uses,
       expiresAt,
       createdBy: actor.name,
       note,
     })
-    await recordAction(pod, transaction, actor, {
+    await recordAction(services, transaction, actor, {
       kind: 'invitation',
       target: targetOf(newInvitation.id),
       reason,
@@ -53,13 +52,13 @@ export async function inviteByStaff(
       after: { uses, until: expiresAt.toISOString() },
     })
     const invitation = await requireInvitation(transaction, newInvitation.id)
-    return { invitation, url: `${pod.config.url}/users/sign_up?invitation=${newInvitation.code}` }
+    return { invitation, url: `${services.config.url}/users/sign_up?invitation=${newInvitation.code}` }
   })
 }
 
 /** Checks the fields of a new invitation. */
 export function readInvitation(
-  { now }: Pick<Pod, 'now'>,
+  { now }: Pick<Services, 'now'>,
   { uses = 1, until, note }: InvitationInput,
 ): Pick<Invitation, 'uses' | 'expiresAt' | 'note'> {
   requireUses(uses)
@@ -68,36 +67,36 @@ export function readInvitation(
 
 /** Lists invitations with the accounts that came by them, newest first. */
 export async function listInvitations(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   actor: Actor,
   page: IdPage,
-): Promise<IdPageResult<InvitationRecord>> {
+): Promise<ListPage<InvitationRecord>> {
   requirePower(actor, 'moderation')
   return listInvitationRecords(db, page)
 }
 
 /** Changes the number of uses, the end or the note of an invitation. */
 export async function changeInvitation(
-  pod: InvitationPod,
+  services: ModerationServices,
   actor: Actor,
   id: number,
   { uses, until, note }: InvitationInput,
   options: ActionOptions,
 ): Promise<InvitationRecord> {
   requirePower(actor, 'moderation')
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     const before = await requireInvitation(transaction, id)
     const reason = requireReason(options)
     if (uses !== undefined) requireUses(uses, before.used)
     const changes = {
       ...(uses !== undefined && { uses }),
-      ...(until !== undefined && { expiresAt: readEnd(pod.now(), until) }),
+      ...(until !== undefined && { expiresAt: readEnd(services.now(), until) }),
       ...(note !== undefined && { note: readNote(note) }),
     }
     if (Object.keys(changes).length === 0) return before
     await Invitation.query(transaction).findById(id).patch(changes)
     const after = await requireInvitation(transaction, id)
-    await recordAction(pod, transaction, actor, {
+    await recordAction(services, transaction, actor, {
       kind: 'invitation.change',
       target: targetOf(id),
       reason,
@@ -111,18 +110,18 @@ export async function changeInvitation(
 
 /** Recalls an invitation: its link works no more. False: it was recalled before. */
 export async function recallInvitation(
-  pod: InvitationPod,
+  services: ModerationServices,
   actor: Actor,
   id: number,
   options: ActionOptions,
 ): Promise<{ readonly changed: boolean; readonly invitation: InvitationRecord }> {
   requirePower(actor, 'moderation')
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     const before = await requireInvitation(transaction, id)
     const reason = requireReason(options)
     if (before.recalledAt !== null) return { changed: false, invitation: before }
-    await Invitation.query(transaction).findById(id).patch({ recalledAt: pod.now() })
-    await recordAction(pod, transaction, actor, {
+    await Invitation.query(transaction).findById(id).patch({ recalledAt: services.now() })
+    await recordAction(services, transaction, actor, {
       kind: 'invitation.recall',
       target: targetOf(id),
       reason,
@@ -132,7 +131,7 @@ export async function recallInvitation(
   })
 }
 
-async function requireInvitation(db: Pod['db'], id: number): Promise<InvitationRecord> {
+async function requireInvitation(db: Services['db'], id: number): Promise<InvitationRecord> {
   const invitation = await findInvitation(db, id)
   if (invitation === undefined) throw new Refusal('invitation_not_found', 'There is no invitation with this number.')
   return invitation
@@ -149,17 +148,17 @@ function requireUses(uses: number, used = 0): void {
 function readNote(text: string): string {
   const note = text.trim()
   if ([...note].length > MODERATION_LIMITS.reasonCharacters || (note !== '' && findTextFault(note) !== undefined)) {
-    throw new Refusal('note_invalid', `A note has at most ${MODERATION_LIMITS.reasonCharacters} characters.`)
+    throw new Refusal('note_invalid', `A note must have at most ${MODERATION_LIMITS.reasonCharacters} characters.`)
   }
   return note
 }
 
 /** Two weeks without another end, and at most a year. */
 function readEnd(now: Date, until: Date | undefined): Date {
-  const { invitationDays, longestInvitationDays } = MODERATION_LIMITS
-  const end = until ?? new Date(now.getTime() + invitationDays * 86_400_000)
-  if (end <= now || end.getTime() > now.getTime() + longestInvitationDays * 86_400_000) {
-    throw new Refusal('until_invalid', 'An invitation ends within a year.')
+  const { invitationDays, maxInvitationDays } = MODERATION_LIMITS
+  const end = until ?? new Date(now.getTime() + invitationDays * DAY_MS)
+  if (end <= now || end.getTime() > now.getTime() + maxInvitationDays * DAY_MS) {
+    throw new Refusal('until_invalid', 'An invitation must end within a year.')
   }
   return end
 }

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { overlapsNetworks, parseNetworkList, readNetwork } from '../../../networks/trusted-proxies.js'
-import { inTransaction } from '../../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import {
   deleteNetworkRule,
   type IpRule,
@@ -16,17 +16,23 @@ import {
   type RuleSettings,
   updateNetworkRule,
 } from '../../../persistence/moderation/network-rules.js'
-import type { IdPage, IdPageResult } from '../../../persistence/sql/id-page.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { IdPage, ListPage } from '../../../persistence/sql/id-page.js'
+import type { Services } from '../../../services/services.js'
 import { mailboxMac, mailDomainMac, readMailbox, readMailDomain } from '../../mail/mailboxes.js'
 import { findTextFault } from '../../posts/texts.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower, SYSTEM_ACTOR } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
-import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from '../record-action.js'
+import {
+  type ActionOptions,
+  type ActionOutcome,
+  recordAction,
+  requireFutureEnd,
+  requireReason,
+} from '../record-action.js'
 import { reloadClosedNetworks } from './closed-networks.js'
 
-type RulePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'requestContext' | 'config' | 'secrets'>
+type NetworkRuleDependencies = Pick<Services, 'config' | 'db' | 'requestContext' | 'jobs' | 'secrets' | 'log' | 'now'>
 
 export interface RuleInput<Severity extends string> {
   readonly severity?: Severity | undefined
@@ -51,7 +57,7 @@ export interface RuleOutcome<Rule> extends ActionOutcome {
 
 /** Adds a rule for an e-mail address or a mail domain, or changes the one that is there. */
 export function addMailRule(
-  pod: RulePod,
+  services: NetworkRuleDependencies,
   actor: Actor,
   { kind, value, severity = 'reject', ...input }: MailRuleInput,
   options: ActionOptions,
@@ -59,27 +65,33 @@ export function addMailRule(
   requirePower(actor, 'moderation')
   const address = kind === 'email' ? readMailbox(value) : undefined
   const domain = address === undefined ? readMailDomain(value) : address.slice(address.indexOf('@') + 1)
-  const mac = address === undefined ? mailDomainMac(pod, domain) : mailboxMac(pod, address)
-  return addRule(pod, actor, 'mail_rules', { key: { mac }, row: { kind, mac, domain }, severity, ...input }, options)
+  const mac = address === undefined ? mailDomainMac(services, domain) : mailboxMac(services, address)
+  return addRule(
+    services,
+    actor,
+    'mail_rules',
+    { key: { mac }, row: { kind, mac, domain }, severity, ...input },
+    options,
+  )
 }
 
 /** Adds a rule for a network, or changes the one that is there. `ownAddress` is the address of the moderator. */
 export async function addIpRule(
-  pod: RulePod,
+  services: NetworkRuleDependencies,
   actor: Actor,
   { cidr, ...input }: IpRuleInput,
   { ownAddress, ...options }: ActionOptions & { readonly ownAddress?: string | undefined },
 ): Promise<RuleOutcome<IpRule>> {
   requirePower(actor, 'moderation')
-  const network = readRuleNetwork(pod, cidr, ownAddress)
-  const outcome = await addRule(pod, actor, 'ip_rules', { key: { network }, row: { network }, ...input }, options)
-  await reloadClosedNetworks(pod)
+  const network = readRuleNetwork(services, cidr, ownAddress)
+  const outcome = await addRule(services, actor, 'ip_rules', { key: { network }, row: { network }, ...input }, options)
+  await reloadClosedNetworks(services)
   return outcome
 }
 
 /** Changes severity, comment or end of a rule. */
 export async function changeNetworkRule<Table extends NetworkRuleTable>(
-  pod: RulePod,
+  services: NetworkRuleDependencies,
   actor: Actor,
   table: Table,
   id: number,
@@ -87,51 +99,51 @@ export async function changeNetworkRule<Table extends NetworkRuleTable>(
   options: ActionOptions,
 ): Promise<RuleOutcome<NetworkRules[Table]>> {
   requirePower(actor, 'moderation')
-  const outcome = await inTransaction(pod, async (transaction) => {
+  const outcome = await inRequestTransaction(services, async (transaction) => {
     const before = await requireRule(transaction, table, id)
     const reason = requireReason(options)
-    return saveRule(pod, transaction, actor, table, before, { severity, comment, until }, { ...options, reason })
+    return saveRule(services, transaction, actor, table, before, { severity, comment, until }, { ...options, reason })
   })
-  if (table === 'ip_rules') await reloadClosedNetworks(pod)
+  if (table === 'ip_rules') await reloadClosedNetworks(services)
   return outcome
 }
 
 export async function removeNetworkRule<Table extends NetworkRuleTable>(
-  pod: RulePod,
+  services: NetworkRuleDependencies,
   actor: Actor,
   table: Table,
   id: number,
   options: ActionOptions,
 ): Promise<RuleOutcome<NetworkRules[Table]>> {
   requirePower(actor, 'moderation')
-  const outcome = await inTransaction(pod, async (transaction) => {
+  const outcome = await inRequestTransaction(services, async (transaction) => {
     const rule = await requireRule(transaction, table, id)
     const reason = requireReason(options)
-    return { changed: true, rule, action: await deleteRule(pod, transaction, actor, table, rule, reason) }
+    return { changed: true, rule, action: await deleteRule(services, transaction, actor, table, rule, reason) }
   })
-  if (table === 'ip_rules') await reloadClosedNetworks(pod)
+  if (table === 'ip_rules') await reloadClosedNetworks(services)
   return outcome
 }
 
 /** Lists rules, newest first. */
 export async function listRulesForSignUps<Table extends NetworkRuleTable>(
-  { db }: Pick<Pod, 'db'>,
+  { db }: Pick<Services, 'db'>,
   actor: Actor,
   table: Table,
   page: IdPage,
-): Promise<IdPageResult<NetworkRules[Table]>> {
+): Promise<ListPage<NetworkRules[Table]>> {
   requirePower(actor, 'moderation')
   return listNetworkRules(db, table, page)
 }
 
 /** Removes rules whose time is over, each with an audit entry of the system; returns their number. */
-export async function endNetworkRules(pod: RulePod): Promise<number> {
+export async function endNetworkRules(services: NetworkRuleDependencies): Promise<number> {
   let ended = 0
   for (const table of ['mail_rules', 'ip_rules'] as const) {
-    ended += await inTransaction(pod, async (transaction) => {
-      const rules = await lockEndedRules(transaction, table, MODERATION_LIMITS.rulesEndedAtOnce)
+    ended += await inRequestTransaction(services, async (transaction) => {
+      const rules = await lockEndedRules(transaction, table, MODERATION_LIMITS.endedRulesPerBatch)
       for (const rule of rules) {
-        await deleteRule(pod, transaction, SYSTEM_ACTOR, table, rule, 'The time of the rule is over.')
+        await deleteRule(services, transaction, SYSTEM_ACTOR, table, rule, 'The rule has expired.')
       }
       return rules.length
     })
@@ -139,7 +151,7 @@ export async function endNetworkRules(pod: RulePod): Promise<number> {
   return ended
 }
 
-/** What a rule is about, without the name of a mailbox. */
+/** The subject of a rule, without the name of a mailbox. */
 export function labelOfRule(rule: MailRule | IpRule): string {
   if ('network' in rule) return rule.network
   return rule.kind === 'email' ? `…@${rule.domain}` : rule.domain
@@ -154,16 +166,16 @@ interface GivenRule<Table extends NetworkRuleTable> extends RuleInput<NetworkRul
 type CreatedField = 'id' | 'hits' | 'createdBy' | 'createdAt'
 
 async function addRule<Table extends NetworkRuleTable>(
-  pod: RulePod,
+  services: NetworkRuleDependencies,
   actor: Actor,
   table: Table,
   { key, row, severity, comment, until }: GivenRule<Table>,
   options: ActionOptions,
 ): Promise<RuleOutcome<NetworkRules[Table]>> {
   const reason = requireReason(options)
-  const settings = { severity, comment: readComment(comment ?? ''), until: readEnd(pod.now(), until ?? null) }
-  return inTransaction(pod, async (transaction) => {
-    const newRule = { ...row, ...settings, createdBy: actor.name, createdAt: pod.now() }
+  const settings = { severity, comment: readComment(comment ?? ''), until: readEnd(services, until ?? null) }
+  return inRequestTransaction(services, async (transaction) => {
+    const newRule = { ...row, ...settings, createdBy: actor.name, createdAt: services.now() }
     const rule = await insertNetworkRule(
       transaction,
       table,
@@ -172,16 +184,16 @@ async function addRule<Table extends NetworkRuleTable>(
     if (rule === undefined) {
       const before = await lockNetworkRule(transaction, table, key)
       if (before === undefined) throw ruleNotFound()
-      return saveRule(pod, transaction, actor, table, before, { severity, comment, until }, { ...options, reason })
+      return saveRule(services, transaction, actor, table, before, { severity, comment, until }, { ...options, reason })
     }
     const step = { name: 'add', reason, caseId: options.caseId, after: rule } as const
-    const action = await recordStep(pod, transaction, actor, table, rule, step)
+    const action = await recordStep(services, transaction, actor, table, rule, step)
     return { changed: true, rule, action }
   })
 }
 
 async function saveRule<Table extends NetworkRuleTable>(
-  pod: RulePod,
+  services: NetworkRuleDependencies,
   transaction: Knex.Transaction,
   actor: Actor,
   table: Table,
@@ -192,7 +204,7 @@ async function saveRule<Table extends NetworkRuleTable>(
   const settings = {
     severity: severity ?? before.severity,
     comment: comment === undefined ? before.comment : readComment(comment),
-    until: until === undefined ? before.until : readEnd(pod.now(), until),
+    until: until === undefined ? before.until : readEnd(services, until),
   }
   const isSame =
     settings.severity === before.severity &&
@@ -201,12 +213,12 @@ async function saveRule<Table extends NetworkRuleTable>(
   if (isSame) return { changed: false, rule: before }
   const rule = await updateNetworkRule(transaction, table, before.id, settings)
   const step = { name: 'change', reason, caseId, before, after: rule } as const
-  const action = await recordStep(pod, transaction, actor, table, rule, step)
+  const action = await recordStep(services, transaction, actor, table, rule, step)
   return { changed: true, rule, action }
 }
 
 async function deleteRule<Table extends NetworkRuleTable>(
-  pod: RulePod,
+  services: NetworkRuleDependencies,
   transaction: Knex.Transaction,
   actor: Actor,
   table: Table,
@@ -214,7 +226,7 @@ async function deleteRule<Table extends NetworkRuleTable>(
   reason: string,
 ) {
   await deleteNetworkRule(transaction, table, rule.id)
-  return recordStep(pod, transaction, actor, table, rule, { name: 'remove', reason, before: rule })
+  return recordStep(services, transaction, actor, table, rule, { name: 'remove', reason, before: rule })
 }
 
 interface RuleStep {
@@ -225,17 +237,19 @@ interface RuleStep {
   readonly after?: RuleSettings
 }
 
-/** Records what has happened to a rule, as an action without an undo. */
+/** Records a change of a rule as an action without an undo. */
 function recordStep(
-  pod: RulePod,
+  services: NetworkRuleDependencies,
   transaction: Knex.Transaction,
   actor: Actor,
   table: NetworkRuleTable,
   rule: MailRule | IpRule,
   { name, before, after, ...step }: RuleStep,
 ) {
-  return recordAction(pod, transaction, actor, {
-    ...{ kind: `${KINDS[table]}.${name}`, target: targetOf(table, rule), ...step },
+  return recordAction(services, transaction, actor, {
+    kind: `${KINDS[table]}.${name}`,
+    target: targetOf(table, rule),
+    ...step,
     undo: { possible: false },
     ...(before && { before: auditValues(before) }),
     ...(after && { after: auditValues(after) }),
@@ -261,10 +275,10 @@ async function requireRule<Table extends NetworkRuleTable>(transaction: Knex.Tra
 }
 
 /** Refuses networks that are too wide or would close out the moderator, this machine or the proxy in front of the pod. */
-function readRuleNetwork({ config }: Pick<Pod, 'config'>, cidr: string, ownAddress: string | undefined): string {
+function readRuleNetwork({ config }: Pick<Services, 'config'>, cidr: string, ownAddress: string | undefined): string {
   const network = readNetwork(cidr.trim())
   if (network === undefined) {
-    throw new Refusal('cidr_invalid', 'This is no network like 198.51.100.0/24 or 2001:db8::/32.')
+    throw new Refusal('cidr_invalid', 'This is not a network like 198.51.100.0/24 or 2001:db8::/32.')
   }
   if (network.prefixLength < (network.isIpv6 ? 32 : 8)) {
     throw new Refusal('too_broad', 'The prefix must be /8 or longer (IPv4), /32 or longer (IPv6).')
@@ -285,13 +299,16 @@ function readComment(given: string): string {
   const comment = given.trim()
   const isTooLong = [...comment].length > MODERATION_LIMITS.reasonCharacters
   if (isTooLong || (comment !== '' && findTextFault(comment) !== undefined)) {
-    throw new Refusal('comment_invalid', `A comment has at most ${MODERATION_LIMITS.reasonCharacters} characters.`)
+    throw new Refusal(
+      'comment_invalid',
+      `A comment must have at most ${MODERATION_LIMITS.reasonCharacters} characters.`,
+    )
   }
   return comment
 }
 
-function readEnd(now: Date, until: Date | null): Date | null {
-  if (until !== null && until <= now) throw new Refusal('until_invalid', 'The end of a rule is in the future.')
+function readEnd(services: Pick<Services, 'now'>, until: Date | null): Date | null {
+  requireFutureEnd(services, until)
   return until
 }
 

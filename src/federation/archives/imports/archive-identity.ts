@@ -1,15 +1,15 @@
 import { findMoveOfPerson } from '../../../persistence/archives/account-moves.js'
 import { Person } from '../../../persistence/models/person.js'
-import type { Pod } from '../../../pod/pod.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import { ProtocolError } from '../../../protocol/errors.js'
+import type { Services } from '../../../services/services.js'
 import { discoverPerson } from '../../discovery/discover-person.js'
 import type { ImportingUser } from '../owner.js'
 import { type ArchiveOwner, isSameKey } from '../reading/archive-owner.js'
 
 /**
- * What this pod knows of the account of an archive. `proven`: its key is that of the old account. `unproven`: nobody here knows the old
- * account, and its pod does not answer. `closed`: it was deleted. `moved_here`: it has moved to this account before. `local`: it is on
+ * What this pod knows about the account of an archive. `proven`: its key is that of the old account. `unproven`: the old account is
+ * unknown here, and its pod does not answer. `closed`: it was deleted. `moved_here`: it has moved to this account before. `local`: it is on
  * this pod. `same`: it is this account.
  */
 export type IdentityState = 'proven' | 'unproven' | 'closed' | 'moved_here' | 'local' | 'same'
@@ -20,18 +20,18 @@ export interface ArchiveIdentity {
   readonly personId: number | undefined
 }
 
-/** Finds out whose archive it is. Throws an `ArchiveError` if it is somebody else's, or has moved to another account. */
+/** Finds out whose archive it is. Throws an `ArchiveError` if it belongs to another user or has moved to another account. */
 export async function identifyArchive(
-  pod: Pod,
+  services: Services,
   owner: Pick<ArchiveOwner, 'address' | 'publicKey'>,
   user: ImportingUser,
 ): Promise<ArchiveIdentity> {
   const { address, publicKey } = owner
-  const move = await findMoveOfPerson(pod.db, address)
+  const move = await findMoveOfPerson(services.db, address)
   if (move !== undefined && Number(move.newPersonId) !== user.personId) {
     throw new ArchiveError('moved_elsewhere', `${address} has moved to another account.`)
   }
-  const person = await findOldPerson(pod, address)
+  const person = await findOldPerson(services, address)
   if (person === undefined) return { state: move === undefined ? 'unproven' : 'moved_here', personId: undefined }
   const isSame = person.id === user.personId
   if (!isSameKey(publicKey, person.publicKey)) {
@@ -47,12 +47,12 @@ function stateOf({ podId, closedAt }: Person, hasMoved: boolean): IdentityState 
   return podId === null ? 'local' : 'proven'
 }
 
-async function findOldPerson(pod: Pod, address: string): Promise<Person | undefined> {
+async function findOldPerson(services: Services, address: string): Promise<Person | undefined> {
   try {
-    return await discoverPerson(pod, address)
+    return await discoverPerson(services, address)
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error
-    return Person.byAddress(pod.db, address)
+    return Person.byAddress(services.db, address)
   }
 }
 

@@ -1,8 +1,8 @@
 import type { ImportCounts, ImportSection, ItemOutcome } from '../../../persistence/archives/imports.js'
 import { Contact } from '../../../persistence/models/contact.js'
-import { Pod as OtherPod } from '../../../persistence/models/pod.js'
-import type { Pod } from '../../../pod/pod.js'
+import { RemotePod } from '../../../persistence/models/remote-pod.js'
 import { parseAddress, splitAddress } from '../../../protocol/address.js'
+import type { Services } from '../../../services/services.js'
 import { parseHomeUrl, parsePodHost } from '../../discovery/pod-location.js'
 import { openPeopleFinder } from '../lookups/people-finder.js'
 import type { ImportingUser } from '../owner.js'
@@ -16,7 +16,7 @@ import { addOutcomes, foundCounts } from './count-outcomes.js'
 import type { ImportContext } from './import-context.js'
 import { CONTENT_IMPORTERS, PRIVATE_IMPORTERS, RELATION_IMPORTERS } from './list-importers.js'
 
-/** What an import of an archive would do. */
+/** The effects of an import of an archive. */
 export interface ArchiveReport {
   readonly file: { readonly version: ArchiveVersion; readonly bytes: number; readonly sha256: string }
   readonly oldAddress: string
@@ -67,13 +67,13 @@ export interface CheckRequest {
 const REFUSED_NAMED = 100
 
 /** Reads a whole archive and says what an import would do. It looks up people and changes nothing else. */
-export async function checkArchive(pod: Pod, request: CheckRequest): Promise<ArchiveReport> {
+export async function checkArchive(services: Services, request: CheckRequest): Promise<ArchiveReport> {
   const { spooled, user } = request
   const owner = readArchiveOwner(spooled.values)
-  const identity = await identifyArchive(pod, owner, user)
-  const people = openPeopleFinder(pod)
+  const identity = await identifyArchive(services, owner, user)
+  const people = openPeopleFinder(services)
   const context: ImportContext = {
-    pod,
+    services,
     user,
     version: owner.version,
     oldAddress: owner.address,
@@ -84,8 +84,8 @@ export async function checkArchive(pod: Pod, request: CheckRequest): Promise<Arc
     planned: { posts: new Set(), comments: new Set(), polls: new Set() },
     signal: request.signal,
   }
-  const photos = await checkPhotos(pod, request, owner)
-  const { counts, refused } = await judgeAll(context, request, foundCounts(spooled, photos.named), identity.state)
+  const photos = await checkPhotos(services, request, owner)
+  const { counts, refused } = await prepareAll(context, request, foundCounts(spooled, photos.named), identity.state)
   const contacts = await checkContacts(context, spooled)
   return {
     file: { version: owner.version, bytes: spooled.bytes, sha256: spooled.sha256 },
@@ -104,7 +104,7 @@ export async function checkArchive(pod: Pod, request: CheckRequest): Promise<Arc
   }
 }
 
-async function judgeAll(context: ImportContext, request: CheckRequest, found: ImportCounts, state: IdentityState) {
+async function prepareAll(context: ImportContext, request: CheckRequest, found: ImportCounts, state: IdentityState) {
   let counts = found
   const refused: Partial<Record<ImportSection, { ref: string; reason: string }[]>> = {}
   const importers = [
@@ -117,7 +117,7 @@ async function judgeAll(context: ImportContext, request: CheckRequest, found: Im
     const total = request.spooled.counts[list]
     for await (const { items, lines } of spooledBatches(request.spooled.folder, list)) {
       request.signal.throwIfAborted()
-      const { outcomes, ready } = await importer.judge(context, readItems(context, list, items))
+      const { outcomes, ready } = await importer.prepare(context, readItems(context, list, items))
       const importable = ready.map((item): ItemOutcome => ({ ...item, section, outcome: 'imported', reason: null }))
       counts = addOutcomes(counts, [...outcomes, ...importable])
       const named = refused[section] ?? []
@@ -144,13 +144,13 @@ function withSinglePieces(counts: ImportCounts, photos: PhotosReport): ImportCou
 }
 
 async function checkPhotos(
-  pod: Pod,
+  services: Services,
   { spooled, photosFile }: CheckRequest,
   owner: ArchiveOwner,
 ): Promise<PhotosReport> {
   const names = await readPhotoNames(spooled, owner.profile)
   if (photosFile === undefined) return { named: names.size, found: 0, missing: names.size, notNamed: 0 }
-  requireZipSize(photosFile, pod.config.importPhotoBytes)
+  requireZipSize(photosFile, services.config.importPhotoBytes)
   const { found, notNamed } = await readPhotosZip(photosFile, names)
   return { named: names.size, found, missing: names.size - found, notNamed }
 }
@@ -187,7 +187,7 @@ async function checkContacts(context: ImportContext, spooled: SpooledArchive) {
 }
 
 async function findWarnings(
-  { pod, user, oldAddress }: ImportContext,
+  { services, user, oldAddress }: ImportContext,
   state: IdentityState,
   {
     photos,
@@ -196,8 +196,8 @@ async function findWarnings(
   }: { readonly photos: PhotosReport; readonly hasZip: boolean; readonly friendica: boolean },
 ): Promise<readonly ArchiveWarning[]> {
   const home = splitAddress(oldAddress) && parseHomeUrl(oldAddress)
-  const isBlocked = home !== undefined && (await OtherPod.isBlocked(pod.db, parsePodHost(home)))
-  const hasContacts = (await Contact.query(pod.db).where({ userId: user.userId }).resultSize()) > 0
+  const isBlocked = home !== undefined && (await RemotePod.isBlocked(services.db, parsePodHost(home)))
+  const hasContacts = (await Contact.query(services.db).where({ userId: user.userId }).resultSize()) > 0
   const warnings: (ArchiveWarning | false)[] = [
     !hasZip && photos.named > 0 && 'no_photos_given',
     state === 'unproven' && 'identity_unproven',

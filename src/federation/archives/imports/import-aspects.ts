@@ -12,10 +12,10 @@ export const aspectImporter: ListImporter<ReadyItem> = {
   section: 'aspects',
   list: 'contact_groups',
 
-  async judge({ pod, user }, items) {
+  async prepare({ services, user }, items) {
     const results = new BatchResults<ReadyItem>('aspects')
     const existingNames = new Set(
-      (await Aspect.query(pod.db).where({ userId: user.userId })).map(({ name }) => name.toLowerCase()),
+      (await Aspect.query(services.db).where({ userId: user.userId })).map(({ name }) => name.toLowerCase()),
     )
     for (const { position, value } of items) {
       const name = readAspectName(readMembers(value)?.['name'])

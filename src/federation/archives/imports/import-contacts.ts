@@ -46,14 +46,14 @@ export const contactImporter: ListImporter<ReadyContact> = {
   section: 'contacts',
   list: 'contacts',
 
-  async judge(context, items) {
+  async prepare(context, items) {
     const results = new BatchResults<ReadyContact>('contacts')
     const named = items.flatMap((item) => readContact(item, results))
     const people = await context.people.find(
       named.map(({ ref }) => ref),
       context.signal,
     )
-    const { db } = context.pod
+    const { db } = context.services
     const { userId } = context.user
     const blocks = await findUserBlocks(db, userId)
     const ids = [...people.values()].flatMap((found) => (found.state === 'found' ? found.newest.id : []))
@@ -137,7 +137,7 @@ function faultOf(
   return blocks.has(newest.id) ? 'blocked' : undefined
 }
 
-/** What the contacts will change, by the rows before. */
+/** The changes by contacts, compared with the existing rows. */
 async function changesOf(
   transaction: Knex.Transaction,
   userId: number,
@@ -160,7 +160,7 @@ async function changesOf(
   })
 }
 
-/** On this pod both sides of a contact are stored; the people are not notified. Returns the pairs that are new. */
+/** Stores both sides of contacts between local people, who are not notified. Returns the new pairs. */
 async function shareWithLocalPeople(
   transaction: Knex.Transaction,
   personId: number,
@@ -185,7 +185,7 @@ export const blockImporter: ListImporter<ReadyBlock> = {
   section: 'blocks',
   list: 'blocks',
 
-  async judge(context, items) {
+  async prepare(context, items) {
     const results = new BatchResults<ReadyBlock>('blocks')
     const named = items.flatMap(({ position, value }) => {
       const address = typeof value === 'string' ? parseAddress(value) : undefined
@@ -197,7 +197,7 @@ export const blockImporter: ListImporter<ReadyBlock> = {
       named.map(({ ref }) => ref),
       context.signal,
     )
-    const blocks = await findUserBlocks(context.pod.db, context.user.userId)
+    const blocks = await findUserBlocks(context.services.db, context.user.userId)
     for (const item of named) {
       const foundPerson = people.get(item.ref)
       if (isOwner(context, item.ref)) results.refuse(item, 'self')

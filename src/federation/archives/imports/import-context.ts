@@ -1,22 +1,22 @@
 import type { Knex } from 'knex'
 import type { ImportSection, ItemOutcome } from '../../../persistence/archives/imports.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { Services } from '../../../services/services.js'
 import type { Fetches } from '../lookups/fetches.js'
 import type { PeopleFinder } from '../lookups/people-finder.js'
 import type { ImportingUser } from '../owner.js'
 import type { ArchiveVersion } from '../reading/archive-owner.js'
 import type { SpooledItem, SpooledList } from '../reading/spool-archive.js'
 
-/** Makes the files of a picture by the prefixes of their sizes. Throws a `Refusal` for anything that is no picture. */
+/** Creates the files of a picture by the prefixes of their sizes. Throws a `Refusal` if the file is not a picture. */
 export type MakePicture = (bytes: Buffer) => Promise<{ readonly files: ReadonlyMap<string, Buffer> }>
 
 export interface ImportContext {
-  readonly pod: Pod
+  readonly services: Services
   readonly user: ImportingUser
   readonly version: ArchiveVersion
   /** The network ID of the archive. */
   readonly oldAddress: string
-  /** The same as a person; undefined: this pod does not know it. */
+  /** The person of the old account; undefined: this pod does not know them. */
   readonly oldPersonId: number | undefined
   /** Network IDs before the old one, from which the owner has moved to this account. */
   readonly earlierAddresses?: ReadonlySet<string>
@@ -61,8 +61,8 @@ export interface ReadyItem {
   readonly ref: string
 }
 
-/** What becomes of the items of a batch, before anything is stored. */
-interface JudgedItems<Ready extends ReadyItem> {
+/** The decision about each item of a batch, before anything is stored. */
+interface PreparedItems<Ready extends ReadyItem> {
   readonly ready: readonly Ready[]
   readonly outcomes: readonly ItemOutcome[]
 }
@@ -72,12 +72,12 @@ export interface ListImporter<Ready extends ReadyItem> {
   readonly section: ImportSection
   readonly list: SpooledList
   /** Decides about each item. Looks up people and fetches posts, and changes nothing else. */
-  judge(context: ImportContext, items: readonly SpooledItem[]): Promise<JudgedItems<Ready>>
+  prepare(context: ImportContext, items: readonly SpooledItem[]): Promise<PreparedItems<Ready>>
   store(context: ImportContext, transaction: Knex.Transaction, ready: readonly Ready[]): Promise<readonly ItemOutcome[]>
 }
 
 /** Collects the outcomes of a batch. */
-export class BatchResults<Ready extends ReadyItem> implements JudgedItems<Ready> {
+export class BatchResults<Ready extends ReadyItem> implements PreparedItems<Ready> {
   readonly ready: Ready[] = []
   readonly outcomes: ItemOutcome[] = []
   readonly #section: ImportSection

@@ -24,19 +24,19 @@ interface ReadyConversation extends ReadyItem {
 }
 
 /**
- * Conversations of the owner; only archives of this software have them. What others wrote is the claim of the owner, so nobody else
- * sees it, and nothing is sent.
+ * Conversations of the owner; only archives of this software have them. Messages of other people are only claims of the owner. So
+ * no other user sees them, and nothing is sent.
  */
 export const conversationImporter: ListImporter<ReadyConversation> = {
   section: 'conversations',
   list: 'conversations',
 
-  async judge(context, items) {
+  async prepare(context, items) {
     const results = new BatchResults<ReadyConversation>('conversations')
     const named = items.flatMap((item) => readConversation(context, item, results))
-    const { pod, user } = context
+    const { services, user } = context
     const known = await findConversationParts(
-      pod.db,
+      services.db,
       user.personId,
       named.map(({ ref }) => ref),
     )
@@ -68,19 +68,19 @@ export const conversationImporter: ListImporter<ReadyConversation> = {
 }
 
 function readConversation(
-  { pod }: ImportContext,
+  { services }: ImportContext,
   { position, value }: SpooledItem,
   results: BatchResults<ReadyConversation>,
 ): NamedConversation[] {
   const members = readMembers(value)
   const data = readMembers(members?.['entity_data'])
   // The messages are by several authors, which the entity itself does not allow.
-  const read = readArchivedEntity({ ...members, entity_data: data && { ...data, messages: [] } }, pod.now())
+  const read = readArchivedEntity({ ...members, entity_data: data && { ...data, messages: [] } }, services.now())
   if (!read.ok || read.entity.type !== 'conversation' || !Array.isArray(data?.['messages'])) {
     results.refuse({ position, ref: read.ref }, read.ok ? 'schema' : read.reason)
     return []
   }
-  const messages = data['messages'].flatMap((message) => readMessage(message, pod.now()) ?? [])
+  const messages = data['messages'].flatMap((message) => readMessage(message, services.now()) ?? [])
   return [{ position, ref: read.ref, entity: read.entity, messages, read: members?.['read'] !== false }]
 }
 

@@ -19,9 +19,9 @@ export const tagImporter: ListImporter<ReadyItem> = {
   section: 'tags',
   list: 'followed_tags',
 
-  async judge({ pod, user }, items) {
+  async prepare({ services, user }, items) {
     const results = new BatchResults<ReadyItem>('tags')
-    const { followedTags } = await findArchivedLists(pod.db, user.userId)
+    const { followedTags } = await findArchivedLists(services.db, user.userId)
     const existingTags = new Set(followedTags)
     for (const { position, value } of items) {
       const name = tagNameOf(value)
@@ -61,11 +61,11 @@ export const subscriptionImporter: ListImporter<ReadyItem> = {
   section: 'subscriptions',
   list: 'post_subscriptions',
 
-  async judge(context, items) {
+  async prepare(context, items) {
     const results = new BatchResults<ReadyItem>('subscriptions')
     const named = readGuids(items, results)
     const guids = named.map(({ ref }) => ref)
-    const { db } = context.pod
+    const { db } = context.services
     const holders = await findHolders(db, 'posts', guids)
     const subscribed = await findSubscribed(db, context.user.personId, guids)
     const missing = guids.filter((guid) => !holders.has(guid))
@@ -94,19 +94,19 @@ export const subscriptionImporter: ListImporter<ReadyItem> = {
   },
 }
 
-/** A check fetches nothing: what it cannot see may be found by the import. */
+/** A check fetches nothing: the import may find more. */
 function isInArchive({ fetches, planned }: ImportContext, guid: string): boolean {
   return fetches === undefined || planned?.posts.has(guid) === true
 }
 
 /** Posts that the owner has hidden or muted. They are marks of the account, no items of the report. */
 export async function importMarks(
-  { pod, user }: ImportContext,
+  { services, user }: ImportContext,
   table: 'hidden_posts' | 'muted_posts',
   items: readonly SpooledItem[],
 ): Promise<void> {
   const guids = items.flatMap(({ value }) => (typeof value === 'string' && isGuid(value) ? value : []))
-  await pod.db.transaction(async (transaction) => markPosts(transaction, table, user.userId, guids))
+  await services.db.transaction(async (transaction) => markPosts(transaction, table, user.userId, guids))
 }
 
 function readGuids(items: readonly SpooledItem[], results: BatchResults<ReadyItem>): readonly ReadyItem[] {

@@ -27,7 +27,7 @@ export function othersRelayableImporter(list: 'others_comments' | 'others_reacti
     section: SECTION,
     list,
 
-    async judge(context, items) {
+    async prepare(context, items) {
       const results = new BatchResults<ReadyRelayable>(SECTION)
       const fresh = await leaveOutStored(context, readRelayables(context, items, results), results)
       const placed = await leaveOutForeignParents(context, fresh, results)
@@ -35,7 +35,7 @@ export function othersRelayableImporter(list: 'others_comments' | 'others_reacti
         placed.map(({ author }) => author),
         context.signal,
       )
-      const blocks = await findUserBlocks(context.pod.db, context.user.userId)
+      const blocks = await findUserBlocks(context.services.db, context.user.userId)
       let verified = 0
       for (const each of placed) {
         const reason = faultOfAuthor(each, people.get(each.author), blocks)
@@ -64,7 +64,7 @@ async function leaveOutStored(
   relayables: readonly ReadyRelayable[],
   results: BatchResults<ReadyRelayable>,
 ): Promise<readonly ReadyRelayable[]> {
-  const stored = await findStoredRelayables(context.pod.db, relayables)
+  const stored = await findStoredRelayables(context.services.db, relayables)
   const authors = await context.people.find(
     relayables.filter(({ ref }) => stored.has(ref)).map(({ author }) => author),
     context.signal,
@@ -85,17 +85,18 @@ async function leaveOutForeignParents(
   relayables: readonly ReadyRelayable[],
   results: BatchResults<ReadyRelayable>,
 ): Promise<readonly ReadyRelayable[]> {
-  const parents = await findParentsOf(context.pod.db, relayables)
+  const parents = await findParentsOf(context.services.db, relayables)
   return relayables.filter((each) => {
     const parent = parents.get(buildParentKey(each.entity))
-    const isOwn = parent === undefined ? isPlannedParent(context, each.entity) : isOwnRoot(context, parent.rootAuthorId)
+    const isOwn =
+      parent === undefined ? isPlannedParent(context, each.entity) : isOwnThreadPost(context, parent.threadAuthorId)
     if (!isOwn) results.refuse(each, 'parent_missing')
     return isOwn
   })
 }
 
-/** In a check, posts that this pod knows still belong to the old account. */
-function isOwnRoot({ user, oldPersonId }: ImportContext, authorId: number): boolean {
+/** Whether the thread post belongs to the account. During a check, posts that this pod knows still belong to the old account. */
+function isOwnThreadPost({ user, oldPersonId }: ImportContext, authorId: number): boolean {
   return authorId === user.personId || authorId === oldPersonId
 }
 

@@ -13,15 +13,15 @@ import {
 
 const SECTION = 'relayables'
 
-/** What the owner wrote under any post. Signatures are ignored: the account that imports becomes the author. */
+/** Comments, likes and votes of the owner under any post. Signatures are ignored: the importing account becomes the author. */
 export function ownRelayableImporter(list: 'own_comments' | 'own_reactions'): ListImporter<ReadyRelayable> {
   return {
     section: SECTION,
     list,
 
-    async judge(context, items) {
+    async prepare(context, items) {
       const results = new BatchResults<ReadyRelayable>(SECTION)
-      const { db } = context.pod
+      const { db } = context.services
       const own = readRelayables(context, items, results).flatMap((each) => {
         if (isOwner(context, each.author)) return [asOwn(context, each)]
         results.refuse(each, 'foreign_author')
@@ -44,7 +44,7 @@ export function ownRelayableImporter(list: 'own_comments' | 'own_reactions'): Li
         missing.length === 0 || context.fetches === undefined ? parents : await findParentsOf(db, fresh)
       for (const each of fresh) {
         const isThere = foundParents.has(buildParentKey(each.entity)) || isPlannedParent(context, each.entity)
-        // A check fetches nothing: what it cannot see may be found by the import.
+        // A check fetches nothing: the import may find more.
         if (isThere || context.fetches === undefined) results.accept(each)
         else results.refuse(each, 'parent_missing')
       }

@@ -8,7 +8,7 @@ import {
   UPLOADS_PATH,
 } from '../../../domain/photos/photos.js'
 import { Refusal } from '../../../domain/refusals.js'
-import { enqueueJobs, newDispatchJob } from '../../../jobs/outbox/outbox.js'
+import { enqueueJobs, newDispatchJob } from '../../../jobs/outbox/enqueue-jobs.js'
 import {
   insertUnplacedPhoto,
   type PlacedPhoto,
@@ -17,7 +17,7 @@ import {
   type UnplacedPhoto,
 } from '../../../persistence/archives/imported-photos.js'
 import { type ItemOutcome, listImportedPhotoNames } from '../../../persistence/archives/imports.js'
-import { inTransaction } from '../../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { Person } from '../../../persistence/models/person.js'
 import { openPhotoFetches, type PhotoFetches } from '../lookups/fetch-photos.js'
 import { isOwner } from '../owner.js'
@@ -48,9 +48,9 @@ const TIMES_UPLOAD = 4
  * decoded and made anew, like an upload.
  */
 export async function importPhotos(context: ImportContext, work: PhotosWork): Promise<void> {
-  const { pod, user, signal } = context
+  const { services, user, signal } = context
   const names = await readPhotoNames(work, work.profile)
-  const { guid } = await Person.query(pod.db).findById(user.personId).throwIfNotFound()
+  const { guid } = await Person.query(services.db).findById(user.personId).throwIfNotFound()
   let done = 0
   const seen = new Set<string>()
   const each = async (name: string, store: () => Promise<PhotoOutcome>) => {
@@ -63,8 +63,8 @@ export async function importPhotos(context: ImportContext, work: PhotosWork): Pr
     try {
       await work.save(done, [{ ...outcome, ...stored }])
     } catch (error) {
-      // Cancelled meanwhile, or to be repeated: no file stays that no item names.
-      if (stored.outcome === 'imported') await pod.pictures.delete(listPhotoFiles(importedPhotoName(guid, name)))
+      // Cancelled in the meantime, or to be repeated: no file stays that no item names.
+      if (stored.outcome === 'imported') await services.pictures.delete(listPhotoFiles(importedPhotoName(guid, name)))
       throw error
     }
     work.reportProgress(done)
@@ -74,53 +74,57 @@ export async function importPhotos(context: ImportContext, work: PhotosWork): Pr
       each(entry.name, () => storeEntry(context, work.makePicture, entry, guid)),
     )
   }
-  const fetches = await openPhotoFetches(pod, { ...work, oldAddress: context.oldAddress, maxBytes: largest(pod) })
+  const fetches = await openPhotoFetches(services, {
+    ...work,
+    oldAddress: context.oldAddress,
+    maxBytes: largest(services),
+  })
   for (const name of names) {
     if (seen.has(name)) continue
     await each(name, () => storeFetched(context, work.makePicture, { name, personGuid: guid, fetches }))
   }
 }
 
-function largest({ config }: ImportContext['pod']): number {
+function largest({ config }: ImportContext['services']): number {
   return config.photoBytes * TIMES_UPLOAD
 }
 
 type PhotoOutcome = Pick<ItemOutcome, 'outcome' | 'reason'>
 
 async function storeEntry(
-  { pod }: ImportContext,
+  { services }: ImportContext,
   makePicture: MakePicture,
   entry: ZipEntry,
   personGuid: string,
 ): Promise<PhotoOutcome> {
   const name = importedPhotoName(personGuid, entry.name)
-  if (!PICTURE_ENDING.test(entry.name) || entry.bytes > largest(pod)) return UNUSABLE
-  if ((await pod.pictures.find(name)) !== undefined) return THERE
-  return storePicture(pod, makePicture, name, () => readPhotoOfZip(entry))
+  if (!PICTURE_ENDING.test(entry.name) || entry.bytes > largest(services)) return UNUSABLE
+  if ((await services.pictures.find(name)) !== undefined) return THERE
+  return storePicture(services, makePicture, name, () => readPhotoOfZip(entry))
 }
 
 async function storeFetched(
-  { pod, signal }: ImportContext,
+  { services, signal }: ImportContext,
   makePicture: MakePicture,
   { name: oldName, personGuid, fetches }: { name: string; personGuid: string; fetches: PhotoFetches },
 ): Promise<PhotoOutcome> {
   const name = importedPhotoName(personGuid, oldName)
-  if ((await pod.pictures.find(name)) !== undefined) return THERE
+  if ((await services.pictures.find(name)) !== undefined) return THERE
   if (!PICTURE_ENDING.test(oldName)) return MISSING
   const bytes = await fetches.fetch(oldName, signal)
   if (bytes === undefined) return MISSING
-  return storePicture(pod, makePicture, name, async () => bytes)
+  return storePicture(services, makePicture, name, async () => bytes)
 }
 
 async function storePicture(
-  pod: ImportContext['pod'],
+  services: ImportContext['services'],
   makePicture: MakePicture,
   name: string,
   read: () => Promise<Buffer>,
 ): Promise<PhotoOutcome> {
   try {
     const { files } = await makePicture(await read())
-    const prepared = await pod.pictures.prepare(
+    const prepared = await services.pictures.prepare(
       new Map([...files].map(([prefix, picture]) => [`${prefix}${name}`, picture])),
     )
     await prepared.publish()
@@ -144,33 +148,33 @@ export async function attachPhotos(
   importId: number,
   { shouldAnnounce }: { readonly shouldAnnounce: boolean },
 ): Promise<void> {
-  const { pod, user, signal } = context
-  const { guid } = await Person.query(pod.db).findById(user.personId).throwIfNotFound()
-  for await (const names of listImportedPhotoNames(pod.db, importId, PHOTO_BATCH_SIZE)) {
+  const { services, user, signal } = context
+  const { guid } = await Person.query(services.db).findById(user.personId).throwIfNotFound()
+  for await (const names of listImportedPhotoNames(services.db, importId, PHOTO_BATCH_SIZE)) {
     signal.throwIfAborted()
     const placed: PlacedPhoto[] = []
     for (const oldName of names) {
       const name = importedPhotoName(guid, oldName)
       placed.push({ oldName, name, bytes: await countBytes(context, name) })
     }
-    await inTransaction(pod, async (transaction) => {
+    await inRequestTransaction(services, async (transaction) => {
       const changed = await placeImportedPhotos(transaction, user.personId, placed)
       if (!shouldAnnounce) return
       const jobs = changed.map((photo) => newDispatchJob(user.personId, { record: 'photo', guid: photo }))
-      await enqueueJobs(pod, transaction, jobs)
+      await enqueueJobs(services, transaction, jobs)
     })
   }
 }
 
 /** Stores the photos that belong to no post, if their files are stored. Only archives of this software have them. */
 export async function importPhotosWithoutPost(context: ImportContext, folder: string): Promise<void> {
-  const { pod, user, signal } = context
-  const { guid: personGuid } = await Person.query(pod.db).findById(user.personId).throwIfNotFound()
+  const { services, user, signal } = context
+  const { guid: personGuid } = await Person.query(services.db).findById(user.personId).throwIfNotFound()
   for await (const { items } of spooledBatches(folder, 'photos')) {
     signal.throwIfAborted()
     const photos: UnplacedPhoto[] = []
     for (const { value } of items) {
-      const read = readArchivedEntity(value, pod.now())
+      const read = readArchivedEntity(value, services.now())
       if (!read.ok || read.entity.type !== 'photo' || !isOwner(context, read.entity.author)) continue
       const { guid, remote_photo_name: oldName, created_at: createdAt, text = null, width, height } = read.entity
       const name = importedPhotoName(personGuid, oldName)
@@ -178,7 +182,7 @@ export async function importPhotosWithoutPost(context: ImportContext, folder: st
       if (bytes === 0) continue
       photos.push({ guid, name, bytes, createdAt, text, width: width ?? null, height: height ?? null })
     }
-    await inTransaction(pod, async (transaction) => {
+    await inRequestTransaction(services, async (transaction) => {
       for (const photo of photos) await storeUnplacedPhoto(transaction, user.personId, photo)
     })
   }
@@ -190,16 +194,16 @@ export async function showProfilePicture(
   transaction: Knex.Transaction,
   profile: Readonly<Record<string, unknown>>,
 ): Promise<void> {
-  const { pod, user } = context
+  const { services, user } = context
   const { guid } = await Person.query(transaction).findById(user.personId).throwIfNotFound()
   const oldName = profilePictureName(profile)
   if (oldName === undefined) return
   const name = importedPhotoName(guid, oldName)
   const bytes = await countBytes(context, name)
   if (bytes === 0) return
-  const photo = { name, bytes, guid: newGuid(), createdAt: pod.now(), text: null, width: null, height: null }
+  const photo = { name, bytes, guid: newGuid(), createdAt: services.now(), text: null, width: null, height: null }
   await insertUnplacedPhoto(transaction, user.personId, photo)
-  const url = (prefix: string) => `${pod.config.url}${UPLOADS_PATH}${prefix}${name}`
+  const url = (prefix: string) => `${services.config.url}${UPLOADS_PATH}${prefix}${name}`
   await Person.updateProfile(transaction, user.personId, {
     imageUrl: url(PROFILE_PICTURE_PREFIX),
     imageUrlMedium: url(PHOTO_SIZE_PREFIXES.medium),
@@ -209,7 +213,7 @@ export async function showProfilePicture(
 
 const PHOTO_BATCH_SIZE = 100
 
-async function countBytes({ pod }: ImportContext, name: string): Promise<number> {
-  const storedFiles = await Promise.all(listPhotoFiles(name).map((file) => pod.pictures.find(file)))
+async function countBytes({ services }: ImportContext, name: string): Promise<number> {
+  const storedFiles = await Promise.all(listPhotoFiles(name).map((file) => services.pictures.find(file)))
   return storedFiles.reduce((sum, each) => sum + (each?.bytes ?? 0), 0)
 }

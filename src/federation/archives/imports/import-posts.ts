@@ -8,7 +8,7 @@ import { storeReshares, storeStatusMessages } from '../../inbound/store/store-po
 import { isOwner } from '../owner.js'
 import type { SpooledItem } from '../reading/spool-archive.js'
 import { BatchResults, type ImportContext, type ListImporter, type ReadyItem } from './import-context.js'
-import { buildImportedArrival } from './imported-arrival.js'
+import { buildImportedMessage } from './imported-message.js'
 import { readArchivedEntity } from './read-entity.js'
 
 interface ReadyPost extends ReadyItem {
@@ -22,11 +22,11 @@ export const postImporter: ListImporter<ReadyPost> = {
   section: 'posts',
   list: 'posts',
 
-  async judge(context, items) {
+  async prepare(context, items) {
     const results = new BatchResults<ReadyPost>('posts')
     const read = items.flatMap((item) => readPost(context, item, results))
     const guids = read.map(({ ref }) => ref)
-    const { db } = context.pod
+    const { db } = context.services
     const holders = await findHolders(db, 'posts', guids)
     const nested = await findTakenParts(context, read)
     const roots = await findOrFetchRoots(
@@ -54,24 +54,26 @@ export const postImporter: ListImporter<ReadyPost> = {
   },
 
   async store(context, transaction, ready) {
-    const { pod } = context
-    const now = pod.now()
+    const { services } = context
+    const now = services.now()
     const results = new BatchResults<ReadyPost>('posts')
     const byEntity = new Map(ready.map((post) => [post.entity.guid, post]))
     const statuses = ready.flatMap(({ entity }) =>
-      entity.type === 'status_message' ? buildImportedArrival(entity, now) : [],
+      entity.type === 'status_message' ? buildImportedMessage(entity, now) : [],
     )
-    const reshares = ready.flatMap(({ entity }) => (entity.type === 'reshare' ? buildImportedArrival(entity, now) : []))
+    const reshares = ready.flatMap(({ entity }) => (entity.type === 'reshare' ? buildImportedMessage(entity, now) : []))
     const stored = [
-      await storeStatusMessages(transaction, statuses, now, pod),
-      await storeReshares(transaction, reshares, now),
+      await storeStatusMessages(services, transaction, statuses, now),
+      await storeReshares(services, transaction, reshares, now),
     ]
     const records = stored.flatMap(({ records }) => [...records])
     await raiseCounts(transaction, countChanges(records, now))
     await shareWithAspects(transaction, context, records, byEntity)
 
-    const ids = new Set(records.map(({ arrival }) => arrival.entity.guid))
-    const taken = new Set(stored.flatMap(({ rejected }) => rejected.map(({ arrival }) => guidOf(arrival?.entity))))
+    const ids = new Set(records.map(({ message }) => message.entity.guid))
+    const taken = new Set(
+      stored.flatMap(({ rejected }) => rejected.map(({ verified: message }) => guidOf(message?.entity))),
+    )
     const unstored = ready.filter(({ ref }) => !ids.has(ref) && !taken.has(ref))
     const holders = await findHolders(
       transaction,
@@ -93,7 +95,7 @@ function readPost(
   { position, value }: SpooledItem,
   results: BatchResults<ReadyPost>,
 ): ReadyPost[] {
-  const read = readArchivedEntity(value, context.pod.now())
+  const read = readArchivedEntity(value, context.services.now())
   const item = { position, ref: read.ref }
   if (!read.ok) {
     results.refuse(item, read.reason)
@@ -131,7 +133,7 @@ function readPost(
 
 /** Guids of photos and polls that belong to others: the post is stored without them. */
 async function findTakenParts(context: ImportContext, posts: readonly ReadyPost[]): Promise<ReadonlySet<string>> {
-  const { db } = context.pod
+  const { db } = context.services
   const statuses = posts.flatMap(({ entity }) => (entity.type === 'status_message' ? [entity] : []))
   const photos = await findHolders(
     db,
@@ -156,10 +158,10 @@ function withoutTakenParts(entity: StatusMessageEntity, taken: ReadonlySet<strin
 async function findOrFetchRoots(context: ImportContext, posts: readonly ReadyPost[]) {
   const reshares = posts.flatMap(({ entity }) => (entity.type === 'reshare' ? [entity] : []))
   const guids = reshares.flatMap(({ root_guid: guid }) => guid ?? [])
-  const roots = await findRoots(context.pod.db, guids)
+  const roots = await findRoots(context.services.db, guids)
   const missing = reshares.filter(({ root_guid: guid }) => guid !== undefined && !roots.has(guid))
   if (missing.length === 0) return roots
-  // A check fetches nothing: what it cannot see may be found by the import.
+  // A check fetches nothing: the import may find more.
   if (context.fetches === undefined) return new Map([...roots, ...missing.map(asFetchable)])
   await context.fetches.fetchAll(
     missing.flatMap(({ root_guid: guid, root_author: from }) =>
@@ -167,7 +169,7 @@ async function findOrFetchRoots(context: ImportContext, posts: readonly ReadyPos
     ),
     context.signal,
   )
-  return findRoots(context.pod.db, guids)
+  return findRoots(context.services.db, guids)
 }
 
 function asFetchable({ root_guid: guid = '' }: ReshareEntity) {
@@ -177,10 +179,10 @@ function asFetchable({ root_guid: guid = '' }: ReshareEntity) {
 async function shareWithAspects(
   transaction: Knex.Transaction,
   { user }: ImportContext,
-  records: readonly { readonly id: number; readonly arrival: { readonly entity: { readonly guid: string } } }[],
+  records: readonly { readonly id: number; readonly message: { readonly entity: { readonly guid: string } } }[],
   posts: ReadonlyMap<string, ReadyPost>,
 ): Promise<void> {
-  const shared = records.flatMap(({ id, arrival: { entity } }) => {
+  const shared = records.flatMap(({ id, message: { entity } }) => {
     const post = posts.get(entity.guid)
     return post === undefined || post.aspects.length === 0 ? [] : [{ postId: id, names: post.aspects }]
   })

@@ -13,14 +13,14 @@ import type { ImportContext, ImportRejectionReason } from './import-context.js'
 
 /** Changes the profile to that of the archive. Undefined: done. The profile travels with the migration, and is not sent by itself. */
 export async function importProfile(
-  { pod, user }: ImportContext,
+  { services, user }: ImportContext,
   transaction: Knex.Transaction,
   data: Readonly<Record<string, unknown>>,
 ): Promise<ImportRejectionReason | undefined> {
-  const fields = profileFieldsOf({ ...data, author: user.address }, pod.now())
+  const fields = profileFieldsOf({ ...data, author: user.address }, services.now())
   if (fields === undefined) return 'schema'
   await Person.lock(transaction, user.personId)
-  await Person.updateProfile(transaction, user.personId, { ...fields, updatedAt: pod.now() })
+  await Person.updateProfile(transaction, user.personId, { ...fields, updatedAt: services.now() })
   return undefined
 }
 
@@ -52,16 +52,16 @@ function withoutNulls(data: Readonly<Record<string, unknown>>): Readonly<Record<
   return Object.fromEntries(Object.entries(data).filter(([, value]) => value !== null))
 }
 
-/** Language and following back; never e-mail address, name, role or second factor. */
+/** Language, following back and mails; never e-mail address, name, role or second factor. */
 export async function importSettings(
   context: ImportContext,
   transaction: Knex.Transaction,
   header: Readonly<Record<string, unknown>>,
 ): Promise<void> {
-  const { pod, user } = context
+  const { services, user } = context
   const { language, auto_follow_back: follows } = header
   const name = followBackAspectName(header['auto_follow_back_aspect'])
-  if (typeof language === 'string' && pod.locales.languages.includes(language)) {
+  if (typeof language === 'string' && services.locales.languages.includes(language)) {
     await User.query(transaction).findById(user.userId).patch({ language })
   }
   if (follows === true && name !== undefined) {
@@ -69,12 +69,16 @@ export async function importSettings(
     const followBackAspectId = aspects.get(name.toLowerCase()) ?? null
     await User.query(transaction).findById(user.userId).patch({ followBackAspectId })
   }
+  const { disable_mail: isMailOff } = header
+  if (typeof isMailOff === 'boolean') {
+    await User.query(transaction).findById(user.userId).patch({ mailEnabled: !isMailOff })
+  }
   await importOwnSettings(context, transaction, Object(header['settings']))
 }
 
 /** The settings that only archives of this software have. Each group is left as it is if a value of it is not accepted here. */
 async function importOwnSettings(
-  { pod, user }: ImportContext,
+  { services, user }: ImportContext,
   transaction: Knex.Transaction,
   settings: Readonly<Record<string, unknown>>,
 ): Promise<void> {
@@ -100,7 +104,7 @@ async function importOwnSettings(
   ]
   for (const group of groups) {
     try {
-      await writeSettings({ db: transaction, locales: pod.locales }, user.userId, group)
+      await writeSettings({ db: transaction, locales: services.locales }, user.userId, group)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
     }

@@ -29,7 +29,7 @@ import { countChanges } from '../../inbound/store/counter-changes.js'
 import { plausibleTime } from '../../inbound/store/plausible-time.js'
 import type { SpooledItem } from '../reading/spool-archive.js'
 import { BatchResults, type ImportContext, type ReadyItem } from './import-context.js'
-import { buildImportedArrival } from './imported-arrival.js'
+import { buildImportedMessage } from './imported-message.js'
 import { readArchivedEntity } from './read-entity.js'
 
 export type ArchivedRelayable = CommentEntity | LikeEntity | PollParticipationEntity
@@ -38,7 +38,7 @@ export interface ReadyRelayable extends ReadyItem {
   readonly entity: ArchivedRelayable
   /** The network ID under which it is stored. */
   readonly author: string
-  /** Beside the entity of a like or a vote; undefined: the archive does not say it. */
+  /** Stored next to the entity of a like or a vote; undefined: not in the archive. */
   readonly createdAt: Date | undefined
   /** Texts and signature of others, for relaying. */
   readonly signed?: { readonly signature: string | undefined; readonly elements: Elements } | undefined
@@ -50,7 +50,7 @@ export function readRelayables(
   items: readonly SpooledItem[],
   results: BatchResults<ReadyRelayable>,
 ): readonly ReadyRelayable[] {
-  const now = context.pod.now()
+  const now = context.services.now()
   return items.flatMap(({ position, value }) => {
     const read = readArchivedEntity(value, now)
     const item = { position, ref: read.ref }
@@ -68,7 +68,7 @@ export function readRelayables(
   })
 }
 
-/** With milliseconds, which the protocol does not have: this pod writes them beside the entity. */
+/** Reads a time with milliseconds, which the protocol does not have: this pod writes them next to the entity. */
 function readTime(value: unknown): Date | undefined {
   if (typeof value !== 'string' || readTimestamp(value) === undefined) return undefined
   const time = new Date(value)
@@ -105,7 +105,7 @@ export function readParentKind(entity: ArchivedRelayable): 'Post' | 'Comment' | 
   return entity.type === 'like' ? entity.parent_type : 'Post'
 }
 
-/** In a check: whether an earlier item of the archive is the parent. */
+/** Whether an earlier item of the archive is the parent, during a check. */
 export function isPlannedParent({ planned }: ImportContext, entity: ArchivedRelayable): boolean {
   if (planned === undefined) return false
   const guids = { Post: planned.posts, Comment: planned.comments, Poll: planned.polls }
@@ -119,7 +119,7 @@ export async function storeRelayables(
   section: ImportSection,
   ready: readonly ReadyRelayable[],
 ): Promise<readonly ItemOutcome[]> {
-  const now = context.pod.now()
+  const now = context.services.now()
   const comments = ready.flatMap((each) => (each.entity.type === 'comment' ? { ...each, entity: each.entity } : []))
   const likes = ready.flatMap((each) => (each.entity.type === 'like' ? { ...each, entity: each.entity } : []))
   const votes = ready.flatMap((each) =>
@@ -165,15 +165,15 @@ async function attachTexts(
   now: Date,
 ): Promise<void> {
   const comments = stored.flatMap(({ entity, ref }) => {
-    const { id = null, root } = outcomes.get(ref) ?? {}
-    return entity.type === 'comment' && id !== null ? [{ commentId: id, text: entity.text, root }] : []
+    const { id = null, threadPost } = outcomes.get(ref) ?? {}
+    return entity.type === 'comment' && id !== null ? [{ commentId: id, text: entity.text, threadPost }] : []
   })
   await Tag.attachToAll(
     transaction,
-    comments.map(({ commentId, text, root }) => ({
+    comments.map(({ commentId, text, threadPost }) => ({
       commentId,
-      createdAt: new Date(root?.createdAt ?? now),
-      isPublic: root?.public ?? false,
+      createdAt: new Date(threadPost?.createdAt ?? now),
+      isPublic: threadPost?.public ?? false,
       names: readTagNames(text),
     })),
   )
@@ -194,7 +194,7 @@ async function raise(transaction: Knex.Transaction, stored: readonly ReadyRelaya
   }
   const records = stored.map(({ entity }) => ({
     id: 0,
-    arrival: buildImportedArrival({ ...entity, elements: entity.elements ?? [] }, now),
+    message: buildImportedMessage({ ...entity, elements: entity.elements ?? [] }, now),
   }))
   const counts = countChanges(records, now)
   await raiseCounts(transaction, {
@@ -213,12 +213,12 @@ async function outcomesOf(
   const unclear: ReadyRelayable[] = []
   for (const each of ready) {
     const outcome = outcomes.get(each.ref)
-    if (outcome === undefined || outcome.root === null) results.refuse(each, 'parent_missing')
+    if (outcome === undefined || outcome.threadPost === null) results.refuse(each, 'parent_missing')
     else if (outcome.id !== null) results.recordImported(each)
     else if (outcome.existingAuthor === each.author) results.recordPresent(each)
     else if (outcome.existingAuthor !== null) results.refuse(each, 'guid_taken')
-    else if (outcome.root.misses) results.refuse(each, 'schema')
-    else if (outcome.root.ignores) results.refuse(each, 'blocked')
+    else if (outcome.threadPost.isAnswerUnknown) results.refuse(each, 'schema')
+    else if (outcome.threadPost.isAuthorBlocked) results.refuse(each, 'blocked')
     else unclear.push(each)
   }
   const reacted = await findReactions(

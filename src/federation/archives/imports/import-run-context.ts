@@ -1,31 +1,31 @@
 import { Refusal } from '../../../domain/refusals.js'
-import type { Import } from '../../../persistence/archives/imports.js'
+import type { ArchiveImport } from '../../../persistence/archives/imports.js'
 import { Person } from '../../../persistence/models/person.js'
 import { User } from '../../../persistence/models/user.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { Services } from '../../../services/services.js'
 import { openFetches } from '../lookups/fetches.js'
 import { openPeopleFinder } from '../lookups/people-finder.js'
 import type { ImportingUser } from '../owner.js'
 import type { ArchiveVersion } from '../reading/archive-owner.js'
 import type { ImportContext } from './import-context.js'
 
-/** What the importers need in an import that has begun. Throws a `Refusal` if the account is closed. */
+/** Returns the context of the importers in a running import. Throws a `Refusal` if the account is closed. */
 export async function openImportContext(
-  pod: Pod,
-  { id, userId, oldAddress, header }: Import,
+  services: Services,
+  { id, userId, oldAddress, header }: ArchiveImport,
   signal: AbortSignal,
 ): Promise<ImportContext> {
-  const user = await User.query(pod.db).findById(userId).withGraphFetched('person').throwIfNotFound()
+  const user = await User.query(services.db).findById(userId).withGraphFetched('person').throwIfNotFound()
   if (user.closedAt !== null) throw new Refusal('account_closed', 'The account is closed.')
-  const old = await Person.byAddress(pod.db, oldAddress)
+  const old = await Person.byAddress(services.db, oldAddress)
   return {
-    pod,
+    services,
     user: toImportingUser(user),
     version: header['version'] as ArchiveVersion, // as the start of the import has stored it
     oldAddress,
     oldPersonId: old?.id,
-    people: openPeopleFinder(pod),
-    fetches: openFetches(pod),
+    people: openPeopleFinder(services),
+    fetches: openFetches(services),
     importId: id,
     planned: undefined,
     signal,

@@ -11,9 +11,9 @@ import { ownRelayableImporter } from './import-own-relayables.js'
 import { postImporter } from './import-posts.js'
 
 /** A batch about which everything is decided but what the transaction shows. */
-interface JudgedBatch {
+interface PreparedBatch {
   readonly outcomes: readonly ItemOutcome[]
-  /** In a check they count as imported. */
+  /** Items that can be stored; a check counts them as imported. */
   readonly ready: readonly ReadyItem[]
   store(transaction: Knex.Transaction): Promise<readonly ItemOutcome[]>
 }
@@ -22,7 +22,7 @@ interface JudgedBatch {
 export interface BatchImporter {
   readonly section: ItemOutcome['section']
   readonly list: SpooledList
-  judge(context: ImportContext, items: readonly SpooledItem[]): Promise<JudgedBatch>
+  prepare(context: ImportContext, items: readonly SpooledItem[]): Promise<PreparedBatch>
 }
 
 /** Lists that every import reads, in this order. */
@@ -51,8 +51,8 @@ function inBatches<Ready extends ReadyItem>(importer: ListImporter<Ready>): Batc
   return {
     section,
     list,
-    async judge(context, items) {
-      const { outcomes, ready } = await importer.judge(context, items)
+    async prepare(context, items) {
+      const { outcomes, ready } = await importer.prepare(context, items)
       return { outcomes, ready, store: (transaction) => importer.store(context, transaction, ready) }
     },
   }

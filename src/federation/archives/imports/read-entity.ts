@@ -1,6 +1,6 @@
 import { entityFromJson } from '../../../protocol/entities/entity-json.js'
 import type { Entity } from '../../../protocol/entities/registry.js'
-import { longestText } from '../../../protocol/entities/value-types.js'
+import { maxTextCharacters } from '../../../protocol/entities/value-types.js'
 import { ProtocolError } from '../../../protocol/errors.js'
 import { isWithinLength } from '../../../protocol/values.js'
 import { readMembers } from '../reading/archive-owner.js'
@@ -23,7 +23,8 @@ export function readArchivedEntity(value: unknown, now: Date): ReadItem {
   const ref = typeof guid === 'string' && guid !== '' ? guid : NO_REF
   if (members === undefined || data === undefined) return { ok: false, ref, reason: 'schema' }
   const text = data['text']
-  if (typeof text === 'string' && !isWithinLength(text, longestText)) return { ok: false, ref, reason: 'too_long' }
+  if (typeof text === 'string' && !isWithinLength(text, maxTextCharacters))
+    return { ok: false, ref, reason: 'too_long' }
   const isEmptyComment = members['entity_type'] === 'comment' && typeof text === 'string' && text.trim() === ''
   if (isEmptyComment) return { ok: false, ref, reason: 'empty' }
   try {

@@ -6,9 +6,9 @@ import {
   replaceOutcomes,
   setRetry,
 } from '../../../persistence/archives/import-retries.js'
-import type { Import } from '../../../persistence/archives/imports.js'
-import { inTransaction } from '../../../persistence/database/transactions.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { ArchiveImport } from '../../../persistence/archives/imports.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
+import type { Services } from '../../../services/services.js'
 import { IMPORT_LIMITS } from '../limits.js'
 import { readItems } from '../reading/items-of-version.js'
 import { deleteSpool, keepOfSpool, type SpooledItem, spooledBatches } from '../reading/spool-archive.js'
@@ -22,16 +22,20 @@ const HOUR_MS = 60 * 60_000
 const IMPORTERS: readonly BatchImporter[] = [...RELATION_IMPORTERS, ...CONTENT_IMPORTERS, ...PRIVATE_IMPORTERS]
 
 /** Keeps the items of an ended import that are tried again, and deletes the others. */
-export async function keepForRetry(pod: Pod, ended: Pick<Import, 'id' | 'uid'>, retries: number): Promise<void> {
-  const folder = importFolder(pod, ended)
+export async function keepForRetry(
+  services: Services,
+  ended: Pick<ArchiveImport, 'id' | 'uid'>,
+  retries: number,
+): Promise<void> {
+  const folder = importFolder(services, ended)
   const hours = IMPORT_LIMITS.retryHours[retries]
-  const items = await findRetriedItems(pod.db, ended.id)
+  const items = await findRetriedItems(services.db, ended.id)
   if (items.size === 0 || hours === undefined) {
-    await setRetry(pod.db, ended.id, null)
+    await setRetry(services.db, ended.id, null)
     return deleteSpool(folder)
   }
   await keepOfSpool(folder, (list, position) => isRetried(items, list, position))
-  await setRetry(pod.db, ended.id, new Date(pod.now().getTime() + hours * HOUR_MS))
+  await setRetry(services.db, ended.id, new Date(services.now().getTime() + hours * HOUR_MS))
 }
 
 function isRetried(items: RetriedItems, list: string, position: number): boolean {
@@ -40,28 +44,28 @@ function isRetried(items: RetriedItems, list: string, position: number): boolean
 }
 
 /** Tries the due items of imports again, one import after the other. */
-export async function retryItems(pod: Pod, signal: AbortSignal): Promise<void> {
+export async function retryItems(services: Services, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    const claimed = await claimRetry(pod.db, { now: pod.now(), leaseHours: IMPORT_LIMITS.retryHours[0] })
+    const claimed = await claimRetry(services.db, { now: services.now(), leaseHours: IMPORT_LIMITS.retryHours[0] })
     if (claimed === undefined) return
     try {
-      await retryImport(pod, claimed, signal)
+      await retryImport(services, claimed, signal)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error // tried again after the lease
-      await setRetry(pod.db, claimed.id, null) // the account is closed
-      await deleteSpool(importFolder(pod, claimed))
+      await setRetry(services.db, claimed.id, null) // the account is closed
+      await deleteSpool(importFolder(services, claimed))
       continue
     }
-    await keepForRetry(pod, claimed, claimed.retries)
+    await keepForRetry(services, claimed, claimed.retries)
   }
 }
 
-async function retryImport(pod: Pod, claimed: Import, signal: AbortSignal): Promise<void> {
-  const context = await openImportContext(pod, claimed, signal)
-  const items = await findRetriedItems(pod.db, claimed.id)
+async function retryImport(services: Services, claimed: ArchiveImport, signal: AbortSignal): Promise<void> {
+  const context = await openImportContext(services, claimed, signal)
+  const items = await findRetriedItems(services.db, claimed.id)
   for (const importer of IMPORTERS) {
     const { list } = importer
-    for await (const batch of spooledBatches(importFolder(pod, claimed), list)) {
+    for await (const batch of spooledBatches(importFolder(services, claimed), list)) {
       signal.throwIfAborted()
       const due = batch.items.filter(({ position }) => isRetried(items, list, position))
       if (due.length > 0) await retryBatch(context, claimed.id, importer, due)
@@ -75,8 +79,8 @@ async function retryBatch(
   importer: BatchImporter,
   items: readonly SpooledItem[],
 ): Promise<void> {
-  const batch = await importer.judge(context, readItems(context, importer.list, items))
-  await inTransaction(context.pod, async (transaction) => {
+  const batch = await importer.prepare(context, readItems(context, importer.list, items))
+  await inRequestTransaction(context.services, async (transaction) => {
     const stored = await batch.store(transaction)
     await replaceOutcomes(transaction, importId, [...batch.outcomes, ...stored])
   })

@@ -6,12 +6,12 @@ import { type LoadPause, openLoadPause } from '../../../jobs/inbound/pause-under
 import { findMovesTo } from '../../../persistence/archives/account-moves.js'
 import { deleteChanges } from '../../../persistence/archives/import-changes.js'
 import {
+  type ArchiveImport,
   claimImport,
   deleteImportKey,
   deleteOldImportRecords,
-  findImport,
+  findArchiveImport,
   finishImport,
-  type Import,
   type ImportCounts,
   type ItemOutcome,
   insertItemOutcomes,
@@ -19,12 +19,12 @@ import {
   releaseImport,
   saveImportProgress,
 } from '../../../persistence/archives/imports.js'
-import { inTransaction } from '../../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { Person } from '../../../persistence/models/person.js'
 import { refreshStreamsOfPerson } from '../../../persistence/people/move-person.js'
-import type { Pod } from '../../../pod/pod.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import { readPrivateKey } from '../../../protocol/signatures/rsa.js'
+import type { Services } from '../../../services/services.js'
 import { IMPORT_LIMITS } from '../limits.js'
 import { announceMove } from '../moves/announce-move.js'
 import { applyEarlierMoves, listEarlierMoves, verifyEarlierMoves } from '../moves/earlier-moves.js'
@@ -49,50 +49,54 @@ interface ImportProgress {
 
 export interface RunOptions {
   readonly signal: AbortSignal
-  /** Makes the sizes of a picture; the library for it belongs to the workers. */
+  /** Creates the sizes of a picture; the library for it belongs to the workers. */
   readonly makePicture: MakePicture
   reportProgress?(progress: ImportProgress): void
 }
 
-/** Milliseconds between two signs of life. */
+/** Milliseconds between two heartbeats. */
 const HEARTBEAT_INTERVAL_MS = 5_000
 
 /** Runs an import from its cursor to its end, unless another process does. Returns its last state; undefined: it is not running. */
 export async function runImport(
-  pod: Pod,
+  services: Services,
   id: number | null,
   { signal, ...options }: RunOptions,
-): Promise<Import | undefined> {
-  const claimed = await claimImport(pod.db, { deadAfterSeconds: IMPORT_LIMITS.workerSeconds, id })
+): Promise<ArchiveImport | undefined> {
+  const claimed = await claimImport(services.db, { deadAfterSeconds: IMPORT_LIMITS.workerSeconds, id })
   if (claimed === undefined) return undefined
   if (claimed.attempts > IMPORT_LIMITS.attempts) {
-    await failImport(pod, claimed, CRASHED)
-    return findImport(pod.db, { id: claimed.id })
+    await failImport(services, claimed, CRASHED)
+    return findArchiveImport(services.db, { id: claimed.id })
   }
-  const unwanted = new AbortController()
-  const alive = setInterval(() => {
-    recordImportHeartbeat(pod.db, claimed.id).then(
-      (isWanted) => isWanted || unwanted.abort(),
+  const cancelled = new AbortController()
+  const heartbeat = setInterval(() => {
+    recordImportHeartbeat(services.db, claimed.id).then(
+      (isRunning) => isRunning || cancelled.abort(),
       () => undefined, // an outage has its own log lines
     )
   }, HEARTBEAT_INTERVAL_MS)
-  const run = new ImportRun(pod, claimed, { ...options, signal: AbortSignal.any([signal, unwanted.signal]) })
+  const stopSignal = AbortSignal.any([signal, cancelled.signal])
   try {
-    await run.go()
-    await finishImport(pod.db, claimed.id, { state: 'done', finishedAt: pod.now() })
-    await keepForRetry(pod, claimed, 0)
-    await deleteOldImportRecords(pod.db, IMPORT_LIMITS)
-    pod.log.info({ import: claimed.id, from: claimed.oldAddress }, 'archive imported')
+    const context = await openImportContext(services, claimed, stopSignal)
+    const run = new ImportRun(await withEarlierAddresses(context, claimed), claimed, { ...options, signal: stopSignal })
+    await run.run()
+    await finishImport(services.db, claimed.id, { state: 'done', finishedAt: services.now() })
+    await keepForRetry(services, claimed, 0)
+    await deleteOldImportRecords(services.db, IMPORT_LIMITS)
+    services.log.info({ import: claimed.id, from: claimed.oldAddress }, 'archive imported')
+    return run.finished()
   } catch (error) {
-    const isStopped = signal.aborted || unwanted.signal.aborted || error instanceof ImportStopped
-    await (isStopped ? releaseImport(pod.db, claimed.id) : endAttempt(pod, claimed, error)).catch((err: unknown) => {
-      pod.log.warn({ err, import: claimed.id }, 'archive import not updated after an error')
-    })
+    const isStopped = stopSignal.aborted || error instanceof ImportStopped
+    await (isStopped ? releaseImport(services.db, claimed.id) : endAttempt(services, claimed, error)).catch(
+      (err: unknown) => {
+        services.log.warn({ err, import: claimed.id }, 'archive import not updated after an error')
+      },
+    )
     throw error
   } finally {
-    clearInterval(alive)
+    clearInterval(heartbeat)
   }
-  return run.finished()
 }
 
 /** The import was paused or cancelled; what the transaction has done is undone. */
@@ -104,20 +108,25 @@ class ImportStopped extends Error {
 const CRASHED = 'crashed'
 
 /** Fails the import, or lets the next attempt continue at the cursor after the time limit of a dead worker. */
-async function endAttempt(pod: Pod, claimed: Import, error: unknown): Promise<void> {
-  if (error instanceof ArchiveError) return failImport(pod, claimed, error.fault, error)
-  if (error instanceof Refusal) return failImport(pod, claimed, error.reason, error)
-  if (hasCode(error, 'ENOSPC', 'EDQUOT')) return failImport(pod, claimed, 'no_space', error)
-  pod.log.warn({ err: error, import: claimed.id }, 'archive import interrupted')
+async function endAttempt(services: Services, claimed: ArchiveImport, error: unknown): Promise<void> {
+  if (error instanceof ArchiveError) return failImport(services, claimed, error.fault, error)
+  if (error instanceof Refusal) return failImport(services, claimed, error.reason, error)
+  if (hasCode(error, 'ENOSPC', 'EDQUOT')) return failImport(services, claimed, 'no_space', error)
+  services.log.warn({ err: error, import: claimed.id }, 'archive import interrupted')
   // The attempts since the last progress, not since the claim.
-  const attempts = (await findImport(pod.db, { id: claimed.id }))?.attempts ?? claimed.attempts
-  if (attempts >= IMPORT_LIMITS.attempts) await failImport(pod, claimed, CRASHED, error)
+  const attempts = (await findArchiveImport(services.db, { id: claimed.id }))?.attempts ?? claimed.attempts
+  if (attempts >= IMPORT_LIMITS.attempts) await failImport(services, claimed, CRASHED, error)
 }
 
-async function failImport(pod: Pod, { id, uid }: Import, reason: string, err?: unknown): Promise<void> {
-  pod.log.error({ err, import: id, reason }, 'archive import failed')
-  await finishImport(pod.db, id, { state: 'failed', finishedAt: pod.now(), error: reason })
-  await deleteSpool(importFolder(pod, { uid }))
+async function failImport(
+  services: Services,
+  { id, uid }: ArchiveImport,
+  reason: string,
+  err?: unknown,
+): Promise<void> {
+  services.log.error({ err, import: id, reason }, 'archive import failed')
+  await finishImport(services.db, id, { state: 'failed', finishedAt: services.now(), error: reason })
+  await deleteSpool(importFolder(services, { uid }))
 }
 
 interface Phase {
@@ -126,24 +135,23 @@ interface Phase {
 }
 
 class ImportRun {
-  readonly #pod: Pod
-  readonly #import: Import
+  readonly #services: Services
+  readonly #import: ArchiveImport
   readonly #options: RunOptions
   readonly #loadPause: LoadPause
-  #context: ImportContext | undefined
+  #context: ImportContext
   #counts: ImportCounts
 
-  constructor(pod: Pod, claimed: Import, options: RunOptions) {
-    this.#pod = pod
+  constructor(context: ImportContext, claimed: ArchiveImport, options: RunOptions) {
+    this.#context = context
+    this.#services = context.services
     this.#import = claimed
     this.#options = options
     this.#counts = claimed.counts
-    this.#loadPause = openLoadPause(pod.jobs)
+    this.#loadPause = openLoadPause(context.services.jobs)
   }
 
-  async go(): Promise<void> {
-    this.#context = await openImportContext(this.#pod, this.#import, this.#options.signal)
-    await this.#findEarlierAddresses()
+  async run(): Promise<void> {
     const phases = this.#phases()
     const from = Math.max(
       0,
@@ -157,7 +165,7 @@ class ImportRun {
     }
   }
 
-  finished(): Import {
+  finished(): ArchiveImport {
     return { ...this.#import, state: 'done', counts: this.#counts }
   }
 
@@ -191,15 +199,14 @@ class ImportRun {
   }
 
   async #importList(importer: BatchImporter, phase: string, section: string): Promise<void> {
-    const context = this.#opened()
     const { list } = importer
     const from = this.#import.phase === phase ? this.#import.lines : 0
     const total = Number(Object(this.#import.header['lists'])[list] ?? 0)
-    for await (const { items, lines } of spooledBatches(importFolder(this.#pod, this.#import), list, from)) {
+    for await (const { items, lines } of spooledBatches(importFolder(this.#services, this.#import), list, from)) {
       this.#options.signal.throwIfAborted()
       await this.#loadPause.wait(this.#options.signal)
-      const batch = await importer.judge(context, readItems(context, list, items))
-      this.#counts = await inTransaction(this.#pod, async (transaction) => {
+      const batch = await importer.prepare(this.#context, readItems(this.#context, list, items))
+      this.#counts = await inRequestTransaction(this.#services, async (transaction) => {
         const stored = await batch.store(transaction)
         return this.#save(transaction, phase, lines, [...batch.outcomes, ...stored])
       })
@@ -220,51 +227,39 @@ class ImportRun {
   }
 
   async #saveAlone(phase: string, lines: number, outcomes: readonly ItemOutcome[]): Promise<void> {
-    this.#counts = await this.#pod.db.transaction((transaction) => this.#save(transaction, phase, lines, outcomes))
+    this.#counts = await this.#services.db.transaction((transaction) => this.#save(transaction, phase, lines, outcomes))
   }
 
-  /** The point of no return: the old account moves on this pod, and the key of the archive is not kept. */
+  /** The old account moves on this pod. Afterwards the move cannot be undone, because the key of the archive is deleted. */
   async #move(): Promise<void> {
     const { sealedKey, userId, oldAddress } = this.#import
     if (sealedKey === null) return // signed before this process went on
-    const context = this.#opened()
     await this.#importProfile('move')
-    const oldKey = readPrivateKey(this.#pod.secrets.unseal(sealedKey, `user ${userId}`))
+    const oldKey = readPrivateKey(this.#services.secrets.unseal(sealedKey, `user ${userId}`))
     if (oldKey === undefined) throw new Error('The key of the archive cannot be parsed.')
-    const move = await signMove(this.#pod, {
-      user: context.user,
+    const move = await signMove(this.#services, {
+      user: this.#context.user,
       oldAddress,
       oldKey,
       remotePhotoPath: await this.#photoPath(),
     })
-    const earlier = await verifyEarlierMoves(context, importFolder(this.#pod, this.#import), oldKey)
+    const earlier = await verifyEarlierMoves(this.#context, importFolder(this.#services, this.#import), oldKey)
     const { newPersonId, announceUntil } = move
-    await inTransaction(this.#pod, async (transaction) => {
-      await applyEarlierMoves(transaction, earlier, { newPersonId, announceUntil, now: this.#pod.now() })
-      await applyMove(transaction, move, this.#pod.now())
+    await inRequestTransaction(this.#services, async (transaction) => {
+      await applyEarlierMoves(transaction, earlier, { newPersonId, announceUntil, now: this.#services.now() })
+      await applyMove(transaction, move, this.#services.now())
       if (!(await deleteImportKey(transaction, this.#import.id))) throw new ImportStopped()
       await deleteChanges(transaction, this.#import.id)
     })
-    await this.#findEarlierAddresses()
-  }
-
-  async #findEarlierAddresses(): Promise<void> {
-    const context = this.#opened()
-    const listed = await listEarlierMoves(importFolder(this.#pod, this.#import))
-    const moves = await findMovesTo(
-      this.#pod.db,
-      context.user.personId,
-      listed.map((move) => move.oldAddress),
-    )
-    this.#context = { ...context, earlierAddresses: new Set(moves.map((move) => move.oldAddress)) }
+    this.#context = await withEarlierAddresses(this.#context, this.#import)
   }
 
   async #photos(): Promise<void> {
     const { header, phase, lines } = this.#import
-    const file = await openPhotosOf(this.#pod, this.#import)
-    await importPhotos(this.#opened(), {
+    const file = await openPhotosOf(this.#services, this.#import)
+    await importPhotos(this.#context, {
       file,
-      folder: importFolder(this.#pod, this.#import),
+      folder: importFolder(this.#services, this.#import),
       profile: Object(header['profile']),
       fromEntry: phase === 'photos' ? lines : 0,
       makePicture: this.#options.makePicture,
@@ -276,26 +271,26 @@ class ImportRun {
   /** Other pods build the URLs of photos from this path and the old names. */
   async #photoPath(): Promise<string | undefined> {
     const { imported = 0, skipped = 0 } = this.#counts.photos ?? {}
-    return imported + skipped === 0 ? undefined : importedPhotosUrl(this.#pod.config.url, await this.#personGuid())
+    return imported + skipped === 0 ? undefined : importedPhotosUrl(this.#services.config.url, await this.#personGuid())
   }
 
   async #attachPhotos(): Promise<void> {
     const { id, identity } = this.#import
-    await attachPhotos(this.#opened(), id, { shouldAnnounce: identity === 'moved_here' })
-    await importPhotosWithoutPost(this.#opened(), importFolder(this.#pod, this.#import))
+    await attachPhotos(this.#context, id, { shouldAnnounce: identity === 'moved_here' })
+    await importPhotosWithoutPost(this.#context, importFolder(this.#services, this.#import))
   }
 
   async #personGuid(): Promise<string> {
-    const { guid } = await Person.query(this.#pod.db).findById(this.#opened().user.personId).throwIfNotFound()
+    const { guid } = await Person.query(this.#services.db).findById(this.#context.user.personId).throwIfNotFound()
     return guid
   }
 
   async #importProfile(phase: 'move' | 'settings'): Promise<void> {
     const { options, header } = this.#import
     if (!options.profile) return
-    this.#counts = await inTransaction(this.#pod, async (transaction) => {
-      const reason = await importProfile(this.#opened(), transaction, Object(header['profile']))
-      if (reason === undefined) await showProfilePicture(this.#opened(), transaction, Object(header['profile']))
+    this.#counts = await inRequestTransaction(this.#services, async (transaction) => {
+      const reason = await importProfile(this.#context, transaction, Object(header['profile']))
+      if (reason === undefined) await showProfilePicture(this.#context, transaction, Object(header['profile']))
       const outcome = { section: 'profile', position: 0, ref: 'profile', reason: reason ?? null } as const
       // A repetition does not count again.
       if (this.#counts.profile?.imported !== 0 || this.#counts.profile.refused !== 0) return this.#counts
@@ -306,32 +301,40 @@ class ImportRun {
 
   async #marks(): Promise<void> {
     for (const list of ['hidden_posts', 'muted_posts'] as const) {
-      for await (const { items } of spooledBatches(importFolder(this.#pod, this.#import), list)) {
-        await importMarks(this.#opened(), list, items)
+      for await (const { items } of spooledBatches(importFolder(this.#services, this.#import), list)) {
+        await importMarks(this.#context, list, items)
       }
     }
-    await inTransaction(this.#pod, (transaction) => refreshStreamsOfPerson(transaction, this.#opened().user.personId))
+    await inRequestTransaction(this.#services, (transaction) =>
+      refreshStreamsOfPerson(transaction, this.#context.user.personId),
+    )
   }
 
   async #settings(): Promise<void> {
     const { options, header } = this.#import
     if (!options.move) await this.#importProfile('settings')
     if (!options.settings || this.#counts.settings?.imported !== 0) return
-    this.#counts = await inTransaction(this.#pod, async (transaction) => {
-      await importSettings(this.#opened(), transaction, header)
+    this.#counts = await inRequestTransaction(this.#services, async (transaction) => {
+      await importSettings(this.#context, transaction, header)
       const outcome = { section: 'settings', position: 0, ref: 'settings', outcome: 'imported', reason: null } as const
       return this.#save(transaction, 'settings', 0, [outcome])
     })
   }
 
   async #announce(): Promise<void> {
-    await announceMove(this.#opened(), importFolder(this.#pod, this.#import))
+    await announceMove(this.#context, importFolder(this.#services, this.#import))
   }
+}
 
-  #opened(): ImportContext {
-    if (this.#context === undefined) throw new Error('The import is not open.')
-    return this.#context
-  }
+/** Adds the earlier addresses of the archive that have moved to the importing account. */
+async function withEarlierAddresses(context: ImportContext, claimed: ArchiveImport): Promise<ImportContext> {
+  const listed = await listEarlierMoves(importFolder(context.services, claimed))
+  const moves = await findMovesTo(
+    context.services.db,
+    context.user.personId,
+    listed.map((move) => move.oldAddress),
+  )
+  return { ...context, earlierAddresses: new Set(moves.map((move) => move.oldAddress)) }
 }
 
 /** The names of phases that the contract of the interface uses. */

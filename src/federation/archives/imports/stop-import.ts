@@ -5,49 +5,47 @@ import { Refusal } from '../../../domain/refusals.js'
 import { deleteChanges, type ImportChange, listChanges } from '../../../persistence/archives/import-changes.js'
 import { insertImportedContacts } from '../../../persistence/archives/imported-people.js'
 import {
+  type ArchiveImport,
   cancelImportRow,
-  type Import,
   listImportedPhotoNames,
-  lockImport,
-  setImportState,
+  lockArchiveImport,
+  setArchiveImportState,
 } from '../../../persistence/archives/imports.js'
 import { startSharing, stopReceiving, stopSharing } from '../../../persistence/contacts/contact-changes.js'
-import { inTransaction } from '../../../persistence/database/transactions.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { Person } from '../../../persistence/models/person.js'
 import { Tag } from '../../../persistence/models/tag.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { Services } from '../../../services/services.js'
 import type { ImportingUser } from '../owner.js'
 import { deleteSpool } from '../reading/spool-archive.js'
 import { importFolder } from './begin-import.js'
 
-type StopRefusal = 'import_not_found' | 'import_over' | 'import_beyond_cancel'
-
 /** Phases whose changes can be undone. The move and what comes after it cannot. */
 const BEFORE_MOVE: ReadonlySet<string> = new Set(['aspects', 'contacts', 'tags', 'blocks', 'photos'])
 
-export function isCancellable({ state, phase }: Pick<Import, 'state' | 'phase'>): boolean {
+export function isCancellable({ state, phase }: Pick<ArchiveImport, 'state' | 'phase'>): boolean {
   return (state === 'running' || state === 'paused') && BEFORE_MOVE.has(phase)
 }
 
 /** Pauses a running import, or lets a paused one go on. Repeating it changes nothing. */
 export async function pauseImport(
-  pod: Pod,
-  by: Pick<Import, 'userId' | 'uid'>,
+  services: Services,
+  by: Pick<ArchiveImport, 'userId' | 'uid'>,
   state: 'running' | 'paused',
 ): Promise<void> {
-  await inTransaction(pod, async (transaction) => {
+  await inRequestTransaction(services, async (transaction) => {
     const { id } = await requireUnfinished(transaction, by)
-    await setImportState(transaction, id, state)
+    await setArchiveImportState(transaction, id, state)
   })
 }
 
-/** Cancels an import before the move, and undoes what it has changed. Nothing is sent: nothing was sent before. */
-export async function cancelImport(pod: Pod, user: ImportingUser, uid: string): Promise<void> {
+/** Cancels an import before the move, and undoes its changes. Nothing is sent, because nothing was sent before. */
+export async function cancelImport(services: Services, user: ImportingUser, uid: string): Promise<void> {
   const { userId, personId } = user
-  const files = await inTransaction(pod, async (transaction) => {
+  const files = await inRequestTransaction(services, async (transaction) => {
     const found = await requireUnfinished(transaction, { userId, uid })
     if (!isCancellable(found)) {
-      throw new Refusal<StopRefusal>('import_beyond_cancel', 'The import is too far: it can only be paused.')
+      throw new Refusal('import_beyond_cancel', 'The import is too far: it can only be paused.')
     }
     const { guid } = await Person.query(transaction).findById(personId).throwIfNotFound()
     const names: string[] = []
@@ -58,11 +56,11 @@ export async function cancelImport(pod: Pod, user: ImportingUser, uid: string): 
       await undoChanges(transaction, user, changes)
     }
     await deleteChanges(transaction, found.id)
-    await cancelImportRow(transaction, found.id, pod.now())
+    await cancelImportRow(transaction, found.id, services.now())
     return names
   })
-  await pod.pictures.delete(files.flatMap((name) => listPhotoFiles(name)))
-  await deleteSpool(importFolder(pod, { uid }))
+  await services.pictures.delete(files.flatMap((name) => listPhotoFiles(name)))
+  await deleteSpool(importFolder(services, { uid }))
 }
 
 const CHANGES_BATCH_SIZE = 500
@@ -104,7 +102,7 @@ async function undoChanges(
     .whereIn('personId', idsOf(of('claim')))
     .delete()
   for (const { name } of of('tag')) await Tag.unfollow(transaction, userId, name)
-  // An aspect that the person has used meanwhile stays.
+  // An aspect that the person has used in the meantime stays.
   await transaction('aspects')
     .whereIn(
       'id',
@@ -114,9 +112,12 @@ async function undoChanges(
     .delete()
 }
 
-async function requireUnfinished(transaction: Knex.Transaction, by: Pick<Import, 'userId' | 'uid'>): Promise<Import> {
-  const found = await lockImport(transaction, by)
-  if (found === undefined) throw new Refusal<StopRefusal>('import_not_found', 'There is no import with this id.')
+async function requireUnfinished(
+  transaction: Knex.Transaction,
+  by: Pick<ArchiveImport, 'userId' | 'uid'>,
+): Promise<ArchiveImport> {
+  const found = await lockArchiveImport(transaction, by)
+  if (found === undefined) throw new Refusal('import_not_found', 'There is no import with this id.')
   if (found.state === 'running' || found.state === 'paused') return found
-  throw new Refusal<StopRefusal>('import_over', 'The import is over.')
+  throw new Refusal('import_over', 'The import is over.')
 }

@@ -1,5 +1,5 @@
-import type { Pod } from '../../../pod/pod.js'
 import { isUrl } from '../../../protocol/is-url.js'
+import type { Services } from '../../../services/services.js'
 import { isThisPod, parseHomeUrl, parsePodHost } from '../../discovery/pod-location.js'
 import { RemotePodError } from '../../remote-pod/remote-pod-error.js'
 import { IMPORT_LIMITS } from '../limits.js'
@@ -26,11 +26,11 @@ interface PhotosOfOldPod {
 
 /** Where each photo is on the old pod. Addresses of other pods do not count: the owner of the archive could have written them. */
 export async function openPhotoFetches(
-  pod: Pick<Pod, 'config' | 'remote'>,
+  services: Pick<Services, 'config' | 'remote'>,
   photos: PhotosOfOldPod,
 ): Promise<PhotoFetches> {
-  const urls = await readPhotoUrls(pod, photos)
-  const pace = openHostPace(IMPORT_LIMITS.fetchEveryMs)
+  const urls = await readPhotoUrls(services, photos)
+  const pace = openHostPace(IMPORT_LIMITS.fetchIntervalMs)
   let failures = 0
 
   return {
@@ -39,7 +39,7 @@ export async function openPhotoFetches(
       if (url === undefined || failures >= FAILURES_IN_A_ROW) return undefined
       await pace.wait(url.host, signal)
       try {
-        const { status, body } = await pod.remote.get(url, {
+        const { status, body } = await services.remote.get(url, {
           maxBytes: photos.maxBytes,
           mustStayOnHost: true,
           mayUsePlain: true,
@@ -57,7 +57,7 @@ export async function openPhotoFetches(
 }
 
 async function readPhotoUrls(
-  { config }: Pick<Pod, 'config'>,
+  { config }: Pick<Services, 'config'>,
   { folder, oldAddress, profile }: PhotosOfOldPod,
 ): Promise<ReadonlyMap<string, URL>> {
   const home = parseHomeUrl(oldAddress)

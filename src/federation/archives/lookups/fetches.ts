@@ -1,7 +1,7 @@
 import { REFERENCE_LIMITS } from '../../../jobs/waiting/limits.js'
-import type { Pod } from '../../../pod/pod.js'
 import { splitAddress } from '../../../protocol/address.js'
 import { ProtocolError } from '../../../protocol/errors.js'
+import type { Services } from '../../../services/services.js'
 import { fetchEntity } from '../../discovery/fetch-entity.js'
 import { isRemoteAddress } from '../../discovery/pod-location.js'
 import { RemotePodError } from '../../remote-pod/remote-pod-error.js'
@@ -25,18 +25,18 @@ export interface Fetches {
 /** A host that does not answer so often in a row is not requested again in this import. */
 const FAILURES_IN_A_ROW = 3
 
-export function openFetches(pod: Pod): Fetches {
-  const pace = openHostPace(IMPORT_LIMITS.fetchEveryMs)
+export function openFetches(services: Services): Fetches {
+  const pace = openHostPace(IMPORT_LIMITS.fetchIntervalMs)
   const failures = new Map<string, number>()
 
   async function fetchOne(wanted: WantedOfArchive, signal: AbortSignal): Promise<void> {
     const host = splitAddress(wanted.from)?.host
-    if (host === undefined || !isRemoteAddress(pod, wanted.from)) return
+    if (host === undefined || !isRemoteAddress(services, wanted.from)) return
     if ((failures.get(host) ?? 0) >= FAILURES_IN_A_ROW) return
     await pace.wait(host, signal)
     try {
       const fetchesLeft = REFERENCE_LIMITS.fetchesOfMessage - 1
-      await fetchEntity(pod, { ...wanted, depth: 0, fetchesLeft, isForArchive: true })
+      await fetchEntity(services, { ...wanted, depth: 0, fetchesLeft, isForArchive: true })
       failures.delete(host)
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error

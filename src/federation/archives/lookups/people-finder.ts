@@ -1,9 +1,9 @@
 import { Person } from '../../../persistence/models/person.js'
-import { Pod as OtherPod } from '../../../persistence/models/pod.js'
+import { RemotePod } from '../../../persistence/models/remote-pod.js'
 import { findNewestIdentities } from '../../../persistence/people/move-person.js'
-import type { Pod } from '../../../pod/pod.js'
 import { parseAddress, splitAddress } from '../../../protocol/address.js'
 import { ProtocolError } from '../../../protocol/errors.js'
+import type { Services } from '../../../services/services.js'
 import { Semaphore } from '../../../throttling/semaphore.js'
 import { discoverPerson } from '../../discovery/discover-person.js'
 import { isThisPod, parseHomeUrl, parsePodHost } from '../../discovery/pod-location.js'
@@ -27,22 +27,22 @@ export interface PeopleFinder {
 
 const HOST_BATCH_SIZE = 20
 
-export function openPeopleFinder(pod: Pod): PeopleFinder {
-  const pace = openHostPace(IMPORT_LIMITS.lookUpEveryMs)
+export function openPeopleFinder(services: Services): PeopleFinder {
+  const pace = openHostPace(IMPORT_LIMITS.lookupIntervalMs)
   const lookedUp = new Map<string, number>()
   const refused = new Map<string, FoundPerson>()
 
   async function discover(address: string, signal: AbortSignal): Promise<FoundPerson | undefined> {
     const home = parseHomeUrl(address)
     const host = splitAddress(address)?.host ?? ''
-    if (home === undefined || isThisPod(pod.config, parsePodHost(home))) return NOT_FOUND
-    if (await OtherPod.isBlocked(pod.db, parsePodHost(home))) return { state: 'refused', reason: 'pod_blocked' }
+    if (home === undefined || isThisPod(services.config, parsePodHost(home))) return NOT_FOUND
+    if (await RemotePod.isBlocked(services.db, parsePodHost(home))) return { state: 'refused', reason: 'pod_blocked' }
     const before = lookedUp.get(host) ?? 0
     if (before >= IMPORT_LIMITS.unknownPeopleOfHost) return { state: 'refused', reason: 'over_limit' }
     lookedUp.set(host, before + 1)
     await pace.wait(host, signal)
     try {
-      await discoverPerson(pod, address)
+      await discoverPerson(services, address)
       return undefined
     } catch (error) {
       if (error instanceof ProtocolError) return NOT_FOUND
@@ -53,7 +53,7 @@ export function openPeopleFinder(pod: Pod): PeopleFinder {
   return {
     async find(addresses, signal) {
       const wanted = [...new Set(addresses)].filter((address) => parseAddress(address) === address)
-      const knownPeople = await findKnown(pod, wanted)
+      const knownPeople = await findKnown(services, wanted)
       const unknown = wanted.filter((address) => !knownPeople.has(address) && !refused.has(address))
       const semaphore = new Semaphore(HOST_BATCH_SIZE)
       await Promise.all(
@@ -65,7 +65,7 @@ export function openPeopleFinder(pod: Pod): PeopleFinder {
           }),
         ),
       )
-      const people = unknown.length === 0 ? knownPeople : await findKnown(pod, wanted)
+      const people = unknown.length === 0 ? knownPeople : await findKnown(services, wanted)
       return new Map(addresses.map((address) => [address, people.get(address) ?? refused.get(address) ?? NOT_FOUND]))
     },
   }
@@ -73,7 +73,7 @@ export function openPeopleFinder(pod: Pod): PeopleFinder {
 
 const NOT_FOUND: FoundPerson = { state: 'refused', reason: 'not_found' }
 
-async function findKnown({ db }: Pod, addresses: readonly string[]): Promise<ReadonlyMap<string, FoundPerson>> {
+async function findKnown({ db }: Services, addresses: readonly string[]): Promise<ReadonlyMap<string, FoundPerson>> {
   const people = await Person.byAddresses(db, addresses).withGraphFetched('pod')
   const newest = await findNewestIdentities(
     db,

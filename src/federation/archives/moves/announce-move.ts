@@ -4,10 +4,10 @@ import {
   insertAnnouncements,
   insertUnknownPods,
 } from '../../../persistence/archives/account-moves.js'
-import { inTransaction } from '../../../persistence/database/transactions.js'
-import type { Pod } from '../../../pod/pod.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { parseAddress } from '../../../protocol/address.js'
 import { isUrl } from '../../../protocol/is-url.js'
+import type { Services } from '../../../services/services.js'
 import { isThisPod, parseHomeUrl, parsePodHost } from '../../discovery/pod-location.js'
 import { IMPORT_LIMITS } from '../limits.js'
 import { type ArchiveVersion, readMembers } from '../reading/archive-owner.js'
@@ -16,10 +16,10 @@ import { type SpooledList, spooledBatches } from '../reading/spool-archive.js'
 import { listEarlierMoves } from './earlier-moves.js'
 
 /** Pods of an archive that this pod does not know, and that it notes for the announcement. */
-const MOST_NEW_PODS = 2_000
+const MAX_NEW_PODS = 2_000
 
 interface ArchiveOfMove {
-  readonly pod: Pick<Pod, 'db' | 'now' | 'config'>
+  readonly services: Pick<Services, 'config' | 'db' | 'requestContext' | 'now'>
   readonly version: ArchiveVersion
   readonly oldAddress: string
 }
@@ -29,15 +29,15 @@ interface ArchiveOfMove {
  * earlier moves.
  */
 export async function announceMove(archive: ArchiveOfMove, folder: string): Promise<void> {
-  const { pod, oldAddress } = archive
+  const { services, oldAddress } = archive
   const { people, pods } = await readHosts(archive, folder)
   const earlier = await listEarlierMoves(folder)
   const recipientUrls = new Map<string, URL>([...pods, ...people])
-  await inTransaction(pod, async (transaction) => {
+  await inRequestTransaction(services, async (transaction) => {
     const move = await findMoveOfPerson(transaction, oldAddress)
     if (move === undefined) throw new Error(`The move of ${oldAddress} is not stored.`)
-    await insertUnknownPods(transaction, [...people.values()].slice(0, MOST_NEW_PODS).map(parsePodHost))
-    const now = pod.now()
+    await insertUnknownPods(transaction, [...people.values()].slice(0, MAX_NEW_PODS).map(parsePodHost))
+    const now = services.now()
     const first = [...recipientUrls.values()].map(parsePodHost)
     const listed = earlier.map((each) => each.oldAddress)
     for (const { id } of await findMovesTo(transaction, Number(move.newPersonId), listed)) {
@@ -48,9 +48,9 @@ export async function announceMove(archive: ArchiveOfMove, folder: string): Prom
 }
 
 interface NamedHosts {
-  /** Of people in the archive. */
+  /** Receiving addresses of the pods of people in the archive. */
   readonly people: Map<string, URL>
-  /** That were subscribed to posts; only known ones among them count. */
+  /** Receiving addresses of pods that were subscribed to posts; unknown pods among them do not count. */
   readonly pods: Map<string, URL>
 }
 
@@ -59,13 +59,13 @@ async function readHosts(archive: ArchiveOfMove, folder: string): Promise<NamedH
   const addPerson = (value: unknown) => {
     const address = typeof value === 'string' ? parseAddress(value) : undefined
     const url = address === undefined ? undefined : parseHomeUrl(address)
-    if (url !== undefined && !isThisPod(archive.pod.config, parsePodHost(url))) hosts.people.set(url.host, url)
+    if (url !== undefined && !isThisPod(archive.services.config, parsePodHost(url))) hosts.people.set(url.host, url)
   }
   const addPod = (value: unknown) => {
     if (typeof value !== 'string' || !isUrl(value)) return
     const url = new URL(value)
     const isWeb = url.protocol === 'https:' || url.protocol === 'http:'
-    if (isWeb && !isThisPod(archive.pod.config, parsePodHost(url))) hosts.pods.set(url.host, url)
+    if (isWeb && !isThisPod(archive.services.config, parsePodHost(url))) hosts.pods.set(url.host, url)
   }
   const each = async (list: SpooledList, use: (value: unknown) => void) => {
     for await (const { items } of spooledBatches(folder, list)) {

@@ -12,7 +12,7 @@ import { readMembers } from '../reading/archive-owner.js'
 import { spooledBatches } from '../reading/spool-archive.js'
 
 /** The longest chain of moves that other pods follow. */
-const MOST_MOVES = 10
+const MAX_MOVES = 10
 
 /** A move of the owner to the account of the archive, or to one before it, with its signed message. */
 export interface EarlierMove {
@@ -30,7 +30,7 @@ interface ListedMove {
 /** The moves that an archive lists, the oldest first. Nothing of them is verified. */
 export async function listEarlierMoves(folder: string): Promise<readonly ListedMove[]> {
   for await (const { items } of spooledBatches(folder, 'migrations')) {
-    return items.slice(0, MOST_MOVES).flatMap(({ value }) => {
+    return items.slice(0, MAX_MOVES).flatMap(({ value }) => {
       const { old_address: address, envelope } = readMembers(value) ?? {}
       const oldAddress = typeof address === 'string' ? parseAddress(address) : undefined
       return oldAddress === undefined || typeof envelope !== 'string' ? [] : [{ oldAddress, envelope }]
@@ -44,7 +44,7 @@ export async function listEarlierMoves(folder: string): Promise<readonly ListedM
  * written the others.
  */
 export async function verifyEarlierMoves(
-  { pod, people, oldAddress, signal }: ImportContext,
+  { services, people, oldAddress, signal }: ImportContext,
   folder: string,
   ownerKey: KeyObject,
 ): Promise<readonly EarlierMove[]> {
@@ -58,8 +58,8 @@ export async function verifyEarlierMoves(
     if (key !== undefined) keys.set(address, key)
   }
   keys.set(oldAddress, createPublicKey(ownerKey))
-  const opened = await pod.crypto.openEnvelopes(
-    listed.map(({ envelope }) => ({ envelope, receivedAt: pod.now() })),
+  const opened = await services.crypto.verifyEnvelopes(
+    listed.map(({ envelope }) => ({ envelope, receivedAt: services.now() })),
     keys,
   )
   const signed = listed.flatMap(({ oldAddress: from, envelope }, index) => {
@@ -70,14 +70,14 @@ export async function verifyEarlierMoves(
     // Signed by both identities: the one that sends it, and the other one inside.
     const isSigned = signature === 'valid' && (sender === move.from || sender === move.to) && sender !== move.witness
     if (!isSigned || move.from !== from || move.to === from) return []
-    const facts = { signature: entity.signature ?? '', remotePhotoPath: entity.remote_photo_path ?? null }
-    return [{ to: move.to, earlier: { oldAddress: from, envelope, ...facts } }]
+    const envelopeParts = { signature: entity.signature ?? '', remotePhotoPath: entity.remote_photo_path ?? null }
+    return [{ to: move.to, earlier: { oldAddress: from, envelope, ...envelopeParts } }]
   })
   const chain = addressesLeadingTo(oldAddress, signed)
-  const proven = signed.filter(({ to }) => chain.has(to)).map(({ earlier }) => earlier)
-  const others = listed.filter((move) => !proven.some((earlier) => earlier.envelope === move.envelope))
-  if (others.length > 0) pod.log.info({ moves: others.length }, 'earlier moves of an archive not proven')
-  return proven
+  const confirmed = signed.filter(({ to }) => chain.has(to)).map(({ earlier }) => earlier)
+  const others = listed.filter((move) => !confirmed.some((earlier) => earlier.envelope === move.envelope))
+  if (others.length > 0) services.log.info({ moves: others.length }, 'earlier moves of an archive not proven')
+  return confirmed
 }
 
 /** The account of the archive, and the addresses from which signed moves lead to it. */

@@ -7,9 +7,9 @@ import { Person } from '../../../persistence/models/person.js'
 import { User } from '../../../persistence/models/user.js'
 import { emptyPeople } from '../../../persistence/people/empty-people.js'
 import { movePerson } from '../../../persistence/people/move-person.js'
-import type { Pod } from '../../../pod/pod.js'
 import { writeEntity } from '../../../protocol/entities/entity-xml.js'
 import type { AccountMigrationEntity } from '../../../protocol/entities/people.js'
+import type { Services } from '../../../services/services.js'
 import { profileEntity } from '../../outbound/person-entities.js'
 import { IMPORT_LIMITS } from '../limits.js'
 import type { ImportingUser } from '../owner.js'
@@ -27,14 +27,14 @@ export interface MoveRequest {
  * verifies that one. Both envelopes are signed by the old key, which is not needed afterwards.
  */
 export async function signMove(
-  pod: Pod,
+  services: Services,
   { user, oldAddress, oldKey, remotePhotoPath }: MoveRequest,
 ): Promise<Omit<AccountMove, 'oldPersonId'>> {
-  const profile = await profileEntity(pod, user.personId)
+  const profile = await profileEntity(services, user.personId)
   if (profile === undefined) throw new Error(`The account ${user.username} has no profile.`)
   const move = { from: oldAddress, to: user.address }
-  const newKey = await loadPrivateKey(pod, user.personId)
-  const seal = async (signature: string) => {
+  const newKey = await loadPrivateKey(services, user.personId)
+  const sign = async (signature: string) => {
     const entity: AccountMigrationEntity = {
       type: 'account_migration',
       author: oldAddress,
@@ -43,18 +43,18 @@ export async function signMove(
       old_identity: oldAddress,
       ...(remotePhotoPath !== undefined && { remote_photo_path: remotePhotoPath }),
     }
-    return pod.crypto.sealEnvelope(writeEntity(entity), oldAddress, oldKey)
+    return services.crypto.signEnvelope(writeEntity(entity), oldAddress, oldKey)
   }
-  const signature = await pod.crypto.signMigration(move, newKey)
-  const announceUntil = new Date(pod.now())
+  const signature = await services.crypto.signMigration(move, newKey)
+  const announceUntil = new Date(services.now())
   announceUntil.setUTCFullYear(announceUntil.getUTCFullYear() + IMPORT_LIMITS.announceYears)
   return {
     oldAddress,
     newPersonId: user.personId,
     signature,
     remotePhotoPath: remotePhotoPath ?? null,
-    envelope: await seal(signature),
-    envelopeFriendica: await seal(await pod.crypto.signMigration(move, oldKey)),
+    envelope: await sign(signature),
+    envelopeFriendica: await sign(await services.crypto.signMigration(move, oldKey)),
     announceUntil,
   }
 }
@@ -68,7 +68,7 @@ export async function applyMove(
   const before = await findMoveOfPerson(transaction, move.oldAddress)
   if (before !== undefined) {
     if (before.newPersonId === move.newPersonId) return
-    throw new Error(`${move.oldAddress} has moved to another account meanwhile.`)
+    throw new Error(`${move.oldAddress} has moved to another account in the meantime.`)
   }
   const old = await Person.query(transaction).findOne({ address: move.oldAddress }).forNoKeyUpdate()
   await insertMove(transaction, { ...move, oldPersonId: old?.id ?? null })

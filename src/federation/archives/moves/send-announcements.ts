@@ -4,7 +4,8 @@ import {
   leaseDueAnnouncements,
   saveAnnouncement,
 } from '../../../persistence/archives/account-moves.js'
-import type { Pod } from '../../../pod/pod.js'
+import { DAY_MS } from '../../../protocol/durations.js'
+import type { Services } from '../../../services/services.js'
 import { Semaphore } from '../../../throttling/semaphore.js'
 import { podOrigin } from '../../discovery/pod-origin.js'
 import { RemotePodError } from '../../remote-pod/remote-pod-error.js'
@@ -16,21 +17,24 @@ const LEASE_SECONDS = 120
 const EXCHANGE_MS = 10_000
 
 const MINUTE_MS = 60_000
-const DAY_MS = 24 * 60 * MINUTE_MS
 
 /** Sends the announcements of moves that are due; resolves with their number. Each is one public message to one pod. */
-export async function sendDueAnnouncements(pod: Pod, signal: AbortSignal): Promise<number> {
+export async function sendDueAnnouncements(services: Services, signal: AbortSignal): Promise<number> {
   const connections = new Semaphore(CONNECTIONS)
   let sent = 0
   while (!signal.aborted) {
-    const due = await leaseDueAnnouncements(pod.db, { limit: BATCH_SIZE, now: pod.now(), leaseSeconds: LEASE_SECONDS })
+    const due = await leaseDueAnnouncements(services.db, {
+      limit: BATCH_SIZE,
+      now: services.now(),
+      leaseSeconds: LEASE_SECONDS,
+    })
     await Promise.all(
       due.map((announcement) =>
         connections.run(async () => {
           if (signal.aborted) return
-          const status = await post(pod, announcement, signal)
+          const status = await post(services, announcement, signal)
           if (signal.aborted && status === undefined) return // due again after the lease
-          await saveAnnouncement(pod.db, resultOf(announcement, status, pod.now()))
+          await saveAnnouncement(services.db, resultOf(announcement, status, services.now()))
         }),
       ),
     )
@@ -41,13 +45,17 @@ export async function sendDueAnnouncements(pod: Pod, signal: AbortSignal): Promi
 }
 
 /** Undefined: the pod has not answered. */
-async function post(pod: Pod, announcement: DueAnnouncement, signal: AbortSignal): Promise<number | undefined> {
+async function post(
+  services: Services,
+  announcement: DueAnnouncement,
+  signal: AbortSignal,
+): Promise<number | undefined> {
   const origin = podOrigin(announcement)
   if (origin === undefined) return undefined
   try {
     const options = { deadline: EXCHANGE_MS, signal }
     const url = `${origin}/receive/public`
-    return (await pod.remote.post(url, 'application/magic-envelope+xml', announcement.envelope, options)).status
+    return (await services.remote.post(url, 'application/magic-envelope+xml', announcement.envelope, options)).status
   } catch (error) {
     if (error instanceof RemotePodError || signal.aborted) return undefined
     throw error

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream'
 /** A file that is read from any place, such as an archive or a zip of photos. */
 export interface ArchiveFile {
   readonly size: number
-  /** From `start` up to `end`, which is excluded. */
+  /** Reads from `start` up to `end`, which is excluded. */
   read(range?: { readonly start: number; readonly end: number }): Readable
 }
 

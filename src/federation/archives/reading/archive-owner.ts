@@ -12,7 +12,7 @@ export interface ArchiveOwner {
   readonly address: string
   readonly privateKey: KeyObject
   readonly publicKey: KeyObject
-  /** The members of the profile as they stand; of version 1.0 in the form of 2.0. */
+  /** The unchanged members of the profile; version 1.0 is converted to the form of 2.0. */
   readonly profile: Readonly<Record<string, unknown>>
 }
 
@@ -25,7 +25,7 @@ export function readArchiveOwner(values: ReadonlyMap<string, unknown>): ArchiveO
   const profile = version === '2.0' ? profileOf2(values.get('user.profile')) : profileOf1(values.get('user.profile'))
   const author = profile['author']
   const address = typeof author === 'string' ? parseAddress(author) : undefined
-  if (address === undefined) throw schemaError('/user/profile', 'is no profile with a network ID')
+  if (address === undefined) throw schemaError('/user/profile', 'is not a profile with a network ID')
   const key = values.get(version === '2.0' ? 'user.private_key' : 'user.serialized_private_key')
   const privateKey = typeof key === 'string' ? readPrivateKey(key) : undefined
   if (privateKey === undefined) {
@@ -60,7 +60,7 @@ export function readMembers(value: unknown): Readonly<Record<string, unknown>> |
   return isObject ? (value as Readonly<Record<string, unknown>>) : undefined // every object has members by name
 }
 
-/** The same key, whatever the text form of each is. */
+/** Compares two keys independently of their text form. */
 export function isSameKey(key: KeyObject, pem: string): boolean {
   const der = (one: KeyObject) => one.export({ type: 'spki', format: 'der' })
   return der(key).equals(der(createPublicKey(pem)))

@@ -52,7 +52,7 @@ export function requireZipSize({ size }: ArchiveFile, maxBytes: number): void {
 export interface PhotosInZip {
   /** The first entry of each name of the archive. */
   readonly found: number
-  /** Entries that no photo of the archive is named like, or that are no plain files. */
+  /** Entries without a photo of that name in the archive, or that are not plain files. */
   readonly notNamed: number
 }
 

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
-import { type Readable, Transform } from 'node:stream'
+import { PassThrough, pipeline, type Readable, Transform } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import { IMPORT_LIMITS } from '../limits.js'
 import type { ArchiveFile } from './archive-file.js'
 import { openZip } from './zip-file.js'
 
-/** The text of an archive, and what is known of its file once the text is read to its end. */
+/** The text of an archive, and the size and digest of its file after the text was read to its end. */
 export interface OpenArchiveFile {
   readonly text: AsyncIterable<string>
-  facts(): { readonly bytes: number; readonly sha256: string }
+  fileInfo(): { readonly bytes: number; readonly sha256: string }
 }
 
 /** Opens an archive by its content: gzip, also of several members, a zip with a JSON file, or JSON. */
@@ -23,10 +23,10 @@ export async function openArchiveFile(file: ArchiveFile, maxBytes: number): Prom
   if (isZip) for await (const chunk of file.read()) digest.update(chunk)
   const raw = isZip ? await openJsonOfZip(file) : digesting(file.read(), digest)
   const isGzip = start[0] === 0x1f && start[1] === 0x8b
-  const bytes = isGzip ? raw.compose(createGunzip()) : raw
+  const bytes = isGzip ? piped(raw, createGunzip()) : raw
   return {
-    text: decode(limited(bytes as Readable, size)),
-    facts: () => ({ bytes: size, sha256: digest.copy().digest('hex') }),
+    text: decode(limited(bytes, size)),
+    fileInfo: () => ({ bytes: size, sha256: digest.copy().digest('hex') }),
   }
 }
 
@@ -46,7 +46,12 @@ function digesting(source: Readable, digest: ReturnType<typeof createHash>): Rea
       done(null, chunk)
     },
   })
-  return source.compose(through) as Readable
+  return piped(source, through)
+}
+
+/** Reading throws the errors of the source and of the stream, also those from before the reading began. */
+function piped(source: Readable, through: Transform): Transform {
+  return pipeline(source, through, () => undefined).on('error', () => undefined)
 }
 
 /** The first JSON file of the zip, but none of the folders in which systems keep their own files. */
@@ -56,7 +61,7 @@ async function openJsonOfZip(file: ArchiveFile): Promise<Readable> {
     if (!isPlainFile || !name.endsWith('.json') || name.startsWith('__') || name.includes('/__')) continue
     const content = await openEntry()
     content.once('close', () => zip.close())
-    return content
+    return piped(content, new PassThrough())
   }
   zip.close()
   throw new ArchiveError('broken_json', 'The zip contains no file whose name ends in .json.')
@@ -81,7 +86,7 @@ async function* limited(bytes: Readable, compressed: number): AsyncGenerator<Buf
   }
 }
 
-/** Without the byte order mark. */
+/** Decodes UTF-8 without the byte order mark. */
 async function* decode(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   const orFault = (chunk: Buffer | undefined) => {

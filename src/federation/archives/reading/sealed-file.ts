@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
-import type { Pod, SecretOwner } from '../../../pod/pod.js'
+import type { SecretOwner, Services } from '../../../services/services.js'
 import type { ArchiveFile } from './archive-file.js'
 
 /** Bytes that are encrypted together. Each piece can be read alone. */
@@ -11,31 +11,29 @@ const SEAL_BYTES = 28
 const SEALED_PIECE = PIECE + SEAL_BYTES
 
 /** A file on the disk that is encrypted piece by piece, with the key of the pod. */
-export interface SealedPlace {
+export interface EncryptedFilePath {
   readonly path: string
   /** Pieces of one file open neither in another file nor at another place. */
   readonly name: string
 }
 
-type Sealing = Pick<Pod, 'secrets'>
-
-function ownerOf({ name }: SealedPlace, piece: number): SecretOwner {
+function ownerOf({ name }: EncryptedFilePath, piece: number): SecretOwner {
   return `import ${name} ${piece}`
 }
 
-/** Writes bytes from an offset on, and cuts off what stands behind them. Resolves with the length of the content. */
+/** Writes bytes from an offset on, and removes the bytes after them. Resolves with the length of the content. */
 export async function writeSealed(
-  { secrets }: Sealing,
-  place: SealedPlace,
+  { secrets }: Pick<Services, 'secrets'>,
+  file: EncryptedFilePath,
   offset: number,
   source: AsyncIterable<Buffer>,
 ): Promise<number> {
-  const handle = await open(place.path, constants.O_RDWR | constants.O_CREAT, 0o600)
+  const handle = await open(file.path, constants.O_RDWR | constants.O_CREAT, 0o600)
   try {
     let piece = Math.floor(offset / PIECE)
-    let pending = (await readPiece({ secrets }, place, handle, piece)).subarray(0, offset % PIECE)
+    let pending = (await readPiece({ secrets }, file, handle, piece)).subarray(0, offset % PIECE)
     const writePiece = async (bytes: Buffer) => {
-      const sealed = secrets.sealBytes(bytes, ownerOf(place, piece))
+      const sealed = secrets.sealBytes(bytes, ownerOf(file, piece))
       if (sealed.length !== bytes.length + SEAL_BYTES) throw new Error('The length of encrypted bytes has changed.')
       await handle.write(sealed, 0, sealed.length, piece * SEALED_PIECE)
       piece += 1
@@ -60,24 +58,32 @@ function sealedLength(length: number): number {
 }
 
 /** Empty: the file has no such piece. */
-async function readPiece({ secrets }: Sealing, place: SealedPlace, handle: FileHandle, piece: number): Promise<Buffer> {
+async function readPiece(
+  { secrets }: Pick<Services, 'secrets'>,
+  file: EncryptedFilePath,
+  handle: FileHandle,
+  piece: number,
+): Promise<Buffer> {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(SEALED_PIECE), 0, SEALED_PIECE, piece * SEALED_PIECE)
   if (bytesRead === 0) return Buffer.alloc(0)
-  return secrets.unsealBytes(buffer.subarray(0, bytesRead), ownerOf(place, piece))
+  return secrets.unsealBytes(buffer.subarray(0, bytesRead), ownerOf(file, piece))
 }
 
-export async function openSealedFile(sealing: Sealing, place: SealedPlace): Promise<ArchiveFile> {
-  const { size: sealedSize } = await stat(place.path)
+export async function openSealedFile(
+  sealing: Pick<Services, 'secrets'>,
+  file: EncryptedFilePath,
+): Promise<ArchiveFile> {
+  const { size: sealedSize } = await stat(file.path)
   const rest = sealedSize % SEALED_PIECE
   const size = Math.floor(sealedSize / SEALED_PIECE) * PIECE + Math.max(0, rest - SEAL_BYTES)
 
   async function* read(start: number, end: number): AsyncGenerator<Buffer> {
-    const handle = await open(place.path)
+    const handle = await open(file.path)
     try {
       for (let at = start; at < end; ) {
         const piece = Math.floor(at / PIECE)
         const from = at - piece * PIECE
-        const bytes = (await readPiece(sealing, place, handle, piece)).subarray(from, from + end - at)
+        const bytes = (await readPiece(sealing, file, handle, piece)).subarray(from, from + end - at)
         if (bytes.length === 0) return
         yield bytes
         at += bytes.length

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { factsOfFolder, hasSpaceFor } from '../../../domain/operations/storage.js'
+import { hasSpaceFor, readFolderSpace } from '../../../domain/operations/storage.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import { parsed, type SplitPlan, splitJson } from '../../../protocol/archives/json-splitter.js'
 import { IMPORT_LIMITS } from '../limits.js'
@@ -33,7 +33,7 @@ export type SpooledList = (typeof SPOOLED_LISTS)[number]
 /** An archive that is split into one file per list, so that each can be read item by item. */
 export interface SpooledArchive {
   readonly folder: string
-  /** The members that are no lists, by their paths. */
+  /** The members that are not lists, by their paths. */
   readonly values: ReadonlyMap<string, unknown>
   readonly counts: Readonly<Record<SpooledList, number>>
   readonly bytes: number
@@ -76,6 +76,7 @@ const PLAN: SplitPlan = {
       'serialized_private_key',
       'profile',
       'language',
+      'disable_mail',
       'auto_follow_back',
       'auto_follow_back_aspect',
       'settings',
@@ -90,7 +91,7 @@ export async function spoolArchive(
   file: ArchiveFile,
   { folder, maxBytes, signal }: { readonly folder: string; readonly maxBytes: number; readonly signal?: AbortSignal },
 ): Promise<SpooledArchive> {
-  const { text, facts } = await openArchiveFile(file, maxBytes)
+  const { text, fileInfo } = await openArchiveFile(file, maxBytes)
   await deleteSpool(folder)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const spool = new Spool(folder)
@@ -109,7 +110,7 @@ export async function spoolArchive(
   } finally {
     await spool.close()
   }
-  return { folder, values: spool.values, counts: spool.counts(), ...facts() }
+  return { folder, values: spool.values, counts: spool.counts(), ...fileInfo() }
 }
 
 const SPACE_CHECK_CHARACTERS = 64 * 1024 ** 2
@@ -121,7 +122,7 @@ function openSpaceCheck(folder: string): (characters: number) => Promise<void> {
     unchecked += characters
     if (unchecked < SPACE_CHECK_CHARACTERS) return
     unchecked = 0
-    if (hasSpaceFor(await factsOfFolder(folder), SPACE_CHECK_CHARACTERS, IMPORT_LIMITS.keptFreeBytes)) return
+    if (hasSpaceFor(await readFolderSpace(folder), SPACE_CHECK_CHARACTERS, IMPORT_LIMITS.keptFreeBytes)) return
     throw new ArchiveError('no_space', 'The disk has no space for the lists of the archive.')
   }
 }
@@ -152,7 +153,7 @@ export async function keepOfSpool(
   await rename(kept, folder)
 }
 
-/** A batch of items behind a place of the list, with the place from which to read on. */
+/** A batch of items after a position of the list, with the next position. */
 export interface SpooledBatch {
   readonly items: readonly SpooledItem[]
   /** The number of lines that are read, this batch included. */
@@ -256,11 +257,11 @@ class Spool {
 
   #checkCounts(): void {
     const count = (list: SpooledList) => this.#files.get(list)?.count ?? 0
-    requireAtMost('posts', count('posts'), IMPORT_LIMITS.posts)
-    requireAtMost('contacts', count('contacts'), IMPORT_LIMITS.contacts)
+    requireMax('posts', count('posts'), IMPORT_LIMITS.posts)
+    requireMax('contacts', count('contacts'), IMPORT_LIMITS.contacts)
     let items = 0
     for (const each of this.#files.values()) items += each.count
-    requireAtMost('items', items, IMPORT_LIMITS.items)
+    requireMax('items', items, IMPORT_LIMITS.items)
   }
 
   async #file(list: SpooledList): Promise<SpoolFile> {
@@ -272,8 +273,8 @@ class Spool {
   }
 }
 
-function requireAtMost(what: string, count: number, most: number): void {
-  if (count > most) throw new ArchiveError('too_many', `The archive has more than ${most} ${what}.`)
+function requireMax(what: string, count: number, max: number): void {
+  if (count > max) throw new ArchiveError('too_many', `The archive has more than ${max} ${what}.`)
 }
 
 async function flushFile(file: SpoolFile): Promise<void> {

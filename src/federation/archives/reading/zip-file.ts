@@ -4,7 +4,7 @@ import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import type { ArchiveFile } from './archive-file.js'
 
 export interface ZipEntry {
-  /** As it stands in the zip: it may be a path, or anything else. */
+  /** The unchanged name in the zip: it may be a path, or any other text. */
   readonly name: string
   readonly bytes: number
   /** Neither a folder nor a link, and not encrypted. */
@@ -13,8 +13,8 @@ export interface ZipEntry {
 }
 
 export interface OpenZip {
-  /** Reads at most so many entries; throws `too_many` beyond. */
-  entries(atMost: number): AsyncGenerator<ZipEntry>
+  /** Reads at most `max` entries; throws `too_many` beyond. */
+  entries(max: number): AsyncGenerator<ZipEntry>
   close(): void
 }
 
@@ -23,9 +23,9 @@ export async function openZip(file: ArchiveFile): Promise<OpenZip> {
   const options = { autoClose: false, decodeStrings: false }
   const zip = await orDamaged(() => yauzl.fromRandomAccessReaderPromise(new ZipReader(file), file.size, options))
   return {
-    async *entries(atMost) {
-      if (zip.entryCount > atMost) {
-        throw new ArchiveError('too_many', `The zip has ${zip.entryCount} entries; at most ${atMost} are read.`)
+    async *entries(max) {
+      if (zip.entryCount > max) {
+        throw new ArchiveError('too_many', `The zip has ${zip.entryCount} entries; at most ${max} are read.`)
       }
       const entries = zip.eachEntry()[Symbol.asyncIterator]()
       for (;;) {
@@ -60,7 +60,7 @@ function entryOf(zip: yauzl.ZipFile, entry: yauzl.Entry): ZipEntry {
     name,
     bytes: entry.uncompressedSize,
     isPlainFile: !name.endsWith('/') && !isSpecial && !entry.isEncrypted() && entry.canDecodeFileData(),
-    open: () => zip.openReadStreamPromise(entry),
+    open: () => orDamaged(() => zip.openReadStreamPromise(entry)),
   }
 }
 

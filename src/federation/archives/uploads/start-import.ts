@@ -2,13 +2,14 @@ import { createPrivateKey, createPublicKey } from 'node:crypto'
 import type { Actor } from '../../../domain/moderation/actor.js'
 import { Refusal } from '../../../domain/refusals.js'
 import { changeUpload, findOpenUpload, lockUpload } from '../../../persistence/archives/import-uploads.js'
-import type { Import, ImportOptions } from '../../../persistence/archives/imports.js'
-import { inTransaction } from '../../../persistence/database/transactions.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { ArchiveImport, ImportOptions } from '../../../persistence/archives/imports.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { parseAddress } from '../../../protocol/address.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
+import { DAY_MS } from '../../../protocol/durations.js'
+import type { Services } from '../../../services/services.js'
 import { allowsContent } from '../imports/archive-identity.js'
-import { type ImportFacts, identifyOrRecord, requireOldAddress, storeImport } from '../imports/begin-import.js'
+import { type ArchiveSummary, identifyOrRecord, requireOldAddress, storeImport } from '../imports/begin-import.js'
 import { IMPORT_LIMITS } from '../limits.js'
 import type { ImportingUser } from '../owner.js'
 import { requireImportsOn } from './receive-upload.js'
@@ -19,61 +20,55 @@ export interface ImportChoices extends Pick<ImportOptions, 'contacts' | 'content
   readonly oldAddress: string
 }
 
-type StartRefusal =
-  | 'check_needed'
-  | 'old_address_missing'
-  | 'old_address_wrong'
-  | 'content_needs_move'
-  | 'old_account_unproven'
-  | 'import_running'
-
-const DAY_MS = 24 * 60 * 60_000
-
 /**
  * Starts the import of the checked archive; a worker runs it. `proveOldAccount` checks that the owner of an old account of this pod is
  * the same person, by its name: the key alone may be stolen.
  */
 export async function startImport(
-  pod: Pod,
+  services: Services,
   actor: Actor,
   user: ImportingUser,
   choices: ImportChoices,
   proveOldAccount: (username: string) => Promise<boolean>,
-): Promise<Import> {
-  requireImportsOn(pod)
-  const upload = await findOpenUpload(pod.db, user.userId)
-  if (upload?.state !== 'checked' || upload.sealedKey === null || !isFresh(upload.checkedAt, pod.now())) {
-    throw refusal('check_needed', 'The archive has to be checked first: upload it again.')
+): Promise<ArchiveImport> {
+  requireImportsOn(services)
+  const upload = await findOpenUpload(services.db, user.userId)
+  if (upload?.state !== 'checked' || upload.sealedKey === null || !isFresh(upload.checkedAt, services.now())) {
+    throw new Refusal('check_needed', 'The archive has to be checked first: upload it again.')
   }
-  const facts = upload.facts as ImportFacts // stored by the check
-  const key = createPrivateKey(pod.secrets.unseal(upload.sealedKey, `user ${user.userId}`))
-  const owner = { address: facts.oldAddress, publicKey: createPublicKey(key) }
-  const identity = await identifyOrRecord(pod, actor, owner, user).catch((error: unknown) => {
+  const summary = upload.facts as ArchiveSummary // stored by the check
+  const key = createPrivateKey(services.secrets.unseal(upload.sealedKey, `user ${user.userId}`))
+  const owner = { address: summary.oldAddress, publicKey: createPublicKey(key) }
+  const identity = await identifyOrRecord(services, actor, owner, user).catch((error: unknown) => {
     throw error instanceof ArchiveError ? new Refusal(error.fault, error.message, { cause: error }) : error
   })
   const { oldAddress, move, ...options } = choices
   const typed = parseAddress(oldAddress)
-  if (move && typed === undefined) throw refusal('old_address_missing', 'Type the old network ID.')
+  if (move && typed === undefined) throw new Refusal('old_address_missing', 'Type the old network ID.')
   if (move) requireOldAddress(owner, typed)
   if (options.content && !move && !allowsContent(identity.state, false) && identity.state !== 'closed') {
-    throw refusal('content_needs_move', 'Posts, comments and likes are imported only with a move.')
+    throw new Refusal('content_needs_move', 'Posts, comments and likes are imported only with a move.')
   }
   if (identity.state === 'local' && !(await proveOldAccount(owner.address.split('@')[0] ?? ''))) {
-    throw refusal('old_account_unproven', 'The password or the code of the old account is wrong.')
+    throw new Refusal('old_account_unproven', 'The password or the code of the old account is wrong.')
   }
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     const locked = await lockUpload(transaction, user.userId, upload.uid)
-    if (locked?.state !== 'checked') throw refusal('check_needed', 'The archive has to be checked first.')
+    if (locked?.state !== 'checked') throw new Refusal('check_needed', 'The archive has to be checked first.')
     await changeUpload(transaction, upload.id, { state: 'started', sealedKey: null })
     const moveFrom = move ? owner.address : undefined
-    return storeImport(pod, transaction, actor, { uid: upload.uid, user, options, moveFrom, key, identity, facts })
+    return storeImport(services, transaction, actor, {
+      uid: upload.uid,
+      user,
+      options,
+      moveFrom,
+      key,
+      identity,
+      summary,
+    })
   })
 }
 
 function isFresh(checkedAt: Date | null, now: Date): boolean {
   return checkedAt !== null && now.getTime() - checkedAt.getTime() < IMPORT_LIMITS.checkDays * DAY_MS
-}
-
-function refusal(reason: StartRefusal, message: string): Refusal<StartRefusal> {
-  return new Refusal(reason, message)
 }

@@ -1,4 +1,4 @@
-import { factsOfFolder, hasSpaceFor } from '../../../domain/operations/storage.js'
+import { hasSpaceFor, readFolderSpace } from '../../../domain/operations/storage.js'
 import { Refusal } from '../../../domain/refusals.js'
 import { type ImportUpload, lockUpload } from '../../../persistence/archives/import-uploads.js'
 import {
@@ -8,30 +8,20 @@ import {
   saveUploadSpace,
   type UploadSpace,
 } from '../../../persistence/archives/upload-space.js'
-import { inTransaction } from '../../../persistence/database/transactions.js'
-import type { Pod } from '../../../pod/pod.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
+import type { Services } from '../../../services/services.js'
 import { IMPORT_LIMITS } from '../limits.js'
 
 export type UploadKind = 'archive' | 'photos'
 
-export type UploadRefusal =
-  | 'imports_off'
-  | 'upload_running'
-  | 'upload_missing'
-  | 'upload_offset'
-  | 'too_many_checks'
-  | 'too_large'
-  | 'no_space'
-  | 'uploads_full'
-
 /** The end of a file of an upload, to which only one request writes. */
-export interface ClaimedPlace {
+export interface UploadLease {
   readonly upload: ImportUpload
   readonly kind: UploadKind
   readonly space: UploadSpace
 }
 
-interface WantedPlace {
+interface WantedLease {
   readonly userId: number
   readonly uid: string
   readonly kind: UploadKind
@@ -44,65 +34,65 @@ interface WantedPlace {
  * Claims the end of a file and reserves space on the disk. The transaction ends before anything is written. Throws a `Refusal` if the
  * file ends elsewhere, if another request writes to it, or if there is no space.
  */
-export async function claimPlace(pod: Pod, wanted: WantedPlace): Promise<ClaimedPlace> {
+export async function leaseUpload(services: Services, wanted: WantedLease): Promise<UploadLease> {
   const { userId, uid, kind, offset, bytes } = wanted
-  if (!hasSpaceFor(await factsOfFolder(pod.config.uploadsDir), bytes - offset, IMPORT_LIMITS.keptFreeBytes)) {
+  if (!hasSpaceFor(await readFolderSpace(services.config.uploadsDir), bytes - offset, IMPORT_LIMITS.keptFreeBytes)) {
     throw noSpace()
   }
-  return inTransaction(pod, async (transaction) => {
+  return inRequestTransaction(services, async (transaction) => {
     const upload = await lockUpload(transaction, userId, uid)
     if (upload?.state !== 'uploading') throw uploadMissing()
     const arrived = arrivedBytes(upload, kind)
     const { writingUntil } = (await findUploadSpace(transaction, uid)) ?? { writingUntil: null }
-    if (offset !== arrived || (writingUntil !== null && writingUntil > pod.now())) {
-      throw new Refusal<UploadRefusal>('upload_offset', `The next part begins at byte ${arrived}.`, {
+    if (offset !== arrived || (writingUntil !== null && writingUntil > services.now())) {
+      throw new Refusal('upload_offset', `The next part begins at byte ${arrived}.`, {
         details: { offset: arrived },
       })
     }
-    return { upload, kind, space: await reserve(pod, transaction, uid, bytesWith(upload, kind, bytes)) }
+    return { upload, kind, space: await reserve(services, transaction, uid, bytesWith(upload, kind, bytes)) }
   })
 }
 
 /** Reserves space for a claimed file that has become longer, and keeps the claim. */
-export async function extendPlace(
-  pod: Pod,
-  { upload, kind, space }: ClaimedPlace,
+export async function extendLease(
+  services: Services,
+  { upload, kind, space }: UploadLease,
   bytes: number,
-): Promise<ClaimedPlace> {
+): Promise<UploadLease> {
   const { uid, userId } = upload
-  if (!hasSpaceFor(await factsOfFolder(pod.config.uploadsDir), 0, IMPORT_LIMITS.keptFreeBytes)) throw noSpace()
-  return inTransaction(pod, async (transaction) => {
+  if (!hasSpaceFor(await readFolderSpace(services.config.uploadsDir), 0, IMPORT_LIMITS.keptFreeBytes)) throw noSpace()
+  return inRequestTransaction(services, async (transaction) => {
     const locked = await lockUpload(transaction, userId, uid)
     const { writingUntil } = (await findUploadSpace(transaction, uid)) ?? { writingUntil: null }
     if (locked === undefined || writingUntil?.getTime() !== space.writingUntil?.getTime()) throw uploadMissing()
-    return { upload, kind, space: await reserve(pod, transaction, uid, bytesWith(upload, kind, bytes)) }
+    return { upload, kind, space: await reserve(services, transaction, uid, bytesWith(upload, kind, bytes)) }
   })
 }
 
 /** Stores how much of the file has arrived, and ends the claim. Undefined: the bytes that have arrived are those before. */
-export async function endClaim(
-  pod: Pod,
-  { upload, kind, space }: ClaimedPlace,
+export async function endLease(
+  services: Services,
+  { upload, kind, space }: UploadLease,
   bytes: number | undefined,
 ): Promise<void> {
   const arrived = kind === 'archive' ? { archiveBytes: bytes } : { photoBytes: bytes }
   const changes = bytes === undefined ? {} : { ...arrived, reservedBytes: bytesWith(upload, kind, bytes) }
-  await inTransaction(pod, async (transaction) => {
+  await inRequestTransaction(services, async (transaction) => {
     await lockUpload(transaction, upload.userId, upload.uid)
     if (!(await finishWriting(transaction, space, changes)) && bytes !== undefined) throw uploadMissing()
   })
 }
 
 async function reserve(
-  pod: Pod,
+  services: Services,
   transaction: Parameters<typeof lockReservedBytes>[0],
   uid: string,
   reservedBytes: number,
 ): Promise<UploadSpace> {
-  if ((await lockReservedBytes(transaction, uid)) + reservedBytes > pod.config.importTotalBytes) {
-    throw new Refusal<UploadRefusal>('uploads_full', 'Other archives take all the space for uploads.')
+  if ((await lockReservedBytes(transaction, uid)) + reservedBytes > services.config.importTotalBytes) {
+    throw new Refusal('uploads_full', 'Other archives use all the space for uploads.')
   }
-  const writingUntil = new Date(pod.now().getTime() + IMPORT_LIMITS.writingSeconds * 1_000)
+  const writingUntil = new Date(services.now().getTime() + IMPORT_LIMITS.writingSeconds * 1_000)
   const space = { uid, reservedBytes, writingUntil }
   await saveUploadSpace(transaction, space)
   return space
@@ -113,7 +103,7 @@ export function arrivedBytes({ archiveBytes, photoBytes }: ImportUpload, kind: U
 }
 
 /** Bytes that a claimed file may have. */
-export function reservedFor({ upload, kind, space }: ClaimedPlace): number {
+export function reservedFor({ upload, kind, space }: UploadLease): number {
   return space.reservedBytes - arrivedBytes(upload, kind === 'archive' ? 'photos' : 'archive')
 }
 
@@ -121,10 +111,10 @@ function bytesWith({ archiveBytes, photoBytes }: ImportUpload, kind: UploadKind,
   return bytes + (kind === 'archive' ? photoBytes : archiveBytes)
 }
 
-export function uploadMissing(): Refusal<UploadRefusal> {
+export function uploadMissing(): Refusal {
   return new Refusal('upload_missing', 'No archive is being uploaded.')
 }
 
-export function noSpace(cause?: unknown): Refusal<UploadRefusal> {
-  return new Refusal('no_space', 'The pod has no space for this file.', { cause })
+export function noSpace(cause?: unknown): Refusal {
+  return new Refusal('no_space', 'The pod has no disk space for this file.', { cause })
 }

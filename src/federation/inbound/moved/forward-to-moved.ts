@@ -1,15 +1,15 @@
 import type { Knex } from 'knex'
 import { forwardEnvelopeJob } from '../../../jobs/definitions.js'
-import { enqueueJobsOfKind } from '../../../jobs/outbox/outbox.js'
+import { enqueueJobsOfKind } from '../../../jobs/outbox/enqueue-jobs.js'
 import { findPostReferences } from '../../../persistence/inbound/post-references.js'
 import { findMovedFromHere } from '../../../persistence/people/moved-people.js'
-import type { Pod } from '../../../pod/pod.js'
 import { isStoredRelayable, type StoredRelayable } from '../../../protocol/entities/registry.js'
+import type { Services } from '../../../services/services.js'
 import { answerWithClosingEntity } from '../answer-closed-accounts.js'
-import type { Arrival, RejectedMessage } from '../batch.js'
+import type { RejectedMessage, VerifiedMessage } from '../batch.js'
 import { groupGuidsByKind, listParents } from '../received-entities.js'
 
-/** For so long a pod may not know that the author of a post has moved away. */
+/** Time for which a pod may not know that the author of a post has moved. */
 const FORWARDED_DAYS = 400
 
 /**
@@ -18,42 +18,43 @@ const FORWARDED_DAYS = 400
  * anything else may be sent twice.
  */
 export async function forwardToMovedAuthors(
-  pod: Pick<Pod, 'jobs'>,
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   rejected: readonly RejectedMessage[],
 ): Promise<void> {
   const late = rejected.flatMap(lateRelayable)
   if (late.length === 0) return
-  const { roots } = await findPostReferences(
+  const { threadPosts } = await findPostReferences(
     transaction,
     groupGuidsByKind(late.flatMap(({ entity }) => listParents(entity))),
   )
   const moves = await findMovedFromHere(
     transaction,
-    roots.filter(({ local }) => !local).map(({ authorId }) => authorId),
+    threadPosts.filter(({ local }) => !local).map(({ authorId }) => authorId),
     FORWARDED_DAYS,
   )
-  for (const { entity, sender, message, recipient } of late) {
+  for (const { entity, sender, inbound, recipient } of late) {
     const [parent] = listParents(entity)
-    const root = roots.find((post) => post.kind === parent?.kind && post.guid === parent.guid)
+    const threadPost = threadPosts.find((post) => post.kind === parent?.kind && post.guid === parent.guid)
     const move = moves.find(
-      ({ newestId, oldId }) => newestId === root?.authorId && (recipient === undefined || recipient.personId === oldId),
+      ({ newestId, oldId }) =>
+        newestId === threadPost?.authorId && (recipient === undefined || recipient.personId === oldId),
     )
-    if (move === undefined || root?.public !== (recipient === undefined)) continue
+    if (move === undefined || threadPost?.public !== (recipient === undefined)) continue
     const { oldId, newestId, podId } = move
-    const forwarded = { envelope: message.envelope, podId, ...(recipient && { encryptedFor: { oldId, newestId } }) }
-    await enqueueJobsOfKind(pod, transaction, forwardEnvelopeJob, [forwarded])
+    const forwarded = { envelope: inbound.envelope, podId, ...(recipient && { encryptedFor: { oldId, newestId } }) }
+    await enqueueJobsOfKind(services, transaction, forwardEnvelopeJob, [forwarded])
     if (recipient !== undefined) continue // answered as every sender to a closed account
     const { guid, address } = move
-    await answerWithClosingEntity(pod, transaction, { personId: oldId, guid, address }, [sender])
+    await answerWithClosingEntity(services, transaction, { personId: oldId, guid, address }, [sender])
   }
 }
 
-function lateRelayable({ fault, arrival }: RejectedMessage): Arrival<StoredRelayable>[] {
-  if (arrival === undefined) return []
-  const { message, entity, sender, recipient } = arrival
+function lateRelayable({ fault, verified: message }: RejectedMessage): VerifiedMessage<StoredRelayable>[] {
+  if (message === undefined) return []
+  const { inbound, entity, sender, recipient } = message
   const isLate = fault === (recipient === undefined ? 'InvalidSender' : 'RecipientClosed')
-  return isLate && message.wanted === undefined && isStoredRelayable(entity) && entity.author === sender
-    ? [{ ...arrival, entity }]
+  return isLate && inbound.fetchRequest === undefined && isStoredRelayable(entity) && entity.author === sender
+    ? [{ ...message, entity }]
     : []
 }

@@ -1,7 +1,7 @@
 import { findNewestAddresses } from '../../../persistence/people/moved-people.js'
-import type { Pod } from '../../../pod/pod.js'
 import { isRelayable, type ReceivableEntity } from '../../../protocol/entities/registry.js'
-import type { Arrival, ResolvedArrival } from '../batch.js'
+import type { Services } from '../../../services/services.js'
+import type { ResolvedMessage, VerifiedMessage } from '../batch.js'
 import { findSigners } from '../find-signers.js'
 
 /**
@@ -9,46 +9,46 @@ import { findSigners } from '../find-signers.js'
  * of the newest identity. The texts that were signed stay. What the old identity sends itself is ignored later.
  */
 export async function followMovedAuthors(
-  { db }: Pick<Pod, 'db'>,
-  arrivals: readonly Arrival<ReceivableEntity>[],
-): Promise<readonly Arrival<ReceivableEntity>[]> {
-  const isLate = ({ entity, author, sender }: Arrival<ReceivableEntity>) =>
-    isRelayable(entity) && author?.closed === true && sender !== entity.author
-  const late = arrivals.filter(isLate)
-  if (late.length === 0) return arrivals
+  { db }: Pick<Services, 'db'>,
+  messages: readonly VerifiedMessage<ReceivableEntity>[],
+): Promise<readonly VerifiedMessage<ReceivableEntity>[]> {
+  const isLate = ({ entity, author, sender }: VerifiedMessage<ReceivableEntity>) =>
+    isRelayable(entity) && author?.isClosed === true && sender !== entity.author
+  const late = messages.filter(isLate)
+  if (late.length === 0) return messages
   const newest = await findNewestAddresses(
     db,
     late.map(({ entity }) => entity.author),
   )
   const signers = new Map((await findSigners(db, [...newest.values()])).map((signer) => [signer.address, signer]))
-  return arrivals.map((arrival) => {
-    const author = isLate(arrival) ? signers.get(newest.get(arrival.entity.author) ?? '') : undefined
-    if (author === undefined) return arrival
+  return messages.map((message) => {
+    const author = isLate(message) ? signers.get(newest.get(message.entity.author) ?? '') : undefined
+    if (author === undefined) return message
     return {
-      ...arrival,
+      ...message,
       author,
-      movedFrom: arrival.entity.author,
-      entity: { ...arrival.entity, author: author.address },
+      movedFrom: message.entity.author,
+      entity: { ...message.entity, author: author.address },
     }
   })
 }
 
 /** Reshares that name the author of their root by an address from which that author has moved. */
 export async function followMovedRootAuthors(
-  { db }: Pick<Pod, 'db'>,
-  arrivals: readonly ResolvedArrival[],
-): Promise<readonly ResolvedArrival[]> {
-  const oldAuthorOf = ({ entity, references: { root } }: ResolvedArrival) =>
-    entity.type === 'reshare' && root !== undefined && entity.root_author !== root.author
+  { db }: Pick<Services, 'db'>,
+  messages: readonly ResolvedMessage[],
+): Promise<readonly ResolvedMessage[]> {
+  const oldAuthorOf = ({ entity, references: { threadPost } }: ResolvedMessage) =>
+    entity.type === 'reshare' && threadPost !== undefined && entity.root_author !== threadPost.author
       ? entity.root_author
       : undefined
-  const olds = arrivals.flatMap((arrival) => oldAuthorOf(arrival) ?? [])
-  if (olds.length === 0) return arrivals
+  const olds = messages.flatMap((message) => oldAuthorOf(message) ?? [])
+  if (olds.length === 0) return messages
   const newest = await findNewestAddresses(db, olds)
-  return arrivals.map((arrival) => {
-    const { entity, references } = arrival
-    const author = newest.get(oldAuthorOf(arrival) ?? '')
-    if (entity.type !== 'reshare' || author === undefined || author !== references.root?.author) return arrival
-    return { ...arrival, entity: { ...entity, root_author: author } }
+  return messages.map((message) => {
+    const { entity, references } = message
+    const author = newest.get(oldAuthorOf(message) ?? '')
+    if (entity.type !== 'reshare' || author === undefined || author !== references.threadPost?.author) return message
+    return { ...message, entity: { ...entity, root_author: author } }
   })
 }

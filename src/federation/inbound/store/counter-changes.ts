@@ -9,7 +9,7 @@ export function countChanges(records: readonly StoredRecord[], now: Date): Count
   const comments = new Map<string, Mutable<CountByGuid>>()
   const answers = new Map<string, Mutable<AnswerCount>>()
   for (const {
-    arrival: { entity },
+    message: { entity },
   } of records) {
     switch (entity.type) {
       case 'comment': {

@@ -1,4 +1,4 @@
-import type { ArrivedProfile, ProfileOwner } from '../../../persistence/inbound/replace-profiles.js'
+import type { ProfileOwner, ReceivedProfile } from '../../../persistence/inbound/replace-profiles.js'
 import type { ProfileEntity } from '../../../protocol/entities/people.js'
 import { readTags } from '../../../protocol/mentions.js'
 import { podOrigin } from '../../discovery/pod-origin.js'
@@ -10,7 +10,7 @@ export function toProfileValues(
   profile: ProfileEntity,
   owner: ProfileOwner,
   { acceptedAt, now }: { readonly acceptedAt: Date; readonly now: Date },
-): ArrivedProfile {
+): ReceivedProfile {
   const podUrl = podOrigin(owner)
   const image = (url: string | undefined) =>
     url === undefined || podUrl === undefined ? null : profileImageUrl(url, podUrl)

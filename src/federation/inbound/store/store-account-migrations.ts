@@ -1,39 +1,39 @@
 import type { Knex } from 'knex'
-import { enqueueJobs, newDispatchJob } from '../../../jobs/outbox/outbox.js'
+import { enqueueJobs, newDispatchJob } from '../../../jobs/outbox/enqueue-jobs.js'
 import { lockProfileOwners, replaceProfiles } from '../../../persistence/inbound/replace-profiles.js'
 import { Person } from '../../../persistence/models/person.js'
 import { User } from '../../../persistence/models/user.js'
 import { emptyPeople } from '../../../persistence/people/empty-people.js'
 import { findMigration, findNewestIdentity, movePerson, movePhotos } from '../../../persistence/people/move-person.js'
 import { countMovesInARow } from '../../../persistence/people/moved-people.js'
-import type { Pod } from '../../../pod/pod.js'
 import type { AccountMigrationEntity } from '../../../protocol/entities/people.js'
 import { readMigration } from '../../../protocol/signatures/migration-signature.js'
-import type { Arrival, IgnoredMessage, RejectedMessage, StoredRecord, StoreResult } from '../batch.js'
+import type { Services } from '../../../services/services.js'
+import type { IgnoredMessage, RejectedMessage, StorableMessage, StoredRecord, StoreResult } from '../batch.js'
 import { INBOUND_LIMITS } from '../limits.js'
 import { isWebUrl } from './photo-values.js'
 import { toProfileValues } from './received-profile.js'
 
 /** Stores migrations one by one: they are rare, and the target of one depends on the migrations before it. */
 export async function storeAccountMigrations(
+  services: Services,
   transaction: Knex.Transaction,
-  arrivals: readonly Arrival<AccountMigrationEntity>[],
+  messages: readonly StorableMessage<AccountMigrationEntity>[],
   now: Date,
-  pod: Pod,
 ): Promise<StoreResult<AccountMigrationEntity>> {
   const records: StoredRecord<AccountMigrationEntity>[] = []
   const rejected: RejectedMessage[] = []
   const ignored: IgnoredMessage[] = []
-  for (const arrival of arrivals) {
-    const { message } = arrival
-    const plan = await planMigration(transaction, arrival.entity)
+  for (const message of messages) {
+    const { inbound } = message
+    const plan = await planMigration(transaction, message.entity)
     if (plan.do === 'move') {
-      await migrate(pod, transaction, arrival, plan, now)
-      records.push({ id: plan.from.id, arrival })
+      await migrate(services, transaction, message, plan, now)
+      records.push({ id: plan.from.id, message })
     } else if (plan.do === 'refuse') {
-      rejected.push({ message, arrival, fault: 'NotAllowed', reason: plan.reason })
+      rejected.push({ inbound, verified: message, fault: 'NotAllowed', reason: plan.reason })
     } else {
-      ignored.push({ message, arrival, reason: plan.reason })
+      ignored.push({ inbound, verified: message, reason: plan.reason })
     }
   }
   return { records, rejected, ignored }
@@ -78,34 +78,34 @@ async function planMigration(transaction: Knex.Transaction, entity: AccountMigra
 }
 
 async function migrate(
-  pod: Pod,
+  services: Services,
   transaction: Knex.Transaction,
-  arrival: Arrival<AccountMigrationEntity>,
+  message: StorableMessage<AccountMigrationEntity>,
   { from, to, newest }: Move,
   now: Date,
 ): Promise<void> {
-  const { message, entity } = arrival
+  const { inbound, entity } = message
   const { signature = '', remote_photo_path: path } = entity
   const remotePhotoPath = path !== undefined && isWebUrl(path) ? path.replace(/\/?$/, '/') : null
-  await updateRemoteProfile(transaction, arrival, now)
+  await updateRemoteProfile(transaction, message, now)
   await transaction('accountMigrations').insert({
     oldPersonId: from.id,
     newPersonId: to.id,
     signature,
     remotePhotoPath,
-    envelope: message.recipientGuid === undefined ? message.envelope : null,
+    envelope: inbound.recipientGuid === undefined ? inbound.envelope : null,
   })
   if (remotePhotoPath !== null) await movePhotos(transaction, from.id, remotePhotoPath)
   await movePerson(transaction, { from: from.id, to: newest.id })
   await emptyPeople(transaction, [from.id], now)
   await User.query(transaction).patch({ lockedAt: now }).where({ personId: from.id }).whereNull('lockedAt')
-  if (newest.podId !== null) await dispatchContacts(pod, transaction, newest.id)
+  if (newest.podId !== null) await dispatchContacts(services, transaction, newest.id)
 }
 
 /** Only the profile of a remote person changes; `lockProfileOwners` skips local people. */
 async function updateRemoteProfile(
   transaction: Knex.Transaction,
-  { entity: { profile }, message: { acceptedAt } }: Arrival<AccountMigrationEntity>,
+  { entity: { profile }, inbound: { acceptedAt } }: StorableMessage<AccountMigrationEntity>,
   now: Date,
 ): Promise<void> {
   const [owner] = await lockProfileOwners(transaction, [profile.author])
@@ -113,7 +113,7 @@ async function updateRemoteProfile(
 }
 
 /** Sends the contacts of local users to the new pod, which does not know yet who shares with the moved person. */
-async function dispatchContacts(pod: Pod, transaction: Knex.Transaction, personId: number): Promise<void> {
+async function dispatchContacts(services: Services, transaction: Knex.Transaction, personId: number): Promise<void> {
   const contacts: readonly { userId: number; receiving: boolean; ownPersonId: number }[] = await transaction('contacts')
     .join('users', 'users.id', 'contacts.userId')
     .where({ 'contacts.personId': personId })
@@ -121,7 +121,7 @@ async function dispatchContacts(pod: Pod, transaction: Knex.Transaction, personI
     .orderBy('userId')
     .select('userId', 'receiving', 'users.personId as ownPersonId')
   await enqueueJobs(
-    pod,
+    services,
     transaction,
     contacts.map(({ userId, receiving, ownPersonId }) =>
       newDispatchJob(ownPersonId, { record: 'contact', userId, personId, sharing: receiving, blocking: false }),

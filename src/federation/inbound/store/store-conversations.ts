@@ -1,63 +1,73 @@
 import type { Knex } from 'knex'
-import { addMessages } from '../../../domain/conversations/messages.js'
+import { addConversationMessages } from '../../../domain/conversations/add-conversation-messages.js'
 import { discoverMentionedJob } from '../../../jobs/definitions.js'
-import { enqueueJobsOfKind } from '../../../jobs/outbox/outbox.js'
+import { enqueueJobsOfKind } from '../../../jobs/outbox/enqueue-jobs.js'
 import { REFERENCE_LIMITS } from '../../../jobs/waiting/limits.js'
 import { lockEntityKeys } from '../../../jobs/waiting/lock-entity-keys.js'
 import {
-  type ArrivedConversation,
-  type ArrivedMessage,
   findAuthorsByGuid,
   findRefusedConversations,
   type InsertedRow,
   insertNewConversations,
+  type NewConversationMessage,
+  type ReceivedConversation,
 } from '../../../persistence/inbound/insert-conversations.js'
 import { Person } from '../../../persistence/models/person.js'
-import type { Pod } from '../../../pod/pod.js'
 import type { ConversationEntity, MessageEntity } from '../../../protocol/entities/conversations.js'
+import type { Services } from '../../../services/services.js'
 import { isRemoteAddress } from '../../discovery/pod-location.js'
-import type { Arrival, IgnoredMessage, RejectedMessage, StoredRecord, StoreResult } from '../batch.js'
+import type {
+  IgnoredMessage,
+  InboundMessage,
+  RejectedMessage,
+  StorableMessage,
+  StoredRecord,
+  StoreResult,
+  VerifiedMessage,
+} from '../batch.js'
 import { plausibleTime } from './plausible-time.js'
 
 /** Stores conversations with their first messages, and enqueues lookups of unknown participants. */
 export async function storeConversations(
+  services: Services,
   transaction: Knex.Transaction,
-  arrivals: readonly Arrival<ConversationEntity>[],
+  messages: readonly StorableMessage<ConversationEntity>[],
   now: Date,
-  pod: Pod,
 ): Promise<StoreResult<ConversationEntity>> {
-  const authors = await findAuthorsByGuid(transaction, 'conversations', arrivals.map(guidOf))
-  const first = firstOfEach(arrivals.filter(({ entity }) => !authors.has(entity.guid)))
+  const authors = await findAuthorsByGuid(transaction, 'conversations', messages.map(guidOf))
+  const first = firstOfEach(messages.filter(({ entity }) => !authors.has(entity.guid)))
   const refusedConversations = await findRefusedConversations(
     transaction,
     [...first.values()].map(({ entity }) => entity),
   )
   const allowed = [...first.values()].filter(({ entity }) => !refusedConversations.has(entity.guid))
-  const unknownPeople = await enqueueParticipantLookups(pod, transaction, allowed)
-  const rows = allowed.map((arrival) => conversationOf(arrival, unknownPeople, now))
+  const unknownPeople = await enqueueParticipantLookups(services, transaction, allowed)
+  const rows = allowed.map((message) => conversationOf(message, unknownPeople, now))
   const records = recordsOf(first, await insertNewConversations(transaction, rows))
-  await addMessages(
-    pod,
+  await addConversationMessages(
+    services,
     transaction,
-    records.flatMap(({ arrival }) => messagesOf(arrival.entity).map((entity) => messageOf(arrival, entity, now))),
+    records.flatMap(({ message }) =>
+      messageEntitiesOf(message.entity).map((entity) => toConversationMessage(message, entity, now)),
+    ),
   )
-  const refused = arrivals.filter(({ entity }) => refusedConversations.has(entity.guid)).map(notAllowed)
-  const rest = without(arrivals, [...records, ...refused])
+  const refused = messages.filter(({ entity }) => refusedConversations.has(entity.guid)).map(notAllowed)
+  const rest = without(messages, [...inboundOf(records), ...refused.map(({ inbound }) => inbound)])
   const { ignored, rejected } = await sortNotInserted(transaction, 'conversations', rest)
   return { records, ignored, rejected: [...rejected, ...refused] }
 }
 
 /** Stores messages of known conversations. */
-export async function storeMessages(
+export async function storeConversationMessages(
+  services: Services,
   transaction: Knex.Transaction,
-  arrivals: readonly Arrival<MessageEntity>[],
+  messages: readonly StorableMessage<MessageEntity>[],
   now: Date,
-  pod: Pod,
 ): Promise<StoreResult<MessageEntity>> {
-  const first = firstOfEach(arrivals)
-  const rows = [...first.values()].map((arrival) => messageOf(arrival, arrival.entity, now))
-  const records = recordsOf(first, await addMessages(pod, transaction, rows))
-  const { ignored, rejected } = await sortNotInserted(transaction, 'messages', without(arrivals, records))
+  const first = firstOfEach(messages)
+  const rows = [...first.values()].map((message) => toConversationMessage(message, message.entity, now))
+  const records = recordsOf(first, await addConversationMessages(services, transaction, rows))
+  const { ignored, rejected } = await sortNotInserted(transaction, 'messages', without(messages, inboundOf(records)))
   return { records, ignored, rejected }
 }
 
@@ -68,14 +78,14 @@ type ConversationPart = ConversationEntity | MessageEntity
  * without adding them to these conversations.
  */
 async function enqueueParticipantLookups(
-  pod: Pod,
+  services: Services,
   transaction: Knex.Transaction,
-  arrivals: readonly Arrival<ConversationEntity>[],
+  messages: readonly StorableMessage<ConversationEntity>[],
 ): Promise<ReadonlySet<string>> {
-  const named = arrivals.flatMap(({ entity }) => entity.participants)
+  const named = messages.flatMap(({ entity }) => entity.participants)
   const unknown = firstUnknown(
-    arrivals,
-    new Set((await withoutKnown(transaction, named)).filter((address) => isRemoteAddress(pod, address))),
+    messages,
+    new Set((await withoutKnown(transaction, named)).filter((address) => isRemoteAddress(services, address))),
   )
   if (unknown.length === 0) return new Set()
   await lockEntityKeys(
@@ -84,16 +94,16 @@ async function enqueueParticipantLookups(
   )
   const stillUnknown = new Set(await withoutKnown(transaction, unknown))
   const jobs = [...stillUnknown].map((address) => ({ address }))
-  await enqueueJobsOfKind(pod, transaction, discoverMentionedJob, jobs)
+  await enqueueJobsOfKind(services, transaction, discoverMentionedJob, jobs)
   return stillUnknown
 }
 
 /** The first unknown participants of each conversation; the others are neither looked up nor stored. */
 function firstUnknown(
-  arrivals: readonly Arrival<ConversationEntity>[],
+  messages: readonly StorableMessage<ConversationEntity>[],
   unknown: ReadonlySet<string>,
 ): readonly string[] {
-  const first = arrivals.flatMap(({ entity }) =>
+  const first = messages.flatMap(({ entity }) =>
     entity.participants.filter((address) => unknown.has(address)).slice(0, REFERENCE_LIMITS.unknownPeopleOfText),
   )
   return [...new Set(first)]
@@ -107,10 +117,10 @@ async function withoutKnown(transaction: Knex.Transaction, addresses: readonly s
 }
 
 function conversationOf(
-  { entity, message }: Arrival<ConversationEntity>,
+  { entity, inbound }: StorableMessage<ConversationEntity>,
   unknownPeople: ReadonlySet<string>,
   now: Date,
-): ArrivedConversation {
+): ReceivedConversation {
   const participants = [...new Set(entity.participants)]
   return {
     guid: entity.guid,
@@ -120,86 +130,103 @@ function conversationOf(
     unknownParticipants: participants
       .filter((address) => unknownPeople.has(address))
       .slice(0, REFERENCE_LIMITS.unknownPeopleOfText),
-    createdAt: plausibleTime(entity.created_at, message.acceptedAt, now),
+    createdAt: plausibleTime(entity.created_at, inbound.acceptedAt, now),
     arrivedAt: now,
   }
 }
 
 /** Oldest first; messages of the same second in their order in the entity. */
-function messagesOf({ messages }: ConversationEntity): readonly MessageEntity[] {
+function messageEntitiesOf({ messages }: ConversationEntity): readonly MessageEntity[] {
   return messages.toSorted((one, other) => one.created_at.getTime() - other.created_at.getTime())
 }
 
 /** A message inside a conversation belongs to that conversation, even if it names another guid. */
-function messageOf(
-  { entity: container, message }: Arrival<ConversationPart>,
+function toConversationMessage(
+  { entity: container, inbound }: StorableMessage<ConversationPart>,
   entity: MessageEntity,
   now: Date,
-): ArrivedMessage {
+): NewConversationMessage {
   return {
     guid: entity.guid,
     conversationGuid: container.type === 'conversation' ? container.guid : entity.conversation_guid,
     author: entity.author,
     text: entity.text,
-    createdAt: plausibleTime(entity.created_at, message.acceptedAt, now),
+    createdAt: plausibleTime(entity.created_at, inbound.acceptedAt, now),
     arrivedAt: now,
   }
 }
 
 function firstOfEach<Entity extends ConversationPart>(
-  arrivals: readonly Arrival<Entity>[],
-): ReadonlyMap<string, Arrival<Entity>> {
-  return new Map(arrivals.toReversed().map((arrival) => [arrival.entity.guid, arrival]))
+  messages: readonly StorableMessage<Entity>[],
+): ReadonlyMap<string, StorableMessage<Entity>> {
+  return new Map(messages.toReversed().map((message) => [message.entity.guid, message]))
 }
 
 function recordsOf<Entity extends ConversationPart>(
-  arrivals: ReadonlyMap<string, Arrival<Entity>>,
+  messages: ReadonlyMap<string, StorableMessage<Entity>>,
   rows: readonly InsertedRow[],
 ): readonly StoredRecord<Entity>[] {
   return rows.flatMap(({ id, guid }) => {
-    const arrival = arrivals.get(guid)
-    return arrival === undefined ? [] : [{ id, arrival }]
+    const message = messages.get(guid)
+    return message === undefined ? [] : [{ id, message }]
   })
 }
 
-function without<Entity extends ConversationPart>(
-  arrivals: readonly Arrival<Entity>[],
-  done: readonly { readonly arrival?: Arrival }[],
-): readonly Arrival<Entity>[] {
-  const messages = new Set(done.map(({ arrival }) => arrival?.message))
-  return arrivals.filter(({ message }) => !messages.has(message))
+function inboundOf(records: readonly StoredRecord[]): readonly InboundMessage[] {
+  return records.map(({ message }) => message.inbound)
 }
 
-/** Sorts what was not inserted: repeats, guids of other authors, and messages of conversations that were not stored. */
+function without<Entity extends ConversationPart>(
+  messages: readonly StorableMessage<Entity>[],
+  done: readonly InboundMessage[],
+): readonly StorableMessage<Entity>[] {
+  const inboundDone = new Set(done)
+  return messages.filter(({ inbound }) => !inboundDone.has(inbound))
+}
+
+/** Sorts the messages that were not inserted: repeats, guids of other authors, and messages of conversations that were not stored. */
 async function sortNotInserted(
   transaction: Knex.Transaction,
   table: 'conversations' | 'messages',
-  arrivals: readonly Arrival<ConversationPart>[],
+  messages: readonly StorableMessage<ConversationPart>[],
 ): Promise<{ readonly ignored: readonly IgnoredMessage[]; readonly rejected: readonly RejectedMessage[] }> {
-  const authors = await findAuthorsByGuid(transaction, table, arrivals.map(guidOf))
+  const authors = await findAuthorsByGuid(transaction, table, messages.map(guidOf))
   const ignored: IgnoredMessage[] = []
   const rejected: RejectedMessage[] = []
-  for (const arrival of arrivals) {
-    const { message, entity } = arrival
+  for (const message of messages) {
+    const { inbound, entity } = message
     const author = authors.get(entity.guid)
-    if (author === entity.author) ignored.push({ message, arrival, reason: `${entity.guid} is stored already` })
+    if (author === entity.author)
+      ignored.push({ inbound, verified: message, reason: `${entity.guid} is stored already` })
     else if (author !== undefined) {
-      rejected.push({ message, arrival, fault: 'InvalidAuthor', reason: `its guid belongs to an entity by ${author}` })
+      rejected.push({
+        inbound,
+        verified: message,
+        fault: 'InvalidAuthor',
+        reason: `its guid belongs to an entity by ${author}`,
+      })
     } else if (entity.type === 'conversation') {
-      ignored.push({ message, arrival, reason: 'it was retracted, or its author has closed the account' })
+      ignored.push({ inbound, verified: message, reason: 'it was retracted, or its author has closed the account' })
     } else {
-      rejected.push({ message, arrival, fault: 'ConversationNotFound', reason: 'its conversation was not stored' })
+      rejected.push({
+        inbound,
+        verified: message,
+        fault: 'ConversationNotFound',
+        reason: 'its conversation was not stored',
+      })
     }
   }
   return { ignored, rejected }
 }
 
-function notAllowed(arrival: Arrival<ConversationEntity>): RejectedMessage & { readonly arrival: Arrival } {
-  const { message, entity } = arrival
+function notAllowed(
+  message: VerifiedMessage<ConversationEntity>,
+): RejectedMessage & { readonly verified: VerifiedMessage } {
+  const { inbound, entity } = message
   const reason = `a local participant has no contact with ${entity.author}, or blocks them`
-  return { message, arrival, fault: 'NotAllowed', reason }
+  return { inbound, verified: message, fault: 'NotAllowed', reason }
 }
 
-function guidOf({ entity }: Arrival<ConversationPart>): string {
+function guidOf({ entity }: StorableMessage<ConversationPart>): string {
   return entity.guid
 }

@@ -1,11 +1,11 @@
 import type { Knex } from 'knex'
 import { type Counts, raiseCounts } from '../../../persistence/inbound/raise-counts.js'
-import type { Pod } from '../../../pod/pod.js'
-import { ENTITY_TYPES, type ReceivableEntity } from '../../../protocol/entities/registry.js'
-import type { Arrival, IgnoredMessage, RejectedMessage, StoredRecord, StoreResult } from '../batch.js'
+import { ENTITY_TYPES, type ReceivableEntity, STORING_ORDER } from '../../../protocol/entities/registry.js'
+import type { Services } from '../../../services/services.js'
+import type { IgnoredMessage, RejectedMessage, StorableMessage, StoredRecord, StoreResult } from '../batch.js'
 import { countChanges } from './counter-changes.js'
 import { storeAccountMigrations } from './store-account-migrations.js'
-import { storeConversations, storeMessages } from './store-conversations.js'
+import { storeConversationMessages, storeConversations } from './store-conversations.js'
 import { storeAccountDeletions, storeContacts, storeProfiles } from './store-people.js'
 import { storePhotos } from './store-photos.js'
 import { storeReshares, storeStatusMessages } from './store-posts.js'
@@ -14,19 +14,16 @@ import { storeRetractions } from './store-retractions.js'
 
 /** Stores any number of entities of one type. Times that other pods claim are clamped to `now`. */
 type StoreFunction<Entity extends ReceivableEntity> = (
+  services: Services,
   transaction: Knex.Transaction,
-  arrivals: readonly Arrival<Entity>[],
+  messages: readonly StorableMessage<Entity>[],
   now: Date,
-  pod: Pod,
 ) => Promise<StoreResult<Entity>>
 
 type EntityType = ReceivableEntity['type']
 
-/**
- * One function for each type; a new entity type does not compile without a line here. The order is that of storing: parents
- * before children, so that all transactions take their locks in one direction.
- */
-const storeFunctions: { readonly [Type in EntityType]: StoreFunction<Extract<ReceivableEntity, { type: Type }>> } = {
+/** One function for each type; a new entity type does not compile without a line here. */
+const STORE_FUNCTIONS: { readonly [Type in EntityType]: StoreFunction<Extract<ReceivableEntity, { type: Type }>> } = {
   profile: storeProfiles,
   status_message: storeStatusMessages,
   reshare: storeReshares,
@@ -37,7 +34,7 @@ const storeFunctions: { readonly [Type in EntityType]: StoreFunction<Extract<Rec
   participation: storeParticipations,
   contact: storeContacts,
   conversation: storeConversations,
-  message: storeMessages,
+  message: storeConversationMessages,
   retraction: storeRetractions,
   account_migration: storeAccountMigrations,
   account_deletion: storeAccountDeletions,
@@ -56,22 +53,22 @@ export interface StoredEntities {
  * Deletions lower the counters, so the changes are written before the first deletion.
  */
 export async function storeEntities(
-  pod: Pod,
+  services: Services,
   transaction: Knex.Transaction,
-  arrivals: readonly Arrival<ReceivableEntity>[],
+  messages: readonly StorableMessage<ReceivableEntity>[],
   now: Date,
 ): Promise<StoredEntities> {
   const results: StoreResult[] = []
   let isCounted = false
-  for (const type of Object.keys(storeFunctions) as EntityType[]) {
-    const ofType = arrivals.filter(({ entity }) => entity.type === type)
+  for (const type of STORING_ORDER) {
+    const ofType = messages.filter(({ entity }) => entity.type === type)
     if (ofType.length === 0) continue
     if (ENTITY_TYPES[type].ends === 'always' && !isCounted) {
       isCounted = true
       await raiseCounts(transaction, countChanges(recordsOf(results), now))
     }
-    const store = storeFunctions[type] as StoreFunction<ReceivableEntity> // the table pairs each type with its function
-    results.push(await store(transaction, ofType, now, pod))
+    const store = STORE_FUNCTIONS[type] as StoreFunction<ReceivableEntity> // the table pairs each type with its function
+    results.push(await store(services, transaction, ofType, now))
   }
   const records = recordsOf(results)
   return {

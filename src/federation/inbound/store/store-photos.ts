@@ -1,22 +1,23 @@
 import type { Knex } from 'knex'
 import {
-  type ArrivedSeparatePhoto,
   findPhotoAuthors,
   insertPhotoVisibilities,
+  type ReceivedSeparatePhoto,
   upsertPhotos,
 } from '../../../persistence/inbound/insert-photos.js'
 import type { PhotoEntity } from '../../../protocol/entities/posts.js'
-import type { Arrival, IgnoredMessage, RejectedMessage, StoreResult } from '../batch.js'
+import type { IgnoredMessage, RejectedMessage, StorableMessage, StoreResult } from '../batch.js'
 import { isWebUrl, validPixels } from './photo-values.js'
 import { plausibleTime } from './plausible-time.js'
 
 /** Stores photos that were sent without a post: new ones, or changed texts, sizes and URLs of stored ones. */
 export async function storePhotos(
+  _pod: unknown,
   transaction: Knex.Transaction,
-  arrivals: readonly Arrival<PhotoEntity>[],
+  messages: readonly StorableMessage<PhotoEntity>[],
   now: Date,
 ): Promise<StoreResult<PhotoEntity>> {
-  const loadable = arrivals.filter(({ entity }) => isWebUrl(entity.remote_photo_path))
+  const loadable = messages.filter(({ entity }) => isWebUrl(entity.remote_photo_path))
   const authors = new Map(
     await findPhotoAuthors(
       transaction,
@@ -24,16 +25,16 @@ export async function storePhotos(
     ),
   )
   // Of several photos with one guid, the first decides about the author, and the last by that author has the values.
-  const last = new Map<string, Arrival<PhotoEntity>>()
-  for (const arrival of loadable) {
-    const { guid, author } = arrival.entity
+  const last = new Map<string, StorableMessage<PhotoEntity>>()
+  for (const message of loadable) {
+    const { guid, author } = message.entity
     const owner = authors.get(guid) ?? author
     authors.set(guid, owner)
-    if (owner === author) last.set(guid, arrival)
+    if (owner === author) last.set(guid, message)
   }
   const rows = await upsertPhotos(
     transaction,
-    [...last.values()].map((arrival) => photoOf(arrival, now)),
+    [...last.values()].map((message) => photoOf(message, now)),
   )
   const ids = new Map(rows.map(({ guid, id }) => [guid, id]))
   const accepted = loadable.filter(({ entity }) => authors.get(entity.guid) === entity.author && ids.has(entity.guid))
@@ -46,20 +47,20 @@ export async function storePhotos(
   )
 
   const records = rows.flatMap(({ id, guid, isNew }) => {
-    const arrival = last.get(guid)
-    return arrival === undefined || !isNew ? [] : [{ id, arrival }]
+    const message = last.get(guid)
+    return message === undefined || !isNew ? [] : [{ id, message }]
   })
   const isAccepted = new Set(accepted)
-  const others = arrivals.filter((arrival) => !isAccepted.has(arrival))
-  const isByAuthor = ({ entity }: Arrival<PhotoEntity>) => authors.get(entity.guid) === entity.author
+  const others = messages.filter((message) => !isAccepted.has(message))
+  const isByAuthor = ({ entity }: StorableMessage<PhotoEntity>) => authors.get(entity.guid) === entity.author
   return {
     records,
-    rejected: others.filter((arrival) => !isByAuthor(arrival)).map(rejectedPhoto),
+    rejected: others.filter((message) => !isByAuthor(message)).map(rejectedPhoto),
     ignored: others.filter(isByAuthor).map(ignoredPhoto),
   }
 }
 
-function photoOf({ entity, message }: Arrival<PhotoEntity>, now: Date): ArrivedSeparatePhoto {
+function photoOf({ entity, inbound }: StorableMessage<PhotoEntity>, now: Date): ReceivedSeparatePhoto {
   return {
     guid: entity.guid,
     author: entity.author,
@@ -70,18 +71,27 @@ function photoOf({ entity, message }: Arrival<PhotoEntity>, now: Date): ArrivedS
     name: entity.remote_photo_name,
     height: validPixels(entity.height),
     width: validPixels(entity.width),
-    createdAt: plausibleTime(entity.created_at, message.acceptedAt, now),
+    createdAt: plausibleTime(entity.created_at, inbound.acceptedAt, now),
   }
 }
 
-function ignoredPhoto(arrival: Arrival<PhotoEntity>): IgnoredMessage {
-  return { message: arrival.message, arrival, reason: 'it was retracted, or its author has closed the account' }
+function ignoredPhoto(message: StorableMessage<PhotoEntity>): IgnoredMessage {
+  return {
+    inbound: message.inbound,
+    verified: message,
+    reason: 'it was retracted, or its author has closed the account',
+  }
 }
 
-function rejectedPhoto(arrival: Arrival<PhotoEntity>): RejectedMessage {
-  const { message, entity } = arrival
+function rejectedPhoto(message: StorableMessage<PhotoEntity>): RejectedMessage {
+  const { inbound, entity } = message
   if (isWebUrl(entity.remote_photo_path)) {
-    return { message, arrival, fault: 'InvalidAuthor', reason: 'its guid belongs to a photo of another author' }
+    return {
+      inbound,
+      verified: message,
+      fault: 'InvalidAuthor',
+      reason: 'its guid belongs to a photo of another author',
+    }
   }
-  return { message, arrival, fault: 'ValidationError', reason: 'its URL is not http or https' }
+  return { inbound, verified: message, fault: 'ValidationError', reason: 'its URL is not http or https' }
 }

@@ -1,61 +1,69 @@
 import type { Knex } from 'knex'
-import { enqueueAnnouncement } from '../../../domain/notifications/announcements.js'
+import { enqueueLiveEvent } from '../../../domain/notifications/enqueue-live-events.js'
 import { notifyAbout } from '../../../domain/notifications/notifications.js'
 import { readMentionedAddresses, readTagNames } from '../../../domain/posts/texts.js'
 import {
-  type ArrivedPhoto,
-  type ArrivedPost,
   findPostAuthors,
   insertLocations,
   insertNewPosts,
   insertPolls,
   insertPostVisibilities,
+  type ReceivedPhoto,
+  type ReceivedPost,
   upsertPostPhotos,
 } from '../../../persistence/inbound/insert-posts.js'
 import { Mention } from '../../../persistence/models/mention.js'
 import { Tag } from '../../../persistence/models/tag.js'
-import type { Pod } from '../../../pod/pod.js'
 import type { PhotoEntity, ReshareEntity, StatusMessageEntity } from '../../../protocol/entities/posts.js'
-import type { Arrival, IgnoredMessage, RejectedMessage, StoredRecord, StoreResult } from '../batch.js'
+import type { Services } from '../../../services/services.js'
+import type {
+  IgnoredMessage,
+  RejectedMessage,
+  StorableMessage,
+  StoredRecord,
+  StoreResult,
+  VerifiedMessage,
+} from '../batch.js'
 import { validPixels } from './photo-values.js'
 import { plausibleTime } from './plausible-time.js'
 
 /** Stores posts with their photos, polls, locations, tags and mentions. */
 export async function storeStatusMessages(
+  services: Services,
   transaction: Knex.Transaction,
-  arrivals: readonly Arrival<StatusMessageEntity>[],
+  messages: readonly StorableMessage<StatusMessageEntity>[],
   now: Date,
-  pod: Pod,
 ): Promise<StoreResult<StatusMessageEntity>> {
-  const stored = await storePosts(transaction, arrivals, (arrival) => {
-    const { text, provider_display_name: provider, embed } = arrival.entity
+  const stored = await storePosts(transaction, messages, (message) => {
+    const { text, provider_display_name: provider, embed } = message.entity
     return {
       type: 'StatusMessage',
-      public: arrival.entity.public,
+      public: message.entity.public,
       text,
       providerDisplayName:
         provider === undefined ? undefined : [...provider].slice(0, MAX_PROVIDER_CHARACTERS).join(''),
       embed: embed === undefined ? undefined : { ...embed, type: undefined },
-      createdAt: timeOf(arrival, now),
+      createdAt: timeOf(message, now),
     }
   })
   await storeParts(transaction, stored.records, now)
-  await showToRecipients(pod, transaction, arrivals, stored, now)
+  await showToRecipients(services, transaction, messages, stored, now)
   return stored
 }
 
 /** Stores reshares of known posts, one for each person and root. */
 export async function storeReshares(
+  _pod: unknown,
   transaction: Knex.Transaction,
-  arrivals: readonly Arrival<ReshareEntity>[],
+  messages: readonly StorableMessage<ReshareEntity>[],
   now: Date,
 ): Promise<StoreResult<ReshareEntity>> {
-  return storePosts(transaction, arrivals, (arrival) => ({
+  return storePosts(transaction, messages, (message) => ({
     type: 'Reshare',
     public: true,
     text: '',
-    rootGuid: arrival.entity.root_guid,
-    createdAt: timeOf(arrival, now),
+    rootGuid: message.entity.root_guid,
+    createdAt: timeOf(message, now),
   }))
 }
 
@@ -64,43 +72,48 @@ const MAX_PROVIDER_CHARACTERS = 255
 /** The unique index on the guid decides between concurrent posts. A post that it refuses is a repeat, or has the guid of another author. */
 async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
   transaction: Knex.Transaction,
-  arrivals: readonly Arrival<Entity>[],
-  columnsOf: (arrival: Arrival<Entity>) => Omit<ArrivedPost, 'guid' | 'author' | 'trace'>,
+  messages: readonly StorableMessage<Entity>[],
+  columnsOf: (message: StorableMessage<Entity>) => Omit<ReceivedPost, 'guid' | 'author' | 'trace'>,
 ): Promise<StoreResult<Entity>> {
-  const byGuid = new Map(arrivals.toReversed().map((arrival) => [arrival.entity.guid, arrival])) // the first of each counts
-  const rows = [...byGuid.values()].map((arrival) => {
+  const byGuid = new Map(messages.toReversed().map((message) => [message.entity.guid, message])) // the first of each counts
+  const rows = [...byGuid.values()].map((message) => {
     return {
-      guid: arrival.entity.guid,
-      author: arrival.entity.author,
-      trace: arrival.message.trace,
-      ...columnsOf(arrival),
+      guid: message.entity.guid,
+      author: message.entity.author,
+      trace: message.inbound.trace,
+      ...columnsOf(message),
     }
   })
   const inserted = await insertNewPosts(transaction, rows)
   const records = inserted.flatMap(({ id, guid }): StoredRecord<Entity>[] => {
-    const arrival = byGuid.get(guid)
-    return arrival === undefined ? [] : [{ id, arrival }]
+    const message = byGuid.get(guid)
+    return message === undefined ? [] : [{ id, message }]
   })
 
-  const storedArrivals = new Set(records.map(({ arrival }) => arrival))
-  const others = arrivals.filter((arrival) => !storedArrivals.has(arrival))
+  const storedMessages = new Set(records.map(({ message }) => message))
+  const others = messages.filter((message) => !storedMessages.has(message))
   const authors = await findPostAuthors(
     transaction,
     others.map(({ entity }) => entity.guid),
   )
   const rejected: RejectedMessage[] = []
   const ignored: IgnoredMessage[] = []
-  for (const arrival of others) {
-    const { message, entity } = arrival
+  for (const message of others) {
+    const { inbound, entity } = message
     const author = authors.get(entity.guid)
     if (author === undefined) {
       ignored.push({
-        message,
-        arrival,
+        inbound,
+        verified: message,
         reason: 'it was retracted, or its root is deleted or was reshared by its author before',
       })
     } else if (author !== entity.author) {
-      rejected.push({ message, arrival, fault: 'InvalidAuthor', reason: `its guid belongs to a post by ${author}` })
+      rejected.push({
+        inbound,
+        verified: message,
+        fault: 'InvalidAuthor',
+        reason: `its guid belongs to a post by ${author}`,
+      })
     }
   }
   return { records, rejected, ignored }
@@ -108,15 +121,15 @@ async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
 
 /** Shows private posts to their recipients: a private post arrives once for each local recipient. */
 async function showToRecipients(
-  pod: Pod,
+  services: Services,
   transaction: Knex.Transaction,
-  arrivals: readonly Arrival<StatusMessageEntity>[],
+  messages: readonly StorableMessage<StatusMessageEntity>[],
   { records }: StoreResult<StatusMessageEntity>,
   now: Date,
 ): Promise<void> {
   const shown = await insertPostVisibilities(
     transaction,
-    arrivals.flatMap(({ recipient, entity: { guid, author } }) =>
+    messages.flatMap(({ recipient, entity: { guid, author } }) =>
       recipient === undefined ? [] : [{ guid, author, userId: recipient.userId }],
     ),
   )
@@ -124,7 +137,7 @@ async function showToRecipients(
   // Recipients of a new post are notified with the batch.
   const delivered = shown.filter(({ postId }) => !isNew.has(postId))
   const notifications = await notifyAbout(transaction, { delivered }, now)
-  await enqueueAnnouncement(pod, transaction, { notifications, shown })
+  await enqueueLiveEvent(services, transaction, { notifications, shown })
 }
 
 async function storeParts(
@@ -132,8 +145,8 @@ async function storeParts(
   records: readonly StoredRecord<StatusMessageEntity>[],
   now: Date,
 ): Promise<void> {
-  const parts = records.map(({ id, arrival }) => ({ postId: id, arrival, entity: arrival.entity }))
-  const photos = parts.flatMap(({ postId, arrival, entity }) => photosOf(postId, arrival, entity.photos, now))
+  const parts = records.map(({ id, message }) => ({ postId: id, message, entity: message.entity }))
+  const photos = parts.flatMap(({ postId, message, entity }) => photosOf(postId, message, entity.photos, now))
   await upsertPostPhotos(transaction, [...new Map(photos.map((photo) => [photo.guid, photo])).values()])
   await insertPolls(
     transaction,
@@ -147,10 +160,10 @@ async function storeParts(
   )
   await Tag.attachToAll(
     transaction,
-    parts.map(({ postId, arrival, entity }) => {
+    parts.map(({ postId, message, entity }) => {
       return {
         postId,
-        createdAt: timeOf(arrival, now),
+        createdAt: timeOf(message, now),
         isPublic: entity.public,
         names: readTagNames(entity.text),
       }
@@ -165,7 +178,12 @@ async function storeParts(
   )
 }
 
-function photosOf(postId: number, arrival: Arrival, photos: readonly PhotoEntity[], now: Date): ArrivedPhoto[] {
+function photosOf(
+  postId: number,
+  message: VerifiedMessage,
+  photos: readonly PhotoEntity[],
+  now: Date,
+): ReceivedPhoto[] {
   return photos.map((photo, position) => ({
     guid: photo.guid,
     postId,
@@ -175,10 +193,10 @@ function photosOf(postId: number, arrival: Arrival, photos: readonly PhotoEntity
     name: photo.remote_photo_name,
     height: validPixels(photo.height),
     width: validPixels(photo.width),
-    createdAt: plausibleTime(photo.created_at, arrival.message.acceptedAt, now),
+    createdAt: plausibleTime(photo.created_at, message.inbound.acceptedAt, now),
   }))
 }
 
-function timeOf({ entity, message }: Arrival<StatusMessageEntity | ReshareEntity>, now: Date): Date {
-  return plausibleTime(entity.created_at, message.acceptedAt, now)
+function timeOf({ entity, inbound }: StorableMessage<StatusMessageEntity | ReshareEntity>, now: Date): Date {
+  return plausibleTime(entity.created_at, inbound.acceptedAt, now)
 }

@@ -1,7 +1,8 @@
 import type { Knex } from 'knex'
 import { readMentionedAddresses, readTagNames } from '../../../domain/posts/texts.js'
+import { inChunks } from '../../../jobs/chunks.js'
 import { dispatchRelaysJob } from '../../../jobs/definitions.js'
-import { enqueueJobsOfKind } from '../../../jobs/outbox/outbox.js'
+import { enqueueJobsOfKind } from '../../../jobs/outbox/enqueue-jobs.js'
 import { insertParticipations } from '../../../persistence/inbound/insert-participations.js'
 import {
   insertComments,
@@ -11,34 +12,37 @@ import {
 } from '../../../persistence/inbound/insert-relayables.js'
 import { Mention } from '../../../persistence/models/mention.js'
 import { Tag } from '../../../persistence/models/tag.js'
-import type { Pod } from '../../../pod/pod.js'
-import type { ReceivableEntity, StoredRelayable } from '../../../protocol/entities/registry.js'
+import type { EntityOfType, ReceivableEntity, StoredRelayable } from '../../../protocol/entities/registry.js'
+import type { Services } from '../../../services/services.js'
 import { DELIVERY_LIMITS } from '../../outbound/limits.js'
-import type { Arrival, IgnoredMessage, RejectedMessage, StoredRecord, StoreResult } from '../batch.js'
+import type { IgnoredMessage, RejectedMessage, StorableMessage, StoredRecord, StoreResult } from '../batch.js'
 import { plausibleTime } from './plausible-time.js'
-
-type OfType<Type extends ReceivableEntity['type']> = Extract<ReceivableEntity, { readonly type: Type }>
 
 /** Stores comments with their tags and mentions. */
 export async function storeComments(
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
-  arrivals: readonly Arrival<OfType<'comment'>>[],
+  messages: readonly StorableMessage<EntityOfType<'comment'>>[],
   now: Date,
-  pod: Pick<Pod, 'jobs'>,
-): Promise<StoreResult<OfType<'comment'>>> {
-  const { stored, outcomes } = await storeRelayables(pod, transaction, arrivals, (firsts) =>
+): Promise<StoreResult<EntityOfType<'comment'>>> {
+  const { stored, outcomes } = await storeRelayables(services, transaction, messages, (firsts) =>
     insertComments(
       transaction,
-      firsts.map((arrival) => {
-        const { text, created_at: writtenAt } = arrival.entity
-        const createdAt = plausibleTime(writtenAt, arrival.message.acceptedAt, now)
-        return Object.assign(columnsOf(arrival), { text, createdAt })
+      firsts.map((message) => {
+        const { text, created_at: writtenAt } = message.entity
+        const createdAt = plausibleTime(writtenAt, message.inbound.acceptedAt, now)
+        return Object.assign(columnsOf(message), { text, createdAt })
       }),
     ),
   )
-  const texts = stored.records.map(({ id, arrival: { entity } }) => {
-    const root = outcomes.get(entity.guid)?.root
-    return { commentId: id, text: entity.text, postedAt: root?.createdAt ?? now, isPublic: root?.public ?? false }
+  const texts = stored.records.map(({ id, message: { entity } }) => {
+    const threadPost = outcomes.get(entity.guid)?.threadPost
+    return {
+      commentId: id,
+      text: entity.text,
+      postedAt: threadPost?.createdAt ?? now,
+      isPublic: threadPost?.public ?? false,
+    }
   })
   await Tag.attachToAll(
     transaction,
@@ -57,17 +61,16 @@ export async function storeComments(
 
 /** Stores likes of posts and comments, one for each person and parent. */
 export async function storeLikes(
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
-  arrivals: readonly Arrival<OfType<'like'>>[],
-  _now: Date,
-  pod: Pick<Pod, 'jobs'>,
-): Promise<StoreResult<OfType<'like'>>> {
-  const { stored } = await storeRelayables(pod, transaction, arrivals, (firsts) =>
+  messages: readonly StorableMessage<EntityOfType<'like'>>[],
+): Promise<StoreResult<EntityOfType<'like'>>> {
+  const { stored } = await storeRelayables(services, transaction, messages, (firsts) =>
     insertLikes(
       transaction,
-      firsts.map((arrival) => {
-        const { parent_type: parentType, positive } = arrival.entity
-        return Object.assign(columnsOf(arrival), { parentType, positive, createdAt: arrival.message.acceptedAt })
+      firsts.map((message) => {
+        const { parent_type: parentType, positive } = message.entity
+        return Object.assign(columnsOf(message), { parentType, positive, createdAt: message.inbound.acceptedAt })
       }),
     ),
   )
@@ -76,17 +79,16 @@ export async function storeLikes(
 
 /** Stores votes, one for each person and poll. */
 export async function storeVotes(
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
-  arrivals: readonly Arrival<OfType<'poll_participation'>>[],
-  _now: Date,
-  pod: Pick<Pod, 'jobs'>,
-): Promise<StoreResult<OfType<'poll_participation'>>> {
-  const { stored } = await storeRelayables(pod, transaction, arrivals, (firsts) =>
+  messages: readonly StorableMessage<EntityOfType<'poll_participation'>>[],
+): Promise<StoreResult<EntityOfType<'poll_participation'>>> {
+  const { stored } = await storeRelayables(services, transaction, messages, (firsts) =>
     insertVotes(
       transaction,
-      firsts.map((arrival) => {
-        const { poll_answer_guid: answer } = arrival.entity
-        return Object.assign(columnsOf(arrival), { answer, createdAt: arrival.message.acceptedAt })
+      firsts.map((message) => {
+        const { poll_answer_guid: answer } = message.entity
+        return Object.assign(columnsOf(message), { answer, createdAt: message.inbound.acceptedAt })
       }),
     ),
   )
@@ -95,102 +97,100 @@ export async function storeVotes(
 
 /** Stores the subscriptions of remote people to the interactions with a local post, one for each person and post. */
 export async function storeParticipations(
+  _pod: unknown,
   transaction: Knex.Transaction,
-  arrivals: readonly Arrival<OfType<'participation'>>[],
-): Promise<StoreResult<OfType<'participation'>>> {
-  const byGuid = firstOfEachGuid(arrivals)
+  messages: readonly StorableMessage<EntityOfType<'participation'>>[],
+): Promise<StoreResult<EntityOfType<'participation'>>> {
+  const byGuid = firstOfEachGuid(messages)
   const inserted = await insertParticipations(
     transaction,
-    [...byGuid.values()].map(({ entity: { guid, author, parent_guid: postGuid }, message }) => {
-      return { guid, author, postGuid, createdAt: message.acceptedAt }
+    [...byGuid.values()].map(({ entity: { guid, author, parent_guid: postGuid }, inbound }) => {
+      return { guid, author, postGuid, createdAt: inbound.acceptedAt }
     }),
   )
-  const records: StoredRecord<OfType<'participation'>>[] = []
+  const records: StoredRecord<EntityOfType<'participation'>>[] = []
   const ignored: IgnoredMessage[] = []
   for (const { id, guid } of inserted) {
-    const arrival = byGuid.get(guid)
-    if (arrival === undefined) continue
-    if (id !== null) records.push({ id, arrival })
+    const message = byGuid.get(guid)
+    if (message === undefined) continue
+    if (id !== null) records.push({ id, message })
     else
       ignored.push({
-        message: arrival.message,
-        arrival,
+        inbound: message.inbound,
+        verified: message,
         reason: 'too many pods that have never responded participate in the post',
       })
   }
   return { records, rejected: [], ignored }
 }
 
-function columnsOf({ entity, isParentLocal, message: { trace } }: Arrival<StoredRelayable>) {
+function columnsOf({ entity, isParentLocal, inbound: { trace } }: StorableMessage<StoredRelayable>) {
   const { guid, author, parent_guid: parent, author_signature: signature, elements } = entity
   return { guid, author, parent, trace, signed: isParentLocal ? { signature, elements } : undefined }
 }
 
-/** The first arrival of each guid. */
+/** The first message of each guid. */
 function firstOfEachGuid<Entity extends ReceivableEntity & { readonly guid: string }>(
-  arrivals: readonly Arrival<Entity>[],
-): ReadonlyMap<string, Arrival<Entity>> {
-  return new Map(arrivals.toReversed().map((arrival) => [arrival.entity.guid, arrival]))
+  messages: readonly StorableMessage<Entity>[],
+): ReadonlyMap<string, StorableMessage<Entity>> {
+  return new Map(messages.toReversed().map((message) => [message.entity.guid, message]))
 }
 
 async function storeRelayables<Entity extends StoredRelayable>(
-  pod: Pick<Pod, 'jobs'>,
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
-  arrivals: readonly Arrival<Entity>[],
-  insert: (firsts: readonly Arrival<Entity>[]) => Promise<readonly RelayableOutcome[]>,
+  messages: readonly StorableMessage<Entity>[],
+  insert: (firsts: readonly StorableMessage<Entity>[]) => Promise<readonly RelayableOutcome[]>,
 ): Promise<{ readonly stored: StoreResult<Entity>; readonly outcomes: ReadonlyMap<string, RelayableOutcome> }> {
-  const firsts = firstOfEachGuid(arrivals)
+  const firsts = firstOfEachGuid(messages)
   const rows = await insert([...firsts.values()])
   const outcomes = new Map(rows.map((outcome) => [outcome.guid, outcome]))
 
   const records: StoredRecord<Entity>[] = []
   const rejected: RejectedMessage[] = []
   const ignored: IgnoredMessage[] = []
-  for (const arrival of arrivals) {
-    const { message, entity } = arrival
+  for (const message of messages) {
+    const { inbound, entity } = message
     const first = firsts.get(entity.guid)
     const outcome = outcomes.get(entity.guid)
     if (first === undefined || outcome === undefined) throw new Error('A relayable has no outcome.')
-    const isNew = arrival === first && outcome.existingAuthor === null
+    const isNew = message === first && outcome.existingAuthor === null
     const fault = faultOf(entity.author, outcome.existingAuthor ?? first.entity.author, outcome)
-    if (fault !== undefined) rejected.push({ message, arrival, ...fault })
-    else if (isNew && outcome.id !== null) records.push({ id: outcome.id, arrival })
+    if (fault !== undefined) rejected.push({ inbound, verified: message, ...fault })
+    else if (isNew && outcome.id !== null) records.push({ id: outcome.id, message })
     else if (isNew)
       ignored.push({
-        message,
-        arrival,
+        inbound,
+        verified: message,
         reason: 'it was retracted, or its parent is deleted or has one by its author already',
       })
-    // Every other arrival is a repeat without an effect.
+    // Every other message is a repeat without an effect.
   }
-  await enqueueRelays(pod, transaction, records, outcomes)
+  await enqueueRelays(services, transaction, records, outcomes)
   return { stored: { records, rejected, ignored }, outcomes }
 }
 
 function faultOf(
   author: string,
   existingAuthor: string,
-  { root }: RelayableOutcome,
+  { threadPost }: RelayableOutcome,
 ): Pick<RejectedMessage, 'fault' | 'reason'> | undefined {
   if (existingAuthor !== author)
     return { fault: 'InvalidAuthor', reason: `its guid belongs to an entity by ${existingAuthor}` }
-  if (root?.misses) return { fault: 'ValidationError', reason: 'the poll has no such answer' }
-  if (root?.ignores) return { fault: 'AuthorIgnored', reason: `the author of the post ignores ${author}` }
+  if (threadPost?.isAnswerUnknown) return { fault: 'ValidationError', reason: 'the poll has no such answer' }
+  if (threadPost?.isAuthorBlocked) return { fault: 'AuthorIgnored', reason: `the author of the post ignores ${author}` }
   return undefined
 }
 
 /** Enqueues relays of stored interactions with local posts to the other readers of each post. */
 async function enqueueRelays(
-  pod: Pick<Pod, 'jobs'>,
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   records: readonly StoredRecord<StoredRelayable>[],
   outcomes: ReadonlyMap<string, RelayableOutcome>,
 ): Promise<void> {
-  const underLocalPosts = records.filter(({ arrival }) => outcomes.get(arrival.entity.guid)?.root?.local)
-  const relays = underLocalPosts.map(({ arrival: { entity } }) => ({ record: entity.type, guid: entity.guid }))
-  const batches: { relays: typeof relays }[] = []
-  for (let start = 0; start < relays.length; start += DELIVERY_LIMITS.relaysAtOnce) {
-    batches.push({ relays: relays.slice(start, start + DELIVERY_LIMITS.relaysAtOnce) })
-  }
-  await enqueueJobsOfKind(pod, transaction, dispatchRelaysJob, batches)
+  const underLocalPosts = records.filter(({ message }) => outcomes.get(message.entity.guid)?.threadPost?.local)
+  const relays = underLocalPosts.map(({ message: { entity } }) => ({ record: entity.type, guid: entity.guid }))
+  const batches = inChunks(relays, DELIVERY_LIMITS.relaysPerBatch).map((batch) => ({ relays: batch }))
+  await enqueueJobsOfKind(services, transaction, dispatchRelaysJob, batches)
 }

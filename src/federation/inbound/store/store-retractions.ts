@@ -19,14 +19,14 @@ import {
   destroyEntities,
   findPostsEmptyWithoutPhotos,
 } from '../../../persistence/posts/destroy-entities.js'
-import type { Pod } from '../../../pod/pod.js'
 import { isRelayableKind, RETRACTED_RECORDS, type RetractableKind } from '../../../protocol/entities/registry.js'
 import type { RetractionEntity } from '../../../protocol/entities/retraction.js'
-import { faultOfArrival } from '../../../protocol/envelopes/sender-rules.js'
-import type { Arrival, IgnoredMessage, RejectedMessage, StoreResult } from '../batch.js'
+import { findSenderFault } from '../../../protocol/envelopes/sender-rules.js'
+import type { Services } from '../../../services/services.js'
+import type { IgnoredMessage, RejectedMessage, StorableMessage, StoreResult, VerifiedMessage } from '../batch.js'
 
 interface FoundTarget {
-  readonly arrival: Arrival<RetractionEntity>
+  readonly message: StorableMessage<RetractionEntity>
   readonly target: RetractionTarget
 }
 
@@ -34,22 +34,21 @@ interface FoundTarget {
  * Deletes the targets, and relays retractions of interactions with local posts. Tombstones keep away targets that arrive later.
  */
 export async function storeRetractions(
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
-  arrivals: readonly Arrival<RetractionEntity>[],
-  _now: Date,
-  pod: Pick<Pod, 'jobs'>,
+  messages: readonly StorableMessage<RetractionEntity>[],
 ): Promise<StoreResult<RetractionEntity>> {
-  await leaveTombstones(transaction, arrivals)
-  const { found, rejected, ignored } = await findTargets(transaction, arrivals)
+  await leaveTombstones(transaction, messages)
+  const { found, rejected, ignored } = await findTargets(transaction, messages)
   await endSharing(transaction, found)
 
   for (const kind of new Set(Object.values(RETRACTED_RECORDS))) {
-    const ofKind = found.filter(({ arrival }) => kindOf(arrival) === kind)
-    if (ofKind.length > 0) await deleteTargets(pod, transaction, kind, ofKind)
+    const ofKind = found.filter(({ message }) => kindOf(message) === kind)
+    if (ofKind.length > 0) await deleteTargets(services, transaction, kind, ofKind)
   }
-  const records = found.map(({ arrival, target }) => {
-    const isByAuthor = arrival.sender === target.author
-    return { id: isByAuthor ? target.authorId : (target.root?.authorId ?? target.authorId), arrival }
+  const records = found.map(({ message, target }) => {
+    const isByAuthor = message.sender === target.author
+    return { id: isByAuthor ? target.authorId : (target.threadPost?.authorId ?? target.authorId), message }
   })
   return { records, rejected, ignored }
 }
@@ -57,9 +56,9 @@ export async function storeRetractions(
 /** Stores who has retracted which entity, so that a target that arrives later is ignored. */
 export async function leaveTombstones(
   transaction: Knex.Transaction,
-  arrivals: readonly Arrival<RetractionEntity>[],
+  messages: readonly VerifiedMessage<RetractionEntity>[],
 ): Promise<void> {
-  const tombstones = arrivals
+  const tombstones = messages
     .filter(({ entity }) => entity.target_type !== 'Person')
     .map(({ entity, sender }) => ({ type: entity.target_type, guid: entity.target_guid, by: sender }))
   await Tombstone.insertMany(transaction, tombstones)
@@ -68,7 +67,7 @@ export async function leaveTombstones(
 /** Searches the targets again, under their locks: since `resolveReferences` a target may have been deleted, or stored by this batch. */
 async function findTargets(
   transaction: Knex.Transaction,
-  arrivals: readonly Arrival<RetractionEntity>[],
+  messages: readonly StorableMessage<RetractionEntity>[],
 ): Promise<{
   readonly found: readonly FoundTarget[]
   readonly rejected: readonly RejectedMessage[]
@@ -76,29 +75,35 @@ async function findTargets(
 }> {
   const targets = await findRetractionTargets(
     transaction,
-    arrivals.map(({ entity }) => ({ type: entity.target_type, guid: entity.target_guid })),
+    messages.map(({ entity }) => ({ type: entity.target_type, guid: entity.target_guid })),
   )
   const foundTargets: FoundTarget[] = []
   const rejected: RejectedMessage[] = []
   const ignored: IgnoredMessage[] = []
-  for (const arrival of arrivals) {
-    const { message, entity, recipient } = arrival
+  for (const message of messages) {
+    const { inbound, entity, recipient } = message
     const targetName = `${entity.target_type} ${entity.target_guid}`
     const target = targets.get(targetName)
     if (target === undefined) {
-      ignored.push({ message, arrival, reason: `the ${targetName} is not stored` })
+      ignored.push({ inbound, verified: message, reason: `the ${targetName} is not stored` })
       continue
     }
-    const fault = faultOfArrival({ ...arrival, recipient: recipient?.address }, { target })
-    if (fault === undefined) foundTargets.push({ arrival, target })
-    else rejected.push({ message, arrival, fault, reason: `${arrival.sender} must not retract the ${targetName}` })
+    const fault = findSenderFault({ ...message, recipient: recipient?.address }, { target })
+    if (fault === undefined) foundTargets.push({ message, target })
+    else
+      rejected.push({
+        inbound,
+        verified: message,
+        fault,
+        reason: `${message.sender} must not retract the ${targetName}`,
+      })
   }
   return { found: foundTargets, rejected, ignored }
 }
 
 /** A retraction of a person is the old form of a contact entity: the sender ends sharing with the recipient. */
 async function endSharing(transaction: Knex.Transaction, targets: readonly FoundTarget[]): Promise<void> {
-  const pairs = targets.flatMap(({ arrival: { entity, recipient }, target }) =>
+  const pairs = targets.flatMap(({ message: { entity, recipient }, target }) =>
     entity.target_type === 'Person' && recipient !== undefined
       ? [{ userId: recipient.userId, personId: target.authorId }]
       : [],
@@ -107,7 +112,7 @@ async function endSharing(transaction: Knex.Transaction, targets: readonly Found
 }
 
 async function deleteTargets(
-  pod: Pick<Pod, 'jobs'>,
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   kind: RetractableKind,
   targets: readonly FoundTarget[],
@@ -115,16 +120,16 @@ async function deleteTargets(
   const ids = [...new Set(targets.map(({ target }) => target.id))]
   const mentions = kind === 'comment' ? await Mention.query(transaction).whereRaw('comment_id = any(?)', [ids]) : []
   const emptied = kind === 'photo' ? await findPostsEmptyWithoutPhotos(transaction, ids) : []
-  const isRelayed = targets.some(({ target }) => target.root?.local)
+  const isRelayed = targets.some(({ target }) => target.threadPost?.local)
   const recent = isRelayed && isRelayableKind(kind) ? await findRecentRelayables(transaction, kind, ids) : []
   const destroyed = await destroyEntities(transaction, kind, ids)
 
   const relayed: string[] = []
-  for (const { arrival, target } of firstOfEachTarget(kind, targets, destroyed)) {
+  for (const { message, target } of firstOfEachTarget(kind, targets, destroyed)) {
     const mentioned = mentions.filter(({ commentId }) => commentId === target.id).map(({ personId }) => personId)
-    if (!target.root?.local) continue
-    await relayRetraction(pod, transaction, kind, arrival.entity, target.root, target, mentioned)
-    relayed.push(arrival.entity.target_guid)
+    if (!target.threadPost?.local) continue
+    await relayRetraction(services, transaction, kind, message.entity, target.threadPost, target, mentioned)
+    relayed.push(message.entity.target_guid)
   }
   await deleteRetractionsOfUndispatched(
     transaction,
@@ -147,7 +152,7 @@ function firstOfEachTarget(
   const first = new Map(targets.toReversed().map((one) => [one.target.id, one]))
   return [...first.values()]
     .filter(({ target }) => ids.has(target.id))
-    .sort((one, other) => (one.arrival.entity.target_guid < other.arrival.entity.target_guid ? -1 : 1))
+    .sort((one, other) => (one.message.entity.target_guid < other.message.entity.target_guid ? -1 : 1))
 }
 
 /**
@@ -155,31 +160,31 @@ function firstOfEachTarget(
  * the retraction, so it is left out.
  */
 async function relayRetraction(
-  pod: Pick<Pod, 'jobs'>,
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   kind: RetractableKind,
   { target_guid: guid, target_type }: RetractionEntity,
-  root: NonNullable<RetractionTarget['root']>,
+  threadPost: NonNullable<RetractionTarget['threadPost']>,
   { author, authorId }: RetractionTarget,
   mentioned: readonly number[],
 ): Promise<void> {
   const entity = { type: 'retraction', author, target_guid: guid, target_type } as const
   await enqueueMessage(
-    pod,
+    services,
     transaction,
     {
       record: kind,
       guid,
       verb: 'retract',
-      senderId: root.authorId,
-      public: root.public,
+      senderId: threadPost.authorId,
+      public: threadPost.public,
       entity,
       priority: DELIVERY_PRIORITY.relay,
     },
-    { of: 'post', postId: root.postId, exceptPodOfPersonId: authorId, and: root.public ? mentioned : [] },
+    { of: 'post', postId: threadPost.postId, exceptPodOfPersonId: authorId, and: threadPost.public ? mentioned : [] },
   )
 }
 
-function kindOf({ entity }: Arrival<RetractionEntity>): RetractableKind | undefined {
+function kindOf({ entity }: StorableMessage<RetractionEntity>): RetractableKind | undefined {
   return entity.target_type === 'Person' ? undefined : RETRACTED_RECORDS[entity.target_type]
 }

@@ -14,7 +14,7 @@ const STATES = {
 /** `/admin/checks`: the last checks of this pod from outside. */
 export const checkRoutes: FastifyPluginAsync = async (app) => {
   app.get('/admin/checks', { config: { power: 'administration' }, schema: { hide: true } }, async (request, reply) => {
-    const checks = await readChecks(app.pod, request.console.actor)
+    const checks = await readChecks(request.services, request.console.actor)
     const bad = checks.filter(({ state }) => state !== 'ok').length
     const rows = checks.map(({ name, state, message }) => [name, STATES[state], html`<bdi>${message}</bdi>`])
     const columns = [{ title: 'Check' }, { title: 'State' }, { title: 'Result', kind: 'wide' }] as const

@@ -1,8 +1,14 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { listRunningProcesses, readBackups, readDatabase, readStorage } from '../../../domain/operations/machine.js'
+import {
+  listRunningProcesses,
+  readBackups,
+  readDatabase,
+  readStorage,
+  type StorageReport,
+} from '../../../domain/operations/machine.js'
 import { isNearlyFull } from '../../../domain/operations/storage.js'
-import type { BackupFigures } from '../../../persistence/operations/backup-runs.js'
-import type { DatabaseFacts } from '../../../persistence/operations/database-facts.js'
+import type { BackupMetrics } from '../../../persistence/operations/backup-runs.js'
+import type { DatabaseStatus } from '../../../persistence/operations/database-status.js'
 import type { PodProcess } from '../../../persistence/operations/processes.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { sendConsolePage } from '../console-page.js'
@@ -14,7 +20,7 @@ import {
   formatSeconds,
   formatTime,
 } from '../quantities.js'
-import { dataTable, factList, listCard, stateBadge } from '../tables.js'
+import { dataTable, detailList, listCard, stateBadge } from '../tables.js'
 
 /** A share of the connections from which an operator should act. */
 const NEARLY_FULL = 0.8
@@ -25,37 +31,40 @@ const TRANSACTIONS_WARN = 1_000_000_000
 
 /** `/admin/workers`, `/admin/database` and `/admin/storage`: what the pod runs on. */
 export const machineRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
+  const { services } = app
   const config = { power: 'administration' } as const
   const schema = { hide: true }
 
   app.get('/admin/workers', { config, schema }, async (request, reply) => {
-    const processes = await listRunningProcesses(pod, request.console.actor)
+    const processes = await listRunningProcesses(request.services, request.console.actor)
     const versions = new Set(processes.map(({ version }) => version))
     const workers = processes.filter(({ kind }) => kind === 'worker').length
     return sendConsolePage(request, reply, {
       title: `Processes: ${formatCount(processes.length)}`,
-      content: html`<section class="card"><p class="soft small">As of ${formatTime(pod.now())}. <a href="/admin/workers">Refresh</a></p>
+      content: html`<section class="card"><p class="soft small">As of ${formatTime(services.now())}. <a href="/admin/workers">Refresh</a></p>
 ${workers === 0 && html`<p class="alert" role="alert">No worker runs: nothing is processed.</p>`}
 ${versions.size > 1 && html`<p class="alert" role="alert">The processes have different versions: ${[...versions].join(', ')}.</p>`}
-${processes.length === 0 ? html`<p>No process has written a heartbeat in the last 30 seconds.</p>` : processTable(processes, pod.now())}</section>
-${jobTable(processes, pod.now())}`,
+${processes.length === 0 ? html`<p>No process has written a heartbeat in the last 30 seconds.</p>` : processTable(processes, services.now())}</section>
+${jobTable(processes, services.now())}`,
     })
   })
 
   app.get('/admin/database', { config, schema }, async (request, reply) => {
-    const facts = await readDatabase(pod, request.console.actor)
+    const status = await readDatabase(request.services, request.console.actor)
     return sendConsolePage(request, reply, {
-      title: `Database: ${formatBytes(facts.bytes)}`,
-      content: html`<section class="card">${databaseFacts(facts)}</section>
-<section class="card"><h2>Slow statements</h2>${slowStatements(facts)}</section>
-<section class="card"><h2>Largest tables</h2>${tableTable(facts)}</section>`,
+      title: `Database: ${formatBytes(status.bytes)}`,
+      content: html`<section class="card">${renderDatabaseDetails(status)}</section>
+<section class="card"><h2>Slow statements</h2>${slowStatements(status)}</section>
+<section class="card"><h2>Largest tables</h2>${tableTable(status)}</section>`,
     })
   })
 
   app.get('/admin/storage', { config, schema }, async (request, reply) => {
     const { actor } = request.console
-    const [folders, backup] = await Promise.all([readStorage(pod, actor), readBackups(pod, actor)])
+    const [{ folders, store, pictures }, backup] = await Promise.all([
+      readStorage(request.services, actor),
+      readBackups(request.services, actor),
+    ])
     return sendConsolePage(request, reply, {
       title: 'Storage',
       content: html`<section class="card">${dataTable({
@@ -66,28 +75,42 @@ ${jobTable(processes, pod.now())}`,
           { title: 'Size of the file system', kind: 'number' },
           { title: 'State' },
         ],
-        rows: folders.map((facts) => [
-          html`<bdi>${facts.folder}</bdi>`,
-          formatBytes(facts.freeBytes),
-          formatBytes(facts.totalBytes),
-          facts.freeBytes === null
+        rows: folders.map((folder) => [
+          html`<bdi>${folder.folder}</bdi>`,
+          formatBytes(folder.freeBytes),
+          formatBytes(folder.totalBytes),
+          folder.freeBytes === null
             ? stateBadge('cannot be read', 'bad')
-            : isNearlyFull(facts)
+            : isNearlyFull(folder)
               ? stateBadge('nearly full', 'bad')
               : stateBadge('enough space', 'good'),
         ]),
       })}</section>
-<section class="card"><h2>Backups</h2>${backupFacts(backup)}
+<section class="card"><h2>Pictures</h2>${renderPictureDetails(store, pictures)}</section>
+<section class="card"><h2>Backups</h2>${renderBackupDetails(backup)}
 <p class="soft small"><code>pod backup record</code> records a backup that another program has made, <code>pod backup verify</code> checks those of the pod.</p></section>`,
     })
   })
 }
 
-/** The figures of the last complete backup. */
-function backupFacts({ age, duration, bytes: size, failures, tool, verifiedAge }: BackupFigures): Markup {
+function renderPictureDetails(store: StorageReport['store'], pictures: StorageReport['pictures']): Markup {
+  if (pictures === undefined) return html`<p>A worker counts the pictures once a day; none was counted yet.</p>`
+  const { files, bytes, orphans, orphanBytes, countedAt } = pictures
+  const orphaned = html`${formatCount(orphans)}, ${formatBytes(orphanBytes)}`
+  return html`${detailList([
+    ['Stored in', store === 's3' ? 'S3' : 'the folder of uploads'],
+    ['Files', formatCount(files)],
+    ['Size', formatBytes(bytes)],
+    ['Without a photo', orphaned],
+    ['Counted', formatTime(countedAt)],
+  ])}${orphans > 0 && html`<p class="soft small"><code>pod prune --files</code> deletes files without a photo that are older than a week.</p>`}`
+}
+
+/** The numbers of the last complete backup. */
+function renderBackupDetails({ age, duration, bytes: size, failures, tool, verifiedAge }: BackupMetrics): Markup {
   const isLate = age === null || age > BACKUP_LATE_SECONDS
   const state = isLate ? stateBadge(age === null ? 'there is none' : 'too old', 'bad') : stateBadge('in time', 'good')
-  return factList([
+  return detailList([
     ['Last complete backup', html`${age === null ? 'never' : `${formatSeconds(age)} ago`} ${state}`],
     ...(tool === null ? [] : [['Made by', html`<bdi>${tool}</bdi>`] as const]),
     [
@@ -115,22 +138,22 @@ function processTable(processes: readonly PodProcess[], now: Date): Markup {
       { title: 'Jobs', kind: 'number' },
       { title: 'Queues', kind: 'wide' },
     ],
-    rows: processes.map(({ kind, host, pid, version, startedAt, seenAt, facts }) => [
+    rows: processes.map(({ kind, host, pid, version, startedAt, seenAt, facts: status }) => [
       html`${kind} <bdi>${host}</bdi> ${pid}`,
       version,
       formatTime(startedAt),
       formatRelativeTime(seenAt, now),
-      formatBytes(facts.rssBytes),
-      formatBytes(facts.heapBytes),
-      `${facts.busyPercent} %`,
-      formatCount(facts.jobs.length),
-      facts.queues.join(', ') || '–',
+      formatBytes(status.rssBytes),
+      formatBytes(status.heapBytes),
+      `${status.busyPercent} %`,
+      formatCount(status.jobs.length),
+      status.queues.join(', ') || '–',
     ]),
   })
 }
 
 function jobTable(processes: readonly PodProcess[], now: Date): Markup | '' {
-  const jobs = processes.flatMap(({ host, pid, facts }) => facts.jobs.map((job) => ({ host, pid, ...job })))
+  const jobs = processes.flatMap(({ host, pid, facts: status }) => status.jobs.map((job) => ({ host, pid, ...job })))
   if (jobs.length === 0) return ''
   return html`<section class="card"><h2>Running jobs</h2>${dataTable({
     caption: 'Jobs in hand at the last heartbeat, without their data',
@@ -151,12 +174,12 @@ function jobTable(processes: readonly PodProcess[], now: Date): Markup | '' {
   })}</section>`
 }
 
-function databaseFacts(facts: DatabaseFacts): Markup {
-  const { connections, maxConnections, longestTransaction, waitingLocks, transactionAge, replicas, replicaLag } = facts
+function renderDatabaseDetails(status: DatabaseStatus): Markup {
+  const { connections, maxConnections, longestTransaction, waitingLocks, transactionAge, replicas, replicaLag } = status
   const share = connections / maxConnections
-  return factList([
-    ['PostgreSQL', facts.version],
-    ['Size', formatBytes(facts.bytes)],
+  return detailList([
+    ['PostgreSQL', status.version],
+    ['Size', formatBytes(status.bytes)],
     [
       'Connections',
       html`${connections} of ${maxConnections} ${share > NEARLY_FULL && stateBadge('nearly all in use', 'warn')}`,
@@ -171,7 +194,7 @@ function databaseFacts(facts: DatabaseFacts): Markup {
   ])
 }
 
-function slowStatements({ slowStatements: statements, slowStatementSource }: DatabaseFacts): Markup {
+function slowStatements({ slowStatements: statements, slowStatementSource }: DatabaseStatus): Markup {
   const source =
     slowStatementSource === 'sample'
       ? 'Statements of more than half a second in the last hour, as the running processes have measured them. The extension pg_stat_statements counts longer.'
@@ -192,7 +215,7 @@ function slowStatements({ slowStatements: statements, slowStatementSource }: Dat
   return html`<p>${source}</p>${listCard(table, { empty: 'There are none.' })}`
 }
 
-function tableTable({ tables }: DatabaseFacts): Markup {
+function tableTable({ tables }: DatabaseStatus): Markup {
   return dataTable({
     caption: 'Sizes with indexes; rows are estimates of the server',
     columns: [

@@ -6,16 +6,16 @@ import { dataTable } from '../tables.js'
 
 /** `/admin/settings`: the settings of this web process, without secrets. */
 export const settingRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
+  const { services } = app
 
   app.get(
     '/admin/settings',
     { config: { power: 'administration' }, schema: { hide: true } },
     async (request, reply) => {
-      const settings = Object.entries(listShownSettings(pod.config))
+      const settings = Object.entries(listShownSettings(services.config))
       return sendConsolePage(request, reply, {
         title: `Settings: ${settings.length}`,
-        content: html`<section class="card"><p>The settings of this web process. They are changed in its environment, and in force after a restart.</p>${dataTable(
+        content: html`<section class="card"><p>The settings of this web process. To change one, edit its environment and restart it.</p>${dataTable(
           {
             caption: 'Settings, without secrets',
             columns: [{ title: 'Setting' }, { title: 'Value', kind: 'wide' }],

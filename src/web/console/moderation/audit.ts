@@ -5,31 +5,30 @@ import {
   type AuditEntry,
   type AuditFilter,
   exportAudit,
-  findAudit,
+  getAuditEntry,
   listAudit,
 } from '../../../domain/moderation/audit.js'
-import { formText } from '../../oidc/form-text.js'
+import { pathId } from '../../forms/form-fields.js'
+import { formText } from '../../forms/form-text.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { queryText, queryTexts } from '../../schemas/query-text.js'
 import { readTime } from '../../schemas/times.js'
 import { previewList } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
-import { pathId } from '../form-fields.js'
 import { actionForm, filterForm, moreText, select, textField } from '../form-parts.js'
 import { idNavigation, idPageIn } from '../pager.js'
 import { formatTime } from '../quantities.js'
-import { factList, listCard } from '../tables.js'
+import { detailList, listCard } from '../tables.js'
 import { undoForm } from './undo-form.js'
 
 /** `/admin/audit`: who did what, when and why. */
 export const auditRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
   const config = { power: 'moderation' } as const
   const schema = { hide: true }
 
   app.get('/admin/audit', { config, schema }, async (request, reply) => {
     const query = queryIn(request)
-    const page = await listAudit(pod, request.console.actor, filterOf(query), idPageIn(request))
+    const page = await listAudit(request.services, request.console.actor, filterOf(query), idPageIn(request))
     const pages = idNavigation('/admin/audit', query, page)
     return sendConsolePage(request, reply, {
       title: page.items.length === 0 ? 'Audit log: no entries' : 'Audit log',
@@ -40,7 +39,7 @@ ${exportForm(request)}`,
   })
 
   app.get('/admin/audit/:id', { config, schema }, async (request, reply) => {
-    const entry = await findAudit(pod, request.console.actor, pathId(request))
+    const entry = await getAuditEntry(request.services, request.console.actor, pathId(request))
     const actionId = await undoableAction(request, entry)
     return sendConsolePage(request, reply, {
       title: `Audit entry ${entry.id}: ${entry.action}`,
@@ -51,7 +50,7 @@ ${changes('Before', entry.before)}${changes('After', entry.after)}`,
 
   app.post('/admin/audit/export', { config: { power: 'administration' }, schema }, async (request, reply) => {
     const format = formText(request, 'format') === 'ndjson' ? 'ndjson' : 'csv'
-    const entries = await exportAudit(pod, request.console.actor, format)
+    const entries = await exportAudit(request.services, request.console.actor, format)
     reply.type(format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson')
     return reply.header('content-disposition', `attachment; filename="audit.${format}"`).send(entries)
   })
@@ -60,7 +59,7 @@ ${changes('Before', entry.before)}${changes('After', entry.after)}`,
   async function undoableAction(request: FastifyRequest, { action: kind, target, at }: AuditEntry) {
     if (target.guid === null) return undefined
     const filter = { kind, target: target.guid, isInForce: true }
-    const { items } = await listModerationActions(pod, request.console.actor, filter, { limit: 10 })
+    const { items } = await listModerationActions(request.services, request.console.actor, filter, { limit: 10 })
     return items.find(({ createdAt }) => createdAt.getTime() === at.getTime())?.id
   }
 }
@@ -76,7 +75,9 @@ function queryIn(request: FastifyRequest): Query {
 
 function filterOf({ actor, action, target, domain, since, until }: Query): AuditFilter {
   return {
-    ...{ actor, target, domain: domain?.toLowerCase() },
+    actor,
+    target,
+    domain: domain?.toLowerCase(),
     actions: action?.split(/[\s,]+/).filter((each) => each !== ''),
     since: since === undefined ? undefined : readTime('since', since),
     until: until === undefined ? undefined : readTime('until', until),
@@ -85,7 +86,7 @@ function filterOf({ actor, action, target, domain, since, until }: Query): Audit
 
 function filterFields(query: Query): readonly Markup[] {
   return [
-    textField('Who (user name)', 'actor', query.actor),
+    textField('Who (name, address or guid)', 'actor', query.actor),
     textField('Actions, separated by spaces', 'action', query.action),
   ]
 }
@@ -125,7 +126,7 @@ function entryTable(entries: readonly AuditEntry[]) {
 
 function factsOf(entry: AuditEntry): Markup {
   const { actor, target, caseId, undoes } = entry
-  return factList([
+  return detailList([
     ['Time', formatTime(entry.at)],
     ['Who', html`<bdi>${actor.name}</bdi>, ${actor.role}`],
     ['By', html`${entry.via}${entry.clientId !== null && html`, client <bdi>${entry.clientId}</bdi>`}`],

@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import { resolveCase } from '../../../domain/moderation/change-case.js'
 import type { ActionOptions } from '../../../domain/moderation/record-action.js'
-import type { Pod } from '../../../pod/pod.js'
-import { formText } from '../../oidc/form-text.js'
-import { formNumber, formTime, isTicked } from '../form-fields.js'
+import type { ModerationServices } from '../../../services/services.js'
+import { formNumber, formTime, isTicked } from '../../forms/form-fields.js'
+import { formText } from '../../forms/form-text.js'
 
-/** What every action takes, as the form has it. */
+/** The parameters of every action, from the form. */
 export function readActionOptions(request: FastifyRequest): ActionOptions {
   return {
     reason: formText(request, 'reason'),
@@ -23,11 +23,8 @@ export function caseOrPagePath(page: (request: FastifyRequest) => string): (requ
 }
 
 /** Resolves the case of an action if the form asks for it. */
-export async function resolveCaseIfTicked(
-  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'now' | 'requestContext'>,
-  request: FastifyRequest,
-): Promise<void> {
+export async function resolveCaseIfTicked(services: ModerationServices, request: FastifyRequest): Promise<void> {
   const caseId = formNumber(request, 'case_id')
   if (caseId === undefined || !isTicked(request, 'resolve')) return
-  await resolveCase(pod, request.console.actor, caseId, { reason: formText(request, 'reason') })
+  await resolveCase(services, request.console.actor, caseId, { reason: formText(request, 'reason') })
 }

@@ -4,26 +4,25 @@ import {
   readPictureOfCase,
   requestPictureOfCase,
 } from '../../../domain/moderation/case-pictures.js'
-import { type CasePictureState, PICTURE_LOOKS } from '../../../persistence/moderation/case-pictures.js'
+import { type CasePictureState, PICTURE_VARIANTS } from '../../../persistence/moderation/case-pictures.js'
+import { pathId, pathText } from '../../forms/form-fields.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
 import { RequestFault } from '../../server/request-faults.js'
 import { addFormAction, pathWithParameters } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
-import { pathId, pathText } from '../form-fields.js'
 import { actionForm } from '../form-parts.js'
 
 const PATH = '/admin/reports/:id/pictures/:guid'
 
 /** Pictures of a reported post: on request, blurred at first, and as copies that a worker has made. */
 export function addCasePictures(app: FastifyInstance): void {
-  const { pod } = app
   const route = { config: { power: 'moderation' }, schema: { hide: true } } as const
 
   app.get(PATH, route, async (request, reply) => {
     const picture = pictureIn(request)
-    const state = await findStateOfCasePicture(pod, request.console.actor, picture)
-    const isClear = queryText(request, 'look') === 'clear'
+    const state = await findStateOfCasePicture(request.services, request.console.actor, picture)
+    const isClear = queryText(request, 'variant') === 'clear'
     return sendConsolePage(request, reply, {
       title: `Picture of case ${picture.caseId}${state === 'ready' ? (isClear ? '' : ', blurred') : ': not shown'}`,
       content: html`<section class="card">${pictureCard(request, state, isClear)}
@@ -34,14 +33,18 @@ export function addCasePictures(app: FastifyInstance): void {
   addFormAction(app, {
     path: PATH,
     power: 'moderation',
-    ...{ title: 'Show the picture', notice: 'picture_wanted', page: pathWithParameters(PATH) },
-    run: (request) => requestPictureOfCase(pod, request.console.actor, pictureIn(request)),
+    title: 'Show the picture',
+    flash: 'picture_wanted',
+    page: pathWithParameters(PATH),
+    run: (request) => requestPictureOfCase(request.services, request.console.actor, pictureIn(request)),
   })
 
-  app.get(`${PATH}/:look`, route, async (request, reply) => {
-    const look = PICTURE_LOOKS.find((each) => each === pathText(request, 'look'))
-    if (look === undefined) throw new RequestFault(404, 'There is nothing here.')
-    return reply.type('image/webp').send(await readPictureOfCase(pod, request.console.actor, pictureIn(request), look))
+  app.get(`${PATH}/:variant`, route, async (request, reply) => {
+    const variant = PICTURE_VARIANTS.find((each) => each === pathText(request, 'variant'))
+    if (variant === undefined) throw new RequestFault(404, 'There is nothing here.')
+    return reply
+      .type('image/webp')
+      .send(await readPictureOfCase(request.services, request.console.actor, pictureIn(request), variant))
   })
 }
 
@@ -52,10 +55,11 @@ function pictureIn(request: FastifyRequest) {
 function pictureCard(request: FastifyRequest, state: CasePictureState | undefined, isClear: boolean): Markup {
   const path = pathWithParameters(PATH)(request)
   const form = actionForm(request, path, html`<button>Show the picture, blurred</button>`)
-  if (state === undefined) return html`<p>It is fetched once you ask for it, which the audit log records.</p>${form}`
+  if (state === undefined)
+    return html`<p>The picture is fetched on request. The audit log records the request.</p>${form}`
   if (state === 'failed') return html`<p>The picture could not be fetched or read.</p>${form}`
   if (state === 'wanted') return html`<p>A worker fetches the picture. <a href="${path}">Refresh</a></p>`
   if (isClear) return html`<p><img src="${path}/clear" alt="The reported picture"></p>`
   return html`<p><img src="${path}/blurred" alt="The reported picture, blurred"></p>
-<p><a href="${path}?look=clear">Show it clearly</a></p>`
+<p><a href="${path}?variant=clear">Show it clearly</a></p>`
 }

@@ -1,19 +1,19 @@
 import type { FastifyRequest } from 'fastify'
-import type { ListedCluster, ShownAuthor, WholeCluster } from '../../../domain/moderation/clusters/clusters.js'
+import type { ClusterDetails, ListedCluster, ShownAuthor } from '../../../domain/moderation/clusters/clusters.js'
 import type { CleanPreview } from '../../../domain/moderation/clusters/plan-cleaning.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { previewList } from '../actions.js'
 import type { ConsolePage } from '../console-page.js'
+import { embeddedFields } from '../embedded-fields.js'
 import { actionForm, buildChoices, checkbox, hiddenField, reasonField, select } from '../form-parts.js'
-import { keptFields } from '../kept-fields.js'
-import { operationProgress } from '../operation-progress.js'
 import { formatCount, formatTime } from '../quantities.js'
-import { factList, listCard, stateBadge } from '../tables.js'
+import { detailList, listCard, stateBadge } from '../tables.js'
+import { operationProgress, workFailed } from '../task-progress.js'
 
 export const CLEAN_AUTHORS = ['none', 'silence', 'block', 'lock'] as const
 export const CLEAN_PODS = ['none', 'limited', 'blocked'] as const
 
-const STATE_LOOKS = {
+const STATE_COLOURS = {
   open: 'warn',
   cleaning: 'warn',
   cleaned: 'good',
@@ -22,13 +22,13 @@ const STATE_LOOKS = {
 } as const
 
 export function clusterState({ state }: ListedCluster): Markup {
-  return stateBadge(state, STATE_LOOKS[state])
+  return stateBadge(state, STATE_COLOURS[state])
 }
 
 /** The page of a cluster: its items and authors, and the parts of its cleaning with a tick each. */
-export function clusterPage(request: FastifyRequest, cluster: WholeCluster): ConsolePage {
+export function clusterPage(request: FastifyRequest, cluster: ClusterDetails): ConsolePage {
   const { id, kind, label, caseId } = cluster
-  const facts = factList([
+  const details = detailList([
     ['State', clusterState(cluster)],
     ['In common', html`${kind}: <bdi>${label}</bdi>`],
     ['Items', formatCount(cluster.itemCount)],
@@ -39,15 +39,15 @@ export function clusterPage(request: FastifyRequest, cluster: WholeCluster): Con
   ])
   return {
     title: `Spam cluster ${id}: ${cluster.state}`,
-    content: html`${progressOf(cluster)}<section class="card">${facts}</section>
+    content: html`${progressOf(cluster)}<section class="card">${details}</section>
 ${
   cluster.state === 'open'
     ? html`<section class="card"><h2>Clean</h2>${cleanForm(request, cluster)}</section>
-<section class="card"><h2>Dismiss</h2><p>It is no spam. Content with this key opens no cluster for a week.</p>${dismissForm(request, cluster)}</section>`
+<section class="card"><h2>Dismiss</h2><p>This is not spam. Content with this key will not open a cluster for a week.</p>${dismissForm(request, cluster)}</section>`
     : html`<section class="card"><h2>Authors</h2>${listCard(authorTable(cluster.authors), { empty: 'No author is stored.' })}
 <p><a href="/admin/audit?target=${id}">What was done</a></p></section>`
 }
-<section class="card"><h2>Items</h2>${listCard(itemTable(cluster), { empty: 'No item is stored any more.' })}</section>`,
+<section class="card"><h2>Items</h2>${listCard(itemTable(cluster), { empty: 'No item is still stored.' })}</section>`,
   }
 }
 
@@ -56,15 +56,14 @@ const IN_PROGRESS = {
   restoring: 'The cleaning is being undone: some items are hidden until the work is done.',
 } as const
 
-function progressOf({ state, operation }: WholeCluster): Markup | '' {
+function progressOf({ state, operation: task }: ClusterDetails): Markup | '' {
   if (state !== 'cleaning' && state !== 'restoring') return ''
-  const failed = html`<p class="alert" role="alert">The work has failed. Replay its job <code>run-operation</code> in the <a href="/admin/dead-letters">dead letters</a>.</p>`
   return html`<section class="card"><p role="status">${IN_PROGRESS[state]} Reload the page for the progress.</p>
-${operation?.state === 'failed' && failed}</section>
-${operation !== undefined && operationProgress([operation], ({ reason }) => html`<bdi>${reason}</bdi>`)}`
+${task?.state === 'failed' && workFailed()}</section>
+${task !== undefined && operationProgress([task], ({ reason }) => html`<bdi>${reason}</bdi>`)}`
 }
 
-function cleanForm(request: FastifyRequest, cluster: WholeCluster): Markup {
+function cleanForm(request: FastifyRequest, cluster: ClusterDetails): Markup {
   const { id, authors, caseId } = cluster
   const fields = html`${hiddenField('case_id', caseId === null ? undefined : String(caseId))}
 ${checkbox('Hide all items', 'hide', { isTicked: true })}
@@ -77,12 +76,12 @@ ${reasonField()}<div class="buttons"><button class="quiet" formaction="/admin/cl
   return actionForm(request, `/admin/clusters/${id}/clean`, fields, { version: cluster.state })
 }
 
-function dismissForm(request: FastifyRequest, { id, state }: WholeCluster): Markup {
+function dismissForm(request: FastifyRequest, { id, state }: ClusterDetails): Markup {
   const content = html`${reasonField()}<button class="quiet">Dismiss the cluster</button>`
   return actionForm(request, `/admin/clusters/${id}/dismiss`, content, { version: state })
 }
 
-/** Without a tick, all that an author has in the cluster stays. */
+/** Table of the authors of a cluster. The items of an author without a tick stay. */
 function authorTable(authors: readonly ShownAuthor[], isForm = false) {
   return {
     caption: `Authors with most items, ${formatCount(authors.length)}`,
@@ -107,7 +106,7 @@ function authorTable(authors: readonly ShownAuthor[], isForm = false) {
   }
 }
 
-function itemTable({ items }: WholeCluster) {
+function itemTable({ items }: ClusterDetails) {
   return {
     caption: `The newest items, ${formatCount(items.length)}`,
     columns: [
@@ -129,9 +128,9 @@ function itemTable({ items }: WholeCluster) {
 
 const EXCERPT = 200
 
-/** What the ticked parts would change, with the form kept. */
+/** The effects of the ticked parts, with the form. */
 export function previewPage(request: FastifyRequest, id: number, preview: CleanPreview): ConsolePage {
-  const kept = keptFields(request.body, ['form', 'idempotency_key'])
+  const kept = embeddedFields(request.body, ['form', 'idempotency_key'])
   return {
     title: `Preview: ${formatCount(preview.hide + preview.remove)} items`,
     content: html`<section class="card"><p>Nothing has been changed yet.</p>${previewList(preview)}

@@ -8,11 +8,11 @@ import {
 } from '../../../domain/moderation/clusters/clusters.js'
 import { type CleanParts, previewCleaning } from '../../../domain/moderation/clusters/plan-cleaning.js'
 import { CLUSTER_STATES } from '../../../persistence/moderation/clusters.js'
+import { formChoice, formTexts, isTicked, pathId } from '../../forms/form-fields.js'
 import { html } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
 import { addFormAction, pathWithParameters } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
-import { formChoice, formTexts, isTicked, pathId } from '../form-fields.js'
 import { buildChoices, filterForm, select } from '../form-parts.js'
 import { idNavigation, idPageIn } from '../pager.js'
 import { formatCount, formatTime } from '../quantities.js'
@@ -22,7 +22,6 @@ import { CLEAN_AUTHORS, CLEAN_PODS, clusterPage, clusterState, previewPage } fro
 
 /** `/admin/clusters`: groups of posts and comments that look like spam. */
 export const clusterRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
   const config = { power: 'moderation' } as const
   const schema = { hide: true }
 
@@ -30,7 +29,7 @@ export const clusterRoutes: FastifyPluginAsync = async (app) => {
     const state = queryText(request, 'state')
     const chosen = CLUSTER_STATES.find((each) => each === state)
     const states = state === 'all' ? undefined : [chosen ?? ('open' as const)]
-    const page = await listSpamClusters(pod, request.console.actor, { states }, idPageIn(request))
+    const page = await listSpamClusters(request.services, request.console.actor, { states }, idPageIn(request))
     const choices = select(
       'State',
       'state',
@@ -45,14 +44,14 @@ ${listCard(clusterTable(page.items), { empty: 'No clusters match.', pages: idNav
   })
 
   app.get('/admin/clusters/:id', { config, schema }, async (request, reply) => {
-    const cluster = await readCluster(pod, request.console.actor, pathId(request))
+    const cluster = await readCluster(request.services, request.console.actor, pathId(request))
     return sendConsolePage(request, reply, clusterPage(request, cluster))
   })
 
   /** Counts what the ticked parts would change. */
   app.post('/admin/clusters/:id/preview', { config, schema }, async (request, reply) => {
     const id = pathId(request)
-    const preview = await previewCleaning(pod, request.console.actor, id, partsIn(request))
+    const preview = await previewCleaning(request.services, request.console.actor, id, partsIn(request))
     return sendConsolePage(request, reply, previewPage(request, id, preview))
   })
 
@@ -60,8 +59,8 @@ ${listCard(clusterTable(page.items), { empty: 'No clusters match.', pages: idNav
 }
 
 function addClusterActions(app: FastifyInstance): void {
-  const { pod } = app
-  const given = (request: FastifyRequest) => [pod, request.console.actor, pathId(request)] as const
+  const { services } = app
+  const given = (request: FastifyRequest) => [services, request.console.actor, pathId(request)] as const
   const common = {
     power: 'moderation',
     page: pathWithParameters('/admin/clusters/:id'),
@@ -73,19 +72,23 @@ function addClusterActions(app: FastifyInstance): void {
 
   addFormAction(app, {
     ...common,
-    ...{ path: '/admin/clusters/:id/clean', title: 'Clean the cluster', notice: 'cluster_cleaned' },
+    path: '/admin/clusters/:id/clean',
+    title: 'Clean the cluster',
+    flash: 'cluster_cleaned',
     label: (_request, { remove }) => String(remove),
     run: (request, confirm) =>
       cleanCluster(...given(request), { ...partsIn(request), confirm }, readActionOptions(request)),
   })
   addFormAction(app, {
     ...common,
-    ...{ path: '/admin/clusters/:id/dismiss', title: 'Dismiss the cluster', notice: 'cluster_dismissed' },
+    path: '/admin/clusters/:id/dismiss',
+    title: 'Dismiss the cluster',
+    flash: 'cluster_dismissed',
     run: (request) => dismissCluster(...given(request), readActionOptions(request)),
   })
 }
 
-/** What is not ticked is not done. */
+/** Parts that are not ticked are left out. */
 function partsIn(request: FastifyRequest): CleanParts {
   return {
     hide: isTicked(request, 'hide'),

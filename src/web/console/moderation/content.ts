@@ -4,16 +4,17 @@ import { undoAction } from '../../../domain/moderation/actions.js'
 import type { ContentTarget } from '../../../domain/moderation/find-content.js'
 import { hideContent } from '../../../domain/moderation/hide-content.js'
 import { readRecordedContent } from '../../../domain/moderation/read-content.js'
+import { runTogether } from '../../../domain/moderation/record-action.js'
 import { purgeContent, removeContent } from '../../../domain/moderation/remove-content.js'
-import { formText } from '../../oidc/form-text.js'
+import { formNumber, pathId, pathText } from '../../forms/form-fields.js'
+import { formText } from '../../forms/form-text.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
-import { addFormAction, type FormAction, pathWithParameters } from '../actions.js'
+import { addFormAction, type FormAction, pathWithParameters, ShowPage } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
-import { formNumber, pathId, pathText } from '../form-fields.js'
 import { actionForm, hiddenField, reasonField, untilField } from '../form-parts.js'
 import { formatTime } from '../quantities.js'
-import { factList, stateBadge } from '../tables.js'
+import { detailList, stateBadge } from '../tables.js'
 import { actionList } from './action-list.js'
 import { caseOrPagePath, readActionOptions, resolveCaseIfTicked } from './case-form.js'
 import { evidence } from './evidence.js'
@@ -24,14 +25,12 @@ type Found = Awaited<ReturnType<typeof readRecordedContent>>
 
 /** `/admin/content/:guid`: a post or a comment as it is stored, hidden or not. */
 export const contentRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
-
   app.get(
     '/admin/content/:guid',
     { config: { power: 'moderation' }, schema: { hide: true } },
     async (request, reply) => {
       const target = targetIn(request, queryText(request, 'type'))
-      const content = await readRecordedContent(pod, request.console.actor, target)
+      const content = await readRecordedContent(request.services, request.console.actor, target)
       const { items } = await listActionsOn(request, target.guid)
       return sendConsolePage(request, reply, {
         title: `${target.type === 'post' ? 'Post' : 'Comment'}: ${content.isHidden ? 'hidden' : 'visible'}`,
@@ -46,7 +45,7 @@ ${forms(request, target, String(items[0]?.id ?? 0))}`,
     const type = formText(request, 'type')
     return `${pathWithParameters('/admin/content/:guid')(request)}${type === 'comment' ? '?type=comment' : ''}`
   })
-  const add = (name: string, action: Pick<FormAction, 'power' | 'title' | 'notice' | 'run'>) =>
+  const add = (name: string, action: Pick<FormAction, 'power' | 'title' | 'flash' | 'run'>) =>
     addFormAction(app, {
       ...action,
       path: `/admin/content/:guid/${name}`,
@@ -64,37 +63,45 @@ ${forms(request, target, String(items[0]?.id ?? 0))}`,
   /** The content, its author and its case change with one form. */
   const runWithAuthorAndCase =
     (change: typeof hideContent | typeof removeContent): FormAction['run'] =>
-    async (request, confirm) => {
-      await actOnAuthorIfChosen(pod, request, confirm)
-      await change(pod, request.console.actor, targetOfForm(request), readActionOptions(request))
-      await resolveCaseIfTicked(pod, request)
-    }
+    (request, confirm) =>
+      runTogether(request.services, [
+        (joined) => actOnAuthorIfChosen(joined, request, confirm),
+        (joined) => change(joined, request.console.actor, targetOfForm(request), readActionOptions(request)),
+        (joined) => resolveCaseIfTicked(joined, request),
+      ])
 
   add('hide', {
     power: 'moderation',
     title: 'Hide the content',
-    notice: 'hidden',
+    flash: 'hidden',
     run: runWithAuthorAndCase(hideContent),
   })
   add('remove', {
     power: 'moderation',
     title: 'Remove the content',
-    notice: 'removed',
+    flash: 'removed',
     run: runWithAuthorAndCase(removeContent),
   })
   add('purge', {
-    ...{ power: 'administration', title: 'Delete the content permanently', notice: 'purged' },
+    power: 'administration',
+    title: 'Delete the content permanently',
+    flash: 'purged',
     async run(request, confirm) {
-      await purgeContent(pod, request.console.actor, targetOfForm(request), { ...readActionOptions(request), confirm })
-      return '/admin/reports'
+      await purgeContent(request.services, request.console.actor, targetOfForm(request), {
+        ...readActionOptions(request),
+        confirm,
+      })
+      return new ShowPage('/admin/reports')
     },
   })
 
   addFormAction(app, {
     path: '/admin/actions/:id/undo',
     power: 'moderation',
-    ...{ title: 'Undo the action', notice: 'undone', page: caseOrPagePath(() => '/admin/audit') },
-    run: (request) => undoAction(pod, request.console.actor, pathId(request), readActionOptions(request)),
+    title: 'Undo the action',
+    flash: 'undone',
+    page: caseOrPagePath(() => '/admin/audit'),
+    run: (request) => undoAction(request.services, request.console.actor, pathId(request), readActionOptions(request)),
   })
 }
 
@@ -109,7 +116,7 @@ function targetIn(request: FastifyRequest, type: string | undefined): ContentTar
 function factsOf({ type, guid }: ContentTarget, { author, caseId, postGuid, ...found }: Found): Markup {
   const isVisible = found.public && !found.isHidden
   const anchor = type === 'comment' ? `#${encodeURIComponent(guid)}` : ''
-  return factList([
+  return detailList([
     ['State', found.isHidden ? stateBadge('hidden', 'warn') : stateBadge('visible', 'good')],
     [
       'Author',
@@ -137,7 +144,7 @@ function forms(request: FastifyRequest, { type, guid }: ContentTarget, version: 
     )
   return html`<section class="card choices">
 <div><h2>Hide</h2><p>Only its author and moderators see it. Nothing is sent to other pods.</p>${form('hide', html`${reasonField()}${untilField()}<button class="quiet">Hide the ${type}</button>`)}</div>
-<div><h2>Remove</h2><p>Content of local authors, and comments on their posts, are retracted on other pods too, which is final.</p>${form('remove', html`${reasonField()}<button class="danger">Remove the ${type}</button>`)}</div>
+<div><h2>Remove</h2><p>Content of local authors, and comments on their posts, are retracted on other pods; that cannot be undone. Other content is hidden until an undo.</p>${form('remove', html`${reasonField()}<button class="danger">Remove the ${type}</button>`)}</div>
 ${
   hasPower(request.console.staff.role, 'administration') &&
   html`<div><h2>Delete permanently</h2><p>Only content of other pods.</p>${form('purge', html`${reasonField()}<button class="danger">Delete the ${type}…</button>`)}</div>`

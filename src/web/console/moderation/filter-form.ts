@@ -9,10 +9,10 @@ import {
   FILTER_STATES,
   type FilterRule,
 } from '../../../persistence/moderation/filters.js'
-import { formText } from '../../oidc/form-text.js'
+import { formChoice, formNumber, formTexts, isTicked, requireChoice } from '../../forms/form-fields.js'
+import { formText } from '../../forms/form-text.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { RequestFault } from '../../server/request-faults.js'
-import { formChoice, formNumber, formTexts, isTicked, requireChoice } from '../form-fields.js'
 import { actionForm, buildChoices, checkbox, reasonField, select, textField } from '../form-parts.js'
 
 /** The filter that a form describes. Boxes that are not ticked are false. */
@@ -33,8 +33,15 @@ export function readNewFilter(request: FastifyRequest): NewFilter {
 }
 
 const DEFAULTS: FilterRule = {
-  ...{ kind: 'word', value: '', fields: [], origin: 'both', accountAgeDays: null, exemptFollowed: true },
-  ...{ isPrivate: false, action: 'count', state: 'trial' },
+  kind: 'word',
+  value: '',
+  fields: [],
+  origin: 'both',
+  accountAgeDays: null,
+  exemptFollowed: true,
+  isPrivate: false,
+  action: 'count',
+  state: 'trial',
 }
 
 /** A form for a filter: to try it, and to add it. The first button only tries. */
@@ -42,7 +49,7 @@ export function newFilterForm(request: FastifyRequest, given: Partial<FilterRule
   const filter = { ...DEFAULTS, ...given }
   const fields = html`${filterFields(request, filter)}${textField('Days to try (1 to 30)', 'days', String(days), { type: 'number' })}
 <label>Reason (to add it)<input name="reason" maxlength="2000" autocomplete="off"></label>
-<div class="buttons"><button class="quiet" formaction="/admin/filters/dry_run">Try the filter</button><button>Add the filter</button></div>`
+<div class="buttons"><button class="quiet" formaction="/admin/filters/dry_run">Dry run</button><button>Add the filter</button></div>`
   return actionForm(request, '/admin/filters', fields)
 }
 
@@ -60,7 +67,7 @@ function filterFields(request: FastifyRequest, filter: FilterRule): Markup {
 <fieldset><legend>Where; nothing ticked: everywhere</legend>${FILTER_FIELDS.map((field) =>
     checkbox(field, 'fields[]', { value: field, isTicked: filter.fields.includes(field) }),
   )}</fieldset>
-${select('Authors', 'origin', buildChoices(FILTER_ORIGINS), filter.origin)}${textField('Known for less than so many days (optional)', 'account_age_days', age === null ? '' : String(age), { type: 'number' })}
+${select('Authors', 'origin', buildChoices(FILTER_ORIGINS), filter.origin)}${textField('Known for less than this number of days (optional)', 'account_age_days', age === null ? '' : String(age), { type: 'number' })}
 ${checkbox('Not people whom a local user follows', 'exempt_followed', { isTicked: filter.exemptFollowed })}${
   isAdmin && checkbox('Private content too; no text of it is kept', 'private', { isTicked: filter.isPrivate })
 }${select('Action', 'action', buildChoices(actions), filter.action)}${select('State', 'state', buildChoices(FILTER_STATES), filter.state)}`

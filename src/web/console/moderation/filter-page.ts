@@ -1,22 +1,23 @@
 import type { FastifyRequest } from 'fastify'
 import type { FilterDryRun } from '../../../domain/moderation/filters/dry-run.js'
-import type { WholeFilter } from '../../../domain/moderation/filters/filters.js'
+import type { FilterDetails } from '../../../domain/moderation/filters/filters.js'
 import type { FilterHit, StoredFilter } from '../../../persistence/moderation/filters.js'
 import { html, type Markup } from '../../pages/markup.js'
 import type { ConsolePage } from '../console-page.js'
 import { actionForm, reasonField, textField } from '../form-parts.js'
 import { formatCount, formatTime } from '../quantities.js'
-import { factList, listCard, stateBadge } from '../tables.js'
+import { detailList, listCard, stateBadge } from '../tables.js'
+import { operationProgress, workFailed } from '../task-progress.js'
 import { changeFilterForm } from './filter-form.js'
 
-const STATE_LOOKS = { trial: 'warn', active: 'good', off: 'neutral' } as const
+const STATE_COLOURS = { trial: 'warn', active: 'good', off: 'neutral' } as const
 
 export function filterState({ state }: Pick<StoredFilter, 'state'>): Markup {
-  return stateBadge(state, STATE_LOOKS[state])
+  return stateBadge(state, STATE_COLOURS[state])
 }
 
 /** The page of a filter: its hits, and the forms. */
-export function filterPage(request: FastifyRequest, filter: WholeFilter): ConsolePage {
+export function filterPage(request: FastifyRequest, filter: FilterDetails): ConsolePage {
   const { id, days, latest } = filter
   const version = String(filter.version)
   const byDay = {
@@ -28,17 +29,22 @@ export function filterPage(request: FastifyRequest, filter: WholeFilter): Consol
     actionForm(request, `/admin/filters/${id}/${action}`, fields, { version })
   return {
     title: `Filter ${id}: ${filter.state}`,
-    content: html`<section class="card">${factsOf(filter)}</section>
+    content: html`${progressOf(filter)}<section class="card">${factsOf(filter)}</section>
 <section class="card"><h2>Hits</h2>${listCard(byDay, { empty: 'No hits in the last 30 days.' })}${latest.length > 0 && listCard(hitTable(latest), { empty: '' })}</section>
 <section class="card choices"><div><h2>Change</h2>${changeFilterForm(request, id, filter, version)}</div>
-<div><h2>Apply to what is stored</h2><p>Flags or hides the posts and comments of the last days, as a trial finds them.</p>${form('apply', html`${textField('Days (1 to 30)', 'days', '7', { type: 'number' })}${reasonField()}<button class="danger">Apply…</button>`)}
-<h2>Remove</h2><p>Its hits are deleted too. What it has done stays.</p>${form('remove', html`${reasonField()}<button class="danger">Remove the filter</button>`)}</div></section>`,
+<div><h2>Apply to stored content</h2><p>Flags or hides the posts and comments of the last days that the dry run lists.</p>${form('apply', html`${textField('Days (1 to 30)', 'days', '7', { type: 'number' })}${reasonField()}<button class="danger">Apply…</button>`)}
+<h2>Remove</h2><p>Its matches are deleted too. Its effects stay.</p>${form('remove', html`${reasonField()}<button class="danger">Remove the filter</button>`)}</div></section>`,
   }
 }
 
-function factsOf(filter: WholeFilter): Markup {
+function progressOf({ operation: task }: FilterDetails): Markup | '' {
+  if (task === undefined) return ''
+  return html`${task.state === 'failed' && workFailed()}${operationProgress([task], ({ reason }) => html`Application to what is stored: <bdi>${reason}</bdi>`)}`
+}
+
+function factsOf(filter: FilterDetails): Markup {
   const { kind, value, fields, origin, accountAgeDays } = filter
-  return factList([
+  return detailList([
     ['State', filterState(filter)],
     ['Kind', kind.replaceAll('_', ' ')],
     ['Value', html`<bdi>${value}</bdi>`],
@@ -73,7 +79,7 @@ function hitTable(hits: readonly FilterHit[]) {
   }
 }
 
-/** What a trial has found. */
+/** The hits of a dry run. */
 export function dryRunCard({ hits, authors, pods, followed, samples, scannedFrom, complete }: FilterDryRun): Markup {
   const table = {
     caption: `Samples, ${formatCount(samples.length)} of ${formatCount(hits)} hits`,
@@ -85,7 +91,7 @@ export function dryRunCard({ hits, authors, pods, followed, samples, scannedFrom
       excerpt === null ? 'private' : html`<bdi>${excerpt}</bdi>`,
     ]),
   }
-  return html`<section class="card"><p>Nothing has been changed.</p>${factList([
+  return html`<section class="card"><p>Nothing has been changed.</p>${detailList([
     ['Hits', formatCount(hits)],
     ['Authors', formatCount(authors)],
     ['Pods', formatCount(pods)],

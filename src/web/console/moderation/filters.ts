@@ -4,16 +4,16 @@ import { dryRunFilter } from '../../../domain/moderation/filters/dry-run.js'
 import {
   addFilter,
   changeFilter,
+  type FilterDetails,
   listModerationFilters,
   readModerationFilter,
   removeFilter,
-  type WholeFilter,
 } from '../../../domain/moderation/filters/filters.js'
 import type { ListedFilter } from '../../../persistence/moderation/filters.js'
+import { formNumber, pathId } from '../../forms/form-fields.js'
 import { html } from '../../pages/markup.js'
 import { addFormAction, type FormAction, pathWithParameters } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
-import { formNumber, pathId } from '../form-fields.js'
 import { idNavigation, idPageIn } from '../pager.js'
 import { formatCount, formatTime } from '../quantities.js'
 import { listCard } from '../tables.js'
@@ -21,14 +21,13 @@ import { readActionOptions } from './case-form.js'
 import { newFilterForm, readNewFilter } from './filter-form.js'
 import { dryRunCard, filterPage, filterState } from './filter-page.js'
 
-/** `/admin/filters`: filters with their hits, and the trial of a new one. */
+/** `/admin/filters`: filters with their hits, and the dry run of a new one. */
 export const filterRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
   const config = { power: 'moderation' } as const
   const schema = { hide: true }
 
   app.get('/admin/filters', { config, schema }, async (request, reply) => {
-    const page = await listModerationFilters(pod, request.console.actor, idPageIn(request))
+    const page = await listModerationFilters(request.services, request.console.actor, idPageIn(request))
     const empty = html`No filters. An example: the kind <code>link_host</code> with the value <code>spam.example</code> finds links to this host and its subdomains.`
     return sendConsolePage(request, reply, {
       title: page.items.length === 0 ? 'Filters: none' : 'Filters',
@@ -38,7 +37,7 @@ export const filterRoutes: FastifyPluginAsync = async (app) => {
   })
 
   app.get('/admin/filters/:id', { config, schema }, async (request, reply) => {
-    const moderationFilter = await readModerationFilter(pod, request.console.actor, pathId(request))
+    const moderationFilter = await readModerationFilter(request.services, request.console.actor, pathId(request))
     return sendConsolePage(request, reply, filterPage(request, moderationFilter))
   })
 
@@ -46,9 +45,9 @@ export const filterRoutes: FastifyPluginAsync = async (app) => {
   app.post('/admin/filters/dry_run', { config, schema }, async (request, reply) => {
     const filter = readNewFilter(request)
     const days = formNumber(request, 'days') ?? 7
-    const result = await dryRunFilter(pod, request.console.actor, filter, { days })
+    const result = await dryRunFilter(request.services, request.console.actor, filter, { days })
     return sendConsolePage(request, reply, {
-      title: `Trial: ${formatCount(result.hits)} hits in ${formatCount(days)} days`,
+      title: `Dry run: ${formatCount(result.hits)} hits in ${formatCount(days)} days`,
       content: html`${dryRunCard(result)}
 <section class="card"><h2>The filter</h2>${newFilterForm(request, filter, days)}</section>`,
     })
@@ -58,12 +57,14 @@ export const filterRoutes: FastifyPluginAsync = async (app) => {
 }
 
 function addFilterActions(app: FastifyInstance): void {
-  const { pod } = app
+  const { services } = app
   const page = pathWithParameters('/admin/filters/:id')
-  const given = (request: FastifyRequest) => [pod, request.console.actor, pathId(request)] as const
-  const add = (name: string, action: Pick<FormAction, 'title' | 'notice' | 'run'> & Partial<FormAction>) =>
+  const given = (request: FastifyRequest) => [services, request.console.actor, pathId(request)] as const
+  const add = (name: string, action: Pick<FormAction, 'title' | 'flash' | 'run'> & Partial<FormAction>) =>
     addFormAction(app, {
-      ...{ path: `/admin/filters/:id/${name}`, power: 'moderation', page },
+      path: `/admin/filters/:id/${name}`,
+      power: 'moderation',
+      page,
       current: async (request) => {
         const moderationFilter = await readModerationFilter(...given(request))
         return { version: versionOfFilter(moderationFilter), state: filterState(moderationFilter) }
@@ -72,27 +73,35 @@ function addFilterActions(app: FastifyInstance): void {
     })
 
   addFormAction(app, {
-    ...{ path: '/admin/filters', power: 'moderation', title: 'Add the filter', notice: 'filter_added' },
+    path: '/admin/filters',
+    power: 'moderation',
+    title: 'Add the filter',
+    flash: 'filter_added',
     page: '/admin/filters',
-    run: (request) => addFilter(pod, request.console.actor, readNewFilter(request), readActionOptions(request)),
+    run: (request) =>
+      addFilter(request.services, request.console.actor, readNewFilter(request), readActionOptions(request)),
   })
   add('change', {
-    ...{ title: 'Change the filter', notice: 'filter_changed' },
+    title: 'Change the filter',
+    flash: 'filter_changed',
     run: (request) => changeFilter(...given(request), readNewFilter(request), readActionOptions(request)),
   })
   add('remove', {
-    ...{ title: 'Remove the filter', notice: 'filter_removed', page: '/admin/filters' },
+    title: 'Remove the filter',
+    flash: 'filter_removed',
+    page: '/admin/filters',
     run: (request) => removeFilter(...given(request), readActionOptions(request)),
   })
   add('apply', {
-    ...{ title: 'Apply the filter', notice: 'filter_applied' },
+    title: 'Apply the filter',
+    flash: 'filter_applied',
     label: (_request, { hits }) => String(hits),
     run: (request, confirm) =>
       applyFilter(...given(request), { days: formNumber(request, 'days'), confirm, ...readActionOptions(request) }),
   })
 }
 
-function versionOfFilter({ version }: WholeFilter): string {
+function versionOfFilter({ version }: FilterDetails): string {
   return String(version)
 }
 

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { findWholePerson, listPeople, readPerson } from '../../../domain/moderation/people.js'
+import { getPersonDetails, listPeople, readPerson } from '../../../domain/moderation/people.js'
 import { PERSON_STATES, type PersonFilter, type PersonRecord } from '../../../persistence/moderation/people-records.js'
+import { pathText } from '../../forms/form-fields.js'
 import { html } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
 import { readTime } from '../../schemas/times.js'
 import { sendConsolePage } from '../console-page.js'
-import { pathText } from '../form-fields.js'
 import { buildChoices, filterForm, moreText, select, textField } from '../form-parts.js'
 import { idNavigation, idPageIn } from '../pager.js'
 import { formatTime } from '../quantities.js'
@@ -18,13 +18,12 @@ const EMPTY =
 
 /** `/admin/people`: local and remote people. */
 export const peopleRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
   const config = { power: 'moderation' } as const
   const schema = { hide: true }
 
   app.get('/admin/people', { config, schema }, async (request, reply) => {
     const query = queryIn(request)
-    const page = await listPeople(pod, request.console.actor, filterOf(query), idPageIn(request))
+    const page = await listPeople(request.services, request.console.actor, filterOf(query), idPageIn(request))
     const pages = idNavigation('/admin/people', query, page)
     return sendConsolePage(request, reply, {
       title: page.items.length === 0 ? 'People: none found' : 'People',
@@ -36,7 +35,7 @@ ${listCard(peopleTable(page.items), { empty: EMPTY, pages })}</section>`,
   app.get('/admin/people/:guid', { config, schema }, async (request, reply) => {
     const guid = pathText(request, 'guid')
     const isContactShown = queryText(request, 'contact') === 'show'
-    const person = await (isContactShown ? readPerson : findWholePerson)(pod, request.console.actor, guid)
+    const person = await (isContactShown ? readPerson : getPersonDetails)(request.services, request.console.actor, guid)
     const { items } = await listActionsOn(request, guid)
     return sendConsolePage(request, reply, personPage(request, person, { actions: items, isContactShown }))
   })

@@ -6,54 +6,69 @@ import { clearProfile } from '../../../domain/moderation/people/clear-profile.js
 import { closePerson } from '../../../domain/moderation/people/close-person.js'
 import { addPersonNote } from '../../../domain/moderation/people/note-person.js'
 import { warnPerson } from '../../../domain/moderation/people/warn-person.js'
-import { findWholePerson, muteReports } from '../../../domain/moderation/people.js'
+import { getPersonDetails, muteReports } from '../../../domain/moderation/people.js'
 import { blockOnPod, type RestrictOptions, silencePerson } from '../../../domain/moderation/restrict-person.js'
 import { suspendAccount } from '../../../domain/moderation/restrict-user.js'
-import type { Pod } from '../../../pod/pod.js'
 import { splitAddress } from '../../../protocol/address.js'
-import { formText } from '../../oidc/form-text.js'
+import type { ModerationServices } from '../../../services/services.js'
+import { formChoice, isTicked, pathText } from '../../forms/form-fields.js'
+import { formText } from '../../forms/form-text.js'
 import { html } from '../../pages/markup.js'
 import { addFormAction, type CurrentState, pathWithParameters } from '../actions.js'
-import { formChoice, isTicked, pathText } from '../form-fields.js'
 import { actionList } from './action-list.js'
 import { caseOrPagePath, readActionOptions, resolveCaseIfTicked } from './case-form.js'
 
 export interface PersonAction {
   readonly title: string
   readonly text: string
-  readonly notice: 'silenced' | 'person_blocked' | 'locked' | 'sessions_ended' | 'profile_cleared'
+  readonly flash: 'silenced' | 'person_blocked' | 'locked' | 'sessions_ended' | 'profile_cleared'
   /** The people who can be meant. */
   readonly whose: 'local' | 'remote' | 'both'
   readonly canEnd: boolean
-  run(pod: Pod, actor: Actor, guid: string, options: RestrictOptions): Promise<unknown>
+  run(services: ModerationServices, actor: Actor, guid: string, options: RestrictOptions): Promise<unknown>
 }
 
-/** By the end of their address; the mildest first. */
+/** Actions by the end of their address; the mildest first. */
 export const PERSON_ACTIONS = {
   silence: {
     title: 'Silence',
     text: 'Only followers see the posts in streams and searches. Threads, messages and deliveries stay.',
-    ...{ notice: 'silenced', whose: 'both', canEnd: true, run: silencePerson },
+    flash: 'silenced',
+    whose: 'both',
+    canEnd: true,
+    run: silencePerson,
   },
   end_sessions: {
     title: 'End all sessions',
     text: 'Ends sessions, tokens and live streams. The person can sign in again.',
-    ...{ notice: 'sessions_ended', whose: 'local', canEnd: false, run: endSessionsAsModerator },
+    flash: 'sessions_ended',
+    whose: 'local',
+    canEnd: false,
+    run: endSessionsAsModerator,
   },
   clear_profile: {
     title: 'Clear the profile',
     text: 'Removes the picture and all texts of the profile, here and on other pods. Final.',
-    ...{ notice: 'profile_cleared', whose: 'local', canEnd: false, run: clearProfile },
+    flash: 'profile_cleared',
+    whose: 'local',
+    canEnd: false,
+    run: clearProfile,
   },
   lock: {
     title: 'Lock the account',
     text: 'No sign-in, tokens are refused, posts stay.',
-    ...{ notice: 'locked', whose: 'local', canEnd: true, run: suspendAccount },
+    flash: 'locked',
+    whose: 'local',
+    canEnd: true,
+    run: suspendAccount,
   },
   block: {
     title: 'Block',
     text: 'Hides everything by the person, drops new messages from them, and makes their contacts inactive.',
-    ...{ notice: 'person_blocked', whose: 'remote', canEnd: true, run: blockOnPod },
+    flash: 'person_blocked',
+    whose: 'remote',
+    canEnd: true,
+    run: blockOnPod,
   },
 } as const satisfies Readonly<Record<string, PersonAction>>
 
@@ -74,19 +89,19 @@ export function authorChoices(isLocal: boolean): readonly (readonly [PersonActio
 
 /** Acts on the author of content if the form of the content asks for it. */
 export async function actOnAuthorIfChosen(
-  pod: Pod,
+  services: ModerationServices,
   request: FastifyRequest,
   confirm: string | undefined,
 ): Promise<void> {
   const name = formChoice(request, 'author', ['silence', 'lock', 'block'] as const)
   const guid = formText(request, 'author_guid')
   if (name === undefined || guid === undefined) return
-  await PERSON_ACTIONS[name].run(pod, request.console.actor, guid, { ...readActionOptions(request), confirm })
+  await PERSON_ACTIONS[name].run(services, request.console.actor, guid, { ...readActionOptions(request), confirm })
 }
 
 /** The address, which is typed to confirm a block. */
 export async function addressOfPerson({ server, console: access }: FastifyRequest, guid: string): Promise<string> {
-  return (await findWholePerson(server.pod, access.actor, guid)).address
+  return (await getPersonDetails(server.services, access.actor, guid)).address
 }
 
 /** The user name of a local address, which is typed to confirm changes of the account. */
@@ -96,21 +111,21 @@ export function userNameIn(address: string): string {
 
 /** The forms of a person. */
 export function addPersonActions(app: FastifyInstance): void {
-  const { pod } = app
   const page = pathWithParameters('/admin/people/:guid')
   const guidIn = (request: FastifyRequest) => pathText(request, 'guid')
 
-  for (const [name, { title, notice, run }] of Object.entries<PersonAction>(PERSON_ACTIONS)) {
+  for (const [name, { title, flash, run }] of Object.entries<PersonAction>(PERSON_ACTIONS)) {
     addFormAction(app, {
       path: `/admin/people/:guid/${name}`,
       power: 'moderation',
-      ...{ title, notice },
+      title,
+      flash,
       page: caseOrPagePath(page),
       current: (request) => currentPerson(request, guidIn(request)),
       label: (request) => addressOfPerson(request, guidIn(request)),
       async run(request, confirm) {
-        await run(pod, request.console.actor, guidIn(request), { ...readActionOptions(request), confirm })
-        await resolveCaseIfTicked(pod, request)
+        await run(request.services, request.console.actor, guidIn(request), { ...readActionOptions(request), confirm })
+        await resolveCaseIfTicked(request.services, request)
       },
     })
   }
@@ -118,10 +133,12 @@ export function addPersonActions(app: FastifyInstance): void {
   addFormAction(app, {
     path: '/admin/people/:guid/warn',
     power: 'moderation',
-    ...{ title: 'Warn', notice: 'warned', page },
+    title: 'Warn',
+    flash: 'warned',
+    page,
     current: (request) => currentPerson(request, guidIn(request)),
     run: (request) =>
-      warnPerson(pod, request.console.actor, guidIn(request), {
+      warnPerson(request.services, request.console.actor, guidIn(request), {
         reason: formText(request, 'reason'),
         text: formText(request, 'text') ?? '',
       }),
@@ -129,18 +146,24 @@ export function addPersonActions(app: FastifyInstance): void {
   addFormAction(app, {
     path: '/admin/people/:guid/notes',
     power: 'moderation',
-    ...{ title: 'Add a note', notice: 'person_noted', page },
+    title: 'Add a note',
+    flash: 'person_noted',
+    page,
     run: (request) =>
-      addPersonNote(pod, request.console.actor, guidIn(request), { text: formText(request, 'text') ?? '' }),
+      addPersonNote(request.services, request.console.actor, guidIn(request), {
+        text: formText(request, 'text') ?? '',
+      }),
   })
   addFormAction(app, {
     path: '/admin/people/:guid/close',
     power: 'moderation',
-    ...{ title: 'Close the account', notice: 'account_closing', page },
+    title: 'Close the account',
+    flash: 'account_closing',
+    page,
     current: (request) => currentPerson(request, guidIn(request)),
     label: async (request) => userNameIn(await addressOfPerson(request, guidIn(request))),
     run: (request, confirm) =>
-      closePerson(pod, request.console.actor, guidIn(request), {
+      closePerson(request.services, request.console.actor, guidIn(request), {
         reason: formText(request, 'reason'),
         immediately: isTicked(request, 'immediately'),
         retractContent: isTicked(request, 'retract_content'),
@@ -150,9 +173,11 @@ export function addPersonActions(app: FastifyInstance): void {
   addFormAction(app, {
     path: '/admin/people/:guid/mute_reports',
     power: 'moderation',
-    ...{ title: 'Mute the reports', notice: 'reports_muted', page },
+    title: 'Mute the reports',
+    flash: 'reports_muted',
+    page,
     run: (request) =>
-      muteReports(pod, request.console.actor, guidIn(request), {
+      muteReports(request.services, request.console.actor, guidIn(request), {
         muted: formText(request, 'reports_muted') === 'true',
         reason: formText(request, 'reason'),
       }),
@@ -162,7 +187,7 @@ export function addPersonActions(app: FastifyInstance): void {
 const LATEST_ACTIONS = 20
 
 export function listActionsOn({ server, console: access }: FastifyRequest, guid: string) {
-  return listModerationActions(server.pod, access.actor, { target: guid }, { limit: LATEST_ACTIONS })
+  return listModerationActions(server.services, access.actor, { target: guid }, { limit: LATEST_ACTIONS })
 }
 
 /** The actions on a person or on content, for a form that was made from an earlier state. */

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { hasPower } from '../../../domain/accounts/role-powers.js'
-import type { WholePersonRecord } from '../../../domain/moderation/people.js'
+import type { PersonDetails } from '../../../domain/moderation/people.js'
 import type { ActionRow } from '../../../persistence/moderation/actions.js'
 import type { PersonRecord } from '../../../persistence/moderation/people-records.js'
 import { splitAddress } from '../../../protocol/address.js'
@@ -9,13 +9,13 @@ import { previewList } from '../actions.js'
 import type { ConsolePage } from '../console-page.js'
 import { actionForm, checkbox, hiddenField, reasonField, textArea, untilField } from '../form-parts.js'
 import { formatCount, formatTime } from '../quantities.js'
-import { factList, stateBadge } from '../tables.js'
+import { detailList, stateBadge } from '../tables.js'
 import { actionList } from './action-list.js'
 import { PERSON_ACTIONS, type PersonAction } from './person-actions.js'
 import { roleForm } from './roles.js'
 import { undoForm } from './undo-form.js'
 
-const STATE_LOOKS = {
+const STATE_COLOURS = {
   open: 'good',
   silenced: 'warn',
   blocked: 'bad',
@@ -25,13 +25,13 @@ const STATE_LOOKS = {
 } as const
 
 export function personState({ state }: PersonRecord): Markup {
-  return stateBadge(state, STATE_LOOKS[state])
+  return stateBadge(state, STATE_COLOURS[state])
 }
 
-/** The record of a person: what restricts them and why, what was done, and the forms. */
+/** The record of a person: restrictions with reasons, actions, and the forms. */
 export function personPage(
   request: FastifyRequest,
-  person: WholePersonRecord,
+  person: PersonDetails,
   { actions, isContactShown }: { readonly actions: readonly ActionRow[]; readonly isContactShown: boolean },
 ): ConsolePage {
   return {
@@ -45,11 +45,11 @@ ${person.state !== 'closed' && forms(request, person, String(actions[0]?.id ?? 0
   }
 }
 
-function factsOf(person: WholePersonRecord): Markup {
+function factsOf(person: PersonDetails): Markup {
   const { guid, address, isLocal } = person
   const host = splitAddress(address)?.host ?? ''
   const path = encodeURIComponent(guid)
-  return factList([
+  return detailList([
     ['Name', html`<bdi>${person.name}</bdi>`],
     ['State', personState(person)],
     [
@@ -59,7 +59,9 @@ function factsOf(person: WholePersonRecord): Markup {
     ['Role', person.role ?? 'none'],
     ['First seen', formatTime(person.firstSeenAt)],
     ...(isLocal ? [['Warnings', formatCount(person.warnings)] as const] : []),
-    ...(person.reportsMuted === null ? [] : [['Reports', person.reportsMuted ? 'muted' : 'count'] as const]),
+    ...(person.reportsMuted === null
+      ? []
+      : [['Reports by this person', person.reportsMuted ? 'muted' : 'not muted'] as const]),
     ['Guid', html`<bdi>${guid}</bdi>`],
     [
       'Links',
@@ -69,12 +71,12 @@ function factsOf(person: WholePersonRecord): Markup {
 }
 
 /** E-mail and network addresses are shown on request, which the audit log records. */
-function contactOf(person: WholePersonRecord, isShown: boolean): Markup {
+function contactOf(person: PersonDetails, isShown: boolean): Markup {
   if (!isShown) {
     return html`<p><a href="/admin/people/${encodeURIComponent(person.guid)}?contact=show">Show e-mail and network addresses</a> (recorded in the audit log)</p>`
   }
   const { email, signUpIp, signInIp, invitationId } = person
-  return factList([
+  return detailList([
     [
       'E-mail',
       email === null
@@ -106,7 +108,7 @@ function restrictions(request: FastifyRequest, { restrictions: own, address }: P
 }
 
 /** Only moderators and admins read notes. */
-function notes(request: FastifyRequest, { guid, notes: own }: WholePersonRecord): Markup {
+function notes(request: FastifyRequest, { guid, notes: own }: PersonDetails): Markup {
   const form = html`${textArea('Note for moderators', 'text')}<button class="quiet">Add the note</button>`
   return html`${
     own.length > 0 &&
@@ -117,7 +119,7 @@ function notes(request: FastifyRequest, { guid, notes: own }: WholePersonRecord)
   }${actionForm(request, `/admin/people/${encodeURIComponent(guid)}/notes`, form)}`
 }
 
-function forms(request: FastifyRequest, person: WholePersonRecord, version: string): Markup {
+function forms(request: FastifyRequest, person: PersonDetails, version: string): Markup {
   const path = `/admin/people/${encodeURIComponent(person.guid)}`
   const possible = Object.entries<PersonAction>(PERSON_ACTIONS).filter(
     ([, { whose }]) => whose === 'both' || (whose === 'local') === person.isLocal,
@@ -143,7 +145,7 @@ function closeForm(request: FastifyRequest, path: string, version: string): Mark
   const content = html`${reasonField()}${checkbox('Retract comments and posts before', 'retract_content')}${
     isAdmin && checkbox('At once, without a grace period: final', 'immediately')
   }<button class="danger">Close the account…</button>`
-  return html`<div><h2>Close the account</h2><p>It is locked now and closed after the grace period. The owner cannot cancel it.</p>${actionForm(
+  return html`<div><h2>Close the account</h2><p>The account is locked now and closed after the grace period. The owner cannot cancel this.</p>${actionForm(
     request,
     path,
     content,
@@ -155,7 +157,7 @@ function muteForm(request: FastifyRequest, { reportsMuted }: PersonRecord, path:
   const isMuted = reportsMuted === true
   const title = isMuted ? 'Count the reports again' : 'Mute the reports'
   const content = html`${hiddenField('reports_muted', String(!isMuted))}${reasonField()}<button class="quiet">${title}</button>`
-  return html`<div><h2>${title}</h2><p>Muted reports do not raise the rank of a case, and notify no moderator.</p>${actionForm(
+  return html`<div><h2>${title}</h2><p>Muted reports do not raise the rank of a case and do not notify moderators.</p>${actionForm(
     request,
     `${path}/mute_reports`,
     content,

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { hasPower } from '../../../domain/accounts/role-powers.js'
 import type { PodActivityReport, PodWithRules } from '../../../domain/operations/pods.js'
-import type { ProbeStep } from '../../../persistence/models/pod.js'
+import type { ProbeStep } from '../../../persistence/models/remote-pod.js'
 import type { UndeliveredMessage } from '../../../persistence/operations/pod-pages.js'
 import type { KnownPod } from '../../../persistence/outbound/known-pods.js'
 import { type PodState, type PodStateFields, toPodState } from '../../../persistence/outbound/pod-state.js'
@@ -11,11 +11,11 @@ import type { ConsolePage } from '../console-page.js'
 import { explainFault } from '../fault-words.js'
 import { actionForm, reasonField, untilField } from '../form-parts.js'
 import { formatCount, formatMilliseconds, formatTime } from '../quantities.js'
-import { dataTable, factList, stateBadge } from '../tables.js'
+import { dataTable, detailList, stateBadge } from '../tables.js'
 
 export const DELIVERIES_SHOWN = 20
 
-const STATE_LOOKS = {
+const STATE_COLOURS = {
   blocked: 'bad',
   paused: 'warn',
   asleep: 'warn',
@@ -26,24 +26,24 @@ const STATE_LOOKS = {
 
 export function podState(other: PodStateFields, now: Date): Markup {
   const state = toPodState(other, now)
-  return stateBadge(state, STATE_LOOKS[state])
+  return stateBadge(state, STATE_COLOURS[state])
 }
 
-/** The page of a pod: its health, its rules, what waits for it, and the forms. */
+/** The page of a pod: its health, its rules, waiting deliveries, and the forms. */
 export function podPage(
   request: FastifyRequest,
-  { pod: other, rules, activity }: PodWithRules,
+  { pod: other, rules, activity, errors }: PodWithRules,
   undelivered: readonly UndeliveredMessage[],
 ): ConsolePage {
-  const now = request.server.pod.now()
+  const now = request.server.services.now()
   const host = formatAddressHost(other)
   return {
     title: `${host}: ${toPodState(other, now)}`,
     content: html`<section class="card">${factsOf(other, now)}</section>
 ${probeOf(other)}<section class="card"><h2>Exchanges</h2>${activityOf(activity)}</section>
-<section class="card"><h2>Rules</h2>${rulesOf(rules)}<p><a href="/admin/people?pod=${encodeURIComponent(host)}">People of this pod</a></p></section>
+${errorsOf(errors)}<section class="card"><h2>Rules</h2>${rulesOf(rules)}<p><a href="/admin/people?pod=${encodeURIComponent(host)}">People of this pod</a></p></section>
 <section class="card"><h2>Undelivered messages</h2>${
-      undelivered.length === 0 ? html`<p>Nothing waits for this pod.</p>` : deliveryTable(undelivered)
+      undelivered.length === 0 ? html`<p>No deliveries wait for this pod.</p>` : deliveryTable(undelivered)
     }${other.dead > 0 && html`<p><a href="/admin/dead-letters?pod=${encodeURIComponent(host)}">Dead letters of this pod</a></p>`}</section>
 ${actionsFor(request, other)}`,
   }
@@ -59,7 +59,7 @@ function rulesOf(rules: PodWithRules['rules']): Markup {
 
 function factsOf(other: KnownPod, now: Date): Markup {
   const { software, softwareVersion, lastError } = other
-  return factList([
+  return detailList([
     ['State', podState(other, now)],
     ['Last check', html`${other.status.replaceAll('_', ' ')}, ${formatTime(other.checkedAt)}`],
     ...(lastError === null ? [] : ([['Last error', html`<bdi>${lastError}</bdi>`]] as const)),
@@ -106,9 +106,22 @@ function probeOf({ probe }: KnownPod): Markup | '' {
   )}</section>\n`
 }
 
+function errorsOf(errors: PodWithRules['errors']): Markup | '' {
+  if (errors.length === 0) return ''
+  return html`<section class="card"><h2>Last errors</h2>${dataTable({
+    caption: 'The last errors of deliveries and checks, ten at most',
+    columns: [{ title: 'Time' }, { title: 'Status' }, { title: 'Error', kind: 'wide' }],
+    rows: errors.map(({ at, status, error }) => [
+      formatTime(at),
+      status.replaceAll('_', ' '),
+      html`<bdi>${error}</bdi>`,
+    ]),
+  })}</section>\n`
+}
+
 /** Deliveries and messages of each of the last 14 days. */
 function activityOf({ days, latency }: PodActivityReport): Markup {
-  if (days.length === 0) return html`<p>Nothing was exchanged with this pod in the last 14 days.</p>`
+  if (days.length === 0) return html`<p>There was no traffic with this pod in the last 14 days.</p>`
   const rows = days.map(({ day, delivered, failed, received, refused }) => [
     html`<time datetime="${day}">${day}</time>`,
     ...[delivered, failed, received, refused].map(formatCount),
@@ -153,14 +166,14 @@ function deliveryTable(deliveries: readonly UndeliveredMessage[]): Markup {
 function actionsFor(request: FastifyRequest, other: KnownPod): Markup {
   const isAdmin = hasPower(request.console.staff.role, 'administration')
   const isBlocked = other.blockedAt !== null
-  const isPaused = toPodState(other, request.server.pod.now()) === 'paused'
+  const isPaused = toPodState(other, request.server.services.now()) === 'paused'
   const path = (action: string) => `/admin/pods/${encodeURIComponent(formatAddressHost(other))}/${action}`
   const form = (action: string, title: string, text: string, button: Markup, more: Markup | false = false) =>
     html`<div><h2>${title}</h2><p>${text}</p>${actionForm(request, path(action), html`${reasonField()}${more}${button}`)}</div>\n`
   return html`${
     isAdmin &&
     !isBlocked &&
-    html`<section class="card"><h2>Probe</h2><p>Connects to the pod step by step, and requests its front page and NodeInfo now.</p>${actionForm(request, path('probe'), html`<button class="quiet">Probe now</button>`, { layout: 'buttons' })}</section>\n`
+    html`<section class="card"><h2>Probe</h2><p>Connects to the pod step by step now, and requests its front page and NodeInfo.</p>${actionForm(request, path('probe'), html`<button class="quiet">Probe now</button>`, { layout: 'buttons' })}</section>\n`
   }<section class="card choices">${
     isAdmin &&
     (isPaused
@@ -177,7 +190,7 @@ function actionsFor(request: FastifyRequest, other: KnownPod): Markup {
     form(
       'wake',
       'Wake',
-      'Forgets the failures of the pod; what is due is sent now.',
+      'Clears the failures of the pod; due deliveries are sent now.',
       html`<button class="quiet">Wake the pod</button>`,
     )
   }${
@@ -186,7 +199,7 @@ function actionsFor(request: FastifyRequest, other: KnownPod): Markup {
     form(
       'sleep',
       'Put to sleep',
-      'Gives up what waits, and stores nothing until the pod responds.',
+      'Gives up waiting deliveries, and stores none until the pod responds.',
       html`<button class="danger">Put to sleep…</button>`,
     )
   }${

@@ -12,22 +12,22 @@ import {
 import { probePod } from '../../../federation/discovery/pod-checks.js'
 import { inEnglish } from '../../../languages/locales.js'
 import {
-  COUNTED_AT_MOST,
   type ListedPod,
   listUndelivered,
+  MAX_COUNTED,
   POD_SORTS,
   POD_STATES,
 } from '../../../persistence/operations/pod-pages.js'
 import type { KnownPod } from '../../../persistence/outbound/known-pods.js'
 import { formatAddressHost } from '../../../protocol/address.js'
-import { formText } from '../../oidc/form-text.js'
+import { formTime, pathText } from '../../forms/form-fields.js'
+import { formText } from '../../forms/form-text.js'
 import { listNavigation } from '../../pages/list-navigation.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
 import { addFormAction, type FormAction, pathWithParameters } from '../actions.js'
 import { isConfirmed, sendConfirmationPage } from '../confirmation.js'
 import { sendConsolePage } from '../console-page.js'
-import { formTime, pathText } from '../form-fields.js'
 import { buildChoices, filterForm, select, textField } from '../form-parts.js'
 import { pageNumberIn } from '../pager.js'
 import { formatBoundedCount, formatCount, formatRelativeTime } from '../quantities.js'
@@ -36,9 +36,9 @@ import { DELIVERIES_SHOWN, podPage, podState } from './pod-page.js'
 
 const { pageItems } = MODERATION_LIMITS
 
-/** `/admin/pods`: other pods with their health and what waits for them. */
+/** `/admin/pods`: other pods with their health and waiting deliveries. */
 export const podRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
+  const { services } = app
   const config = { power: 'moderation' } as const
   const schema = { hide: true }
 
@@ -48,7 +48,7 @@ export const podRoutes: FastifyPluginAsync = async (app) => {
     const sort = oneOf(POD_SORTS, queryText(request, 'sort')) ?? 'host'
     const page = pageNumberIn(request)
     const rows = { offset: (page - 1) * pageItems, limit: pageItems }
-    const { items, more } = await listPods(pod, request.console.actor, { q, state, sort }, rows)
+    const { items, more } = await listPods(request.services, request.console.actor, { q, state, sort }, rows)
     const isFiltered = q !== undefined || state !== undefined
     const fields = [
       textField('Host contains', 'q', q),
@@ -59,8 +59,8 @@ export const podRoutes: FastifyPluginAsync = async (app) => {
     return sendConsolePage(request, reply, {
       title: page === 1 && !more ? `Pods: ${formatCount(items.length)}` : `Pods, page ${page}`,
       content: html`<section class="card">${filterForm('/admin/pods', fields)}
-${listCard(podTable(items, pod.now()), {
-  empty: isFiltered ? 'No pods match.' : 'No pod has been met.',
+${listCard(podTable(items, services.now()), {
+  empty: isFiltered ? 'No pods match.' : 'No pod is known yet.',
   pages: listNavigation(inEnglish, '/admin/pods', query, { page, hasMore: more }),
 })}</section>`,
     })
@@ -68,11 +68,11 @@ ${listCard(podTable(items, pod.now()), {
 
   app.get('/admin/pods/:host', { config, schema }, async (request, reply) => {
     const found = await podIn(request)
-    const undelivered = await listUndelivered(pod.db, found.pod.id, DELIVERIES_SHOWN)
+    const undelivered = await listUndelivered(services.db, found.pod.id, DELIVERIES_SHOWN)
     return sendConsolePage(request, reply, podPage(request, found, undelivered))
   })
 
-  const add = (name: string, action: Pick<FormAction, 'power' | 'title' | 'notice'>, run: RunOnPod) =>
+  const add = (name: string, action: Pick<FormAction, 'power' | 'title' | 'flash'>, run: RunOnPod) =>
     addFormAction(app, {
       ...action,
       path: `/admin/pods/:host/${name}`,
@@ -81,34 +81,39 @@ ${listCard(podTable(items, pod.now()), {
     })
   const power = 'administration'
 
-  add('probe', { power, title: 'Probe', notice: 'probed' }, (request, other) =>
-    probePod(pod, request.console.actor, other),
+  add('probe', { power, title: 'Probe', flash: 'probed' }, (request, other) =>
+    probePod(request.services, request.console.actor, other),
   )
-  add('pause', { power, title: 'Pause the pod', notice: 'pod_paused' }, (request, other) =>
-    pausePod(pod, request.console.actor, other, { ...reasonIn(request), until: formTime(request, 'until') }),
+  add('pause', { power, title: 'Pause the pod', flash: 'pod_paused' }, (request, other) =>
+    pausePod(request.services, request.console.actor, other, {
+      ...reasonIn(request),
+      until: formTime(request, 'until'),
+    }),
   )
-  add('resume', { power, title: 'Resume the pod', notice: 'pod_resumed' }, (request, other) =>
-    resumePod(pod, request.console.actor, other, reasonIn(request)),
+  add('resume', { power, title: 'Resume the pod', flash: 'pod_resumed' }, (request, other) =>
+    resumePod(request.services, request.console.actor, other, reasonIn(request)),
   )
-  add('wake', { power, title: 'Wake the pod', notice: 'woken' }, changeTo('wake'))
-  add('unblock', { power: 'moderation', title: 'Unblock the pod', notice: 'unblocked' }, changeTo('unblock'))
+  add('wake', { power, title: 'Wake the pod', flash: 'woken' }, changeTo('wake'))
+  add('unblock', { power: 'moderation', title: 'Unblock the pod', flash: 'unblocked' }, changeTo('unblock'))
 
   addConfirmed('sleep', power, {
-    ...{ title: 'Put the pod to sleep', notice: 'asleep' },
+    title: 'Put the pod to sleep',
+    flash: 'asleep',
     preview: ({ waiting }) =>
       html`<p>Gives up ${formatCount(waiting)} waiting deliveries to the pod, and stores none until it responds again.</p>`,
   })
   addConfirmed('block', 'moderation', {
-    ...{ title: 'Block the pod', notice: 'blocked' },
+    title: 'Block the pod',
+    flash: 'blocked',
     preview: ({ people, waiting }) =>
-      html`<p>Nothing is sent to the pod or fetched from it any more, messages of its ${formatCount(people)} known people are dropped, and ${formatCount(waiting)} waiting deliveries are given up.</p>`,
+      html`<p>This pod stops sending to the pod and fetching from it, messages of its ${formatCount(people)} known people are dropped, and ${formatCount(waiting)} waiting deliveries are given up.</p>`,
   })
 
-  /** The page of the console asks for a confirmation also where the use case does not need one. */
+  /** The page of the console asks for a confirmation even if the use case does not need one. */
   function addConfirmed(
     name: PodAction,
     needed: FormAction['power'],
-    { title, notice, preview }: { title: string; notice: string; preview: (other: KnownPod) => Markup },
+    { title, flash, preview }: { title: string; flash: string; preview: (other: KnownPod) => Markup },
   ): void {
     app.post(`/admin/pods/:host/${name}`, { config: { power: needed }, schema }, async (request, reply) => {
       const { pod: other } = await podIn(request)
@@ -117,17 +122,17 @@ ${listCard(podTable(items, pod.now()), {
         return sendConfirmationPage(request, reply, { title, label, preview: preview(other) })
       }
       await changeTo(name)(request, other)
-      return reply.redirect(`/admin/pods/${encodeURIComponent(label)}?notice=${notice}`, 303)
+      return reply.redirect(`/admin/pods/${encodeURIComponent(label)}?flash=${flash}`, 303)
     })
   }
 
   function changeTo(action: PodAction): RunOnPod {
     return (request, { id, host, port }) =>
-      changePod(pod, request.console.actor, action, { id, host, port, ...reasonIn(request) })
+      changePod(request.services, request.console.actor, action, { id, host, port, ...reasonIn(request) })
   }
 
   function podIn(request: FastifyRequest): Promise<PodWithRules> {
-    return readPod(pod, request.console.actor, pathText(request, 'host'))
+    return readPod(request.services, request.console.actor, pathText(request, 'host'))
   }
 }
 
@@ -162,10 +167,10 @@ function podTable(pods: readonly ListedPod[], now: Date) {
       podState(other, now),
       other.status.replaceAll('_', ' '),
       html`<bdi>${other.software ?? '–'}</bdi>`,
-      formatBoundedCount(other.people, COUNTED_AT_MOST),
-      formatBoundedCount(other.waiting, COUNTED_AT_MOST),
+      formatBoundedCount(other.people, MAX_COUNTED),
+      formatBoundedCount(other.waiting, MAX_COUNTED),
       formatRelativeTime(other.oldestWaiting, now),
-      formatBoundedCount(other.dead, COUNTED_AT_MOST),
+      formatBoundedCount(other.dead, MAX_COUNTED),
       formatCount(other.failures),
     ]),
   }

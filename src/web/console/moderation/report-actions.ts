@@ -9,19 +9,19 @@ import {
   takeCase,
 } from '../../../domain/moderation/change-case.js'
 import { forwardCase } from '../../../domain/moderation/forward-case.js'
-import { formText } from '../../oidc/form-text.js'
+import { isTicked, pathId } from '../../forms/form-fields.js'
+import { formText } from '../../forms/form-text.js'
 import { html } from '../../pages/markup.js'
 import { addFormAction, type CurrentState, type FormAction, pathWithParameters } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
-import { isTicked, pathId } from '../form-fields.js'
 import { formatTime } from '../quantities.js'
 import { caseState, forwardPage } from './report-page.js'
 
 /** The forms of a case. */
 export function addReportActions(app: FastifyInstance): void {
-  const { pod } = app
+  const { services } = app
   const page = pathWithParameters('/admin/reports/:id')
-  const add = (name: string, action: Pick<FormAction, 'title' | 'notice' | 'run'>) =>
+  const add = (name: string, action: Pick<FormAction, 'title' | 'flash' | 'run'>) =>
     addFormAction(app, {
       ...action,
       path: `/admin/reports/:id/${name}`,
@@ -29,23 +29,27 @@ export function addReportActions(app: FastifyInstance): void {
       page,
       current: (request) => currentCase(request, pathId(request)),
     })
-  const given = (request: FastifyRequest) => [pod, request.console.actor, pathId(request)] as const
+  const given = (request: FastifyRequest) => [services, request.console.actor, pathId(request)] as const
   const reasonIn = (request: FastifyRequest) => formText(request, 'reason')
 
   add('take', {
-    ...{ title: 'Take the case', notice: 'case_taken' },
+    title: 'Take the case',
+    flash: 'case_taken',
     run: (request) => takeCase(...given(request), { force: isTicked(request, 'force') }),
   })
   add('release', {
-    ...{ title: 'Release the case', notice: 'case_released' },
+    title: 'Release the case',
+    flash: 'case_released',
     run: (request) => releaseCase(...given(request), {}),
   })
   add('notes', {
-    ...{ title: 'Add a note', notice: 'case_noted' },
+    title: 'Add a note',
+    flash: 'case_noted',
     run: (request) => addCaseNote(...given(request), { text: formText(request, 'text') ?? '' }),
   })
   add('resolve', {
-    ...{ title: 'Resolve the case', notice: 'case_resolved' },
+    title: 'Resolve the case',
+    flash: 'case_resolved',
     run: (request) =>
       resolveCase(...given(request), {
         reason: reasonIn(request),
@@ -53,34 +57,36 @@ export function addReportActions(app: FastifyInstance): void {
       }),
   })
   add('dismiss', {
-    ...{ title: 'Dismiss the case', notice: 'case_dismissed' },
+    title: 'Dismiss the case',
+    flash: 'case_dismissed',
     run: (request) =>
       dismissCase(...given(request), {
         reason: reasonIn(request),
         ignoreFurther: isTicked(request, 'ignore_further'),
       }),
   })
-  app.post('/admin/reports/:id/forward', { config: { power: 'moderation' }, schema: { hide: true } }, forward(app))
+  app.post('/admin/reports/:id/forward', { config: { power: 'moderation' }, schema: { hide: true } }, forward())
   add('reopen', {
-    ...{ title: 'Open the case again', notice: 'case_reopened' },
+    title: 'Open the case again',
+    flash: 'case_reopened',
     run: (request) => reopenCase(...given(request), { reason: reasonIn(request) }),
   })
 }
 
 /** Shows the text for the operator of the other pod, or sends it. */
-function forward({ pod }: FastifyInstance) {
+function forward() {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const id = pathId(request)
     const via = formText(request, 'via') === 'conversation' ? ('conversation' as const) : undefined
     const input = { via, includeReason: isTicked(request, 'include_reason') }
-    const forwarded = await forwardCase(pod, request.console.actor, id, input)
+    const forwarded = await forwardCase(request.services, request.console.actor, id, input)
     if (!forwarded.sent) return sendConsolePage(request, reply, forwardPage(request, id, forwarded))
-    return reply.redirect(`/admin/reports/${id}?notice=case_forwarded`, 303)
+    return reply.redirect(`/admin/reports/${id}?flash=case_forwarded`, 303)
   }
 }
 
 /** The case as it is now, for a form that was made from an earlier state. */
 export async function currentCase({ server, console: access }: FastifyRequest, id: number): Promise<CurrentState> {
-  const { found, decisions } = await readCaseState(server.pod, access.actor, id)
+  const { found, decisions } = await readCaseState(server.services, access.actor, id)
   return { version: String(decisions), state: html`<p>${caseState(found)}, since ${formatTime(found.changedAt)}</p>` }
 }

@@ -1,30 +1,30 @@
 import type { FastifyRequest } from 'fastify'
-import type { ListedCase, WholeCase } from '../../../domain/moderation/cases.js'
+import type { CaseDetails, ListedCase } from '../../../domain/moderation/cases.js'
 import type { ForwardedCase } from '../../../domain/moderation/forward-case.js'
+import { isTicked } from '../../forms/form-fields.js'
 import { html, type Markup } from '../../pages/markup.js'
 import type { ConsolePage } from '../console-page.js'
-import { isTicked } from '../form-fields.js'
 import { actionForm, checkbox, hiddenField, reasonField, select, textArea } from '../form-parts.js'
 import { formatCount, formatTime } from '../quantities.js'
-import { factList, stateBadge } from '../tables.js'
+import { detailList, stateBadge } from '../tables.js'
 import { evidence } from './evidence.js'
 import { authorChoices } from './person-actions.js'
 import { undoForm } from './undo-form.js'
 
-const STATE_LOOKS = { open: 'warn', taken: 'neutral', resolved: 'good', dismissed: 'neutral' } as const
+const STATE_COLOURS = { open: 'warn', taken: 'neutral', resolved: 'good', dismissed: 'neutral' } as const
 
 export function caseState({ state, takenBy }: ListedCase): Markup {
-  return html`${stateBadge(state, STATE_LOOKS[state])}${takenBy !== null && html` by <bdi>${takenBy}</bdi>`}`
+  return html`${stateBadge(state, STATE_COLOURS[state])}${takenBy !== null && html` by <bdi>${takenBy}</bdi>`}`
 }
 
 /** A report of another user does not make a form outdated: it changes no decision of a moderator. */
-function versionOfCase({ events }: WholeCase): string {
+function versionOfCase({ events }: CaseDetails): string {
   const decisions = events.filter(({ event }) => event !== 'reported')
   return String(decisions.length)
 }
 
-/** The page of a case: what was reported, by whom and why, what was done, and the forms. */
-export function reportPage(request: FastifyRequest, found: WholeCase): ConsolePage {
+/** The page of a case: the reported content, its reports, the actions, and the forms. */
+export function reportPage(request: FastifyRequest, found: CaseDetails): ConsolePage {
   const isClosed = found.closedAt !== null
   return {
     title: `Case ${found.id}: ${found.state}`,
@@ -37,9 +37,9 @@ ${!isClosed && actions(request, found)}<section class="card"><h2>Reports</h2>${r
   }
 }
 
-function factsOf(found: WholeCase): Markup {
+function factsOf(found: CaseDetails): Markup {
   const { targetType, targetGuid, authorGuid, authorAddress, authorName } = found
-  return factList([
+  return detailList([
     ['State', html`${caseState(found)}${found.takenAt !== null && html`, since ${formatTime(found.takenAt)}`}`],
     [
       'Author',
@@ -77,24 +77,25 @@ function linksTo({
   const post = targetType === 'comment' ? `${encodeURIComponent(parentGuid ?? '')}#${guid}` : guid
   const isContent = targetType === 'post' || targetType === 'comment'
   const isThere = isPublic && targetDeleted === null
+  const isStored = targetDeleted === null || targetDeleted === 'moderator'
   return html`${isContent && isThere && html`<a href="/posts/${post}">The public page</a> · `}${
-    isContent && html`<a href="/admin/content/${guid}?type=${targetType}">As it is stored now</a>`
+    isContent && isStored && html`<a href="/admin/content/${guid}?type=${targetType}">As it is stored now</a>`
   }${targetType === 'person' && authorGuid !== null && html`<a href="/people/${encodeURIComponent(authorGuid)}">The public profile</a>`}${
     targetType === 'message' && 'A private message has no page.'
   }`
 }
 
-function pictures({ id, photoGuids }: WholeCase): Markup | false {
+function pictures({ id, photoGuids }: CaseDetails): Markup | false {
   return (
     photoGuids.length > 0 &&
     html`<p>${formatCount(photoGuids.length)} ${photoGuids.length === 1 ? 'picture was' : 'pictures were'} attached. ${photoGuids.map(
-      (guid, place) =>
-        html`<a href="/admin/reports/${id}/pictures/${encodeURIComponent(guid)}">Picture ${place + 1}</a> `,
+      (guid, index) =>
+        html`<a href="/admin/reports/${id}/pictures/${encodeURIComponent(guid)}">Picture ${index + 1}</a> `,
     )}</p>`
   )
 }
 
-function reports({ reports: own, kind }: WholeCase): Markup {
+function reports({ reports: own, kind }: CaseDetails): Markup {
   if (own.length === 0) return html`<p>Opened by a ${kind}, not by a report.</p>`
   return html`<ul class="history list">${own.map(
     ({ reporterGuid, reporterName, reason, createdAt }) =>
@@ -102,7 +103,7 @@ function reports({ reports: own, kind }: WholeCase): Markup {
   )}</ul>`
 }
 
-function history({ events }: WholeCase): Markup {
+function history({ events }: CaseDetails): Markup {
   return html`<ul class="history">${events.map(
     ({ at, event, actorName, text }) =>
       html`<li>${formatTime(at)}: ${event.replaceAll('_', ' ')}${actorName !== null && html` by <bdi>${actorName}</bdi>`}${
@@ -111,7 +112,7 @@ function history({ events }: WholeCase): Markup {
   )}</ul>`
 }
 
-function takenActions(request: FastifyRequest, { id, actions: taken }: WholeCase): Markup {
+function takenActions(request: FastifyRequest, { id, actions: taken }: CaseDetails): Markup {
   if (taken.length === 0) return html`<p>No action was taken.</p>`
   return html`<ul class="history list">${taken.map(
     (action) =>
@@ -122,7 +123,7 @@ function takenActions(request: FastifyRequest, { id, actions: taken }: WholeCase
 }
 
 /** Actions on the content and on its author in one form. The first button is the mildest: the Enter key presses it. */
-function actions(request: FastifyRequest, found: WholeCase): Markup | false {
+function actions(request: FastifyRequest, found: CaseDetails): Markup | false {
   const { id, targetType, targetGuid, authorGuid, targetDeleted } = found
   const isContent = (targetType === 'post' || targetType === 'comment') && targetDeleted === null
   if (!isContent && authorGuid === null) return false
@@ -143,7 +144,7 @@ function actions(request: FastifyRequest, found: WholeCase): Markup | false {
   )}</section>\n`
 }
 
-function caseForms(request: FastifyRequest, found: WholeCase): Markup {
+function caseForms(request: FastifyRequest, found: CaseDetails): Markup {
   const { id, state, takenBy } = found
   const version = versionOfCase(found)
   const form = (action: string, content: Markup) =>
@@ -165,8 +166,8 @@ ${isRemote(request, found) && html`<div><h2>Forward</h2>${form('forward', html`$
 <div><h2>Dismiss</h2>${form('dismiss', html`${reasonField()}${checkbox('Only count further reports', 'ignore_further')}<button class="quiet">Dismiss</button>`)}</div>`
 }
 
-function isRemote({ server }: FastifyRequest, { authorAddress }: WholeCase): boolean {
-  return authorAddress !== null && server.pod.config.host !== authorAddress.split('@')[1]
+function isRemote({ server }: FastifyRequest, { authorAddress }: CaseDetails): boolean {
+  return authorAddress !== null && server.services.config.host !== authorAddress.split('@')[1]
 }
 
 /** The text for the operator of the author's pod, and the known ways to them. */
@@ -179,12 +180,12 @@ export function forwardPage(request: FastifyRequest, id: number, forwarded: Forw
     content: html`<section class="card"><p>Nothing has been sent. The text names no reporter.</p>
 <p class="text"><bdi>${text}</bdi></p></section>
 <section class="card"><h2>Ways</h2><p>Operator: ${podmin === null ? 'not known' : html`<bdi>${podmin}</bdi>`}. <a href="${mailto}">Write an e-mail with this text</a></p>
-${canConverse ? actionForm(request, `/admin/reports/${id}/forward`, send) : html`<p>The podmin account of this pod cannot write to the operator: they do not share with it.</p>`}
+${canConverse ? actionForm(request, `/admin/reports/${id}/forward`, send) : html`<p>The podmin account of this pod cannot send a message to the operator, who does not share with it.</p>`}
 <p><a href="/admin/reports/${id}">Back to the case</a></p></section>`,
   }
 }
 
-function reopenForm(request: FastifyRequest, found: WholeCase): Markup {
+function reopenForm(request: FastifyRequest, found: CaseDetails): Markup {
   const content = html`${reasonField()}<button class="quiet">Open the case again</button>`
   return html`<div><h2>Open again</h2>${actionForm(request, `/admin/reports/${found.id}/reopen`, content, { version: versionOfCase(found) })}</div>`
 }

@@ -10,11 +10,11 @@ import {
 import { MODERATION_LIMITS } from '../../../domain/moderation/limits.js'
 import { inEnglish } from '../../../languages/locales.js'
 import { CASE_STATES, CASE_TARGETS, type CaseFilter } from '../../../persistence/moderation/cases.js'
+import { pathId } from '../../forms/form-fields.js'
 import { listNavigation } from '../../pages/list-navigation.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
 import { sendConsolePage } from '../console-page.js'
-import { pathId } from '../form-fields.js'
 import { buildChoices, filterForm, moreText, select } from '../form-parts.js'
 import { pageNumberIn } from '../pager.js'
 import { formatCount, formatTime } from '../quantities.js'
@@ -27,7 +27,7 @@ const { pageItems } = MODERATION_LIMITS
 
 /** `/admin/reports`: the cases of reports, filters and clusters. */
 export const reportRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
+  const { services } = app
   const config = { power: 'moderation' } as const
   const schema = { hide: true }
 
@@ -36,8 +36,11 @@ export const reportRoutes: FastifyPluginAsync = async (app) => {
     const query = queryIn(request)
     const page = pageNumberIn(request)
     const [cases, waiting] = await Promise.all([
-      listModerationCases(pod, actor, filterOf(query), { offset: (page - 1) * pageItems, limit: pageItems }),
-      readOverview(pod, actor),
+      listModerationCases(request.services, actor, filterOf(query), {
+        offset: (page - 1) * pageItems,
+        limit: pageItems,
+      }),
+      readOverview(request.services, actor),
     ])
     const isEmpty = cases.items.length === 0
     const empty = isEmpty && query.state === undefined ? await noOpenReports(actor) : 'No reports match.'
@@ -50,7 +53,7 @@ ${listCard(caseTable(cases.items), { empty, pages: listNavigation(inEnglish, '/a
   })
 
   app.get('/admin/reports/:id', { config, schema }, async (request, reply) => {
-    const moderationCase = await readModerationCase(pod, request.console.actor, pathId(request))
+    const moderationCase = await readModerationCase(request.services, request.console.actor, pathId(request))
     return sendConsolePage(request, reply, reportPage(request, moderationCase))
   })
 
@@ -58,7 +61,7 @@ ${listCard(caseTable(cases.items), { empty, pages: listNavigation(inEnglish, '/a
   addCasePictures(app)
 
   async function noOpenReports(actor: Actor): Promise<Markup> {
-    const last = await findLastReport(pod, actor)
+    const last = await findLastReport(services, actor)
     return html`No open reports.${last !== undefined && html` The last report came on ${formatTime(last)}.`}`
   }
 }
@@ -76,7 +79,10 @@ function filterOf({ state, type, author, pod, local, taken_by: takenBy, reporter
     states: state === 'all' ? undefined : known === undefined ? ['open', 'taken'] : [known],
     type: CASE_TARGETS.find((each) => each === type),
     isLocal: local === undefined ? undefined : local === 'true',
-    ...{ author, domain: pod?.toLowerCase(), takenBy, reporter },
+    author,
+    domain: pod?.toLowerCase(),
+    takenBy,
+    reporter,
   }
 }
 
@@ -90,10 +96,10 @@ function filterFields(query: Query): readonly Markup[] {
 
 function moreFilters(query: Query) {
   return [
-    moreText('Author (guid or address)', 'author', query.author),
+    moreText('Author (name, address or guid)', 'author', query.author),
     moreText('Pod of the author', 'pod', query.pod),
     moreText('Taken by', 'taken_by', query.taken_by),
-    moreText('Reporter (guid)', 'reporter', query.reporter),
+    moreText('Reporter (name, address or guid)', 'reporter', query.reporter),
   ]
 }
 

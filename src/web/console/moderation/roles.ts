@@ -2,11 +2,11 @@ import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { changeRole } from '../../../domain/moderation/change-role.js'
 import { listPeople } from '../../../domain/moderation/people.js'
 import type { PersonRecord } from '../../../persistence/moderation/people-records.js'
-import { formText } from '../../oidc/form-text.js'
+import { formChoice, pathText } from '../../forms/form-fields.js'
+import { formText } from '../../forms/form-text.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { addFormAction } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
-import { formChoice, pathText } from '../form-fields.js'
 import { actionForm, buildChoices, filterForm, hiddenField, reasonField, select, textField } from '../form-parts.js'
 import { formatCount } from '../quantities.js'
 import { listCard } from '../tables.js'
@@ -17,13 +17,11 @@ const STAFF_SHOWN = 100
 
 /** `/admin/roles`: moderators and admins. */
 export const roleRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
-
   app.get('/admin/roles', { config: { power: 'administration' }, schema: { hide: true } }, async (request, reply) => {
     const { actor } = request.console
     const staff: PersonRecord[] = []
     for (const role of ['admin', 'moderator'] as const) {
-      staff.push(...(await listPeople(pod, actor, { role, isLocal: true }, { limit: STAFF_SHOWN })).items)
+      staff.push(...(await listPeople(request.services, actor, { role, isLocal: true }, { limit: STAFF_SHOWN })).items)
     }
     const search = html`${hiddenField('local', 'true')}${textField('Name or address', 'q')}`
     return sendConsolePage(request, reply, {
@@ -36,10 +34,12 @@ export const roleRoutes: FastifyPluginAsync = async (app) => {
   addFormAction(app, {
     path: '/admin/people/:guid/role',
     power: 'administration',
-    ...{ title: 'Change the role', notice: 'role_changed', page: '/admin/roles' },
+    title: 'Change the role',
+    flash: 'role_changed',
+    page: '/admin/roles',
     label: async (request) => userNameIn(await addressOfPerson(request, pathText(request, 'guid'))),
     run: (request, confirm) =>
-      changeRole(pod, request.console.actor, pathText(request, 'guid'), {
+      changeRole(request.services, request.console.actor, pathText(request, 'guid'), {
         role: formChoice(request, 'role', ROLES) ?? 'none',
         reason: formText(request, 'reason'),
         confirm,

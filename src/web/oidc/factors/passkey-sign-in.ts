@@ -2,7 +2,8 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { findRelyingParty, type RelyingParty } from '../../../domain/accounts/factors/relying-party.js'
 import { beginPasskeyUse, checkPasskey } from '../../../domain/accounts/factors/use-passkey.js'
 import { endSessionsIfRevoked } from '../../../domain/accounts/sign-in.js'
-import { limitAddresses } from '../../limits/address-limit.js'
+import { formText } from '../../forms/form-text.js'
+import { isFailedSignIn, limitAddresses } from '../../limits/address-limit.js'
 import { countSignInFailure } from '../../limits/rejection-metrics.js'
 import { passkeyPage } from '../../pages/accounts/passkey-page.js'
 import { formPolicy } from '../../pages/forms.js'
@@ -10,22 +11,21 @@ import { textsFor } from '../../pages/language/request-language.js'
 import { queryText } from '../../schemas/query-text.js'
 import { pageFault } from '../../server/request-faults.js'
 import { type Browser, getBrowser, readUiLocales } from '../browser.js'
-import { formText } from '../form-text.js'
 import { OIDC_PATHS } from '../paths.js'
 import { readReturnPath } from '../return-path.js'
 import { type Destination, TO_KEEP_ACCOUNT, withDestination } from '../sign-in-destination.js'
 
 /** Sign-in with a passkey, which counts as two factors. Where browsers offer no passkeys, there is no such page. */
 export const passkeySignInRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
-  const relyingParty = findRelyingParty(pod)
+  const { services } = app
+  const relyingParty = findRelyingParty(services)
   if (relyingParty === undefined) return
   const party: RelyingParty = relyingParty
   const config = { public: true } as const
   const schema = { hide: true }
   // Each page stores a challenge, and each attempt checks a signature.
-  const pages = limitAddresses(pod, 'authorizations')
-  const attempts = limitAddresses(pod, 'signIns', (status) => status !== 303)
+  const pages = limitAddresses(services, 'authorizations')
+  const attempts = limitAddresses(services, 'signIns', isFailedSignIn)
 
   async function show(request: FastifyRequest, reply: FastifyReply, { browser, destination, isRefused }: ShownPage) {
     const { uid, returnTo } = destination
@@ -38,11 +38,13 @@ export const passkeySignInRoutes: FastifyPluginAsync = async (app) => {
       .send(
         passkeyPage({
           t,
-          podName: pod.config.podName,
+          podName: services.config.podName,
           action: OIDC_PATHS.passkey,
           signIn: withDestination(OIDC_PATHS.signIn, destination),
-          ...{ formToken, request: uid, returnTo },
-          options: await beginPasskeyUse(pod, party, { purpose: 'sign_in', browser: formToken }),
+          formToken,
+          request: uid,
+          returnTo,
+          options: await beginPasskeyUse(request.services, party, { purpose: 'sign_in', browser: formToken }),
           error: isRefused ? { field: undefined, message: t('refusal.passkey_wrong') } : undefined,
         }),
       )
@@ -62,7 +64,7 @@ export const passkeySignInRoutes: FastifyPluginAsync = async (app) => {
     const destination = { uid, returnTo: readReturnPath(formText(request, 'return_to')) }
     const interaction = uid === undefined ? undefined : await browser.request(uid)
     const use = { purpose: 'sign_in', browser: browser.formToken() } as const
-    const user = await checkPasskey(pod, party, formText(request, 'passkey') ?? '', use)
+    const user = await checkPasskey(request.services, party, formText(request, 'passkey') ?? '', use)
     if (user === undefined) {
       countSignInFailure('credentials')
       return show(request, reply.code(422), { browser, destination, isRefused: true })
@@ -71,7 +73,7 @@ export const passkeySignInRoutes: FastifyPluginAsync = async (app) => {
     const login = { address: user.address, level: 'passkey' } as const
     const target = await browser.signIn(login, user.isClosing ? undefined : interaction, returnTo)
     browser.deleteSecondStep()
-    if (await endSessionsIfRevoked(pod, user)) throw pageFault(403, 'error.passkey_removed')
+    if (await endSessionsIfRevoked(request.services, user)) throw pageFault(403, 'error.passkey_removed')
     return reply.redirect(target, 303)
   })
 }

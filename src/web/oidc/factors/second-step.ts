@@ -7,7 +7,8 @@ import {
   type SecondStep,
 } from '../../../domain/accounts/factors/second-step.js'
 import { endSessionsIfRevoked } from '../../../domain/accounts/sign-in.js'
-import { limitAddresses } from '../../limits/address-limit.js'
+import { formText } from '../../forms/form-text.js'
+import { isFailedSignIn, limitAddresses } from '../../limits/address-limit.js'
 import { countRateLimited, countSignInFailure } from '../../limits/rejection-metrics.js'
 import { operatorContact } from '../../pages/accounts/operator-contact.js'
 import { secondStepPage } from '../../pages/accounts/second-step-page.js'
@@ -17,25 +18,24 @@ import { textsFor } from '../../pages/language/request-language.js'
 import { queryText } from '../../schemas/query-text.js'
 import { pageFault } from '../../server/request-faults.js'
 import { type Browser, getBrowser, readUiLocales } from '../browser.js'
-import { formText } from '../form-text.js'
 import { OIDC_PATHS } from '../paths.js'
 import { withRequest } from '../sign-in.js'
 import { withDestination } from '../sign-in-destination.js'
 
-/** The second step of a sign-in: only its success makes a session or continues the request of a client. */
+/** The second step of a sign-in: only its success creates a session or continues the request of a client. */
 export const secondStepRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
+  const { services } = app
   const config = { public: true } as const
   const schema = { hide: true }
-  const limited = limitAddresses(pod, 'signIns', (status) => status !== 303)
+  const limited = limitAddresses(services, 'signIns', isFailedSignIn)
 
   /**
    * The step of this browser. A newer sign-in in the same browser replaces it, so the page has to name the same request of a client:
    * otherwise a code could end in the request of another application. A step without the password counts only with its session.
    */
-  async function findStep(browser: Browser, uid: string | undefined): Promise<SecondStep | undefined> {
+  async function getStep(browser: Browser, uid: string | undefined): Promise<SecondStep | undefined> {
     const id = browser.secondStep()
-    const step = id === undefined ? undefined : await findSecondStep(pod, id)
+    const step = id === undefined ? undefined : await findSecondStep(services, id)
     if (step !== undefined && step.requestUid !== (uid ?? null)) {
       throw pageFault(400, 'error.page_expired')
     }
@@ -51,14 +51,14 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
     const uid = step.requestUid ?? undefined
     const interaction = uid === undefined ? undefined : await browser.request(uid)
     const t = textsFor(request, reply, { uiLocales: readUiLocales(interaction) })
-    const { recoveryCodesLeft, totp, passkeys } = await findFactors(pod.db, step.userId)
+    const { recoveryCodesLeft, totp, passkeys } = await findFactors(services.db, step.userId)
     return reply
       .type('text/html; charset=utf-8')
       .header('content-security-policy', formPolicy({ mayLeadToClient: uid !== undefined }))
       .send(
         secondStepPage({
           t,
-          podName: pod.config.podName,
+          podName: services.config.podName,
           action: OIDC_PATHS.secondStep,
           signIn: withRequest(OIDC_PATHS.signIn, uid),
           formToken: browser.formToken(),
@@ -70,7 +70,7 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
             passkeys === 0
               ? undefined
               : withDestination(OIDC_PATHS.passkey, { uid, returnTo: step.returnTo ?? undefined }),
-          contact: operatorContact(t, pod.config),
+          contact: operatorContact(t, services.config),
           error: errorText && { field: 'code', message: errorText(t) },
         }),
       )
@@ -79,7 +79,7 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
   app.get(OIDC_PATHS.secondStep, { config, schema }, async (request, reply) => {
     const browser = await getBrowser(app, request, reply)
     const uid = queryText(request, 'request')
-    const step = await findStep(browser, uid)
+    const step = await getStep(browser, uid)
     return step ? show(request, reply, { browser, step }) : reply.redirect(withRequest(OIDC_PATHS.signIn, uid), 303)
   })
 
@@ -87,7 +87,7 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
     const browser = await getBrowser(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const uid = formText(request, 'request')
-    const step = await findStep(browser, uid)
+    const step = await getStep(browser, uid)
     const id = browser.secondStep()
     if (step === undefined || id === undefined) return reply.redirect(withRequest(OIDC_PATHS.signIn, uid), 303)
     const code = formText(request, 'code')
@@ -101,8 +101,8 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
     const { browser, step, id, code } = given
     const uid = step.requestUid ?? undefined
     const interaction = uid === undefined ? undefined : await browser.request(uid)
-    if (!(await countTry(pod, id))) return reply.redirect(withRequest(OIDC_PATHS.signIn, uid), 303)
-    const check = await checkCode(pod, step.userId, code)
+    if (!(await countTry(request.services, id))) return reply.redirect(withRequest(OIDC_PATHS.signIn, uid), 303)
+    const check = await checkCode(request.services, step.userId, code)
     if (check === 'too_many') {
       countRateLimited('wrong_passwords')
       reply.code(429).header('retry-after', '3600')
@@ -115,17 +115,17 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
     // If only the code was required, the password keeps its age.
     const { first } = step
     const authenticatedAt = 'passwordAt' in first ? first.passwordAt : await findTimeOfPassword(browser, step, first)
-    if (authenticatedAt === undefined || !(await finishSecondStep(pod, id)))
+    if (authenticatedAt === undefined || !(await finishSecondStep(request.services, id)))
       return reply.redirect(withRequest(OIDC_PATHS.signIn, uid), 303)
     const login = { address: step.address, level: 'code', authenticatedAt } as const
     const target = await browser.signIn(login, interaction, step.returnTo ?? undefined)
     browser.deleteSecondStep()
-    if (await endSessionsIfRevoked(pod, step)) throw pageFault(403, 'error.password_changed')
+    if (await endSessionsIfRevoked(request.services, step)) throw pageFault(403, 'error.password_changed')
     return reply.redirect(target, 303)
   }
 }
 
-/** Undefined: the session has ended meanwhile, or has another account now. */
+/** Undefined: the session has ended in the meantime, or has another account now. */
 async function findTimeOfPassword(
   browser: Browser,
   { address }: SecondStep,

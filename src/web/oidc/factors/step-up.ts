@@ -6,8 +6,10 @@ import { findRelyingParty } from '../../../domain/accounts/factors/relying-party
 import { findFactors, hasFactor } from '../../../domain/accounts/factors/second-factor.js'
 import { beginPasskeyUse, checkPasskey } from '../../../domain/accounts/factors/use-passkey.js'
 import { hashToken } from '../../../domain/accounts/token-hash.js'
+import { recordFailedStepUp } from '../../../domain/moderation/audit.js'
 import { countAttempt, deleteAttempt, endBrowserSession } from '../../../persistence/accounts/browser-sessions.js'
-import { insertKeptForm, type KeptForm } from '../../../persistence/accounts/kept-forms.js'
+import { insertStoredForm, type StoredForm } from '../../../persistence/accounts/stored-forms.js'
+import { formText } from '../../forms/form-text.js'
 import { countRateLimited, countSignInFailure } from '../../limits/rejection-metrics.js'
 import { confirmAccessPage } from '../../pages/accounts/confirm-access-page.js'
 import { formPolicy } from '../../pages/forms.js'
@@ -15,7 +17,6 @@ import type { PageTexts } from '../../pages/language/page-texts.js'
 import { textsFor } from '../../pages/language/request-language.js'
 import { stripQuery } from '../../server/paths.js'
 import type { Browser, SignedInSession } from '../browser.js'
-import { formText } from '../form-text.js'
 import { OIDC_PATHS } from '../paths.js'
 import type { Level } from '../sessions/levels.js'
 import { openWrongPasswords } from '../wrong-passwords.js'
@@ -45,14 +46,14 @@ export interface StepUp {
     request: FastifyRequest,
     reply: FastifyReply,
     person: SignedInPerson,
-    form: KeptForm,
+    form: StoredForm,
   ): Promise<FastifyReply | undefined>
   show(request: FastifyRequest, reply: FastifyReply, person: SignedInPerson, page: ConfirmAccess): Promise<FastifyReply>
 }
 
 interface ConfirmAccess {
   /** Where the form is sent, with its fields. */
-  readonly form: KeptForm
+  readonly form: StoredForm
   readonly error?: ConfirmError | undefined
 }
 
@@ -63,32 +64,32 @@ interface ConfirmError {
 
 /** Password and code, the form token, and fields that no page keeps. */
 const NOT_KEPT = /password|code|secret|passkey$|^form$/
-const MOST_KEPT_BYTES = 64 * 1024
+const MAX_KEPT_BYTES = 64 * 1024
 
-export function openStepUp({ pod }: FastifyInstance): StepUp {
-  const wrongPasswords = openWrongPasswords(() => pod.now())
-  const party = findRelyingParty(pod)
+export function openStepUp({ services }: FastifyInstance): StepUp {
+  const wrongPasswords = openWrongPasswords(() => services.now())
+  const party = findRelyingParty(services)
 
   async function endSession(reply: FastifyReply, { session, browser, account }: SignedInPerson): Promise<FastifyReply> {
-    await endBrowserSession(pod.db, { userId: account.userId, uid: session.uid })
+    await endBrowserSession(services.db, { userId: account.userId, uid: session.uid })
     await browser.signOut()
     return reply.redirect(OIDC_PATHS.signIn, 303)
   }
 
   async function checkForm(request: FastifyRequest, { account }: SignedInPerson): Promise<ReauthenticationOutcome> {
     const password = formText(request, 'current_password') ?? ''
-    return reauthenticate(pod, account.userId, { password, code: formText(request, 'current_code') ?? '' })
+    return reauthenticate(request.services, account.userId, { password, code: formText(request, 'current_code') ?? '' })
   }
 
   async function checkAnswer({ session, account }: SignedInPerson, answer: string) {
     const use = { purpose: 'confirm', browser: session.uid } as const
-    const user = party && (await checkPasskey(pod, party, answer, use, account.userId))
+    const user = party && (await checkPasskey(services, party, answer, use, account.userId))
     return user === undefined ? 'passkey_wrong' : 'passkey_right'
   }
 
   const stepUp: StepUp = {
     async require(request, reply, person) {
-      const age = pod.now().getTime() - person.session.authenticatedAt.getTime()
+      const age = services.now().getTime() - person.session.authenticatedAt.getTime()
       if (age <= FACTOR_LIMITS.authenticatedSeconds * 1_000) return undefined
       const path = stripQuery(request.originalUrl)
       if (request.method !== 'POST') return reply.redirect(confirmPath(request.originalUrl), 303)
@@ -97,7 +98,7 @@ export function openStepUp({ pod }: FastifyInstance): StepUp {
       if (isAnswered) return stepUp.check(request, reply, person, form)
       const id = randomBytes(32).toString('base64url')
       const key = { idHash: hashToken(id), sessionUid: person.session.uid }
-      await insertKeptForm(pod.db, key, form, FACTOR_LIMITS.authenticatedSeconds)
+      await insertStoredForm(services.db, key, form, FACTOR_LIMITS.authenticatedSeconds)
       return reply.redirect(confirmPath(path, id), 303)
     },
 
@@ -111,18 +112,19 @@ export function openStepUp({ pod }: FastifyInstance): StepUp {
         const text = (t: PageTexts) => wait.text?.(t) ?? wait.message
         return stepUp.show(request, reply, person, { form, error: { field: 'current_password', text } })
       }
-      const attempt = { uid: session.uid, at: pod.now(), seconds: FACTOR_LIMITS.authenticatedSeconds }
-      const attempts = await countAttempt(pod.db, attempt)
+      const attempt = { uid: session.uid, at: services.now(), seconds: FACTOR_LIMITS.authenticatedSeconds }
+      const attempts = await countAttempt(services.db, attempt)
       if (attempts > FACTOR_LIMITS.wrongAttempts) return endSession(reply, person)
       const outcome = answer === undefined ? await checkForm(request, person) : await checkAnswer(person, answer)
       if (outcome === 'password_right' || outcome === 'code_right' || outcome === 'passkey_right') {
         if (answer === undefined) wrongPasswords.forget(request.ip, account.username)
-        await deleteAttempt(pod.db, session.uid)
+        await deleteAttempt(services.db, session.uid)
         await session.recordAuthentication(LEVEL_OF[outcome])
         return undefined
       }
       if (outcome === 'password_wrong') wrongPasswords.count(request.ip, account.username)
       countSignInFailure('credentials')
+      await recordFailedStepUp(request.services, account.userId, request.id)
       if (attempts >= FACTOR_LIMITS.wrongAttempts) return endSession(reply, person)
       reply.code(outcome === 'too_many_codes' ? 429 : 422)
       return stepUp.show(request, reply, person, { form, error: ERRORS[outcome] })
@@ -130,17 +132,17 @@ export function openStepUp({ pod }: FastifyInstance): StepUp {
 
     async show(request, reply, { account, session }, { form, error }) {
       const t = textsFor(request, reply, { setting: account.language })
-      const factors = await findFactors(pod.db, account.userId)
+      const factors = await findFactors(services.db, account.userId)
       const use = { purpose: 'confirm', browser: session.uid } as const
       const hasPasskey = party !== undefined && factors.passkeys > 0
-      const options = hasPasskey ? await beginPasskeyUse(pod, party, use, account.userId) : undefined
+      const options = hasPasskey ? await beginPasskeyUse(request.services, party, use, account.userId) : undefined
       return reply
         .type('text/html; charset=utf-8')
         .header('content-security-policy', formPolicy({ mayLeadToClient: false, hasScript: hasPasskey }))
         .send(
           confirmAccessPage({
             t,
-            podName: pod.config.podName,
+            podName: services.config.podName,
             address: session.address,
             formToken: session.formToken,
             action: form.path,
@@ -177,7 +179,7 @@ function confirmPath(returnTo: string, form?: string): string {
   return `${OIDC_PATHS.confirmAccess}?${query}`
 }
 
-function fieldsWithoutSecrets(body: unknown): KeptForm['fields'] {
+function fieldsWithoutSecrets(body: unknown): StoredForm['fields'] {
   if (typeof body !== 'object' || body === null) return {}
   const fields = Object.fromEntries(
     Object.entries(body).flatMap(([name, value]): [string, string | string[]][] => {
@@ -187,5 +189,5 @@ function fieldsWithoutSecrets(body: unknown): KeptForm['fields'] {
       return texts.length === 0 ? [] : [[name, texts]]
     }),
   )
-  return Buffer.byteLength(JSON.stringify(fields)) > MOST_KEPT_BYTES ? {} : fields
+  return Buffer.byteLength(JSON.stringify(fields)) > MAX_KEPT_BYTES ? {} : fields
 }

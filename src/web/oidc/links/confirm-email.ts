@@ -2,6 +2,7 @@ import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import { confirmEmail, undoEmailChange } from '../../../domain/accounts/change-email.js'
 import { type ConfirmedSignUp, confirmSignUp } from '../../../domain/accounts/sign-ups/open-sign-up.js'
 import { Refusal } from '../../../domain/refusals.js'
+import { formText } from '../../forms/form-text.js'
 import { buttonPage, linkPage } from '../../pages/accounts/link-pages.js'
 import { formPolicy } from '../../pages/forms.js'
 import type { PageTexts } from '../../pages/language/page-texts.js'
@@ -9,13 +10,12 @@ import { textsFor } from '../../pages/language/request-language.js'
 import { html, type MarkupValue } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
 import { type Browser, getBrowser } from '../browser.js'
-import { formText } from '../form-text.js'
 import { OIDC_PATHS } from '../paths.js'
 
 /** The pages of the links that confirm a mailbox, or undo the change of one. */
 export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
-  const { podName } = pod.config
+  const { services } = app
+  const { podName } = services.config
   const config = { public: true } as const
   const schema = { hide: true }
 
@@ -31,7 +31,7 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
   const expired = (t: PageTexts, reply: FastifyReply) =>
     done(t, reply.code(422), t('link.expired'), t('link.expired_why'))
 
-  /** False: the link is not valid any more. */
+  /** False: the link is no longer valid. */
   async function isDone(act: () => Promise<unknown>): Promise<boolean> {
     try {
       await act()
@@ -45,7 +45,8 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
   /** Opens the account. In the browser in which an application waits for the sign-up, its request continues. */
   async function finishSignUp(t: PageTexts, reply: FastifyReply, browser: Browser, token: string) {
     let confirmed: ConfirmedSignUp | undefined
-    if (!(await isDone(async () => (confirmed = await confirmSignUp(pod, token))))) return expired(t, reply)
+    if (!(await isDone(async () => (confirmed = await confirmSignUp(reply.request.services, token)))))
+      return expired(t, reply)
     if (confirmed?.account === undefined) {
       return done(t, reply, t('link.email_confirmed'), t('link.moderator_decides'))
     }
@@ -60,9 +61,9 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
   app.get(OIDC_PATHS.confirmEmail, { config, schema }, async (request, reply) => {
     const browser = await getBrowser(app, request, reply)
     const t = textsFor(request, reply)
-    const facts = { t, podName, action: OIDC_PATHS.confirmEmail, formToken: browser.formToken() }
+    const data = { t, podName, action: OIDC_PATHS.confirmEmail, formToken: browser.formToken() }
     const words = { title: t('link.confirm_title'), text: t('link.confirm_text'), button: t('link.confirm_button') }
-    return send(reply, buttonPage({ ...facts, ...words, token: queryText(request, 'token') ?? '' }))
+    return send(reply, buttonPage({ ...data, ...words, token: queryText(request, 'token') ?? '' }))
   })
 
   app.post(OIDC_PATHS.confirmEmail, { config, schema }, async (request, reply) => {
@@ -70,7 +71,7 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
     browser.checkForm(formText(request, 'form'))
     const token = formText(request, 'token') ?? ''
     const t = textsFor(request, reply)
-    if (await isDone(() => confirmEmail(pod, token))) {
+    if (await isDone(() => confirmEmail(request.services, token))) {
       return done(t, reply, t('link.email_confirmed'), html`<a href="/settings/email">${t('link.email_settings')}</a>`)
     }
     return finishSignUp(t, reply, browser, token)
@@ -79,16 +80,17 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
   app.get(OIDC_PATHS.undoEmail, { config, schema }, async (request, reply) => {
     const browser = await getBrowser(app, request, reply)
     const t = textsFor(request, reply)
-    const facts = { t, podName, action: OIDC_PATHS.undoEmail, formToken: browser.formToken() }
+    const data = { t, podName, action: OIDC_PATHS.undoEmail, formToken: browser.formToken() }
     const words = { title: t('link.undo_title'), text: t('link.undo_text'), button: t('link.undo_button') }
-    return send(reply, buttonPage({ ...facts, ...words, token: queryText(request, 'token') ?? '' }))
+    return send(reply, buttonPage({ ...data, ...words, token: queryText(request, 'token') ?? '' }))
   })
 
   app.post(OIDC_PATHS.undoEmail, { config, schema }, async (request, reply) => {
     const browser = await getBrowser(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const t = textsFor(request, reply)
-    if (!(await isDone(() => undoEmailChange(pod, formText(request, 'token') ?? '')))) return expired(t, reply)
+    if (!(await isDone(() => undoEmailChange(request.services, formText(request, 'token') ?? ''))))
+      return expired(t, reply)
     return done(t, reply, t('link.restored'), t('link.restored_text'))
   })
 }

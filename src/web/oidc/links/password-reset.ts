@@ -3,6 +3,7 @@ import { findToken } from '../../../domain/accounts/account-tokens.js'
 import { ACCOUNT_LIMITS } from '../../../domain/accounts/limits.js'
 import { requestPasswordReset, resetPasswordByToken } from '../../../domain/accounts/passwords/password-reset.js'
 import { Refusal } from '../../../domain/refusals.js'
+import { formText } from '../../forms/form-text.js'
 import { openRateLimit } from '../../limits/rate-limit.js'
 import { linkPage, newPasswordPage, requestResetPage } from '../../pages/accounts/link-pages.js'
 import { type FormError, formPolicy } from '../../pages/forms.js'
@@ -14,7 +15,6 @@ import { html } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
 import { RequestFault } from '../../server/request-faults.js'
 import { getBrowser } from '../browser.js'
-import { formText } from '../form-text.js'
 import { OIDC_LIMITS } from '../limits.js'
 import { OIDC_PATHS } from '../paths.js'
 
@@ -22,8 +22,8 @@ const HOUR_SECONDS = 3_600
 
 /** Asks for a link to reset a password, and sets the new one. */
 export const passwordResetRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
-  const { podName } = pod.config
+  const { services } = app
+  const { podName } = services.config
   const config = { public: true } as const
   const schema = { hide: true }
   const limitAddress = openRateLimit({
@@ -31,7 +31,7 @@ export const passwordResetRoutes: FastifyPluginAsync = async (app) => {
     times: ACCOUNT_LIMITS.resetsOfAddress,
     perSeconds: HOUR_SECONDS,
     sources: OIDC_LIMITS.sources,
-    now: () => pod.now(),
+    now: () => services.now(),
   })
 
   const limitNewPasswords = openRateLimit({
@@ -39,7 +39,7 @@ export const passwordResetRoutes: FastifyPluginAsync = async (app) => {
     times: ACCOUNT_LIMITS.resetsOfAddress,
     perSeconds: HOUR_SECONDS,
     sources: OIDC_LIMITS.sources,
-    now: () => pod.now(),
+    now: () => services.now(),
   })
 
   /** False: the address has requested too many. Nothing tells it. */
@@ -60,7 +60,7 @@ export const passwordResetRoutes: FastifyPluginAsync = async (app) => {
       .send(text)
 
   // Without a mail server there is no such page.
-  if (pod.config.mail !== undefined) {
+  if (services.config.mail !== undefined) {
     app.get(OIDC_PATHS.newPassword, { config, schema }, async (request, reply) => {
       const t = textsFor(request, reply)
       const browser = await getBrowser(app, request, reply)
@@ -73,7 +73,7 @@ export const passwordResetRoutes: FastifyPluginAsync = async (app) => {
     app.post(OIDC_PATHS.newPassword, { config, schema }, async (request, reply) => {
       const browser = await getBrowser(app, request, reply)
       browser.checkForm(formText(request, 'form'))
-      if (isWithinLimit(request.ip)) await requestPasswordReset(pod, formText(request, 'username') ?? '')
+      if (isWithinLimit(request.ip)) await requestPasswordReset(request.services, formText(request, 'username') ?? '')
       const t = textsFor(request, reply)
       const content = html`<p role="status">${t('link.reset_sent_text')}</p>`
       return send(reply, linkPage({ t, podName, title: t('link.reset_sent'), content }))
@@ -88,11 +88,11 @@ export const passwordResetRoutes: FastifyPluginAsync = async (app) => {
   async function show(
     t: PageTexts,
     reply: FastifyReply,
-    facts: { readonly token: string; readonly formToken: string; readonly errors: readonly FormError[] },
+    data: { readonly token: string; readonly formToken: string; readonly errors: readonly FormError[] },
   ) {
-    if ((await findToken(pod.db, 'password_reset', facts.token)) === undefined) return showExpired(t, reply)
-    if (facts.errors.length > 0) reply.code(422)
-    return send(reply, newPasswordPage({ t, podName, action: OIDC_PATHS.editPassword, ...facts }))
+    if ((await findToken(services.db, 'password_reset', data.token)) === undefined) return showExpired(t, reply)
+    if (data.errors.length > 0) reply.code(422)
+    return send(reply, newPasswordPage({ t, podName, action: OIDC_PATHS.editPassword, ...data }))
   }
 
   app.get(OIDC_PATHS.editPassword, { config, schema }, async (request, reply) => {
@@ -106,19 +106,19 @@ export const passwordResetRoutes: FastifyPluginAsync = async (app) => {
     browser.checkForm(formText(request, 'form'))
     const token = formText(request, 'token') ?? queryText(request, 'token') ?? ''
     const t = textsFor(request, reply)
-    const facts = { token, formToken: browser.formToken() }
+    const data = { token, formToken: browser.formToken() }
     const password = formText(request, 'password') ?? ''
     if (password !== (formText(request, 'password_again') ?? '')) {
       const errors = [{ field: 'password_again', message: t('refusal.passwords_differ') }]
-      return show(t, reply, { ...facts, errors })
+      return show(t, reply, { ...data, errors })
     }
     limitNewPasswords(request.ip)
     try {
-      await resetPasswordByToken(pod, token, password)
+      await resetPasswordByToken(request.services, token, password)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       if (error.reason === 'token_not_valid') return showExpired(t, reply)
-      return show(t, reply, { ...facts, errors: [{ field: 'password', message: refusalText(t, error) }] })
+      return show(t, reply, { ...data, errors: [{ field: 'password', message: refusalText(t, error) }] })
     }
     await browser.signOut()
     const content = html`<p role="status">${translateMarkup(t, 'link.password_changed_text', { link: OIDC_PATHS.signIn })}</p>`

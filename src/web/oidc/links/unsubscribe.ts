@@ -9,8 +9,8 @@ import { html, type MarkupValue } from '../../pages/markup.js'
 
 /** The one-click link of notices (RFC 8058): mail programs POST to it without cookie, form token or sign-in. */
 export const unsubscribeRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
-  const { podName } = pod.config
+  const { services } = app
+  const { podName } = services.config
   const route = { config: { public: true }, schema: { hide: true } } as const
 
   const send = (t: PageTexts, reply: FastifyReply, title: string, content: MarkupValue) =>
@@ -27,7 +27,7 @@ export const unsubscribeRoutes: FastifyPluginAsync = async (app) => {
 
   app.get<{ Params: { token: string } }>('/m/:token', route, async (request, reply) => {
     const t = textsFor(request, reply)
-    if ((await findSubscription(pod, request.params.token)) === undefined) return unknown(t, reply)
+    if ((await findSubscription(request.services, request.params.token)) === undefined) return unknown(t, reply)
     const form = html`<p>${t('link.stop_text')}</p>
 <form method="post" action="/m/${request.params.token}"><p class="actions"><button>${t('link.stop_button')}</button></p></form>`
     return send(t, reply, t('link.stop_title'), form)
@@ -35,9 +35,9 @@ export const unsubscribeRoutes: FastifyPluginAsync = async (app) => {
 
   app.post<{ Params: { token: string } }>('/m/:token', route, async (request, reply) => {
     const t = textsFor(request, reply)
-    const subscription = await findSubscription(pod, request.params.token)
+    const subscription = await findSubscription(request.services, request.params.token)
     if (subscription === undefined) return unknown(t, reply)
-    await unsubscribe(pod, subscription)
+    await unsubscribe(request.services, subscription)
     const content = html`<p role="status">${translateMarkup(t, 'link.stopped_text', { link: '/settings/mail' })}</p>`
     return send(t, reply, t('link.stopped'), content)
   })

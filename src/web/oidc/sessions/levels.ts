@@ -12,7 +12,7 @@ export type Level = keyof typeof LEVELS
 /** The class that needs two factors. */
 export const TWO_FACTORS = '2'
 
-/** What the scope `openid` adds to ID tokens. */
+/** Claims that the scope `openid` adds to ID tokens. */
 export const OPENID_CLAIMS: string[] = ['sub', 'auth_time', 'acr', 'amr']
 
 /** The classes that ID tokens can have. */

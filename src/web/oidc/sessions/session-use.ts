@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { parsePlainAddress } from '../../../networks/ip-address.js'
 import { formatNetwork } from '../../../networks/network-source.js'
 import { updateSessionUse } from '../../../persistence/accounts/browser-sessions.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { Services } from '../../../services/services.js'
 import { describeBrowser } from './describe-browser.js'
 import { LEVELS } from './levels.js'
 
@@ -17,13 +17,13 @@ export interface UsedSession {
 
 /** Notes that a browser used its session, for the list of sessions. A session without an account is not listed. */
 export async function recordSessionUse(
-  pod: Pick<Pod, 'db' | 'now'>,
+  services: Pick<Services, 'db' | 'now'>,
   { uid, accountId, loginTs, acr, amr }: UsedSession,
   { ip, headers }: { readonly ip: string; readonly headers: IncomingHttpHeaders },
 ): Promise<void> {
   if (uid === undefined || accountId === undefined) return
-  const at = pod.now()
-  await updateSessionUse(pod.db, {
+  const at = services.now()
+  await updateSessionUse(services.db, {
     uid,
     address: accountId,
     at,

@@ -1,5 +1,5 @@
 import { FACTOR_LIMITS } from '../../../domain/accounts/factors/limits.js'
-import type { KeptForm } from '../../../persistence/accounts/kept-forms.js'
+import type { StoredForm } from '../../../persistence/accounts/stored-forms.js'
 import { errorSummary, type FormError, field } from '../forms.js'
 import { page } from '../html.js'
 import { translateMarkup } from '../language/message-markup.js'
@@ -7,23 +7,23 @@ import type { PageTexts } from '../language/page-texts.js'
 import { html, trusted } from '../markup.js'
 import { passkeyForm } from '../passkey-form.js'
 
-export interface ConfirmAccessFacts {
+export interface ConfirmAccessPageData {
   readonly t: PageTexts
   readonly podName: string
   readonly address: string
   readonly formToken: string
   readonly action: string
   /** Fields of the form that continues afterwards. */
-  readonly fields: KeptForm['fields']
+  readonly fields: StoredForm['fields']
   readonly needsCode: boolean
-  /** For the browser; undefined: the person has no passkey. */
+  /** WebAuthn options for the browser; undefined: the person has no passkey. */
   readonly passkeyOptions: object | undefined
   readonly error: FormError | undefined
 }
 
 /** Asks the signed-in person for the password, and the code, before a change. */
-export function confirmAccessPage(facts: ConfirmAccessFacts): string {
-  const { t, podName, address, formToken, action, fields, needsCode, passkeyOptions, error } = facts
+export function confirmAccessPage(data: ConfirmAccessPageData): string {
+  const { t, podName, address, formToken, action, fields, needsCode, passkeyOptions, error } = data
   const minutes = FACTOR_LIMITS.authenticatedSeconds / 60
   const errorOf = (name: string) => (error?.field === name ? error.message : undefined)
   const kept = Object.entries<string | readonly string[]>({ form: formToken, ...fields }).flatMap(([name, value]) =>
@@ -69,7 +69,11 @@ ${needsCode && trusted(code)}
 ${
   passkeyOptions !== undefined &&
   passkeyForm(t, {
-    ...{ kind: 'use', action, options: passkeyOptions, button: t('passkey.use'), answer: 'current_passkey' },
+    kind: 'use',
+    action,
+    options: passkeyOptions,
+    button: t('passkey.use'),
+    answer: 'current_passkey',
     fields: kept,
   })
 }<nav aria-label="${t('common.more_pages')}"><a href="/settings">${t('settings.title')}</a></nav>`.text,

@@ -7,7 +7,7 @@ import type { PageTexts } from '../language/page-texts.js'
 import { html, trusted } from '../markup.js'
 import { scopesInWords } from './scope-words.js'
 
-export interface ConsentFacts {
+export interface ConsentPageData {
   readonly t: PageTexts
   readonly podName: string
   readonly action: string
@@ -21,8 +21,8 @@ export interface ConsentFacts {
 }
 
 /** Shows the host of the redirect address, because an application can claim any name but not another host. */
-export function consentPage(facts: ConsentFacts): string {
-  const { t, podName, action, formToken, request, address, clientName, redirectUri, scopes } = facts
+export function consentPage(data: ConsentPageData): string {
+  const { t, podName, action, formToken, request, address, clientName, redirectUri, scopes } = data
   const words = scopesInWords(t, scopes)
   return page({
     t,

@@ -23,7 +23,7 @@ ${trusted(startLink(t))}`.text,
   })
 }
 
-interface FormFacts {
+interface FormPageData {
   readonly t: PageTexts
   readonly podName: string
   readonly action: string
@@ -33,9 +33,9 @@ interface FormFacts {
 
 /** Only the button acts: programs that check mails open every link. */
 export function buttonPage(
-  facts: FormFacts & { readonly title: string; readonly text: string; readonly button: string },
+  data: FormPageData & { readonly title: string; readonly text: string; readonly button: string },
 ) {
-  const { t, podName, action, formToken, token, title, text, button } = facts
+  const { t, podName, action, formToken, token, title, text, button } = data
   return linkPage({
     t,
     podName,
@@ -55,7 +55,7 @@ export function newPasswordPage({
   formToken,
   token,
   errors,
-}: FormFacts & { readonly errors: readonly FormError[] }): string {
+}: FormPageData & { readonly errors: readonly FormError[] }): string {
   const errorOf = (name: string) => errors.find((error) => error.field === name)?.message
   return linkPage({
     t,
@@ -66,14 +66,21 @@ export function newPasswordPage({
 ${trusted(hidden({ form: formToken, token }))}
 ${trusted(
   field({
-    ...{ name: 'password', label: t('link.new_password'), type: 'password', autocomplete: 'new-password', focus: true },
+    name: 'password',
+    label: t('link.new_password'),
+    type: 'password',
+    autocomplete: 'new-password',
+    focus: true,
     hint: t('link.new_password_hint'),
     error: errorOf('password'),
   }),
 )}
 ${trusted(
   field({
-    ...{ name: 'password_again', label: t('link.new_password_again'), type: 'password', autocomplete: 'new-password' },
+    name: 'password_again',
+    label: t('link.new_password_again'),
+    type: 'password',
+    autocomplete: 'new-password',
     error: errorOf('password_again'),
   }),
 )}
@@ -82,17 +89,21 @@ ${trusted(
   })
 }
 
-export function requestResetPage(facts: Omit<FormFacts, 'token'>): string {
-  const { t } = facts
+export function requestResetPage(data: Omit<FormPageData, 'token'>): string {
+  const { t } = data
   return linkPage({
     t,
-    podName: facts.podName,
+    podName: data.podName,
     title: t('link.reset_title'),
-    content: html`<form method="post" action="${facts.action}" novalidate>
-${trusted(hidden({ form: facts.formToken }))}
+    content: html`<form method="post" action="${data.action}" novalidate>
+${trusted(hidden({ form: data.formToken }))}
 ${trusted(
   field({
-    ...{ name: 'username', label: t('link.reset_name'), type: 'text', autocomplete: 'username', focus: true },
+    name: 'username',
+    label: t('link.reset_name'),
+    type: 'text',
+    autocomplete: 'username',
+    focus: true,
     hint: t('link.reset_hint'),
   }),
 )}

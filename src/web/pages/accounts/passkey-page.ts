@@ -4,7 +4,7 @@ import type { PageTexts } from '../language/page-texts.js'
 import { html, trusted } from '../markup.js'
 import { passkeyForm } from '../passkey-form.js'
 
-export interface PasskeyPageFacts {
+export interface PasskeyPageData {
   readonly t: PageTexts
   readonly podName: string
   readonly action: string
@@ -17,10 +17,14 @@ export interface PasskeyPageFacts {
 }
 
 /** Signs in with a passkey alone. */
-export function passkeyPage(facts: PasskeyPageFacts): string {
-  const { t, podName, action, signIn, formToken, request, returnTo, options, error } = facts
+export function passkeyPage(data: PasskeyPageData): string {
+  const { t, podName, action, signIn, formToken, request, returnTo, options, error } = data
   const form = passkeyForm(t, {
-    ...{ kind: 'use', action, options, button: t('passkey.use'), answer: 'passkey' },
+    kind: 'use',
+    action,
+    options,
+    button: t('passkey.use'),
+    answer: 'passkey',
     fields: trusted(hidden({ form: formToken, request, return_to: returnTo })),
   })
   const title = t('passkey.sign_in')

@@ -4,7 +4,7 @@ import { messageHtml } from '../language/message-markup.js'
 import type { PageTexts } from '../language/page-texts.js'
 import type { Markup } from '../markup.js'
 
-export interface SecondStepFacts {
+export interface SecondStepPageData {
   readonly t: PageTexts
   readonly podName: string
   readonly action: string
@@ -22,8 +22,8 @@ export interface SecondStepFacts {
 }
 
 /** Asks for the code after the password. */
-export function secondStepPage(facts: SecondStepFacts): string {
-  const { t, podName, action, signIn, formToken, address, request, hasApp, hasRecoveryCodes, passkey, error } = facts
+export function secondStepPage(data: SecondStepPageData): string {
+  const { t, podName, action, signIn, formToken, address, request, hasApp, hasRecoveryCodes, passkey, error } = data
   const hints = [...(hasApp ? [t('second_step.app')] : []), ...(hasRecoveryCodes ? [t('second_step.recovery')] : [])]
   const title = t('second_step.title')
   const passkeyLink =
@@ -47,6 +47,6 @@ ${field({
 })}
 <p class="actions"><button>${escapeHtml(t('sign_in.button'))}</button></p>
 </form>
-${facts.contact.text}<nav aria-label="${escapeHtml(t('common.more_pages'))}">${passkeyLink}<a href="${escapeHtml(signIn)}">${escapeHtml(t('sign_in.other_account'))}</a></nav>`,
+${data.contact.text}<nav aria-label="${escapeHtml(t('common.more_pages'))}">${passkeyLink}<a href="${escapeHtml(signIn)}">${escapeHtml(t('sign_in.other_account'))}</a></nav>`,
   })
 }

@@ -4,7 +4,7 @@ import { translateMarkup } from '../language/message-markup.js'
 import type { PageTexts } from '../language/page-texts.js'
 import { html, type Markup, trusted } from '../markup.js'
 
-export interface SignInFacts {
+export interface SignInPageData {
   readonly t: PageTexts
   readonly podName: string
   readonly host: string
@@ -36,8 +36,8 @@ export interface SignInErrors {
   readonly notNow?: string | undefined
 }
 
-export function signInPage(facts: SignInFacts): string {
-  const { t, podName, action, formToken, request, returnTo, clientName, errors, signUp, resetPassword, passkey } = facts
+export function signInPage(data: SignInPageData): string {
+  const { t, podName, action, formToken, request, returnTo, clientName, errors, signUp, resetPassword, passkey } = data
   const listed: readonly FormError[] = [
     { field: 'username', message: errors.username },
     { field: 'password', message: errors.password ?? errors.both },
@@ -57,16 +57,16 @@ ${clientName !== undefined && html`<p class="soft">${translateMarkup(t, 'sign_in
   alert(errors.notNow),
 )}${trusted(errorSummary(t, listed))}<form method="post" action="${action}" novalidate>
 ${trusted(hidden({ form: formToken, request, return_to: returnTo }))}
-${trusted(signInFields(facts))}
+${trusted(signInFields(data))}
 <p class="actions"><button>${t('sign_in.button')}</button></p>
 </form>
-${resetPassword === undefined && html`<p class="soft">${t('sign_in.lost_without_mail')}</p>\n`}${facts.contact}${
+${resetPassword === undefined && html`<p class="soft">${t('sign_in.lost_without_mail')}</p>\n`}${data.contact}${
   links.length > 0 && html`<nav aria-label="${t('common.more_pages')}">${links}</nav>`
 }`.text,
   })
 }
 
-function signInFields({ t, host, username, errors }: SignInFacts): string {
+function signInFields({ t, host, username, errors }: SignInPageData): string {
   const isUsernameFirst = errors.username !== undefined || username === ''
   return `${field({
     name: 'username',

@@ -6,7 +6,7 @@ import { translateMarkup } from '../language/message-markup.js'
 import type { PageTexts } from '../language/page-texts.js'
 import { html, trusted } from '../markup.js'
 
-export interface SignUpFacts {
+export interface SignUpPageData {
   readonly t: PageTexts
   readonly languages: readonly string[]
   readonly language: string
@@ -36,8 +36,8 @@ export interface SignUpError extends FormError {
   readonly field: SignUpField | undefined
 }
 
-export function signUpPage(facts: SignUpFacts): string {
-  const { t, podName, action, signIn, formToken, request, invitation, errors, formTime, terms } = facts
+export function signUpPage(data: SignUpPageData): string {
+  const { t, podName, action, signIn, formToken, request, invitation, errors, formTime, terms } = data
   const title = t('sign_up.title')
   return page({
     t,
@@ -46,39 +46,52 @@ export function signUpPage(facts: SignUpFacts): string {
     content: html`<h1>${title}</h1>
 ${trusted(errorSummary(t, errors, t('sign_up.enter_again')))}<form method="post" action="${action}" novalidate>
 ${trusted(hidden({ form: formToken, form_time: formTime, request, invitation, terms_version: terms?.version }))}
-${trap(t)}
-${signUpFields(facts)}${termsBox(facts)}
+${honeypotField(t)}
+${signUpFields(data)}${termsBox(data)}
 <p class="actions"><button>${t('sign_up.button')}</button></p>
 </form>
 <nav aria-label="${t('common.more_pages')}"><a href="${signIn}">${t('sign_up.sign_in')}</a></nav>`.text,
   })
 }
 
-function signUpFields({ t, host, username, email, reason, errors, languages, language }: SignUpFacts) {
+function signUpFields({ t, host, username, email, reason, errors, languages, language }: SignUpPageData) {
   const errorOf = (name: SignUpField) => errors.find((error) => error.field === name)?.message
   const firstWrong = errors.find((error) => error.field !== undefined)?.field ?? 'username'
   const common = (name: SignUpField) => ({ name, error: errorOf(name), focus: firstWrong === name })
   const usernameField = field({
     ...common('username'),
-    ...{ label: t('sign_up.username'), type: 'text', autocomplete: 'username', value: username },
+    label: t('sign_up.username'),
+    type: 'text',
+    autocomplete: 'username',
+    value: username,
     hint: t('sign_up.username_hint', { host }),
   })
   const emailField = field({
     ...common('email'),
-    ...{ label: t('sign_up.email'), type: 'text', autocomplete: 'email', value: email ?? '' },
+    label: t('sign_up.email'),
+    type: 'text',
+    autocomplete: 'email',
+    value: email ?? '',
     hint: t('sign_up.email_hint'),
   })
   const password = field({
     ...common('password'),
-    ...{ label: t('sign_up.password'), type: 'password', autocomplete: 'new-password' },
+    label: t('sign_up.password'),
+    type: 'password',
+    autocomplete: 'new-password',
     hint: email === undefined ? t('sign_up.password_hint_without_mail') : t('sign_up.password_hint'),
   })
   const again = field({
     ...common('password_again'),
-    ...{ label: t('sign_up.password_again'), type: 'password', autocomplete: 'new-password' },
+    label: t('sign_up.password_again'),
+    type: 'password',
+    autocomplete: 'new-password',
   })
   const languageList = selectList({
-    ...{ name: 'language', label: t('sign_up.language'), chosen: language, error: errorOf('language') },
+    name: 'language',
+    label: t('sign_up.language'),
+    chosen: language,
+    error: errorOf('language'),
     options: languages.map((each) => [each, languageName(each)] as const),
   })
   const reasonField = { name: 'reason', label: t('sign_up.reason'), rows: 3, error: errorOf('reason') }
@@ -90,7 +103,7 @@ ${languageList}
 ${reason !== undefined && textArea({ ...reasonField, value: reason })}`
 }
 
-function termsBox({ t, podName, terms, errors }: SignUpFacts) {
+function termsBox({ t, podName, terms, errors }: SignUpPageData) {
   if (terms === undefined) return html``
   const label = translateMarkup(t, 'sign_up.terms', { link: terms.path, pod: podName })
   const error = errors.find(({ field: name }) => name === 'terms')?.message
@@ -98,11 +111,11 @@ function termsBox({ t, podName, terms, errors }: SignUpFacts) {
 }
 
 /** Programs fill it in; people do not see it. */
-function trap(t: PageTexts) {
+function honeypotField(t: PageTexts) {
   return html`<div hidden><label for="website">${t('sign_up.trap')}</label><input id="website" name="website" type="text" tabindex="-1" autocomplete="off"></div>`
 }
 
-/** What is still missing for an account. */
+/** The missing steps for an account. */
 export function waitingPage(
   t: PageTexts,
   podName: string,

@@ -1,4 +1,4 @@
-import type { Terms } from '../../../pod/pod.js'
+import type { Terms } from '../../../services/services.js'
 import { type Names, writeHtml } from '../../text/write-html.js'
 import { page, startLink } from '../html.js'
 import type { PageTexts } from '../language/page-texts.js'
@@ -11,7 +11,7 @@ export function termsHtml({ text }: Terms): string {
   return writeHtml(text, NO_NAMES)
 }
 
-export interface TermsFacts {
+export interface TermsPageData {
   readonly t: PageTexts
   readonly podName: string
   readonly version: string
@@ -19,7 +19,7 @@ export interface TermsFacts {
   readonly text: string
 }
 
-export function termsPage({ t, podName, version, text }: TermsFacts): string {
+export function termsPage({ t, podName, version, text }: TermsPageData): string {
   const title = t('terms.title', { pod: podName })
   return page({
     t,

@@ -35,7 +35,7 @@ export function translateMarkup<Id extends MessageId>(t: Translate, id: Id, ...[
   return html`${parts.map(({ value }: { readonly value?: unknown }) => value as MarkupValue)}`
 }
 
-/** The same for functions that join texts. */
+/** The HTML text of a message, for functions that join texts. */
 export function messageHtml<Id extends MessageId>(t: Translate, id: Id, ...values: MarkupValues<Id>): string {
   return translateMarkup(t, id, ...values).text
 }

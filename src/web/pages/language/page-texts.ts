@@ -7,8 +7,8 @@ export interface PageTexts extends Translate {
   readonly choice?: LanguageChoice | undefined
 }
 
-/** What a public page says about its pod, with the language of the page. */
-export type PageFacts = PagePod & { readonly t: PageTexts }
+/** The data of the pod on a public page, and the language of the page. */
+export type PageContext = PagePod & { readonly t: PageTexts }
 
 export interface LanguageChoice {
   readonly languages: readonly string[]

@@ -7,7 +7,7 @@ export type ExplainedReason = Extract<MessageId, `refusal.${string}`> extends `r
 
 type ExplanationId = Extract<MessageId, `refusal.${string}`>
 
-/** What a refusal means, for a person. The message of a refusal itself is for clients and commands. */
+/** The text of a refusal for a person. The message of a refusal itself is for clients and commands. */
 export function refusalText(t: Translate, { reason, message, details }: Refusal): string {
   const id = `refusal.${String(details['explanation'] ?? reason)}`
   return isExplanation(id) ? t(id) : message

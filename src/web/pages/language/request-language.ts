@@ -1,21 +1,21 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { chooseLanguage, type LanguagePreferences } from '../../../languages/choose-language.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { Services } from '../../../services/services.js'
 import { addVary } from '../../server/headers.js'
 import { type PageTexts, withChoice } from './page-texts.js'
 
-type LanguagePod = Pick<Pod, 'config' | 'locales'>
+type LanguageDependencies = Pick<Services, 'config' | 'locales'>
 
 const COOKIE = 'pod_lang'
 const A_YEAR = 365 * 86_400
 
 /** The language for a request; `preferences` has what its headers do not say. */
 export function chooseRequestLanguage(
-  { config, locales }: LanguagePod,
+  { config, locales }: LanguageDependencies,
   headers: { readonly cookie?: string | undefined; readonly 'accept-language'?: string | undefined },
   preferences: Pick<LanguagePreferences, 'setting' | 'uiLocales'> = {},
 ): string {
-  const kept = keptLanguage(headers.cookie)
+  const kept = cookieLanguage(headers.cookie)
   const all = { ...preferences, kept, accepted: headers['accept-language'] }
   return chooseLanguage(all, locales.languages, config.defaultLanguage)
 }
@@ -26,13 +26,13 @@ export function textsFor(
   reply: FastifyReply,
   preferences: Pick<LanguagePreferences, 'setting' | 'uiLocales'> = {},
 ): PageTexts {
-  const { pod } = request.server
-  const language = chooseRequestLanguage(pod, request.headers, preferences)
+  const { services } = request.server
+  const language = chooseRequestLanguage(services, request.headers, preferences)
   addVary(reply, 'Accept-Language')
   addVary(reply, 'Cookie')
   reply.header('content-language', language)
-  const choice = { languages: pod.locales.languages, returnTo: pathBackTo(request) }
-  return withChoice(pod.locales.translator(language), preferences.setting === undefined ? choice : undefined)
+  const choice = { languages: services.locales.languages, returnTo: pathBackTo(request) }
+  return withChoice(services.locales.translator(language), preferences.setting === undefined ? choice : undefined)
 }
 
 /** The page of a form is shown again with the request of its client. */
@@ -45,7 +45,7 @@ function pathBackTo({ method, originalUrl, body }: FastifyRequest): string {
 
 /** Keeps the choice in the browser, and sends it back to the page. */
 export function setLanguageCookie(reply: FastifyReply, language: string): void {
-  const isHttps = reply.server.pod.config.url.startsWith('https:')
+  const isHttps = reply.server.services.config.url.startsWith('https:')
   const parts = [`${COOKIE}=${language}`, 'Path=/', `Max-Age=${A_YEAR}`, 'HttpOnly', 'SameSite=Lax']
   const cookie = [...parts, ...(isHttps ? ['Secure'] : [])].join('; ')
   // The library of OpenID Connect sets its cookies there, too.
@@ -53,6 +53,6 @@ export function setLanguageCookie(reply: FastifyReply, language: string): void {
   reply.raw.setHeader('set-cookie', [...others, cookie])
 }
 
-export function keptLanguage(cookies: string | undefined): string | undefined {
+export function cookieLanguage(cookies: string | undefined): string | undefined {
   return /(?:^|; *)pod_lang=([\w-]{2,35})/.exec(cookies ?? '')?.[1]
 }

@@ -7,7 +7,7 @@ export interface KnownApp {
   readonly url: string
 }
 
-/** The requirements of each app are in test/api/known-client.test.ts. */
+/** The requirements of each app are in test/api/sign-in/known-client.test.ts. */
 export const KNOWN_APPS: readonly KnownApp[] = [
   { name: 'insporation*', systems: ['Android'], url: 'https://github.com/jhass/insporation' },
 ]

@@ -2,7 +2,7 @@ import type { Translate } from '../../../languages/translate.js'
 import { translateMarkup } from '../language/message-markup.js'
 import { html, type Markup } from '../markup.js'
 
-/** What a person with an account can do next. */
+/** The next steps for a new user. */
 export function nextSteps(t: Translate, address: string): Markup {
   const [username = '', host = ''] = address.split('@')
   return html`<section class="card"><h2>${t('next.title')}</h2>

@@ -8,13 +8,13 @@ import { html, trusted } from '../markup.js'
 import { APPS_URL, KNOWN_APPS } from './known-apps.js'
 import { nextSteps } from './next-steps.js'
 
-interface PodFacts {
+interface PodPageData {
   readonly t: PageTexts
   readonly podName: string
   readonly host: string
 }
 
-export interface VisitorFacts extends PodFacts {
+export interface StartPageData extends PodPageData {
   readonly registrations: 'open' | 'invite' | 'closed'
   readonly signUp: string
   readonly signIn: string
@@ -23,7 +23,7 @@ export interface VisitorFacts extends PodFacts {
 }
 
 /** The start page for visitors who are not signed in. */
-export function startPage({ t, podName, host, registrations, signUp, signIn, terms }: VisitorFacts): string {
+export function startPage({ t, podName, host, registrations, signUp, signIn, terms }: StartPageData): string {
   const isOpen = registrations === 'open'
   const refused = t(registrations === 'invite' ? 'start.invitation_only' : 'start.no_sign_up')
   return page({
@@ -40,7 +40,7 @@ ${!isOpen && html`<p class="soft small">${refused}</p>\n`}<nav aria-label="${t('
   })
 }
 
-export interface MemberFacts extends PodFacts {
+export interface SignedInStartPageData extends PodPageData {
   readonly address: string
   readonly formToken: string
   readonly signOut: string
@@ -50,8 +50,8 @@ export interface MemberFacts extends PodFacts {
 }
 
 /** The start page for a person who is signed in. */
-export function memberStartPage(facts: MemberFacts): string {
-  const { t, podName, address, formToken, signOut, isNew } = facts
+export function signedInStartPage(data: SignedInStartPageData): string {
+  const { t, podName, address, formToken, signOut, isNew } = data
   const title = isNew ? t('start.account_ready') : podName
   return page({
     t,
@@ -60,7 +60,7 @@ export function memberStartPage(facts: MemberFacts): string {
     site: podName,
     content: html`<section class="card"><h1><bdi>${title}</bdi></h1>
 <p>${translateMarkup(t, 'start.signed_in', { address })}</p>
-${mailboxAlert(t, facts)}<p class="actions"><a class="button" href="/settings">${t('start.settings')}</a><a class="button quiet" href="/settings/applications">${t('start.your_applications')}</a><a class="button quiet" href="/public">${t('start.public_posts')}</a></p>
+${mailboxAlert(t, data)}<p class="actions"><a class="button" href="/settings">${t('start.settings')}</a><a class="button quiet" href="/settings/applications">${t('start.your_applications')}</a><a class="button quiet" href="/public">${t('start.public_posts')}</a></p>
 <form class="foot" method="post" action="${signOut}">${trusted(hidden({ form: formToken }))}
 <button class="quiet">${t('start.sign_out')}</button></form></section>
 ${nextSteps(t, address)}`.text,
@@ -68,7 +68,7 @@ ${nextSteps(t, address)}`.text,
 }
 
 /** The apps with which people read and write. */
-export function appsPage({ t, podName, host }: PodFacts): string {
+export function appsPage({ t, podName, host }: PodPageData): string {
   const apps = KNOWN_APPS.map(
     ({ name, systems, url }) =>
       html`<li><div><p><b><a href="${url}" rel="noopener">${name}</a></b></p><p class="soft small">${systems.join(', ')}</p></div></li>\n`,

@@ -4,9 +4,9 @@ import { listModerationActions, undoAction } from '../../../domain/moderation/ac
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
 import { presentAction } from '../../presenters/moderation.js'
-import { ActionSchema, actionAnswer, actionBody, actionRefusals, targetRefusals } from '../../schemas/moderation.js'
+import { ActionSchema, actionBody, actionRefusals, actionResponse, targetRefusals } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
-import { findRequestActor } from './actor-of.js'
+import { getRequestActor } from './actor-of.js'
 
 const tags = ['Actions']
 
@@ -24,6 +24,9 @@ export const actionRoutes: FastifyPluginAsyncTypebox = async (app) => {
           kind: Type.Optional(Type.String({ description: 'For example `hide`, `remove`, `silence`.' })),
           target: Type.Optional(Type.String({ description: 'The guid of the target.' })),
           case_id: Type.Optional(Type.Integer()),
+          actor: Type.Optional(
+            Type.String({ description: 'The user name, address or guid of a person, `command` or `system`.' }),
+          ),
           in_force: Type.Optional(
             Type.Boolean({ description: 'Only actions that can be undone, or only the others.' }),
           ),
@@ -34,10 +37,10 @@ export const actionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { role_needed: 403 } },
     },
     async (request, reply) => {
-      const { kind, target, case_id: caseId, in_force: inForce, ...paging } = request.query
-      const filter = { kind, target, caseId, isInForce: inForce }
-      const actor = await findRequestActor(request, 'moderation')
-      const page = await listModerationActions(app.pod, actor, filter, readIdPaging(paging))
+      const { kind, target, case_id: caseId, actor: takenBy, in_force: inForce, ...paging } = request.query
+      const filter = { kind, target, caseId, actor: takenBy, isInForce: inForce }
+      const actor = await getRequestActor(request, 'moderation')
+      const page = await listModerationActions(request.services, actor, filter, readIdPaging(paging))
       linkIdPages(request, reply, page)
       return page.items.map(presentAction)
     },
@@ -54,7 +57,7 @@ export const actionRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Restores what the action changed. Other actions on the same target stay in force. Retractions and deletions are final.',
         params: Type.Object({ id: Type.Integer() }),
         body: Type.Object(actionBody),
-        response: { 200: Type.Object(actionAnswer, { description: 'The action is undone.' }) },
+        response: { 200: Type.Object(actionResponse, { description: 'The action is undone.' }) },
       },
       config: {
         scopes: ['moderation'],
@@ -63,7 +66,7 @@ export const actionRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { reason, case_id: caseId } = request.body
-      return undoAction(request.pod, await findRequestActor(request, 'moderation'), request.params.id, {
+      return undoAction(request.services, await getRequestActor(request, 'moderation'), request.params.id, {
         reason,
         caseId,
       })

@@ -3,6 +3,7 @@ import { lacksStaffFactor } from '../../../domain/accounts/factors/second-factor
 import { addConditionalWrites } from '../../api/conditional-writes.js'
 import { addIdempotency } from '../../api/idempotency.js'
 import { addWriteLimit } from '../../limits/write-limit.js'
+import { addRoutes } from '../../server/add-routes.js'
 import { addBodyReaders } from '../../server/bodies.js'
 import { addCompression } from '../../server/compression.js'
 import { addEntityTags } from '../../server/entity-tags.js'
@@ -35,8 +36,8 @@ import { traceRoutes } from './traces.js'
 
 /** The API for moderators and admins below `/api/admin/v1`. */
 export const adminRoutes: FastifyPluginAsync = async (app) => {
-  app.addHook('preHandler', async ({ pod, viewer: { userId, role = null } }) => {
-    if (!(await lacksStaffFactor(pod, { userId, role }))) return
+  app.addHook('preHandler', async ({ services, viewer: { userId, role = null } }) => {
+    if (!(await lacksStaffFactor(services, { userId, role }))) return
     throw new RequestFault(403, 'Your role needs a second factor: set one up in your settings.', {
       reason: 'role_needed',
     })
@@ -48,27 +49,29 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   addEntityTags(app)
   addConditionalWrites(app, CONDITIONAL_OBJECTS)
   addCompression(app)
-  await app.register(caseRoutes)
-  await app.register(contentRoutes)
-  await app.register(peopleRoutes)
-  await app.register(localPeopleRoutes)
-  await app.register(contentOfPeopleRoutes)
-  await app.register(filterRoutes)
-  await app.register(actionRoutes)
-  await app.register(clusterRoutes)
-  await app.register(auditRoutes)
-  await app.register(roleRoutes)
-  await app.register(queueRoutes)
-  await app.register(podRuleRoutes)
+  await addRoutes(app, [
+    caseRoutes,
+    contentRoutes,
+    peopleRoutes,
+    localPeopleRoutes,
+    contentOfPeopleRoutes,
+    filterRoutes,
+    actionRoutes,
+    clusterRoutes,
+    auditRoutes,
+    roleRoutes,
+    queueRoutes,
+    podRuleRoutes,
+    operationRoutes,
+    invitationRoutes,
+    signUpDecisionRoutes,
+    networkRuleRoutes,
+    podRoutes,
+    quarantineRoutes,
+    deadLetterRoutes,
+    deliveryRoutes,
+    machineRoutes,
+    traceRoutes,
+  ])
   await app.register(podRuleImportRoutes)
-  await app.register(operationRoutes)
-  await app.register(invitationRoutes)
-  await app.register(signUpDecisionRoutes)
-  await app.register(networkRuleRoutes)
-  await app.register(podRoutes)
-  await app.register(quarantineRoutes)
-  await app.register(deadLetterRoutes)
-  await app.register(deliveryRoutes)
-  await app.register(machineRoutes)
-  await app.register(traceRoutes)
 }

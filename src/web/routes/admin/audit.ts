@@ -6,12 +6,14 @@ import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
 import { AuditEntrySchema } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
 import { readTime } from '../../schemas/times.js'
-import { findRequestActor } from './actor-of.js'
+import { getRequestActor } from './actor-of.js'
 
 const tags = ['Audit']
 
 const list = Type.Object({
-  actor: Type.Optional(Type.String({ description: 'A user name, `command` or `system`.' })),
+  actor: Type.Optional(
+    Type.String({ description: 'The user name, address or guid of a person, `command` or `system`.' }),
+  ),
   action: Type.Optional(
     Type.Unsafe<string | string[]>({
       anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }],
@@ -50,7 +52,12 @@ export const auditRoutes: FastifyPluginAsyncTypebox = async (app) => {
         since: since === undefined ? undefined : readTime('since', since),
         until: until === undefined ? undefined : readTime('until', until),
       }
-      const page = await listAudit(app.pod, await findRequestActor(request, 'moderation'), filter, readIdPaging(paging))
+      const page = await listAudit(
+        request.services,
+        await getRequestActor(request, 'moderation'),
+        filter,
+        readIdPaging(paging),
+      )
       linkIdPages(request, reply, page)
       return page.items.map(auditEntryFields)
     },
@@ -72,7 +79,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { format = 'ndjson' } = request.query
-      const entries = await exportAudit(request.pod, await findRequestActor(request, 'administration'), format)
+      const entries = await exportAudit(request.services, await getRequestActor(request, 'administration'), format)
       const type = format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson'
       reply.type(type).header('content-disposition', `attachment; filename="audit.${format}"`)
       return reply.send(entries as never) // a stream, which the response schema cannot describe

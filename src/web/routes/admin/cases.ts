@@ -11,18 +11,18 @@ import {
   takeCase,
 } from '../../../domain/moderation/change-case.js'
 import { forwardCase } from '../../../domain/moderation/forward-case.js'
-import type { CaseFilter } from '../../../persistence/moderation/cases.js'
+import { CASE_STATES, CASE_TARGETS, type CaseFilter } from '../../../persistence/moderation/cases.js'
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkOffsetPages, readOffsetPaging } from '../../api/offset-paging.js'
-import { presentListedCase, presentWholeCase } from '../../presenters/moderation.js'
-import { actionRefusals, Changed, ListedCaseSchema, WholeCaseSchema } from '../../schemas/moderation.js'
+import { presentCaseDetails, presentListedCase } from '../../presenters/moderation.js'
+import { actionRefusals, CaseDetailsSchema, Changed, ListedCaseSchema } from '../../schemas/moderation.js'
 import { nullable, refTo } from '../../schemas/references.js'
-import { findRequestActor } from './actor-of.js'
+import { getRequestActor } from './actor-of.js'
 
 const tags = ['Cases']
 const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
 const reason = Type.Optional(Type.String({ description: 'Why, for the history and the audit log.' }))
-const State = Type.Enum(['open', 'taken', 'resolved', 'dismissed'])
+const State = Type.Enum([...CASE_STATES])
 
 const list = Type.Object({
   state: Type.Optional(
@@ -31,12 +31,14 @@ const list = Type.Object({
       description: 'May be repeated. Default: all.',
     }),
   ),
-  type: Type.Optional(Type.Enum(['post', 'comment', 'person', 'message', 'cluster'])),
-  author: Type.Optional(Type.String({ description: 'The guid or the address of a person.' })),
+  type: Type.Optional(Type.Enum([...CASE_TARGETS])),
+  author: Type.Optional(
+    Type.String({ description: 'The guid or the address of a person; of a local one also the user name.' }),
+  ),
   pod: Type.Optional(Type.String({ description: 'The host of the author.' })),
   local: Type.Optional(Type.Boolean()),
-  taken_by: Type.Optional(Type.String({ description: 'A user name.' })),
-  reporter: Type.Optional(Type.String({ description: 'The guid of a local person.' })),
+  taken_by: Type.Optional(Type.String({ description: 'The user name, address or guid of a moderator or admin.' })),
+  reporter: Type.Optional(Type.String({ description: 'The user name, address or guid of a local person.' })),
   ...cursorPaging,
 })
 
@@ -57,8 +59,8 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const changed = {
     200: Type.Object({ changed: Changed, ...ListedCaseSchema.properties }, { description: 'The case now.' }),
   }
-  const answer = ({ changed: hasChanged, case: found }: CaseChange) => {
-    return { changed: hasChanged, ...presentListedCase(found, app.pod.config) }
+  const toResponse = ({ changed: hasChanged, case: found }: CaseChange) => {
+    return { changed: hasChanged, ...presentListedCase(found, app.services.config) }
   }
 
   app.get(
@@ -85,7 +87,7 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { role_needed: 403 } },
     },
     async (request) => {
-      const { open, taken, oldest } = await readOverview(app.pod, await findRequestActor(request, 'moderation'))
+      const { open, taken, oldest } = await readOverview(request.services, await getRequestActor(request, 'moderation'))
       return { cases: { open, taken, oldest_at: oldest?.toISOString() ?? null } }
     },
   )
@@ -116,9 +118,14 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
         takenBy,
         reporter,
       }
-      const cases = await listModerationCases(app.pod, await findRequestActor(request, 'moderation'), filter, page)
+      const cases = await listModerationCases(
+        request.services,
+        await getRequestActor(request, 'moderation'),
+        filter,
+        page,
+      )
       linkOffsetPages(request, reply, page, cases)
-      return cases.items.map((caseWithActions) => presentListedCase(caseWithActions, app.pod.config))
+      return cases.items.map((caseWithActions) => presentListedCase(caseWithActions, app.services.config))
     },
   )
 
@@ -132,14 +139,14 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
         description:
           'With the text, the reports and the history. Reading the text of private content is recorded in the audit log.',
         params,
-        response: { 200: refTo(WholeCaseSchema, 'The case.') },
+        response: { 200: refTo(CaseDetailsSchema, 'The case.') },
       },
       config: { scopes: ['moderation'], writes: true, refusals: { role_needed: 403, case_not_found: 404 } },
     },
     async (request) =>
-      presentWholeCase(
-        await readModerationCase(request.pod, await findRequestActor(request, 'moderation'), request.params.id),
-        app.pod.config,
+      presentCaseDetails(
+        await readModerationCase(request.services, await getRequestActor(request, 'moderation'), request.params.id),
+        app.services.config,
       ),
   )
 
@@ -159,7 +166,9 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
         config: { ...config, refusals: { ...refusals, ...(name === 'take' && { taken_by_other: 409 }) } },
       },
       async (request) =>
-        answer(await run(request.pod, await findRequestActor(request, 'moderation'), request.params.id, request.body)),
+        toResponse(
+          await run(request.services, await getRequestActor(request, 'moderation'), request.params.id, request.body),
+        ),
     )
   }
 
@@ -175,11 +184,23 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
         body: Type.Object({ text: Type.String({ description: '1 to 2 000 characters.' }) }),
         response: changed,
       },
-      config: { ...config, refusals: { ...refusals, reason_needed: { status: 422, field: 'text' } } },
+      config: {
+        ...config,
+        refusals: {
+          ...refusals,
+          reason_needed: { status: 422, field: 'text' },
+          reason_invalid: { status: 422, field: 'text' },
+        },
+      },
     },
     async (request) =>
-      answer(
-        await addCaseNote(request.pod, await findRequestActor(request, 'moderation'), request.params.id, request.body),
+      toResponse(
+        await addCaseNote(
+          request.services,
+          await getRequestActor(request, 'moderation'),
+          request.params.id,
+          request.body,
+        ),
       ),
   )
 
@@ -217,8 +238,8 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { include_reason: includeReason, via } = request.body
-      const actor = await findRequestActor(request, 'moderation')
-      const forwarded = await forwardCase(request.pod, actor, request.params.id, { includeReason, via })
+      const actor = await getRequestActor(request, 'moderation')
+      const forwarded = await forwardCase(request.services, actor, request.params.id, { includeReason, via })
       const { text, podmin, canConverse: conversation, mailto, sent } = forwarded
       return { text, ways: { podmin, conversation, mailto }, sent }
     },
@@ -243,8 +264,8 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { reason: text, without_action: withoutAction } = request.body
-      const actor = await findRequestActor(request, 'moderation')
-      return answer(await resolveCase(request.pod, actor, request.params.id, { reason: text, withoutAction }))
+      const actor = await getRequestActor(request, 'moderation')
+      return toResponse(await resolveCase(request.services, actor, request.params.id, { reason: text, withoutAction }))
     },
   )
 
@@ -268,8 +289,8 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { reason: text, ignore_further: ignoreFurther } = request.body
-      const actor = await findRequestActor(request, 'moderation')
-      return answer(await dismissCase(request.pod, actor, request.params.id, { reason: text, ignoreFurther }))
+      const actor = await getRequestActor(request, 'moderation')
+      return toResponse(await dismissCase(request.services, actor, request.params.id, { reason: text, ignoreFurther }))
     },
   )
 }

@@ -5,19 +5,19 @@ import { dismissCluster, listSpamClusters, readCluster } from '../../../domain/m
 import { previewCleaning } from '../../../domain/moderation/clusters/plan-cleaning.js'
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
-import { presentCleaning, presentCluster, presentWholeCluster, readCleanParts } from '../../presenters/clusters.js'
-import { presentOperation } from '../../presenters/operations.js'
+import { presentCleaning, presentCluster, presentClusterDetails, readCleanParts } from '../../presenters/clusters.js'
 import {
   CleanPreviewSchema,
+  ClusterDetailsSchema,
   ClusterSchema,
   ClusterState,
   cleanBody,
-  WholeClusterSchema,
 } from '../../schemas/moderation/clusters.js'
 import { OperationSchema } from '../../schemas/moderation/pod-rule-imports.js'
 import { ActionSummary, actionBody, actionRefusals, Changed } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
-import { findRequestActor } from './actor-of.js'
+import { getRequestActor } from './actor-of.js'
+import { sendOperation } from './operations.js'
 
 const tags = ['Clusters']
 const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
@@ -52,8 +52,8 @@ export const clusterRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { state, ...paging } = request.query
       const states = state === undefined ? undefined : [state].flat()
-      const actor = await findRequestActor(request, 'moderation')
-      const page = await listSpamClusters(app.pod, actor, { states }, readIdPaging(paging))
+      const actor = await getRequestActor(request, 'moderation')
+      const page = await listSpamClusters(request.services, actor, { states }, readIdPaging(paging))
       linkIdPages(request, reply, page)
       return page.items.map(presentCluster)
     },
@@ -68,12 +68,14 @@ export const clusterRoutes: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Read a spam cluster',
         description: 'With its newest items and its authors.',
         params,
-        response: { 200: refTo(WholeClusterSchema, 'The cluster.') },
+        response: { 200: refTo(ClusterDetailsSchema, 'The cluster.') },
       },
       config: { scopes: ['moderation'], refusals: { role_needed: 403, cluster_not_found: 404 } },
     },
     async (request) =>
-      presentWholeCluster(await readCluster(app.pod, await findRequestActor(request, 'moderation'), request.params.id)),
+      presentClusterDetails(
+        await readCluster(request.services, await getRequestActor(request, 'moderation'), request.params.id),
+      ),
   )
 
   app.post(
@@ -91,8 +93,10 @@ export const clusterRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { role_needed: 403, cluster_not_found: 404 } },
     },
     async (request) => {
-      const actor = await findRequestActor(request, 'moderation')
-      return presentCleaning(await previewCleaning(request.pod, actor, request.params.id, readCleanParts(request.body)))
+      const actor = await getRequestActor(request, 'moderation')
+      return presentCleaning(
+        await previewCleaning(request.services, actor, request.params.id, readCleanParts(request.body)),
+      )
     },
   )
 
@@ -119,7 +123,9 @@ export const clusterRoutes: FastifyPluginAsyncTypebox = async (app) => {
           202: Type.Object(
             {
               ...OperationSchema.properties,
-              ...{ action: Type.Optional(ActionSummary), changed: Changed, preview: refTo(CleanPreviewSchema) },
+              action: Type.Optional(ActionSummary),
+              changed: Changed,
+              preview: refTo(CleanPreviewSchema),
             },
             { description: 'More than 200 items and authors: the work in the background; `Location` leads to it.' },
           ),
@@ -129,17 +135,20 @@ export const clusterRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { reason, case_id: caseId, confirm, ...parts } = request.body
-      const actor = await findRequestActor(request, 'moderation')
-      const { preview, operation, ...outcome } = await cleanCluster(
-        request.pod,
+      const actor = await getRequestActor(request, 'moderation')
+      const {
+        preview,
+        operation: task,
+        ...outcome
+      } = await cleanCluster(
+        request.services,
         actor,
         request.params.id,
         { ...readCleanParts(parts), confirm },
         { reason, caseId },
       )
-      if (operation === undefined) return { ...outcome, done: presentCleaning(preview) }
-      reply.code(202).header('location', `/api/admin/v1/operations/${operation.id}`)
-      return { ...presentOperation(operation), ...outcome, preview: presentCleaning(preview) }
+      if (task === undefined) return { ...outcome, done: presentCleaning(preview) }
+      return { ...sendOperation(reply, task), ...outcome, preview: presentCleaning(preview) }
     },
   )
 
@@ -164,8 +173,8 @@ export const clusterRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { reason, case_id: caseId } = request.body
-      const actor = await findRequestActor(request, 'moderation')
-      return dismissCluster(request.pod, actor, request.params.id, { reason, caseId })
+      const actor = await getRequestActor(request, 'moderation')
+      return dismissCluster(request.services, actor, request.params.id, { reason, caseId })
     },
   )
 }

@@ -2,23 +2,22 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { hideContentOfPerson, removeContentOfPerson } from '../../../domain/moderation/people/content-of-person.js'
 import { deletePurgedPerson, purgePerson } from '../../../domain/moderation/people/purge-person.js'
-import type { BackgroundOperation } from '../../../domain/operations/long-operations.js'
-import { presentOperation } from '../../presenters/operations.js'
 import { OperationSchema } from '../../schemas/moderation/pod-rule-imports.js'
-import { actionAnswer, actionBody, actionRefusals, silent, targetRefusals } from '../../schemas/moderation.js'
-import { findRequestActor } from './actor-of.js'
+import { actionBody, actionRefusals, actionResponse, silent, targetRefusals } from '../../schemas/moderation.js'
+import { getRequestActor } from './actor-of.js'
+import { sendOperation } from './operations.js'
 
 const tags = ['Moderated people']
 const params = Type.Object({ guid: Type.String() })
 const confirm = Type.Optional(Type.String({ description: 'The address of the person; of a local one the user name.' }))
 const begun = {
   202: Type.Object(
-    { ...OperationSchema.properties, ...actionAnswer },
+    { ...OperationSchema.properties, ...actionResponse },
     { description: 'The work in the background; `Location` leads to it.' },
   ),
 }
 
-const inForce = { 200: Type.Object(actionAnswer, { description: 'The action was in force already.' }) }
+const inForce = { 200: Type.Object(actionResponse, { description: 'The action was in force already.' }) }
 
 const CHANGES = {
   hide_content: {
@@ -53,19 +52,21 @@ export const contentOfPeopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         config: {
           scopes: ['moderation'],
           refusals: {
-            ...{ ...actionRefusals, ...targetRefusals, person_not_found: 404, operation_running: 409 },
+            ...actionRefusals,
+            ...targetRefusals,
+            person_not_found: 404,
+            operation_running: 409,
             ...(name === 'remove_content' && { confirmation_needed: 409 }),
           },
         },
       },
       async (request, reply) => {
         const { reason, case_id: caseId, confirm: confirmed, silent: isSilent } = request.body
-        const actor = await findRequestActor(request, 'moderation')
-        const options = { reason, caseId, confirm: confirmed, silent: isSilent }
-        const { operation: work, ...outcome } = await run(request.pod, actor, request.params.guid, options)
+        const actor = await getRequestActor(request, 'moderation')
+        const options = { reason, caseId, confirm: confirmed, withoutNotice: isSilent }
+        const { operation: work, ...outcome } = await run(request.services, actor, request.params.guid, options)
         if (work === undefined) return outcome
-        reply.code(202).header('location', pathOfOperation(work))
-        return { ...presentOperation(work), ...outcome }
+        return { ...sendOperation(reply, work), ...outcome }
       },
     )
   }
@@ -86,18 +87,21 @@ export const contentOfPeopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: {
         scopes: ['administration'],
         refusals: {
-          ...{ ...actionRefusals, person_not_found: 404, not_remote: 422 },
-          ...{ bad_transition: 409, confirmation_needed: 409, operation_running: 409 },
+          ...actionRefusals,
+          person_not_found: 404,
+          not_remote: 422,
+          bad_transition: 409,
+          confirmation_needed: 409,
+          operation_running: 409,
         },
       },
     },
     async (request, reply) => {
       const { reason, case_id: caseId, confirm: confirmed } = request.body
-      const actor = await findRequestActor(request, 'administration')
+      const actor = await getRequestActor(request, 'administration')
       const options = { reason, caseId, confirm: confirmed }
-      const { operation: work, ...outcome } = await purgePerson(request.pod, actor, request.params.guid, options)
-      reply.code(202).header('location', pathOfOperation(work))
-      return { ...presentOperation(work), ...outcome }
+      const { operation: work, ...outcome } = await purgePerson(request.services, actor, request.params.guid, options)
+      return { ...sendOperation(reply, work), ...outcome }
     },
   )
 
@@ -108,27 +112,26 @@ export const contentOfPeopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'forgetPerson',
         tags,
         summary: 'Delete a remote person',
-        description: 'For a person of whom nothing is stored any more. A message or a search makes them known again.',
+        description: 'For a person without stored content. A message or a search makes them known again.',
         params,
         body: Type.Object({ ...actionBody, confirm }),
-        response: { 200: Type.Object(actionAnswer, { description: 'The person is deleted.' }) },
+        response: { 200: Type.Object(actionResponse, { description: 'The person is deleted.' }) },
       },
       config: {
         scopes: ['administration'],
         refusals: {
-          ...{ ...actionRefusals, person_not_found: 404, not_remote: 422 },
-          ...{ person_in_use: 409, confirmation_needed: 409 },
+          ...actionRefusals,
+          person_not_found: 404,
+          not_remote: 422,
+          person_in_use: 409,
+          confirmation_needed: 409,
         },
       },
     },
     async (request) => {
       const { reason, case_id: caseId, confirm: confirmed } = request.body
-      const actor = await findRequestActor(request, 'administration')
-      return deletePurgedPerson(request.pod, actor, request.params.guid, { reason, caseId, confirm: confirmed })
+      const actor = await getRequestActor(request, 'administration')
+      return deletePurgedPerson(request.services, actor, request.params.guid, { reason, caseId, confirm: confirmed })
     },
   )
-}
-
-function pathOfOperation({ id }: BackgroundOperation): string {
-  return `/api/admin/v1/operations/${id}`
 }

@@ -8,18 +8,18 @@ import { findContentState, readRecordedContent } from '../../../domain/moderatio
 import { purgeContent, removeContent } from '../../../domain/moderation/remove-content.js'
 import { presentContent } from '../../presenters/moderation.js'
 import {
-  actionAnswer,
   actionBody,
   actionRefusals,
+  actionResponse,
   ContentSchema,
-  contentAnswer,
+  contentResponse,
   silent,
   targetRefusals,
   until,
 } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
 import { readTime } from '../../schemas/times.js'
-import { findRequestActor } from './actor-of.js'
+import { getRequestActor } from './actor-of.js'
 
 const CONTENT = { posts: 'post', comments: 'comment' } as const
 const params = Type.Object({ guid: Type.String() })
@@ -46,8 +46,8 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       async (request) => {
         const target = { type, guid: request.params.guid }
-        const actor = await findRequestActor(request, 'moderation')
-        return presentContent(target, await readRecordedContent(request.pod, actor, target), app.pod.config)
+        const actor = await getRequestActor(request, 'moderation')
+        return presentContent(target, await readRecordedContent(request.services, actor, target), app.services.config)
       },
     )
 
@@ -61,9 +61,12 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
           description: `The ${type} stays in the database and is shown to its author and to moderators only. Nothing is sent to other pods. Private content must have been reported.`,
           params,
           body: Type.Object({ ...actionBody, until, silent }),
-          response: { 200: Type.Object(contentAnswer, { description: `The ${type} is hidden.` }) },
+          response: { 200: Type.Object(contentResponse, { description: `The ${type} is hidden.` }) },
         },
-        config: { scopes: ['moderation'], refusals: { ...actionRefusals, ...targetRefusals, ...notFound } },
+        config: {
+          scopes: ['moderation'],
+          refusals: { ...actionRefusals, ...targetRefusals, ...notFound, until_invalid: 422 },
+        },
       },
       async (request) => {
         const { reason, case_id: caseId, silent: isSilent, until: end } = request.body
@@ -71,11 +74,11 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         const options = {
           reason,
           caseId,
-          silent: isSilent,
+          withoutNotice: isSilent,
           until: end === undefined ? undefined : readTime('until', end),
         }
-        const actor = await findRequestActor(request, 'moderation')
-        return withContent(request, actor, target, await hideContent(request.pod, actor, target, options))
+        const actor = await getRequestActor(request, 'moderation')
+        return withContent(request, actor, target, await hideContent(request.services, actor, target, options))
       },
     )
 
@@ -91,7 +94,7 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
           body: Type.Object({ ...actionBody, silent }),
           response: {
             200: Type.Object(
-              { ...contentAnswer, retracted: Type.Boolean({ description: 'A retraction is sent to other pods.' }) },
+              { ...contentResponse, retracted: Type.Boolean({ description: 'A retraction is sent to other pods.' }) },
               { description: `The ${type} is removed.` },
             ),
           },
@@ -101,9 +104,9 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
       async (request) => {
         const { reason, case_id: caseId, silent: isSilent } = request.body
         const target = { type, guid: request.params.guid }
-        const options = { reason, caseId, silent: isSilent }
-        const actor = await findRequestActor(request, 'moderation')
-        return withContent(request, actor, target, await removeContent(request.pod, actor, target, options))
+        const options = { reason, caseId, withoutNotice: isSilent }
+        const actor = await getRequestActor(request, 'moderation')
+        return withContent(request, actor, target, await removeContent(request.services, actor, target, options))
       },
     )
 
@@ -120,7 +123,7 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
             ...actionBody,
             confirm: Type.Optional(Type.String({ description: `The guid of the ${type}.` })),
           }),
-          response: { 200: Type.Object(actionAnswer, { description: `The ${type} is deleted.` }) },
+          response: { 200: Type.Object(actionResponse, { description: `The ${type} is deleted.` }) },
         },
         config: {
           scopes: ['administration'],
@@ -130,8 +133,8 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
       async (request) => {
         const { reason, case_id: caseId, confirm } = request.body
         const target = { type, guid: request.params.guid }
-        const actor = await findRequestActor(request, 'administration')
-        return purgeContent(request.pod, actor, target, { reason, caseId, confirm })
+        const actor = await getRequestActor(request, 'administration')
+        return purgeContent(request.services, actor, target, { reason, caseId, confirm })
       },
     )
   }
@@ -139,13 +142,13 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
 /** The answer to an action on content, with the content as it is now; it may be deleted. The text of private content is not shown. */
 async function withContent<Outcome extends object>(
-  { pod }: FastifyRequest,
+  { services }: FastifyRequest,
   actor: Actor,
   target: ContentTarget,
   outcome: Outcome,
 ) {
-  const content = await findContentState(pod, actor, target)
+  const content = await findContentState(services, actor, target)
   if (content === undefined) return outcome
-  const { text: _text, ...facts } = presentContent(target, content, pod.config)
-  return { ...facts, ...outcome }
+  const { text: _text, ...rest } = presentContent(target, content, services.config)
+  return { ...rest, ...outcome }
 }

@@ -1,9 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { formatDeadLetterView, readDeadLetterPayload } from '../../../domain/operations/dead-letter-view.js'
 import {
-  type DeadLetterOutcome,
   dropConfirmed,
   groupDeadLetters,
   listDeadLetterPage,
@@ -11,18 +9,19 @@ import {
   replayAudited,
 } from '../../../domain/operations/dead-letters.js'
 import type { DeadLetterFilter, DeadLetterPosition } from '../../../jobs/dead-letters/dead-letter.js'
-import { DEAD_LETTER_GROUPS } from '../../../jobs/dead-letters/failed-rows.js'
+import { DEAD_LETTER_GROUPS } from '../../../jobs/dead-letters/dead-letter-rows.js'
 import { QUEUES } from '../../../jobs/queues/queue-names.js'
 import { cursorPaging, readCursor } from '../../api/cursor-paging.js'
 import { createPageLinks, sendLinks } from '../../api/page-links.js'
-import { presentDeadLetter, presentOperation } from '../../presenters/operations.js'
+import { presentDeadLetter } from '../../presenters/operations.js'
 import { OperationSchema } from '../../schemas/moderation/pod-rule-imports.js'
 import { actionBody, actionRefusals } from '../../schemas/moderation.js'
 import { DeadLetterSchema } from '../../schemas/operations.js'
 import { refTo } from '../../schemas/references.js'
 import { readTime } from '../../schemas/times.js'
 import { RequestFault } from '../../server/request-faults.js'
-import { findRequestActor } from './actor-of.js'
+import { getRequestActor } from './actor-of.js'
+import { sendCountOrOperation } from './operations.js'
 
 const tags = ['Dead letters']
 
@@ -48,7 +47,7 @@ const choice = Type.Object({
   reason: actionBody.reason,
 })
 
-const answers = {
+const responses = {
   200: Type.Object({ count: Type.Integer() }, { description: 'The dead letters that were changed.' }),
   202: refTo(OperationSchema, 'More than 1 000: the work in the background; `Location` leads to it.'),
 }
@@ -91,9 +90,9 @@ export const deadLetterRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { group_by: by, cursor, per_page, ...fields } = request.query
-      const actor = await findRequestActor(request, 'administration')
+      const actor = await getRequestActor(request, 'administration')
       const filter = filterOf(fields)
-      if (by !== undefined) return { groups: [...(await groupDeadLetters(request.pod, actor, filter, by))] }
+      if (by !== undefined) return { groups: [...(await groupDeadLetters(request.services, actor, filter, by))] }
       const { limit, groups } = readCursor(
         { ...(cursor !== undefined && { cursor }), ...(per_page !== undefined && { per_page }) },
         CURSOR,
@@ -101,7 +100,7 @@ export const deadLetterRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const [, direction, ms, id = ''] = groups ?? []
       const position = groups === undefined ? undefined : { failedAt: new Date(Number(ms)), id }
       const page = direction === 'a' ? { after: position } : { before: position }
-      const deadLetters = await listDeadLetterPage(request.pod, actor, filter, { ...page, limit })
+      const deadLetters = await listDeadLetterPage(request.services, actor, filter, { ...page, limit })
       const linkTo = createPageLinks(request)
       const [first, last] = [deadLetters.items.at(0), deadLetters.items.at(-1)]
       sendLinks(reply, {
@@ -127,7 +126,7 @@ export const deadLetterRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) =>
       presentDeadLetter(
-        await readDeadLetter(request.pod, await findRequestActor(request, 'administration'), request.params.id),
+        await readDeadLetter(request.services, await getRequestActor(request, 'administration'), request.params.id),
       ),
   )
 
@@ -147,8 +146,8 @@ export const deadLetterRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes, writes: true, refusals: { role_needed: 403, dead_letter_not_found: 404 } },
     },
     async (request, reply) => {
-      const actor = await findRequestActor(request, 'administration')
-      const view = await readDeadLetterPayload(request.pod, actor, request.params.id)
+      const actor = await getRequestActor(request, 'administration')
+      const view = await readDeadLetterPayload(request.services, actor, request.params.id)
       reply.type('application/octet-stream').header('content-disposition', 'attachment')
       return reply.send(Buffer.from(formatDeadLetterView(view)) as never) // bytes, which the response schema describes as a text
     },
@@ -163,13 +162,13 @@ export const deadLetterRoutes: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Run dead letters again',
         description: 'With all their attempts. A job that runs twice has the effect of one run.',
         body: choice,
-        response: answers,
+        response: responses,
       },
       config: { scopes, refusals: { ...actionRefusals, operation_running: 409 } },
     },
     async (request, reply) => {
-      const actor = await findRequestActor(request, 'administration')
-      return answer(reply, await replayAudited(request.pod, actor, changeOf(request.body)))
+      const actor = await getRequestActor(request, 'administration')
+      return sendCountOrOperation(reply, await replayAudited(request.services, actor, changeOf(request.body)))
     },
   )
 
@@ -185,32 +184,27 @@ export const deadLetterRoutes: FastifyPluginAsyncTypebox = async (app) => {
           ...choice.properties,
           confirm: Type.Optional(Type.String({ description: 'The number of dead letters.' })),
         }),
-        response: answers,
+        response: responses,
       },
       config: { scopes, refusals: { ...actionRefusals, confirmation_needed: 409, operation_running: 409 } },
     },
     async (request, reply) => {
-      const actor = await findRequestActor(request, 'administration')
+      const actor = await getRequestActor(request, 'administration')
       const change = changeOf(request.body)
-      return answer(reply, await dropConfirmed(request.pod, actor, { ...change, confirm: request.body.confirm }))
+      return sendCountOrOperation(
+        reply,
+        await dropConfirmed(request.services, actor, { ...change, confirm: request.body.confirm }),
+      )
     },
   )
 }
 
-/** Before (`b`) or after (`a`) a time in milliseconds and an id. */
+/** Position before (`b`) or after (`a`) a time in milliseconds and an id. */
 const CURSOR = /^([ab])([0-9]{1,15})\.([a-z-]+[-/][0-9A-Za-z_:-]{1,80})$/
 
 function cursorOf({ failedAt, id }: DeadLetterPosition): string {
   return `${failedAt.getTime()}.${id}`
 }
-
-function answer(reply: FastifyReply, { count, operation }: DeadLetterOutcome) {
-  if (operation === undefined) return { count }
-  reply.code(202).header('location', `/api/admin/v1/operations/${operation.id}`)
-  return presentOperation(operation)
-}
-
-const IDS_IN_LABEL = 10
 
 type Fields = Static<typeof FilterFields>
 
@@ -219,12 +213,9 @@ function changeOf({ id, ids = [], reason, ...fields }: Static<typeof choice>) {
   const chosen = id === undefined ? ids : [id, ...ids]
   const filter = { ...filterOf(fields), ...(chosen.length > 0 && { ids: chosen }) }
   if (Object.keys(filter).length === 0) {
-    throw new RequestFault(422, 'Choose dead letters by id or by another field.', { field: 'id' })
+    throw new RequestFault(422, 'Choose dead letters by id or by another field.', { field: 'ids' })
   }
-  const { queue, fault, pod, entity } = fields
-  const byFields = [queue, fault, pod, entity].filter((part) => part !== undefined).join(' ')
-  const label = chosen.length === 0 ? byFields : chosen.slice(0, IDS_IN_LABEL).join(', ')
-  return { filter, label, reason }
+  return { filter, reason }
 }
 
 function filterOf(fields: Fields): DeadLetterFilter {

@@ -4,7 +4,7 @@ import { readDeliveriesOfPost } from '../../../domain/outbound/post-deliveries.j
 import { presentDeliveryReport } from '../../presenters/deliveries.js'
 import { Timestamp } from '../../schemas/formats.js'
 import { nullable } from '../../schemas/references.js'
-import { findRequestActor } from './actor-of.js'
+import { getRequestActor } from './actor-of.js'
 
 const Report = Type.Object({
   verb: Type.String({ description: '`create`, `retract` …' }),
@@ -40,8 +40,8 @@ export const deliveryRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['administration'], refusals: { role_needed: 403, post_not_found: 404 } },
     },
     async (request) => {
-      const actor = await findRequestActor(request, 'administration')
-      return (await readDeliveriesOfPost(request.pod, actor, request.params.guid)).map(presentDeliveryReport)
+      const actor = await getRequestActor(request, 'administration')
+      return (await readDeliveriesOfPost(request.services, actor, request.params.guid)).map(presentDeliveryReport)
     },
   )
 }

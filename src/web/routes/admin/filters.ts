@@ -13,27 +13,39 @@ import {
 } from '../../../domain/moderation/filters/filters.js'
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
-import { presentDryRun, presentFilter, presentWholeFilter } from '../../presenters/filters.js'
+import { presentDryRun, presentFilter, presentFilterDetails } from '../../presenters/filters.js'
 import {
   changedFilterBody,
   DryRunSchema,
+  FilterDetailsSchema,
   FilterSchema,
   newFilterBody,
-  WholeFilterSchema,
 } from '../../schemas/moderation/filters.js'
-import { ActionSummary, actionBody, actionRefusals, Changed } from '../../schemas/moderation.js'
+import { OperationSchema } from '../../schemas/moderation/pod-rule-imports.js'
+import {
+  ActionSummary,
+  actionBody,
+  actionRefusals,
+  Changed,
+  deletionFields,
+  readDeletionReason,
+} from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
-import { findRequestActor } from './actor-of.js'
+import { getRequestActor } from './actor-of.js'
+import { sendOperation } from './operations.js'
 
 const tags = ['Filters']
 const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
 const { action: _ofFilter, ...filterFields } = FilterSchema.properties
 /** The fields of the filter; what it does is in `filter`, because `action` is the recorded action. */
-const changeAnswer = (description: string) =>
+const changeResponse = (description: string) =>
   Type.Object(
     { ...filterFields, action: Type.Optional(ActionSummary), changed: Changed, filter: refTo(FilterSchema) },
     { description },
   )
+
+const Complete = Type.Boolean({ description: 'False: older content of these days was not read.' })
+const Applied = { action: Type.Optional(ActionSummary), changed: Changed, hits: Type.Integer(), complete: Complete }
 
 const ChangedBody = Type.Object({ ...changedFilterBody, ...actionBody })
 
@@ -56,8 +68,8 @@ export const filterRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: read,
     },
     async (request, reply) => {
-      const actor = await findRequestActor(request, 'moderation')
-      const page = await listModerationFilters(app.pod, actor, readIdPaging(request.query))
+      const actor = await getRequestActor(request, 'moderation')
+      const page = await listModerationFilters(request.services, actor, readIdPaging(request.query))
       linkIdPages(request, reply, page)
       return page.items.map(presentFilter)
     },
@@ -72,13 +84,13 @@ export const filterRoutes: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Read a filter',
         description: 'With its hits by day and the latest hits.',
         params,
-        response: { 200: refTo(WholeFilterSchema, 'The filter.') },
+        response: { 200: refTo(FilterDetailsSchema, 'The filter.') },
       },
       config: { ...read, refusals: { role_needed: 403, filter_not_found: 404 } },
     },
     async (request) =>
-      presentWholeFilter(
-        await readModerationFilter(app.pod, await findRequestActor(request, 'moderation'), request.params.id),
+      presentFilterDetails(
+        await readModerationFilter(request.services, await getRequestActor(request, 'moderation'), request.params.id),
       ),
   )
 
@@ -92,15 +104,15 @@ export const filterRoutes: FastifyPluginAsyncTypebox = async (app) => {
         description:
           'In force in all processes within 5 seconds. Texts are compared in lower case, in Unicode form NFKC and without invisible characters. In the state `trial`, the default, hits are only counted.',
         body: Type.Object({ ...newFilterBody, ...actionBody }),
-        response: { 201: changeAnswer('The filter is added.') },
+        response: { 201: changeResponse('The filter is added.') },
       },
       config: { scopes: ['moderation'], refusals: { ...refusals, too_many_filters: 422 } },
     },
     async (request, reply) => {
       const { kind, value, action, ...body } = request.body
-      const actor = await findRequestActor(request, 'moderation')
+      const actor = await getRequestActor(request, 'moderation')
       const input = { ...readInput(body), kind, value, action }
-      return reply.code(201).send(present(await addFilter(request.pod, actor, input, readOptions(body))))
+      return reply.code(201).send(present(await addFilter(request.services, actor, input, readOptions(body))))
     },
   )
 
@@ -114,7 +126,7 @@ export const filterRoutes: FastifyPluginAsyncTypebox = async (app) => {
         description: 'Missing fields stay unchanged. In force in all processes within 5 seconds.',
         params,
         body: ChangedBody,
-        response: { 200: changeAnswer('The filter now.') },
+        response: { 200: changeResponse('The filter now.') },
       },
       config: { scopes: ['moderation'], refusals: { ...refusals, filter_not_found: 404 } },
     },
@@ -123,8 +135,8 @@ export const filterRoutes: FastifyPluginAsyncTypebox = async (app) => {
         body,
         params: { id },
       } = request
-      const actor = await findRequestActor(request, 'moderation')
-      return present(await changeFilter(request.pod, actor, id, readInput(body), readOptions(body)))
+      const actor = await getRequestActor(request, 'moderation')
+      return present(await changeFilter(request.services, actor, id, readInput(body), readOptions(body)))
     },
   )
 
@@ -135,16 +147,16 @@ export const filterRoutes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'removeFilter',
         tags,
         summary: 'Remove a filter',
-        description: 'Its hits are deleted too. What it has done stays.',
+        description: 'Its matches are deleted too. Its effects stay.',
         params,
-        querystring: Type.Object({ reason: actionBody.reason }),
-        response: { 200: changeAnswer('The filter that was removed.') },
+        ...deletionFields,
+        response: { 200: changeResponse('The filter that was removed.') },
       },
       config: { scopes: ['moderation'], refusals: { ...actionRefusals, filter_not_found: 404 } },
     },
     async (request) => {
-      const actor = await findRequestActor(request, 'moderation')
-      return present(await removeFilter(request.pod, actor, request.params.id, { reason: request.query.reason }))
+      const actor = await getRequestActor(request, 'moderation')
+      return present(await removeFilter(request.services, actor, request.params.id, readDeletionReason(request)))
     },
   )
 
@@ -164,14 +176,13 @@ export const filterRoutes: FastifyPluginAsyncTypebox = async (app) => {
           ...actionBody,
         }),
         response: {
-          200: Type.Object(
+          200: Type.Object(Applied, { description: 'The filter is applied.' }),
+          202: Type.Object(
             {
-              action: Type.Optional(ActionSummary),
-              changed: Changed,
-              hits: Type.Integer(),
-              complete: Type.Boolean({ description: 'False: older content of these days was not read.' }),
+              ...OperationSchema.properties,
+              ...Applied,
             },
-            { description: 'The filter is applied.' },
+            { description: 'More than 200 hits: the work in the background; `Location` leads to it.' },
           ),
         },
       },
@@ -183,13 +194,17 @@ export const filterRoutes: FastifyPluginAsyncTypebox = async (app) => {
           days_invalid: 422,
           bad_transition: 409,
           confirmation_needed: 409,
+          operation_running: 409,
         },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { days, confirm, ...body } = request.body
-      const actor = await findRequestActor(request, 'moderation')
-      return applyFilter(request.pod, actor, request.params.id, { days, confirm, ...readOptions(body) })
+      const actor = await getRequestActor(request, 'moderation')
+      const options = { days, confirm, ...readOptions(body) }
+      const { operation: task, ...outcome } = await applyFilter(request.services, actor, request.params.id, options)
+      if (task === undefined) return outcome
+      return { ...sendOperation(reply, task), ...outcome }
     },
   )
 
@@ -204,6 +219,7 @@ export const filterRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Compares stored content of the last days with a filter that need not be saved. Changes nothing. Reads at most 200 000 rows in 20 seconds, newest first.',
         body: Type.Object({
           ...newFilterBody,
+          action: Type.Optional(newFilterBody.action),
           days: Type.Optional(Type.Integer({ minimum: 1, maximum: 30, description: 'Default: 7.' })),
         }),
         response: { 200: refTo(DryRunSchema, 'What the filter would have hit.') },
@@ -211,10 +227,10 @@ export const filterRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { role_needed: 403, filter_invalid: 422, days_invalid: 422 } },
     },
     async (request) => {
-      const { kind, value, action, days, ...body } = request.body
-      const actor = await findRequestActor(request, 'moderation')
+      const { kind, value, action = 'count', days, ...body } = request.body
+      const actor = await getRequestActor(request, 'moderation')
       return presentDryRun(
-        await dryRunFilter(request.pod, actor, { ...readInput(body), kind, value, action }, { days }),
+        await dryRunFilter(request.services, actor, { ...readInput(body), kind, value, action }, { days }),
       )
     },
   )

@@ -4,10 +4,10 @@ import { clearProfile } from '../../../domain/moderation/people/clear-profile.js
 import { closePerson } from '../../../domain/moderation/people/close-person.js'
 import { warnPerson } from '../../../domain/moderation/people/warn-person.js'
 import { Timestamp } from '../../schemas/formats.js'
-import { actionBody, actionRefusals, personAnswer, podminRefusal, targetRefusals } from '../../schemas/moderation.js'
+import { actionBody, actionRefusals, personResponse, podminRefusal, targetRefusals } from '../../schemas/moderation.js'
 import { nullable } from '../../schemas/references.js'
-import { findRequestActor } from './actor-of.js'
-import { withPerson } from './person-answers.js'
+import { getRequestActor } from './actor-of.js'
+import { withPerson } from './person-responses.js'
 
 const tags = ['Moderated people']
 const params = Type.Object({ guid: Type.String() })
@@ -26,15 +26,15 @@ export const localPeopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'The person sees the text after the next sign-in, and gets it in a conversation from the account that `PODMIN_ACCOUNT` names.',
         params,
         body: Type.Object({ ...actionBody, text: Type.String({ description: '1 to 2 000 characters.' }) }),
-        response: { 200: Type.Object(personAnswer, { description: 'The person is warned.' }) },
+        response: { 200: Type.Object(personResponse, { description: 'The person is warned.' }) },
       },
       config: { scopes: ['moderation'], refusals: { ...refusals, text_invalid: { status: 422, field: 'text' } } },
     },
     async (request) => {
       const { reason, case_id: caseId, text } = request.body
-      const actor = await findRequestActor(request, 'moderation')
+      const actor = await getRequestActor(request, 'moderation')
       const { guid } = request.params
-      return withPerson(request, actor, guid, await warnPerson(request.pod, actor, guid, { reason, caseId, text }))
+      return withPerson(request, actor, guid, await warnPerson(request.services, actor, guid, { reason, caseId, text }))
     },
   )
 
@@ -48,15 +48,15 @@ export const localPeopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         description: 'Removes the picture, the name and all texts, and sends the profile to other pods.',
         params,
         body: Type.Object(actionBody),
-        response: { 200: Type.Object(personAnswer, { description: 'The profile is empty.' }) },
+        response: { 200: Type.Object(personResponse, { description: 'The profile is empty.' }) },
       },
       config: { scopes: ['moderation'], refusals },
     },
     async (request) => {
       const { reason, case_id: caseId } = request.body
       const { guid } = request.params
-      const actor = await findRequestActor(request, 'moderation')
-      return withPerson(request, actor, guid, await clearProfile(request.pod, actor, guid, { reason, caseId }))
+      const actor = await getRequestActor(request, 'moderation')
+      return withPerson(request, actor, guid, await clearProfile(request.services, actor, guid, { reason, caseId }))
     },
   )
 
@@ -80,7 +80,7 @@ export const localPeopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         }),
         response: {
           200: Type.Object(
-            { ...personAnswer, close_at: nullable({ ...Timestamp, description: 'Null: the account is closed.' }) },
+            { ...personResponse, close_at: nullable({ ...Timestamp, description: 'Null: the account is closed.' }) },
             { description: 'The account is closed, or will be.' },
           ),
         },
@@ -92,10 +92,10 @@ export const localPeopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { reason, case_id: caseId, confirm, immediately, retract_content: retractContent } = request.body
-      const actor = await findRequestActor(request, 'moderation')
+      const actor = await getRequestActor(request, 'moderation')
       const options = { reason, caseId, confirm, immediately, retractContent }
       const { guid } = request.params
-      const { closeAt, ...outcome } = await closePerson(request.pod, actor, guid, options)
+      const { closeAt, ...outcome } = await closePerson(request.services, actor, guid, options)
       return withPerson(request, actor, guid, { ...outcome, close_at: closeAt?.toISOString() ?? null })
     },
   )

@@ -5,7 +5,7 @@ import { listRunningProcesses, readDatabase, readStorage } from '../../../domain
 import { presentCheck, presentDatabase, presentProcess, presentStorage } from '../../presenters/operations.js'
 import { Timestamp } from '../../schemas/formats.js'
 import { nullable } from '../../schemas/references.js'
-import { findRequestActor } from './actor-of.js'
+import { getRequestActor } from './actor-of.js'
 
 const tags = ['Machines']
 
@@ -73,9 +73,25 @@ const Storage = Type.Object(
         total_bytes: nullable(Type.Number()),
         nearly_full: Type.Boolean(),
       }),
+      { description: 'The folders of the web process that answers.' },
+    ),
+    store: Type.Enum(['folder', 's3'], { description: 'The store of pictures.' }),
+    pictures: nullable(
+      Type.Object(
+        {
+          files: Type.Integer({ description: 'The files of all pictures, in all sizes.' }),
+          bytes: Type.Integer(),
+          orphans: Type.Integer({
+            description: 'Files without a photo. `pod prune --files` deletes those that are older than a week.',
+          }),
+          orphan_bytes: Type.Integer(),
+          counted_at: Timestamp,
+        },
+        { description: 'The last count, which a worker makes once a day. Null: no count was made yet.' },
+      ),
     ),
   },
-  { description: 'The folders of the web process that answers.' },
+  { description: 'Free space and pictures.' },
 )
 
 const Check = Type.Object({
@@ -86,7 +102,7 @@ const Check = Type.Object({
   checked_at: Timestamp,
 })
 
-/** What the pod runs on. */
+/** Machine and software of the pod. */
 export const machineRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const config = { scopes: ['administration'], refusals: { role_needed: 403 } } as const
 
@@ -103,7 +119,9 @@ export const machineRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config,
     },
     async (request) =>
-      (await listRunningProcesses(request.pod, await findRequestActor(request, 'administration'))).map(presentProcess),
+      (await listRunningProcesses(request.services, await getRequestActor(request, 'administration'))).map(
+        presentProcess,
+      ),
   )
 
   app.get(
@@ -119,7 +137,7 @@ export const machineRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config,
     },
     async (request) =>
-      presentDatabase(await readDatabase(request.pod, await findRequestActor(request, 'administration'))),
+      presentDatabase(await readDatabase(request.services, await getRequestActor(request, 'administration'))),
   )
 
   app.get(
@@ -128,14 +146,14 @@ export const machineRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'getStorage',
         tags,
-        summary: 'Read the free space',
-        description: 'Of the folders for pictures and data.',
+        summary: 'Read the free space and the number of pictures',
+        description: 'The free space of the folders for pictures and data, and the last count of the pictures.',
         response: { 200: Storage },
       },
       config,
     },
     async (request) =>
-      presentStorage(await readStorage(request.pod, await findRequestActor(request, 'administration'))),
+      presentStorage(await readStorage(request.services, await getRequestActor(request, 'administration'))),
   )
 
   app.get(
@@ -152,6 +170,6 @@ export const machineRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config,
     },
     async (request) =>
-      (await readChecks(request.pod, await findRequestActor(request, 'administration'))).map(presentCheck),
+      (await readChecks(request.services, await getRequestActor(request, 'administration'))).map(presentCheck),
   )
 }

@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
-import { readOperation } from '../../../domain/operations/long-operations.js'
+import { type BackgroundTask, getBackgroundTask } from '../../../domain/operations/background-tasks.js'
 import { presentOperation } from '../../presenters/operations.js'
 import { OperationSchema } from '../../schemas/moderation/pod-rule-imports.js'
 import { refTo } from '../../schemas/references.js'
-import { findRequestActor } from './actor-of.js'
+import { getRequestActor } from './actor-of.js'
 
 /** Long work that was started by another request. */
 export const operationRoutes: FastifyPluginAsyncTypebox = async (app) => {
@@ -22,6 +23,24 @@ export const operationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { role_needed: 403, operation_not_found: 404 } },
     },
     async (request) =>
-      presentOperation(await readOperation(app.pod, await findRequestActor(request, 'moderation'), request.params.id)),
+      presentOperation(
+        await getBackgroundTask(request.services, await getRequestActor(request, 'moderation'), request.params.id),
+      ),
   )
+}
+
+/** Answers 202 with an operation that continues the work of the request. */
+export function sendOperation(reply: FastifyReply, task: BackgroundTask) {
+  reply.code(202).header('location', `/api/admin/v1/operations/${task.id}`)
+  return presentOperation(task)
+}
+
+/** The number of changed things, or the operation that changes them. */
+interface CountOrOperation {
+  readonly count: number
+  readonly operation?: BackgroundTask | undefined
+}
+
+export function sendCountOrOperation(reply: FastifyReply, { count, operation: task }: CountOrOperation) {
+  return task === undefined ? { count } : sendOperation(reply, task)
 }

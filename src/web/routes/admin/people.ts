@@ -7,30 +7,30 @@ import { listPeople, muteReports, readPerson } from '../../../domain/moderation/
 import type { ActionOutcome } from '../../../domain/moderation/record-action.js'
 import { blockOnPod, type RestrictOptions, silencePerson } from '../../../domain/moderation/restrict-person.js'
 import { suspendAccount } from '../../../domain/moderation/restrict-user.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { Services } from '../../../services/services.js'
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
-import { presentPersonRecord, presentWholePersonRecord } from '../../presenters/moderation.js'
+import { presentPersonDetails, presentPersonRecord } from '../../presenters/moderation.js'
 import {
   actionBody,
   actionRefusals,
   Changed,
   ListedPersonSchema,
-  personAnswer,
+  PersonDetailsSchema,
+  personResponse,
   targetRefusals,
   until,
-  WholePersonSchema,
 } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
 import { readTime } from '../../schemas/times.js'
-import { findRequestActor } from './actor-of.js'
-import { withPerson } from './person-answers.js'
+import { getRequestActor } from './actor-of.js'
+import { withPerson } from './person-responses.js'
 
 const tags = ['Moderated people']
 const params = Type.Object({ guid: Type.String() })
 const state = Type.Enum(['open', 'silenced', 'blocked', 'locked', 'closing', 'closed'])
 
-type Run = (pod: Pod, actor: Actor, guid: string, options: RestrictOptions) => Promise<ActionOutcome>
+type Run = (services: Services, actor: Actor, guid: string, options: RestrictOptions) => Promise<ActionOutcome>
 
 interface PersonAction {
   readonly operationId: string
@@ -93,7 +93,7 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
           pod: Type.Optional(Type.String({ description: 'The host of the address.' })),
           first_seen_after: Type.Optional(Type.String()),
           email: Type.Optional(
-            Type.String({ description: 'The whole address. The search is recorded in the audit log.' }),
+            Type.String({ description: 'The complete address. The search is recorded in the audit log.' }),
           ),
           ip: Type.Optional(
             Type.String({
@@ -137,13 +137,13 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         firstSeenAfter: after === undefined ? undefined : readTime('first_seen_after', after),
       }
       const page = await listPeople(
-        request.pod,
-        await findRequestActor(request, 'moderation'),
+        request.services,
+        await getRequestActor(request, 'moderation'),
         filter,
         readIdPaging(paging),
       )
       linkIdPages(request, reply, page)
-      return page.items.map((record) => presentPersonRecord(record, app.pod.config))
+      return page.items.map((record) => presentPersonRecord(record, app.services.config))
     },
   )
 
@@ -157,14 +157,14 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         description:
           'With counts, and the source of each restriction. Reading e-mail and network addresses is recorded in the audit log.',
         params,
-        response: { 200: refTo(WholePersonSchema, 'The person.') },
+        response: { 200: refTo(PersonDetailsSchema, 'The person.') },
       },
       config: { scopes: ['moderation'], writes: true, refusals: { role_needed: 403, person_not_found: 404 } },
     },
     async (request) =>
-      presentWholePersonRecord(
-        await readPerson(request.pod, await findRequestActor(request, 'moderation'), request.params.guid),
-        app.pod.config,
+      presentPersonDetails(
+        await readPerson(request.services, await getRequestActor(request, 'moderation'), request.params.guid),
+        app.services.config,
       ),
   )
 
@@ -175,10 +175,10 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'changeModeratedPerson',
         tags,
         summary: 'Mute the reports of a local person',
-        description: 'Muted reports do not raise the rank of a case, and notify no moderator.',
+        description: 'Muted reports do not raise the rank of a case and do not notify moderators.',
         params,
         body: Type.Object({ reports_muted: Type.Boolean(), reason: actionBody.reason }),
-        response: { 200: Type.Object(personAnswer, { description: 'The setting holds: the person now.' }) },
+        response: { 200: Type.Object(personResponse, { description: 'The setting holds: the person now.' }) },
       },
       config: {
         scopes: ['moderation'],
@@ -188,8 +188,8 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const { reports_muted: muted, reason } = request.body
       const { guid } = request.params
-      const actor = await findRequestActor(request, 'moderation')
-      return withPerson(request, actor, guid, await muteReports(request.pod, actor, guid, { muted, reason }))
+      const actor = await getRequestActor(request, 'moderation')
+      return withPerson(request, actor, guid, await muteReports(request.services, actor, guid, { muted, reason }))
     },
   )
 
@@ -216,7 +216,7 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) =>
-      addPersonNote(request.pod, await findRequestActor(request, 'moderation'), request.params.guid, request.body),
+      addPersonNote(request.services, await getRequestActor(request, 'moderation'), request.params.guid, request.body),
   )
 
   for (const [name, { run, refusals, ...words }] of Object.entries(ACTIONS)) {
@@ -234,11 +234,11 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
               confirm: Type.Optional(Type.String({ description: 'The address of the person.' })),
             }),
           }),
-          response: { 200: Type.Object(personAnswer, { description: 'The action is in force: the person now.' }) },
+          response: { 200: Type.Object(personResponse, { description: 'The action is in force: the person now.' }) },
         },
         config: {
           scopes: ['moderation'],
-          refusals: { ...actionRefusals, ...targetRefusals, person_not_found: 404, ...refusals },
+          refusals: { ...actionRefusals, ...targetRefusals, person_not_found: 404, until_invalid: 422, ...refusals },
         },
       },
       async (request) => {
@@ -248,10 +248,10 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
           until: end,
           confirm,
         } = request.body as typeof request.body & { confirm?: string }
-        const actor = await findRequestActor(request, 'moderation')
+        const actor = await getRequestActor(request, 'moderation')
         const options = { reason, caseId, confirm, until: end === undefined ? undefined : readTime('until', end) }
         const { guid } = request.params
-        return withPerson(request, actor, guid, await run(request.pod, actor, guid, options))
+        return withPerson(request, actor, guid, await run(request.services, actor, guid, options))
       },
     )
   }

@@ -1,18 +1,22 @@
 import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { MODERATION_LIMITS } from '../../../domain/moderation/limits.js'
-import { applyImport, planImport, readImport, undoImport } from '../../../domain/moderation/pods/pod-rule-imports.js'
-import type { BackgroundOperation } from '../../../domain/operations/long-operations.js'
+import {
+  applyPodRuleImport,
+  getPodRuleImport,
+  planPodRuleImport,
+  undoPodRuleImport,
+} from '../../../domain/moderation/pods/pod-rule-imports.js'
 import { Refusal } from '../../../domain/refusals.js'
-import { presentOperation } from '../../presenters/operations.js'
-import { presentImport } from '../../presenters/pod-rules.js'
+import { presentPodRuleImport } from '../../presenters/pod-rules.js'
 import { OperationSchema, PodRuleImportSchema } from '../../schemas/moderation/pod-rule-imports.js'
 import { actionBody, actionRefusals } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
 import { RequestFault } from '../../server/request-faults.js'
-import { findRequestActor } from './actor-of.js'
+import { getRequestActor } from './actor-of.js'
+import { sendOperation } from './operations.js'
 
 const tags = ['Pods']
 const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
@@ -49,10 +53,10 @@ export const podRuleImportRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      const actor = await findRequestActor(request, 'administration')
-      const plan = await planImport(request.pod, actor, await readImportForm(request))
+      const actor = await getRequestActor(request, 'administration')
+      const plan = await planPodRuleImport(request.services, actor, await readImportForm(request))
       reply.code(202)
-      return presentImport(plan)
+      return presentPodRuleImport(plan)
     },
   )
 
@@ -70,7 +74,9 @@ export const podRuleImportRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['administration'], refusals: { role_needed: 403, import_not_found: 404 } },
     },
     async (request) =>
-      presentImport(await readImport(app.pod, await findRequestActor(request, 'administration'), request.params.id)),
+      presentPodRuleImport(
+        await getPodRuleImport(request.services, await getRequestActor(request, 'administration'), request.params.id),
+      ),
   )
 
   const config = {
@@ -107,8 +113,8 @@ export const podRuleImportRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config,
     },
     async (request, reply) => {
-      const actor = await findRequestActor(request, 'administration')
-      return sendOperation(reply, await applyImport(request.pod, actor, request.params.id, request.body))
+      const actor = await getRequestActor(request, 'administration')
+      return sendOperation(reply, await applyPodRuleImport(request.services, actor, request.params.id, request.body))
     },
   )
 
@@ -119,7 +125,7 @@ export const podRuleImportRoutes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'undoPodRuleImport',
         tags,
         summary: 'Undo an import of rules',
-        description: 'Rules that were changed or deleted since stay as they are.',
+        description: 'Rules that were changed or deleted since the import are kept.',
         params,
         body: Type.Object({ reason: actionBody.reason, confirm }),
         response,
@@ -127,15 +133,10 @@ export const podRuleImportRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config,
     },
     async (request, reply) => {
-      const actor = await findRequestActor(request, 'administration')
-      return sendOperation(reply, await undoImport(request.pod, actor, request.params.id, request.body))
+      const actor = await getRequestActor(request, 'administration')
+      return sendOperation(reply, await undoPodRuleImport(request.services, actor, request.params.id, request.body))
     },
   )
-}
-
-function sendOperation(reply: FastifyReply, operation: BackgroundOperation) {
-  reply.code(202).header('location', `/api/admin/v1/operations/${operation.id}`)
-  return presentOperation(operation)
 }
 
 async function readImportForm(request: FastifyRequest): Promise<{ csv: string; mode: (typeof MODES)[number] }> {
@@ -154,6 +155,7 @@ async function readImportForm(request: FastifyRequest): Promise<{ csv: string; m
   }
   if (csv === undefined) throw new Refusal('file_missing', 'The list has to come as field "file" of a form.')
   const importMode = MODES.find((name) => name === mode)
-  if (importMode === undefined) throw new RequestFault(422, 'The mode is keep, stricter or replace.', { field: 'mode' })
+  if (importMode === undefined)
+    throw new RequestFault(422, 'The mode must be keep, stricter or replace.', { field: 'mode' })
   return { csv, mode: importMode }
 }

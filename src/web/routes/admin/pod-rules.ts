@@ -15,10 +15,17 @@ import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
 import { presentPodRule } from '../../presenters/pod-rules.js'
 import { PodPreviewSchema, PodRuleSchema, PodRuleState } from '../../schemas/moderation/pod-rules.js'
-import { ActionSummary, actionBody, actionRefusals, Changed } from '../../schemas/moderation.js'
+import {
+  ActionSummary,
+  actionBody,
+  actionRefusals,
+  Changed,
+  deletionFields,
+  readDeletionReason,
+} from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
 import { readTime } from '../../schemas/times.js'
-import { findRequestActor } from './actor-of.js'
+import { getRequestActor } from './actor-of.js'
 
 const tags = ['Pods']
 const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
@@ -77,7 +84,12 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { q, state, batch_id: batchId, ...paging } = request.query
       const filter = { q: q?.toLowerCase(), state, batchId }
-      const page = await listRules(app.pod, await findRequestActor(request, 'moderation'), filter, readIdPaging(paging))
+      const page = await listRules(
+        request.services,
+        await getRequestActor(request, 'moderation'),
+        filter,
+        readIdPaging(paging),
+      )
       linkIdPages(request, reply, page)
       return page.items.map(presentPodRule)
     },
@@ -89,7 +101,7 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'setPodRule',
         tags,
-        summary: 'Make a rule for pods',
+        summary: 'Create a rule for pods',
         description:
           'For a domain, whether a pod there is known or not. `limited` silences everyone there, `blocked` ends all traffic and hides what is here, `normal` is an exception below a wider rule. A domain that has a rule gets the new one (200).',
         body: Type.Object({ ...domain, state: PodRuleState, ...settings }),
@@ -99,9 +111,9 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { domain: name, subdomains, port, state, reason, case_id: caseId, confirm } = request.body
-      const actor = await findRequestActor(request, 'moderation')
+      const actor = await getRequestActor(request, 'moderation')
       const input = { domain: name, subdomains, port, state, ...readSettings(request.body) }
-      const ruleOutcome = await setPodRule(request.pod, actor, input, { reason, caseId, confirm })
+      const ruleOutcome = await setPodRule(request.services, actor, input, { reason, caseId, confirm })
       reply.code(ruleOutcome.created ? 201 : 200)
       return presentOutcome(ruleOutcome)
     },
@@ -121,7 +133,7 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { role_needed: 403, rule_not_found: 404 } },
     },
     async (request) =>
-      presentPodRule(await readRule(app.pod, await findRequestActor(request, 'moderation'), request.params.id)),
+      presentPodRule(await readRule(request.services, await getRequestActor(request, 'moderation'), request.params.id)),
   )
 
   app.patch(
@@ -140,10 +152,10 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { subdomains, state, reason, case_id: caseId, confirm } = request.body
-      const actor = await findRequestActor(request, 'moderation')
+      const actor = await getRequestActor(request, 'moderation')
       const input = { subdomains, ...(state && { state }), ...readSettings(request.body) }
       return presentOutcome(
-        await changePodRule(request.pod, actor, request.params.id, input, { reason, caseId, confirm }),
+        await changePodRule(request.services, actor, request.params.id, input, { reason, caseId, confirm }),
       )
     },
   )
@@ -156,17 +168,19 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'Delete a rule',
         description:
-          'Deliveries of the last 14 days to pods that are not blocked any more are sent. Messages that were dropped stay lost.',
+          'Deliveries of the last 14 days to pods that are no longer blocked are sent. Messages that were dropped stay lost.',
         params,
-        querystring: Type.Object({ reason: Type.Optional(actionBody.reason) }),
+        ...deletionFields,
         response: {
           200: Type.Object({ action: Type.Optional(ActionSummary), changed: Changed }, { description: 'Deleted.' }),
         },
       },
       config: { scopes: ['moderation'], refusals: { ...actionRefusals, rule_not_found: 404 } },
     },
-    async (request) =>
-      deletePodRule(request.pod, await findRequestActor(request, 'moderation'), request.params.id, request.query),
+    async (request) => {
+      const actor = await getRequestActor(request, 'moderation')
+      return deletePodRule(request.services, actor, request.params.id, readDeletionReason(request))
+    },
   )
 
   app.post(
@@ -183,7 +197,9 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { role_needed: 403, ...domainRefusals } },
     },
     async (request) =>
-      previewDetails(await previewPodRule(request.pod, await findRequestActor(request, 'moderation'), request.body)),
+      previewDetails(
+        await previewPodRule(request.services, await getRequestActor(request, 'moderation'), request.body),
+      ),
   )
 
   app.get(
@@ -201,7 +217,7 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { role_needed: 403 } },
     },
     async (request, reply) => {
-      const csv = await exportPodRules(app.pod, await findRequestActor(request, 'moderation'))
+      const csv = await exportPodRules(request.services, await getRequestActor(request, 'moderation'))
       reply.type('text/csv; charset=utf-8').header('content-disposition', 'attachment; filename="pod_rules.csv"')
       return csv
     },

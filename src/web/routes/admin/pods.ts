@@ -6,7 +6,7 @@ import { changePod, listPods, pausePod, readPod, resumePod } from '../../../doma
 import { probePod } from '../../../federation/discovery/pod-checks.js'
 import { POD_SORTS, POD_STATES } from '../../../persistence/operations/pod-pages.js'
 import type { KnownPod } from '../../../persistence/outbound/known-pods.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { Services } from '../../../services/services.js'
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkOffsetPages, readOffsetPaging } from '../../api/offset-paging.js'
 import { presentListedPod, presentPod } from '../../presenters/pods.js'
@@ -14,7 +14,7 @@ import { actionBody, actionRefusals, Changed } from '../../schemas/moderation.js
 import { ListedPodSchema, PodSchema, PodStatusName } from '../../schemas/pods.js'
 import { refTo } from '../../schemas/references.js'
 import { readTime } from '../../schemas/times.js'
-import { findRequestActor } from './actor-of.js'
+import { getRequestActor } from './actor-of.js'
 
 const tags = ['Pods']
 const params = Type.Object({ host: Type.String({ description: 'With its port if it is not 443.' }) })
@@ -42,11 +42,11 @@ export const podRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { q, state, status, sort = 'host', ...paging } = request.query
-      const actor = await findRequestActor(request, 'moderation')
+      const actor = await getRequestActor(request, 'moderation')
       const page = readOffsetPaging(paging)
-      const pods = await listPods(app.pod, actor, { q: q?.toLowerCase(), state, status, sort }, page)
+      const pods = await listPods(request.services, actor, { q: q?.toLowerCase(), state, status, sort }, page)
       linkOffsetPages(request, reply, page, pods)
-      return pods.items.map((listedPod) => presentListedPod(listedPod, app.pod.now()))
+      return pods.items.map((listedPod) => presentListedPod(listedPod, request.services.now()))
     },
   )
 
@@ -64,8 +64,12 @@ export const podRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { role_needed: 403, pod_not_found: 404 } },
     },
     async (request) => {
-      const pod = await readPod(app.pod, await findRequestActor(request, 'moderation'), request.params.host)
-      return presentPod(pod, app.pod.now())
+      const services = await readPod(
+        request.services,
+        await getRequestActor(request, 'moderation'),
+        request.params.host,
+      )
+      return presentPod(services, request.services.now())
     },
   )
 
@@ -89,10 +93,10 @@ export const podRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      const actor = await findRequestActor(request, 'administration')
+      const actor = await getRequestActor(request, 'administration')
       const { host } = request.params
-      await probePod(request.pod, actor, (await readPod(request.pod, actor, host)).pod)
-      return presentPod(await readPod(request.pod, actor, host), request.pod.now())
+      await probePod(request.services, actor, (await readPod(request.services, actor, host)).pod)
+      return presentPod(await readPod(request.services, actor, host), request.services.now())
     },
   )
 }
@@ -108,7 +112,7 @@ interface PodActionRoute {
   readonly description: string
   readonly canEnd: boolean
   /** Whether something has changed. */
-  run(pod: Pod, actor: Actor, target: KnownPod, change: PodChange): Promise<boolean>
+  run(services: Services, actor: Actor, target: KnownPod, change: PodChange): Promise<boolean>
 }
 
 const ACTIONS: Readonly<Record<string, PodActionRoute>> = {
@@ -132,8 +136,8 @@ const ACTIONS: Readonly<Record<string, PodActionRoute>> = {
     summary: 'Wake a pod',
     description: 'Forgets its failures; what is due, and what was given up in the last 14 days, is sent now.',
     canEnd: false,
-    async run(pod, actor, { id, host, port }, { reason }) {
-      await changePod(pod, actor, 'wake', { id, host, port, reason })
+    async run(services, actor, { id, host, port }, { reason }) {
+      await changePod(services, actor, 'wake', { id, host, port, reason })
       return true
     },
   },
@@ -162,11 +166,14 @@ function addPodActions(app: FastifyInstance): void {
       async (request) => {
         const { reason, until: given } = request.body as PodChangeBody
         const { host } = request.params
-        const actor = await findRequestActor(request, 'administration')
-        const { pod } = await readPod(request.pod, actor, host)
+        const actor = await getRequestActor(request, 'administration')
+        const { pod } = await readPod(request.services, actor, host)
         const end = given === undefined ? undefined : readTime('until', given)
-        const hasChanged = await run(request.pod, actor, pod, { reason, until: end })
-        return { changed: hasChanged, ...presentPod(await readPod(request.pod, actor, host), request.pod.now()) }
+        const hasChanged = await run(request.services, actor, pod, { reason, until: end })
+        return {
+          changed: hasChanged,
+          ...presentPod(await readPod(request.services, actor, host), request.services.now()),
+        }
       },
     )
   }

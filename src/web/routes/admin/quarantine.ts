@@ -11,11 +11,13 @@ import {
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
 import { presentQuarantined } from '../../presenters/operations.js'
+import { OperationSchema } from '../../schemas/moderation/pod-rule-imports.js'
 import { actionBody, actionRefusals } from '../../schemas/moderation.js'
 import { QuarantinedSchema } from '../../schemas/operations.js'
 import { refTo } from '../../schemas/references.js'
 import { RequestFault } from '../../server/request-faults.js'
-import { findRequestActor } from './actor-of.js'
+import { getRequestActor } from './actor-of.js'
+import { sendCountOrOperation } from './operations.js'
 
 const tags = ['Quarantine']
 const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
@@ -34,6 +36,11 @@ const chosen = {
   ),
   ...filter,
 }
+
+const responses = (description: string) => ({
+  200: Type.Object({ count: Type.Integer() }, { description }),
+  202: refTo(OperationSchema, 'More than 1 000: the work in the background; `Location` leads to it.'),
+})
 
 /** Messages of other pods that were rejected. */
 export const quarantineRoutes: FastifyPluginAsyncTypebox = async (app) => {
@@ -55,8 +62,8 @@ export const quarantineRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { fault, host, state, ...paging } = request.query
-      const actor = await findRequestActor(request, 'administration')
-      const page = await listQuarantine(request.pod, actor, { fault, host, state }, readIdPaging(paging))
+      const actor = await getRequestActor(request, 'administration')
+      const page = await listQuarantine(request.services, actor, { fault, host, state }, readIdPaging(paging))
       linkIdPages(request, reply, page)
       return page.items.map(presentQuarantined)
     },
@@ -77,7 +84,7 @@ export const quarantineRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) =>
       presentQuarantined(
-        await readQuarantined(request.pod, await findRequestActor(request, 'administration'), request.params.id),
+        await readQuarantined(request.services, await getRequestActor(request, 'administration'), request.params.id),
       ),
   )
 
@@ -96,8 +103,8 @@ export const quarantineRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { ...reading, writes: true },
     },
     async (request, reply) => {
-      const actor = await findRequestActor(request, 'administration')
-      const payload = await readQuarantinedPayload(request.pod, actor, request.params.id)
+      const actor = await getRequestActor(request, 'administration')
+      const payload = await readQuarantinedPayload(request.services, actor, request.params.id)
       reply.type('application/octet-stream').header('content-disposition', 'attachment')
       return reply.send(Buffer.from(payload) as never) // bytes, which the response schema describes as a text
     },
@@ -112,15 +119,14 @@ export const quarantineRoutes: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Receive rejected messages again',
         description: 'The messages run through the whole pipeline with the current rules; `result` has their end.',
         body: Type.Object({ ...chosen, reason: actionBody.reason }),
-        response: { 200: Type.Object({ count: Type.Integer() }, { description: 'The messages that are replayed.' }) },
+        response: responses('The messages that are replayed.'),
       },
-      config: { scopes, refusals: actionRefusals },
+      config: { scopes, refusals: { ...actionRefusals, operation_running: 409 } },
     },
-    async (request) => {
+    async (request, reply) => {
       requireChoice(request.body)
-      return {
-        count: await replayQuarantine(request.pod, await findRequestActor(request, 'administration'), request.body),
-      }
+      const actor = await getRequestActor(request, 'administration')
+      return sendCountOrOperation(reply, await replayQuarantine(request.services, actor, request.body))
     },
   )
 
@@ -133,15 +139,14 @@ export const quarantineRoutes: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Receive filtered messages without filters',
         description: 'Only messages that a filter has rejected; all other rules apply.',
         body: Type.Object({ ...chosen, reason: actionBody.reason }),
-        response: { 200: Type.Object({ count: Type.Integer() }, { description: 'The messages that are replayed.' }) },
+        response: responses('The messages that are replayed.'),
       },
-      config: { scopes, refusals: actionRefusals },
+      config: { scopes, refusals: { ...actionRefusals, operation_running: 409 } },
     },
-    async (request) => {
+    async (request, reply) => {
       requireChoice(request.body)
-      return {
-        count: await releaseQuarantine(request.pod, await findRequestActor(request, 'administration'), request.body),
-      }
+      const actor = await getRequestActor(request, 'administration')
+      return sendCountOrOperation(reply, await releaseQuarantine(request.services, actor, request.body))
     },
   )
 
@@ -158,15 +163,14 @@ export const quarantineRoutes: FastifyPluginAsyncTypebox = async (app) => {
           reason: actionBody.reason,
           confirm: Type.Optional(Type.String({ description: 'The number of messages.' })),
         }),
-        response: { 200: Type.Object({ count: Type.Integer() }, { description: 'The messages that were deleted.' }) },
+        response: responses('The messages that were deleted.'),
       },
-      config: { scopes, refusals: { ...actionRefusals, confirmation_needed: 409 } },
+      config: { scopes, refusals: { ...actionRefusals, confirmation_needed: 409, operation_running: 409 } },
     },
-    async (request) => {
+    async (request, reply) => {
       requireChoice(request.body)
-      return {
-        count: await dropQuarantine(request.pod, await findRequestActor(request, 'administration'), request.body),
-      }
+      const actor = await getRequestActor(request, 'administration')
+      return sendCountOrOperation(reply, await dropQuarantine(request.services, actor, request.body))
     },
   )
 }

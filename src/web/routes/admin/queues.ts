@@ -16,16 +16,17 @@ import {
 import { JOB_STATES } from '../../../jobs/queues/inspect-queues.js'
 import { QUEUES, type QueueName } from '../../../jobs/queues/queue-names.js'
 import { QueueUnavailable } from '../../../jobs/queues/queue-unavailable.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { Services } from '../../../services/services.js'
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkOffsetPages, readOffsetPaging } from '../../api/offset-paging.js'
-import { presentQueue, presentQueueJob } from '../../presenters/operations.js'
+import { presentOperation, presentQueue, presentQueueJob } from '../../presenters/operations.js'
+import { OperationSchema } from '../../schemas/moderation/pod-rule-imports.js'
 import { actionBody, actionRefusals, Changed } from '../../schemas/moderation.js'
 import { confirmBody, QueueJobSchema, QueueSchema } from '../../schemas/operations.js'
 import { refTo } from '../../schemas/references.js'
 import { readTime } from '../../schemas/times.js'
 import { RequestFault } from '../../server/request-faults.js'
-import { findRequestActor } from './actor-of.js'
+import { getRequestActor } from './actor-of.js'
 
 const tags = ['Queues']
 const params = Type.Object({ name: Type.Enum([...QUEUES]) })
@@ -55,9 +56,9 @@ export const queueRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: reading,
     },
     async (request) => {
-      await findRequestActor(request, 'administration')
-      const queues = await listQueues(request.pod)
-      if (queues === undefined) throw new QueueUnavailable('The queue is not reachable.')
+      await getRequestActor(request, 'administration')
+      const queues = await listQueues(request.services)
+      if (queues === undefined) throw new QueueUnavailable('The queue is unavailable.')
       return queues.map(presentQueue)
     },
   )
@@ -81,9 +82,9 @@ export const queueRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { state = 'waiting', ...paging } = request.query
-      await findRequestActor(request, 'administration')
+      await getRequestActor(request, 'administration')
       const page = readOffsetPaging(paging)
-      const { items, hasMore } = await listJobs(request.pod, request.params.name, state, page)
+      const { items, hasMore } = await listJobs(request.services, request.params.name, state, page)
       linkOffsetPages(request, reply, page, { more: hasMore })
       return items.map(presentQueueJob)
     },
@@ -92,7 +93,7 @@ export const queueRoutes: FastifyPluginAsyncTypebox = async (app) => {
   for (const [name, { summary, description, run }] of Object.entries({
     pause: {
       summary: 'Pause a queue',
-      description: 'Running jobs finish, no further one begins. New work is accepted and waits.',
+      description: 'Running jobs finish, and no other job starts. New jobs are accepted and wait.',
       run: pauseQueue,
     },
     resume: { summary: 'Resume a queue', description: 'Ends a pause or a drain.', run: resumeQueue },
@@ -125,7 +126,7 @@ export const queueRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'Drain a queue',
         description:
-          'No job is added, and the workers finish those that are there. What would have been added waits in the database; the inbound endpoint answers 503.',
+          'The queue accepts no new jobs, and the workers finish the existing ones. What would have been added waits in the database; the inbound endpoint answers 503.',
         params,
         body: Type.Object({ reason, until, ...confirmBody }),
         response: {
@@ -156,9 +157,9 @@ export const queueRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { ...changing, refusals: actionRefusals },
     },
     async (request) => {
-      const [pod, actor, queue, change] = await changeOf(request)
+      const [services, actor, queue, change] = await changeOf(request)
       return {
-        count: await promoteJobs(pod, actor, queue, { ...change, name: request.body.name, pod: request.body.pod }),
+        count: await promoteJobs(services, actor, queue, { ...change, name: request.body.name, pod: request.body.pod }),
       }
     },
   )
@@ -171,14 +172,25 @@ export const queueRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'Discard waiting jobs',
         description:
-          'Deletes the jobs that have not begun. Those that the database remembers are added again; messages of the inbound queues become dead letters.',
+          'Deletes waiting jobs. Those that the database remembers are added again; messages of the inbound queues become dead letters.',
         params,
         body: Type.Object({ reason, ...confirmBody }),
-        response: { 200: Type.Object({ count: Count }, { description: 'The discarded jobs or messages.' }) },
+        response: {
+          200: Type.Object({ count: Count }, { description: 'The discarded jobs, of an inbound queue the messages.' }),
+          202: refTo(
+            OperationSchema,
+            'More than 200 jobs of an inbound queue: the work in the background; `Location` leads to it.',
+          ),
+        },
       },
-      config: confirming,
+      config: { ...confirming, refusals: { ...confirming.refusals, operation_running: 409 } },
     },
-    async (request) => ({ count: await discardJobs(...(await changeOf(request))) }),
+    async (request, reply) => {
+      const { count, operation: task } = await discardJobs(...(await changeOf(request)))
+      if (task === undefined) return { count }
+      reply.code(202).header('location', `/api/admin/v1/operations/${task.id}`)
+      return presentOperation(task)
+    },
   )
 }
 
@@ -187,17 +199,17 @@ interface ChangeRequest extends FastifyRequest {
   readonly body: { readonly reason?: string; readonly until?: string; readonly confirm?: string }
 }
 
-async function changeOf(request: FastifyRequest): Promise<[Pod, Actor, QueueName, ConfirmedQueueChange]> {
+async function changeOf(request: FastifyRequest): Promise<[Services, Actor, QueueName, ConfirmedQueueChange]> {
   const {
     params: { name },
     body,
   } = request as ChangeRequest // the routes declare both
   const { until: end, ...change } = body
-  const isAfterNow = end === undefined || readTime('until', end) > request.pod.now()
+  const isAfterNow = end === undefined || readTime('until', end) > request.services.now()
   if (!isAfterNow) throw new RequestFault(422, '"until" must be in the future.', { field: 'until' })
   return [
-    request.pod,
-    await findRequestActor(request, 'administration'),
+    request.services,
+    await getRequestActor(request, 'administration'),
     name,
     { ...change, ...(end !== undefined && { until: readTime('until', end) }) },
   ]
@@ -205,7 +217,7 @@ async function changeOf(request: FastifyRequest): Promise<[Pod, Actor, QueueName
 
 async function changedQueue(request: FastifyRequest, hasChanged: boolean) {
   const { name } = (request as ChangeRequest).params
-  const queue = await findQueue(request.pod, name)
-  if (queue === undefined) throw new QueueUnavailable('The queue is not reachable.')
+  const queue = await findQueue(request.services, name)
+  if (queue === undefined) throw new QueueUnavailable('The queue is unavailable.')
   return { changed: hasChanged, queue: presentQueue(queue) }
 }

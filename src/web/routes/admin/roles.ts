@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { changeRole } from '../../../domain/moderation/change-role.js'
-import { actionBody, actionRefusals, personAnswer } from '../../schemas/moderation.js'
-import { findRequestActor } from './actor-of.js'
-import { withPerson } from './person-answers.js'
+import { actionBody, actionRefusals, personResponse } from '../../schemas/moderation.js'
+import { getRequestActor } from './actor-of.js'
+import { withPerson } from './person-responses.js'
 
 const Role = Type.Enum(['none', 'moderator', 'admin'])
 
@@ -24,7 +24,7 @@ export const roleRoutes: FastifyPluginAsyncTypebox = async (app) => {
           confirm: Type.Optional(Type.String({ description: 'The user name of the person.' })),
         }),
         response: {
-          200: Type.Object({ ...personAnswer, role: Role }, { description: 'The person with the role now.' }),
+          200: Type.Object({ ...personResponse, role: Role }, { description: 'The person with the role now.' }),
         },
       },
       config: {
@@ -41,9 +41,9 @@ export const roleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { role, reason, case_id: caseId, confirm } = request.body
-      const actor = await findRequestActor(request, 'administration')
+      const actor = await getRequestActor(request, 'administration')
       const { guid } = request.params
-      const outcome = await changeRole(request.pod, actor, guid, { role, reason, caseId, confirm })
+      const outcome = await changeRole(request.services, actor, guid, { role, reason, caseId, confirm })
       return withPerson(request, actor, guid, outcome)
     },
   )

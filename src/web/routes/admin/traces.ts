@@ -4,9 +4,9 @@ import { readTrace } from '../../../domain/operations/traces.js'
 import { presentTraceStep } from '../../presenters/operations.js'
 import { TraceStepSchema } from '../../schemas/operations.js'
 import { refTo } from '../../schemas/references.js'
-import { findRequestActor } from './actor-of.js'
+import { getRequestActor } from './actor-of.js'
 
-/** What a request or a received message has caused. */
+/** The consequences of a request or a received message. */
 export const traceRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/traces/:id',
@@ -29,7 +29,7 @@ export const traceRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { id } = request.params
-      const steps = await readTrace(request.pod, await findRequestActor(request, 'administration'), id)
+      const steps = await readTrace(request.services, await getRequestActor(request, 'administration'), id)
       return { id, steps: steps.map(presentTraceStep) }
     },
   )

@@ -4,6 +4,7 @@ import { addIdempotency } from '../../api/idempotency.js'
 import { addWriteNotes } from '../../api/read-list.js'
 import { addRemoteSearch } from '../../limits/remote-search.js'
 import { addWriteLimit } from '../../limits/write-limit.js'
+import { addRoutes } from '../../server/add-routes.js'
 import { addBodyReaders } from '../../server/bodies.js'
 import { addCompression } from '../../server/compression.js'
 import { addEntityTags } from '../../server/entity-tags.js'
@@ -43,27 +44,29 @@ export const apiRoutes: FastifyPluginAsync = async (app) => {
   addEntityTags(app)
   addCompression(app)
   addRemoteSearch(app)
-  await app.register(userRoutes)
-  await app.register(userNoticeRoutes)
-  await app.register(settingsApiRoutes)
-  await app.register(usersRoutes)
-  await app.register(commentRoutes)
-  await app.register(reportRoutes)
-  await app.register(postInteractionRoutes)
-  await app.register(conversationRoutes)
-  await app.register(notificationRoutes)
-  await app.register(aspectRoutes)
-  await app.register(contactRoutes)
-  await app.register(postRoutes)
-  await app.register(postDeliveryRoutes)
+  await addRoutes(app, [
+    userRoutes,
+    userNoticeRoutes,
+    settingsApiRoutes,
+    usersRoutes,
+    commentRoutes,
+    reportRoutes,
+    postInteractionRoutes,
+    conversationRoutes,
+    notificationRoutes,
+    aspectRoutes,
+    contactRoutes,
+    postRoutes,
+    postDeliveryRoutes,
+    likeRoutes,
+    reshareRoutes,
+    streamRoutes,
+    tagFollowingRoutes,
+    searchRoutes,
+    searchPostsRoutes,
+    streamingRoutes,
+    exportRoutes,
+    importRoutes,
+  ])
   await app.register(photoRoutes)
-  await app.register(likeRoutes)
-  await app.register(reshareRoutes)
-  await app.register(streamRoutes)
-  await app.register(tagFollowingRoutes)
-  await app.register(searchRoutes)
-  await app.register(searchPostsRoutes)
-  await app.register(streamingRoutes)
-  await app.register(exportRoutes)
-  await app.register(importRoutes)
 }

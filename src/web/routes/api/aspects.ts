@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
-import { changeAspect, createAspect, findAspect, listAspects } from '../../../domain/contacts/aspects.js'
+import { changeAspect, createAspect, getAspect, listAspects } from '../../../domain/contacts/aspects.js'
 import { deleteAspect } from '../../../domain/contacts/contacts.js'
 import { missingFirst } from '../../api/missing-first.js'
 import { indexPaging, linkIndexPages, readIndexPage } from '../../api/paging.js'
@@ -19,7 +19,7 @@ const invalidName = { name_invalid: 422, name_taken: 422, invalid: 422 }
 /** The viewer's aspects: named groups of contacts. */
 export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const ownAspect = missingFirst<Static<typeof params>>((request) =>
-    findAspect(request.pod, request.viewer, readRowId(request.params.id)),
+    getAspect(request.services, request.viewer, readRowId(request.params.id)),
   )
 
   app.get(
@@ -37,7 +37,7 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const page = readIndexPage(request)
-      const aspects = await readList(request, (pod) => listAspects(pod, request.viewer, page))
+      const aspects = await readList(request, (services) => listAspects(services, request.viewer, page))
       linkIndexPages(request, reply, page, aspects)
       return aspects.items.map(presentAspect)
     },
@@ -56,7 +56,7 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { scopes: ['contacts:modify'], refusals: invalidName },
     },
-    async (request) => presentAspect(await createAspect(request.pod, request.viewer, request.body.name)),
+    async (request) => presentAspect(await createAspect(request.services, request.viewer, request.body.name)),
   )
 
   app.get(
@@ -72,7 +72,7 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { scopes: ['contacts:read'], refusals: missing },
     },
-    async (request) => presentAspect(await findAspect(request.pod, request.viewer, readRowId(request.params.id))),
+    async (request) => presentAspect(await getAspect(request.services, request.viewer, readRowId(request.params.id))),
   )
 
   app.route({
@@ -84,7 +84,7 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
       tags,
       summary: 'Rename or move an aspect',
       description:
-        'Changes all given fields or none. With `order` the aspect moves to that position and the others make room.',
+        'Changes all given fields or none. With `order` the aspect moves to that position and the others move.',
       params,
       body: Type.Object({
         name: Type.Optional(name),
@@ -96,7 +96,7 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
     handler: async (request) => {
       const { name, order } = request.body
       const change = { name, position: order === undefined ? undefined : Number(order) }
-      return presentAspect(await changeAspect(request.pod, request.viewer, readRowId(request.params.id), change))
+      return presentAspect(await changeAspect(request.services, request.viewer, readRowId(request.params.id), change))
     },
   })
 
@@ -115,7 +115,7 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['contacts:modify'], refusals: { aspect_not_found: { status: 422, field: 'id' } } },
     },
     async (request, reply) => {
-      await deleteAspect(request.pod, request.viewer, readRowId(request.params.id))
+      await deleteAspect(request.services, request.viewer, readRowId(request.params.id))
       return reply.code(204).send(null)
     },
   )

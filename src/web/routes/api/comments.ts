@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
-import { createComment, findComment, listComments } from '../../../domain/interactions/comments.js'
+import { createComment, getComment, listComments } from '../../../domain/interactions/comments.js'
 import { deleteComment } from '../../../domain/posts/deletions.js'
 import { requirePostOrComment } from '../../../domain/posts/post-access.js'
 import { readDialect } from '../../api/dialect.js'
@@ -18,7 +18,7 @@ const commentParams = Type.Object({ post_guid: Type.String(), comment_guid: Type
 /** Comments on a post. */
 export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const reportMissingPost = missingFirst<Static<typeof postParams>>((request) =>
-    requirePostOrComment(request.pod, request.viewer, { postGuid: request.params.post_guid }),
+    requirePostOrComment(request.services, request.viewer, { postGuid: request.params.post_guid }),
   )
 
   app.get(
@@ -40,11 +40,11 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const { post_guid: postGuid } = request.params
       const page = await readOrMissing(
         () => readTimePage(request),
-        () => requirePostOrComment(request.pod, request.viewer, { postGuid }),
+        () => requirePostOrComment(request.services, request.viewer, { postGuid }),
       )
-      const comments = await readList(request, (pod) => listComments(pod, request.viewer, postGuid, page))
+      const comments = await readList(request, (services) => listComments(services, request.viewer, postGuid, page))
       linkTimePages(request, reply, page, comments, { order: 'oldest first' })
-      return comments.items.map((comment) => presentComment(comment, app.pod.config))
+      return comments.items.map((comment) => presentComment(comment, app.services.config))
     },
   )
 
@@ -76,12 +76,12 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      const { pod } = request
-      const { id } = await createComment(pod, request.viewer, {
+      const { services } = request
+      const { id } = await createComment(services, request.viewer, {
         postGuid: request.params.post_guid,
         text: request.body.body,
       })
-      const comment = await findComment(pod, request.viewer, id)
+      const comment = await getComment(services, request.viewer, id)
       return reply.code(201).send(presentNewComment(comment, readDialect(request)))
     },
   )
@@ -104,7 +104,7 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { post_guid: postGuid, comment_guid: commentGuid } = request.params
-      await deleteComment(request.pod, request.viewer, { postGuid, commentGuid })
+      await deleteComment(request.services, request.viewer, { postGuid, commentGuid })
       return reply.code(204).send(null)
     },
   )

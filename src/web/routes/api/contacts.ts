@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
-import { findAspect } from '../../../domain/contacts/aspects.js'
+import { getAspect } from '../../../domain/contacts/aspects.js'
 import { listContacts, listContactsInAspect, requireOwnContacts } from '../../../domain/contacts/contact-lists.js'
 import { addToAspect, removeFromAspect } from '../../../domain/contacts/contacts.js'
 import { missingFirst } from '../../api/missing-first.js'
@@ -29,7 +29,7 @@ const newMember = Type.Object(
 /** Contacts: people the viewer shares with, or who share with the viewer. */
 export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const ownAspect = missingFirst<Static<typeof inAspect>>((request) =>
-    findAspect(request.pod, request.viewer, readRowId(request.params.aspect_id)),
+    getAspect(request.services, request.viewer, readRowId(request.params.aspect_id)),
   )
 
   app.get(
@@ -48,13 +48,13 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['contacts:read'], refusals: missing },
     },
     async (request, reply) => {
-      const { page, contacts } = await readList(request, async (pod) => {
-        const { id } = await findAspect(pod, request.viewer, readRowId(request.params.aspect_id))
+      const { page, contacts } = await readList(request, async (services) => {
+        const { id } = await getAspect(services, request.viewer, readRowId(request.params.aspect_id))
         const page = readIndexPage(request)
-        return { page, contacts: await listContactsInAspect(pod, id, page) }
+        return { page, contacts: await listContactsInAspect(services, id, page) }
       })
       linkIndexPages(request, reply, page, contacts)
-      return contacts.items.map((person) => presentPersonSummary(person, app.pod.config))
+      return contacts.items.map((person) => presentPersonSummary(person, app.services.config))
     },
   )
 
@@ -87,7 +87,7 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { person = '', person_guid: personGuid = person } = request.body
       const aspectId = readRowId(request.params.aspect_id)
-      await addToAspect(request.pod, request.viewer, { aspectId, personGuid })
+      await addToAspect(request.services, request.viewer, { aspectId, personGuid })
       return reply.code(204).send(null)
     },
   )
@@ -110,7 +110,7 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { aspect_id, person_guid: personGuid } = request.params
-      await removeFromAspect(request.pod, request.viewer, { aspectId: readRowId(aspect_id), personGuid })
+      await removeFromAspect(request.services, request.viewer, { aspectId: readRowId(aspect_id), personGuid })
       return reply.code(204).send(null)
     },
   )
@@ -132,13 +132,13 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['contacts:read'], refusals: { person_not_found: 404 } },
     },
     async (request, reply) => {
-      const { page, contacts } = await readList(request, async (pod) => {
-        await requireOwnContacts(pod, request.viewer, request.params.person_guid)
+      const { page, contacts } = await readList(request, async (services) => {
+        await requireOwnContacts(services, request.viewer, request.params.person_guid)
         const page = readIndexPage(request)
-        return { page, contacts: await listContacts(pod, request.viewer, page) }
+        return { page, contacts: await listContacts(services, request.viewer, page) }
       })
       linkIndexPages(request, reply, page, contacts)
-      return contacts.items.map((person) => presentPersonSummary(person, app.pod.config))
+      return contacts.items.map((person) => presentPersonSummary(person, app.services.config))
     },
   )
 }

@@ -2,10 +2,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
 import {
   createMessage,
-  findConversation,
+  getConversation,
   leaveConversation,
+  listConversationMessages,
   listConversations,
-  listMessages,
   setConversationRead,
   startConversation,
 } from '../../../domain/conversations/conversations.js'
@@ -39,7 +39,7 @@ const missing = { conversation_not_found: 404 }
 /** Private conversations. Each participant has separate read marks, and may delete a conversation for themselves. */
 export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const ownConversation = missingFirst<Static<typeof params>>((request) =>
-    findConversation(request.pod, request.viewer, request.params.guid),
+    getConversation(request.services, request.viewer, request.params.guid),
   )
 
   app.get(
@@ -59,9 +59,9 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const page = readTimePage(request)
       const filter = { ...page, ...readOnlyAfter(request.query), ...readOnlyUnread(request.query) }
-      const conversations = await readList(request, (pod) => listConversations(pod, request.viewer, filter))
+      const conversations = await readList(request, (services) => listConversations(services, request.viewer, filter))
       linkTimePages(request, reply, page, conversations)
-      return conversations.items.map((conversation) => presentConversation(conversation, app.pod.config))
+      return conversations.items.map((conversation) => presentConversation(conversation, app.services.config))
     },
   )
 
@@ -94,7 +94,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { subject, body: text, recipients: recipientGuids } = request.body
-      const conversation = await startConversation(request.pod, request.viewer, { subject, text, recipientGuids })
+      const conversation = await startConversation(request.services, request.viewer, { subject, text, recipientGuids })
       return reply.code(201).send(presentStartedConversation(conversation, readDialect(request)))
     },
   )
@@ -113,8 +113,8 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes, refusals: missing },
     },
     async (request) => {
-      const conversation = await findConversation(request.pod, request.viewer, request.params.guid)
-      return presentConversation(conversation, app.pod.config)
+      const conversation = await getConversation(request.services, request.viewer, request.params.guid)
+      return presentConversation(conversation, app.services.config)
     },
   )
 
@@ -135,7 +135,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: { scopes, refusals: { ...missing, invalid: 422 } },
     handler: async (request) => {
       const isRead = readBoolean(request.body.read)
-      const conversation = await setConversationRead(request.pod, request.viewer, request.params.guid, isRead)
+      const conversation = await setConversationRead(request.services, request.viewer, request.params.guid, isRead)
       return presentMarkedConversation(conversation, readDialect(request))
     },
   })
@@ -154,7 +154,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes, refusals: missing },
     },
     async (request, reply) => {
-      await leaveConversation(request.pod, request.viewer, request.params.guid)
+      await leaveConversation(request.services, request.viewer, request.params.guid)
       return reply.code(204).send(null)
     },
   )
@@ -179,11 +179,13 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const { guid } = request.params
       const filter = await readOrMissing(
         () => ({ ...readIndexPage(request), ...readOnlyAfter(request.query) }),
-        () => findConversation(request.pod, request.viewer, guid),
+        () => getConversation(request.services, request.viewer, guid),
       )
-      const messages = await readList(request, (pod) => listMessages(pod, request.viewer, guid, filter))
+      const messages = await readList(request, (services) =>
+        listConversationMessages(services, request.viewer, guid, filter),
+      )
       linkIndexPages(request, reply, filter, messages)
-      return messages.items.map((message) => presentMessage(message, app.pod.config))
+      return messages.items.map((message) => presentMessage(message, app.services.config))
     },
   )
 
@@ -204,8 +206,11 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { guid: conversationGuid } = request.params
-      const message = await createMessage(request.pod, request.viewer, { conversationGuid, text: request.body.body })
-      return reply.code(201).send(presentMessage(message, app.pod.config))
+      const message = await createMessage(request.services, request.viewer, {
+        conversationGuid,
+        text: request.body.body,
+      })
+      return reply.code(201).send(presentMessage(message, app.services.config))
     },
   )
 }

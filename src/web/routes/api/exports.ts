@@ -66,9 +66,9 @@ export const exportRoutes: FastifyPluginAsyncTypebox = async (app) => {
         refusals: { page_only: 403, export_running: 409, invalid: 422, malformed: 422 },
       },
     },
-    async ({ viewer, body }, reply) => {
+    async ({ services, viewer, body }, reply) => {
       requireCopy(body)
-      const archiveExport = await limited(requestExport(app.pod, viewer, body.kind))
+      const archiveExport = await limited(requestExport(services, viewer, body.kind))
       return reply.code(202).send(presentExport(archiveExport))
     },
   )
@@ -85,7 +85,7 @@ export const exportRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { scopes: [...scopes] },
     },
-    async ({ viewer }) => (await listExports(app.pod, viewer)).map(presentExport),
+    async ({ services, viewer }) => (await listExports(services, viewer)).map(presentExport),
   )
 
   app.get(
@@ -101,7 +101,7 @@ export const exportRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { scopes: [...scopes], refusals: missing },
     },
-    async ({ viewer, params: { export_id: id } }) => presentExport(await readExport(app.pod, viewer, id)),
+    async ({ services, viewer, params: { export_id: id } }) => presentExport(await readExport(services, viewer, id)),
   )
 
   app.get(
@@ -130,7 +130,7 @@ export const exportRoutes: FastifyPluginAsyncTypebox = async (app) => {
         viewer,
         params: { export_id: id },
       } = request
-      const accountExport = await readFinishedExport(app.pod, viewer, id)
+      const accountExport = await readFinishedExport(request.services, viewer, id)
       requireCopy(accountExport)
       return sendExport(request, reply, accountExport, { viewer, via: 'api' })
     },
@@ -149,8 +149,8 @@ export const exportRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { scopes: [...scopes], refusals: { ...missing, page_only: 403 } },
     },
-    async ({ viewer, params: { export_id: id } }, reply) => {
-      await deleteExport(app.pod, viewer, id, 'api')
+    async ({ services, viewer, params: { export_id: id } }, reply) => {
+      await deleteExport(services, viewer, id, 'api')
       return reply.code(204).send(null)
     },
   )

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { listImports, readImport } from '../../../domain/archives/imports.js'
-import { presentImport, presentUpload } from '../../presenters/imports.js'
+import { getArchiveImport, listImports } from '../../../domain/archives/imports.js'
+import { presentArchiveImport, presentUpload } from '../../presenters/imports.js'
 import { Timestamp } from '../../schemas/formats.js'
 import { nullable, refTo } from '../../schemas/references.js'
 
@@ -50,9 +50,9 @@ export const importRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { scopes: [...scopes] },
     },
-    async ({ viewer }) => {
-      const { uploads, imports } = await listImports(app.pod, viewer)
-      return [...uploads.map(presentUpload), ...imports.map(presentImport)]
+    async ({ services, viewer }) => {
+      const { uploads, imports } = await listImports(services, viewer)
+      return [...uploads.map(presentUpload), ...imports.map(presentArchiveImport)]
     },
   )
 
@@ -69,9 +69,11 @@ export const importRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { scopes: [...scopes], refusals: { import_not_found: 404 } },
     },
-    async ({ viewer, params: { import_id: id } }) => {
-      const upload = (await listImports(app.pod, viewer)).uploads.find(({ uid }) => uid === id)
-      return upload === undefined ? presentImport(await readImport(app.pod, viewer, id)) : presentUpload(upload)
+    async ({ services, viewer, params: { import_id: id } }) => {
+      const upload = (await listImports(services, viewer)).uploads.find(({ uid }) => uid === id)
+      return upload === undefined
+        ? presentArchiveImport(await getArchiveImport(services, viewer, id))
+        : presentUpload(upload)
     },
   )
 }

@@ -52,13 +52,13 @@ export const likeRoutes: FastifyPluginAsyncTypebox = async (app) => {
         config: { scopes: ['public:read'], refusals: missing },
       },
       async (request, reply) => {
-        const { page, likes } = await readList(request, async (pod) => {
-          const target = await requirePostOrComment(pod, request.viewer, targetOf(request.params))
+        const { page, likes } = await readList(request, async (services) => {
+          const target = await requirePostOrComment(services, request.viewer, targetOf(request.params))
           const page = readIndexPage(request)
-          return { page, likes: await listLikes(pod, request.viewer, target, page) }
+          return { page, likes: await listLikes(services, request.viewer, target, page) }
         })
         linkIndexPages(request, reply, page, likes)
-        return likes.items.map((like) => presentLike(like, app.pod.config))
+        return likes.items.map((like) => presentLike(like, app.services.config))
       },
     )
 
@@ -76,7 +76,7 @@ export const likeRoutes: FastifyPluginAsyncTypebox = async (app) => {
         config: { scopes: ['interactions'], refusals: { ...missing, already_liked: 409, blocked_by_author: 422 } },
       },
       async (request, reply) => {
-        await createLike(request.pod, request.viewer, targetOf(request.params))
+        await createLike(request.services, request.viewer, targetOf(request.params))
         return reply.code(204).send(null)
       },
     )
@@ -95,7 +95,7 @@ export const likeRoutes: FastifyPluginAsyncTypebox = async (app) => {
         config: { scopes: ['interactions'], refusals: { ...missing, not_liked: 410 } },
       },
       async (request, reply) => {
-        await deleteLike(request.pod, request.viewer, targetOf(request.params))
+        await deleteLike(request.services, request.viewer, targetOf(request.params))
         return reply.code(204).send(null)
       },
     )

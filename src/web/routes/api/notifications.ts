@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
 import {
-  findNotification,
+  getNotification,
   listNotifications,
-  readNotification,
+  markNotificationRead,
   setNotificationRead,
 } from '../../../domain/notifications/notifications.js'
 import { countUnread } from '../../../domain/notifications/unread-counts.js'
@@ -26,7 +26,7 @@ const missing = { notification_not_found: 404 }
 /** The viewer's notifications. */
 export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const ownNotification = missingFirst<Static<typeof params>>((request) =>
-    findNotification(request.pod, request.viewer, request.params.notification_id),
+    getNotification(request.services, request.viewer, request.params.notification_id),
   )
 
   app.get(
@@ -57,8 +57,8 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...readOnlyUnread(request.query),
         ...(type !== undefined && { type: readNotificationType(type) }),
       }
-      const [notifications, counts] = await readList(request, (pod) =>
-        Promise.all([listNotifications(pod, request.viewer, filter), countUnread(pod, request.viewer)]),
+      const [notifications, counts] = await readList(request, (services) =>
+        Promise.all([listNotifications(services, request.viewer, filter), countUnread(services, request.viewer)]),
       )
       sendUnreadCounts(reply, counts)
       linkTimePages(request, reply, page, notifications)
@@ -81,9 +81,9 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       // HEAD is safe (RFC 9110, 9.2.1): it marks nothing as read.
-      const read = request.method === 'HEAD' ? findNotification : readNotification
-      const notification = await read(request.pod, request.viewer, request.params.notification_id)
-      sendUnreadCounts(reply, await countUnread(request.pod, request.viewer))
+      const read = request.method === 'HEAD' ? getNotification : markNotificationRead
+      const notification = await read(request.services, request.viewer, request.params.notification_id)
+      sendUnreadCounts(reply, await countUnread(request.services, request.viewer))
       return presentNotification(notification, readDialect(request))
     },
   )
@@ -105,8 +105,8 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     handler: async (request, reply) => {
       const isRead = readBoolean(request.body.read)
       const { notification_id: guid } = request.params
-      const notification = await setNotificationRead(request.pod, request.viewer, guid, { read: isRead })
-      sendUnreadCounts(reply, await countUnread(request.pod, request.viewer))
+      const notification = await setNotificationRead(request.services, request.viewer, guid, { read: isRead })
+      sendUnreadCounts(reply, await countUnread(request.services, request.viewer))
       return presentNotification(notification, readDialect(request))
     },
   })

@@ -5,7 +5,7 @@ import { type Static, Type } from 'typebox'
 import { changeAltText } from '../../../domain/photos/change-photo.js'
 import { PHOTO_LIMITS } from '../../../domain/photos/limits.js'
 import { type NewPhoto, uploadPhoto } from '../../../domain/photos/uploads.js'
-import { findCreatedPhoto, findPhoto, listOwnPhotos } from '../../../domain/photos/visible-photos.js'
+import { getCreatedPhoto, getPhoto, listOwnPhotos } from '../../../domain/photos/visible-photos.js'
 import { deletePhoto } from '../../../domain/posts/deletions.js'
 import { networkOfAddress } from '../../../networks/network-source.js'
 import type { ListedPhoto } from '../../../persistence/photos/list-photos.js'
@@ -46,13 +46,13 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
   })
   const uploads = openConcurrencyLimit<number>({
     limit: 'uploads',
-    total: PHOTO_LIMITS.uploadsAtOnce,
+    total: PHOTO_LIMITS.maxConcurrentUploads,
     perKey: PHOTO_LIMITS.uploadsOfPerson,
     queue: { total: PHOTO_LIMITS.uploadsWaiting, perKey: PHOTO_LIMITS.uploadsWaitingOfPerson, withinMs: queuedWithin },
   })
 
   const ownPhoto = missingFirst<Static<typeof params>>((request) =>
-    findCreatedPhoto(request.pod, request.viewer, request.params.photo_guid),
+    getCreatedPhoto(request.services, request.viewer, request.params.photo_guid),
   )
 
   app.get(
@@ -70,9 +70,9 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
     },
     async (request, reply) => {
       const page = readTimePage(request)
-      const photos = await readList(request, (pod) => listOwnPhotos(pod, request.viewer, page))
+      const photos = await readList(request, (services) => listOwnPhotos(services, request.viewer, page))
       linkTimePages(request, reply, page, photos)
-      return photos.items.flatMap((photo) => presentPhoto(photo, app.pod.config) ?? [])
+      return photos.items.flatMap((photo) => presentPhoto(photo, app.services.config) ?? [])
     },
   )
 
@@ -90,7 +90,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       },
       config: { scopes: ['public:read'], refusals: missing },
     },
-    async (request) => present(await findPhoto(request.pod, request.viewer, request.params.photo_guid)),
+    async (request) => present(await getPhoto(request.services, request.viewer, request.params.photo_guid)),
   )
 
   app.post(
@@ -132,11 +132,11 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       if (request.authenticatedViewer === undefined) return present(await uploadWithTokenInForm(request))
       const { viewer } = request
       async function upload(): Promise<string> {
-        extendTimeLimit(raw) // the wait in the queue does not count: nothing was read meanwhile
-        return uploadPhoto(request.pod, viewer, await readUpload(request), processedWithin)
+        extendTimeLimit(raw) // the wait in the queue does not count: nothing was read in the meantime
+        return uploadPhoto(request.services, viewer, await readUpload(request), processedWithin)
       }
       const guid = await uploads.run(viewer.userId, upload, signal)
-      return present(await findCreatedPhoto(app.pod, viewer, guid))
+      return present(await getCreatedPhoto(request.services, viewer, guid))
     },
   )
 
@@ -160,8 +160,8 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
     },
     async (request) => {
       const { photo_guid: guid } = request.params
-      await changeAltText(request.pod, request.viewer, { guid, altText: request.body.alt_text })
-      return present(await findCreatedPhoto(request.pod, request.viewer, guid))
+      await changeAltText(request.services, request.viewer, { guid, altText: request.body.alt_text })
+      return present(await getCreatedPhoto(request.services, request.viewer, guid))
     },
   )
 
@@ -180,7 +180,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       config: { scopes: ['public:modify'], refusals: missing },
     },
     async (request, reply) => {
-      await deletePhoto(request.pod, request.viewer, request.params.photo_guid)
+      await deletePhoto(request.services, request.viewer, request.params.photo_guid)
       return reply.code(204).send(null)
     },
   )
@@ -190,7 +190,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
     return app.validatorCompiler(part)
   }
 
-  /** Reads the form before its sender is authenticated, so few forms at a time, in total and per network address. */
+  /** Reads the form before its sender is authenticated. The number of concurrent forms is limited, in total and per network address. */
   async function uploadWithTokenInForm(request: FastifyRequest): Promise<ListedPhoto> {
     const read = () =>
       readUpload(request, async (token) => {
@@ -202,13 +202,13 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
     let isStarted = false
     const upload = () => {
       isStarted = true
-      return uploadPhoto(request.pod, viewer, photo, processedWithin)
+      return uploadPhoto(request.services, viewer, photo, processedWithin)
     }
     try {
       const guid = await uploads.run(viewer.userId, upload, request.signal)
-      return await findCreatedPhoto(app.pod, viewer, guid)
+      return await getCreatedPhoto(request.services, viewer, guid)
     } finally {
-      if (!isStarted) await app.pod.pictures.deleteUploads([photo.file])
+      if (!isStarted) await request.services.pictures.deleteUploads([photo.file])
     }
   }
 
@@ -223,13 +223,13 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       }
       return { file, ...readUploadOptions(options) }
     } catch (error) {
-      await app.pod.pictures.deleteUploads([file])
+      await request.services.pictures.deleteUploads([file])
       throw error
     }
   }
 
   function present(photo: ListedPhoto) {
-    const presented = presentPhoto(photo, app.pod.config)
+    const presented = presentPhoto(photo, app.services.config)
     if (presented === undefined)
       throw new RequestFault(404, 'This photo does not exist, or you may not see it.', { reason: 'photo_not_found' })
     return presented

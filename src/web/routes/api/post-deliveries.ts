@@ -37,6 +37,6 @@ export const postDeliveryRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['public:read'], refusals: { post_not_found: 404, not_author: 403 } },
     },
     async (request) =>
-      presentOwnDeliveries(await readOwnDeliveries(request.pod, request.viewer, request.params.post_guid)),
+      presentOwnDeliveries(await readOwnDeliveries(request.services, request.viewer, request.params.post_guid)),
   )
 }

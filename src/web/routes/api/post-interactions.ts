@@ -16,7 +16,7 @@ const AnswerId = numberField({ minimum: 1, digits: 15, description: 'The `id` of
 /** Subscribing to, muting and hiding a post, and voting in its poll. */
 export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const reportMissingPost = missingFirst<Static<typeof params>>((request) =>
-    requirePostOrComment(request.pod, request.viewer, { postGuid: request.params.post_guid }),
+    requirePostOrComment(request.services, request.viewer, { postGuid: request.params.post_guid }),
   )
 
   app.post(
@@ -34,7 +34,7 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['interactions'], refusals: { post_not_found: 404, already_subscribed: 409, ...invalidBody } },
     },
     async (request, reply) => {
-      await subscribeToPost(request.pod, request.viewer, request.params.post_guid)
+      await subscribeToPost(request.services, request.viewer, request.params.post_guid)
       return reply.code(204).send(null)
     },
   )
@@ -54,7 +54,7 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['interactions'], refusals: { post_not_found: 404, not_subscribed: 410, ...invalidBody } },
     },
     async (request, reply) => {
-      await mutePost(request.pod, request.viewer, request.params.post_guid)
+      await mutePost(request.services, request.viewer, request.params.post_guid)
       return reply.code(204).send(null)
     },
   )
@@ -78,7 +78,7 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await setPostHidden(request.pod, request.viewer, request.params.post_guid, readBoolean(request.body.hide))
+      await setPostHidden(request.services, request.viewer, request.params.post_guid, readBoolean(request.body.hide))
       return reply.code(204).send(null)
     },
   )
@@ -109,7 +109,7 @@ export const postInteractionRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { post_guid: postGuid } = request.params
-      await voteInPoll(request.pod, request.viewer, { postGuid, answerId: Number(request.body.poll_answer) })
+      await voteInPoll(request.services, request.viewer, { postGuid, answerId: Number(request.body.poll_answer) })
       return reply.code(204).send(null)
     },
   )

@@ -28,8 +28,8 @@ export const postRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['public:read'], refusals: { post_not_found: 404 } },
     },
     async (request) => {
-      const post = await findVisiblePost(request.pod, request.viewer, request.params.post_guid)
-      return presentPost(post, app.pod.config)
+      const post = await findVisiblePost(request.services, request.viewer, request.params.post_guid)
+      return presentPost(post, app.services.config)
     },
   )
 
@@ -62,8 +62,8 @@ export const postRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      const { guid } = await publishPost(request.pod, request.viewer, readNewPost(request.body))
-      return presentPost(await findCreatedPost(request.pod, request.viewer, guid), app.pod.config)
+      const { guid } = await publishPost(request.services, request.viewer, readNewPost(request.body))
+      return presentPost(await findCreatedPost(request.services, request.viewer, guid), app.services.config)
     },
   )
 
@@ -85,7 +85,7 @@ export const postRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await deletePost(request.pod, request.viewer, request.params.post_guid)
+      await deletePost(request.services, request.viewer, request.params.post_guid)
       return reply.code(204).send(null)
     },
   )

@@ -41,8 +41,8 @@ async function limited(report: Promise<void>): Promise<void> {
 /** Reports of posts, comments, people and messages to the moderators of this pod. */
 export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const reportMissingTarget = missingFirst<Static<typeof ofPost> & Partial<Static<typeof ofComment>>>(
-    ({ viewer, params: { post_guid: postGuid, comment_guid: commentGuid } }) =>
-      requirePostOrComment(app.pod, viewer, { postGuid, commentGuid }),
+    ({ services, viewer, params: { post_guid: postGuid, comment_guid: commentGuid } }) =>
+      requirePostOrComment(services, viewer, { postGuid, commentGuid }),
   )
 
   app.post(
@@ -62,7 +62,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { post_guid: postGuid } = request.params
-      await limited(createReport(request.pod, request.viewer, { postGuid, reason: request.body.reason }))
+      await limited(createReport(request.services, request.viewer, { postGuid, reason: request.body.reason }))
       return reply.code(204).send(null)
     },
   )
@@ -84,7 +84,9 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { post_guid: postGuid, comment_guid: commentGuid } = request.params
-      await limited(createReport(request.pod, request.viewer, { postGuid, commentGuid, reason: request.body.reason }))
+      await limited(
+        createReport(request.services, request.viewer, { postGuid, commentGuid, reason: request.body.reason }),
+      )
       return reply.code(204).send(null)
     },
   )
@@ -108,7 +110,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { person_guid: personGuid } = request.params
-      await limited(createPersonReport(request.pod, request.viewer, { personGuid, reason: request.body.reason }))
+      await limited(createPersonReport(request.services, request.viewer, { personGuid, reason: request.body.reason }))
       return reply.code(204).send(null)
     },
   )
@@ -133,7 +135,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { guid: conversationGuid, message_guid: messageGuid } = request.params
       const report = { conversationGuid, messageGuid, reason: request.body.reason }
-      await limited(createMessageReport(request.pod, request.viewer, report))
+      await limited(createMessageReport(request.services, request.viewer, report))
       return reply.code(204).send(null)
     },
   )
@@ -152,7 +154,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['interactions'] },
     },
     async (request, reply) => {
-      const page = await listOwnReports(app.pod, request.viewer, readIdPaging(request.query))
+      const page = await listOwnReports(request.services, request.viewer, readIdPaging(request.query))
       linkIdPages(request, reply, page)
       return page.items.map(presentOwnReport)
     },

@@ -32,13 +32,13 @@ export const reshareRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['public:read'], refusals: { post_not_found: 404 } },
     },
     async (request, reply) => {
-      const { page, reshares } = await readList(request, async (pod) => {
-        const post = await requirePostOrComment(pod, request.viewer, { postGuid: request.params.post_guid })
+      const { page, reshares } = await readList(request, async (services) => {
+        const post = await requirePostOrComment(services, request.viewer, { postGuid: request.params.post_guid })
         const page = readIndexPage(request)
-        return { page, reshares: await listReshares(pod, request.viewer, post, page) }
+        return { page, reshares: await listReshares(services, request.viewer, post, page) }
       })
       linkIndexPages(request, reply, page, reshares)
-      return reshares.items.map((reshare) => presentReshare(reshare, app.pod.config))
+      return reshares.items.map((reshare) => presentReshare(reshare, app.services.config))
     },
   )
 
@@ -60,8 +60,8 @@ export const reshareRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      const { guid } = await createReshare(request.pod, request.viewer, request.params.post_guid)
-      return presentPost(await findCreatedPost(request.pod, request.viewer, guid), app.pod.config)
+      const { guid } = await createReshare(request.services, request.viewer, request.params.post_guid)
+      return presentPost(await findCreatedPost(request.services, request.viewer, guid), app.services.config)
     },
   )
 }

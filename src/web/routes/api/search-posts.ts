@@ -51,11 +51,11 @@ export const searchPostsRoutes: FastifyPluginAsyncTypebox = async (app) => {
       }
       if (query !== undefined) {
         const post = await openPost(request, query)
-        return post === undefined ? [] : [presentPost(post, app.pod.config)]
+        return post === undefined ? [] : [presentPost(post, app.services.config)]
       }
-      const posts = await readList(request, (pod) => searchPosts(pod, request.viewer, tag ?? '', page))
+      const posts = await readList(request, (services) => searchPosts(services, request.viewer, tag ?? '', page))
       linkTimePages(request, reply, page, posts)
-      return posts.items.map((post) => presentPost(post, app.pod.config))
+      return posts.items.map((post) => presentPost(post, app.services.config))
     },
   )
 }
@@ -67,13 +67,13 @@ async function openPost(request: FastifyRequest, text: string): Promise<ListedPo
   return lookUpForViewer(request, lookUp)
 }
 
-function lookUpPasted({ server: { pod }, viewer }: FastifyRequest, text: string): Lookup<ListedPost> | undefined {
+function lookUpPasted({ server: { services }, viewer }: FastifyRequest, text: string): Lookup<ListedPost> | undefined {
   const pasted = readPastedLink(text)
-  if (pasted?.to === 'post') return lookUpPost(pod, pasted, () => findPostIfVisible(pod, viewer, pasted.guid))
+  if (pasted?.to === 'post') return lookUpPost(services, pasted, () => findPostIfVisible(services, viewer, pasted.guid))
   if (pasted?.to !== 'entity' || fetchableKind(pasted.link.type) !== 'post') return undefined
   const { link } = pasted
-  return lookUpLinkedEntity(pod, link, 'post', async () => {
-    const post = await findPostIfVisible(pod, viewer, link.guid)
+  return lookUpLinkedEntity(services, link, 'post', async () => {
+    const post = await findPostIfVisible(services, viewer, link.guid)
     // A link may claim any author.
     return post?.author.address === link.author ? post : undefined
   })

@@ -7,8 +7,8 @@ import { findTags } from '../../../domain/posts/tags.js'
 import { discoverSearchedPerson } from '../../../federation/discovery/discover-searched-person.js'
 import { lookUpPerson } from '../../../federation/discovery/lookups.js'
 import type { ContactFilter } from '../../../persistence/people/people-search.js'
-import type { Pod } from '../../../pod/pod.js'
 import { readPastedLink } from '../../../protocol/pasted-links.js'
+import type { Services } from '../../../services/services.js'
 import { requireScopes } from '../../api/authentication.js'
 import { indexPaging, linkIndexPages, readIndexPage } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
@@ -73,14 +73,17 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
       if (resolved === undefined) return []
       if ('nameOrAddress' in resolved && maySearchPods) {
         const { nameOrAddress } = resolved
-        await app.remoteSearch.runIfFree(request.viewer.userId, () => discoverSearchedPerson(app.pod, nameOrAddress))
+        await app.remoteSearch.runIfFree(request.viewer.userId, () =>
+          discoverSearchedPerson(request.services, nameOrAddress),
+        )
       }
-      const search = (pod: Pick<Pod, 'db'>) => searchPeople(pod, request.viewer, { ...resolved, filters }, page)
+      const search = (services: Pick<Services, 'db'>) =>
+        searchPeople(services, request.viewer, { ...resolved, filters }, page)
       // The person of a complete address may have been stored just now, so the replica may not have it.
       const isAddress = 'nameOrAddress' in resolved && resolved.nameOrAddress.includes('@')
-      const people = isAddress ? await search(app.pod) : await readList(request, search)
+      const people = isAddress ? await search(request.services) : await readList(request, search)
       linkIndexPages(request, reply, page, people)
-      return people.items.map((person) => presentPersonSummary(person, app.pod.config))
+      return people.items.map((person) => presentPersonSummary(person, app.services.config))
     },
   )
 
@@ -100,7 +103,9 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const page = readIndexPage(request)
-      const foundPeople = await readList(request, (pod) => findTags(pod, request.viewer, request.query.query, page))
+      const foundPeople = await readList(request, (services) =>
+        findTags(services, request.viewer, request.query.query, page),
+      )
       linkIndexPages(request, reply, page, foundPeople)
       return [...foundPeople.items]
     },
@@ -117,7 +122,7 @@ async function resolveLink(
   const pasted = readPastedLink(nameOrAddress)
   if (pasted?.to === 'person') return { nameOrAddress: pasted.address }
   if (pasted?.to !== 'profile') return undefined
-  const person = await lookUpForViewer(request, lookUpPerson(request.server.pod, nameOrAddress), mayRunJob)
+  const person = await lookUpForViewer(request, lookUpPerson(request.server.services, nameOrAddress), mayRunJob)
   return person && { nameOrAddress: person.address }
 }
 

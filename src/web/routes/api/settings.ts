@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { type AccountSettings, changeSettings, findSettings } from '../../../domain/accounts/settings.js'
+import { type AccountSettings, changeSettings, getSettings } from '../../../domain/accounts/settings.js'
 import type { Viewer } from '../../../domain/accounts/viewers.js'
 import { Refusal } from '../../../domain/refusals.js'
 import { presentSettings } from '../../presenters/settings.js'
@@ -10,7 +10,10 @@ import { buildWeakTag, namesTag } from '../../server/entity-tags.js'
 /** The settings of an account, without what only its pages change: address, password, factors, sessions, closing. */
 export const settingsApiRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const present = (settings: AccountSettings, { scopes }: Viewer) =>
-    presentSettings(settings, { canShowEmail: scopes.has('email'), isMailAvailable: app.pod.config.mail !== undefined })
+    presentSettings(settings, {
+      canShowEmail: scopes.has('email'),
+      isMailAvailable: app.services.config.mail !== undefined,
+    })
 
   app.get(
     '/user/settings',
@@ -24,7 +27,7 @@ export const settingsApiRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { scopes: ['profile:read_private'] },
     },
-    async ({ viewer }) => present(await findSettings(app.pod, viewer.userId), viewer),
+    async ({ services, viewer }) => present(await getSettings(services, viewer.userId), viewer),
   )
 
   app.patch(
@@ -57,9 +60,9 @@ export const settingsApiRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const { viewer, body } = request
       const textOf = (settings: AccountSettings) => String(reply.serializeInput(present(settings, viewer), '200'))
       const known = request.headers['if-match']
-      const changed = await changeSettings(request.pod, viewer.userId, readSettingsChange(body), (current) => {
+      const changed = await changeSettings(request.services, viewer.userId, readSettingsChange(body), (current) => {
         if (known === undefined || namesTag(known, buildWeakTag(textOf(current)))) return
-        throw new Refusal('changed_since', 'The settings were changed meanwhile. Read them again.')
+        throw new Refusal('changed_since', 'The settings were changed in the meantime. Read them again.')
       })
       reply.header('etag', buildWeakTag(textOf(changed)))
       return present(changed, viewer)

@@ -2,8 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Viewer } from '../../../domain/accounts/viewers.js'
-import { SCOPE_OF_ANNOUNCEMENT_KIND } from '../../../domain/notifications/live-events.js'
-import type { AnnouncementKind } from '../../../persistence/notifications/announcements.js'
+import { SCOPE_OF_LIVE_EVENT_KIND } from '../../../domain/notifications/live-events.js'
+import type { LiveEventKind } from '../../../persistence/notifications/live-event-sources.js'
 import { requireScopes } from '../../api/authentication.js'
 import { countRateLimited } from '../../limits/rejection-metrics.js'
 import type { LiveChannel, StartPosition } from '../../live/channel.js'
@@ -75,11 +75,11 @@ export const streamingRoutes: FastifyPluginAsyncTypebox = async (app) => {
 }
 
 /** The requested kinds of events, each of which needs its scope. Without a request: every kind that the token allows. */
-function kindsOf(request: FastifyRequest, requested: string | undefined): ReadonlySet<AnnouncementKind> {
-  const all = Object.keys(SCOPE_OF_ANNOUNCEMENT_KIND) as AnnouncementKind[]
+function kindsOf(request: FastifyRequest, requested: string | undefined): ReadonlySet<LiveEventKind> {
+  const all = Object.keys(SCOPE_OF_LIVE_EVENT_KIND) as LiveEventKind[]
   if (requested === undefined) return new Set(all.filter((kind) => kind !== 'moderation_case'))
   const wanted = all.filter((kind) => requested.split(',').includes(kind))
-  const scopes = wanted.map((kind) => SCOPE_OF_ANNOUNCEMENT_KIND[kind])
+  const scopes = wanted.map((kind) => SCOPE_OF_LIVE_EVENT_KIND[kind])
   const missing = scopes.filter((scope) => !request.viewer.scopes.has(scope))
   requireScopes(request, ...(missing.length > 0 ? missing : scopes))
   return new Set(wanted)
@@ -94,7 +94,7 @@ function checkCapacity(live: LiveChannel, viewer: Viewer): void {
     countRateLimited('streams')
     throw new RequestFault(429, text, { headers, fields: { error: 'slow_down', error_description: text } })
   }
-  throw new RequestFault(503, 'The pod has no more room for streams. Please try again soon.', { headers })
+  throw new RequestFault(503, 'The pod serves its maximum number of streams. Please try again soon.', { headers })
 }
 
 /** Writes the head of the response. `x-accel-buffering` keeps proxies from buffering events. */

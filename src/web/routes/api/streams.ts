@@ -79,7 +79,7 @@ export const streamRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       async (request, reply) => {
         const page = readTimePage(request)
-        const posts = await readList(request, (pod) => listStream(pod, request.viewer, name, page))
+        const posts = await readList(request, (services) => listStream(services, request.viewer, name, page))
         return send(request, reply, page, posts, keyOf)
       },
     )
@@ -109,7 +109,7 @@ export const streamRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const aspectIds = readAspectIds(request.query.aspect_ids ?? '')
       const page = readTimePage(request)
-      const posts = await readList(request, (pod) => listAspectStream(pod, request.viewer, aspectIds, page))
+      const posts = await readList(request, (services) => listAspectStream(services, request.viewer, aspectIds, page))
       return send(request, reply, page, posts)
     },
   )
@@ -123,7 +123,7 @@ function send(
   keyOf?: SimpleStream['keyOf'],
 ) {
   linkTimePages(request, reply, page, posts, { hasNextOnly: true, ...(keyOf && { keyOf }) })
-  return posts.items.map((post) => presentPost(post, request.server.pod.config))
+  return posts.items.map((post) => presentPost(post, request.server.services.config))
 }
 
 function readAspectIds(text: string): readonly number[] {

@@ -19,7 +19,7 @@ export const tagFollowingRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { scopes: ['tags:read'] },
     },
-    async (request) => [...(await readList(request, (pod) => listFollowedTags(pod, request.viewer)))],
+    async (request) => [...(await readList(request, (services) => listFollowedTags(services, request.viewer)))],
   )
 
   app.post(
@@ -33,7 +33,7 @@ export const tagFollowingRoutes: FastifyPluginAsyncTypebox = async (app) => {
         body: Type.Object({
           name: Type.String({
             description:
-              'With or without `#`. Lower-cased; blanks and punctuation are removed; then 1 to 255 characters.',
+              'With or without `#`. Lower-cased; spaces and punctuation are removed; then 1 to 255 characters.',
           }),
         }),
         response: { 204: Type.Null({ description: 'You follow the tag.' }) },
@@ -44,7 +44,7 @@ export const tagFollowingRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await followTag(request.pod, request.viewer, request.body.name)
+      await followTag(request.services, request.viewer, request.body.name)
       return reply.code(204).send(null)
     },
   )
@@ -63,7 +63,7 @@ export const tagFollowingRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['tags:modify'], refusals: { not_followed: 410 } },
     },
     async (request, reply) => {
-      await unfollowTag(request.pod, request.viewer, request.params.name)
+      await unfollowTag(request.services, request.viewer, request.params.name)
       return reply.code(204).send(null)
     },
   )

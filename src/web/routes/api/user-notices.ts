@@ -7,7 +7,7 @@ import { presentUserNotice } from '../../presenters/user-notices.js'
 import { refTo } from '../../schemas/references.js'
 import { UserNoticeSchema } from '../../schemas/user-notices.js'
 
-/** What the moderators tell a user. */
+/** Notices of the moderators to a user. */
 export const userNoticeRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/user/notices',
@@ -24,7 +24,7 @@ export const userNoticeRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['profile:read_private'] },
     },
     async (request, reply) => {
-      const page = await listUserNotices(app.pod, request.viewer, readIdPaging(request.query))
+      const page = await listUserNotices(request.services, request.viewer, readIdPaging(request.query))
       linkIdPages(request, reply, page)
       return page.items.map(presentUserNotice)
     },

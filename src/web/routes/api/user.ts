@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { countUnread, type ShownUnreadCounts } from '../../../domain/notifications/unread-counts.js'
-import { findOwnProfile, type OwnProfile as OwnProfileFacts } from '../../../domain/people/people.js'
+import { getOwnProfile, type OwnProfile as StoredOwnProfile } from '../../../domain/people/people.js'
 import { changeProfile } from '../../../domain/people/profiles.js'
 import { presentOwnProfile, presentUnreadCounts } from '../../presenters/people.js'
 import { BooleanField, readBoolean } from '../../schemas/booleans.js'
@@ -27,8 +27,8 @@ const changes = Type.Object({
 })
 
 export const userRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const present = (profile: OwnProfileFacts, counts: ShownUnreadCounts) => ({
-    ...presentOwnProfile(profile, app.pod.config),
+  const present = (profile: StoredOwnProfile, counts: ShownUnreadCounts) => ({
+    ...presentOwnProfile(profile, app.services.config),
     ...presentUnreadCounts(counts),
   })
 
@@ -45,8 +45,8 @@ export const userRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { scopes: ['profile'] },
     },
-    async ({ viewer }) => {
-      const [profile, counts] = await Promise.all([findOwnProfile(app.pod, viewer), countUnread(app.pod, viewer)])
+    async ({ services, viewer }) => {
+      const [profile, counts] = await Promise.all([getOwnProfile(services, viewer), countUnread(services, viewer)])
       return present(profile, counts)
     },
   )
@@ -78,7 +78,7 @@ export const userRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { searchable, show_profile_info, nsfw, name, bio, location, gender, birthday, tags } = request.body
-      const changed = await changeProfile(request.pod, request.viewer, {
+      const changed = await changeProfile(request.services, request.viewer, {
         ...withoutMissing({ name, bio, location, gender, birthday, tags }),
         ...withoutMissing({
           searchable: optionalBoolean(searchable),
@@ -86,7 +86,7 @@ export const userRoutes: FastifyPluginAsyncTypebox = async (app) => {
           nsfw: optionalBoolean(nsfw),
         }),
       })
-      return present({ ...changed, canShowDetails: true }, await countUnread(request.pod, request.viewer))
+      return present({ ...changed, canShowDetails: true }, await countUnread(request.services, request.viewer))
     },
   )
 }

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { blockForUser, listBlocks, unblockForUser } from '../../../domain/people/blocks.js'
 import {
-  findVisiblePerson,
+  getVisiblePerson,
   listVisiblePhotos,
   listVisiblePosts,
   requireAuthor,
@@ -47,8 +47,8 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       return presentPerson(
-        await findVisiblePerson(request.pod, request.viewer, request.params.person_guid),
-        app.pod.config,
+        await getVisiblePerson(request.services, request.viewer, request.params.person_guid),
+        app.services.config,
       )
     },
   )
@@ -73,11 +73,11 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const { person_guid: author } = request.params
       const page = await readOrMissing(
         () => readTimePage(request),
-        () => requireAuthor(app.pod, author),
+        () => requireAuthor(request.services, author),
       )
-      const posts = await readList(request, (pod) => listVisiblePosts(pod, request.viewer, author, page))
+      const posts = await readList(request, (services) => listVisiblePosts(services, request.viewer, author, page))
       linkTimePages(request, reply, page, posts)
-      return posts.items.map((post) => presentPost(post, app.pod.config))
+      return posts.items.map((post) => presentPost(post, app.services.config))
     },
   )
 
@@ -100,11 +100,11 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const { person_guid: author } = request.params
       const page = await readOrMissing(
         () => readTimePage(request),
-        () => requireAuthor(app.pod, author),
+        () => requireAuthor(request.services, author),
       )
-      const photos = await readList(request, (pod) => listVisiblePhotos(pod, request.viewer, author, page))
+      const photos = await readList(request, (services) => listVisiblePhotos(services, request.viewer, author, page))
       linkTimePages(request, reply, page, photos)
-      return photos.items.flatMap((photo) => presentPhoto(photo, app.pod.config) ?? [])
+      return photos.items.flatMap((photo) => presentPhoto(photo, app.services.config) ?? [])
     },
   )
 
@@ -123,9 +123,9 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const page = readIndexPage(request)
-      const blocks = await readList(request, (pod) => listBlocks(pod, request.viewer, page))
+      const blocks = await readList(request, (services) => listBlocks(services, request.viewer, page))
       linkIndexPages(request, reply, page, blocks)
-      return blocks.items.map((person) => presentPersonSummary(person, app.pod.config))
+      return blocks.items.map((person) => presentPersonSummary(person, app.services.config))
     },
   )
 
@@ -137,14 +137,14 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags: ['People'],
         summary: 'Block a person',
         description:
-          "You stop sharing with the person and see none of their posts in streams. A blocked person of this pod cannot comment on, like or vote on your posts. A remote person's pod is notified.",
+          "You stop sharing with the person and see none of their posts in streams. A blocked user of this pod cannot comment on, like or vote on your posts. A remote person's pod is notified.",
         params,
         response: { 201: BlockedResponse },
       },
       config: { scopes: ['contacts:modify'], refusals: { ...missing, own_person: 422, already_blocked: 409 } },
     },
     async (request, reply) => {
-      await blockForUser(request.pod, request.viewer, request.params.person_guid)
+      await blockForUser(request.services, request.viewer, request.params.person_guid)
       // `null` would be serialised as JSON.
       return reply.code(201).send(undefined)
     },
@@ -164,7 +164,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['contacts:modify'], refusals: { ...missing, not_blocked: 410 } },
     },
     async (request, reply) => {
-      await unblockForUser(request.pod, request.viewer, request.params.person_guid)
+      await unblockForUser(request.services, request.viewer, request.params.person_guid)
       return reply.code(204).send(null)
     },
   )

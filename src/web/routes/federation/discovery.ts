@@ -1,9 +1,9 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { findMovedLocalPerson } from '../../../domain/people/moved-people.js'
 import { findLocalCard, findLocalPerson } from '../../../domain/people/people.js'
-import type { Pod } from '../../../pod/pod.js'
 import { parseAddress, splitAddress } from '../../../protocol/address.js'
 import { writeHcard, writeWebFinger } from '../../../protocol/discovery/discovery-documents.js'
+import type { Services } from '../../../services/services.js'
 import { presentAvatar } from '../../presenters/people.js'
 import { queryText } from '../../schemas/query-text.js'
 import { RequestFault } from '../../server/request-faults.js'
@@ -12,7 +12,7 @@ const EMPTY_XRD = '<?xml version="1.0" encoding="UTF-8"?>\n<XRD xmlns="http://do
 
 /** Documents by which other pods find local people (FEDERATION.md, "Discovery"). */
 export const discoveryRoutes: FastifyPluginAsync = async (app) => {
-  const { url, oidcIssuer } = app.pod.config
+  const { url, oidcIssuer } = app.services.config
   const config = { public: true, quiet: true } as const
   const schema = { hide: true }
 
@@ -21,8 +21,8 @@ export const discoveryRoutes: FastifyPluginAsync = async (app) => {
     if (resource === undefined) throw new RequestFault(400, 'The parameter "resource" must be given exactly once.')
     const address = parseAddress(resource)
     if (address === undefined) throw personNotFound()
-    const person = await findLocalPerson(app.pod, address)
-    const moved = person === undefined ? await findMovedLocalPerson(app.pod, { address }) : undefined
+    const person = await findLocalPerson(request.services, address)
+    const moved = person === undefined ? await findMovedLocalPerson(request.services, { address }) : undefined
     const knownPerson = person ?? moved
     if (knownPerson === undefined) throw personNotFound()
     const successorUrl = moved?.envelope ? `${url}/fetch/account_migration/${moved.guid}` : undefined
@@ -33,7 +33,7 @@ export const discoveryRoutes: FastifyPluginAsync = async (app) => {
 
   app.get<{ Params: { guid: string } }>('/hcard/users/:guid', { config, schema }, async (request, reply) => {
     const { guid } = request.params
-    const card = (await findLocalCard(app.pod, guid)) ?? (await cardOfMoved(app.pod, guid))
+    const card = (await findLocalCard(request.services, guid)) ?? (await cardOfMoved(request.services, guid))
     if (card === undefined) throw personNotFound()
     const { large, medium, small } = presentAvatar(card, { url, uploadsBaseUrl: undefined })
     const hcard = writeHcard({
@@ -58,8 +58,8 @@ export const discoveryRoutes: FastifyPluginAsync = async (app) => {
 }
 
 /** Old messages of a person who has moved stay verifiable: the card has the key, and nothing about the person. */
-async function cardOfMoved(pod: Pod, guid: string) {
-  const moved = await findMovedLocalPerson(pod, { guid })
+async function cardOfMoved(services: Services, guid: string) {
+  const moved = await findMovedLocalPerson(services, { guid })
   if (moved === undefined) return undefined
   const { address, publicKey } = moved
   return {

@@ -23,12 +23,12 @@ export const fetchRoutes: FastifyPluginAsync = async (app) => {
     async (request, reply) => {
       const { type, guid } = request.params
       if (type === 'account_migration') {
-        const envelope = await findMoveEnvelope(app.pod, guid)
+        const envelope = await findMoveEnvelope(request.services, guid)
         if (envelope === undefined)
           throw new RequestFault(404, 'No account with this guid has moved from or to this pod.')
         return reply.type(ENVELOPE).send(envelope)
       }
-      const served = await serveEntity(app.pod, envelopes, type, guid).catch(throwUnavailable)
+      const served = await serveEntity(request.services, envelopes, type, guid).catch(throwUnavailable)
       if (served === undefined) throw new RequestFault(404, 'This entity does not exist or is not public.')
       if (served.kind === 'redirect') return reply.redirect(served.url, 302)
       return reply.type(ENVELOPE).send(served.envelope)

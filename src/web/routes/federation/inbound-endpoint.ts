@@ -1,7 +1,7 @@
 import { openRecipientLookup, type RecipientLookup } from '../../../domain/accounts/recipient-lookup.js'
 import type { BacklogRejection } from '../../../jobs/inbound/inbound-backlog.js'
 import { openPacking, type Packing, type PackingLimits } from '../../../jobs/inbound/pack-messages.js'
-import type { Pod } from '../../../pod/pod.js'
+import type { Services } from '../../../services/services.js'
 
 type InboundChannel = 'public' | 'private'
 
@@ -34,14 +34,14 @@ export interface InboundEndpoint {
   }>
 }
 
-export function openInboundEndpoint(pod: Pod, limits?: PackingLimits): InboundEndpoint {
+export function openInboundEndpoint(services: Services, limits?: PackingLimits): InboundEndpoint {
   const counted: Readonly<Record<InboundChannel, Map<ReceiveOutcome, number>>> = {
     public: new Map(),
     private: new Map(),
   }
   return {
-    packing: openPacking(pod, limits),
-    recipients: openRecipientLookup(pod),
+    packing: openPacking(services, limits),
+    recipients: openRecipientLookup(services),
     count(channel, outcome) {
       counted[channel].set(outcome, (counted[channel].get(outcome) ?? 0) + 1)
     },

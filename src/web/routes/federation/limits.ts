@@ -1,4 +1,4 @@
-/** Answers to fetch and NodeInfo requests of other pods. */
+/** Responses to fetch and NodeInfo requests of other pods. */
 export const SERVE_LIMITS = {
   /** Cached signed envelopes for fetch requests. */
   envelopes: 1_000,

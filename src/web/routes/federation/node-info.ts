@@ -2,25 +2,25 @@ import type { FastifyPluginAsync } from 'fastify'
 import { readSoftware } from '../../../config/software.js'
 import { isApprovalOn } from '../../../domain/accounts/sign-ups/unattended.js'
 import { countUsage, type Usage } from '../../../persistence/operations/usage.js'
-import { cachedAnswer } from '../../../throttling/cached-answer.js'
+import { cacheResult } from '../../../throttling/cache-result.js'
 import { isNodeInfoVersion, NODE_INFO_VERSIONS, nodeInfoSchema, presentNodeInfo } from '../../presenters/node-info.js'
 import { RequestFault } from '../../server/request-faults.js'
 import { SERVE_LIMITS } from './limits.js'
 
 /** NodeInfo: software, protocols and usage of this pod, for clients, other pods and statistics sites. */
 export const nodeInfoRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
+  const { services } = app
   const config = { public: true, quiet: true } as const
   const schema = { hide: true }
   const software = readSoftware()
-  const usage: () => Promise<Usage> = cachedAnswer(() => countUsage(pod.db), SERVE_LIMITS.usageAgeMs)
+  const usage: () => Promise<Usage> = cacheResult(() => countUsage(services.db), SERVE_LIMITS.usageAgeMs)
 
-  const approval = cachedAnswer(() => isApprovalOn(pod), SERVE_LIMITS.approvalAgeMs)
+  const approval = cacheResult(() => isApprovalOn(services), SERVE_LIMITS.approvalAgeMs)
 
   app.get('/.well-known/nodeinfo', { config, schema }, async (_request, reply) => {
     const links = NODE_INFO_VERSIONS.map((version) => ({
       rel: nodeInfoSchema(version),
-      href: `${pod.config.url}/nodeinfo/${version}`,
+      href: `${services.config.url}/nodeinfo/${version}`,
     }))
     return reply.type('application/json; charset=utf-8').send({ links })
   })
@@ -29,10 +29,10 @@ export const nodeInfoRoutes: FastifyPluginAsync = async (app) => {
     const { version } = request.params
     if (!isNodeInfoVersion(version)) throw new RequestFault(404, 'NodeInfo is not available in this version.')
     const content = {
-      config: pod.config,
+      config: services.config,
       software,
       approval: await approval(),
-      ...(pod.config.statistics && { usage: await usage() }),
+      ...(services.config.statistics && { usage: await usage() }),
     }
     return reply
       .type(`application/json; profile=${nodeInfoSchema(version)}#; charset=utf-8`)

@@ -32,7 +32,7 @@ export const receiveRoutes: FastifyPluginAsync = async (app) => {
   app.post('/receive/public', options, async (request, reply) => {
     const outcome = app.isUnderPressure() ? 'overloaded' : await receivePublic(inboundEndpoint, request)
     inboundEndpoint.count('public', outcome)
-    return answer(reply, outcome)
+    return sendOutcome(reply, outcome)
   })
 
   app.post<{ Params: { guid: string } }>('/receive/users/:guid', options, async (request, reply) => {
@@ -40,7 +40,7 @@ export const receiveRoutes: FastifyPluginAsync = async (app) => {
       ? 'overloaded'
       : await receivePrivate(inboundEndpoint, request, request.params.guid)
     inboundEndpoint.count('private', outcome)
-    return answer(reply, outcome)
+    return sendOutcome(reply, outcome)
   })
 }
 
@@ -57,9 +57,9 @@ async function receivePrivate(
   request: FastifyRequest,
   recipientGuid: string,
 ): Promise<ReceiveOutcome> {
-  const isKnown = await orUnavailable(() => recipients.isLocal(recipientGuid))
-  if (isKnown === false) return 'unknown_recipient'
-  if (isKnown !== true) return isKnown
+  const lookup = await orUnavailable(() => recipients.isLocal(recipientGuid))
+  if (typeof lookup === 'string') return lookup
+  if (!lookup) return 'unknown_recipient'
   return readAndAccept(packing, request, async (envelope) => {
     if (envelope.length <= RECEIVE_LIMITS.examinedCharacters && !mayBeEncryptedEnvelope(envelope)) return 'malformed'
     await packing.acceptPrivate({ recipientGuid, envelope, trace: request.id }, request)
@@ -76,7 +76,7 @@ async function readAndAccept(
   const refusal = refusalOf(request)
   if (refusal !== undefined) return refusal
   if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') return 'compressed'
-  const holdForSender = (bytes: number) => hold(bytes, request)
+  const holdForSender = (bytes: number) => hold(request, bytes)
   const options = { limit: RECEIVE_LIMITS.bodyBytes, hold: holdForSender, refusal: () => refusalOf(request) }
   const body = await readRawBody(request.raw, options)
   if (typeof body === 'string') return body
@@ -142,7 +142,7 @@ const RESPONSES: Readonly<Record<ReceiveOutcome, OutcomeResponse>> = {
   },
 }
 
-function answer(reply: FastifyReply, outcome: ReceiveOutcome): FastifyReply {
+function sendOutcome(reply: FastifyReply, outcome: ReceiveOutcome): FastifyReply {
   if (outcome === 'over_share') countRateLimited('inbound_bytes')
   const { status, text, retryAfter } = RESPONSES[outcome]
   const { id: trace, log } = reply.request

@@ -2,41 +2,41 @@ import type { FastifyPluginAsync } from 'fastify'
 import { type Lookup, lookUpLinkedEntity, lookUpPerson, lookUpPost } from '../../../federation/discovery/lookups.js'
 import type { Person } from '../../../persistence/models/person.js'
 import { type FetchableEntity, findFetchableEntity } from '../../../persistence/outbound/find-fetchable.js'
-import type { Pod } from '../../../pod/pod.js'
 import { fetchableKind } from '../../../protocol/entities/registry.js'
 import type { EntityLink } from '../../../protocol/mentions.js'
 import { readPastedLink } from '../../../protocol/pasted-links.js'
+import type { Services } from '../../../services/services.js'
 import { queryText } from '../../schemas/query-text.js'
 import { pageFault } from '../../server/request-faults.js'
 
 /** Redirects `diaspora://` links to pages (FEDERATION.md, "Mentions, links and tags"). */
 export const linkRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
+  const { services } = app
 
   app.get('/link', { config: { public: true }, schema: { hide: true } }, async (request, reply) => {
     // An unencoded plus sign in a query is read as a space.
     const text = (queryText(request, 'q') ?? '').trim().replace(/^web diaspora:/, 'web+diaspora:')
-    return app.answerLookUp(request, reply, lookUpPath(pod, text), {
-      known: (path) => reply.redirect(`${pod.config.url}${path}`, 302),
+    return app.answerLookUp(request, reply, lookUpPath(services, text), {
+      known: (path) => reply.redirect(`${services.config.url}${path}`, 302),
       unknown: () => pageFault(404, 'error.link_unknown'),
     })
   })
 }
 
-function lookUpPath(pod: Pod, text: string): Lookup<string> {
+function lookUpPath(services: Services, text: string): Lookup<string> {
   const pasted = readPastedLink(text)
-  if (pasted?.to === 'post') return lookUpPost(pod, pasted, () => pathToPost(pod, pasted.guid))
-  if (pasted?.to !== 'entity') return personPath(pod, text)
+  if (pasted?.to === 'post') return lookUpPost(services, pasted, () => pathToPost(services, pasted.guid))
+  if (pasted?.to !== 'entity') return personPath(services, text)
   const { link } = pasted
   const kind = fetchableKind(link.type)
   if (kind === undefined) return { find: async () => undefined }
-  const find = async () => pathTo(await findFetchableEntity(pod.db, kind, link.guid), link)
-  return kind === 'comment' ? { find } : lookUpLinkedEntity(pod, link, kind, find)
+  const find = async () => pathTo(await findFetchableEntity(services.db, kind, link.guid), link)
+  return kind === 'comment' ? { find } : lookUpLinkedEntity(services, link, kind, find)
 }
 
 /** A pod has pages of posts of other pods too, so the host says nothing about the author. */
-async function pathToPost(pod: Pod, guid: string): Promise<string | undefined> {
-  const fetchableEntity = await findFetchableEntity(pod.db, 'post', guid)
+async function pathToPost(services: Services, guid: string): Promise<string | undefined> {
+  const fetchableEntity = await findFetchableEntity(services.db, 'post', guid)
   return fetchableEntity === undefined || fetchableEntity.postAuthor.closed
     ? undefined
     : `/posts/${fetchableEntity.postGuid}`
@@ -50,8 +50,8 @@ function pathTo(entity: FetchableEntity | undefined, { author }: EntityLink): st
     : `/posts/${entity.postGuid}`
 }
 
-function personPath(pod: Pod, text: string): Lookup<string> {
-  const { find, requestFromPod } = lookUpPerson(pod, text)
+function personPath(services: Services, text: string): Lookup<string> {
+  const { find, requestFromPod } = lookUpPerson(services, text)
   const pathOf = ({ guid }: Person) => `/people/${guid}`
   return {
     async find() {

@@ -25,19 +25,19 @@ interface ByGuid {
 
 /** Public pages and feeds of local people; a person of another pod redirects to their pod. */
 export const personPageRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
-  const { url, host } = pod.config
+  const { services } = app
+  const { url, host } = services.config
   const config = { public: true } as const
   const schema = { hide: true }
 
   async function findByGuid(guid: string): Promise<Person | undefined> {
-    return isGuid(guid) ? findKnownPerson(pod, { guid }) : undefined
+    return isGuid(guid) ? findKnownPerson(services, { guid }) : undefined
   }
   const findPerson = async (guid: string) => requireOpen(await findByGuid(guid))
 
   /** The account of a person who has moved is closed. */
   async function findMove(person: Person | undefined): Promise<MovedPerson | undefined> {
-    return person === undefined || person.closedAt === null ? undefined : findMovedLocalPerson(pod, person)
+    return person === undefined || person.closedAt === null ? undefined : findMovedLocalPerson(services, person)
   }
 
   app.get<ByGuid>('/people/:guid', { config, schema }, async (request, reply) => {
@@ -53,14 +53,14 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
     const { profile } = person
     if (profile === undefined) throw new Error(`Person ${person.guid} has no profile.`)
     const position = readPosition(request)
-    const list = await findPublicPostPage(pod, person.id, position)
+    const list = await findPublicPostPage(services, person.id, position)
     const { language } = textsFor(request, reply)
     const key = JSON.stringify(['person', language, person.guid, person.name, profile, list, position])
     const html = await app.publicPages.cache.get(key, async () =>
       app.publicPages.renderer.personPage(language, {
         person,
         profile,
-        posts: await readPublicPosts(pod, list),
+        posts: await readPublicPosts(services, list),
         list,
         position,
       }),
@@ -73,34 +73,34 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
     const person = await findPerson(request.params.guid)
     if (person.podId !== null) throw unknownPerson()
     const entered = queryText(request, 'pod') ?? ''
-    const visitor = readVisitorAccount(pod, entered)
+    const visitor = readVisitorAccount(services, entered)
     const send = (followUrl: string | undefined) =>
       reply
         .code(followUrl === undefined ? 422 : 200)
         .type('text/html; charset=utf-8')
         .header('content-security-policy', FOLLOW_FORM_POLICY)
-        .send(followPage({ person, followUrl, entered }, { ...pod.config, t: textsFor(request, reply) }))
+        .send(followPage({ person, followUrl, entered }, { ...services.config, t: textsFor(request, reply) }))
     if (visitor === undefined) return send(undefined)
-    const lookUp = lookUpFollowUrl(pod, person.address, visitor)
+    const lookUp = lookUpFollowUrl(services, person.address, visitor)
     return app.answerLookUp(request, reply, lookUp, { known: send, unknown: unknownPerson })
   })
 
-  // Read by pods that have just met the person.
+  // Read by pods that have just discovered the person.
   app.get<ByGuid>('/people/:guid/stream', { config, schema }, async (request, reply) => {
     const found = await findByGuid(request.params.guid)
     if ((await findMove(found)) !== undefined) return []
     const person = requireOpen(found)
     if (person.podId !== null) throw unknownPerson()
-    const posts = await listPublicPosts(pod, person.id, readMaxTime(queryText(request, 'max_time')))
+    const posts = await listPublicPosts(services, person.id, readMaxTime(queryText(request, 'max_time')))
     return reply.type('application/json; charset=utf-8').send(posts.map(presentStreamItem))
   })
 
   app.get<{ Params: { name: string } }>('/u/:name', { config, schema }, async (request, reply) => {
     const address = parseAddress(`${request.params.name}@${host}`)
     if (address === undefined) throw unknownPerson()
-    const person = await findLocalPerson(pod, address)
+    const person = await findLocalPerson(services, address)
     if (person !== undefined) return reply.redirect(`${url}/people/${person.guid}`, 302)
-    const moved = await findMovedLocalPerson(pod, { address })
+    const moved = await findMovedLocalPerson(services, { address })
     if (moved === undefined) throw unknownPerson()
     return answerMoved(request, reply, moved)
   })
@@ -109,22 +109,22 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
   app.get<{ Params: { name: string } }>('/public/:name', { config, schema }, async (request, reply) => {
     const username = request.params.name.replace(/\.atom$/, '')
     const address = parseAddress(`${username}@${host}`)
-    const person = requireOpen(address === undefined ? undefined : await findKnownPerson(pod, { address }))
+    const person = requireOpen(address === undefined ? undefined : await findKnownPerson(services, { address }))
     const { profile } = person
     if (person.podId !== null || profile === undefined) throw unknownPerson()
     if (username === request.params.name) return reply.redirect(`${url}/people/${person.guid}`, 302)
-    const list = await findPublicPostPage(pod, person.id)
+    const list = await findPublicPostPage(services, person.id)
     const { language } = textsFor(request, reply)
     const key = JSON.stringify(['feed', language, person.guid, person.name, profile, list])
     const feed = await app.publicPages.cache.get(key, async () =>
-      app.publicPages.renderer.personFeed(language, { person, profile, posts: await readPublicPosts(pod, list) }),
+      app.publicPages.renderer.personFeed(language, { person, profile, posts: await readPublicPosts(services, list) }),
     )
     return reply.type('application/atom+xml; charset=utf-8').send(feed)
   })
 
   // Other software links here, so that users of this pod can follow a person (remote follow).
   app.get('/people', { config, schema }, async (request, reply) => {
-    return app.answerLookUp(request, reply, lookUpPerson(pod, queryText(request, 'q') ?? ''), {
+    return app.answerLookUp(request, reply, lookUpPerson(services, queryText(request, 'q') ?? ''), {
       known: ({ guid }) => reply.redirect(`${url}/people/${guid}`, 302),
       unknown: unknownPerson,
     })
@@ -133,7 +133,7 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
 
 /** Leads browsers to the new page of a person who has moved, unless the new pod is blocked. Programs read the API instead. */
 function answerMoved(request: FastifyRequest, reply: FastifyReply, { newest }: MovedPerson): FastifyReply {
-  const origin = newest.pod === null ? request.server.pod.config.url : podOrigin(newest.pod)
+  const origin = newest.pod === null ? request.server.services.config.url : podOrigin(newest.pod)
   const wantsJson = /json/.test(request.headers.accept ?? '') && !/html/.test(request.headers.accept ?? '')
   if (wantsJson || newest.isBlocked || origin === undefined) {
     throw pageFault(410, 'error.moved', { reason: 'moved' })

@@ -3,12 +3,12 @@ import {
   findPublicPost,
   findPublicStreamPage,
   findTagPostPage,
-  type ListPage,
   type PagePosition,
   readPublicPosts,
 } from '../../../domain/posts/public-posts.js'
 import { normaliseSearchedTag, normaliseTagName } from '../../../domain/posts/tags.js'
 import type { Post } from '../../../persistence/models/post.js'
+import type { ListPage } from '../../../persistence/sql/id-page.js'
 import { isGuid } from '../../../protocol/values.js'
 import { textsFor } from '../../pages/language/request-language.js'
 import { readPosition } from '../../pages/list-pages.js'
@@ -19,8 +19,8 @@ import { tagPath } from '../../text/write-html.js'
 
 /** Lists of public posts: by tag, and all; and the description of one post for other sites (oEmbed). */
 export const postListPageRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
-  const { url } = pod.config
+  const { services } = app
+  const { url } = services.config
   const config = { public: true } as const
   const schema = { hide: true }
 
@@ -29,12 +29,12 @@ export const postListPageRoutes: FastifyPluginAsync = async (app) => {
     request: FastifyRequest,
     reply: FastifyReply,
     list: ListPage<Post>,
-    facts: { readonly tag: string | undefined; readonly path: string; readonly position: PagePosition | undefined },
+    data: { readonly tag: string | undefined; readonly path: string; readonly position: PagePosition | undefined },
   ) {
     const { language } = textsFor(request, reply)
-    const key = JSON.stringify(['posts', language, facts, list])
+    const key = JSON.stringify(['posts', language, data, list])
     const html = await app.publicPages.cache.get(key, async () =>
-      app.publicPages.renderer.postListPage(language, { ...facts, list, posts: await readPublicPosts(pod, list) }),
+      app.publicPages.renderer.postListPage(language, { ...data, list, posts: await readPublicPosts(services, list) }),
     )
     return reply.type('text/html; charset=utf-8').send(html)
   }
@@ -43,12 +43,16 @@ export const postListPageRoutes: FastifyPluginAsync = async (app) => {
     const tag = readTag(request.params.name)
     if (tag === undefined) throw pageFault(404, 'error.no_tag')
     const position = readPosition(request)
-    return sendList(request, reply, await findTagPostPage(pod, tag, position), { tag, path: tagPath(tag), position })
+    return sendList(request, reply, await findTagPostPage(services, tag, position), {
+      tag,
+      path: tagPath(tag),
+      position,
+    })
   })
 
   app.get('/public', { config, schema }, async (request, reply) => {
     const position = readPosition(request)
-    return sendList(request, reply, await findPublicStreamPage(pod, position), {
+    return sendList(request, reply, await findPublicStreamPage(services, position), {
       tag: undefined,
       path: '/public',
       position,
@@ -60,14 +64,14 @@ export const postListPageRoutes: FastifyPluginAsync = async (app) => {
     if (format !== 'json') throw new RequestFault(501, 'The only format is json.')
     const [prefix, guid = ''] = (queryText(request, 'url') ?? '').split(/(?<=\/(?:posts|p)\/)/)
     const isPostUrl = (prefix === `${url}/posts/` || prefix === `${url}/p/`) && isGuid(guid)
-    const shared = isPostUrl ? await findPublicPost(pod, guid) : undefined
+    const shared = isPostUrl ? await findPublicPost(services, guid) : undefined
     if (shared?.author.podId !== null || shared.author.closedAt !== null) {
       throw new RequestFault(404, 'This is not the address of a public post of this pod.')
     }
     return reply
       .header('access-control-allow-origin', '*')
       .type('application/json; charset=utf-8')
-      .send(presentOembed(shared, pod.config))
+      .send(presentOembed(shared, services.config))
   })
 }
 

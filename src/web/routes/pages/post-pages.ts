@@ -21,42 +21,42 @@ interface ByGuid {
 
 /** Pages of public posts; a post of another pod redirects to its pod. */
 export const postPageRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
+  const { services } = app
   const config = { public: true } as const
   const schema = { hide: true }
 
   /** Links of a pod that was taken over have numbers. Private and unknown posts have the same answer. */
   async function leadToPost(number: string, reply: FastifyReply): Promise<FastifyReply> {
-    const guid = await findPublicGuid(pod.db, Number(number))
-    const linkedEntity = guid === undefined ? undefined : await findFetchableEntity(pod.db, 'post', guid)
+    const guid = await findPublicGuid(services.db, Number(number))
+    const linkedEntity = guid === undefined ? undefined : await findFetchableEntity(services.db, 'post', guid)
     if (guid === undefined || linkedEntity === undefined || linkedEntity.author.closed) throw noPost()
     const { pod: authorPod } = linkedEntity.author
     if (authorPod !== null) return reply.redirect(addressAtPod(authorPod, guid), 302)
-    return reply.redirect(`${pod.config.url}/posts/${guid}`, 301)
+    return reply.redirect(`${services.config.url}/posts/${guid}`, 301)
   }
 
   app.get<ByGuid>('/posts/:guid', { config, schema }, async (request, reply) => {
     const { guid } = request.params
     if (isNumber(guid)) return leadToPost(guid, reply)
-    const entity = isGuid(guid) ? await findFetchableEntity(pod.db, 'post', guid) : undefined
+    const entity = isGuid(guid) ? await findFetchableEntity(services.db, 'post', guid) : undefined
     if (entity === undefined || entity.author.closed) throw noPost()
     if (entity.author.pod !== null) return reply.redirect(addressAtPod(entity.author.pod, guid), 302)
 
-    const shared = await findPublicPost(pod, guid)
+    const shared = await findPublicPost(services, guid)
     if (shared === undefined) throw noPost()
     reply.header('vary', 'accept')
     if (wantsJson(request)) {
-      return reply.type('application/json; charset=utf-8').send(presentPublicPost(shared, pod.config))
+      return reply.type('application/json; charset=utf-8').send(presentPublicPost(shared, services.config))
     }
     const comment = queryText(request, 'comment')
     const position = isGuid(comment ?? '')
-      ? await findCommentPosition(pod, shared.post, comment ?? '')
+      ? await findCommentPosition(services, shared.post, comment ?? '')
       : readPosition(request)
     const { language } = textsFor(request, reply)
     const html = await app.publicPages.cache.get(keyOf(shared, position, language), async () =>
       app.publicPages.renderer.postPage(language, {
         shared,
-        comments: await findCommentPage(pod, shared.post, position),
+        comments: await findCommentPage(services, shared.post, position),
         position,
       }),
     )
@@ -67,7 +67,7 @@ export const postPageRoutes: FastifyPluginAsync = async (app) => {
     const { guid } = request.params
     if (isNumber(guid)) return leadToPost(guid, reply)
     if (!isGuid(guid)) throw noPost()
-    return reply.redirect(`${pod.config.url}/posts/${guid}`, 301)
+    return reply.redirect(`${services.config.url}/posts/${guid}`, 301)
   })
 }
 

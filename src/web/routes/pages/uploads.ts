@@ -65,7 +65,7 @@ export const uploadRoutes: FastifyPluginAsync = async (app) => {
 }
 
 async function sendPicture(request: FastifyRequest, reply: FastifyReply, name: string): Promise<FastifyReply> {
-  const { pictures, config, db } = request.server.pod
+  const { pictures, config, db } = request.server.services
   const [, ending = ''] = NAME.exec(name) ?? []
   const mediaType = MEDIA_TYPES[ending.toLowerCase()]
   if (mediaType === undefined) throw noPicture()
@@ -75,14 +75,14 @@ async function sendPicture(request: FastifyRequest, reply: FastifyReply, name: s
     return reply.header('cache-control', `public, max-age=${A_DAY}`).redirect(`${config.uploadsBaseUrl}${name}`, 302)
   // Shorter than the address is valid.
   if (link !== undefined) return reply.header('cache-control', `private, max-age=${LINK_SECONDS}`).redirect(link, 302)
-  const facts = await pictures.find(name)
-  if (facts === undefined) return sendOriginal(request, reply, { name, mediaType })
+  const pictureFile = await pictures.find(name)
+  if (pictureFile === undefined) return sendOriginal(request, reply, { name, mediaType })
   // The content of a name never changes.
-  reply.header('cache-control', `public, max-age=${A_YEAR}, immutable`).header('etag', facts.etag)
+  reply.header('cache-control', `public, max-age=${A_YEAR}, immutable`).header('etag', pictureFile.etag)
   // Browsers do not show it.
   if (mediaType === 'image/tiff') reply.header('content-disposition', 'attachment')
-  if (isNotModified(request, facts.etag)) return reply.code(304).send()
-  const range = beginFile(request, reply.type(mediaType), facts.bytes)
+  if (isNotModified(request, pictureFile.etag)) return reply.code(304).send()
+  const range = beginFile(request, reply.type(mediaType), pictureFile.bytes)
   if (request.method === 'HEAD') return reply.send()
   const stream = await pictures.open(name, range)
   if (stream === undefined) throw noPicture()
@@ -94,25 +94,25 @@ async function sendPicture(request: FastifyRequest, reply: FastifyReply, name: s
  * answer. Other pictures may be where the old pod has moved them.
  */
 async function sendOriginal(
-  { server: { pod }, log, method }: FastifyRequest,
+  { server: { services }, log, method }: FastifyRequest,
   reply: FastifyReply,
   { name, mediaType }: { readonly name: string; readonly mediaType: string },
 ): Promise<FastifyReply> {
   const original = originalOf(name)
-  const facts = original === undefined ? undefined : await pod.pictures.find(original)
-  if (original === undefined || facts === undefined) {
-    const { imageRedirectUrl } = pod.config
+  const pictureFile = original === undefined ? undefined : await services.pictures.find(original)
+  if (original === undefined || pictureFile === undefined) {
+    const { imageRedirectUrl } = services.config
     if (imageRedirectUrl === undefined) throw noPicture()
     return reply.redirect(`${imageRedirectUrl}${UPLOADS_PATH}${encodeURIComponent(name)}`, 301)
   }
   if (method !== 'HEAD') {
-    await pod.jobs
+    await services.jobs
       .enqueue(makeMissingSizesJob, { name: original }, { unique: `sizes-${original}` })
       .catch((err: unknown) => log.warn({ err, picture: original }, 'missing sizes not enqueued'))
   }
-  reply.header('cache-control', 'no-store').header('content-length', facts.bytes).type(mediaType)
+  reply.header('cache-control', 'no-store').header('content-length', pictureFile.bytes).type(mediaType)
   if (mediaType === 'image/tiff') reply.header('content-disposition', 'attachment')
-  const stream = method === 'HEAD' ? undefined : await pod.pictures.open(original)
+  const stream = method === 'HEAD' ? undefined : await services.pictures.open(original)
   return reply.send(stream)
 }
 

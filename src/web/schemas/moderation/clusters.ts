@@ -26,7 +26,7 @@ export const ClusterSchema = Type.Object(clusterFields, {
   description: 'Public posts and comments that have a text, link, photo or set of mentions in common.',
 })
 
-export const WholeClusterSchema = Type.Object(
+export const ClusterDetailsSchema = Type.Object(
   {
     ...clusterFields,
     operation: nullable(Type.Object(OperationSchema.properties, { description: 'The cleaning or undo in progress.' })),

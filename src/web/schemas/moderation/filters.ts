@@ -15,7 +15,7 @@ const Origin = Type.Enum([...FILTER_ORIGINS])
 const Action = Type.Enum([...FILTER_ACTIONS])
 const State = Type.Enum([...FILTER_STATES])
 
-const AGE = 'Only people whom this pod has known for less than so many days.'
+const AGE = 'Only people whom this pod has known for less than this number of days.'
 
 /** The conditions of a filter, which have defaults. */
 const conditions = {
@@ -77,7 +77,7 @@ const hitFields = {
   text: nullable(Type.String({ description: 'The beginning of the text; null for private content.' })),
 }
 
-export const WholeFilterSchema = Type.Object(
+export const FilterDetailsSchema = Type.Object(
   {
     ...filterFields,
     days: Type.Array(Type.Object({ day: Type.String({ format: 'date' }), hits: Type.Integer() }), {

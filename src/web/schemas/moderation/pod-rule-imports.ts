@@ -18,6 +18,7 @@ export const PodRuleImportSchema = Type.Object(
       Type.Object({
         id: Type.Integer(),
         domain: Type.String(),
+        port: nullable(Type.Integer({ description: 'Null: every port.' })),
         severity: Type.String(),
         verdict: Type.Enum(['add', 'change', 'covered', 'skip']),
         fault: nullable(

@@ -10,7 +10,7 @@ export const PodRuleSchema = Type.Object(
   {
     id: Type.Integer(),
     domain: Type.String({ description: 'Lower case, in ASCII.' }),
-    subdomains: Type.Boolean({ description: 'The rule is also for subdomains.' }),
+    subdomains: Type.Boolean({ description: 'The rule applies to subdomains as well.' }),
     port: nullable(Type.Integer({ description: 'Null: every port. 443 stands for 80 too.' })),
     state: PodRuleState,
     reason: Type.String({ description: 'Only moderators and admins read it.' }),

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 
-const CHECK_EVERY_MS = 50
+const CHECK_INTERVAL_MS = 50
 
 /** Accepts no new connections, finishes running requests, and closes the remaining connections after `within` milliseconds. */
 export async function closeApp(app: FastifyInstance, within: number): Promise<void> {
   // A kept-alive connection becomes idle after its response, and would delay the end.
-  const closeIdle = setInterval(() => app.server.closeIdleConnections(), CHECK_EVERY_MS)
+  const closeIdle = setInterval(() => app.server.closeIdleConnections(), CHECK_INTERVAL_MS)
   const closeAll = setTimeout(() => app.server.closeAllConnections(), within)
   await app.close().finally(() => {
     clearInterval(closeIdle)

@@ -2,17 +2,32 @@ import { SerializerSelector } from '@fastify/fast-json-stringify-compiler'
 
 type BuildCompiler = ReturnType<typeof SerializerSelector>
 type Serializer = ReturnType<ReturnType<BuildCompiler>>
+type Named = Parameters<BuildCompiler>[0]
+type Options = Parameters<BuildCompiler>[1]
 type NamedSchemas = Readonly<Record<string, unknown>>
 
 const buildCompiler = SerializerSelector()
-/** By the schema and those it refers to. */
+/** Serializers by their schema and the schemas that it refers to. */
 const serializers = new Map<string, Serializer>()
+
+/** Compiles a schema for its first response: most processes send few of the responses. */
+export const buildSerializer: BuildCompiler = (named, options) => (route) => {
+  let serializer: Serializer | undefined
+  return (response) => {
+    serializer ??= compileOnce(named, options, route)
+    return serializer(response)
+  }
+}
 
 /**
  * As Fastify does it, but equal schemas are compiled once, and each with only the named schemas that it refers to: most responses are the
- * same errors, and reading all named schemas again for each response took most of the time in which a web process starts.
+ * same errors.
  */
-export const buildSerializer: BuildCompiler = (named, options) => (route) => {
+export function compileOnce(
+  named: Named,
+  options: Options,
+  route: Parameters<ReturnType<BuildCompiler>>[0],
+): Serializer {
   const used = usedBy(route.schema, (named ?? {}) as NamedSchemas) // Fastify passes them by name
   const key = JSON.stringify([route.schema, used, options])
   const serializer = serializers.get(key) ?? buildCompiler(used, options)(route)

@@ -29,18 +29,35 @@ const bodies = new Ajv({ useDefaults: true, allErrors: false, strict: false, str
 // With coercion, because paths and queries hold only texts. Not of lists: `?page[]=2` must not equal `?page=2`.
 const texts = new Ajv({ coerceTypes: true, useDefaults: true, allErrors: false, strict: false })
 
+interface Part {
+  readonly schema: AnySchema
+  readonly httpPart?: string
+}
+
+function validatorOf({ schema, httpPart }: Part): FieldsValidator {
+  return validatorOfFields(httpPart === 'body' ? bodies : texts, schema)
+}
+
+/** For the whole server: without it, Fastify creates an Ajv for each instance with routes. */
+export function useValidators(app: FastifyInstance): void {
+  app.setValidatorCompiler(validatorOf)
+}
+
 /** Whether the handler reads parts of a request for which its route has no schema, as the handlers of HTML forms do. */
 type WithoutSchema = 'unread' | 'read'
 
 export function addValidation(app: FastifyInstance, withoutSchema: WithoutSchema = 'unread'): void {
-  app.setValidatorCompiler(({ schema, httpPart }) => compile(httpPart === 'body' ? bodies : texts, schema))
+  useValidators(app)
   app.setSchemaErrorFormatter((errors: readonly Partial<ErrorObject>[], part) => {
     const reason = errors[0]?.keyword === 'required' ? 'field_missing' : 'field_invalid'
     return new InvalidRequest(part, sentence(part, errors[0]), listInvalidFields(errors), reason)
   })
 
   app.addHook('preValidation', (request, _reply, done) => {
-    if (anyLonger(request.params, HTTP_LIMITS.pathParameterCharacters) || !holdsPlainText(request.params)) {
+    if (
+      hasParameterLongerThan(request.params, HTTP_LIMITS.pathParameterCharacters) ||
+      !holdsPlainText(request.params)
+    ) {
       throw new RequestFault(404, 'There is nothing here.')
     }
     const fault = findFault(request, withoutSchema)
@@ -54,17 +71,18 @@ export function addValidation(app: FastifyInstance, withoutSchema: WithoutSchema
 
 /**
  * Reports the first error of a schema, and one for each other wrong field. Not `allErrors`, with which a long list in a body would
- * cause as many errors.
+ * cause as many errors. Compiled at the first request: most processes serve few of the routes.
  */
-function compile(ajv: Ajv, schema: AnySchema): FieldsValidator {
-  const validate = compileOnce(ajv, schema)
+function validatorOfFields(ajv: Ajv, schema: AnySchema): FieldsValidator {
+  let compiled: ValidateFunction | undefined
   let validatorsOfFields: readonly ValidateFunction[] | undefined // compiled late: most schemas never meet a wrong field
 
   function check(value: unknown): boolean {
-    if (validate(value)) return true
+    compiled ??= compileOnce(ajv, schema)
+    if (compiled(value)) return true
     validatorsOfFields ??= schemasOfFields(schema).map((each) => ajv.compile(each))
     const others = validatorsOfFields.flatMap((each) => (each(value) ? [] : (each.errors?.slice(0, 1) ?? [])))
-    check.errors = [...(validate.errors?.slice(0, 1) ?? []), ...others]
+    check.errors = [...(compiled.errors?.slice(0, 1) ?? []), ...others]
     return false
   }
   check.errors = [] as ErrorObject[]
@@ -129,7 +147,11 @@ function findFault(request: FastifyRequest, withoutSchema: WithoutSchema): Inval
 
 function invalidCharacters(part: string, fields: Readonly<Record<string, unknown>>): InvalidRequest {
   const wrong = Object.keys(fields).filter((name) => !holdsPlainText(fields[name]))
-  return new InvalidRequest(part, `The ${part} has characters that no text can have.`, wrong)
+  return new InvalidRequest(
+    part,
+    `The ${part} has invalid characters (control characters or unpaired surrogates).`,
+    wrong,
+  )
 }
 
 function readOf(part: unknown, schema: unknown, withoutSchema: WithoutSchema): Readonly<Record<string, unknown>> {
@@ -147,7 +169,7 @@ function propertiesOf(schema: unknown): Readonly<Record<string, { readonly type?
   return (schema as { readonly properties?: Record<string, { readonly type?: string }> } | undefined)?.properties
 }
 
-function anyLonger(parameters: unknown, limit: number): boolean {
+function hasParameterLongerThan(parameters: unknown, limit: number): boolean {
   return Object.values(parameters ?? {}).some((value) => isLonger(value, limit))
 }
 

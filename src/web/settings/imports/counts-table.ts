@@ -3,13 +3,13 @@ import { IMPORT_SECTIONS, type ImportCounts } from '../../../persistence/archive
 import { html, type Markup } from '../../pages/markup.js'
 import { reasonText, sectionText } from './import-texts.js'
 
-/** What has become of the items of each section. */
+/** The outcomes of the items of each section. */
 export function countsTable(
   request: FastifyRequest,
   counts: ImportCounts,
   imported: 'import.imported' | 'import.importable' = 'import.imported',
 ): Markup {
-  const { t } = request.member
+  const { t } = request.signedIn
   const items = IMPORT_SECTIONS.flatMap((section) => {
     const count = counts[section]
     if (count === undefined || count.found === 0) return []

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { listImportPage, type MoveOfViewer } from '../../../domain/archives/imports.js'
 import { isCancellable } from '../../../federation/archives/imports/stop-import.js'
 import type { ImportUpload } from '../../../persistence/archives/import-uploads.js'
-import type { Import } from '../../../persistence/archives/imports.js'
+import type { ArchiveImport } from '../../../persistence/archives/imports.js'
 import { OIDC_PATHS } from '../../oidc/paths.js'
 import { translateMarkup } from '../../pages/language/message-markup.js'
 import { html, type Markup } from '../../pages/markup.js'
@@ -11,7 +11,7 @@ import { settingsForm } from '../settings-page.js'
 import type { FieldErrors } from '../try-change.js'
 import { countsTable } from './counts-table.js'
 import { faultText, phaseText } from './import-texts.js'
-import { isRecentlyAuthenticated } from './member.js'
+import { isRecentlyAuthenticated } from './importing-user.js'
 import { IMPORT_PATHS, IMPORT_SCRIPT } from './paths.js'
 import { reportCards } from './report-page.js'
 
@@ -19,9 +19,8 @@ const MEBIBYTE = 1024 ** 2
 
 /** The page of imports: the next step of the open one, then those before, then who knows of a move. */
 export async function importPage(request: FastifyRequest, errors: FieldErrors): Promise<Markup> {
-  const { pod } = request.server
-  const { viewer } = request.member
-  const found = await listImportPage(pod, viewer)
+  const { viewer } = request.signedIn
+  const found = await listImportPage(request.services, viewer)
   const running = found.imports.filter(({ state }) => state === 'running' || state === 'paused')
   const over = found.imports.filter((archiveImport) => !running.includes(archiveImport))
   return html`${running.length === 0 && uploadCards(request, found.upload, errors)}
@@ -31,8 +30,8 @@ ${over.length > 0 && overCard(request, over)}`
 }
 
 function uploadCards(request: FastifyRequest, upload: ImportUpload | undefined, errors: FieldErrors): Markup {
-  const { t } = request.member
-  const { imports } = request.server.pod.config
+  const { t } = request.signedIn
+  const { imports } = request.server.services.config
   if (imports !== 'on') {
     return html`<section class="card"><p>${t(imports === 'off' ? 'import.off' : 'import.operator_only')}</p></section>`
   }
@@ -51,14 +50,14 @@ ${dropForm(request)}</section>`
 }
 
 function failedCard(request: FastifyRequest, { error, createdAt }: ImportUpload): Markup {
-  const { t } = request.member
+  const { t } = request.signedIn
   return html`<section class="card"><h2>${t('import.refused')}</h2>
 <p>${translateMarkup(t, 'import.refused_because', { time: timeHtml(t, createdAt), reason: faultText(t, error ?? '') })}</p></section>\n`
 }
 
 function uploadCard(request: FastifyRequest, upload: ImportUpload | undefined, errors: FieldErrors): Markup {
-  const { t } = request.member
-  const { importBytes, importPhotoBytes } = request.server.pod.config
+  const { t } = request.signedIn
+  const { importBytes, importPhotoBytes } = request.server.services.config
   const begun =
     upload?.state === 'uploading' && html`<p>${t('import.broken_off', { bytes: upload.archiveBytes })}</p>\n`
   if (!isRecentlyAuthenticated(request)) {
@@ -68,7 +67,7 @@ function uploadCard(request: FastifyRequest, upload: ImportUpload | undefined, e
 ${begun}<p>${translateMarkup(t, 'import.confirm_first', { link: confirm })}</p></section>`
   }
   const error = errors.find(({ field }) => field === 'archive')?.message
-  const token = request.member.session.formToken
+  const token = request.signedIn.session.formToken
   return html`<section class="card"><h2>${t('import.new')}</h2>
 <p class="soft">${t('import.about')}</p>
 ${begun}<form method="post" action="${IMPORT_PATHS.upload}?form=${token}" enctype="multipart/form-data" data-import-upload data-parts="${IMPORT_PATHS.parts}?form=${token}" data-check="${IMPORT_PATHS.check}" data-token="${token}">
@@ -85,7 +84,7 @@ ${begun}<form method="post" action="${IMPORT_PATHS.upload}?form=${token}" enctyp
 }
 
 function dropForm(request: FastifyRequest): Markup {
-  const { t } = request.member
+  const { t } = request.signedIn
   return settingsForm(
     request,
     html`<p class="actions"><button class="quiet">${t('import.drop')}</button></p>`,
@@ -93,8 +92,8 @@ function dropForm(request: FastifyRequest): Markup {
   )
 }
 
-function runningCard(request: FastifyRequest, runningImport: Import): Markup {
-  const { t } = request.member
+function runningCard(request: FastifyRequest, runningImport: ArchiveImport): Markup {
+  const { t } = request.signedIn
   const { uid, oldAddress, state, phase, lines, createdAt } = runningImport
   const time = timeHtml(t, createdAt)
   const isPaused = state === 'paused'
@@ -117,7 +116,7 @@ ${!isCancellable(runningImport) && html`<p class="soft small">${t('import.beyond
 }
 
 /** Items of the archive, and those that have an outcome. */
-function progressOf({ counts }: Import): { readonly found: number; readonly done: number } {
+function progressOf({ counts }: ArchiveImport): { readonly found: number; readonly done: number } {
   const sections = Object.values(counts)
   return {
     found: sections.reduce((sum, { found }) => sum + found, 0),
@@ -125,8 +124,8 @@ function progressOf({ counts }: Import): { readonly found: number; readonly done
   }
 }
 
-function overCard(request: FastifyRequest, imports: readonly Import[]): Markup {
-  const { t } = request.member
+function overCard(request: FastifyRequest, imports: readonly ArchiveImport[]): Markup {
+  const { t } = request.signedIn
   const entries = imports.map(({ uid, oldAddress, state, error, createdAt, finishedAt, counts }) => {
     const time = timeHtml(t, finishedAt ?? createdAt)
     const address = oldAddress
@@ -149,7 +148,7 @@ ${
 
 /** Which pods know of a move. */
 function moveCard(request: FastifyRequest, { move, pods, silent }: MoveOfViewer): Markup {
-  const { t } = request.member
+  const { t } = request.signedIn
   const { oldAddress, movedAt, delivered, waiting, refused } = move
   const waitingPods = pods.map(
     ({ pod, givenUp, lastStatus }) =>

@@ -3,7 +3,7 @@ import multipart from '@fastify/multipart'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { Knex } from 'knex'
 import { reauthenticate } from '../../../domain/accounts/factors/reauthenticate.js'
-import { readImport, shareAgain } from '../../../domain/archives/imports.js'
+import { getArchiveImport, shareAgain } from '../../../domain/archives/imports.js'
 import type { Actor } from '../../../domain/moderation/actor.js'
 import { csvLine } from '../../../domain/moderation/csv.js'
 import { cancelImport, pauseImport } from '../../../federation/archives/imports/stop-import.js'
@@ -11,27 +11,39 @@ import { dropUpload, requestCheck } from '../../../federation/archives/uploads/r
 import { startImport } from '../../../federation/archives/uploads/start-import.js'
 import { type ItemOutcome, listItemOutcomes } from '../../../persistence/archives/imports.js'
 import { User } from '../../../persistence/models/user.js'
-import { formText } from '../../oidc/form-text.js'
+import { formText } from '../../forms/form-text.js'
 import { OIDC_PATHS } from '../../oidc/paths.js'
 import { openWrongPasswords } from '../../oidc/wrong-passwords.js'
 import { queryText } from '../../schemas/query-text.js'
 import { sendSettingsPage } from '../settings-page.js'
 import { collectFieldErrors, type FieldErrors } from '../try-change.js'
 import { importPage } from './import-page.js'
-import { importingMember, isRecentlyAuthenticated } from './member.js'
+import { importingUserOf, isRecentlyAuthenticated } from './importing-user.js'
 import { IMPORT_PATHS } from './paths.js'
 import { RETRY_AFTER_SECONDS, readUploadedFiles, uploadPartRoutes } from './upload-routes.js'
 
 const UPLOAD_REFUSALS = {
-  ...{ imports_off: undefined, upload_running: undefined, upload_missing: 'archive', import_running: undefined },
-  ...{ too_many_checks: undefined, too_large: 'archive', no_space: undefined },
-  ...{ uploads_full: undefined },
+  imports_off: undefined,
+  upload_running: undefined,
+  upload_missing: 'archive',
+  import_running: undefined,
+  too_many_checks: undefined,
+  too_large: 'archive',
+  no_space: undefined,
+  uploads_full: undefined,
 }
 
 const START_REFUSALS = {
-  ...{ imports_off: undefined, check_needed: undefined, import_running: undefined, content_needs_move: 'content' },
-  ...{ old_address_missing: 'old_address', old_address_wrong: 'old_address', old_account_unproven: 'old_password' },
-  ...{ key_mismatch: undefined, moved_elsewhere: undefined, same_account: undefined },
+  imports_off: undefined,
+  check_needed: undefined,
+  import_running: undefined,
+  content_needs_move: 'content',
+  old_address_missing: 'old_address',
+  old_address_wrong: 'old_address',
+  old_account_unproven: 'old_password',
+  key_mismatch: undefined,
+  moved_elsewhere: undefined,
+  same_account: undefined,
 }
 
 const STOP_REFUSALS = { import_not_found: undefined, import_over: undefined, import_beyond_cancel: undefined }
@@ -41,20 +53,21 @@ const LATER: ReadonlySet<string> = new Set(['import_running', 'upload_running', 
 
 /** Imports of archives into the own account: upload, check, choices, progress, result. */
 export const importPageRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
+  const { services } = app
   await app.register(multipart, { throwFileSizeLimit: false })
   await app.register(uploadPartRoutes)
-  const route = { config: { member: 'session' }, schema: { hide: true } } as const
-  const withProof = { ...route, config: { member: 'proof' } } as const
-  const wrongPasswords = openWrongPasswords(() => pod.now())
+  const route = { config: { requires: 'session' }, schema: { hide: true } } as const
+  const withProof = { ...route, config: { requires: 'proof' } } as const
+  const wrongPasswords = openWrongPasswords(() => services.now())
 
   async function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
-    const { t } = request.member
+    const { t } = request.signedIn
     return sendSettingsPage(request, reply, {
       title: t('settings.import'),
       content: await importPage(request, errors),
       errors,
-      ...{ hasScript: true, mayConnect: true },
+      hasScript: true,
+      mayConnect: true,
     })
   }
 
@@ -62,25 +75,25 @@ export const importPageRoutes: FastifyPluginAsync = async (app) => {
   async function change(
     request: FastifyRequest,
     reply: FastifyReply,
-    notice: string,
+    flash: string,
     fields: Parameters<typeof collectFieldErrors>[1],
     use: () => Promise<unknown>,
   ) {
-    const errors = await collectFieldErrors(request.member.t, fields, use, (reason) => {
+    const errors = await collectFieldErrors(request.signedIn.t, fields, use, (reason) => {
       if (LATER.has(reason)) reply.code(429)
       else if (reason === 'too_large') reply.code(413)
       else if (reason === 'no_space') reply.code(507)
       else if (reason === 'uploads_full') reply.code(503).header('retry-after', RETRY_AFTER_SECONDS)
     })
     if (errors.length > 0) return show(request, reply, errors)
-    return reply.redirect(`${IMPORT_PATHS.page}?notice=${notice}`, 303)
+    return reply.redirect(`${IMPORT_PATHS.page}?flash=${flash}`, 303)
   }
 
   app.get(IMPORT_PATHS.page, route, async (request, reply) => show(request, reply))
 
   // The token is in the query, so that the files are read only if it is right.
   app.post(IMPORT_PATHS.upload, { ...route, config: { ...route.config, checksForm: true } }, async (request, reply) => {
-    request.member.session.checkForm(queryText(request, 'form'))
+    request.signedIn.session.checkForm(queryText(request, 'form'))
     if (!isRecentlyAuthenticated(request)) {
       const back = encodeURIComponent(IMPORT_PATHS.page)
       return reply.header('connection', 'close').redirect(`${OIDC_PATHS.confirmAccess}?return_to=${back}`, 303)
@@ -89,59 +102,65 @@ export const importPageRoutes: FastifyPluginAsync = async (app) => {
   })
 
   app.post(IMPORT_PATHS.check, route, async (request, reply) =>
-    change(request, reply, 'import_uploaded', UPLOAD_REFUSALS, () => requestCheck(pod, importingMember(request))),
+    change(request, reply, 'import_uploaded', UPLOAD_REFUSALS, () =>
+      requestCheck(request.services, importingUserOf(request)),
+    ),
   )
 
   app.post(IMPORT_PATHS.drop, route, async (request, reply) => {
-    await dropUpload(pod, importingMember(request))
-    return reply.redirect(`${IMPORT_PATHS.page}?notice=import_dropped`, 303)
+    await dropUpload(request.services, importingUserOf(request))
+    return reply.redirect(`${IMPORT_PATHS.page}?flash=import_dropped`, 303)
   })
 
   app.post(IMPORT_PATHS.start, withProof, async (request, reply) =>
     change(request, reply, 'import_started', START_REFUSALS, async () => {
-      const user = importingMember(request)
+      const user = importingUserOf(request)
       const isChosen = (name: string) => formText(request, name) !== undefined
       const choices = {
-        ...{ contacts: isChosen('contacts'), content: isChosen('content'), settings: isChosen('settings') },
-        ...{ profile: isChosen('profile'), move: isChosen('move'), oldAddress: formText(request, 'old_address') ?? '' },
+        contacts: isChosen('contacts'),
+        content: isChosen('content'),
+        settings: isChosen('settings'),
+        profile: isChosen('profile'),
+        move: isChosen('move'),
+        oldAddress: formText(request, 'old_address') ?? '',
       }
-      await startImport(pod, actorOf(request), user, choices, (name) => proveOldAccount(request, name))
+      await startImport(request.services, actorOf(request), user, choices, (name) => proveOldAccount(request, name))
     }),
   )
 
   /** The owner of an old account on this pod types its password, and the code of its second factor. */
   async function proveOldAccount(request: FastifyRequest, username: string): Promise<boolean> {
-    const old = await User.byUsername(pod.db, username)
+    const old = await User.byUsername(services.db, username)
     const wait = wrongPasswords.waitFor(request.ip, username)
     if (wait !== undefined) throw wait
     const password = formText(request, 'old_password')
     if (old === undefined || password === undefined) return false
     const answer = { password, code: formText(request, 'old_code') ?? '' }
-    const outcome = await reauthenticate(pod, old.id, answer)
+    const outcome = await reauthenticate(request.services, old.id, answer)
     if (outcome === 'password_right' || outcome === 'code_right') return true
     wrongPasswords.count(request.ip, username)
     return false
   }
 
-  for (const [path, state, notice] of [
+  for (const [path, state, flash] of [
     [IMPORT_PATHS.pause, 'paused', 'import_paused'],
     [IMPORT_PATHS.resume, 'running', 'import_resumed'],
   ] as const) {
     app.post(path, route, async (request, reply) => {
-      const by = { userId: request.member.viewer.userId, uid: formText(request, 'id') ?? '' }
-      return change(request, reply, notice, STOP_REFUSALS, () => pauseImport(pod, by, state))
+      const by = { userId: request.signedIn.viewer.userId, uid: formText(request, 'id') ?? '' }
+      return change(request, reply, flash, STOP_REFUSALS, () => pauseImport(request.services, by, state))
     })
   }
 
   app.post(IMPORT_PATHS.cancel, route, async (request, reply) =>
     change(request, reply, 'import_cancelled', STOP_REFUSALS, () =>
-      cancelImport(pod, importingMember(request), formText(request, 'id') ?? ''),
+      cancelImport(request.services, importingUserOf(request), formText(request, 'id') ?? ''),
     ),
   )
 
   app.post(IMPORT_PATHS.shareAgain, route, async (request, reply) => {
-    await shareAgain(pod, request.member.viewer, formText(request, 'person') ?? '')
-    return reply.redirect(`${IMPORT_PATHS.page}?notice=import_shared`, 303)
+    await shareAgain(request.services, request.signedIn.viewer, formText(request, 'person') ?? '')
+    return reply.redirect(`${IMPORT_PATHS.page}?flash=import_shared`, 303)
   })
 
   for (const format of ['ndjson', 'csv'] as const) {
@@ -149,11 +168,11 @@ export const importPageRoutes: FastifyPluginAsync = async (app) => {
       `${IMPORT_PATHS.page}/:id/items.${format}`,
       { ...route, config: { ...route.config, refusals: { import_not_found: 404 } } },
       async (request, reply) => {
-        const archiveImport = await readImport(pod, request.member.viewer, request.params.id)
+        const archiveImport = await getArchiveImport(request.services, request.signedIn.viewer, request.params.id)
         return reply
           .type(format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson')
           .header('content-disposition', `attachment; filename="import-items.${format}"`)
-          .send(Readable.from(itemLines(pod.db, archiveImport.id, format)))
+          .send(Readable.from(itemLines(services.db, archiveImport.id, format)))
       },
     )
   }
@@ -174,7 +193,7 @@ function itemLine({ section, position, ref, outcome, reason }: ItemOutcome, form
   return `${JSON.stringify({ section, position, ref, outcome, reason })}\n`
 }
 
-function actorOf({ member, id }: FastifyRequest): Actor {
-  const { userId, personId, guid, address } = member.account
+function actorOf({ signedIn, id }: FastifyRequest): Actor {
+  const { userId, personId, guid, address } = signedIn.account
   return { userId, personId, guid, name: address, role: 'member', via: 'console', traceId: id }
 }

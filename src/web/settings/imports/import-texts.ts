@@ -18,9 +18,12 @@ export function faultText(t: Translate, fault: string): string {
 
 /** Phases of an import are mostly the sections, by the names of their lists. */
 const SECTION_OF_PHASE: Readonly<Record<string, ImportSection>> = {
-  ...{ own_comments: 'relayables', own_reactions: 'relayables' },
-  ...{ others_comments: 'others_relayables', others_reactions: 'others_relayables' },
-  ...{ marks: 'settings', place_photos: 'photos' },
+  own_comments: 'relayables',
+  own_reactions: 'relayables',
+  others_comments: 'others_relayables',
+  others_reactions: 'others_relayables',
+  marks: 'settings',
+  place_photos: 'photos',
 }
 
 export function phaseText(t: Translate, phase: string): string {
@@ -30,7 +33,7 @@ export function phaseText(t: Translate, phase: string): string {
 
 type Prefix = 'import.reason_' | 'import.fault_' | 'import.section_'
 
-/** An id that no message has is shown as it stands: a later version may have stored it. */
+/** An id that no message has is shown unchanged: a later version may have stored it. */
 function textOf(t: Translate, prefix: Prefix, name: string): string {
   const id = `${prefix}${name}`
   return isText(id) ? t(id) : name

@@ -3,7 +3,7 @@ import { allowsContent, type IdentityState } from '../../../federation/archives/
 import type { PresentedReport } from '../../../federation/archives/imports/present-report.js'
 import type { ImportUpload } from '../../../persistence/archives/import-uploads.js'
 import { IMPORT_SECTIONS } from '../../../persistence/archives/imports.js'
-import { formText } from '../../oidc/form-text.js'
+import { formText } from '../../forms/form-text.js'
 import { checkBox, textLine } from '../../pages/controls.js'
 import { field } from '../../pages/forms.js'
 import { translateMarkup } from '../../pages/language/message-markup.js'
@@ -14,13 +14,13 @@ import { countsTable } from './counts-table.js'
 import { reasonText, sectionText } from './import-texts.js'
 import { IMPORT_PATHS } from './paths.js'
 
-/** What the check has found, and the choices of the import. */
+/** The findings of the check, and the choices of the import. */
 export function reportCards(
   request: FastifyRequest,
   upload: ImportUpload,
   { errors, drop }: { readonly errors: FieldErrors; readonly drop: Markup },
 ): Markup {
-  const { t } = request.member
+  const { t } = request.signedIn
   const report = upload.report as PresentedReport // stored by the check
   const { file, posts, photos, contacts, warnings } = report
   const identity = report.identity ?? 'unproven'
@@ -32,8 +32,11 @@ ${countsTable(request, report.sections, 'import.importable')}
 <p>${t('import.posts', { public: posts.public, private: posts.private })}</p>
 <p>${t('import.photos_found', { named: photos.named, found: photos.found, missing: photos.missing, unused: photos.not_named })}</p>
 <p>${t('import.contacts_found', {
-    ...{ reachable: contacts.reachable, moved: contacts.moved, closed: contacts.closed },
-    ...{ unreachable: contacts.unreachable, blocked: contacts.on_blocked_pods },
+    reachable: contacts.reachable,
+    moved: contacts.moved,
+    closed: contacts.closed,
+    unreachable: contacts.unreachable,
+    blocked: contacts.on_blocked_pods,
   })}</p>
 ${refusedItems(request, report)}</section>
 ${choices(request, { identity, errors })}
@@ -41,7 +44,7 @@ ${choices(request, { identity, errors })}
 }
 
 function refusedItems(request: FastifyRequest, { refused }: PresentedReport): Markup {
-  const { t } = request.member
+  const { t } = request.signedIn
   const items = IMPORT_SECTIONS.flatMap((section) =>
     (refused[section] ?? []).map(
       ({ ref, reason }) => html`<li>${sectionText(t, section)}: <bdi>${ref}</bdi> – ${reasonText(t, reason)}</li>\n`,
@@ -55,7 +58,7 @@ function choices(
   request: FastifyRequest,
   { identity, errors }: { readonly identity: IdentityState; readonly errors: FieldErrors },
 ): Markup {
-  const { t } = request.member
+  const { t } = request.signedIn
   const errorOf = (name: string) => errors.find((error) => error.field === name)?.message
   const isRepeated = errors.length > 0
   const isTicked = (name: string) => !isRepeated || formText(request, name) !== undefined
@@ -72,7 +75,9 @@ ${settingsForm(
   }${
     mayMove &&
     html`${box('move', t('import.choose_move'), t('import.choose_move_hint'))}${textLine({
-      ...{ name: 'old_address', label: t('import.old_address'), hint: t('import.old_address_hint') },
+      name: 'old_address',
+      label: t('import.old_address'),
+      hint: t('import.old_address_hint'),
       value: formText(request, 'old_address') ?? '',
       error: errorOf('old_address'),
     })}`
@@ -83,7 +88,7 @@ ${settingsForm(
 
 /** The old account is on this pod: its owner has to prove it, because an archive may be stolen. */
 function oldAccountFields(request: FastifyRequest, error: string | undefined): Markup {
-  const { t } = request.member
+  const { t } = request.signedIn
   return html`<p>${t('import.old_account')}</p>
 ${trusted(
   field({ name: 'old_password', label: t('import.old_password'), type: 'password', autocomplete: 'off', error }),

@@ -3,43 +3,46 @@ import { Refusal } from '../../../domain/refusals.js'
 import { IMPORT_LIMITS } from '../../../federation/archives/limits.js'
 import {
   beginUpload,
-  countArrivedBytes,
+  countReceivedBytes,
   dropUpload,
   requestCheck,
   storeUploadedFile,
   storeUploadedPart,
 } from '../../../federation/archives/uploads/receive-upload.js'
-import type { UploadKind, UploadRefusal } from '../../../federation/archives/uploads/upload-space.js'
+import type { UploadKind } from '../../../federation/archives/uploads/upload-space.js'
 import { findOpenUpload } from '../../../persistence/archives/import-uploads.js'
 import { queryText } from '../../schemas/query-text.js'
 import { pageFault } from '../../server/request-faults.js'
 import { extendTimeLimit } from '../../server/slow-requests.js'
-import { importingMember, isRecentlyAuthenticated } from './member.js'
+import { importingUserOf, isRecentlyAuthenticated } from './importing-user.js'
 import { IMPORT_PATHS } from './paths.js'
 
 const KINDS = ['archive', 'photos'] as const satisfies readonly UploadKind[]
 
 /** Reads archive and photos from the form, one after the other, and requests the check. An upload that was broken off is replaced. */
 export async function readUploadedFiles(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const { pod } = request.server
-  const user = importingMember(request)
+  const { services } = request.server
+  const user = importingUserOf(request)
   if (!request.isMultipart()) throw missing()
-  // What follows a refused file would be read as the next request.
+  // The bytes after a refused file would be read as the next request.
   reply.header('connection', 'close')
-  if ((await findOpenUpload(pod.db, user.userId))?.state === 'uploading') await dropUpload(pod, user)
-  const upload = await beginUpload(pod, user)
+  if ((await findOpenUpload(services.db, user.userId))?.state === 'uploading') await dropUpload(request.services, user)
+  const upload = await beginUpload(request.services, user)
   try {
-    const limits = { files: KINDS.length, fileSize: Math.max(pod.config.importBytes, pod.config.importPhotoBytes) + 1 }
+    const limits = {
+      files: KINDS.length,
+      fileSize: Math.max(services.config.importBytes, services.config.importPhotoBytes) + 1,
+    }
     for await (const part of request.parts({ limits })) {
       if (part.type !== 'file') continue
       const kind = KINDS.find((known) => known === part.fieldname)
       if (kind === undefined || part.filename === '') part.file.resume()
-      else await storeUploadedFile(pod, upload, kind, stayingAlive(request, part.file))
+      else await storeUploadedFile(request.services, upload, kind, stayingAlive(request, part.file))
     }
-    await requestCheck(pod, user)
+    await requestCheck(request.services, user)
     reply.removeHeader('connection')
   } catch (error) {
-    await dropUpload(pod, user)
+    await dropUpload(request.services, user)
     throw error
   }
 }
@@ -62,8 +65,8 @@ async function* stayingAlive(request: FastifyRequest, source: AsyncIterable<Buff
 
 /** Files in parts with an offset, for the script of the page: it goes on after a break. */
 export const uploadPartRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
-  const route = { schema: { hide: true }, config: { member: 'session', checksForm: true } } as const
+  const { services } = app
+  const route = { schema: { hide: true }, config: { requires: 'session', checksForm: true } } as const
 
   app.addHook('onRoute', (added) => {
     if (added.url === IMPORT_PATHS.parts) added.bodyLimit = IMPORT_LIMITS.partBytes
@@ -73,45 +76,45 @@ export const uploadPartRoutes: FastifyPluginAsync = async (app) => {
   )
 
   app.get(IMPORT_PATHS.parts, route, async (request, reply) =>
-    answerPart(reply, () => countArrivedBytes(pod, importingMember(request), kindOf(request))),
+    sendPart(reply, () => countReceivedBytes(request.services, importingUserOf(request), kindOf(request))),
   )
 
   app.post(IMPORT_PATHS.parts, route, async (request, reply) => {
-    request.member.session.checkForm(queryText(request, 'form'))
+    request.signedIn.session.checkForm(queryText(request, 'form'))
     extendTimeLimit(request.raw)
-    const user = importingMember(request)
+    const user = importingUserOf(request)
     const { body } = request
-    return answerPart(reply, async () => {
+    return sendPart(reply, async () => {
       if (!Buffer.isBuffer(body)) throw missing()
-      const place = { kind: kindOf(request), offset: Number(queryText(request, 'offset') ?? '0') }
-      if (place.kind === 'archive' && place.offset === 0) {
+      const part = { kind: kindOf(request), offset: Number(queryText(request, 'offset') ?? '0') }
+      if (part.kind === 'archive' && part.offset === 0) {
         if (!isRecentlyAuthenticated(request)) throw pageFault(403, 'error.forbidden')
-        if ((await findOpenUpload(pod.db, user.userId))?.state === 'uploading') await dropUpload(pod, user)
-        await beginUpload(pod, user)
+        if ((await findOpenUpload(services.db, user.userId))?.state === 'uploading')
+          await dropUpload(request.services, user)
+        await beginUpload(request.services, user)
       }
-      return storeUploadedPart(pod, user, place, body)
+      return storeUploadedPart(request.services, user, part, body)
     })
   })
 }
 
 const STATUS_OF_REFUSAL: Readonly<Record<string, number>> = {
-  ...{
-    imports_off: 403,
-    upload_running: 429,
-    upload_missing: 404,
-    too_many_checks: 429,
-    too_large: 413,
-    no_space: 507,
-    uploads_full: 503,
-  },
-  ...{ import_running: 429, upload_offset: 409 },
+  imports_off: 403,
+  upload_running: 429,
+  upload_missing: 404,
+  too_many_checks: 429,
+  too_large: 413,
+  no_space: 507,
+  uploads_full: 503,
+  import_running: 429,
+  upload_offset: 409,
 }
 
 /** Uploads of others are deleted after days. */
 export const RETRY_AFTER_SECONDS = 60 * 60
 
 /** The offset of the next part, or the reason of a refusal, as JSON. */
-async function answerPart(reply: FastifyReply, use: () => Promise<number>) {
+async function sendPart(reply: FastifyReply, use: () => Promise<number>) {
   try {
     return { offset: await use() }
   } catch (error) {
@@ -126,6 +129,6 @@ function kindOf(request: FastifyRequest): UploadKind {
   return queryText(request, 'file') === 'photos' ? 'photos' : 'archive'
 }
 
-function missing(): Refusal<UploadRefusal> {
+function missing(): Refusal {
   return new Refusal('upload_missing', 'Choose the file of an archive.')
 }

@@ -3,7 +3,7 @@ import { isMainThread } from 'node:worker_threads'
 
 /**
  * A post with the first text takes every worker with it that is about to store it; with the second one, the first of them stands
- * still until somebody wakes it; the third one keeps the first of them from doing anything else.
+ * still until it is woken; the third one keeps the first of them from doing anything else.
  */
 const {
   FAULTS_KILLING: killing,

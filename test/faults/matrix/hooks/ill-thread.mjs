@@ -10,12 +10,12 @@ const illnesses = new Map([
 ])
 
 /** What a thread has for opening messages; one that loops takes all of it, twice, and is as ill after a third of it. */
-const OPENING_WITHIN = 30_000
+const ENVELOPES_WITHIN_MS = 30_000
 const SHORTENED = 10_000
 
 if (isMainThread) {
   const { timeout } = AbortSignal
-  AbortSignal.timeout = (within) => timeout.call(AbortSignal, within === OPENING_WITHIN ? SHORTENED : within)
+  AbortSignal.timeout = (within) => timeout.call(AbortSignal, within === ENVELOPES_WITHIN_MS ? SHORTENED : within)
 } else {
   const { createDecipheriv } = crypto
   crypto.createDecipheriv = (...args) => {

@@ -1,7 +1,7 @@
 import { isMainThread } from 'node:worker_threads'
 
 /**
- * Dies on command, in one of the two moments in which a web process has done something that nobody knows of yet.
+ * Dies on command, in one of the two moments in which the work of a web process is not visible to other processes yet.
  * `acknowledged`: the queue has a message, and whoever sent it has no answer. `committed`: what a client has written is there, and
  * the queue does not know what follows from it.
  */

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { ImportPart } from '../../../../domain/moderation/pods/pod-rule-imports.js'
+import { nameOfRule } from '../../../../domain/moderation/pods/rule-domain.js'
 import { inEnglish } from '../../../../languages/locales.js'
 import {
   IMPORT_VERDICTS,
@@ -11,7 +12,7 @@ import { html, type Markup } from '../../../pages/markup.js'
 import type { ConsolePage } from '../../console-page.js'
 import { actionForm, buildChoices, checkbox, filterForm, reasonField, select } from '../../form-parts.js'
 import { formatCount, formatTime } from '../../quantities.js'
-import { factList, listCard } from '../../tables.js'
+import { detailList, listCard } from '../../tables.js'
 
 export const IMPORT_MODES = ['keep', 'stricter', 'replace'] as const
 export const ROWS_SHOWN = 200
@@ -41,7 +42,7 @@ export function planPage(
   const chosen = counts.reduce((sum, group) => sum + (group.chosen ? group.rows : 0), 0)
   const isPlanned = state === 'planned'
   const list = html`${listCard(rowTable(shown, isPlanned), { empty: 'No rows match.' })}`
-  const facts = factList([
+  const details = detailList([
     ['State', state],
     ['A domain that has a rule', MODES.find(([name]) => name === mode)?.[1] ?? mode],
     ['Made', html`${formatTime(plan.createdAt)} by <bdi>${plan.createdBy}</bdi>`],
@@ -49,11 +50,11 @@ export function planPage(
   ])
   return {
     title: `Import ${id}: ${state}`,
-    content: html`<section class="card">${facts}${countTable(counts)}</section>
+    content: html`<section class="card">${details}${countTable(counts)}</section>
 <section class="card">${filterForm(path, select('Rows', 'verdict', buildChoices(IMPORT_VERDICTS, 'all'), verdict))}
 ${isPlanned ? applyForm(request, path, chosen, list) : list}
 ${neighbourLinks(inEnglish, path, { verdict }, { next: rows.length > ROWS_SHOWN && last !== undefined && { after: String(last.id) } })}</section>
-${state === 'applied' && html`<section class="card"><h2>Undo</h2><p>Rules that were changed or deleted since stay as they are.</p>${actionForm(request, `${path}/undo`, html`${reasonField()}<button class="danger">Undo the import…</button>`)}</section>`}`,
+${state === 'applied' && html`<section class="card"><h2>Undo</h2><p>Rules that were changed or deleted since the import are kept.</p>${actionForm(request, `${path}/undo`, html`${reasonField()}<button class="danger">Undo the import…</button>`)}</section>`}`,
   }
 }
 
@@ -76,8 +77,8 @@ function rowTable(rows: readonly StoredImportRow[], isPlanned: boolean) {
       { title: 'Relations of local users', kind: 'number' as const },
       { title: isPlanned ? 'Apply' : 'Result' },
     ],
-    rows: rows.map(({ id, domain, severity, verdict, fault, contacts, chosen, step }) => [
-      html`<bdi>${domain}</bdi>`,
+    rows: rows.map(({ id, severity, verdict, fault, contacts, chosen, step, ...rule }) => [
+      html`<bdi>${nameOfRule(rule)}</bdi>`,
       html`<bdi>${severity}</bdi>`,
       `${verdict}${fault === null ? '' : `: ${fault.replaceAll('_', ' ')}`}`,
       formatCount(contacts),
@@ -85,7 +86,7 @@ function rowTable(rows: readonly StoredImportRow[], isPlanned: boolean) {
         ? step
         : verdict === 'skip'
           ? '–'
-          : checkbox(html`<bdi>${domain}</bdi>`, 'ids[]', { value: String(id), isTicked: chosen }),
+          : checkbox(html`<bdi>${nameOfRule(rule)}</bdi>`, 'ids[]', { value: String(id), isTicked: chosen }),
     ]),
   }
 }

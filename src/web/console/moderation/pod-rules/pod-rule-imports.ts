@@ -2,20 +2,20 @@ import multipart from '@fastify/multipart'
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { MODERATION_LIMITS } from '../../../../domain/moderation/limits.js'
 import {
-  applyImport,
+  applyPodRuleImport,
   listLatestImports,
-  planImport,
+  planPodRuleImport,
   readImportPart,
-  undoImport,
+  undoPodRuleImport,
 } from '../../../../domain/moderation/pods/pod-rule-imports.js'
 import { Refusal } from '../../../../domain/refusals.js'
 import { IMPORT_VERDICTS } from '../../../../persistence/moderation/pod-rule-imports.js'
-import { formText } from '../../../oidc/form-text.js'
+import { formChoice, formTexts, pathId } from '../../../forms/form-fields.js'
+import { formText } from '../../../forms/form-text.js'
 import { html } from '../../../pages/markup.js'
 import { queryText } from '../../../schemas/query-text.js'
-import { addFormAction, pathWithParameters } from '../../actions.js'
+import { addFormAction, pathWithParameters, ShowPage } from '../../actions.js'
 import { sendConsolePage } from '../../console-page.js'
-import { formChoice, formTexts, pathId } from '../../form-fields.js'
 import { formatTime } from '../../quantities.js'
 import { listCard } from '../../tables.js'
 import { IMPORT_MODES, importForm, planPage, ROWS_SHOWN } from './pod-rule-import-page.js'
@@ -24,7 +24,6 @@ const { importBytes } = MODERATION_LIMITS
 
 /** `/admin/rules/import`: lists of rules: a plan, its application and its undo. */
 export const podRuleImportRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
   const config = { power: 'administration' } as const
   const schema = { hide: true }
   // One byte more shows that a list is too long.
@@ -38,7 +37,7 @@ export const podRuleImportRoutes: FastifyPluginAsync = async (app) => {
   app.addHook('preValidation', readListForm)
 
   app.get('/admin/rules/import', { config, schema }, async (request, reply) => {
-    const imports = await listLatestImports(pod, request.console.actor)
+    const imports = await listLatestImports(request.services, request.console.actor)
     const table = {
       caption: 'The latest imports',
       columns: [{ title: 'Import' }, { title: 'State' }, { title: 'Mode' }, { title: 'By' }, { title: 'Made' }],
@@ -61,19 +60,22 @@ export const podRuleImportRoutes: FastifyPluginAsync = async (app) => {
     const after = Number(queryText(request, 'after') ?? 0)
     const verdict = IMPORT_VERDICTS.find((each) => each === queryText(request, 'verdict'))
     const part = { verdict, after: Number.isSafeInteger(after) ? after : 0, limit: ROWS_SHOWN + 1 }
-    const podRuleImport = await readImportPart(pod, request.console.actor, pathId(request), part)
+    const podRuleImport = await readImportPart(request.services, request.console.actor, pathId(request), part)
     return sendConsolePage(request, reply, planPage(request, podRuleImport, verdict))
   })
 
   addFormAction(app, {
-    ...{ path: '/admin/rules/import', power: 'administration', title: 'Plan the import', notice: 'import_planned' },
+    path: '/admin/rules/import',
+    power: 'administration',
+    title: 'Plan the import',
+    flash: 'import_planned',
     page: '/admin/rules/import',
     async run(request) {
       const csv = formText(request, 'file')
       if (csv === undefined) throw new Refusal('file_missing', 'Choose a file with a list.')
       const mode = formChoice(request, 'mode', IMPORT_MODES) ?? 'keep'
-      const { plan } = await planImport(pod, request.console.actor, { csv, mode })
-      return `/admin/rules/import/${plan.id}`
+      const { plan } = await planPodRuleImport(request.services, request.console.actor, { csv, mode })
+      return new ShowPage(`/admin/rules/import/${plan.id}`)
     },
   })
   const step = {
@@ -83,18 +85,25 @@ export const podRuleImportRoutes: FastifyPluginAsync = async (app) => {
   } as const
   addFormAction(app, {
     ...step,
-    ...{ path: '/admin/rules/import/:id/apply', title: 'Apply the import', notice: 'import_applied' },
+    path: '/admin/rules/import/:id/apply',
+    title: 'Apply the import',
+    flash: 'import_applied',
     run: (request, confirm) => {
       const ids = formChoice(request, 'rows', ['plan', 'ticked']) === 'ticked' ? tickedIn(request) : undefined
       const options = { ids, confirm, reason: formText(request, 'reason') }
-      return applyImport(pod, request.console.actor, pathId(request), options)
+      return applyPodRuleImport(request.services, request.console.actor, pathId(request), options)
     },
   })
   addFormAction(app, {
     ...step,
-    ...{ path: '/admin/rules/import/:id/undo', title: 'Undo the import', notice: 'import_undone' },
+    path: '/admin/rules/import/:id/undo',
+    title: 'Undo the import',
+    flash: 'import_undone',
     run: (request, confirm) =>
-      undoImport(pod, request.console.actor, pathId(request), { confirm, reason: formText(request, 'reason') }),
+      undoPodRuleImport(request.services, request.console.actor, pathId(request), {
+        confirm,
+        reason: formText(request, 'reason'),
+      }),
   })
 }
 

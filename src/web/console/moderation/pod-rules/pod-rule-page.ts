@@ -5,19 +5,19 @@ import { previewList } from '../../actions.js'
 import type { ConsolePage } from '../../console-page.js'
 import { actionForm, buildChoices, checkbox, reasonField, select, textField } from '../../form-parts.js'
 import { formatTime } from '../../quantities.js'
-import { factList, stateBadge } from '../../tables.js'
+import { detailList, stateBadge } from '../../tables.js'
 
-const STATE_LOOKS = { normal: 'good', limited: 'warn', blocked: 'bad' } as const
+const STATE_COLOURS = { normal: 'good', limited: 'warn', blocked: 'bad' } as const
 
 export function ruleState({ state }: Pick<PodRule, 'state'>): Markup {
-  return stateBadge(state, STATE_LOOKS[state])
+  return stateBadge(state, STATE_COLOURS[state])
 }
 
-/** The page of a rule: what it concerns, and the forms. */
+/** The page of a rule: its subject, and the forms. */
 export function rulePage(request: FastifyRequest, rule: ListedPodRule, preview: object): ConsolePage {
   const { id, domain, state, batchId } = rule
   const version = rule.updatedAt.toISOString()
-  const facts = factList([
+  const details = detailList([
     ['State', ruleState(rule)],
     ['Subdomains', rule.subdomains ? 'too' : 'not'],
     ['Port', rule.port === null ? 'every' : String(rule.port)],
@@ -32,10 +32,10 @@ export function rulePage(request: FastifyRequest, rule: ListedPodRule, preview: 
   const fields = html`${select('State', 'state', buildChoices(POD_RULE_STATES), state)}${checkbox('With subdomains', 'subdomains', { isTicked: rule.subdomains })}${settingFields(rule)}${reasonField()}<button>Change the rule</button>`
   return {
     title: `${domain}: ${state}`,
-    content: html`<section class="card">${facts}</section>
+    content: html`<section class="card">${details}</section>
 <section class="card"><h2>What it concerns</h2>${previewList(preview)}</section>
 <section class="card choices"><div><h2>Change</h2>${actionForm(request, `/admin/rules/${id}/change`, fields, { version })}</div>
-<div><h2>Delete</h2><p>Deliveries of the last 14 days to pods that are not blocked any more are sent. Messages that were dropped stay lost.</p>${actionForm(request, `/admin/rules/${id}/delete`, html`${reasonField()}<button class="danger">Delete the rule</button>`, { version })}</div></section>`,
+<div><h2>Delete</h2><p>Deliveries of the last 14 days to pods that are no longer blocked are sent. Messages that were dropped stay lost.</p>${actionForm(request, `/admin/rules/${id}/delete`, html`${reasonField()}<button class="danger">Delete the rule</button>`, { version })}</div></section>`,
   }
 }
 

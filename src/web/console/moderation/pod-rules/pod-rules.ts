@@ -10,13 +10,14 @@ import {
   readRule,
   setPodRule,
 } from '../../../../domain/moderation/pods/pod-rules.js'
+import { nameOfRule } from '../../../../domain/moderation/pods/rule-domain.js'
 import { type ListedPodRule, POD_RULE_STATES } from '../../../../persistence/moderation/pod-rules.js'
-import { formText } from '../../../oidc/form-text.js'
+import { formChoice, formNumber, formTime, isTicked, pathId } from '../../../forms/form-fields.js'
+import { formText } from '../../../forms/form-text.js'
 import { html } from '../../../pages/markup.js'
 import { queryText } from '../../../schemas/query-text.js'
-import { addFormAction, pathWithParameters, previewList } from '../../actions.js'
+import { addFormAction, pathWithParameters, previewList, ShowPage } from '../../actions.js'
 import { sendConsolePage } from '../../console-page.js'
-import { formChoice, formNumber, formTime, isTicked, pathId } from '../../form-fields.js'
 import { buildChoices, filterForm, select, textField } from '../../form-parts.js'
 import { idNavigation, idPageIn } from '../../pager.js'
 import { formatCount, formatTime } from '../../quantities.js'
@@ -26,7 +27,6 @@ import { newRuleForm, rulePage, ruleState } from './pod-rule-page.js'
 
 /** `/admin/rules`: rules for pods, by domain. */
 export const podRuleRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
   const config = { power: 'moderation' } as const
   const schema = { hide: true }
 
@@ -34,7 +34,7 @@ export const podRuleRoutes: FastifyPluginAsync = async (app) => {
     const { actor, staff } = request.console
     const q = queryText(request, 'q')?.trim().toLowerCase()
     const state = POD_RULE_STATES.find((each) => each === queryText(request, 'state'))
-    const page = await listRules(pod, actor, { q, state }, idPageIn(request))
+    const page = await listRules(request.services, actor, { q, state }, idPageIn(request))
     const fields = [
       textField('Domain contains', 'q', q),
       select('State', 'state', buildChoices(POD_RULE_STATES, 'all'), state),
@@ -55,22 +55,22 @@ ${listCard(ruleTable(page.items), {
   })
 
   app.get('/admin/rules/export', { config, schema }, async (request, reply) => {
-    const csv = await exportPodRules(pod, request.console.actor)
+    const csv = await exportPodRules(request.services, request.console.actor)
     reply.type('text/csv; charset=utf-8').header('content-disposition', 'attachment; filename="pod_rules.csv"')
     return reply.send(csv)
   })
 
   app.get('/admin/rules/:id', { config, schema }, async (request, reply) => {
     const { actor } = request.console
-    const rule = await readRule(pod, actor, pathId(request))
-    const preview = previewDetails(await previewPodRule(pod, actor, rule))
+    const rule = await readRule(request.services, actor, pathId(request))
+    const preview = previewDetails(await previewPodRule(request.services, actor, rule))
     return sendConsolePage(request, reply, rulePage(request, rule, preview))
   })
 
   /** Counts what a rule for the domain would concern. */
   app.post('/admin/rules/preview', { config, schema }, async (request, reply) => {
     const input = domainIn(request)
-    const preview = previewDetails(await previewPodRule(pod, request.console.actor, input))
+    const preview = previewDetails(await previewPodRule(request.services, request.console.actor, input))
     return sendConsolePage(request, reply, {
       title: `Preview: ${preview.domain}`,
       content: html`<section class="card"><p>Nothing has been changed yet.</p>${previewList(preview)}</section>
@@ -82,8 +82,8 @@ ${listCard(ruleTable(page.items), {
 }
 
 function addRuleActions(app: FastifyInstance): void {
-  const { pod } = app
-  const given = (request: FastifyRequest) => [pod, request.console.actor, pathId(request)] as const
+  const { services } = app
+  const given = (request: FastifyRequest) => [services, request.console.actor, pathId(request)] as const
   const common = {
     power: 'moderation',
     current: async (request: FastifyRequest) => {
@@ -93,18 +93,27 @@ function addRuleActions(app: FastifyInstance): void {
   } as const
 
   addFormAction(app, {
-    ...{ path: '/admin/rules', power: 'moderation', title: 'Set the rule', notice: 'rule_set', page: '/admin/rules' },
+    path: '/admin/rules',
+    power: 'moderation',
+    title: 'Set the rule',
+    flash: 'rule_set',
+    page: '/admin/rules',
     label: (_request, { domain }) => String(domain),
     async run(request, confirm) {
       const state = formChoice(request, 'state', POD_RULE_STATES) ?? 'limited'
       const input = { ...domainIn(request), ...settingsIn(request), state }
-      const { rule } = await setPodRule(pod, request.console.actor, input, { ...readActionOptions(request), confirm })
-      return `/admin/rules/${rule.id}`
+      const { rule } = await setPodRule(request.services, request.console.actor, input, {
+        ...readActionOptions(request),
+        confirm,
+      })
+      return new ShowPage(`/admin/rules/${rule.id}`)
     },
   })
   addFormAction(app, {
     ...common,
-    ...{ path: '/admin/rules/:id/change', title: 'Change the rule', notice: 'rule_set' },
+    path: '/admin/rules/:id/change',
+    title: 'Change the rule',
+    flash: 'rule_set',
     page: pathWithParameters('/admin/rules/:id'),
     label: (_request, { domain }) => String(domain),
     run: (request, confirm) => {
@@ -115,7 +124,10 @@ function addRuleActions(app: FastifyInstance): void {
   })
   addFormAction(app, {
     ...common,
-    ...{ path: '/admin/rules/:id/delete', title: 'Delete the rule', notice: 'rule_deleted', page: '/admin/rules' },
+    path: '/admin/rules/:id/delete',
+    title: 'Delete the rule',
+    flash: 'rule_deleted',
+    page: '/admin/rules',
     run: (request) => deletePodRule(...given(request), readActionOptions(request)),
   })
 }
@@ -143,17 +155,17 @@ function ruleTable(rules: readonly ListedPodRule[]) {
       { title: 'Domain' },
       { title: 'State' },
       { title: 'Subdomains' },
-      { title: 'Pods met', kind: 'number' as const },
+      { title: 'Known pods', kind: 'number' as const },
       { title: 'By' },
       { title: 'Made' },
       { title: 'Ends' },
       { title: 'Reason', kind: 'wide' as const },
     ],
     rows: rules.map((rule) => [
-      html`<a href="/admin/rules/${rule.id}"><bdi>${rule.domain}${rule.port !== null && `:${rule.port}`}</bdi></a>`,
+      html`<a href="/admin/rules/${rule.id}"><bdi>${nameOfRule(rule)}</bdi></a>`,
       ruleState(rule),
       rule.subdomains ? 'yes' : 'no',
-      formatCount(rule.podsMet),
+      formatCount(rule.knownPods),
       html`<bdi>${rule.createdBy}</bdi>`,
       formatTime(rule.createdAt),
       rule.until === null ? '–' : formatTime(rule.until),

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { inviteByStaff, listInvitations, recallInvitation } from '../../../../domain/moderation/sign-ups/invitations.js'
 import type { InvitationRecord } from '../../../../persistence/accounts/invitation-records.js'
-import { formText } from '../../../oidc/form-text.js'
+import { formNumber, formTime, pathId } from '../../../forms/form-fields.js'
+import { formText } from '../../../forms/form-text.js'
 import { html, type Markup } from '../../../pages/markup.js'
 import { addFormAction } from '../../actions.js'
 import { sendConsolePage } from '../../console-page.js'
-import { formNumber, formTime, pathId } from '../../form-fields.js'
 import { actionForm, reasonField, textField, untilField } from '../../form-parts.js'
 import { idNavigation, idPageIn } from '../../pager.js'
 import { formatCount, formatTime } from '../../quantities.js'
@@ -14,22 +14,22 @@ import { newLinkIn, setNewLinkCookie } from './new-invitation-link.js'
 
 /** `/admin/invitations`: invitations with the accounts that came by them. */
 export const invitationRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
+  const { services } = app
   const page = '/admin/invitations'
 
   app.get(page, { config: { power: 'moderation' }, schema: { hide: true } }, async (request, reply) => {
-    const invitations = await listInvitations(pod, request.console.actor, idPageIn(request))
+    const invitations = await listInvitations(request.services, request.console.actor, idPageIn(request))
     const link = newLinkIn(request, reply)
     return sendConsolePage(request, reply, {
       title: invitations.items.length === 0 ? 'Invitations: none' : 'Invitations',
       content: html`${link !== undefined && html`<section class="card"><h2>The new link</h2><p>It is shown only now: <code>${link}</code></p></section>\n`}
-<section class="card">${listCard(invitationTable(request, invitations.items, pod.now()), {
+<section class="card">${listCard(invitationTable(request, invitations.items, services.now()), {
         empty: 'There are no invitations.',
         pages: idNavigation(page, {}, invitations),
       })}</section>
 <section class="card"><h2>Invite</h2>${
-        pod.config.registrations !== 'invite' &&
-        html`<p>Invitations have an effect with <code>REGISTRATIONS=invite</code>; the setting is <code>${pod.config.registrations}</code>.</p>`
+        services.config.registrations === 'closed' &&
+        html`<p>Invitations have no effect, because <code>REGISTRATIONS</code> is <code>closed</code>.</p>`
       }${inviteForm(request)}</section>`,
     })
   })
@@ -37,14 +37,18 @@ export const invitationRoutes: FastifyPluginAsync = async (app) => {
   addFormAction(app, {
     path: page,
     power: 'moderation',
-    ...{ title: 'Invite', notice: 'invited', page },
+    title: 'Invite',
+    flash: 'invited',
+    page,
     async run(request, _confirm, reply) {
       const input = {
         uses: formNumber(request, 'uses'),
         until: formTime(request, 'until'),
         note: formText(request, 'note'),
       }
-      const { url } = await inviteByStaff(pod, request.console.actor, input, { reason: formText(request, 'reason') })
+      const { url } = await inviteByStaff(request.services, request.console.actor, input, {
+        reason: formText(request, 'reason'),
+      })
       setNewLinkCookie(reply, url)
     },
   })
@@ -52,9 +56,13 @@ export const invitationRoutes: FastifyPluginAsync = async (app) => {
   addFormAction(app, {
     path: `${page}/:id/recall`,
     power: 'moderation',
-    ...{ title: 'Recall the invitation', notice: 'recalled', page },
+    title: 'Recall the invitation',
+    flash: 'recalled',
+    page,
     run: (request) =>
-      recallInvitation(pod, request.console.actor, pathId(request), { reason: formText(request, 'reason') }),
+      recallInvitation(request.services, request.console.actor, pathId(request), {
+        reason: formText(request, 'reason'),
+      }),
   })
 }
 

@@ -15,12 +15,12 @@ import {
   type MailRule,
   type NetworkRuleTable,
 } from '../../../../persistence/moderation/network-rules.js'
-import { formText } from '../../../oidc/form-text.js'
+import { formChoice, formTime, pathId } from '../../../forms/form-fields.js'
+import { formText } from '../../../forms/form-text.js'
 import { html, type Markup, type MarkupValue } from '../../../pages/markup.js'
 import { queryText } from '../../../schemas/query-text.js'
 import { addFormAction } from '../../actions.js'
 import { sendConsolePage } from '../../console-page.js'
-import { formChoice, formTime, pathId } from '../../form-fields.js'
 import { actionForm, reasonField, select, textField, untilField } from '../../form-parts.js'
 import { idNavigation, idPageIn } from '../../pager.js'
 import { formatCount, formatTime } from '../../quantities.js'
@@ -39,17 +39,17 @@ const WORDS: Readonly<Record<string, string>> = {
 
 /** `/admin/network-rules`: rules for sign-ups by e-mail address and mail domain, and for networks. */
 export const networkRuleRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
+  const { services } = app
 
   app.get(PAGE, { config: { power: 'moderation' }, schema: { hide: true } }, async (request, reply) => {
     const { actor } = request.console
     const table: NetworkRuleTable = queryText(request, 'of') === 'mail_rules' ? 'mail_rules' : 'ip_rules'
     const pageOf = (of: NetworkRuleTable) => (of === table ? idPageIn(request) : { limit: MODERATION_LIMITS.pageItems })
     const [ip, mail] = await Promise.all([
-      listRulesForSignUps(pod, actor, 'ip_rules', pageOf('ip_rules')),
-      listRulesForSignUps(pod, actor, 'mail_rules', pageOf('mail_rules')),
+      listRulesForSignUps(request.services, actor, 'ip_rules', pageOf('ip_rules')),
+      listRulesForSignUps(request.services, actor, 'mail_rules', pageOf('mail_rules')),
     ])
-    const listed = mail.hasNewer ? [] : pod.config.emailDomainBlocklist
+    const listed = mail.hasNewer ? [] : services.config.emailDomainBlocklist
     const number = ip.items.length + mail.items.length + listed.length
     return sendConsolePage(request, reply, {
       title: number === 0 ? 'Rules for networks and e-mail: none' : 'Rules for networks and e-mail',
@@ -74,7 +74,6 @@ export const networkRuleRoutes: FastifyPluginAsync = async (app) => {
 }
 
 function addRuleActions(app: FastifyInstance): void {
-  const { pod } = app
   const common = { power: 'moderation', page: PAGE } as const
   const settingsIn = (request: FastifyRequest) => ({
     comment: formText(request, 'comment'),
@@ -83,41 +82,59 @@ function addRuleActions(app: FastifyInstance): void {
 
   addFormAction(app, {
     ...common,
-    ...{ path: `${PAGE}/ip_rules`, title: 'Add the rule', notice: 'network_rule_set' },
+    path: `${PAGE}/ip_rules`,
+    title: 'Add the rule',
+    flash: 'network_rule_set',
     run(request) {
       const severity = formChoice(request, 'severity', IP_RULE_SEVERITIES) ?? 'sign_up_approval'
       const input = { cidr: formText(request, 'cidr') ?? '', severity, ...settingsIn(request) }
-      return addIpRule(pod, request.console.actor, input, { ...readActionOptions(request), ownAddress: request.ip })
+      return addIpRule(request.services, request.console.actor, input, {
+        ...readActionOptions(request),
+        ownAddress: request.ip,
+      })
     },
   })
   addFormAction(app, {
     ...common,
-    ...{ path: `${PAGE}/mail_rules`, title: 'Add the rule', notice: 'network_rule_set' },
+    path: `${PAGE}/mail_rules`,
+    title: 'Add the rule',
+    flash: 'network_rule_set',
     run(request) {
       const severity = formChoice(request, 'severity', MAIL_RULE_SEVERITIES)
       const kind = formChoice(request, 'kind', KINDS) ?? 'domain'
       const input = { kind, value: formText(request, 'value') ?? '', severity, ...settingsIn(request) }
-      return addMailRule(pod, request.console.actor, input, readActionOptions(request))
+      return addMailRule(request.services, request.console.actor, input, readActionOptions(request))
     },
   })
   for (const table of ['ip_rules', 'mail_rules'] as const) {
     addFormAction(app, {
       ...common,
-      ...{ path: `${PAGE}/${table}/:id/change`, title: 'Change the rule', notice: 'network_rule_set' },
+      path: `${PAGE}/${table}/:id/change`,
+      title: 'Change the rule',
+      flash: 'network_rule_set',
       run(request) {
         const severity =
           table === 'ip_rules'
             ? formChoice(request, 'severity', IP_RULE_SEVERITIES)
             : formChoice(request, 'severity', MAIL_RULE_SEVERITIES)
         const input = { severity, ...settingsIn(request) } as Parameters<typeof changeNetworkRule<typeof table>>[4]
-        return changeNetworkRule(pod, request.console.actor, table, pathId(request), input, readActionOptions(request))
+        return changeNetworkRule(
+          request.services,
+          request.console.actor,
+          table,
+          pathId(request),
+          input,
+          readActionOptions(request),
+        )
       },
     })
     addFormAction(app, {
       ...common,
-      ...{ path: `${PAGE}/${table}/:id/remove`, title: 'Remove the rule', notice: 'network_rule_removed' },
+      path: `${PAGE}/${table}/:id/remove`,
+      title: 'Remove the rule',
+      flash: 'network_rule_removed',
       run: (request) =>
-        removeNetworkRule(pod, request.console.actor, table, pathId(request), readActionOptions(request)),
+        removeNetworkRule(request.services, request.console.actor, table, pathId(request), readActionOptions(request)),
     })
   }
 }

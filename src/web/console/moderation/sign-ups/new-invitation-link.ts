@@ -14,10 +14,10 @@ export function newLinkIn(request: FastifyRequest, reply: FastifyReply): string 
   if (kept === undefined) return undefined
   reply.header('set-cookie', cookie(reply, '', 0))
   const url = Buffer.from(kept, 'base64url').toString()
-  return url.startsWith(`${request.server.pod.config.url}/users/sign_up?invitation=`) ? url : undefined
+  return url.startsWith(`${request.server.services.config.url}/users/sign_up?invitation=`) ? url : undefined
 }
 
 function cookie({ server }: FastifyReply, value: string, seconds: number): string {
-  const secure = server.pod.config.url.startsWith('https:') ? '; Secure' : ''
+  const secure = server.services.config.url.startsWith('https:') ? '; Secure' : ''
   return `${COOKIE}=${value}; Path=/admin/invitations; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`
 }

@@ -5,11 +5,11 @@ import { endUnattended } from '../../../../domain/accounts/sign-ups/unattended.j
 import { Refusal } from '../../../../domain/refusals.js'
 import { countUndecidedSignUps, type UndecidedSignUp } from '../../../../persistence/accounts/pending-sign-ups.js'
 import { findUnattendedSince } from '../../../../persistence/accounts/unattended-sign-ups.js'
-import { formText } from '../../../oidc/form-text.js'
+import { formChoice, formTexts } from '../../../forms/form-fields.js'
+import { formText } from '../../../forms/form-text.js'
 import { html, type Markup } from '../../../pages/markup.js'
 import { addFormAction } from '../../actions.js'
 import { sendConsolePage } from '../../console-page.js'
-import { formChoice, formTexts } from '../../form-fields.js'
 import { actionForm, checkbox, reasonField, select, textField } from '../../form-parts.js'
 import { idNavigation, idPageIn } from '../../pager.js'
 import { formatCount, formatTime } from '../../quantities.js'
@@ -21,14 +21,14 @@ const DECISION_BATCH_SIZE = 100
 
 /** `/admin/sign-ups`: sign-ups that wait for a decision. */
 export const signUpRoutes: FastifyPluginAsync = async (app) => {
-  const { pod } = app
+  const { services } = app
 
   app.get(PAGE, { config: { power: 'moderation' }, schema: { hide: true } }, async (request, reply) => {
     const { actor } = request.console
     const [found, waiting, since] = await Promise.all([
-      listSignUps(pod, actor, idPageIn(request)),
-      countUndecidedSignUps(pod.db),
-      findUnattendedSince(pod.db),
+      listSignUps(request.services, actor, idPageIn(request)),
+      countUndecidedSignUps(services.db),
+      findUnattendedSince(services.db),
     ])
     const table = listCard(signUpTable(found.items), {
       empty: 'No sign-ups are waiting.',
@@ -38,8 +38,10 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
       title: `Sign-ups: ${waiting === 0 ? 'none waiting' : `${formatCount(waiting)} waiting`}`,
       content: html`${since !== null && unattendedCard(request, since)}
 <section class="card">${found.items.length === 0 ? table : decisionForm(request, table)}</section>
-<section class="card"><h2>Who may sign up</h2><p>Registrations: <code>${pod.config.registrations}</code>. Approval: ${
-        pod.config.signUpApproval || since !== null ? 'each sign-up without an invitation' : 'where a rule asks for it'
+<section class="card"><h2>Who may sign up</h2><p>Registrations: <code>${services.config.registrations}</code>. Approval: ${
+        services.config.signUpApproval || since !== null
+          ? 'each sign-up without an invitation'
+          : 'where a rule asks for it'
       }. <a href="/admin/network-rules">Rules for e-mail addresses and networks</a> · <a href="/admin/invitations">Invitations</a></p></section>`,
     })
   })
@@ -47,7 +49,9 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
   addFormAction(app, {
     path: `${PAGE}/decide`,
     power: 'moderation',
-    ...{ title: 'Decide about the sign-ups', notice: 'sign_ups_decided', page: PAGE },
+    title: 'Decide about the sign-ups',
+    flash: 'sign_ups_decided',
+    page: PAGE,
     run(request) {
       const ids = formTexts(request, 'ids').map(Number).filter(Number.isSafeInteger)
       const decision = formChoice(request, 'decision', DECISIONS)
@@ -56,15 +60,17 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
       }
       const text = formText(request, 'message')
       const given = { decision, reason: formText(request, 'reason'), answer: text }
-      return decideSignUps(pod, request.console.actor, ids.slice(0, DECISION_BATCH_SIZE), given)
+      return decideSignUps(request.services, request.console.actor, ids.slice(0, DECISION_BATCH_SIZE), given)
     },
   })
 
   addFormAction(app, {
     path: `${PAGE}/attended`,
     power: 'administration',
-    ...{ title: 'Accept sign-ups again', notice: 'sign_ups_attended', page: PAGE },
-    run: (request) => endUnattended(pod, request.console.actor, { reason: formText(request, 'reason') }),
+    title: 'Accept sign-ups again',
+    flash: 'sign_ups_attended',
+    page: PAGE,
+    run: (request) => endUnattended(request.services, request.console.actor, { reason: formText(request, 'reason') }),
   })
 }
 

@@ -10,10 +10,10 @@ import { cursorPaging } from '../../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../../api/id-paging.js'
 import { presentInvitation } from '../../../presenters/invitations.js'
 import { InvitationSchema } from '../../../schemas/invitations.js'
-import { actionBody, actionRefusals, Changed } from '../../../schemas/moderation.js'
+import { actionBody, actionRefusals, Changed, deletionFields, readDeletionReason } from '../../../schemas/moderation.js'
 import { refTo } from '../../../schemas/references.js'
 import { readTime } from '../../../schemas/times.js'
-import { findRequestActor } from '../actor-of.js'
+import { getRequestActor } from '../actor-of.js'
 
 const tags = ['Invitations']
 const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
@@ -42,8 +42,8 @@ export const invitationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const page = await listInvitations(
-        app.pod,
-        await findRequestActor(request, 'moderation'),
+        request.services,
+        await getRequestActor(request, 'moderation'),
         readIdPaging(request.query),
       )
       linkIdPages(request, reply, page)
@@ -58,7 +58,7 @@ export const invitationRoutes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'createInvitation',
         tags,
         summary: 'Create an invitation',
-        description: 'Its link is shown only in this answer. It has an effect with `REGISTRATIONS=invite`.',
+        description: 'Its link is shown only in this answer. It has no effect with `REGISTRATIONS=closed`.',
         body,
         response: {
           201: Type.Object(
@@ -71,9 +71,9 @@ export const invitationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { uses, note, reason } = request.body
-      const actor = await findRequestActor(request, 'moderation')
+      const actor = await getRequestActor(request, 'moderation')
       const input = { uses, note, until: endIn(request.body) }
-      const { invitation, url } = await inviteByStaff(request.pod, actor, input, { reason })
+      const { invitation, url } = await inviteByStaff(request.services, actor, input, { reason })
       reply.code(201)
       return { ...presentInvitation(invitation), url }
     },
@@ -95,9 +95,9 @@ export const invitationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { uses, note, reason } = request.body
-      const actor = await findRequestActor(request, 'moderation')
+      const actor = await getRequestActor(request, 'moderation')
       const input = { uses, note, until: endIn(request.body) }
-      return presentInvitation(await changeInvitation(request.pod, actor, request.params.id, input, { reason }))
+      return presentInvitation(await changeInvitation(request.services, actor, request.params.id, input, { reason }))
     },
   )
 
@@ -110,7 +110,7 @@ export const invitationRoutes: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Recall an invitation',
         description: 'Its link works no more. Accounts that came by it stay.',
         params,
-        querystring: Type.Object({ reason: actionBody.reason }),
+        ...deletionFields,
         response: {
           200: Type.Object(
             { changed: Changed, ...InvitationSchema.properties },
@@ -121,8 +121,13 @@ export const invitationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { ...actionRefusals, invitation_not_found: 404 } },
     },
     async (request) => {
-      const actor = await findRequestActor(request, 'moderation')
-      const { changed, invitation } = await recallInvitation(request.pod, actor, request.params.id, request.query)
+      const actor = await getRequestActor(request, 'moderation')
+      const { changed, invitation } = await recallInvitation(
+        request.services,
+        actor,
+        request.params.id,
+        readDeletionReason(request),
+      )
       return { changed, ...presentInvitation(invitation) }
     },
   )

@@ -19,10 +19,18 @@ import {
   MailRuleSchema,
   MailRuleSeveritySchema,
 } from '../../../schemas/moderation/network-rules.js'
-import { ActionSummary, actionBody, actionRefusals, Changed } from '../../../schemas/moderation.js'
+import {
+  ActionSummary,
+  actionBody,
+  actionRefusals,
+  Changed,
+  deletionFields,
+  readDeletionReason,
+} from '../../../schemas/moderation.js'
 import { refTo } from '../../../schemas/references.js'
 import { readTime } from '../../../schemas/times.js'
-import { findRequestActor } from '../actor-of.js'
+import { addRoutes } from '../../../server/add-routes.js'
+import { getRequestActor } from '../actor-of.js'
 
 const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
 const settings = {
@@ -37,21 +45,17 @@ const tags = ['Sign-ups']
 const refusals = { ...actionRefusals, comment_invalid: 422, until_invalid: 422 } as const
 const notFound = { rule_not_found: 404 } as const
 const config = { scopes: ['moderation'], refusals: { ...refusals, ...notFound } } as const
-const deletion = {
-  params,
-  querystring: Type.Object({ reason: actionBody.reason }),
-} as const
-const answer = { changed: Changed, action: Type.Optional(ActionSummary) }
+const deletion = { params, ...deletionFields } as const
+const changeFields = { changed: Changed, action: Type.Optional(ActionSummary) }
 const outcomeOf = ({ changed, action }: ActionOutcome) => ({ changed, ...(action && { action }) })
 
 /** Rules for sign-ups by e-mail address and mail domain, and for networks. */
 export const networkRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  await app.register(mailRuleRoutes)
-  await app.register(ipRuleRoutes)
+  await addRoutes(app, [mailRuleRoutes, ipRuleRoutes])
 }
 
 const mailRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const ruleAnswer = Type.Object({ ...MailRuleSchema.properties, ...answer }, { description: 'The rule.' })
+  const ruleResponse = Type.Object({ ...MailRuleSchema.properties, ...changeFields }, { description: 'The rule.' })
 
   app.get(
     '/mail_rules',
@@ -69,13 +73,13 @@ const mailRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const paging = readIdPaging(request.query)
       const page = await listRulesForSignUps(
-        app.pod,
-        await findRequestActor(request, 'moderation'),
+        request.services,
+        await getRequestActor(request, 'moderation'),
         TABLES.mail,
         paging,
       )
       linkIdPages(request, reply, page)
-      const listed = page.hasNewer ? [] : app.pod.config.emailDomainBlocklist
+      const listed = page.hasNewer ? [] : app.services.config.emailDomainBlocklist
       return [...listed.map(presentListedDomain), ...page.items.map(presentMailRule)]
     },
   )
@@ -95,15 +99,15 @@ const mailRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
           severity: Type.Optional(MailRuleSeveritySchema),
           ...settings,
         }),
-        response: { 200: ruleAnswer, 201: ruleAnswer },
+        response: { 200: ruleResponse, 201: ruleResponse },
       },
       config: { ...config, refusals: { ...refusals, email_invalid: { status: 422, field: 'value' } } },
     },
     async (request, reply) => {
       const { kind, value, severity, comment, until, reason, case_id: caseId } = request.body
-      const actor = await findRequestActor(request, 'moderation')
+      const actor = await getRequestActor(request, 'moderation')
       const input = { kind, value, severity, comment, until: endIn(until) }
-      const { rule, ...outcome } = await addMailRule(request.pod, actor, input, { reason, caseId })
+      const { rule, ...outcome } = await addMailRule(request.services, actor, input, { reason, caseId })
       return reply.code(codeOf(outcome)).send({ ...presentMailRule(rule), ...outcomeOf(outcome) })
     },
   )
@@ -118,7 +122,7 @@ const mailRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         description: 'Fields that are left out stay as they are.',
         params,
         body: Type.Object({ severity: Type.Optional(MailRuleSeveritySchema), ...settings }),
-        response: { 200: ruleAnswer },
+        response: { 200: ruleResponse },
       },
       config,
     },
@@ -137,21 +141,27 @@ const mailRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Remove a rule for e-mail addresses',
         description: 'Sign-ups that wait because of it still need a decision.',
         ...deletion,
-        response: { 200: ruleAnswer },
+        response: { 200: ruleResponse },
       },
       config: { scopes: ['moderation'], refusals: { ...actionRefusals, ...notFound } },
     },
     async (request) => {
-      const actor = await findRequestActor(request, 'moderation')
+      const actor = await getRequestActor(request, 'moderation')
       const { id } = request.params
-      const { rule, ...outcome } = await removeNetworkRule(request.pod, actor, TABLES.mail, id, request.query)
+      const { rule, ...outcome } = await removeNetworkRule(
+        request.services,
+        actor,
+        TABLES.mail,
+        id,
+        readDeletionReason(request),
+      )
       return { ...presentMailRule(rule), ...outcomeOf(outcome) }
     },
   )
 }
 
 const ipRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const ruleAnswer = Type.Object({ ...IpRuleSchema.properties, ...answer }, { description: 'The rule.' })
+  const ruleResponse = Type.Object({ ...IpRuleSchema.properties, ...changeFields }, { description: 'The rule.' })
 
   app.get(
     '/ip_rules',
@@ -168,7 +178,12 @@ const ipRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const paging = readIdPaging(request.query)
-      const page = await listRulesForSignUps(app.pod, await findRequestActor(request, 'moderation'), TABLES.ip, paging)
+      const page = await listRulesForSignUps(
+        request.services,
+        await getRequestActor(request, 'moderation'),
+        TABLES.ip,
+        paging,
+      )
       linkIdPages(request, reply, page)
       return page.items.map(presentIpRule)
     },
@@ -184,7 +199,7 @@ const ipRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         description:
           'In force in all processes within 5 seconds. Refused: networks wider than /8 (IPv4) or /32 (IPv6), your own address, this machine, and trusted proxies. A rule that is there already is changed.',
         body: Type.Object({ cidr: Type.String({ maxLength: 100 }), severity: IpRuleSeveritySchema, ...settings }),
-        response: { 200: ruleAnswer, 201: ruleAnswer },
+        response: { 200: ruleResponse, 201: ruleResponse },
       },
       config: {
         ...config,
@@ -199,10 +214,10 @@ const ipRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { cidr, severity, comment, until, reason, case_id: caseId } = request.body
-      const actor = await findRequestActor(request, 'moderation')
+      const actor = await getRequestActor(request, 'moderation')
       const input = { cidr, severity, comment, until: endIn(until) }
       const options = { reason, caseId, ownAddress: request.ip }
-      const { rule, ...outcome } = await addIpRule(request.pod, actor, input, options)
+      const { rule, ...outcome } = await addIpRule(request.services, actor, input, options)
       return reply.code(codeOf(outcome)).send({ ...presentIpRule(rule), ...outcomeOf(outcome) })
     },
   )
@@ -217,7 +232,7 @@ const ipRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         description: 'Fields that are left out stay as they are.',
         params,
         body: Type.Object({ severity: Type.Optional(IpRuleSeveritySchema), ...settings }),
-        response: { 200: ruleAnswer },
+        response: { 200: ruleResponse },
       },
       config,
     },
@@ -236,14 +251,20 @@ const ipRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Remove a rule for a network',
         description: 'In force in all processes within 5 seconds.',
         ...deletion,
-        response: { 200: ruleAnswer },
+        response: { 200: ruleResponse },
       },
       config: { scopes: ['moderation'], refusals: { ...actionRefusals, ...notFound } },
     },
     async (request) => {
-      const actor = await findRequestActor(request, 'moderation')
+      const actor = await getRequestActor(request, 'moderation')
       const { id } = request.params
-      const { rule, ...outcome } = await removeNetworkRule(request.pod, actor, TABLES.ip, id, request.query)
+      const { rule, ...outcome } = await removeNetworkRule(
+        request.services,
+        actor,
+        TABLES.ip,
+        id,
+        readDeletionReason(request),
+      )
       return { ...presentIpRule(rule), ...outcomeOf(outcome) }
     },
   )
@@ -263,9 +284,9 @@ async function changeRule<Table extends NetworkRuleTable>(
   id: number,
   { severity, comment, until, reason, case_id: caseId }: RuleChange<NetworkRules[Table]['severity']>,
 ) {
-  const actor = await findRequestActor(request, 'moderation')
+  const actor = await getRequestActor(request, 'moderation')
   const input = { severity, comment, until: endIn(until) }
-  return changeNetworkRule(request.pod, actor, table, id, input, { reason, caseId })
+  return changeNetworkRule(request.services, actor, table, id, input, { reason, caseId })
 }
 
 /** 201: the rule is new. */

@@ -13,7 +13,7 @@ import { presentSignUp } from '../../../presenters/sign-ups.js'
 import { actionBody, actionRefusals, Changed } from '../../../schemas/moderation.js'
 import { refTo } from '../../../schemas/references.js'
 import { SignUpSchema } from '../../../schemas/sign-ups.js'
-import { findRequestActor } from '../actor-of.js'
+import { getRequestActor } from '../actor-of.js'
 
 const tags = ['Sign-ups']
 const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
@@ -37,8 +37,8 @@ export const signUpDecisionRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const page = await listSignUps(
-        app.pod,
-        await findRequestActor(request, 'moderation'),
+        request.services,
+        await getRequestActor(request, 'moderation'),
         readIdPaging(request.query),
       )
       linkIdPages(request, reply, page)
@@ -61,8 +61,8 @@ export const signUpDecisionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals },
     },
     async (request) => {
-      const actor = await findRequestActor(request, 'moderation')
-      const { opened } = await approveSignUp(request.pod, actor, request.params.id, request.body)
+      const actor = await getRequestActor(request, 'moderation')
+      const { opened } = await approveSignUp(request.services, actor, request.params.id, request.body)
       return { opened }
     },
   )
@@ -83,7 +83,7 @@ export const signUpDecisionRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { reason, message: answer } = request.body
-      await rejectSignUp(request.pod, await findRequestActor(request, 'moderation'), request.params.id, {
+      await rejectSignUp(request.services, await getRequestActor(request, 'moderation'), request.params.id, {
         reason,
         answer,
       })
@@ -104,7 +104,7 @@ export const signUpDecisionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { scopes: ['administration'], refusals: actionRefusals },
     },
-    async (request) => endUnattended(request.pod, await findRequestActor(request, 'administration'), request.body),
+    async (request) => endUnattended(request.services, await getRequestActor(request, 'administration'), request.body),
   )
 
   app.post(
@@ -114,7 +114,7 @@ export const signUpDecisionRoutes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'decideSignUps',
         tags,
         summary: 'Decide several sign-ups',
-        description: 'Sign-ups that do not wait any more are left out.',
+        description: 'Sign-ups that no longer wait are left out.',
         body: Type.Object({
           ids: Type.Array(params.properties.id, { minItems: 1, maxItems: 100 }),
           decision: Type.Enum(['approve', 'reject']),
@@ -129,8 +129,8 @@ export const signUpDecisionRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { ids, decision, reason, message: answer } = request.body
-      const actor = await findRequestActor(request, 'moderation')
-      return { decided: [...(await decideSignUps(request.pod, actor, ids, { decision, reason, answer }))] }
+      const actor = await getRequestActor(request, 'moderation')
+      return { decided: [...(await decideSignUps(request.services, actor, ids, { decision, reason, answer }))] }
     },
   )
 }

@@ -1,0 +1,132 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { writeEntity } from '../../src/protocol/entities/entity-xml.js'
+import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
+import { type Crypto, guid, inParts, relayable, type Signer, signed, statusMessage } from './corpus-entities.js'
+
+/** Of all keys of a corpus. */
+export type Bits = 2048 | 4096
+
+/** Messages of other pods about posts that are here already, as a burst brings them, and the people who signed them. */
+export interface InboundCorpus {
+  readonly people: readonly { readonly address: string; readonly guid: string; readonly publicKey: string }[]
+  readonly parents: readonly { readonly guid: string; readonly author: string }[]
+  readonly messages: readonly { readonly guid: string; readonly envelope: string }[]
+  readonly kinds: Readonly<Record<'posts' | 'comments' | 'likes', number>>
+  readonly signaturesOfMessage: number
+}
+
+const PEOPLE = 16
+const PARENTS = 2_000
+/** A process is at its full speed only after some thousands. */
+const MESSAGES = 12_000
+/** Of ten messages. */
+const MIX = [...Array(2).fill('posts'), ...Array(4).fill('comments'), ...Array(4).fill('likes')] as const
+
+/** Signing takes minutes, so what was made once is kept in the folder for temporary files. */
+export async function inboundCorpus(bits: Bits): Promise<InboundCorpus> {
+  const file = join(tmpdir(), `pod-bench-inbound-${bits}-${MESSAGES}.json`)
+  if (existsSync(file)) return JSON.parse(await readFile(file, 'utf8'))
+  process.stderr.write(`Signing ${MESSAGES} messages with RSA-${bits}, once; they are kept in ${file}.\n`)
+  const crypto = openCryptoPool(availableParallelism())
+  try {
+    const corpus = await makeCorpus(crypto, bits)
+    await writeFile(file, JSON.stringify(corpus))
+    return corpus
+  } finally {
+    await crypto.close()
+  }
+}
+
+/** The first of them, with the same mix. */
+export function partOf(corpus: InboundCorpus, tens: number): InboundCorpus {
+  if (corpus.messages.length < MIX.length * tens) throw new Error('There are not so many messages.')
+  const kindsOf = (kind: string) => MIX.filter((each) => each === kind).length * tens
+  const kinds = { posts: kindsOf('posts'), comments: kindsOf('comments'), likes: kindsOf('likes') }
+  return { ...corpus, messages: corpus.messages.slice(0, MIX.length * tens), kinds }
+}
+
+/** Comments of one person with a known key on unknown posts. */
+export interface Orphans {
+  readonly author: InboundCorpus['people'][number]
+  readonly envelopes: readonly string[]
+}
+
+export async function orphans(bits: Bits, count: number): Promise<Orphans> {
+  const crypto = openCryptoPool(availableParallelism())
+  try {
+    const { privateKey, ...author } = makeSigner(bits, PEOPLE)
+    const envelopes = await inParts(Array.from({ length: count }), async () => {
+      const comment = await signed(crypto, relayable('comments', author.address, guid(), guid()), privateKey)
+      return crypto.signEnvelope(writeEntity(comment), author.address, privateKey)
+    })
+    return { author, envelopes }
+  } finally {
+    await crypto.close()
+  }
+}
+
+async function makeCorpus(crypto: Crypto, bits: number): Promise<InboundCorpus> {
+  const people = Array.from({ length: PEOPLE }, (_, index) => makeSigner(bits, index))
+  const parents = Array.from({ length: PARENTS }, (_, index) => ({
+    guid: guid(),
+    author: signerOf(people, index).address,
+  }))
+  const messages = await inParts(Array.from({ length: MESSAGES }), (_, index) =>
+    makeMessage(crypto, people, parents, index),
+  )
+  const kindsOf = (kind: string) => messages.filter((message) => message.kind === kind).length
+  const kinds = { posts: kindsOf('posts'), comments: kindsOf('comments'), likes: kindsOf('likes') }
+  return {
+    people: people.map(({ privateKey: _, ...known }) => known),
+    parents,
+    messages: messages.map(({ guid, envelope }) => ({ guid, envelope })),
+    kinds,
+    signaturesOfMessage: (kinds.posts + 2 * (kinds.comments + kinds.likes)) / messages.length,
+  }
+}
+
+function makeSigner(bits: number, index: number): Signer {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: bits })
+  return {
+    address: `signer${index}@pod${index}-${bits}.example`,
+    guid: guid(),
+    publicKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
+    privateKey,
+  }
+}
+
+/** A comment or like comes from the author of its parent, with the signature of its own author inside. */
+async function makeMessage(
+  crypto: Crypto,
+  people: readonly Signer[],
+  parents: InboundCorpus['parents'],
+  index: number,
+): Promise<{ kind: string; guid: string; envelope: string }> {
+  const kind = MIX[index % MIX.length] ?? 'posts'
+  const parentIndex = index % PARENTS
+  const poster = signerOf(people, parentIndex)
+  const parent = parents[parentIndex]
+  // One person cannot like a post twice: the author changes when all parents were used.
+  const author = signerOf(people, parentIndex + 1 + (Math.floor(index / PARENTS) % (PEOPLE - 1)))
+  if (parent === undefined) throw new Error('there is no parent')
+  const own = guid()
+  const entity =
+    kind === 'posts'
+      ? statusMessage(poster.address, own)
+      : await signed(crypto, relayable(kind, author.address, own, parent.guid), author.privateKey)
+  return {
+    kind,
+    guid: own,
+    envelope: await crypto.signEnvelope(writeEntity(entity), poster.address, poster.privateKey),
+  }
+}
+
+function signerOf(people: readonly Signer[], index: number): Signer {
+  const signer = people[index % people.length]
+  if (signer === undefined) throw new Error('no signer')
+  return signer
+}

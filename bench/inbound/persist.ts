@@ -1,0 +1,145 @@
+import { pino } from 'pino'
+import { readConfig } from '../../src/config/config.js'
+import { authorise } from '../../src/federation/inbound/authorise.js'
+import type { VerifiedMessage } from '../../src/federation/inbound/batch.js'
+import { commitBatch } from '../../src/federation/inbound/commit/commit-batch.js'
+import { openEnvelopes } from '../../src/federation/inbound/open-envelopes.js'
+import { resolveReferences } from '../../src/federation/inbound/resolve-references.js'
+import type { ReceivableEntity } from '../../src/protocol/entities/registry.js'
+import { type OpenServices, openServices } from '../../src/services/open-services.js'
+import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
+import { type BenchOptions, median, medianCpu, type Result, spreadOf } from '../bench.js'
+import { FLOORS } from '../floors.js'
+import { type BenchStores, openEitherStore } from '../machine/bench-stores.js'
+import { insertsPerSecond } from '../machine/machine.js'
+import { processorTimesOf, timePerMessage } from '../machine/processor-time.js'
+import { type InboundCorpus, inboundCorpus, partOf } from './inbound-corpus.js'
+import { countsAreRight, empty, environmentOf, prepare } from './inbound-pod.js'
+
+const BITS = 4096
+const WRITERS = 4
+/** As many as a worker takes in at once. */
+const OPENED_ENVELOPE_BATCH_SIZE = 256
+const REPEAT_INTERVAL = 20
+/**
+ * Sizes of batches, and how many messages by tens: those that come alone take longer. Of the largest there are as many rows as the
+ * limit writes in the meantime, and so many batches that it does not matter how many writers are left with the last ones.
+ */
+const SIZES = [
+  { size: 1, tens: 60 },
+  { size: 8, tens: 200 },
+  { size: 64, tens: 600 },
+  { size: 256, tens: 1_200, floor: FLOORS.persist },
+] as const
+
+const MAX_TENS = Math.max(...SIZES.map(({ tens }) => tens))
+
+type Messages = readonly VerifiedMessage<ReceivableEntity>[]
+
+interface Round {
+  readonly perSecond: number
+  readonly limit: number
+  readonly cpu: Readonly<Record<string, number>>
+  readonly ok: boolean
+}
+
+/** What is open already, from looking for what it refers to until it is committed, beside 128 bare rows at a time. */
+export async function* benchPersist({ rounds }: BenchOptions): AsyncGenerator<Result> {
+  const stores = await openEitherStore()
+  const crypto = openCryptoPool()
+  const services = await openServices(readConfig(environmentOf(stores)), 'worker', {
+    crypto,
+    log: pino({ level: 'silent' }),
+  })
+  try {
+    const corpus = await inboundCorpus(BITS)
+    await prepare(services.db, corpus)
+    const messages = await openAll(services, partOf(corpus, MAX_TENS))
+    for (const { size, tens, ...gate } of SIZES) {
+      const measured: Round[] = []
+      const part = partOf(corpus, tens)
+      for (let round = -1; round < rounds; round += 1) {
+        const each = await measureRound(services, stores, part, messages, size)
+        if (round >= 0) measured.push(each) // the first one plans the statements
+      }
+      yield { ...resultOf(size, measured), ...gate }
+    }
+  } finally {
+    await services.close()
+    await crypto.close()
+    await stores.close()
+  }
+}
+
+async function openAll(services: OpenServices, { messages }: InboundCorpus): Promise<Messages> {
+  const acceptedAt = new Date()
+  const verified: VerifiedMessage<ReceivableEntity>[] = []
+  for (let opened = 0; opened < messages.length; opened += OPENED_ENVELOPE_BATCH_SIZE) {
+    const part = messages.slice(opened, opened + OPENED_ENVELOPE_BATCH_SIZE)
+    const { ready } = await openEnvelopes(
+      services,
+      part.map(({ envelope }) => ({ envelope, acceptedAt })),
+    )
+    verified.push(...ready)
+  }
+  return verified
+}
+
+async function measureRound(
+  services: OpenServices,
+  stores: BenchStores,
+  corpus: InboundCorpus,
+  all: Messages,
+  size: number,
+): Promise<Round> {
+  await empty(services.db, corpus)
+  const sent = all
+    .slice(0, corpus.messages.length)
+    .flatMap((message, index) => (index % REPEAT_INTERVAL === 0 ? [message, message] : [message]))
+  const batches = Array.from({ length: Math.ceil(sent.length / size) }, (_, index) =>
+    sent.slice(index * size, (index + 1) * size),
+  )
+  const limit = await insertsPerSecond(services.db)
+  const pids = { node: process.pid, ...stores.pids }
+  const before = processorTimesOf(pids)
+  const start = performance.now()
+  let failures = 0
+  const write = async () => {
+    for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) {
+      await store(services, batch).catch(() => {
+        failures += 1
+      })
+    }
+  }
+  await Promise.all(Array.from({ length: WRITERS }, write))
+  const seconds = (performance.now() - start) / 1_000
+  const after = processorTimesOf(pids)
+  return {
+    perSecond: sent.length / seconds,
+    limit,
+    cpu: timePerMessage(sent.length, before, after),
+    ok: failures === 0 && (await countsAreRight(services.db, corpus)),
+  }
+}
+
+async function store(services: OpenServices, messages: Messages): Promise<void> {
+  const resolved = await resolveReferences(services, messages)
+  const { ready } = authorise(resolved.ready)
+  await commitBatch(services, { ready, waiting: resolved.waiting, rejected: [], ignored: [] })
+}
+
+function resultOf(size: number, rounds: readonly Round[]): Result {
+  const rates = rounds.map(({ perSecond }) => perSecond)
+  return {
+    bench: 'persist',
+    case: `batches of ${size}, ${WRITERS} writers`,
+    value: median(rates),
+    unit: 'msg/s',
+    limit: median(rounds.map(({ limit }) => limit)),
+    ratio: median(rounds.map(({ perSecond, limit }) => perSecond / limit)),
+    rounds: rounds.length,
+    spread: spreadOf(rates),
+    cpu_us: medianCpu(rounds),
+    ok: rounds.every(({ ok }) => ok),
+  }
+}

@@ -1,0 +1,205 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { constants, setPriority, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { Client } from 'pg'
+import { generateBackupKey } from '../../src/operations/backup/encryption.js'
+import { type OpenedPod, openGeneratedPod } from '../api/api-pods.js'
+import { planPod } from '../api/generated-pod.js'
+import { type BenchOptions, latencyOf, median, type Result, spreadOf } from '../bench.js'
+import { FLOORS } from '../floors.js'
+import type { PacedLoad, PacedLoadResult } from '../load/paced-load.js'
+import type { BenchStores } from '../machine/bench-stores.js'
+import { end, forkFile, said } from '../machine/child-process.js'
+import { memoryOf } from '../machine/processor-time.js'
+
+/** Ordinary use, far from what the web process can do. */
+const PER_SECOND = 50
+const QUIET_MS = 10_000
+const MEMORY_INTERVAL_MS = 100
+const MEGABYTE = 1_000_000
+
+/**
+ * The response times of the API at a fixed rate, without a backup and during one, in turns; time, size and memory of the backups, and
+ * of restores of the last one. Memory is flat when runs with other sizes of the pod have the same.
+ */
+export async function* benchBackup({ rounds, size }: BenchOptions): AsyncGenerator<Result> {
+  const loader = forkFile('load/paced-load')
+  const folder = await mkdtemp(join(tmpdir(), 'pod-bench-'))
+  try {
+    await using pod = await openGeneratedPod(planPod(size))
+    const load = loadOf(pod)
+    await paced(loader, { ...load, milliseconds: QUIET_MS / 2 }) // warms up
+    let last: Backup | undefined
+    for (const [name, priority, floor] of [
+      ['daily', constants.priority.PRIORITY_LOW, FLOORS.backup],
+      ['by hand', constants.priority.PRIORITY_NORMAL, undefined],
+    ] as const) {
+      const measured: Round[] = []
+      for (let round = 0; round < rounds; round += 1) {
+        const quiet = await paced(loader, { ...load, milliseconds: QUIET_MS })
+        measured.push({ quiet, ...(await whileBackedUp(loader, load, pod, { folder, priority })) })
+      }
+      yield resultOf(`API during a backup, ${name}`, measured, floor)
+      last = measured.at(-1)?.backup
+    }
+    if (last !== undefined) yield await measureRestores(last, pod.stores, { folder, rounds })
+  } finally {
+    await end(loader)
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+interface Backup {
+  readonly id: string
+  readonly repository: string
+  readonly identity: string
+  readonly megabytes: number
+}
+
+interface Round extends Omit<CommandRun, 'printed'> {
+  readonly quiet: PacedLoadResult
+  readonly during: PacedLoadResult
+  readonly backup: Backup
+}
+
+function loadOf({ port, tokens }: OpenedPod): PacedLoad {
+  const paths = ['/api/v1/streams/main', '/api/v1/notifications', '/api/v1/streams/activity']
+  const requests = [...tokens.values()].flatMap((token) => paths.map((path) => ({ path, token })))
+  return { port, requests, perSecond: PER_SECOND }
+}
+
+function paced(loader: ChildProcess, load: PacedLoad): Promise<PacedLoadResult> {
+  loader.send(load)
+  return said<PacedLoadResult>(loader)
+}
+
+async function whileBackedUp(
+  loader: ChildProcess,
+  load: PacedLoad,
+  { stores }: OpenedPod,
+  { folder, priority }: { readonly folder: string; readonly priority: number },
+): Promise<Omit<Round, 'quiet'>> {
+  const answered = paced(loader, load)
+  const { identity, recipient } = await generateBackupKey()
+  const repository = join(folder, recipient)
+  const { printed, ...run } = await runPod(['backup', 'create', '--to', repository], {
+    priority,
+    environment: {
+      DATABASE_URL: stores.databaseUrl,
+      SECRET_KEY: 'a key that is only good for benches',
+      DATA_DIR: folder,
+      BACKUP_RECIPIENTS: recipient,
+    },
+  })
+  loader.send('end')
+  const during = await answered
+  const { id, bytes } = JSON.parse(printed)
+  return { ...run, during, backup: { id, repository, identity, megabytes: bytes / MEGABYTE } }
+}
+
+/** Restores into a new database of the same server, several times. */
+async function measureRestores(
+  { id, repository, identity, megabytes }: Backup,
+  { databaseUrl, superuserUrl }: BenchStores,
+  { folder, rounds }: { readonly folder: string; readonly rounds: number },
+): Promise<Result> {
+  const file = join(folder, 'identity.txt')
+  await writeFile(file, identity)
+  const runs: CommandRun[] = []
+  for (let round = 0; round < rounds; round += 1) {
+    const url = new URL(databaseUrl)
+    url.pathname = `/restored_${round}`
+    await onServer(superuserUrl, `create database restored_${round} owner ${url.username}`)
+    const environment = { DATABASE_URL: url.href, DATA_DIR: join(folder, `restored-${round}`) }
+    runs.push(await runPod(['backup', 'restore', repository, id, '--identity', file], { environment }))
+    await onServer(superuserUrl, `drop database restored_${round}`)
+  }
+  const seconds = runs.map((run) => run.seconds)
+  const rows = JSON.parse(runs[0]?.printed ?? '{}').rows
+  return {
+    bench: 'backup',
+    case: 'restore',
+    value: median(seconds),
+    unit: 's',
+    rounds,
+    spread: spreadOf(seconds),
+    cpu_us: {},
+    more: { rows, megabytes, memory_megabytes: Math.max(...runs.map(({ memory }) => memory)) },
+    ok: rows > 0,
+  }
+}
+
+async function onServer(url: string, statement: string): Promise<void> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  await client.query(statement)
+  await client.end()
+}
+
+interface CommandRun {
+  readonly printed: string
+  readonly seconds: number
+  /** The highest, in megabytes. */
+  readonly memory: number
+}
+
+/** Runs a command of the pod, as an operator does. */
+async function runPod(
+  words: readonly string[],
+  { environment, priority = constants.priority.PRIORITY_NORMAL }: RunOptions,
+): Promise<CommandRun> {
+  const start = performance.now()
+  const program = fileURLToPath(new URL('../../bin/pod.js', import.meta.url))
+  const child = spawn(process.execPath, [program, ...words, '--json'], {
+    env: { PATH: process.env['PATH'], POD_URL: 'https://pod.example', LOG_LEVEL: 'silent', ...environment },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const { pid = 0 } = child
+  setPriority(pid, priority)
+  let memory = 0
+  const watch = setInterval(() => {
+    memory = Math.max(memory, memoryOf(pid) || 0)
+  }, MEMORY_INTERVAL_MS)
+  const [printed, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
+  clearInterval(watch)
+  if (code !== 0) throw new Error(`pod ${words.join(' ')} ended with ${code}.`)
+  return { printed, seconds: (performance.now() - start) / 1_000, memory }
+}
+
+interface RunOptions {
+  readonly environment: Readonly<Record<string, string>>
+  readonly priority?: number
+}
+
+function resultOf(name: string, rounds: readonly Round[], floor: number | undefined): Result {
+  const during = rounds.map((round) => latencyOf(round.during.milliseconds))
+  const quiet = rounds.map((round) => latencyOf(round.quiet.milliseconds))
+  const of = (values: typeof during) => ({
+    p50: median(values.map(({ p50 }) => p50)),
+    p99: median(values.map(({ p99 }) => p99)),
+  })
+  const slowest = during.map(({ p99 }) => p99)
+  return {
+    bench: 'backup',
+    case: name,
+    value: median(slowest),
+    unit: 'ms (p99)',
+    limit: of(quiet).p99,
+    ratio: median(slowest.map((value, round) => (quiet[round]?.p99 ?? Number.NaN) / value)),
+    ...(floor !== undefined && { floor }),
+    rounds: rounds.length,
+    spread: spreadOf(slowest),
+    cpu_us: {},
+    latency_ms: { 'without a backup': of(quiet), during: of(during) },
+    more: {
+      seconds: median(rounds.map(({ seconds }) => seconds)),
+      megabytes: median(rounds.map(({ backup }) => backup.megabytes)),
+      memory_megabytes: Math.max(...rounds.map(({ memory }) => memory)),
+    },
+    ok: rounds.every((round) => round.quiet.wrong === 0 && round.during.wrong === 0),
+  }
+}

@@ -1,0 +1,391 @@
+import type { ChildProcess } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { pino } from 'pino'
+import { Agent } from 'undici'
+import { readConfig } from '../../src/config/config.js'
+import { inChunks } from '../../src/jobs/chunks.js'
+import { dispatchJob, dispatchRelaysJob } from '../../src/jobs/definitions.js'
+import { enqueueJobsOfKind } from '../../src/jobs/outbox/enqueue-jobs.js'
+import { type OpenServices, openServices } from '../../src/services/open-services.js'
+import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
+import { type BenchOptions, latencyOf, median, medianCpu, type Result, spreadOf } from '../bench.js'
+import { FLOORS } from '../floors.js'
+import { environmentOf, startProcess } from '../inbound/inbound-pod.js'
+import { OF_BENCH } from '../lived/lived-pod.js'
+import { countNoStatements, countStatements, type Statements } from '../lived/lived-statements.js'
+import { type BenchStores, eachStore, type QueueStoreName } from '../machine/bench-stores.js'
+import { end, forkFile, said } from '../machine/child-process.js'
+import { memoryOf, processorTimesOf, timePerMessage } from '../machine/processor-time.js'
+import { type Author, addAuthor, addPosts } from './author.js'
+import type { DeliveredDeliveries, ExpectedDeliveries, SubscribingPodsReady } from './subscribing-pods.js'
+
+const CASES = ['healthy', 'dead', 'comments']
+const HEALTHY_PODS = 1_000
+/** Requests that the bare client has open: as many pods as a worker serves at a time. */
+const MAX_CONCURRENT_BARE_REQUESTS = 128
+const WARM_UPS = 8
+/** Of 5 000 pods, a tenth begins to hang and a tenth refuses connections. */
+const FAN_OUT = { answering: 4_000, hanging: 500, refusing: 500 } as const
+/** Below the ports that the system gives to sockets. */
+const CLOSED_PORT = 20_000
+const REFUSING_PORTS = Array.from({ length: FAN_OUT.refusing }, (_, index) => CLOSED_PORT + index)
+/** Pods that receive other posts during the fan-out. */
+const OTHER_PODS = 20
+const OTHER_POSTS = 8
+const OTHER_POST_INTERVAL_MS = 150
+const LATEST_MS = 2_000
+const SUBSCRIBING_PODS = 500
+const COMMENTS = 200
+const RELAYS_IN_JOB = 32
+const POLL_INTERVAL_MS = 20
+
+const SETTINGS = { shared_preload_libraries: 'pg_stat_statements' }
+
+/** Deliveries by the production worker: to many healthy pods, to pods of which a fifth is dead, and of many comments. */
+export async function* benchDeliveries({
+  rounds,
+  messages = COMMENTS,
+  queues,
+  cases = CASES,
+  keep,
+}: BenchOptions): AsyncGenerator<Result> {
+  const pods = FAN_OUT.answering + FAN_OUT.hanging + OTHER_PODS
+  const peer = forkFile('outbound/subscribing-pods', { env: { ...process.env, PODS: `${pods}` } })
+  try {
+    const { ports } = await said<SubscribingPodsReady>(peer)
+    for await (const { queue, stores } of eachStore({ settings: SETTINGS }, queues)) {
+      yield* measureStore({ queue, stores, peer, ports, rounds, cases, comments: messages, keep })
+    }
+  } finally {
+    peer.kill()
+  }
+}
+
+interface Setting {
+  readonly queue: QueueStoreName
+  readonly stores: BenchStores
+  readonly peer: ChildProcess
+  /** Of the pods that the peer plays. */
+  readonly ports: readonly number[]
+  readonly rounds: number
+  readonly cases: readonly string[]
+  readonly comments: number
+  /** Folder for the statements with their times. */
+  readonly keep: string | undefined
+}
+
+interface Running extends Setting {
+  readonly services: OpenServices
+  readonly worker: ChildProcess
+  /** The worker and the servers. */
+  readonly pids: Readonly<Record<string, number>>
+}
+
+async function* measureStore(setting: Setting): AsyncGenerator<Result> {
+  const { stores, cases } = setting
+  const environment = environmentOf(stores)
+  const crypto = openCryptoPool(1)
+  const services = await openServices(readConfig(environment), 'command', { crypto, log: pino({ level: 'silent' }) })
+  await countNoStatements(stores.superuserUrl)
+  const { child: worker } = await startProcess('../workers/main', environment)
+  try {
+    const running = { ...setting, services, worker, pids: { worker: worker.pid ?? Number.NaN, ...stores.pids } }
+    if (cases.includes('healthy')) yield await measureHealthyPods(running)
+    if (cases.includes('dead')) yield* measureDeadPods(running)
+    if (cases.includes('comments')) yield await measureComments(running)
+  } finally {
+    await end(worker)
+    await services.close()
+    await crypto.close()
+  }
+}
+
+async function authorFor(services: OpenServices, name: string, ports: readonly number[]): Promise<Author> {
+  const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const author = await addAuthor(services, { author: name, peopleOnEachPod: 1, bits: 2048 }, ports, publicKey)
+  await services.db.raw('analyze')
+  return author
+}
+
+/** The time until everything has arrived, and the processor time until the results are stored too. */
+interface Sent {
+  readonly seconds: number
+  /** Microseconds for one delivery, by process. */
+  readonly cpu: Readonly<Record<string, number>>
+  readonly answers: DeliveredDeliveries['answers']
+  /** Deliveries that are left: those of pods that do not answer. */
+  readonly left: number
+}
+
+async function send(running: Running, expected: ExpectedDeliveries, begin: () => Promise<unknown>): Promise<Sent> {
+  const { peer, pids, services } = running
+  await expect(peer, expected)
+  const before = processorTimesOf(pids)
+  const start = performance.now()
+  const arrived = said<DeliveredDeliveries>(peer)
+  await begin()
+  const { answers } = await arrived
+  const seconds = (performance.now() - start) / 1_000
+  if (expected.hanging.length > 0) await expect(peer, { ...expected, hangUp: true })
+  const left = await untilSettled(services)
+  return { seconds, cpu: timePerMessage(expected.deliveries, before, processorTimesOf(pids)), answers, left }
+}
+
+async function expect(peer: ChildProcess, expected: ExpectedDeliveries): Promise<void> {
+  peer.send(expected)
+  await said(peer)
+}
+
+/** Resolves with the number of deliveries to pods that are in a pause, when no other is left. */
+async function untilSettled({ db }: OpenServices): Promise<number> {
+  for (;;) {
+    const { rows } = await db.raw(
+      `select count(*) as left, count(*) filter (where next_try_at > now()) as paused
+       from deliveries join pods on pods.id = deliveries.pod_id ${OF_BENCH}`,
+    )
+    const [{ left, paused }] = rows
+    if (left === paused) return left
+    await pause(POLL_INTERVAL_MS)
+  }
+}
+
+async function publish({ services }: Running, author: Author): Promise<void> {
+  const posts = await addPosts(services, author, { public: true, posts: 1 })
+  await services.db.transaction((transaction) => enqueueJobsOfKind(services, transaction, dispatchJob, posts))
+}
+
+async function keepStatements({ keep }: Running, name: string, statements: Statements): Promise<void> {
+  if (keep === undefined) return
+  await mkdir(keep, { recursive: true })
+  await writeFile(join(keep, `deliveries-${name}.json`), JSON.stringify(statements, null, 1))
+}
+
+/** One post for a thousand pods. Each pod closes its connection: between two posts minutes pass. */
+async function measureHealthyPods(running: Running): Promise<Result> {
+  const { services, peer, queue, ports, rounds, stores } = running
+  const author = await authorFor(services, 'hal', ports.slice(0, HEALTHY_PODS))
+  const expected = { deliveries: HEALTHY_PODS, hanging: [], closesConnections: true }
+  const once = () => send(running, expected, () => publish(running, author))
+  const measured: { readonly sent: Sent; readonly bare: Sent }[] = []
+  for (let warmUp = 0; warmUp < WARM_UPS; warmUp += 1) await once()
+  const { envelope } = await services.db('outboundMessages').orderBy('id', 'desc').first('envelope')
+  const postEach = () => postToEach(peer, ports.slice(0, HEALTHY_PODS), expected, envelope)
+  for (let warmUp = 0; warmUp < WARM_UPS; warmUp += 1) await postEach()
+  for (let round = 0; round < rounds; round += 1) measured.push({ sent: await once(), bare: await postEach() })
+  const statements = await countStatements(stores.superuserUrl, once)
+  await keepStatements(running, `healthy-${queue}`, statements)
+  const bareCpu = median(measured.map(({ bare }) => bare.cpu['bare'] ?? Number.NaN))
+  const cpu = medianCpu(measured.map(({ sent }) => sent))
+  return {
+    ...comparison(measured),
+    bench: 'deliveries',
+    case: `one post to ${HEALTHY_PODS} pods, ${queue}`,
+    cpu_us: { ...cpu, bare: bareCpu },
+    statements: statements.count / HEALTHY_PODS,
+    more: { beyond_bare_us: Math.round((cpu['worker'] ?? Number.NaN) - bareCpu) },
+    floor: FLOORS.deliveries.healthy,
+    ok: measured.every(({ sent }) => sent.left === 0),
+  }
+}
+
+function comparison(measured: readonly { readonly sent: Sent; readonly bare: Sent }[]) {
+  const rateOf = ({ seconds, answers }: Sent) => answers.length / seconds
+  const rates = measured.map(({ sent }) => rateOf(sent))
+  return {
+    value: median(rates),
+    unit: 'deliveries/s',
+    limit: median(measured.map(({ bare }) => rateOf(bare))),
+    ratio: median(measured.map(({ sent, bare }) => rateOf(sent) / rateOf(bare))),
+    rounds: measured.length,
+    spread: spreadOf(rates),
+  }
+}
+
+/** The same bytes to the same pods with nothing but the HTTP client. */
+async function postToEach(
+  peer: ChildProcess,
+  ports: readonly number[],
+  expected: ExpectedDeliveries,
+  body: string,
+): Promise<Sent> {
+  const agent = new Agent({ pipelining: 1 })
+  await expect(peer, expected)
+  const own = process.cpuUsage()
+  const start = performance.now()
+  const arrived = said<DeliveredDeliveries>(peer)
+  const pending = ports.values()
+  async function postOneByOne(): Promise<void> {
+    for (const port of pending) {
+      const answer = await agent.request({
+        origin: `http://127.0.0.1:${port}`,
+        path: '/receive/public',
+        method: 'POST',
+        headers: { 'content-type': 'application/magic-envelope+xml' },
+        body,
+      })
+      await answer.body.dump()
+    }
+  }
+  await Promise.all(Array.from({ length: MAX_CONCURRENT_BARE_REQUESTS }, postOneByOne))
+  const { answers } = await arrived
+  const seconds = (performance.now() - start) / 1_000
+  const { user, system } = process.cpuUsage(own)
+  await agent.close()
+  return { seconds, cpu: { bare: (user + system) / ports.length }, answers, left: 0 }
+}
+
+/** One post for five thousand pods of which a fifth is dead, and meanwhile some posts for twenty others. */
+async function* measureDeadPods(running: Running): AsyncGenerator<Result> {
+  const { services, queue, ports, rounds } = running
+  const { answering, hanging } = FAN_OUT
+  const podsOfFanOut = answering + hanging
+  const author = await authorFor(services, 'ida', [...ports.slice(0, podsOfFanOut), ...REFUSING_PORTS])
+  const other = await authorFor(services, 'jan', ports.slice(podsOfFanOut))
+  // They are among the others: every ninth.
+  const places = Array.from({ length: hanging }, (_, index) => index * Math.floor(podsOfFanOut / hanging))
+  const ofOther = OTHER_PODS * OTHER_POSTS
+  const expected = { deliveries: answering + ofOther, hanging: places, closesConnections: true }
+  const fanOut: number[] = []
+  const meanwhile: number[] = []
+  const spent: Pick<Sent, 'cpu'>[] = []
+  let isRight = true
+  for (let round = -1; round < rounds; round += 1) {
+    await deleteFailures(services)
+    const committed: number[] = []
+    let began = 0
+    const { answers, left, cpu } = await send(running, expected, async () => {
+      await publish(running, author)
+      began = Date.now()
+      for (let post = 0; post < OTHER_POSTS; post += 1) {
+        await pause(OTHER_POST_INTERVAL_MS)
+        await publish(running, other)
+        committed.push(Date.now())
+      }
+    })
+    isRight &&= Number(left) === hanging + FAN_OUT.refusing
+    if (round < 0) continue
+    spent.push({ cpu })
+    fanOut.push(...answers.flatMap(([index, at]) => (index < podsOfFanOut ? [at - began] : [])))
+    meanwhile.push(...latenciesOfOther(answers, podsOfFanOut, committed))
+  }
+  const each = [
+    [`fan-out to 5000 pods, 20 % dead, ${queue}`, fanOut, {}],
+    [`post to ${OTHER_PODS} pods during it, ${queue}`, meanwhile, { floor: FLOORS.deliveries.duringFanOut }],
+  ] as const
+  for (const [name, milliseconds, floor] of each) {
+    const latency = latencyOf(milliseconds)
+    const result = {
+      bench: 'deliveries',
+      case: name,
+      unit: 'ms',
+      rounds,
+      spread: 0,
+      cpu_us: medianCpu(spent),
+      ok: isRight,
+    }
+    yield {
+      ...result,
+      value: latency.p99,
+      limit: LATEST_MS,
+      ratio: LATEST_MS / latency.p99,
+      ...floor,
+      latency_ms: { delivered: latency },
+    }
+  }
+}
+
+/** All pods have answered before, as far as this pod knows. */
+async function deleteFailures({ db }: OpenServices): Promise<void> {
+  await db('deliveries').delete()
+  await db('pods').update({ failures: 0, nextTryAt: null, offlineSince: null, lastSuccessAt: new Date() })
+}
+
+/** The posts of one person arrive in their order. */
+function latenciesOfOther(
+  answers: DeliveredDeliveries['answers'],
+  firstIndex: number,
+  committed: readonly number[],
+): readonly number[] {
+  const posts = new Map<number, number>()
+  return answers.flatMap(([index, at]) => {
+    if (index < firstIndex) return []
+    const post = posts.get(index) ?? 0
+    posts.set(index, post + 1)
+    return [at - (committed[post] ?? Number.NaN)]
+  })
+}
+
+/** Comments of a remote person under one post, which is subscribed to by pods that keep their connections. */
+async function measureComments(running: Running): Promise<Result> {
+  const { services, queue, ports, stores, comments, worker } = running
+  const author = await authorFor(services, 'kai', ports.slice(0, SUBSCRIBING_PODS))
+  await services.db('pods').update({ answeredAt: new Date() })
+  const deliveries = comments * SUBSCRIBING_PODS
+  const expected = { deliveries, hanging: [], closesConnections: false }
+  let megabytes = 0
+  const sampler = setInterval(() => {
+    megabytes = Math.max(megabytes, memoryOf(worker.pid ?? Number.NaN))
+  }, POLL_INTERVAL_MS)
+  let sent: Sent | undefined
+  const statements = await countStatements(stores.superuserUrl, async () => {
+    const guids = await addComments(services, author, ports[SUBSCRIBING_PODS] ?? Number.NaN, comments)
+    sent = await send(running, expected, () =>
+      services.db.transaction((transaction) =>
+        enqueueJobsOfKind(services, transaction, dispatchRelaysJob, relaysOf(guids)),
+      ),
+    )
+  })
+  clearInterval(sampler)
+  await keepStatements(running, `comments-${queue}`, statements)
+  return {
+    bench: 'deliveries',
+    case: `${comments} comments for ${SUBSCRIBING_PODS} pods, ${queue}`,
+    value: deliveries / (sent?.seconds ?? Number.NaN),
+    unit: 'deliveries/s',
+    rounds: 1,
+    spread: 0,
+    cpu_us: sent?.cpu ?? {},
+    statements: statements.count / deliveries,
+    more: { worker_megabytes: Math.round(megabytes) },
+    ok: Number(sent?.left) === 0,
+  }
+}
+
+/** Comments of a person of the pod at this port under a new post; returns their guids. */
+async function addComments(
+  { db }: OpenServices,
+  author: Author,
+  port: number,
+  count: number,
+): Promise<readonly string[]> {
+  const { rows } = await db.raw(
+    `with pod as (
+       insert into pods (host, port) values ('127.0.0.1', :port)
+       on conflict (host, port) do update set last_success_at = now()
+       returning id, port
+     ), commenter as (
+       insert into people (guid, address, pod_id, public_key)
+       select md5(random()::text), md5(random()::text) || '@127.0.0.1:' || port, id, 'none' from pod
+       returning id
+     ), post as (
+       insert into posts (guid, author_id, type, public, text)
+       values (md5(random()::text), :authorId, 'StatusMessage', true, 'a post')
+       returning id
+     )
+     insert into comments (guid, post_id, author_id, text, author_signature)
+     select md5(random()::text), post.id, commenter.id, repeat('Good morning. ', 10), repeat('A', 684)
+     from post, commenter, generate_series(1, :count)
+     returning guid ${OF_BENCH}`,
+    { port, authorId: author.personId, count },
+  )
+  return rows.map(({ guid }: { guid: string }) => guid)
+}
+
+function relaysOf(guids: readonly string[]) {
+  return inChunks(guids, RELAYS_IN_JOB).map((chunk) => ({
+    relays: chunk.map((guid) => ({ record: 'comment' as const, guid })),
+  }))
+}

@@ -1,0 +1,74 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type VerifiedEnvelope, verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
+import { type BenchOptions, leaveOut, median, type Result, spreadOf } from '../bench.js'
+import { FLOORS } from '../floors.js'
+import { MICROSECONDS_PER_PART, type Rate, rateOf } from '../machine/processor-time.js'
+import { type Command, type GemProcess, type GemTask, type Reading, startGem } from './gem-process.js'
+import { type Corpus, makeCorpus } from './protocol-corpus.js'
+
+/** As many posts, and as many comments. */
+const BATCH = 64
+
+/** Opening envelopes on one core, beside the Ruby gem with which diaspora* does that. */
+export async function* benchPeer({ rounds }: BenchOptions, command?: Command): AsyncGenerator<Result> {
+  const gem = await startGem(command)
+  if (gem === undefined) return leaveOut('There is no ruby with the gem diaspora_federation', 'everything')
+  try {
+    for (const bits of [2048, 4096]) yield await compare(gem, makeCorpus(bits, BATCH), bits, rounds)
+  } finally {
+    await gem.close()
+  }
+}
+
+/** The same envelopes in turns, by the processor time of each side. */
+export async function compare(gem: GemProcess, corpus: Corpus, bits: number, rounds: number): Promise<Result> {
+  const task = taskOf(corpus)
+  const receivedAt = new Date()
+  const values: Rate[] = []
+  const limits: Rate[] = []
+  let opened: readonly VerifiedEnvelope[] = []
+  let ok = true
+  const open = () => {
+    opened = task.envelopes.map((envelope) => verifyEnvelope(envelope, corpus.keys, receivedAt))
+  }
+  // Once unmeasured, for the compiler of the JavaScript engine.
+  for (let round = -1; round < rounds; round++) {
+    const value = rateOf(task.envelopes.length, open)
+    const answer = await gem.open(task)
+    ok &&= isDeepStrictEqual(answer.readings, opened.map(readingOf))
+    if (round < 0) continue
+    values.push(value)
+    limits.push((answer.opened * 1_000_000) / answer.microseconds)
+  }
+  return {
+    bench: 'peer',
+    case: `rsa${bits}`,
+    value: median(values),
+    unit: 'msg/s/core',
+    limit: median(limits),
+    ratio: median(values.map((value, round) => value / (limits[round] ?? Number.NaN))),
+    ...(bits === 4096 && { floor: FLOORS.peer }),
+    rounds,
+    spread: spreadOf(values),
+    cpu_us: { protocol: 1_000_000 / median(values), gem: 1_000_000 / median(limits) },
+    ok,
+  }
+}
+
+function taskOf({ statusMessages, comments, poster, keys }: Corpus): GemTask {
+  return {
+    envelopes: [...statusMessages, ...comments],
+    keys: Object.fromEntries(
+      [...keys].map(([address, key]) => [address, key.export({ type: 'spki', format: 'pem' }).toString()]),
+    ),
+    parentAuthor: poster,
+    microseconds: MICROSECONDS_PER_PART,
+  }
+}
+
+function readingOf(opened: VerifiedEnvelope): Reading {
+  if (opened.state !== 'open') return { refused: opened.state }
+  const { entity, signature } = opened
+  if (signature === 'invalid' || !('guid' in entity)) return { refused: entity.type }
+  return { author: entity.author, guid: entity.guid }
+}

@@ -1,0 +1,47 @@
+import type { Knex } from 'knex'
+import { liveEventJob, notificationMailsJob, type OutgoingRecord } from '../../jobs/definitions.js'
+import { enqueueJobs, type NewJob, newDispatchJob, newJob } from '../../jobs/outbox/enqueue-jobs.js'
+import { channelSignal } from '../../jobs/signals.js'
+import { insertLiveEventSources, type LiveEventRows } from '../../persistence/notifications/live-event-sources.js'
+import type { Services } from '../../services/services.js'
+import { MAIL_LIMITS } from '../mail/limits.js'
+
+/** Enqueues the live events of rows that this transaction has written, for live event streams. */
+export async function enqueueLiveEvent(
+  services: Pick<Services, 'config' | 'jobs'>,
+  transaction: Knex.Transaction,
+  news: LiveEventRows,
+): Promise<void> {
+  await enqueueJobs(services, transaction, newLiveEventJobs(services, news))
+}
+
+/** Enqueues the dispatch of a record to other pods and the live events of rows, with one statement. */
+export async function enqueueDispatchAndLiveEvent(
+  services: Pick<Services, 'config' | 'jobs'>,
+  transaction: Knex.Transaction,
+  senderId: number,
+  record: OutgoingRecord,
+  news: LiveEventRows,
+): Promise<void> {
+  await enqueueJobs(services, transaction, [newDispatchJob(senderId, record), ...newLiveEventJobs(services, news)])
+}
+
+/** No job if there are no rows. */
+export function newLiveEventJobs({ config }: Pick<Services, 'config'>, news: LiveEventRows): readonly NewJob[] {
+  if (!Object.values(news).some((ids) => ids.length > 0)) return []
+  const { notifications = [], messages = [] } = news
+  const isMailed = config.mail !== undefined && notifications.length + messages.length > 0
+  const mails = {
+    ...newJob(notificationMailsJob, { notifications, messages }),
+    dueInSeconds: MAIL_LIMITS.notificationMailDelaySeconds,
+  }
+  return [newJob(liveEventJob, news), ...(isMailed ? [mails] : [])]
+}
+
+/**
+ * Inserts the sources of live events of outbox rows and signals the web processes, which send them to live event streams, with one statement.
+ * Rows that are gone have been published.
+ */
+export async function publishLiveEvents({ db }: Pick<Services, 'db'>, outboxIds: readonly number[]): Promise<void> {
+  await insertLiveEventSources(db, outboxIds, channelSignal('announced'))
+}

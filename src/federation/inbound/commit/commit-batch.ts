@@ -1,0 +1,140 @@
+import type { Knex } from 'knex'
+import { inChildSpan } from '../../../jobs/operations/in-span.js'
+import { raiseCountsAndResume } from '../../../jobs/waiting/resume-messages.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
+import { NO_COUNTS } from '../../../persistence/inbound/raise-counts.js'
+import { recordFirstSignatures } from '../../../persistence/people/person-guids.js'
+import type { Services } from '../../../services/services.js'
+import type { ActiveSpan } from '../../../services/tracer.js'
+import { answerSendersToClosedAccounts } from '../answer-closed-accounts.js'
+import type {
+  IgnoredMessage,
+  InboundMessage,
+  RejectedMessage,
+  SortedBatch,
+  StoredRecord,
+  WaitingMessage,
+} from '../batch.js'
+import { type FilteredMessages, recordFilteredMessages } from '../filter-messages.js'
+import { forwardToMovedAuthors } from '../moved/forward-to-moved.js'
+import { recordReplays } from '../quarantine.js'
+import { type StoredEntities, storeEntities } from '../store/store-entities.js'
+import { leaveTombstones } from '../store/store-retractions.js'
+import { type ClaimedBatch, claimBatch } from './claim-batch.js'
+import { followUp } from './follow-up.js'
+import { recordNotificationsAndActivity } from './record-notifications.js'
+import { requestChecksOfOfflinePods } from './request-pod-checks.js'
+import { retractRelayablesOfBlocked } from './retract-relayables-of-blocked.js'
+import { storeWaitingMessagesOfBatch } from './store-waiting-messages.js'
+
+/** The result of the transaction: the inserted rows, and the messages that only the tables could reject. */
+interface CommittedBatch {
+  readonly records: readonly StoredRecord[]
+  readonly rejected: readonly RejectedMessage[]
+  readonly ignored: readonly IgnoredMessage[]
+}
+
+/**
+ * One transaction for a batch: claims its messages, stores the authorised entities, and settles everything that follows from them. A
+ * resumed message without its row has been received by another worker and is skipped.
+ */
+export async function commitBatch(
+  services: Services,
+  batch: SortedBatch,
+  filtered: FilteredMessages = new Map(),
+  span?: ActiveSpan,
+): Promise<CommittedBatch> {
+  if (needsNoTransaction(batch)) return { records: [], rejected: [], ignored: [] }
+  const now = services.now()
+  return inRequestTransaction(services, async (transaction) => {
+    const claimed = await claimBatch(transaction, batch)
+    const stored = await storeClaimed(services, transaction, claimed, now)
+    await settleBatch(services, transaction, { claimed, stored, filtered }, span)
+    const { newlyBlocked } = claimed
+    return {
+      records: stored.records,
+      rejected: [...stored.rejected, ...newlyBlocked.rejected],
+      ignored: [...stored.ignored, ...newlyBlocked.ignored],
+    }
+  })
+}
+
+/** Rejected messages with a known sender may get an answer, so they need the transaction. */
+function needsNoTransaction({ ready, waiting, rejected, ignored }: SortedBatch): boolean {
+  const isResumed = ({ inbound }: { readonly inbound: InboundMessage }) => inbound.resumed !== undefined
+  return (
+    ready.length + waiting.length === 0 &&
+    rejected.every(({ verified: message }) => message === undefined) &&
+    !rejected.some(isResumed) &&
+    !ignored.some(isResumed)
+  )
+}
+
+/**
+ * Stores the entities. Tombstones come first, because the statements that insert entities read them; then the first signatures, because
+ * they decide which of two people keeps a guid.
+ */
+async function storeClaimed(
+  services: Services,
+  transaction: Knex.Transaction,
+  { ready, waitingToStore }: ClaimedBatch,
+  now: Date,
+): Promise<StoredEntities> {
+  await leaveTombstones(transaction, waitingToStore.flatMap(retractionIn))
+  const firstSigned = new Set(ready.flatMap((message) => message.firstSigned ?? []))
+  await recordFirstSignatures(transaction, [...firstSigned])
+  return storeEntities(services, transaction, ready, now)
+}
+
+/** A retraction that is stored as waiting leaves a tombstone immediately, so that its target is rejected on arrival. */
+function retractionIn({ verified: message }: WaitingMessage) {
+  return message?.entity.type === 'retraction' ? [{ ...message, entity: message.entity }] : []
+}
+
+interface StoredBatch {
+  readonly claimed: ClaimedBatch
+  readonly stored: StoredEntities
+  readonly filtered: FilteredMessages
+}
+
+/**
+ * Writes what follows from the stored entities, and from the messages that were not stored. The order:
+ *
+ * 1. answers to people who write to closed accounts, and messages forwarded for moved authors, after the entities: the batch may have
+ *    closed or moved an account,
+ * 2. waiting messages are stored,
+ * 3. counters are raised and messages resumed, with one statement; late, because its row locks hold up every other batch that counts on
+ *    the same posts,
+ * 4. notifications and activity after the counters: counting locks the post of a comment, which decides whose activity it moves,
+ * 5. jobs, which need the ids of the notifications,
+ * 6. retractions to blocked authors, whom only the statements of the store know,
+ * 7. checks of pods, hits of filters and results of replays, which lock rows that many batches share.
+ */
+async function settleBatch(
+  services: Services,
+  transaction: Knex.Transaction,
+  { claimed, stored, filtered }: StoredBatch,
+  span: ActiveSpan | undefined,
+): Promise<void> {
+  const { ready, waiting, waitingToStore } = claimed
+  const { records } = stored
+  const rejected = [...claimed.rejected, ...stored.rejected]
+  await answerSendersToClosedAccounts(services, transaction, claimed.rejected)
+  await forwardToMovedAuthors(services, transaction, claimed.rejected)
+  const resumable = await storeWaitingMessagesOfBatch(services, transaction, waitingToStore, records)
+  await raiseCountsAndResume(services, transaction, stored.uncounted ?? NO_COUNTS, resumable)
+  const notifications = await inChildSpan(span, 'notify', () =>
+    recordNotificationsAndActivity(services, transaction, records),
+  )
+  await followUp(services, transaction, records, notifications)
+  await retractRelayablesOfBlocked(services, transaction, rejected)
+  await requestChecksOfOfflinePods(transaction, ready)
+  await recordFilteredMessages(services, transaction, filtered, records)
+  await recordReplays(transaction, {
+    messages: [...ready, ...waiting, ...claimed.rejected, ...claimed.ignored].map(({ inbound }) => inbound),
+    records,
+    waiting,
+    rejected,
+    ignored: [...claimed.ignored, ...stored.ignored],
+  })
+}

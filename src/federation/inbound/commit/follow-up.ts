@@ -1,0 +1,62 @@
+import type { Knex } from 'knex'
+import { newLiveEventJobs } from '../../../domain/notifications/enqueue-live-events.js'
+import { participateJob } from '../../../jobs/definitions.js'
+import { enqueueJobs, type NewJob, newJob } from '../../../jobs/outbox/enqueue-jobs.js'
+import { readLinkedText } from '../../../protocol/entities/registry.js'
+import type { Services } from '../../../services/services.js'
+import { countRemainingFetches, enqueueLinkedFetches } from '../../discovery/linked-entities.js'
+import { hasOpenAccount } from '../../outbound/participation-signer.js'
+import type { StoredRecord } from '../batch.js'
+import { enqueueMentionedLookups } from '../mentioned-people.js'
+import { receivedType } from '../received-entities.js'
+
+/**
+ * Enqueues the work that stored records cause, in their transaction: lookups of mentioned people, fetches of linked entities,
+ * announcements to clients, and subscriptions to the comments on public posts. A post that was fetched for an archive is old, and an import
+ * sends nothing: it only looks up people.
+ */
+export async function followUp(
+  services: Services,
+  transaction: Knex.Transaction,
+  records: readonly StoredRecord[],
+  notifications: readonly number[],
+): Promise<void> {
+  await enqueueMentionedLookups(services, transaction, records)
+  const ofTheNetwork = records.filter(({ message }) => message.inbound.fetchRequest?.isForArchive !== true)
+  await enqueueLinkedFetches(
+    services,
+    transaction,
+    ofTheNetwork.map(({ message: { entity, inbound } }) => ({
+      text: readLinkedText(entity),
+      depth: inbound.fetchRequest?.depth ?? 0,
+      fetchesLeft: countRemainingFetches(inbound),
+    })),
+  )
+  const posts = await publicPostsForLocalUsers(services, transaction, ofTheNetwork)
+  await enqueueJobs(services, transaction, [
+    ...newLiveEventJobs(services, { notifications, posts: posts.map(({ id }) => id) }),
+    ...participationIn(posts),
+  ])
+}
+
+interface PublicPost {
+  readonly id: number
+  readonly guid: string
+}
+
+/** The public posts of the batch; none on a pod without users. A private post is announced where it is shown to its recipients. */
+async function publicPostsForLocalUsers(
+  services: Services,
+  transaction: Knex.Transaction,
+  records: readonly StoredRecord[],
+): Promise<readonly PublicPost[]> {
+  const posts = records.flatMap(({ id, message: { entity } }) =>
+    'guid' in entity && receivedType(entity).isPublicPost(entity) ? [{ id, guid: entity.guid }] : [],
+  )
+  return posts.length > 0 && (await hasOpenAccount(services, transaction)) ? posts : []
+}
+
+/** A pod sends the comments and likes of a post only to contacts of its author and to participants. */
+function participationIn(posts: readonly PublicPost[]): readonly NewJob[] {
+  return posts.length === 0 ? [] : [newJob(participateJob, { postGuids: posts.map(({ guid }) => guid) })]
+}

@@ -1,0 +1,48 @@
+import type { Knex } from 'knex'
+import { Person, type SignerRow } from '../../../persistence/models/person.js'
+import { endsContentOrContact, isRelayable } from '../../../protocol/entities/registry.js'
+import { blockedAuthorReason } from '../authorise.js'
+import type { IgnoredMessage, RejectedMessage, ResolvedMessage } from '../batch.js'
+
+interface SortedMessages {
+  readonly ready: readonly ResolvedMessage[]
+  readonly ignored: readonly IgnoredMessage[]
+  /** Interactions of blocked people, which are answered. */
+  readonly rejected: readonly RejectedMessage[]
+}
+
+/** Sorts out messages of people who were blocked, or whose pod was, since their envelopes were opened, in the storing transaction. */
+export async function ignoreNewlyBlocked(
+  transaction: Knex.Transaction,
+  messages: readonly ResolvedMessage[],
+): Promise<SortedMessages> {
+  const addresses = messages.flatMap(({ signer, author }) => [signer.address, author?.address ?? signer.address])
+  const people = await Person.findSigners(transaction, [...new Set(addresses)])
+  const byAddress = new Map(people.map((person) => [person.address, person]))
+  const ready: ResolvedMessage[] = []
+  const ignored: IgnoredMessage[] = []
+  const rejected: RejectedMessage[] = []
+  for (const message of messages) {
+    const { inbound, entity, sender } = message
+    const end = endOf(message, byAddress)
+    if (end === undefined) ready.push(message)
+    else if (end === 'pod') {
+      ignored.push({ inbound, verified: message, reason: `the pod of ${entity.author} or ${sender} is blocked` })
+    } else {
+      const list = isRelayable(entity) ? rejected : ignored
+      list.push({ inbound, verified: message, fault: 'Moderated', reason: blockedAuthorReason(entity.author) })
+    }
+  }
+  return { ready, ignored, rejected }
+}
+
+/** The author of the entity counts, and of an entity without a known author the signer. Undefined: neither is blocked. */
+function endOf(
+  { entity, signer, author }: ResolvedMessage,
+  people: ReadonlyMap<string, SignerRow>,
+): 'pod' | 'person' | undefined {
+  if (endsContentOrContact(entity)) return undefined
+  const [ofSigner, ofAuthor] = [people.get(signer.address), author && people.get(author.address)]
+  if (ofSigner?.isPodBlocked || (isRelayable(entity) && ofAuthor?.isPodBlocked)) return 'pod'
+  return (author === undefined ? ofSigner : ofAuthor)?.isPersonBlocked ? 'person' : undefined
+}

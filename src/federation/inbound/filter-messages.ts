@@ -1,0 +1,68 @@
+import type { Knex } from 'knex'
+import { activeFilters } from '../../domain/moderation/filters/active-filters.js'
+import {
+  checkDocuments,
+  type FilteredDocument,
+  isRejected,
+  recordStored,
+} from '../../domain/moderation/filters/check-documents.js'
+import type { Services } from '../../services/services.js'
+import type { ResolvedMessage, StepResult, StoredRecord, VerifiedMessage } from './batch.js'
+import { receivedType } from './received-entities.js'
+
+/** Messages that match filters. */
+export type FilteredMessages = ReadonlyMap<VerifiedMessage, FilteredDocument>
+
+export interface FilterStep extends StepResult<ResolvedMessage> {
+  readonly filtered: FilteredMessages
+}
+
+/**
+ * Compares a batch with the filters of this pod. Without filters it does nothing, and without a match it reads nothing from the
+ * database.
+ */
+export async function filterMessages(services: Services, messages: readonly ResolvedMessage[]): Promise<FilterStep> {
+  const filtered = await findFiltered(services, messages)
+  const rejects = (message: ResolvedMessage) => {
+    const filterHits = filtered.get(message)
+    return filterHits !== undefined && isRejected(filterHits)
+  }
+  return {
+    ready: filtered.size === 0 ? messages : messages.filter((message) => !rejects(message)),
+    rejected: messages.filter(rejects).map((message) => {
+      return {
+        inbound: message.inbound,
+        verified: message,
+        fault: 'Filtered',
+        reason: 'a filter of this pod rejects it',
+      } as const
+    }),
+    ignored: [],
+    waiting: [],
+    filtered,
+  }
+}
+
+async function findFiltered(services: Services, messages: readonly ResolvedMessage[]): Promise<FilteredMessages> {
+  if ((await activeFilters(services)).size === 0) return new Map()
+  const documents = messages.flatMap((message) => {
+    if (message.inbound.isReleased) return []
+    const { entity, references } = message
+    const document = receivedType(entity).documentOf(entity, references)
+    return document === undefined ? [] : [{ ...document, message }]
+  })
+  const checkedDocuments = await checkDocuments(services, documents)
+  return new Map(checkedDocuments.map((each) => [each.document.message, each]))
+}
+
+/** Records the hits of a batch in its transaction. A repeated message counts once, a rejected one each time. */
+export async function recordFilteredMessages(
+  services: Pick<Services, 'config' | 'jobs' | 'log' | 'now'>,
+  transaction: Knex.Transaction,
+  filtered: FilteredMessages,
+  records: readonly StoredRecord[],
+): Promise<void> {
+  if (filtered.size === 0) return
+  const stored = records.flatMap(({ message }) => filtered.get(message) ?? [])
+  await recordStored(services, transaction, stored, [...filtered.values()].filter(isRejected))
+}

@@ -1,0 +1,79 @@
+import type { OutboxJob } from '../queues/add-jobs.js'
+import type { QueueName } from '../queues/queue-names.js'
+import { type LocalDeliveries, openLocalDeliveries } from './local-deliveries.js'
+
+/** Runs the work of one outbox row; rejects when a job of the queue has to do it instead. */
+export type LocalRun = (row: Pick<OutboxJob, 'id' | 'data' | 'trace'>) => Promise<void>
+
+interface LocalRunOptions {
+  readonly queue: QueueName
+  readonly name: string
+  /** Rows that may run at a time; the others get jobs. */
+  readonly maxConcurrent: number
+  readonly run: LocalRun
+}
+
+/**
+ * Runs outbox rows in the process that has written them, right after their commit. A job of the queue costs five statements or
+ * commands more than the work of such a row. When the process dies, the sweeper adds a job for the row.
+ */
+export interface LocalRuns {
+  /** Deliveries have no outbox rows. */
+  readonly deliveries: Pick<LocalDeliveries, 'serve' | 'start'>
+  /** Runs rows of this queue and name from now on, until the returned function is called. */
+  serve(options: LocalRunOptions): () => void
+  /** Stops local runs for these queues: their rows get jobs. Rows of all other queues run here. */
+  stopFor(queues: readonly QueueName[]): void
+  /** Starts the rows for which there is capacity, and returns the others. A row that fails is passed to `onFailure`. */
+  start(rows: readonly OutboxJob[], onFailure: (row: OutboxJob) => void): readonly OutboxJob[]
+}
+
+interface Server extends LocalRunOptions {
+  running: number
+}
+
+export function openLocalRuns(): LocalRuns {
+  const servers = new Map<string, Server>()
+  const deliveries = openLocalDeliveries()
+  let stopped: ReadonlySet<QueueName> = new Set()
+
+  async function runRow(server: Server, row: OutboxJob, onFailure: (row: OutboxJob) => void): Promise<void> {
+    try {
+      await server.run(row)
+    } catch {
+      onFailure(row)
+    } finally {
+      server.running -= 1
+    }
+  }
+
+  return {
+    deliveries,
+
+    serve(options) {
+      const key = keyOf(options)
+      servers.set(key, { ...options, running: 0 })
+      return () => void servers.delete(key)
+    },
+
+    stopFor(queues) {
+      stopped = new Set(queues)
+      deliveries.stop(stopped.has('outbound'))
+    },
+
+    start(rows, onFailure) {
+      return rows.filter((row) => {
+        const mayRun = row.delay === undefined && !stopped.has(row.queue)
+        const server = mayRun ? servers.get(keyOf(row)) : undefined
+        if (server === undefined || server.running >= server.maxConcurrent) return true
+        server.running += 1
+        void runRow(server, row, onFailure)
+        return false
+      })
+    },
+  }
+}
+
+function keyOf({ queue, name }: Pick<OutboxJob, 'queue' | 'name'>): string {
+  return `${queue} ${name}`
+}

@@ -1,0 +1,95 @@
+import type { Knex } from 'knex'
+import { queryPrepared } from '../../persistence/database/database.js'
+import { findTrace } from '../../persistence/database/transactions.js'
+import { NOW_SQL } from '../../persistence/sql/database-time.js'
+import { opaqueParam } from '../../persistence/sql/opaque-param.js'
+import type { Services } from '../../services/services.js'
+import { type AnyJob, type DataOf, dispatchJob, type OutgoingRecord } from '../definitions.js'
+import { handOverAfterCommit } from './hand-over.js'
+
+/** The sweeper adds a job again that no worker has taken within this time. */
+const SWEPT_AFTER_SECONDS = 5
+
+/** Stores a job in the transaction of the change that causes it; adds it to the queue after the commit. */
+export async function enqueueJob<Definition extends AnyJob>(
+  services: Pick<Services, 'jobs'>,
+  transaction: Knex.Transaction,
+  job: Definition,
+  data: DataOf<Definition>,
+): Promise<void> {
+  await enqueueJobsOfKind(services, transaction, job, [data])
+}
+
+interface HandOverOptions {
+  /** Milliseconds until the jobs may begin. */
+  readonly delay?: number
+}
+
+/** Enqueues any number of jobs of one kind; returns the ids of their rows, in order. */
+export async function enqueueJobsOfKind<Definition extends AnyJob>(
+  services: Pick<Services, 'jobs'>,
+  transaction: Knex.Transaction,
+  job: Definition,
+  all: readonly DataOf<Definition>[],
+  handOver: HandOverOptions = {},
+): Promise<readonly number[]> {
+  return enqueueJobs(
+    services,
+    transaction,
+    all.map((data) => newJob(job, data)),
+    handOver,
+  )
+}
+
+/** A job with its data. */
+export interface NewJob {
+  readonly job: AnyJob
+  readonly data: unknown
+  /** The local person whose rows are dispatched in order. */
+  readonly senderId?: number
+  /** Seconds until the sweeper adds the job; not set: it is handed over after the commit. */
+  readonly dueInSeconds?: number
+}
+
+export function newJob<Definition extends AnyJob>(job: Definition, data: DataOf<Definition>): NewJob {
+  return { job, data }
+}
+
+/** A job that dispatches a record of a local person, after all records they have written before. */
+export function newDispatchJob(senderId: number, record: OutgoingRecord): NewJob {
+  return { job: dispatchJob, data: record, senderId }
+}
+
+/** Enqueues jobs of any kinds with one statement. */
+export async function enqueueJobs(
+  services: Pick<Services, 'jobs'>,
+  transaction: Knex.Transaction,
+  all: readonly NewJob[],
+  handOver: HandOverOptions = {},
+): Promise<readonly number[]> {
+  if (all.length === 0) return []
+  const trace = findTrace(transaction)
+  const insertedRows = await queryPrepared<{ id: number }>(transaction, 'new-outbox-rows', NEW_OUTBOX_ROWS_SQL, [
+    all.map(({ job }) => job.queue),
+    all.map(({ job }) => job.name),
+    all.map(({ data }) => JSON.stringify(data)),
+    all.map(({ senderId }) => senderId ?? null),
+    all.map(({ dueInSeconds }) => dueInSeconds ?? SWEPT_AFTER_SECONDS),
+    trace,
+  ])
+  const rows = insertedRows.flatMap(({ id }, index) => {
+    const { job, data, dueInSeconds } = all[index] ?? {}
+    if (job === undefined || dueInSeconds !== undefined) return []
+    return [{ id, queue: job.queue, name: job.name, data, trace, ...handOver }]
+  })
+  handOverAfterCommit(services, transaction, rows)
+  return insertedRows.map(({ id }) => id)
+}
+
+const NEW_OUTBOX_ROWS_SQL = `
+  insert into outbox (queue, name, data, sender_id, sweep_at, trace_id)
+  select queue, name, data::jsonb, sender_id, ${NOW_SQL} + make_interval(secs => due), $6::uuid
+  from unnest(${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[], $4::bigint[], $5::integer[])
+    with ordinality as row(queue, name, data, sender_id, due, place)
+  order by place
+  returning id`

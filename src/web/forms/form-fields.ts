@@ -1,0 +1,57 @@
+import type { FastifyRequest } from 'fastify'
+import { readTime } from '../schemas/times.js'
+import { RequestFault } from '../server/request-faults.js'
+import { formText } from './form-text.js'
+
+/** A tick box: sent only if ticked. */
+export function isTicked(request: FastifyRequest, name: string): boolean {
+  return formText(request, name) !== undefined
+}
+
+/** All values of a field that may be sent several times, as `name[]`. */
+export function formTexts({ body }: FastifyRequest, name: string): readonly string[] {
+  const value = typeof body === 'object' && body !== null ? Reflect.get(body, name) : undefined
+  return [value].flat().filter((each) => typeof each === 'string')
+}
+
+export function formTime(request: FastifyRequest, name: string): Date | undefined {
+  const text = formText(request, name)
+  return text === undefined ? undefined : readTime(name, text)
+}
+
+export function formNumber(request: FastifyRequest, name: string): number | undefined {
+  const text = formText(request, name)
+  if (text === undefined) return undefined
+  const number = Number(text)
+  if (!Number.isSafeInteger(number)) throw new RequestFault(422, `"${name}" is not a whole number.`, { field: name })
+  return number
+}
+
+/** One of a closed set of values. */
+export function formChoice<Value extends string>(
+  request: FastifyRequest,
+  name: string,
+  values: readonly Value[],
+): Value | undefined {
+  const text = formText(request, name)
+  if (text === undefined) return undefined
+  return requireChoice(name, text, values)
+}
+
+export function requireChoice<Value extends string>(name: string, text: string, values: readonly Value[]): Value {
+  const chosen = values.find((value) => value === text)
+  if (chosen === undefined) throw new RequestFault(422, `"${name}" is one of ${values.join(', ')}.`, { field: name })
+  return chosen
+}
+
+/** A parameter of the path of the route. */
+export function pathText({ params }: FastifyRequest, name: string): string {
+  return String(Reflect.get(Object(params), name) ?? '')
+}
+
+/** The number of a thing in the path; another text is the path of nothing. */
+export function pathId(request: FastifyRequest, name = 'id'): number {
+  const text = pathText(request, name)
+  if (!/^[1-9][0-9]{0,14}$/.test(text)) throw new RequestFault(404, 'There is nothing here.')
+  return Number(text)
+}

@@ -1,0 +1,116 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import type { RequestOptions } from 'node:https'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { findProgram } from '../../deploy/find-program.js'
+import { askProxy, type ProxyAnswer, type RunningProxy, startNginx } from '../../deploy/running-proxies.js'
+import { type Follower, follow } from '../../support/http/event-stream.js'
+import { freePort } from '../../support/http/free-port.js'
+import { type SampleApiPod, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
+import { type PodProcess, startPodProcess } from '../../support/processes/pod-process.js'
+
+const proxies = [{ name: 'nginx', program: await findProgram('nginx'), start: startNginx }]
+const WRITERS = 3
+const READERS = 3
+
+describe.each(proxies.filter(({ program }) => program !== undefined))(
+  'two web processes behind $name',
+  ({ program = '', start }) => {
+    let folder: string
+    let api: SampleApiPod
+    let settings: NodeJS.ProcessEnv
+    let proxy: RunningProxy
+    const ports: number[] = []
+    const processes: PodProcess[] = []
+    const undo: (() => unknown)[] = []
+
+    beforeAll(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'restart-'))
+      undo.push(() => rm(folder, { recursive: true, force: true }))
+      api = await startSampleApiPod()
+      undo.push(() => api.close())
+      const { url, databaseUrl, secretKey } = api.pod.config
+      settings = {
+        ...{ POD_URL: url, DATABASE_URL: databaseUrl, SECRET_KEY: secretKey, LOG_LEVEL: 'silent' },
+        // The smallest above the time for which nginx leaves out a process after a failure.
+        ...{ SHUTDOWN_DELAY: '3', WRITE_LIMIT: '0' },
+      }
+      undo.push(() => Promise.all(processes.map((each) => each.kill())))
+      for (const index of [0, 1]) {
+        ports.push(await freePort())
+        processes.push(await startWeb(index))
+      }
+      processes.push(await startPodProcess('worker', { ...settings, WORKER_QUEUES: 'notify' }, folder))
+      proxy = await start(program, folder, ...ports)
+      undo.push(() => proxy.close())
+      for (;;) {
+        const answer = await askProxy(proxy, '/health/live').catch(() => undefined)
+        if (answer?.status === 200) break
+      }
+    }, 240_000)
+    afterAll(async () => {
+      for (const step of undo.reverse()) await step()
+    })
+
+    const startWeb = (index: number) => startPodProcess('web', { ...settings, PORT: `${ports[index]}` }, folder)
+
+    it('are restarted one by one: no request fails, no write runs twice, and a stream misses no event', async () => {
+      const headers = { authorization: `Bearer ${api.bob.token}`, 'content-type': 'application/json' }
+      const base = `https://127.0.0.1:${proxy.https}`
+      const follower: Follower = follow(() => ({
+        base,
+        host: 'pod.example',
+        token: api.alice.token,
+        query: 'types=post',
+      }))
+      undo.push(() => follower.close())
+      await follower.until(() => follower.placed)
+      const written: string[] = []
+      const statuses = new Map<string, number>()
+      let requests = 0
+      let isOver = false
+      const count = (key: string) => statuses.set(key, (statuses.get(key) ?? 0) + 1)
+
+      /** 503 means that nothing was done: a process that is too busy sheds load, and clients repeat the request. */
+      async function ask(path: string, options: RequestOptions, body?: Buffer): Promise<ProxyAnswer> {
+        for (;;) {
+          const answer = await askProxy(proxy, path, options, body)
+          if (answer.status !== 503 || answer.headers['retry-after'] === undefined) return answer
+        }
+      }
+      async function write(): Promise<void> {
+        while (!isOver) {
+          requests += 1
+          const body = Buffer.from(JSON.stringify({ body: `During a restart, ${requests}`, public: true }))
+          const answer = await ask('/api/v1/posts', { method: 'POST', headers }, body)
+          count(`POST ${answer.status}`)
+          if (answer.status === 200) written.push(JSON.parse(answer.body).guid)
+        }
+      }
+      async function read(): Promise<void> {
+        while (!isOver) count(`GET ${(await ask('/api/v1/streams/main', { headers })).status}`)
+      }
+
+      const clients = [...Array.from({ length: WRITERS }, write), ...Array.from({ length: READERS }, read)]
+      for (const index of [0, 1]) {
+        processes[index]?.signal('SIGTERM')
+        expect(await processes[index]?.ended).toEqual({ code: 0, signal: null })
+        processes[index] = await startWeb(index)
+      }
+      isOver = true
+      await Promise.all(clients)
+
+      expect([...statuses.keys()].toSorted()).toEqual(['GET 200', 'POST 200'])
+      const texts = await api.pod.db('posts').whereLike('text', 'During a restart, %').pluck<string[]>('text')
+      expect(texts.length).toBe(new Set(texts).size)
+      expect(texts.length).toBe(written.length)
+      // Those of the sample data may still arrive.
+      const isWritten = new Set(written)
+      const received = () => follower.events.map(({ data }) => data.guid).filter((guid) => isWritten.has(guid))
+      await follower.until(() => received().length >= written.length)
+      expect(received().toSorted()).toEqual(written.toSorted())
+      expect(follower.connections).toBeGreaterThan(1)
+    }, 240_000)
+  },
+)

@@ -1,0 +1,986 @@
+import { createPublicKey, randomBytes } from 'node:crypto'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import yazl from 'yazl'
+import { beginSharing } from '../../../src/domain/contacts/contacts.js'
+import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
+import { newGuid } from '../../../src/domain/new-guid.js'
+import { importedPhotoFile } from '../../../src/domain/photos/imported-photos.js'
+import { beginImport } from '../../../src/federation/archives/imports/begin-import.js'
+import { checkArchive } from '../../../src/federation/archives/imports/check-archive.js'
+import { retryItems } from '../../../src/federation/archives/imports/retry-items.js'
+import { runImport } from '../../../src/federation/archives/imports/run-import.js'
+import { cancelImport, pauseImport } from '../../../src/federation/archives/imports/stop-import.js'
+import { sendDueAnnouncements } from '../../../src/federation/archives/moves/send-announcements.js'
+import { openPlainFile } from '../../../src/federation/archives/reading/archive-file.js'
+import { readPhotoOfZip } from '../../../src/federation/archives/reading/archive-photos.js'
+import { spoolArchive } from '../../../src/federation/archives/reading/spool-archive.js'
+import {
+  type ArchiveImport,
+  findArchiveImport,
+  type ImportSection,
+  saveImportProgress,
+} from '../../../src/persistence/archives/imports.js'
+import { Tombstone } from '../../../src/persistence/models/tombstone.js'
+import { DELIVERY_PRIORITY } from '../../../src/persistence/outbound/delivery-priority.js'
+import { holdAndFindDueDeliveries } from '../../../src/persistence/outbound/due-deliveries.js'
+import { insertDeliveries } from '../../../src/persistence/outbound/insert-deliveries.js'
+import { openFolderPictures } from '../../../src/persistence/photos/folder-pictures.js'
+import { entityToJson } from '../../../src/protocol/entities/entity-json.js'
+import { verifyEnvelope } from '../../../src/protocol/envelopes/verify-envelope.js'
+import { makeImportedPicture } from '../../../workers/handlers/make-imported-picture.js'
+import { runImportsAndAnnouncements } from '../../../workers/run-imports.js'
+import { repeatTransactions } from '../../support/databases/repeated-transactions.js'
+import { addPost } from '../../support/databases/rows.js'
+import {
+  archivedContact,
+  archivedPost,
+  archivedRelayable,
+  archiveOf,
+  privateKeyPem,
+  writeArchiveFile,
+} from '../../support/federation/archives.js'
+import { commentBy, likeBy, photoBy, pollWith, postBy, reshareBy, voteBy } from '../../support/federation/entities.js'
+import type { FakePerson } from '../../support/federation/fake-pods.js'
+import { addRecordingPod, writeMessage } from '../../support/federation/recording-pod.js'
+import { twoColours } from '../../support/files/pictures.js'
+import type { LocalUser } from '../../support/people/local-users.js'
+import type { RemotePerson } from '../../support/people/remote-people.js'
+import { type FederationPod, openFederationPod } from '../../support/pods/federation-pod.js'
+
+let pod: FederationPod
+let folder: string
+let al: LocalUser
+let bob: LocalUser
+let old: FakePerson
+let carl: RemotePerson
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'pod-imports-'))
+  const uploadsDir = join(folder, 'uploads')
+  const opened = await openFederationPod()
+  pod = { ...opened, config: { ...opened.config, uploadsDir }, pictures: openFolderPictures(uploadsDir) }
+  await pod.pictures.check()
+  ;({ al, bob } = await pod.localUsers('al', 'bob'))
+})
+afterAll(async () => {
+  await pod.close()
+  await rm(folder, { recursive: true })
+})
+beforeEach(async () => {
+  await pod.empty(
+    'account_migrations, imports, claimed_followers, posts, photos, contacts, notifications, blocks, tombstones, outbox, outbound_messages, tag_followings, participations',
+  )
+  await pod.db('aspects').whereIn('name', ['Garden people', 'New ones', 'Old friends']).delete()
+  await pod.db('pods').update({ software: null })
+  ;({ carl } = await pod.remotePeople('carl'))
+  old = pod.fakePods.person(`alice-${newGuid().slice(0, 8)}@old.example`)
+})
+
+const user = ({ userId, id: personId, address }: LocalUser) => ({
+  userId,
+  personId,
+  address,
+  username: address.split('@')[0] ?? '',
+})
+const forever = new AbortController().signal
+
+async function begin(
+  archive: unknown,
+  options: { move?: boolean; photos?: string; as?: LocalUser } = {},
+): Promise<ArchiveImport> {
+  const file = await writeArchiveFile(join(folder, newGuid()), archive)
+  return beginImport(pod, COMMAND_ACTOR, {
+    file,
+    photosFile: options.photos,
+    user: user(options.as ?? al),
+    options: { contacts: true, content: true, settings: true, profile: true },
+    moveFrom: options.move === false ? undefined : old.address,
+  })
+}
+
+async function importAll(archive: unknown, options: Parameters<typeof begin>[1] = {}): Promise<ArchiveImport> {
+  const { id } = await begin(archive, options)
+  await runImport(pod, id, { signal: forever, makePicture: makeImportedPicture })
+  const done = await findArchiveImport(pod.db, { id })
+  if (done === undefined) throw new Error('The import is gone.')
+  return done
+}
+
+async function check(archive: unknown, photosFile?: string) {
+  const file = await writeArchiveFile(join(folder, newGuid()), archive)
+  const spooled = await spoolArchive(await openPlainFile(file), { folder: join(folder, newGuid()), maxBytes: 2 ** 30 })
+  const photos = photosFile === undefined ? undefined : await openPlainFile(photosFile)
+  return checkArchive(pod, { spooled, user: user(al), photosFile: photos, signal: forever })
+}
+
+function counts({ counts: sections }: Pick<ArchiveImport, 'counts'>, section: ImportSection) {
+  const { imported = 0, skipped = 0, by_reason = {} } = sections[section] ?? {}
+  return { imported, skipped, ...by_reason }
+}
+
+/** An archive with an item of each kind. */
+function fullArchive() {
+  const poll = pollWith('yes', 'no')
+  const [answer = poll] = poll.poll_answers
+  const photo = photoBy(old, { remote_photo_path: 'https://old.example/uploads/images/', remote_photo_name: 'p1.jpg' })
+  const posts = {
+    public: postBy(old, { text: 'Public #garden', created_at: new Date('2015-05-06T07:08:09Z'), photos: [photo] }),
+    poll: postBy(old, { text: `Hi @{Bob; ${bob.address}}`, poll }),
+    private: postBy(old, { text: 'Private', public: false }),
+  }
+  const comment = commentBy(carl, posts.public, { text: 'Nice', created_at: new Date('2016-01-01T00:00:00Z') })
+  const own = {
+    comment: commentBy(old, posts.public, { text: 'Thanks' }),
+    like: likeBy(old, comment, { parent_type: 'Comment' }),
+  }
+  const archive = archiveOf(old, {
+    user: {
+      contact_groups: [{ name: 'Garden people' }, { name: 'family' }],
+      contacts: [
+        archivedContact(carl.address, { contact_groups_membership: ['Garden people', 'New ones'] }),
+        archivedContact('fan@fans.example', { receiving: false }),
+      ],
+      posts: [
+        archivedPost(posts.public),
+        archivedPost(posts.poll),
+        archivedPost(posts.private, { aspects: ['Garden people'] }),
+      ],
+      followed_tags: ['soup'],
+      relayables: [archivedRelayable(own.comment), archivedRelayable(own.like)],
+      language: 'en',
+    },
+    others: [comment, likeBy(carl, posts.public), voteBy(carl, poll, answer)].map((entity) => entityToJson(entity)),
+  })
+  pod.fakePods.person('fan@fans.example')
+  return { archive, posts, own, comment }
+}
+
+describe('an import with a move', () => {
+  it('stores posts, comments, likes and votes under their guids and times, and sends no notifications', async () => {
+    const { archive, posts, own } = fullArchive()
+    const done = await importAll(archive)
+
+    expect(done).toMatchObject({ state: 'done', identity: 'proven', sealedKey: null })
+    expect(counts(done, 'posts')).toEqual({ imported: 3, skipped: 0 })
+    expect(counts(done, 'relayables')).toEqual({ imported: 2, skipped: 0 })
+    expect(counts(done, 'others_relayables')).toEqual({ imported: 3, skipped: 0 })
+    expect(await pod.db('posts').where({ guid: posts.public.guid }).first()).toMatchObject({
+      authorId: al.id,
+      createdAt: posts.public.created_at,
+      interactedAt: own.comment.created_at,
+      commentsCount: 2,
+      likesCount: 1,
+    })
+    expect(await pod.db('photos').select('name', 'remotePath', 'authorId')).toEqual([
+      { name: 'p1.jpg', remotePath: 'https://old.example/uploads/images/', authorId: al.id },
+    ])
+    expect(await pod.db('pollAnswers').where({ voteCount: 1 })).toHaveLength(1)
+    expect(await pod.db('comments').where({ likesCount: 1 }).select('authorSignature')).toEqual([
+      { authorSignature: expect.any(String) },
+    ])
+    expect(await pod.rows('notifications', 'outbox', 'outbound_messages')).toEqual([0, 0, 0])
+  })
+
+  it('keeps contacts in their aspects and followers as a claim, and sends them nothing', async () => {
+    const done = await importAll(fullArchive().archive)
+
+    expect(counts(done, 'aspects')).toEqual({ imported: 1, skipped: 1 })
+    expect(counts(done, 'contacts')).toEqual({ imported: 2, skipped: 0 })
+    expect(await pod.db('contacts').select('userId', 'personId', 'sharing', 'receiving')).toEqual([
+      { userId: al.userId, personId: carl.id, sharing: false, receiving: true },
+    ])
+    const names = await pod
+      .db('aspectMemberships')
+      .join('aspects', 'aspects.id', 'aspectId')
+      .orderBy('position')
+      .pluck('name')
+    expect(names).toEqual(['Garden people', 'New ones'])
+    const claimed = await pod
+      .db('claimedFollowers')
+      .join('people', 'people.id', 'personId')
+      .orderBy('address')
+      .pluck('address')
+    expect(claimed).toEqual([carl.address, 'fan@fans.example'])
+    expect(await pod.db('profiles').where({ personId: al.id }).first()).toMatchObject({
+      firstName: 'Old',
+      bio: 'My *bio*',
+    })
+  })
+
+  it('closes the old account here and moves what is known of it', async () => {
+    const { archive, posts } = fullArchive()
+    const { id } = await pod.addRemotePerson(old.address).catch(() => ({ id: 0 }))
+    const known = await pod.db('people').where({ address: old.address }).first()
+    await pod.db('people').where({ address: old.address }).update({ publicKey: old.publicKey })
+    await addPost(pod, { id: known.id ?? id }, { guid: posts.public.guid })
+    const done = await importAll(archive)
+
+    expect(counts(done, 'posts')).toEqual({ imported: 2, skipped: 1 })
+    expect(await pod.db('people').where({ address: old.address }).first()).toMatchObject({ closedAt: expect.any(Date) })
+    expect(await pod.db('posts').where({ authorId: al.id })).toHaveLength(3)
+  })
+
+  it('counts each item once when its transactions are repeated', async () => {
+    const { archive } = fullArchive()
+    const repeating = { ...pod, db: repeatTransactions(pod.db) }
+    const { id } = await begin(archive)
+    const { counts: returned } =
+      (await runImport(repeating, id, { signal: forever, makePicture: makeImportedPicture })) ?? {}
+    const stored = await findArchiveImport(pod.db, { id })
+
+    for (const section of ['aspects', 'contacts', 'tags', 'profile', 'settings'] as const) {
+      const { found, imported = 0, skipped = 0, refused = 0 } = stored?.counts[section] ?? { found: -1 }
+      expect({ section, ended: imported + skipped + refused }).toEqual({ section, ended: found })
+    }
+    expect(returned).toEqual(stored?.counts)
+  })
+
+  it('finds everything there when it is repeated, and announces nothing again', async () => {
+    const { archive } = fullArchive()
+    await importAll(archive)
+    const before = await pod.rows(
+      'posts',
+      'comments',
+      'likes',
+      'contacts',
+      'account_migrations',
+      'migration_announcements',
+    )
+    const again = await importAll(archive)
+
+    expect(again.identity).toBe('moved_here')
+    for (const section of ['aspects', 'contacts', 'tags', 'posts', 'relayables', 'others_relayables'] as const) {
+      expect({ section, ...counts(again, section) }).toEqual({
+        section,
+        imported: 0,
+        skipped: again.counts[section]?.found,
+      })
+    }
+    expect(
+      await pod.rows('posts', 'comments', 'likes', 'contacts', 'account_migrations', 'migration_announcements'),
+    ).toEqual(before)
+  })
+
+  it('goes on at its cursor wherever it is interrupted', async () => {
+    const { archive } = fullArchive()
+    const { id } = await begin(archive)
+    const seen = new Set<string>()
+    for (let end: ArchiveImport | undefined; end === undefined; ) {
+      const stop = new AbortController()
+      const reportProgress = ({ section, done }: { section: string; done: number }) => {
+        if (seen.has(`${section} ${done}`)) return
+        seen.add(`${section} ${done}`)
+        stop.abort()
+      }
+      end = await runImport(pod, id, { signal: stop.signal, reportProgress, makePicture: makeImportedPicture }).catch(
+        () => undefined,
+      )
+    }
+    expect(seen.size).toBeGreaterThan(4)
+    const done = await findArchiveImport(pod.db, { id })
+    expect(done?.counts).toEqual((await importedOnce()).counts)
+    expect(await pod.rows('posts', 'comments', 'migration_announcements')).toEqual([3, 2, expect.any(Number)])
+  })
+
+  /** The same archive without interruption, in an account that is as it was. */
+  async function importedOnce(): Promise<ArchiveImport> {
+    await pod.empty('account_migrations, imports, claimed_followers, posts, photos, contacts, tag_followings')
+    await pod.db('aspects').where({ userId: al.userId }).whereIn('name', ['Garden people', 'New ones']).delete()
+    await pod.db('people').where({ address: old.address }).delete()
+    return importAll(fullArchive().archive)
+  }
+})
+
+describe('an import that is stopped', () => {
+  /** Runs an import until it reports progress in a section; then the person does something, and the worker ends. */
+  async function runUntil(id: number, section: string, use: () => Promise<void>): Promise<void> {
+    const stop = new AbortController()
+    let done: Promise<void> | undefined
+    const reportProgress = (progress: { readonly section: string }) => {
+      if (progress.section !== section || done !== undefined) return
+      done = use().finally(() => stop.abort())
+    }
+    await runImport(pod, id, { signal: stop.signal, reportProgress, makePicture: makeImportedPicture }).catch(() => {})
+    await done
+  }
+
+  const relations = async () => ({
+    aspects: await pod.db('aspects').where({ userId: al.userId }).orderBy('id').select('id', 'name'),
+    contacts: await pod
+      .db('contacts')
+      .orderBy(['userId', 'personId'])
+      .select('userId', 'personId', 'sharing', 'receiving'),
+    memberships: await pod
+      .db('aspectMemberships')
+      .join('contacts', 'contacts.id', 'contactId')
+      .select('aspectId', 'personId'),
+    rest: await pod.rows('claimed_followers', 'blocks', 'tag_followings', 'import_changes', 'outbox'),
+  })
+
+  /** The account has a contact that the archive puts into another aspect, one that it blocks, and one on this pod. */
+  async function archiveOfKnownPeople() {
+    const people = await pod.remotePeople('carl', 'dora')
+    const { dora } = people
+    carl = people.carl
+    const [{ id: aspect }] = await pod.db('aspects').where({ userId: al.userId }).orderBy('id').limit(1)
+    for (const personId of [carl.id, dora.id]) {
+      const [{ id }] = await pod.db('contacts').insert({ userId: al.userId, personId, receiving: true }).returning('id')
+      await pod.db('aspectMemberships').insert({ aspectId: aspect, contactId: id })
+    }
+    const { archive } = fullArchive()
+    const contacts = [archivedContact(bob.address), ...(archive.user['contacts'] as object[])]
+    return { ...archive, user: { ...archive.user, contacts, blocks: [dora.address], followed_tags: ['soup'] } }
+  }
+
+  it('is cancelled before the move, with everything that it has changed', async () => {
+    const archive = await archiveOfKnownPeople()
+    const before = await relations()
+    const { id, uid } = await begin(archive)
+    await runUntil(id, 'blocks', async () => {
+      expect(await relations()).not.toEqual(before)
+      await cancelImport(pod, user(al), uid)
+    })
+    expect(await relations()).toEqual(before)
+    expect(await findArchiveImport(pod.db, { id })).toMatchObject({ state: 'cancelled', sealedKey: null })
+    expect(await readdir(join(folder, 'uploads', 'imports'))).not.toContain(uid)
+    expect(await runImport(pod, id, { signal: forever, makePicture: makeImportedPicture })).toBeUndefined()
+  })
+
+  it('can only be paused behind the move, and then goes on where it was', async () => {
+    const { archive, posts } = fullArchive()
+    const { id, uid } = await begin(archive)
+    const by = { userId: al.userId, uid }
+    await runUntil(id, 'posts', async () => {
+      await expect(cancelImport(pod, user(al), uid)).rejects.toMatchObject({ reason: 'import_beyond_cancel' })
+      await pauseImport(pod, by, 'paused')
+    })
+    expect(await findArchiveImport(pod.db, { id })).toMatchObject({ state: 'paused' })
+    expect(await runImport(pod, null, { signal: forever, makePicture: makeImportedPicture })).toBeUndefined()
+    await pauseImport(pod, by, 'running')
+    await runImport(pod, id, { signal: forever, makePicture: makeImportedPicture })
+    const done = await findArchiveImport(pod.db, { id })
+    expect(counts({ counts: done?.counts ?? {} }, 'posts')).toEqual({ imported: 3, skipped: 0 })
+    expect(await pod.db('posts').where({ guid: posts.public.guid })).toHaveLength(1)
+    await expect(pauseImport(pod, by, 'paused')).rejects.toMatchObject({ reason: 'import_over' })
+  })
+
+  it('stores nothing of a batch that ends after the pause', async () => {
+    const { id, uid } = await begin(fullArchive().archive)
+    await pauseImport(pod, { userId: al.userId, uid }, 'paused')
+    const progress = { phase: 'contacts', lines: 1, counts: {} }
+    expect(await pod.db.transaction((transaction) => saveImportProgress(transaction, id, progress))).toBe(false)
+    await expect(pauseImport(pod, { userId: bob.userId, uid }, 'running')).rejects.toMatchObject({
+      reason: 'import_not_found',
+    })
+  })
+})
+
+describe('a message of the new account', () => {
+  it('waits until the pod knows the move, and a contact ten minutes longer', async () => {
+    const other = await addRecordingPod(pod.fakePods, pod, 'held.example:3000')
+    await importAll(archiveOf(old, { user: { contacts: [archivedContact('x@held.example:3000')] } }))
+    const write = async (record: 'post' | 'contact') =>
+      writeMessage(pod, { senderId: al.id, entity: postBy(al), record, guid: newGuid(), pods: [other.id] })
+    await write('post')
+    await write('contact')
+    const held = async () => {
+      await pod.db('deliveries').update({ dueAt: new Date(Date.now() - 1_000) })
+      const due = await holdAndFindDueDeliveries(pod.db, [{ podId: other.id, limit: 10 }])
+      return Object.fromEntries(due.map((delivery) => [delivery.record, delivery.held]))
+    }
+    expect(await held()).toEqual({ post: true, contact: true })
+    await pod.db('migrationAnnouncements').update({ deliveredAt: new Date() })
+    expect(await held()).toEqual({ post: false, contact: true })
+    await pod.db('migrationAnnouncements').update({ deliveredAt: new Date(Date.now() - 11 * 60_000) })
+    expect(await held()).toEqual({ post: false, contact: false })
+  })
+})
+
+describe('a follower of the old account', () => {
+  it('gets public posts, and confirms the contact without a notification', async () => {
+    await importAll(archiveOf(old, { user: { contacts: [archivedContact(carl.address, { receiving: false })] } }))
+    const post = await addPost(pod, al)
+    const { rows } = await pod.db.transaction((transaction) =>
+      insertDeliveries(
+        transaction,
+        {
+          ...{ record: 'post', guid: post.guid, verb: 'create', senderId: al.id, public: true },
+          ...{ entity: '<x/>', priority: DELIVERY_PRIORITY.localUsers, trace: null },
+        },
+        { of: 'post', postId: post.id },
+      ).then(async () => transaction.raw('select pods.host from deliveries join pods on pods.id = pod_id')),
+    )
+    expect(rows).toEqual([{ host: 'c.example' }])
+
+    await pod
+      .db('users')
+      .where({ id: al.userId })
+      .update({
+        followBackAspectId: (await pod.db('aspects').where({ userId: al.userId }).first()).id,
+      })
+    await pod.db.transaction((transaction) =>
+      beginSharing(pod, transaction, [{ userId: al.userId, personId: carl.id }], pod.now()),
+    )
+    expect(await pod.db('contacts').select('sharing', 'receiving')).toEqual([{ sharing: true, receiving: false }])
+    expect(await pod.rows('claimed_followers', 'notifications')).toEqual([0, 0])
+  })
+})
+
+describe('an item for which another pod did not answer', () => {
+  it('is imported when the pod answers later, at most four times over weeks', async () => {
+    const later = new Date(Date.now() + 1_000)
+    let ahead = 0
+    const clock = { ...pod, now: () => new Date(later.getTime() + ahead * 3_600_000) }
+    const post = postBy(old, { text: 'Public' })
+    const eve = pod.fakePods.person(`eve-${newGuid().slice(0, 8)}@eves.example`)
+    const bad = { ...archivedRelayable(commentBy(eve, post, { text: 'Unsigned' })) }
+    pod.fakePods.script('eves.example/.well-known/webfinger', (_request, response) => void response.destroy())
+    const archive = archiveOf(old, {
+      user: { posts: [archivedPost(post)], contacts: [archivedContact(eve.address, { sharing: false })] },
+      others: [bad],
+    })
+    const { id } = await begin(archive)
+    await runImport(clock, id, { signal: forever, makePicture: makeImportedPicture })
+    const found = async () => (await findArchiveImport(pod.db, { id })) ?? { counts: {} }
+    expect(counts(await found(), 'contacts')).toEqual({ imported: 0, skipped: 0, not_found: 1 })
+
+    await retryItems(clock, forever)
+    expect((await findArchiveImport(pod.db, { id }))?.retries).toBe(0)
+    ahead = 1.1
+    await retryItems(clock, forever)
+    expect(counts(await found(), 'contacts')).toEqual({ imported: 0, skipped: 0, not_found: 1 })
+    pod.fakePods.script('eves.example/.well-known/webfinger', (_request, response) => {
+      response.setHeader('content-type', 'application/jrd+json').end(JSON.stringify(pod.fakePods.webFinger(eve)))
+    })
+    ahead += 24.1
+    await retryItems(clock, forever)
+    expect(counts(await found(), 'contacts')).toEqual({ imported: 1, skipped: 0 })
+    expect((await findArchiveImport(pod.db, { id }))?.retries).toBe(2)
+    for (const hours of [169, 721, 721]) {
+      ahead += hours
+      await retryItems(clock, forever)
+    }
+    expect(await pod.db('imports').where({ id }).first()).toMatchObject({ retryAt: null })
+  })
+})
+
+describe('the photos of an archive', () => {
+  it('are found by their old names, made anew, and only those that the archive names', async () => {
+    const picture = await twoColours().png().toBuffer()
+    const zip = new yazl.ZipFile()
+    const add = (bytes: Buffer, name: string, options = {}) => zip.addBuffer(bytes, name, options)
+    for (const name of ['p1.png', 'me.png', 'foreign.png']) add(picture, name)
+    add(Buffer.from('no picture'), 'p2.png')
+    add(picture, 'link.png', { mode: 0o120777 })
+    zip.end()
+    const chunks: Buffer[] = []
+    for await (const chunk of zip.outputStream) chunks.push(chunk as Buffer)
+    const escaping = Buffer.concat(chunks).toString('latin1').replaceAll('foreign.png', '../evil.png')
+    const photos = join(folder, newGuid())
+    await writeFile(photos, Buffer.from(escaping, 'latin1'))
+
+    const archive = archiveOf(old, {
+      user: {
+        profile: {
+          entity_type: 'profile',
+          entity_data: { author: old.address, image_url: 'https://old.example/uploads/images/thumb_large_me.png' },
+        },
+        posts: ['p1.png', 'p2.png', 'link.png'].map((name) =>
+          archivedPost(postBy(old, { photos: [photoBy(old, { remote_photo_name: name })] })),
+        ),
+      },
+    })
+    expect((await check(archive, photos)).photos).toEqual({ named: 4, found: 3, missing: 1, notNamed: 2 })
+    const done = await importAll(archive, { photos })
+
+    expect(counts(done, 'photos')).toEqual({ imported: 2, skipped: 0, photo_unusable: 1, photo_file_missing: 1 })
+    const names = await pod.db('photos').whereNull('remotePath').orderBy('name').pluck('name')
+    expect(names).toEqual([`${al.guid}-me.png`, `${al.guid}-p1.png`])
+    expect(await pod.pictures.find(`thumb_small_${al.guid}-p1.png`)).toBeDefined()
+    const stored = await pod.db('accountMigrations').where({ oldAddress: old.address }).first()
+    expect(stored.remotePhotoPath).toBe(`https://pod.example/uploads/images/${al.guid}/`)
+    expect(importedPhotoFile(al.guid, 'thumb_small_p1.png')).toBe(`thumb_small_${al.guid}-p1.png`)
+    const { imageUrl } = await pod.db('profiles').where({ personId: al.id }).first()
+    expect(imageUrl).toBe(`https://pod.example/uploads/images/thumb_large_${al.guid}-me.png`)
+  })
+
+  it('are fetched from the old pod without a zip, and from no other one', async () => {
+    const picture = await twoColours().png().toBuffer()
+    for (const host of ['old.example', 'pictures.example']) {
+      pod.fakePods.script(`${host}/uploads/images/old-1.png`, (_request, response) => void response.end(picture))
+      pod.fakePods.script(`${host}/uploads/images/old-2.png`, (_request, response) => void response.end(picture))
+    }
+    const photoAt = (host: string, name: string) =>
+      photoBy(old, { remote_photo_path: `https://${host}/uploads/images/`, remote_photo_name: name })
+    const photos = [photoAt('old.example', 'old-1.png'), photoAt('pictures.example', 'old-2.png')]
+    const done = await importAll(archiveOf(old, { user: { posts: [archivedPost(postBy(old, { photos }))] } }))
+
+    expect(counts(done, 'photos')).toEqual({ imported: 1, skipped: 0, photo_file_missing: 1 })
+    expect(await pod.db('photos').orderBy('name').select('name', 'remotePath')).toEqual([
+      { name: `${al.guid}-old-1.png`, remotePath: null },
+      { name: 'old-2.png', remotePath: 'https://pictures.example/uploads/images/' },
+    ])
+    expect(pod.fakePods.requests.filter((request) => request.endsWith('/old-2.png'))).toEqual([])
+  })
+
+  it('are announced one by one', async () => {
+    const picture = await twoColours().png().toBuffer()
+    const entities = [
+      photoBy(old, { remote_photo_name: 'late.png' }),
+      photoBy(old, { remote_photo_name: 'hidden.png' }),
+    ]
+    const archive = archiveOf(old, {
+      user: {
+        posts: entities.map((photo, index) =>
+          archivedPost(postBy(old, { public: index === 0, photos: [{ ...photo, public: index === 0 }] })),
+        ),
+      },
+    })
+    await importAll(archive)
+    expect(await pod.db('outbox').where({ name: 'dispatch' })).toEqual([])
+    const zip = new yazl.ZipFile()
+    for (const { remote_photo_name: name } of entities) zip.addBuffer(picture, name)
+    zip.end()
+    const photos = join(folder, newGuid())
+    await writeFile(photos, zip.outputStream as Readable)
+    const done = await importAll(archive, { photos })
+    expect(counts(done, 'photos')).toEqual({ imported: 2, skipped: 0 })
+    const records = await pod.db('outbox').pluck('data')
+    expect(records).toEqual([expect.objectContaining({ record: 'photo', guid: entities[0]?.guid })])
+  })
+})
+
+describe('the announcement of a move', () => {
+  it('goes to all known pods, with the inner signature that each of them verifies', async () => {
+    const told = await addRecordingPod(pod.fakePods, pod, 'told.example:3000')
+    const refusing = await addRecordingPod(pod.fakePods, pod, 'refusing.example:3000')
+    refusing.answer(422)
+    await pod.db('pods').where({ host: 'c.example' }).update({ software: 'friendica' })
+    await importAll(fullArchive().archive)
+    const rows = await pod
+      .db('migrationAnnouncements')
+      .join('pods', 'pods.id', 'podId')
+      .orderBy('host')
+      .select('host', 'wave')
+    expect(rows).toEqual(
+      expect.arrayContaining([
+        { host: 'c.example', wave: 1 },
+        { host: 'fans.example', wave: 1 },
+        { host: 'old.example', wave: 1 },
+      ]),
+    )
+    const later = { ...pod, now: () => new Date(Date.now() + 25 * 60 * 60 * 1_000) }
+    await sendDueAnnouncements(later, forever)
+    expect(told.received.map(({ path }) => path)).toEqual(['/receive/public'])
+    expect(refusing.received).toHaveLength(1)
+    const results = await pod.db('migrationAnnouncements').join('pods', 'pods.id', 'podId')
+    const result = (host: string) => results.find((row) => row.host === host)
+    expect(result('told.example')).toMatchObject({ lastStatus: 202, deliveredAt: expect.any(Date) })
+    expect(result('refusing.example')).toMatchObject({
+      lastStatus: 422,
+      attempts: 1,
+      deliveredAt: null,
+      givenUpAt: null,
+    })
+    // A pod that does not answer is never refused, only late.
+    expect(result('c.example')).toMatchObject({ lastStatus: null, attempts: 0, deliveredAt: null, givenUpAt: null })
+    await sendDueAnnouncements(
+      { ...pod, now: () => new Date(Date.now() + (5 * 365 + 3) * 24 * 60 * 60 * 1_000) },
+      forever,
+    )
+    expect(told.received).toHaveLength(1)
+    expect(await pod.db('migrationAnnouncements').whereNull('deliveredAt').whereNull('givenUpAt')).toEqual([])
+
+    const stored = await pod.db('accountMigrations').where({ oldAddress: old.address }).first()
+    const { publicKey } = await pod.db('people').where({ id: al.id }).first()
+    const keys = { [old.address]: old.publicKey, [al.address]: publicKey }
+    const open = (envelope: string, known: Readonly<Record<string, string>>) =>
+      verifyEnvelope(
+        envelope,
+        new Map(Object.entries(known).map(([address, pem]) => [address, createPublicKey(pem)])),
+        new Date(),
+      )
+    expect(open(stored.envelope, keys)).toMatchObject({
+      state: 'open',
+      sender: old.address,
+      signature: 'valid',
+      entity: { author: old.address, old_identity: old.address, profile: { author: al.address, first_name: 'Old' } },
+    })
+    expect(open(stored.envelopeFriendica, { ...keys, [al.address]: old.publicKey })).toMatchObject({
+      signature: 'valid',
+    })
+  })
+})
+
+describe('an import that meets an error', () => {
+  const run = (id: number, by: Partial<FederationPod> = {}, stop?: AbortController) =>
+    runImport({ ...pod, ...by }, id, {
+      signal: stop?.signal ?? forever,
+      makePicture: makeImportedPicture,
+      reportProgress: ({ section }) => section === 'photos' && stop?.abort(),
+    })
+  const find = async (id: number) => (await findArchiveImport(pod.db, { id })) as ArchiveImport
+  const letWorkerDie = () => pod.db('imports').update({ aliveAt: new Date(Date.now() - 3_600_000) })
+
+  it('fails after three attempts, and does not delay other imports and announcements', async () => {
+    const other = await addRecordingPod(pod.fakePods, pod, 'waiting.example:3000')
+    await importAll(archiveOf(old, { user: { contacts: [archivedContact('x@waiting.example:3000')] } }))
+    old = pod.fakePods.person(`alice-${newGuid().slice(0, 8)}@old.example`)
+    const bad = await begin(archiveOf(old), { as: bob })
+    await pod
+      .db('imports')
+      .where({ id: bad.id })
+      .update({ sealedKey: Buffer.from('unreadable') })
+    const good = await begin(archiveOf(old), { move: false })
+
+    await runImportsAndAnnouncements(pod, forever)
+    expect(other.received.map(({ path }) => path)).toEqual(['/receive/public'])
+    await runImportsAndAnnouncements(pod, forever)
+    expect(await find(good.id)).toMatchObject({ state: 'done' })
+    expect(await find(bad.id)).toMatchObject({ state: 'running', phase: 'move', attempts: 1 })
+    await letWorkerDie()
+    await runImportsAndAnnouncements(pod, forever)
+    const errors = vi.spyOn(pod.log, 'error')
+    await letWorkerDie()
+    await runImportsAndAnnouncements(pod, forever)
+    expect(await find(bad.id)).toMatchObject({ state: 'failed', error: 'crashed', sealedKey: null })
+    expect(errors.mock.calls).toEqual([[expect.objectContaining({ reason: 'crashed' }), 'archive import failed']])
+    expect(await readdir(join(pod.config.uploadsDir, 'imports'))).not.toContain(bad.uid)
+    errors.mockRestore()
+  })
+
+  it('fails also if its process dies each time, and a stopped process does not count', async () => {
+    const { id } = await begin(archiveOf(old))
+    const stopped = new AbortController()
+    stopped.abort()
+    await expect(run(id, {}, stopped)).rejects.toThrow()
+    expect(await find(id)).toMatchObject({ attempts: 0 })
+    await pod.db('imports').update({ attempts: 3 })
+    expect(await run(id)).toMatchObject({ state: 'failed', error: 'crashed' })
+  })
+
+  it('throws the first error, also if the database is away then', async () => {
+    const { id } = await begin(archiveOf(old, { user: { language: 'en' } }), { move: false })
+    let isAway = false
+    const locales = new Proxy(pod.locales, {
+      get() {
+        isAway = true
+        throw new Error('The first error.')
+      },
+    })
+    const db = new Proxy(pod.db, {
+      apply(target, self, args) {
+        if (isAway) throw new Error('The database is away.')
+        return Reflect.apply(target as never, self, args)
+      },
+    })
+    await expect(run(id, { db, locales })).rejects.toThrow('The first error.')
+    await letWorkerDie()
+    expect(await run(id)).toMatchObject({ state: 'done' })
+  })
+
+  it('goes on in the settings if it does not move', async () => {
+    const archive = archiveOf(old, { user: { language: 'en', followed_tags: ['soup'] } })
+    const { id } = await begin(archive, { move: false })
+    const locales = new Proxy(pod.locales, {
+      get() {
+        throw new Error('The process dies.')
+      },
+    })
+    await expect(run(id, { locales })).rejects.toThrow('The process dies.')
+    expect(await find(id)).toMatchObject({ phase: 'settings' })
+    await letWorkerDie()
+    await run(id)
+    expect(counts(await find(id), 'tags')).toEqual({ imported: 1, skipped: 0 })
+    expect(counts(await find(id), 'profile')).toEqual({ imported: 1, skipped: 0 })
+  })
+
+  it('counts photos that are missing in the zip once', async () => {
+    const zip = new yazl.ZipFile()
+    zip.addBuffer(await twoColours().png().toBuffer(), 'found.png')
+    zip.end()
+    const photos = join(folder, newGuid())
+    await writeFile(photos, zip.outputStream as Readable)
+    const entities = ['found.png', 'missing.png'].map((name) => photoBy(old, { remote_photo_name: name }))
+    const archive = archiveOf(old, { user: { posts: [archivedPost(postBy(old, { photos: entities }))] } })
+    const { id } = await begin(archive, { photos })
+    await expect(run(id, {}, new AbortController())).rejects.toThrow()
+    expect(await find(id)).toMatchObject({ phase: 'photos', lines: 1 })
+    await run(id)
+    expect(counts(await find(id), 'photos')).toEqual({ imported: 1, skipped: 0, photo_file_missing: 1 })
+  })
+})
+
+describe('an entry of a zip', () => {
+  it('is refused if it is longer than its stated size', async () => {
+    const entry = (bytes: number) => ({ bytes, open: async () => Readable.from([Buffer.from('ab'), Buffer.from('c')]) })
+    expect(await readPhotoOfZip(entry(3))).toEqual(Buffer.from('abc'))
+    await expect(readPhotoOfZip(entry(2))).rejects.toMatchObject({ reason: 'image_invalid' })
+  })
+})
+
+describe('an item is refused', () => {
+  it('skips content of another person, with a known guid, or deleted', async () => {
+    const bobs = await addPost(pod, bob)
+    const deleted = postBy(old)
+    await Tombstone.insertMany(pod.db as never, [{ type: 'Post', guid: deleted.guid, by: al.address }])
+    const posts = [postBy(carl), postBy(old, { guid: bobs.guid }), deleted, postBy(old, { text: ' ' }), reshareBy(old)]
+    const done = await importAll(archiveOf(old, { user: { posts: posts.map((post) => archivedPost(post)) } }))
+
+    expect(counts(done, 'posts')).toMatchObject({
+      imported: 0,
+      foreign_author: 1,
+      guid_taken: 1,
+      deleted_before: 1,
+      empty: 1,
+      root_missing: 1,
+    })
+    expect(await pod.db('posts').where({ guid: bobs.guid }).first()).toMatchObject({ authorId: bob.id })
+  })
+
+  it('if the signature of its author is wrong, missing or cannot be verified', async () => {
+    const post = postBy(old)
+    const eve = { ...pod.fakePods.person('eve@e.example'), address: 'nobody@nowhere.example' }
+    const changed = { ...commentBy(carl, post), text: 'changed' }
+    const entities = [
+      {
+        ...entityToJson(commentBy(carl, post)),
+        entity_data: { ...entityToJson(commentBy(carl, post)).entity_data, text: changed.text },
+      },
+      entityToJson({ ...commentBy(carl, post), author_signature: undefined }),
+      entityToJson(commentBy(eve, post)),
+      entityToJson(commentBy({ ...carl, address: bob.address }, post)),
+      entityToJson(commentBy(carl, postBy(old))),
+    ]
+    const contacts = [archivedContact(eve.address, { public_key: eve.publicKey })]
+    const done = await importAll(archiveOf(old, { user: { posts: [archivedPost(post)], contacts }, others: entities }))
+
+    expect(counts(done, 'others_relayables')).toEqual({
+      ...{ imported: 0, skipped: 0 },
+      ...{ signature_wrong: 1, signature_missing: 1, author_unknown: 1, local_author: 1, parent_missing: 1 },
+    })
+  })
+
+  it('alone, if it is malformed; the others are imported', async () => {
+    const post = postBy(old)
+    const { photos: _, ...data } = entityToJson(post).entity_data
+    const reshare = archivedPost(reshareBy(old, { ...postBy(carl), author: carl.address }))
+    const archive = archiveOf(old, {
+      user: {
+        auto_follow_back: true,
+        auto_follow_back_aspect: { id: 1, name: 'Family' },
+        posts: [
+          { entity_type: 'status_message', entity_data: { ...data, photos: null } },
+          { ...reshare, entity_data: { ...Object(reshare['entity_data']), public: true } },
+          true,
+          null,
+        ],
+        contacts: [{ account_id: carl.address, contact_groups_membership: 'x' }, 7],
+        relayables: [true],
+        __proto__x: 1,
+      },
+    })
+    const done = await importAll(archive)
+    expect(done.state).toBe('done')
+    expect(counts(done, 'posts')).toEqual({ imported: 1, skipped: 0, schema: 2, root_missing: 1 })
+    expect(counts(done, 'relayables')).toMatchObject({ schema: 1 })
+    expect(counts(done, 'contacts')).toMatchObject({ schema: 1 })
+  })
+})
+
+describe('an archive is refused', () => {
+  it.each([
+    ['key_mismatch', () => archiveOf({ ...old, privateKey: carl.privateKey })],
+    ['key_unusable', () => archiveOf(old, { user: { private_key: '' } })],
+    ['unknown_version', () => ({ ...archiveOf(old), version: '3.0' })],
+    ['schema', () => archiveOf(old, { user: { profile: null } })],
+    ['broken_json', () => '{"user": {'],
+    ['broken_json', () => `{"user":${'['.repeat(100_000)}`],
+    ['too_large', () => JSON.stringify(archiveOf(old, { user: { posts: ['x'.repeat(2 ** 21)] } }))],
+  ])('with %s, and nothing is created', async (fault, archive) => {
+    await expect(begin(archive(), { move: true })).rejects.toMatchObject({ fault })
+    expect(await pod.rows('imports', 'account_migrations')).toEqual([0, 0])
+  })
+
+  it('if it is not UTF-8, expands beyond measure, or is incomplete', async () => {
+    const spool = async (bytes: Buffer) => {
+      const file = join(folder, newGuid())
+      await writeFile(file, bytes)
+      return spoolArchive(await openPlainFile(file), { folder: join(folder, newGuid()), maxBytes: 2 ** 30 })
+    }
+    const latin = Buffer.from([0x7b, 0x22, 0xe9, 0x22, 0x3a, 0x31, 0x7d])
+    await expect(spool(latin)).rejects.toMatchObject({ fault: 'not_utf8' })
+    const bomb = gzipSync(Buffer.alloc(64 * 2 ** 20, ' '))
+    await expect(spool(bomb)).rejects.toMatchObject({ fault: 'too_large' })
+    const cut = gzipSync(`{"user":{"x":"${randomBytes(100_000).toString('base64')}"}}`)
+    for (const length of [5, 12, 60_000]) {
+      await expect(spool(cut.subarray(0, length))).rejects.toMatchObject({ fault: 'broken_json' })
+    }
+    const zip = new yazl.ZipFile()
+    zip.addBuffer(Buffer.from(JSON.stringify(archiveOf(old))), 'a.json')
+    zip.end()
+    const chunks: Buffer[] = []
+    for await (const chunk of zip.outputStream) chunks.push(chunk as Buffer)
+    for (const start of [8, 40]) {
+      const damaged = Buffer.concat(chunks).fill(0xff, start, start + 20)
+      await expect(spool(damaged)).rejects.toMatchObject({ fault: 'broken_json' })
+    }
+  })
+
+  it('if the zip of photos is damaged', async () => {
+    const photos = join(folder, newGuid())
+    await writeFile(photos, 'PK')
+    await expect(begin(archiveOf(old), { photos })).rejects.toMatchObject({ fault: 'broken_json' })
+    expect(await pod.rows('imports')).toEqual([0])
+  })
+
+  it('if the account has moved to another one', async () => {
+    await importAll(archiveOf(old))
+    await expect(begin(archiveOf(old), { as: bob })).rejects.toMatchObject({ fault: 'moved_elsewhere' })
+  })
+})
+
+describe('an archive is read', () => {
+  it('from gzip of several members, zip and JSON with a byte order mark, in any order of members', async () => {
+    const post = archivedPost(postBy(old, { text: 'a"b\\c\u0000é' }))
+    const { version, user: members, others_data } = archiveOf(old, { user: { posts: [post] } })
+    const text = JSON.stringify({
+      others_data,
+      version: '1',
+      user: members,
+      version2: {},
+      x: [{}, [1.5e3, '"', null]],
+    }).replace('"version":"1"', `"version":"${version}"`)
+    const half = Math.floor(text.length / 2)
+    const zip = new yazl.ZipFile()
+    zip.addBuffer(Buffer.from('{}'), '__MACOSX/x.json')
+    zip.addBuffer(Buffer.from(text), 'archive.json')
+    zip.end()
+    const zipped: Buffer[] = []
+    for await (const chunk of zip.outputStream) zipped.push(chunk as Buffer)
+    const files = [
+      Buffer.concat([gzipSync(text.slice(0, half)), gzipSync(text.slice(half))]),
+      Buffer.concat(zipped),
+      Buffer.from(`\ufeff${text}`),
+    ]
+    for (const bytes of files) {
+      const file = join(folder, newGuid())
+      await writeFile(file, bytes)
+      const spooled = await spoolArchive(await openPlainFile(file), {
+        folder: join(folder, newGuid()),
+        maxBytes: 2 ** 30,
+      })
+      expect(spooled.counts.posts).toBe(1)
+      expect(spooled.values.get('user.private_key')).toBe(privateKeyPem(old.privateKey))
+    }
+  })
+
+  it('an archive of version 1.0 finds posts without guid again', async () => {
+    const archive = {
+      version: '1.0',
+      user: {
+        name: 'alice',
+        serialized_private_key: privateKeyPem(old.privateKey),
+        profile: { diaspora_handle: old.address, first_name: 'Al' },
+        aspects: [{ name: 'Old friends', contacts_visible: true }],
+        contacts: [
+          { sharing: false, receiving: true, person_diaspora_handle: carl.address, aspects: [{ name: 'Old friends' }] },
+        ],
+        posts: [
+          {
+            text: 'first',
+            public: true,
+            diaspora_handle: old.address,
+            type: 'StatusMessage',
+            created_at: '2012-03-04 05:06:07 UTC',
+          },
+          {
+            text: '',
+            public: true,
+            diaspora_handle: old.address,
+            type: 'Reshare',
+            created_at: '2012-03-04 05:06:07 UTC',
+          },
+        ],
+        comments: [{ text: 'x', created_at: '2012-03-04 05:06:07 UTC' }],
+      },
+    }
+    expect(counts(await importAll(archive), 'posts')).toEqual({ imported: 1, skipped: 0, root_missing: 1 })
+    expect(counts(await importAll(archive), 'posts')).toEqual({ imported: 0, skipped: 1, root_missing: 1 })
+    expect(await pod.db('posts').select('createdAt', 'text')).toEqual([
+      { createdAt: new Date('2012-03-04T05:06:07Z'), text: 'first' },
+    ])
+  })
+})
+
+describe('a check', () => {
+  it('counts what an import would do, and changes nothing', async () => {
+    const tables = ['posts', 'contacts', 'aspects', 'imports', 'account_migrations', 'outbox', 'tags']
+    const before = await pod.rows(...tables)
+    const foldersOf = () => readdir(join(pod.config.uploadsDir, 'imports')).catch(() => [])
+    const folders = await foldersOf() // of imports whose items are tried again
+    const report = await check(fullArchive().archive)
+
+    expect(report).toMatchObject({
+      identity: 'proven',
+      oldAddress: old.address,
+      posts: { public: 2, private: 1 },
+      photos: { named: 1, found: 0, missing: 1 },
+      contacts: { reachable: 2, unreachable: 0 },
+      warnings: ['no_photos_given'],
+    })
+    expect(counts({ counts: report.sections }, 'posts')).toEqual({ imported: 3, skipped: 0 })
+    expect(counts({ counts: report.sections }, 'others_relayables')).toEqual({ imported: 3, skipped: 0 })
+    expect(await pod.rows(...tables)).toEqual(before)
+    expect(await foldersOf()).toEqual(folders)
+  })
+
+  it('reports an unproven identity for an unknown account on an unreachable pod', async () => {
+    const ghost = { ...old, address: `ghost-${newGuid().slice(0, 6)}@gone.example` }
+    expect(await check(archiveOf(ghost))).toMatchObject({ identity: 'unproven', warnings: ['identity_unproven'] })
+  })
+})
+
+/** A folder with an archive that a real diaspora* has written, for those who have one. */
+const fixtures = process.env['DIASPORA_FIXTURES']
+
+describe.runIf(fixtures !== undefined)('the archive of a real diaspora*', () => {
+  it('is imported with everything that this pod can verify', async () => {
+    const file = join(fixtures ?? '', 'dora-archive.json.gz')
+    const spooled = await spoolArchive(await openPlainFile(file), {
+      folder: join(folder, newGuid()),
+      maxBytes: 2 ** 30,
+    })
+    await rm(spooled.folder, { recursive: true })
+    expect(spooled.counts).toMatchObject({
+      contact_groups: 5,
+      contacts: 2,
+      posts: 15,
+      own_comments: 8,
+      own_reactions: 6,
+      others_comments: 8,
+      others_reactions: 7,
+      followed_tags: 2,
+      post_subscriptions: 11,
+      blocks: 0,
+    })
+    const { id } = await beginImport(pod, COMMAND_ACTOR, {
+      file,
+      photosFile: join(fixtures ?? '', 'dora-photos.zip'),
+      user: user(bob),
+      options: { contacts: true, content: true, settings: true, profile: true },
+      moveFrom: 'dora@localhost:4500',
+    })
+    await runImport(pod, id, { signal: forever, makePicture: makeImportedPicture })
+    const done = await findArchiveImport(pod.db, { id })
+    expect(counts(done ?? { counts: {} }, 'posts')).toEqual({ imported: 13, skipped: 0, root_missing: 2 })
+    // Only what stands below the own posts has a parent here; no pod has emil's key.
+    expect(counts(done ?? { counts: {} }, 'photos')).toEqual({ imported: 5, skipped: 0 })
+    expect(counts(done ?? { counts: {} }, 'relayables')).toEqual({ imported: 1, skipped: 0, parent_missing: 13 })
+    expect(counts(done ?? { counts: {} }, 'others_relayables')).toEqual({ imported: 0, skipped: 0, author_unknown: 15 })
+  })
+})

@@ -1,0 +1,126 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
+import { newGuid } from '../../../src/domain/new-guid.js'
+import { beginImport } from '../../../src/federation/archives/imports/begin-import.js'
+import { runImport } from '../../../src/federation/archives/imports/run-import.js'
+import { sendDueAnnouncements } from '../../../src/federation/archives/moves/send-announcements.js'
+import { openFolderPictures } from '../../../src/persistence/photos/folder-pictures.js'
+import type { AccountMigrationEntity } from '../../../src/protocol/entities/people.js'
+import { signMigration } from '../../../src/protocol/signatures/migration-signature.js'
+import { makeImportedPicture } from '../../../workers/handlers/make-imported-picture.js'
+import {
+  archivedContact,
+  archivedPost,
+  archivedRelayable,
+  archiveOf,
+  writeArchiveFile,
+} from '../../support/federation/archives.js'
+import { commentBy, postBy, profileOf } from '../../support/federation/entities.js'
+import { envelopeOf } from '../../support/federation/envelopes.js'
+import type { FakePerson } from '../../support/federation/fake-pods.js'
+import { addRecordingPod } from '../../support/federation/recording-pod.js'
+import type { LocalUser } from '../../support/people/local-users.js'
+import { addRemotePerson } from '../../support/people/remote-people.js'
+import { type FederationPod, openFederationPod } from '../../support/pods/federation-pod.js'
+
+let pod: FederationPod
+let folder: string
+let al: LocalUser
+let anna: FakePerson
+let bella: FakePerson
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'pod-earlier-moves-'))
+  const uploadsDir = join(folder, 'uploads')
+  const opened = await openFederationPod()
+  pod = { ...opened, config: { ...opened.config, uploadsDir }, pictures: openFolderPictures(uploadsDir) }
+  await pod.pictures.check()
+  ;({ al } = await pod.localUsers('al'))
+})
+afterAll(async () => {
+  await pod.close()
+  await rm(folder, { recursive: true })
+})
+beforeEach(async () => {
+  await pod.empty('account_migrations, imports, posts, contacts, outbox')
+  const name = newGuid().slice(0, 8)
+  anna = pod.fakePods.person(`anna-${name}@a.example`)
+  bella = pod.fakePods.person(`bella-${name}@b.example`)
+})
+
+const forever = new AbortController().signal
+
+function envelopeOfMove(from: FakePerson, to: FakePerson, signer = to): string {
+  const entity: AccountMigrationEntity = {
+    type: 'account_migration',
+    author: from.address,
+    profile: profileOf(to, { first_name: 'Bella', public: false }),
+    signature: signMigration({ from: from.address, to: to.address }, signer.privateKey),
+    old_identity: from.address,
+    remote_photo_path: undefined,
+  }
+  return envelopeOf(from, entity)
+}
+
+/** Imports an archive of bella into the account al. */
+async function importWith(user: Readonly<Record<string, unknown>>) {
+  const { id } = await beginImport(pod, COMMAND_ACTOR, {
+    file: await writeArchiveFile(join(folder, newGuid()), archiveOf(bella, { user })),
+    photosFile: undefined,
+    user: { userId: al.userId, personId: al.id, address: al.address, username: 'al' },
+    options: { contacts: true, content: true, settings: true, profile: true },
+    moveFrom: bella.address,
+  })
+  return runImport(pod, id, { signal: forever, makePicture: makeImportedPicture })
+}
+
+const moves = () => pod.db('account_migrations').orderBy('id').pluck('old_address')
+
+it('the earlier moves of an archive are announced to the pods that it names, before the newest one', async () => {
+  const told = await addRecordingPod(pod.fakePods, pod, `told-${newGuid().slice(0, 8)}.example:3000`)
+  const person = await addRemotePerson(pod, anna.address, anna)
+  const done = await importWith({
+    contacts: [archivedContact(`carl@${told.host}`)],
+    migrations: [{ old_address: anna.address, envelope: envelopeOfMove(anna, bella) }],
+    posts: [archivedPost(postBy(anna, { text: 'By the first identity' }))],
+  })
+  expect(done?.counts.posts).toMatchObject({ imported: 1, refused: 0 })
+  expect(await moves()).toEqual([anna.address, bella.address])
+  expect(await pod.db('people').where({ id: person.id }).first()).toMatchObject({ closedAt: expect.any(Date) })
+
+  await sendDueAnnouncements(pod, forever)
+  const stored = await pod.db('account_migrations').orderBy('id').pluck('envelope')
+  expect(told.received.map(({ body }) => body)).toEqual(stored)
+})
+
+it('an earlier move is left out if its signatures do not hold, or if it leads to another account', async () => {
+  const other = pod.fakePods.person(`other-${newGuid().slice(0, 8)}@a.example`)
+  await importWith({
+    migrations: [
+      { old_address: anna.address, envelope: envelopeOfMove(anna, bella, other) },
+      { old_address: anna.address, envelope: envelopeOfMove(anna, other) },
+      { old_address: anna.address, envelope: envelopeOfMove({ ...anna, privateKey: other.privateKey }, bella) },
+      { old_address: other.address, envelope: envelopeOfMove(anna, bella) },
+      { old_address: anna.address, envelope: 'no envelope' },
+      'no move',
+    ],
+  })
+  expect(await moves()).toEqual([bella.address])
+})
+
+it('an import subscribes to no post that it fetches, and follows no links of it', async () => {
+  const carl = pod.fakePods.person(`carl-${newGuid().slice(0, 8)}@c.example`)
+  const post = postBy(carl, { text: `See diaspora://${carl.address}/post/${newGuid()}` })
+  pod.fakePods.script(`b.example/fetch/post/${post.guid}`, (_request, response) => {
+    response.setHeader('content-type', 'application/magic-envelope+xml').end(envelopeOf(carl, post))
+  })
+  await addRemotePerson(pod, carl.address, carl)
+  const done = await importWith({
+    relayables: [archivedRelayable(commentBy(bella, post))],
+    post_subscriptions: [post.guid],
+  })
+  expect(done?.counts).toMatchObject({ relayables: { imported: 1 }, subscriptions: { imported: 1 } })
+  expect(await pod.db('outbox').whereIn('name', ['participate', 'fetch-linked'])).toEqual([])
+})

@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
+import { setPodRule, unblockHost } from '../../../src/domain/moderation/pods/pod-rules.js'
+import { newGuid } from '../../../src/domain/new-guid.js'
+import { discoverPerson } from '../../../src/federation/discovery/discover-person.js'
+import type { Entity } from '../../../src/protocol/entities/registry.js'
+import { commentBy, likeBy, postBy } from '../../support/federation/entities.js'
+import { signedBy } from '../../support/federation/envelopes.js'
+import { type FakePerson, type FakePods, startFakePods } from '../../support/federation/fake-pods.js'
+import { allStored, publicMessage, receive } from '../../support/federation/inbound-messages.js'
+import type { RemotePerson } from '../../support/people/remote-people.js'
+import { type FederationPod, openFederationPod } from '../../support/pods/federation-pod.js'
+
+let fakePods: FakePods
+let pod: FederationPod
+let quin: RemotePerson
+let remy: RemotePerson
+beforeAll(async () => {
+  fakePods = await startFakePods()
+  pod = await openFederationPod()
+})
+afterAll(async () => {
+  await pod.close()
+  await fakePods.close()
+})
+beforeEach(async () => {
+  await pod.empty('posts, outbox, waiting, pods, people, pod_rules')
+  ;({ quin, remy } = await pod.remotePeople('quin', 'remy'))
+})
+
+const block = (host: string, port = 443) =>
+  setPodRule(
+    pod,
+    COMMAND_ACTOR,
+    { domain: host, port, subdomains: false, state: 'blocked' },
+    { reason: 'Spam', confirm: host },
+  )
+const ignored = { ...allStored, ignored: 1 }
+
+describe('what the pod of an author relays', () => {
+  it.each<[what: string, (author: FakePerson, post: { readonly guid: string }) => Entity]>([
+    ['a comment', (author, post) => signedBy(author, commentBy(author, post))],
+    ['a like', (author, post) => signedBy(author, likeBy(author, post))],
+  ])('a relayed message of a person on a blocked pod is ignored: %s', async (_what, make) => {
+    const post = postBy(quin)
+    await receive(pod, publicMessage(quin, post))
+    await block('r.example')
+
+    expect(await receive(pod, publicMessage(quin, make(remy, post)))).toEqual(ignored)
+
+    await unblockHost(pod, COMMAND_ACTOR, { host: 'r.example', port: 443 }, { reason: 'A mistake' })
+    expect(await receive(pod, publicMessage(quin, make(remy, post)))).toEqual(allStored)
+  })
+
+  it('a relayed message of a person who has left is ignored', async () => {
+    const post = postBy(quin)
+    await receive(pod, publicMessage(quin, post))
+    await pod.db('people').where({ id: remy.id }).update({ closedAt: new Date() })
+
+    expect(await receive(pod, publicMessage(quin, signedBy(remy, commentBy(remy, post))))).toEqual(ignored)
+  })
+
+  it('a relayed message of an unknown person of a blocked pod causes no lookup', async () => {
+    const sam = fakePods.person('sam@s.example')
+    const post = postBy(quin)
+    await receive(pod, publicMessage(quin, post))
+    await block('s.example')
+
+    expect(await receive(pod, publicMessage(quin, signedBy(sam, commentBy(sam, post))))).toEqual(ignored)
+    expect(await pod.rows('outbox', 'waiting', 'comments')).toEqual([0, 0, 0])
+  })
+})
+
+describe('a pod that is blocked before it is known', () => {
+  it.each(['sam@s.example', 'sam@s.example:3000'])('sends nothing that is stored: %s', async (address) => {
+    const sam = fakePods.person(address)
+    const [, host = '', port = '443'] = /@([^:]+):?(\d+)?/.exec(address) ?? []
+    await block(host, Number(port))
+
+    expect(await receive(pod, publicMessage(sam, postBy(sam)))).toEqual(ignored)
+    expect(await pod.rows('outbox', 'waiting', 'posts')).toEqual([0, 0, 0])
+  })
+
+  it('does not block another port of its host', async () => {
+    const sam = fakePods.person('sam@s.example:3000')
+    await block('s.example')
+
+    expect(await receive(pod, publicMessage(sam, postBy(sam)))).toEqual({
+      ...allStored,
+      waiting: [`person:${sam.address}`],
+    })
+  })
+
+  it('is not asked about its people', async () => {
+    await block('s.example')
+
+    await expect(discoverPerson(pod, 'sam@s.example')).rejects.toThrow('blocked by the operator')
+  })
+})
+
+it('a person whose address is at a blocked host is ignored, wherever the pod is that they live on', async () => {
+  await pod
+    .db('people')
+    .where({ id: remy.id })
+    .update({ podId: (await pod.db('people').where({ id: quin.id }).first()).podId })
+  await block('r.example')
+
+  expect(await receive(pod, publicMessage(remy, postBy(remy, { guid: newGuid() })))).toEqual(ignored)
+})
+
+describe('a blocked person', () => {
+  it('still retracts content, ends sharing and closes the account', async () => {
+    const post = postBy(remy)
+    await receive(pod, publicMessage(remy, post))
+    await block('r.example')
+    const retraction = {
+      type: 'retraction',
+      author: remy.address,
+      target_guid: post.guid,
+      target_type: 'Post',
+    } as const
+
+    expect(await receive(pod, publicMessage(remy, retraction))).toEqual(allStored)
+    expect(await pod.rows('posts')).toEqual([0])
+    expect(await receive(pod, publicMessage(remy, { type: 'account_deletion', author: remy.address }))).toEqual(
+      allStored,
+    )
+    expect(await pod.db('people').where({ id: remy.id }).first()).toMatchObject({ closedAt: expect.any(Date) })
+  })
+
+  it('is blocked by a rule for a domain above the host, before and after an exception', async () => {
+    const deep = await pod.addRemotePerson('dora@deep.r.example')
+    const rule = { domain: 'r.example', state: 'blocked' } as const
+    await setPodRule(pod, COMMAND_ACTOR, rule, { reason: 'Spam', confirm: 'r.example' })
+
+    expect(await receive(pod, publicMessage(deep, postBy(deep)))).toEqual(ignored)
+
+    await unblockHost(pod, COMMAND_ACTOR, { host: 'deep.r.example', port: 443 }, { reason: 'They are fine' })
+    expect(await receive(pod, publicMessage(deep, postBy(deep)))).toEqual(allStored)
+    expect(await receive(pod, publicMessage(remy, postBy(remy)))).toEqual(ignored)
+  })
+})
+
+it('a pod that is blocked while its messages are being opened stores nothing', async () => {
+  const crypto: typeof pod.crypto = Object.assign(Object.create(pod.crypto), {
+    async verifyEnvelopes(...round: Parameters<typeof pod.crypto.verifyEnvelopes>) {
+      const opened = await pod.crypto.verifyEnvelopes(...round)
+      await block('r.example')
+      return opened
+    },
+  })
+  const post = postBy(quin)
+
+  const outcome = await receive({ ...pod, crypto }, publicMessage(remy, postBy(remy)), publicMessage(quin, post))
+
+  expect(outcome).toEqual(ignored)
+  expect(await pod.db('posts').pluck('guid')).toEqual([post.guid])
+})

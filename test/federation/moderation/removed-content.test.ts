@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { createUser } from '../../../src/domain/accounts/accounts.js'
+import { undoAction } from '../../../src/domain/moderation/actions.js'
+import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
+import { purgeContent, removeContent } from '../../../src/domain/moderation/remove-content.js'
+import { Post } from '../../../src/persistence/models/post.js'
+import { commentBy, postBy, reshareBy } from '../../support/federation/entities.js'
+import { allStored, publicMessage, receive } from '../../support/federation/inbound-messages.js'
+import type { RemotePerson } from '../../support/people/remote-people.js'
+import { type FederationPod, openFederationPod } from '../../support/pods/federation-pod.js'
+
+let pod: FederationPod
+let quin: RemotePerson
+let remy: RemotePerson
+beforeAll(async () => {
+  pod = await openFederationPod()
+  await createUser(pod, { username: 'ann', password: 'the password of ann' })
+})
+afterAll(() => pod.close())
+beforeEach(async () => {
+  await pod.empty('posts, photos, conversations, contacts, outbound_messages, outbox, waiting, tombstones')
+  ;({ quin, remy } = await pod.remotePeople('quin', 'remy'))
+})
+
+const ignored = { waiting: [], rejected: [], ignored: 1 }
+const remove = (type: 'post' | 'comment', guid: string) =>
+  removeContent(pod, COMMAND_ACTOR, { type, guid }, { reason: 'Spam' })
+
+it('a removed post stays away when it is sent again, commented by its author or by others, or reshared', async () => {
+  const post = postBy(quin)
+  expect(await receive(pod, publicMessage(quin, post))).toEqual(allStored)
+  expect(await remove('post', post.guid)).toMatchObject({ changed: true, retracted: false })
+
+  expect(await receive(pod, publicMessage(quin, post))).toEqual(ignored)
+  expect(await receive(pod, publicMessage(quin, commentBy(quin, post)))).toEqual(ignored)
+  expect(await receive(pod, publicMessage(quin, commentBy(remy, post)))).toEqual(ignored)
+  expect(await receive(pod, publicMessage(remy, reshareBy(remy, post)))).toEqual(ignored)
+  expect(await Post.query(pod.db).where({ guid: post.guid })).toMatchObject([{ public: false, commentsCount: 0 }])
+})
+
+it('a removed comment stays away when the post author relays it again', async () => {
+  const post = postBy(quin)
+  const comment = commentBy(remy, post)
+  expect(await receive(pod, publicMessage(quin, post), publicMessage(quin, comment))).toEqual(allStored)
+  expect(await remove('comment', comment.guid)).toMatchObject({ changed: true, retracted: false })
+
+  expect(await receive(pod, publicMessage(quin, comment))).toEqual(ignored)
+  expect(await Post.query(pod.db).findOne({ guid: post.guid })).toMatchObject({ commentsCount: 0 })
+})
+
+it('an entity of another author with the guid of a purged post is stored', async () => {
+  const post = postBy(quin)
+  await receive(pod, publicMessage(quin, post))
+  await purgeContent(pod, COMMAND_ACTOR, { type: 'post', guid: post.guid }, { reason: 'Spam', confirm: post.guid })
+
+  expect(await receive(pod, publicMessage(remy, postBy(remy, { guid: post.guid })))).toEqual(allStored)
+})
+
+it('a post stays away after the undo of its removal if the author has retracted it in the meantime', async () => {
+  const post = postBy(quin)
+  await receive(pod, publicMessage(quin, post))
+  const { action } = await remove('post', post.guid)
+  const retraction = { type: 'retraction', author: quin.address, target_guid: post.guid, target_type: 'Post' } as const
+  expect(await receive(pod, publicMessage(quin, retraction))).toEqual(allStored)
+  expect(await pod.rows('posts')).toEqual([0])
+
+  await undoAction(pod, COMMAND_ACTOR, action?.id ?? 0, { reason: 'A mistake' })
+
+  expect(await receive(pod, publicMessage(quin, post))).toEqual(ignored)
+  expect(await pod.db('tombstones').where({ permanent: true })).toEqual([])
+})
+
+it('a post is shown after the undo of its removal, without tombstones', async () => {
+  const post = postBy(quin)
+  await receive(pod, publicMessage(quin, post))
+  const { action } = await remove('post', post.guid)
+  await undoAction(pod, COMMAND_ACTOR, action?.id ?? 0, { reason: 'A mistake' })
+
+  expect(await pod.rows('tombstones')).toEqual([0])
+  expect(await Post.query(pod.db).where({ guid: post.guid })).toMatchObject([{ public: true }])
+})

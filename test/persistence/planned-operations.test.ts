@@ -1,0 +1,87 @@
+import type { Knex } from 'knex'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { DeadLetterFilter } from '../../src/jobs/dead-letters/dead-letter.js'
+import { listDeadLetterRows } from '../../src/jobs/dead-letters/dead-letter-rows.js'
+import { openDatabase } from '../../src/persistence/database/database.js'
+import { WEB_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
+import { previewPods } from '../../src/persistence/moderation/pod-preview.js'
+import { type DeadDeliveryFilter, listDeadDeliveries } from '../../src/persistence/outbound/dead-deliveries.js'
+import { addUserRow } from '../support/databases/rows.js'
+import { openTestDatabase } from '../support/databases/test-database.js'
+
+const MANY = 6_000
+const PODS = 300
+/** One row of so many has the rare queue or fault. */
+const RARE = 300
+/** A statement that inserts thousands of rows may take longer than one of a request. */
+const SEED_LIMITS = { statementTimeoutMs: 60_000, queryTimeoutMs: 60_000 } as const
+const A_PAGE = { order: 'newest first', startAfter: { at: new Date('2100-01-01'), id: 0 }, limit: 51 } as const
+
+let database: Awaited<ReturnType<typeof openTestDatabase>>
+/** One connection, so that the statistics of the server have all of its reads. */
+let db: Knex
+beforeAll(async () => {
+  database = await openTestDatabase()
+  db = openDatabase({ ...WEB_DATABASE_LIMITS, ...SEED_LIMITS, url: database.url, pool: 1, applicationName: 'test' })
+  const { personId } = await addUserRow({ db }, 'alice')
+  for (const statement of seedOf(personId)) await db.raw(statement)
+})
+afterAll(async () => {
+  await db.destroy()
+  await database.close()
+})
+
+/** Dead letters of many pods in two queues with two faults, and people there. */
+function seedOf(senderId: number): readonly string[] {
+  const each = `generate_series(1, ${MANY}) as i`
+  return [
+    `insert into pods (host) select 'pod' || i || '.example' from generate_series(1, ${PODS}) as i`,
+    'analyze pods',
+    `insert into people (guid, address, public_key, pod_id)
+     select md5('h' || i), 'p' || i || '@' || host, 'key', pods.id from ${each} join pods on host = 'pod' || (i % ${PODS}) + 1 || '.example'`,
+    `insert into outbox (queue, name, data, failed_at)
+     select case when i % ${RARE} = 0 then 'relay' else 'fetch' end, 'fetch-entity',
+       jsonb_build_object('from', 'quin@pod' || (i % ${PODS}) + 1 || '.example', 'fault', case when i % ${RARE} = 0 then 'Rare' else 'Often' end),
+       now() - i * interval '1 second'
+     from ${each}`,
+    `insert into outbound_messages (record, guid, verb, sender_id, public, entity)
+     select 'post', md5('m' || i), 'create', ${senderId}, true, '<x/>' from ${each}`,
+    'analyze outbound_messages',
+    `insert into deliveries (message_id, pod_id, state, last_fault, died_at)
+     select messages.id, pods.id, 'dead', case when messages.id % ${RARE} = 0 then 'rare' else 'often' end, now() - messages.id * interval '1 second'
+     from outbound_messages as messages join pods on host = 'pod' || (messages.id % ${PODS}) + 1 || '.example'`,
+    'analyze',
+  ]
+}
+
+async function countReads(): Promise<number> {
+  await db.raw('select pg_stat_force_next_flush()')
+  const { rows } = await db.raw(
+    'select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::integer as rows from pg_stat_user_tables',
+  )
+  return rows[0].rows
+}
+
+const rowsOf = async (filter: DeadLetterFilter) => (await listDeadLetterRows(db, filter, A_PAGE)).length
+const deliveriesOf = async (filter: DeadDeliveryFilter) => (await listDeadDeliveries(db, filter, A_PAGE)).length
+const peopleAt = async (domain: string) => (await previewPods(db, { domain, subdomains: true, port: null })).people
+
+it.each<[string, () => Promise<unknown>, number]>([
+  ['dead jobs of a queue', () => rowsOf({ queue: 'relay' }), 20],
+  ['dead jobs of a queue without any', () => rowsOf({ queue: 'photos' }), 0],
+  ['dead jobs with a fault', () => rowsOf({ fault: 'Rare' }), 20],
+  ['dead jobs about a pod', () => rowsOf({ pod: 'pod7.example' }), 20],
+  ['dead jobs about an unknown pod', () => rowsOf({ pod: 'other.example' }), 0],
+  ['dead deliveries to a pod', () => deliveriesOf({ pod: 'pod7.example' }), 20],
+  ['dead deliveries to another port of a pod', () => deliveriesOf({ pod: 'pod7.example:8443' }), 0],
+  ['dead deliveries with a fault', () => deliveriesOf({ fault: 'rare' }), 20],
+  ['people at a domain', () => peopleAt('pod7.example'), 20],
+  ['people at an unknown domain', () => peopleAt('od7.example'), 0],
+])('%s are found without reading all rows', async (_what, find, found) => {
+  const before = await countReads()
+  const result = await find()
+  const after = await countReads()
+
+  expect(result).toBe(found)
+  expect(after - before).toBeLessThan(MANY / 10)
+})

@@ -1,0 +1,315 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { loadPrivateKey } from '../../../src/domain/accounts/private-keys.js'
+import { runImportsAndAnnouncements } from '../../../workers/run-imports.js'
+import type { TestBrowser } from '../../support/browser/scriptless-browser.js'
+import { addPost } from '../../support/databases/rows.js'
+import { archivedContact, archivedPost, archiveOf } from '../../support/federation/archives.js'
+import { postBy } from '../../support/federation/entities.js'
+import { addLocalUser } from '../../support/people/local-users.js'
+import { type ConsolePod, startConsolePod } from '../../support/pods/console-pod.js'
+
+const never = new AbortController().signal
+const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const old = { address: 'alice@old.example', privateKey }
+
+let folder: string
+let pod: ConsolePod
+let dan: TestBrowser
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'pod-import-page-'))
+  pod = await startConsolePod({ environment: { UPLOADS_DIR: folder } })
+  await pod.pod.pictures.check()
+})
+afterAll(async () => {
+  await pod.close()
+  await rm(folder, { recursive: true })
+})
+beforeEach(async () => {
+  await pod.pod.db('import_uploads').delete()
+  await pod.pod.db('upload_space').delete()
+  await pod.pod.db('imports').delete()
+  await pod.pod.db('account_migrations').delete()
+  await pod.pod.db('posts').delete()
+  await pod.pod.db('tag_followings').delete()
+  dan = await pod.signedIn('dan')
+})
+
+const cookiesOf = (browser: TestBrowser) => [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+const work = () => runImportsAndAnnouncements(pod.pod, never)
+const uploads = () => pod.pod.db('import_uploads').orderBy('id')
+
+async function tokenOf(browser: TestBrowser): Promise<string> {
+  const { body } = await browser.visit('/settings/import')
+  return /name="form" value="([^"]+)"|\?form=([^"&]+)"/.exec(body)?.slice(1).find(Boolean) ?? ''
+}
+
+/** Sends the form with its files, as a browser does. */
+async function upload(files: Readonly<Record<string, Buffer>>, browser = dan) {
+  const boundary = 'x1y2z3'
+  const parts = Object.entries(files).flatMap(([name, bytes]) => [
+    `--${boundary}\r\ncontent-disposition: form-data; name="${name}"; filename="${name}"\r\ncontent-type: application/octet-stream\r\n\r\n`,
+    bytes,
+    '\r\n',
+  ])
+  const answer = await pod.inject({
+    method: 'POST',
+    url: `/settings/import/upload?form=${await tokenOf(browser)}`,
+    headers: { cookie: cookiesOf(browser), 'content-type': `multipart/form-data; boundary=${boundary}` },
+    payload: Buffer.concat([...parts, `--${boundary}--\r\n`].map((part) => Buffer.from(part))),
+  })
+  if (answer.statusCode === 303) await browser.visit(String(answer.headers.location))
+  return answer
+}
+
+const post = postBy(old, { text: 'Public #garden' })
+const archive = () =>
+  archiveOf(old, {
+    user: {
+      contact_groups: [{ name: 'Garden people' }],
+      contacts: [archivedContact('carl@gone.example')],
+      posts: [archivedPost(post)],
+      followed_tags: ['soup'],
+    },
+  })
+const zipped = (value: unknown) => gzipSync(JSON.stringify(value))
+
+/** Of an archive whose old pod never answers: three attempts. */
+async function check(browser = dan) {
+  await work()
+  await pod.pod
+    .db('import_uploads')
+    .where({ state: 'checking' })
+    .update({ attempts: 2, check_at: new Date(0) })
+  await work()
+  return browser.visit('/settings/import')
+}
+
+describe('the page of imports', () => {
+  it('takes an archive, checks it, and imports it with a move', async () => {
+    expect((await upload({ archive: zipped(archive()), photos: Buffer.alloc(0) })).statusCode).toBe(303)
+    expect(dan.page.body).toContain('The archive is being checked')
+    const { body } = await check()
+    expect(body).toContain('This pod does not know the account, and its pod does not answer.')
+    expect(body).toContain('<b>Posts</b>: 1 in the archive, 1 can be imported')
+    expect(body).toContain('<bdi>carl@gone.example</bdi>')
+
+    await dan.submit(
+      { contacts: 'true', content: 'true', move: 'true', old_address: 'bob@old.example' },
+      '/settings/import/start',
+    )
+    expect(dan.page.body).toContain('The archive belongs to another network ID.')
+    expect(dan.page.statusCode).toBe(422)
+    await dan.submit(
+      { contacts: 'true', content: 'true', move: 'true', old_address: 'Alice@old.example ' },
+      '/settings/import/start',
+    )
+    expect(dan.page.body).toContain('The import is running')
+    await work()
+    await dan.visit('/settings/import')
+    expect(dan.page.body).toContain('<bdi>alice@old.example</bdi>: done')
+    expect(dan.page.body).toContain('Notified: 0.')
+    expect(await pod.pod.db('posts').where({ guid: post.guid })).toHaveLength(1)
+
+    const [{ uid }] = await pod.pod.db('imports')
+    const items = await pod.inject({ url: `/settings/import/${uid}/items.csv`, headers: { cookie: cookiesOf(dan) } })
+    expect(items.body).toContain(`posts,0,${post.guid},imported,`)
+    const lines = await pod.inject({ url: `/settings/import/${uid}/items.ndjson`, headers: { cookie: cookiesOf(dan) } })
+    expect(lines.body).toContain('"reason":"not_found"')
+    const mod = await pod.signedIn('mod')
+    const foreign = await pod.inject({ url: `/settings/import/${uid}/items.csv`, headers: { cookie: cookiesOf(mod) } })
+    expect(foreign.statusCode).toBe(404)
+  })
+
+  it('keeps the files encrypted, and deletes them in their time', async () => {
+    await upload({ archive: zipped(archive()) })
+    const [{ uid }] = await uploads()
+    const stored = join(folder, 'imports', 'uploads', uid, 'archive')
+    const bytes = await readFile(stored)
+    expect(bytes.includes(zipped(archive()).subarray(0, 32))).toBe(false)
+    pod.later(6.9 * 86_400)
+    try {
+      await work()
+      await expect(readFile(stored)).resolves.toBeDefined()
+      pod.later(0.2 * 86_400)
+      await work()
+      await expect(readFile(stored)).rejects.toThrow('ENOENT')
+    } finally {
+      pod.later(-7.1 * 86_400)
+    }
+    expect(await uploads()).toMatchObject([{ state: 'expired', sealedKey: null }])
+    expect((await readdir(join(folder, 'imports'))).filter((name) => name === uid)).toEqual([])
+  })
+
+  it('refuses an archive that is none, names the reason, and takes the next one', async () => {
+    await upload({ archive: Buffer.from('no archive') })
+    await work()
+    await dan.visit('/settings/import')
+    expect(dan.page.body).toContain('The file is damaged or is not an archive.')
+    expect(dan.page.body).toContain('Upload and check')
+    expect((await upload({})).statusCode).toBe(422)
+    expect((await uploads()).map(({ state }) => state)).toEqual(['failed'])
+  })
+
+  it('has one archive of an account at a time, and five checks a day', async () => {
+    await upload({ archive: zipped(archive()) })
+    const second = await upload({ archive: zipped(archive()) })
+    expect([second.statusCode, second.body.includes('You have already uploaded an archive.')]).toEqual([429, true])
+    for (let count = 1; count <= 4; count += 1) {
+      await dan.visit('/settings/import')
+      await dan.submit({}, '/settings/import/drop')
+      expect((await upload({ archive: zipped(archive()) })).statusCode).toBe(303)
+    }
+    await dan.submit({}, '/settings/import/drop')
+    const sixth = await upload({ archive: zipped(archive()) })
+    expect([sixth.statusCode, sixth.body.includes('daily limit of archive checks')]).toEqual([429, true])
+  })
+
+  it('needs a recent authentication for upload and start, and the token of the session', async () => {
+    const token = await tokenOf(dan)
+    await upload({ archive: zipped(archive()) })
+    await check()
+    pod.later(660)
+    try {
+      await dan.submit({ contacts: 'true' }, '/settings/import/start')
+      expect(dan.url.pathname).toBe('/users/confirm_access')
+      await dan.visit('/settings/import')
+      await dan.submit({}, '/settings/import/drop')
+      expect(dan.page.body).toContain('Confirm your password')
+      const answer = await pod.inject({
+        method: 'POST',
+        url: `/settings/import/upload?form=${token}`,
+        headers: { cookie: cookiesOf(dan), 'content-type': 'multipart/form-data; boundary=x' },
+        payload: '--x--\r\n',
+      })
+      expect([answer.statusCode, answer.headers.location]).toEqual([
+        303,
+        '/users/confirm_access?return_to=%2Fsettings%2Fimport',
+      ])
+    } finally {
+      pod.later(-660)
+    }
+    expect(await pod.pod.db('imports')).toEqual([])
+    const forged = await pod.inject({
+      method: 'POST',
+      url: '/settings/import/upload?form=other',
+      headers: { cookie: cookiesOf(dan), 'content-type': 'multipart/form-data; boundary=x' },
+      payload: '--x--\r\n',
+    })
+    expect(forged.statusCode).toBe(403)
+    expect((await pod.inject('/settings/import')).statusCode).toBe(303)
+  })
+
+  /** Sends the bytes of an archive from `offset` to `end`. */
+  const sendPart = (token: string, bytes: Buffer, offset: number, end: number) =>
+    pod.inject({
+      method: 'POST',
+      url: `/settings/import/parts?form=${token}&file=archive&offset=${offset}`,
+      headers: { cookie: cookiesOf(dan), 'content-type': 'application/octet-stream' },
+      payload: bytes.subarray(offset, end),
+    })
+
+  it('takes files in parts, each at the offset that the last one has reached', async () => {
+    const bytes = zipped(archive())
+    const token = await tokenOf(dan)
+    const part = (offset: number, end: number) => sendPart(token, bytes, offset, end)
+    expect((await part(0, 100)).json()).toEqual({ offset: 100 })
+    const wrong = await part(90, 120)
+    expect([wrong.statusCode, wrong.json()]).toEqual([409, { reason: 'upload_offset', offset: 100 }])
+    const known = await pod.inject({ url: '/settings/import/parts?file=archive', headers: { cookie: cookiesOf(dan) } })
+    expect(known.json()).toEqual({ offset: 100 })
+    expect((await part(100, bytes.length)).json()).toEqual({ offset: bytes.length })
+    const complete = await pod.inject({
+      method: 'POST',
+      url: '/settings/import/check',
+      headers: { cookie: cookiesOf(dan), 'content-type': 'application/x-www-form-urlencoded' },
+      payload: `form=${token}`,
+    })
+    expect(complete.statusCode).toBe(303)
+    expect((await check()).body).toContain('<b>Posts</b>: 1 in the archive')
+  })
+
+  it('stores a part once if two requests send it at a time', async () => {
+    const bytes = zipped(archive())
+    const token = await tokenOf(dan)
+    const part = (offset: number, end: number) => sendPart(token, bytes, offset, end)
+    expect((await part(0, 100)).json()).toEqual({ offset: 100 })
+    const twice = await Promise.all([part(100, 200), part(100, 200)])
+    expect(twice.map(({ statusCode }) => statusCode).sort()).toEqual([200, 409])
+    expect((await part(200, bytes.length)).json()).toEqual({ offset: bytes.length })
+    expect(await pod.pod.db('upload_space')).toMatchObject([{ reservedBytes: bytes.length, writingUntil: null }])
+  })
+
+  it('answers 503 while the uploads of all accounts take the whole space, and takes the next one when it is free', async () => {
+    const mod = await pod.signedIn('mod')
+    expect((await upload({ archive: zipped(archive()) }, mod)).statusCode).toBe(303)
+    const { importTotalBytes } = pod.pod.config
+    Object.assign(pod.pod.config, { importTotalBytes: 9 * 1024 ** 2 })
+    try {
+      await pod.pod.db('upload_space').update({ reservedBytes: 9 * 1024 ** 2 })
+      const refused = await upload({ archive: zipped(archive()) })
+      expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '3600'])
+      expect(refused.body).toContain('Other archives use all the space for uploads.')
+      await pod.pod.db('upload_space').update({ reservedBytes: 512 * 1024 })
+      expect((await upload({ archive: zipped(archive()) })).statusCode).toBe(303)
+    } finally {
+      Object.assign(pod.pod.config, { importTotalBytes })
+    }
+  })
+
+  it('moves another account of this pod only with the password of that account', async () => {
+    const { pod: opened } = pod
+    const account = await addLocalUser(opened, 'moving')
+    const from = { address: account.address, privateKey: await loadPrivateKey(opened, account.id) }
+    const { guid } = await addPost(opened, account)
+    await upload({ archive: zipped(archiveOf(from)) })
+    await work()
+    await dan.visit('/settings/import')
+    const choices = { contacts: 'true', content: 'true', move: 'true', old_address: from.address }
+    await dan.submit({ ...choices, old_password: 'a wrong password' }, '/settings/import/start')
+    expect(dan.page.body).toContain('The password or the code of the old account is wrong.')
+    await dan.submit(choices, '/settings/import/start')
+    expect(dan.page.statusCode).toBe(422)
+    expect(await opened.db('imports')).toEqual([])
+
+    await dan.submit({ ...choices, old_password: 'the password of moving' }, '/settings/import/start')
+    await work()
+    const [{ userId }] = await opened.db('imports')
+    const { personId } = await opened.db('users').where({ id: userId }).first()
+    expect(await opened.db('posts').where({ guid }).first()).toMatchObject({ authorId: personId })
+    expect(await opened.db('users').where({ id: account.userId }).first()).toMatchObject({ lockedAt: expect.any(Date) })
+    expect(await opened.db('people').where({ id: account.id }).first()).toMatchObject({ closedAt: expect.any(Date) })
+  })
+
+  it('imports content only with a move', async () => {
+    await upload({ archive: zipped(archive()) })
+    await check()
+    await dan.submit({ content: 'true' }, '/settings/import/start')
+    expect(dan.page.body).toContain('imported only with a move')
+    await dan.submit({ contacts: 'true' }, '/settings/import/start')
+    await work()
+    const [found] = await pod.pod.db('imports')
+    expect(found).toMatchObject({ state: 'done', options: { contacts: true, content: false, move: false } })
+    expect(found.counts.tags).toMatchObject({ imported: 1 })
+    expect(found.counts.posts).toMatchObject({ imported: 0 })
+  })
+
+  it('says so if only the operator imports, or no one', async () => {
+    for (const [mode, text] of [
+      ['operator', 'Only the operator of this pod can import'],
+      ['off', 'does not import archives'],
+    ] as const) {
+      const other = await startConsolePod({ environment: { UPLOADS_DIR: folder, IMPORTS: mode } })
+      try {
+        const browser = await other.signedIn('dan')
+        expect((await browser.visit('/settings/import')).body).toContain(text)
+      } finally {
+        await other.close()
+      }
+    }
+  })
+})

@@ -1,0 +1,165 @@
+import { createPublicKey } from 'node:crypto'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { loadPrivateKey } from '../../../src/domain/accounts/private-keys.js'
+import { forwardEnvelope } from '../../../src/federation/outbound/forward-envelope.js'
+import type { AccountMigrationEntity } from '../../../src/protocol/entities/people.js'
+import { decryptEnvelope } from '../../../src/protocol/envelopes/encrypted-envelope.js'
+import { verifyEnvelope } from '../../../src/protocol/envelopes/verify-envelope.js'
+import { signMigration } from '../../../src/protocol/signatures/migration-signature.js'
+import { addPost } from '../../support/databases/rows.js'
+import { commentBy, profileOf } from '../../support/federation/entities.js'
+import { type FakePerson, type FakePods, startFakePods } from '../../support/federation/fake-pods.js'
+import { allStored, privateMessage, publicMessage, receive } from '../../support/federation/inbound-messages.js'
+import { addLocalUser, type LocalUser } from '../../support/people/local-users.js'
+import { addRemotePerson } from '../../support/people/remote-people.js'
+import { type ApiPerson, type ApiPod, startApiPod } from '../../support/pods/api-pod.js'
+
+let fakePods: FakePods
+let api: ApiPod
+let bob: ApiPerson
+let ann: LocalUser
+let quin: FakePerson
+beforeAll(async () => {
+  fakePods = await startFakePods()
+  api = await startApiPod({ fakePods })
+  ;({ bob } = await api.people('bob'))
+  ann = await addLocalUser(api.pod, 'ann')
+  quin = fakePods.person('quin@q.example')
+  await addRemotePerson(api.pod, quin.address, quin)
+  expect(await receive(api.pod, await moveOf(ann, quin))).toEqual(allStored)
+})
+afterAll(async () => {
+  await api.close()
+  await fakePods.close()
+})
+
+async function moveOf(from: LocalUser, to: FakePerson) {
+  const privateKey = await loadPrivateKey(api.pod, from.id)
+  const entity: AccountMigrationEntity = {
+    type: 'account_migration',
+    author: from.address,
+    profile: profileOf(to, { first_name: 'Moved', public: false }),
+    signature: signMigration({ from: from.address, to: to.address }, to.privateKey),
+    old_identity: from.address,
+    remote_photo_path: undefined,
+  }
+  return publicMessage({ ...to, address: from.address, privateKey }, entity)
+}
+
+const get = (url: string, accept = 'text/html') => api.app.inject({ url, headers: { accept } })
+
+it('WebFinger of the old address goes on, with a link to the signed message of the move', async () => {
+  const answer = await get(`/.well-known/webfinger?resource=acct:${ann.address}`)
+
+  expect(answer.statusCode).toBe(200)
+  const { subject, links } = answer.json()
+  expect(subject).toBe(`acct:${ann.address}`)
+  const successor = links.find(({ rel }: { rel: string }) => rel === 'successor-version')
+  expect(successor).toEqual({
+    rel: 'successor-version',
+    type: 'application/magic-envelope+xml',
+    href: `https://pod.example/fetch/account_migration/${ann.guid}`,
+  })
+  const envelope = await get(new URL(successor.href).pathname)
+  expect(envelope.headers['content-type']).toMatch(/^application\/magic-envelope\+xml/)
+  const stored = await api.pod.db('account_migrations').where({ oldPersonId: ann.id }).first()
+  expect(envelope.body).toBe(stored.envelope)
+  expect((await get(`/fetch/account_migration/${bob.guid}`)).statusCode).toBe(404)
+})
+
+it('the hCard of the old guid has the key, so that old messages can be verified, and nothing about the person', async () => {
+  const { statusCode, body } = await get(`/hcard/users/${ann.guid}`)
+
+  expect(statusCode).toBe(200)
+  expect(body).toContain('BEGIN PUBLIC KEY')
+  expect(body).toContain('<span class="searchable">false</span>')
+  expect(body).not.toContain('Moved')
+})
+
+it('pages lead to the new pod, and name the new address; programs get a 410', async () => {
+  for (const path of [`/people/${ann.guid}`, '/u/ann']) {
+    const page = await get(path)
+    expect([page.statusCode, page.headers.location]).toEqual([301, `https://q.example/people/${quin.guid}`])
+    expect(page.body).toContain(quin.address)
+    expect((await get(path, 'application/json')).statusCode).toBe(410)
+  }
+  const stream = await get(`/people/${ann.guid}/stream`, 'application/json')
+  expect([stream.statusCode, stream.json()]).toEqual([200, []])
+})
+
+it('the API names the new identity', async () => {
+  const answer = await bob.get(`/users/${ann.guid}`)
+
+  expect([answer.status, answer.body]).toEqual([
+    410,
+    expect.objectContaining({ reason: 'moved', moved_to: { guid: quin.guid, diaspora_id: quin.address } }),
+  ])
+})
+
+it('a comment that comes late goes on to the new pod unchanged, and its author learns of the move', async () => {
+  const post = await addPost(api.pod, (await api.pod.db('people').where({ address: quin.address }).first()) as never)
+  const carl = fakePods.person('carl@c.example')
+  await addRemotePerson(api.pod, carl.address, carl)
+  const message = publicMessage(carl, commentBy(carl, post))
+  await receive(api.pod, message)
+
+  const [forwarded, ...more] = await api.pod.db('outbox').where({ name: 'forward-envelope' }).pluck('data')
+  expect(more).toEqual([])
+  expect(forwarded.envelope).toBe(message.envelope)
+  expect(await api.pod.db('pods').where({ id: forwarded.podId }).first()).toMatchObject({ host: 'q.example' })
+  const told = await api.pod.db('deliveries').join('pods', 'pods.id', 'podId').pluck('host')
+  expect(told).toEqual(['c.example'])
+
+  // What the new pod relays is stored, and not sent back.
+  await api.pod.db('outbox').delete()
+  const relayed = publicMessage(quin, commentBy(carl, post))
+  expect(await receive(api.pod, relayed)).toEqual(allStored)
+  expect(await api.pod.db('outbox').where({ name: 'forward-envelope' })).toEqual([])
+})
+
+it('a private comment that comes late goes on to the new identity alone, and its author learns of the move', async () => {
+  const author = (await api.pod.db('people').where({ address: quin.address }).first()) as never
+  const post = await addPost(api.pod, author, { public: false })
+  const dora = fakePods.person('dora@d.example')
+  const person = await addRemotePerson(api.pod, dora.address, dora)
+  const posted: { path: string; body: string }[] = []
+  await api.pod.db('pods').where({ host: 'q.example' }).update({ port: 3000, ssl: false })
+  fakePods.script(`q.example:3000/receive/users/${quin.guid}`, async (request, response) => {
+    posted.push({ path: request.url ?? '', body: await text(request) })
+    response.writeHead(202).end()
+  })
+  await api.pod.db('outbox').delete()
+  await api.pod.db('deliveries').delete()
+  const comment = commentBy(dora, post, { text: 'For the readers' })
+  const { rejected } = await receive(api.pod, privateMessage(dora, ann, comment))
+  expect(rejected).toEqual(['RecipientClosed'])
+
+  const [forwarded, ...more] = await api.pod.db('outbox').where({ name: 'forward-envelope' }).pluck('data')
+  expect(more).toEqual([])
+  expect(JSON.stringify(forwarded)).not.toContain('For the readers')
+  await forwardEnvelope(api.pod, forwarded)
+  const [{ body } = { body: '' }] = posted
+  const envelope = decryptEnvelope(body, quin.privateKey)
+  expect(
+    verifyEnvelope(envelope ?? '', new Map([[dora.address, createPublicKey(dora.publicKey)]]), new Date()),
+  ).toMatchObject({
+    ...{ state: 'open', sender: dora.address, signature: 'valid', entity: { guid: comment.guid } },
+  })
+  expect(await api.pod.db('deliveries').join('pods', 'pods.id', 'podId').pluck('pods.id')).toEqual([person.podId])
+
+  await api.pod.db('pods').where({ host: 'q.example' }).update({ port: 443, ssl: true })
+
+  // A private comment of another person, or under a post of another person, is not forwarded.
+  await api.pod.db('outbox').delete()
+  const other = await addPost(api.pod, person, { public: false })
+  await receive(api.pod, privateMessage(dora, ann, commentBy(dora, other)))
+  expect(await api.pod.db('outbox').where({ name: 'forward-envelope' })).toEqual([])
+})
+
+it('nothing leads to a blocked pod', async () => {
+  await api.pod.db('pods').where({ host: 'q.example' }).update({ blockedAt: new Date() })
+
+  expect((await get(`/people/${ann.guid}`)).statusCode).toBe(410)
+  expect((await bob.get(`/users/${ann.guid}`)).status).toBe(404)
+})

@@ -1,0 +1,21 @@
+import { ProtocolError, type ProtocolFault } from '../../src/protocol/errors.js'
+
+/** Counts running jobs of a host; refuses one beyond the limit. */
+export async function runWithinLimit(
+  running: Map<string, number>,
+  limit: number,
+  host: string,
+  fault: ProtocolFault,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  const count = running.get(host) ?? 0
+  if (count >= limit) throw new ProtocolError(fault, `too many requests to ${host} at the moment`)
+  running.set(host, count + 1)
+  try {
+    await work()
+  } finally {
+    const left = (running.get(host) ?? 1) - 1
+    if (left > 0) running.set(host, left)
+    else running.delete(host)
+  }
+}

@@ -1,0 +1,65 @@
+import type { AnyJob } from '../../src/jobs/definitions.js'
+import { groupCommit } from '../../src/jobs/group-commit.js'
+import type { LocalRun } from '../../src/jobs/local-runs/local-runs.js'
+import type { OutboxRowOf } from '../../src/jobs/outbox/job-groups.js'
+import type { Services } from '../../src/services/services.js'
+import { withDeadline } from '../deadline.js'
+import type { InboundLoad } from '../inbound-load.js'
+import { openGroupSpacing, type Spacing } from './group-spacing.js'
+
+/** Work of outbox rows that needs no job in the process that has written the rows. */
+export interface LocalHandler {
+  readonly job: AnyJob
+  /** Rows that may run at a time; the others get jobs. */
+  readonly maxConcurrent: number
+  open(services: Services, limits: LocalRunLimits): LocalRun
+}
+
+/** Deliveries that need no job in the process that has written them. */
+export interface LocalDelivery {
+  /** Pods that may be delivered to at a time; the others get jobs. */
+  readonly maxConcurrent: number
+  run(services: Services, podId: number, signal: AbortSignal): Promise<void>
+}
+
+export interface LocalRunLimits {
+  /** Milliseconds a run has. */
+  readonly timeoutMs: number
+  /** The process ends: rows no longer wait for others. */
+  readonly startNothingNew: AbortSignal
+  /** Running rows are aborted. */
+  readonly abortRunning: AbortSignal
+  readonly load: InboundLoad
+}
+
+interface Together<Data> {
+  /** Rows of a group. */
+  readonly maxItems: number
+  /** Not set: a row starts a group as soon as no other one runs. */
+  readonly spacing?: Spacing
+  /** While a burst of received messages is stored, rows wait. */
+  readonly afterInbound?: boolean
+  /** Work of a group, which is limited as well; a row with more has a group of its own. Not set: no limit, and each row counts as one. */
+  readonly work?: { readonly max: number; of(data: Data): number }
+}
+
+/** Runs rows that are written in the meantime together, with one call. If it fails, each of them gets a job. */
+export function runTogether<Data>(
+  { maxItems, spacing, afterInbound = false, work }: Together<Data>,
+  handleAll: (services: Services, rows: readonly OutboxRowOf<Data>[]) => Promise<void>,
+): LocalHandler['open'] {
+  return (services, { timeoutMs, startNothingNew, abortRunning, load }) => {
+    const sizeOf = ({ data }: OutboxRowOf<Data>) => work?.of(data) ?? 1
+    const run = groupCommit(
+      { maxConcurrent: 1, maxItems, maxSize: work?.max ?? maxItems, sizeOf },
+      (rows: readonly OutboxRowOf<Data>[]) => withDeadline(timeoutMs, abortRunning, () => handleAll(services, rows)),
+    )
+    const untilGroup = spacing && openGroupSpacing(spacing, startNothingNew)
+    return async ({ id, data }) => {
+      const row = { id, data: data as Data } // the data belongs to the name of the row
+      await untilGroup?.(sizeOf(row))
+      if (afterInbound) await load.untilLow(startNothingNew)
+      await run([row])
+    }
+  }
+}
