@@ -18,7 +18,7 @@ import { checkRestoredPod } from '../../src/operations/backup/check-restored-pod
 import { generateBackupKey } from '../../src/operations/backup/encryption.js'
 import { deleteBackups } from '../../src/operations/backup/forget-backups.js'
 import { listBackups, recordVerification } from '../../src/operations/backup/list-backups.js'
-import type { Manifest } from '../../src/operations/backup/manifest.js'
+import { type Manifest, newBackupId } from '../../src/operations/backup/manifest.js'
 import { openRepository } from '../../src/operations/backup/repository.js'
 import type { Restored } from '../../src/operations/backup/restore-backup.js'
 import { openTarRepository } from '../../src/operations/backup/tar-repository.js'
@@ -375,6 +375,16 @@ describe('the repository', () => {
 
     expect(readdirSync(join(source.repositoryFolder, 'backups'))).not.toContain('20200101T000000Z-0000')
     expect(readdirSync(join(source.repositoryFolder, 'backups'))).toContain('20990101T000000Z-0000')
+  })
+
+  it('ids of backups sort by time within a second, too', () => {
+    const times = [0, 1, 15, 16, 500, 998, 999].map(
+      (milliseconds) => new Date(Date.UTC(2026, 6, 31, 3, 30, 0, milliseconds)),
+    )
+    const ids = times.map((time) => newBackupId(time))
+
+    expect(ids.toSorted()).toEqual(ids)
+    for (const id of ids) expect(id).toMatch(/^20260731T033000Z-[0-9a-f]{4}$/)
   })
 
   it('refuses a second backup at the same time, and names the first', async () => {

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, randomInt } from 'node:crypto'
 import type { Sequence } from '../../persistence/operations/table-catalogue.js'
 import { BackupError } from './backup-error.js'
 import type { Part } from './parts.js'
@@ -54,9 +54,11 @@ const ID = /^\d{8}T\d{6}Z-[0-9a-f]{4}$/
 const FOLDER = 'backups'
 const MAX_MANIFEST_BYTES = 64 * 2 ** 20
 
-/** Sorted by time. */
+/** Sorted by time, to the millisecond: the four digits are the milliseconds and a random rest (16 bits, 65 values for each millisecond). */
 export function newBackupId(now: Date): string {
-  return `${now.toISOString().replace(/\.\d+/, '').replaceAll(/[-:]/g, '')}-${randomBytes(2).toString('hex')}`
+  const seconds = now.toISOString().replace(/\.\d+/, '').replaceAll(/[-:]/g, '')
+  const suffix = now.getUTCMilliseconds() * 65 + randomInt(65)
+  return `${seconds}-${suffix.toString(16).padStart(4, '0')}`
 }
 
 function isBackupId(text: string): boolean {
