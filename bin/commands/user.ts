@@ -79,6 +79,7 @@ export function peopleCommands(program: Command): void {
     .argument('<username>')
     .addArgument(new Argument('<role>').choices(ROLES))
     .description('Sets or removes the role of a user.')
+    .option('--yes', 'accepted for scripts; the command asks for no confirmation')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod user role alice admin')
     .action(changeRole)

@@ -110,6 +110,7 @@ describe('the commands', { timeout: 180_000 }, () => {
 
     it('role assigns an existing role', async () => {
       expect(await json('user', 'role', 'alice', 'moderator')).toEqual({ username: 'alice', role: 'moderator' })
+      expect(await json('user', 'role', 'alice', 'moderator', '--yes')).toMatchObject({ role: 'moderator' })
       expect(await failure('user', 'role', 'alice', 'king')).toMatchObject({ code: 2 })
       expect(await failure('user', 'role', 'alice', 'admin', '--as', 'alice', '--reason', 'More work')).toMatchObject({
         code: 1,
