@@ -289,6 +289,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     clockSkewMs: 'replaced by the current time',
     oldestPost: 'replaced by the time of receipt',
     movesInARow: 'the migration is rejected: `NotAllowed`',
+    newsDays: 'stored without notifications',
     tracesOfLogLine: 'left out',
   },
   RECEIVE_LIMITS: {

@@ -143,4 +143,6 @@ export interface StoreResult<Entity extends ReceivableEntity = ReceivableEntity>
   readonly records: readonly StoredRecord<Entity>[]
   readonly rejected: readonly RejectedMessage[]
   readonly ignored?: readonly IgnoredMessage[]
+  /** Public posts that were stored before, and were sent to this pod now. */
+  readonly delivered?: readonly StoredRecord<Entity>[]
 }

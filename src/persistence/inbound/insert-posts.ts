@@ -86,11 +86,16 @@ export async function insertPostVisibilities(
   ])
 }
 
-/** Finds the authors of stored posts, by guid. */
-export async function findPostAuthors(db: Knex, guids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+/** A stored post with the address of its author. */
+interface AuthoredPost extends NewPostRow {
+  readonly address: string
+}
+
+/** Finds stored posts with their authors, by guid. */
+export async function findPostAuthors(db: Knex, guids: readonly string[]): Promise<ReadonlyMap<string, AuthoredPost>> {
   if (guids.length === 0) return new Map()
-  const rows = await queryPrepared<{ guid: string; address: string }>(db, 'authors-of-posts', POST_AUTHORS_SQL, [guids])
-  return new Map(rows.map((row) => [row.guid, row.address]))
+  const rows = await queryPrepared<AuthoredPost>(db, 'authors-of-posts', POST_AUTHORS_SQL, [guids])
+  return new Map(rows.map((row) => [row.guid, row]))
 }
 
 /** Inserts the photos of posts. A stored photo of the same author without a post is attached; photos of others stay unchanged. */
@@ -177,7 +182,7 @@ const NEW_VISIBILITIES_SQL = `
   select user_id as "userId", post_id as "postId" from shown`
 
 const POST_AUTHORS_SQL = `
-  select posts.guid, people.address
+  select posts.id, posts.guid, people.address
   from unnest(${opaqueParam('$1', 'text[]')}) as guid join posts using (guid) join people on people.id = posts.author_id`
 
 const PHOTOS_OF_POSTS_SQL = `

@@ -124,7 +124,7 @@ async function settleBatch(
   const resumable = await storeWaitingMessagesOfBatch(services, transaction, waitingToStore, records)
   await raiseCountsAndResume(services, transaction, stored.uncounted ?? NO_COUNTS, resumable)
   const notifications = await inChildSpan(span, 'notify', () =>
-    recordNotificationsAndActivity(services, transaction, records),
+    recordNotificationsAndActivity(services, transaction, stored),
   )
   await followUp(services, transaction, records, notifications)
   await retractRelayablesOfBlocked(services, transaction, rejected)

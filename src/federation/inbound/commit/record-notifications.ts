@@ -1,9 +1,14 @@
 import type { Knex } from 'knex'
-import { notifyAbout } from '../../../domain/notifications/notifications.js'
+import { type NotificationCauses, notifyAbout } from '../../../domain/notifications/notifications.js'
+import { readMentionedAddresses } from '../../../domain/posts/texts.js'
+import { findSilentReshares } from '../../../persistence/notifications/silent-reshares.js'
+import { DAY_MS } from '../../../protocol/durations.js'
 import type { Services } from '../../../services/services.js'
 import { isRemoteAddress } from '../../discovery/pod-location.js'
 import type { StoredRecord } from '../batch.js'
+import { INBOUND_LIMITS } from '../limits.js'
 import { type NotificationCause, receivedType } from '../received-entities.js'
+import type { StoredEntities } from '../store/store-entities.js'
 
 /**
  * Notifies local people about the stored records, and moves commented posts forward in the activity streams of those involved. Returns
@@ -12,8 +17,55 @@ import { type NotificationCause, receivedType } from '../received-entities.js'
 export async function recordNotificationsAndActivity(
   services: Services,
   transaction: Knex.Transaction,
-  records: readonly StoredRecord[],
+  { records, delivered }: Pick<StoredEntities, 'records' | 'delivered'>,
 ): Promise<readonly number[]> {
+  const now = services.now()
+  const causes = causesOf(
+    services,
+    records.filter(({ message }) => isNews(message, now)),
+  )
+  const late = await findLateNews(
+    services,
+    transaction,
+    delivered.filter(({ message }) => !isOld(message, now)),
+  )
+  const posts = [...causes.posts, ...late.posts]
+  const reshares = [...causes.reshares, ...late.reshares]
+  return notifyAbout(transaction, { ...causes, posts, reshares, shouldMoveActivity: true }, now)
+}
+
+/** Whatever other pods send is news, also if it is late. What this pod has fetched is news only if it was written recently. */
+function isNews(message: StoredRecord['message'], now: Date): boolean {
+  return message.inbound.fetchRequest === undefined || !(isOld(message, now) || isOfArchive(message))
+}
+
+function isOld({ entity }: StoredRecord['message'], now: Date): boolean {
+  return 'created_at' in entity && now.getTime() - entity.created_at.getTime() > INBOUND_LIMITS.newsDays * DAY_MS
+}
+
+/** A post that was fetched because an archive refers to it. If its pod sends it later, people are notified then. */
+function isOfArchive({ entity, inbound }: StoredRecord['message']): boolean {
+  return inbound.fetchRequest?.isForArchive === true && (entity.type === 'status_message' || entity.type === 'reshare')
+}
+
+/** Posts that an import has fetched before their pods have sent them: nobody was notified about them. */
+async function findLateNews(
+  services: Services,
+  transaction: Knex.Transaction,
+  delivered: readonly StoredRecord[],
+): Promise<Required<Pick<NotificationCauses, 'posts' | 'reshares'>>> {
+  const mentioning = delivered.filter(({ message: { entity } }) => {
+    const text = receivedType(entity).mentioningText(entity)?.text ?? ''
+    return readMentionedAddresses(text).some((address) => !isRemoteAddress(services, address))
+  })
+  const { reshares } = causesOf(services, delivered)
+  return {
+    posts: mentioning.map(({ id }) => id), // a mention has only one notification
+    reshares: await findSilentReshares(transaction, reshares),
+  }
+}
+
+function causesOf(services: Services, records: readonly StoredRecord[]): Readonly<Record<NotificationCause, number[]>> {
   const causes: Record<NotificationCause, number[]> = { posts: [], comments: [], likes: [], reshares: [] }
   for (const { id, message } of records) {
     const { entity, isParentLocal } = message
@@ -21,5 +73,5 @@ export async function recordNotificationsAndActivity(
     const cause = receivedType(entity).causeOf(entity, { isParentLocal, isLocalAddress })
     if (cause !== undefined) causes[cause].push(id)
   }
-  return notifyAbout(transaction, { ...causes, shouldMoveActivity: true }, services.now())
+  return causes
 }

@@ -44,6 +44,8 @@ export interface StoredEntities {
   readonly records: readonly StoredRecord[]
   readonly rejected: readonly RejectedMessage[]
   readonly ignored: readonly IgnoredMessage[]
+  /** Public posts that were stored before, and were sent to this pod now. */
+  readonly delivered: readonly StoredRecord[]
   /** Counter changes that the caller still has to write; undefined: they had to be written before a deletion. */
   readonly uncounted: Counts | undefined
 }
@@ -75,6 +77,7 @@ export async function storeEntities(
     records,
     rejected: results.flatMap(({ rejected }) => rejected),
     ignored: results.flatMap(({ ignored = [] }) => ignored),
+    delivered: results.flatMap(({ delivered = [] }) => delivered),
     uncounted: isCounted ? undefined : countChanges(records, now),
   }
 }

@@ -98,25 +98,28 @@ async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
   )
   const rejected: RejectedMessage[] = []
   const ignored: IgnoredMessage[] = []
+  const delivered: StoredRecord<Entity>[] = []
   for (const message of others) {
     const { inbound, entity } = message
-    const author = authors.get(entity.guid)
-    if (author === undefined) {
+    const post = authors.get(entity.guid)
+    if (post === undefined) {
       ignored.push({
         inbound,
         verified: message,
         reason: 'it was retracted, or its root is deleted or was reshared by its author before',
       })
-    } else if (author !== entity.author) {
+    } else if (post.address !== entity.author) {
       rejected.push({
         inbound,
         verified: message,
         fault: 'InvalidAuthor',
-        reason: `its guid belongs to a post by ${author}`,
+        reason: `its guid belongs to a post by ${post.address}`,
       })
+    } else if (inbound.fetchRequest === undefined && (entity.type === 'reshare' || entity.public)) {
+      delivered.push({ id: post.id, message })
     }
   }
-  return { records, rejected, ignored }
+  return { records, rejected, ignored, delivered }
 }
 
 /** Shows private posts to their recipients: a private post arrives once for each local recipient. */
