@@ -23,6 +23,7 @@ const members: readonly (readonly [keyof typeof classes, string, number])[] = [
   ['PostgresConnection', 'waitUntilReady', 0],
   ['PostgresConnection', 'getListenClient', 0],
   ['PostgresConnection', 'close', 0],
+  ['PostgresQueueBackend', 'addJob', 2],
   ['PostgresQueueBackend', 'moveToActive', 2],
   ['PostgresQueueBackend', 'moveToCompleted', 5],
   ['PostgresQueueBackend', 'waitForJob', 1],
@@ -91,6 +92,13 @@ describe('the internals of BullMQ that src/jobs/bullmq relies on', () => {
     expect(connection, `The connection has no such event. ${UPGRADE}`).toContain("'listenerinvalidated'")
     const statements = read('postgres/sql-scripts.js')
     expect(statements, `Events are suppressed in another way. ${UPGRADE}`).toContain('bullmq:evnotify:')
+  })
+
+  it('include the statements that add a job, which src/jobs/bullmq/add-job.ts runs as one', () => {
+    const statements = read('postgres/sql-scripts.js')
+    expect(statements, UPGRADE).toContain('CREATE FUNCTION next_job_id(p_queue text) RETURNS text')
+    expect(statements, UPGRADE).toContain("nextval('job_seq')")
+    expect(statements, UPGRADE).toContain("hashtext('bullmq:finalization')")
   })
 
   it('include the channel on which all added jobs are notified', () => {

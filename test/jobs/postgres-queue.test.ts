@@ -127,13 +127,16 @@ describe('the queue in PostgreSQL', () => {
     await worker.close()
 
     const told = [...asked.values()]
-    const producers = told.filter((all) => /add_job/.test(all))
+    const producers = told.filter((all) => /add_job|insert into job/.test(all))
     const workers = told.filter((all) => /state = 'active', lock_token/.test(all))
     expect(producers).not.toEqual([])
     expect(workers).not.toEqual([])
     expect(producers.filter((all) => all.includes('synchronous_commit'))).toEqual([])
     expect(workers.filter((all) => !all.includes('synchronous_commit = off'))).toEqual([])
   })
+
+  /** The library adds a job with a unique name, and sends events of it. */
+  const byLibrary = { unique: 'a name' }
 
   it('sends no events while a worker holds the listening lock, and the next worker takes over', async () => {
     await administer(database.url, async (client) => {
@@ -147,13 +150,13 @@ describe('the queue in PostgreSQL', () => {
         return heard.splice(0).slice(0, -1)
       }
       const jobs = await open()
-      await jobs.enqueue(greet, { text: 'nobody is there yet' })
+      await jobs.enqueue(greet, { text: 'nobody is there yet' }, byLibrary)
       expect(await heardSoFar()).toEqual(['notify'])
 
       const first = serve(jobs)
       const holder = await untilHeld(jobs)
       await heardSoFar()
-      await jobs.enqueue(greet, { text: 'for the first' })
+      await jobs.enqueue(greet, { text: 'for the first' }, byLibrary)
       await untilEmpty(jobs)
       expect(await heardSoFar()).toEqual([])
 
@@ -162,7 +165,7 @@ describe('the queue in PostgreSQL', () => {
       await first.close()
       await untilHeld(jobs, holder)
       await heardSoFar()
-      await jobs.enqueue(greet, { text: 'for the second' })
+      await jobs.enqueue(greet, { text: 'for the second' }, byLibrary)
       await untilEmpty(jobs)
       expect(await heardSoFar()).toEqual([])
       expect(second.done()).toBeGreaterThan(0)

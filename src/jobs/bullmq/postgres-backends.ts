@@ -1,5 +1,6 @@
 import { type BackendFactory, type IQueueBackend, type PgPool, PostgresQueueBackend, type WorkerOptions } from 'bullmq'
 import type pg from 'pg'
+import { addPlainJob, isPlainJob } from './add-job.js'
 import { DelayedCompletions } from './delayed-completions.js'
 import { EmptyQueueState } from './empty-queue-state.js'
 import { openJobExchange } from './exchange-jobs.js'
@@ -64,13 +65,18 @@ function asPgPool(pool: pg.Pool): PgPool {
 /** Milliseconds; the default of the library. */
 const DEFAULT_LOCK_MS = 30_000
 
-/** A backend that counts the workers of all processes by their locks. */
+/** A backend that adds a plain job with one statement, and counts the workers of all processes by their locks. */
 class ProducerBackend extends PostgresQueueBackend {
   readonly #pool: pg.Pool
 
   constructor(pool: pg.Pool, ...rest: ConstructorParameters<typeof PostgresQueueBackend>) {
     super(...rest)
     this.#pool = pool
+  }
+
+  override async addJob(...added: Parameters<PostgresQueueBackend['addJob']>): Promise<string> {
+    const [job] = added
+    return isPlainJob(job) ? addPlainJob(this.#pool, this.queueName, job) : super.addJob(...added)
   }
 
   override async getClientList(): Promise<string[]> {
