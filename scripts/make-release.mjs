@@ -33,9 +33,8 @@ const CONTENT = [
   'SECURITY.md',
   '.env.example',
 ]
-/** It is in the release with its own dependencies: one has an override, which npm ignores in a package that is a dependency. */
-const BUNDLED = '@fastify/swagger-ui'
-const LEFT_OUT_OF_PACKAGES = /\.map$|\.test\.|[\\/]tests?$/
+/** Tests and source maps of a package. A folder "test" inside its code may be used at run time. */
+const LEFT_OUT_OF_PACKAGES = /\.map$|\.test\.|node_modules\/(@[^/]+\/)?[^/]+\/tests?$/
 const LEFT_OUT = /\.map$|\.tsbuildinfo$|dist[\\/]bench|dist[\\/]\.built$/
 
 const folder = resolve(target)
@@ -53,8 +52,7 @@ try {
   }
   const lock = readJson('package-lock.json')
   const packages = Object.entries(lock.packages).filter(([path, { dev }]) => path !== '' && dev !== true)
-  const bundled = pathsOf(BUNDLED, lock.packages)
-  const named = namedVersions(packages, bundled, lock.packages[''].dependencies)
+  const bundled = packages.filter(([, { optional }]) => !optional)
   const { devDependencies: _, scripts, private: __, allowScripts, ...description } = readJson('package.json')
   const { devDependencies: ___, ...root } = lock.packages['']
   const commit = readCommit()
@@ -78,8 +76,12 @@ try {
     npm(['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only', '--omit', 'dev']),
   )
   delete bom.metadata.timestamp
-  writeDescription({ ...named, bundleDependencies: [BUNDLED] })
-  for (const path of bundled) {
+  writeDescription({
+    dependencies: namedVersions(bundled),
+    optionalDependencies: namedVersions(packages.filter(([, { optional }]) => optional)),
+    bundleDependencies: Object.keys(namedVersions(bundled)),
+  })
+  for (const [path] of bundled) {
     cpSync(join(project, path), join(staging, path), {
       recursive: true,
       filter: (name) => !LEFT_OUT_OF_PACKAGES.test(name.slice(project.length)),
@@ -105,35 +107,13 @@ function readCommit() {
   }
 }
 
-/** npm ignores the shrinkwrap of a package that is a file. So the package itself names the tested version of all others. */
-function namedVersions(packages, bundled, direct) {
-  const dependencies = {}
-  const optionalDependencies = {}
-  for (const [path, { version, optional }] of packages) {
-    const [, name, nested] = path.split('node_modules/')
-    if (nested !== undefined || (bundled.has(path) && !(name in direct))) continue
-    if (optional) optionalDependencies[name] = version
-    else dependencies[name] = version
-  }
-  return { dependencies, optionalDependencies }
-}
-
-/** The folders of a package and of all that it depends on, as the lock file resolves them. */
-function pathsOf(name, packages) {
-  const found = new Set()
-  const add = (path) => {
-    if (found.has(path)) return
-    found.add(path)
-    for (const dependency of Object.keys(packages[path].dependencies ?? {})) add(resolvePath(path, dependency))
-  }
-  const resolvePath = (from, dependency) => {
-    const path = `${from === '' ? '' : `${from}/`}node_modules/${dependency}`
-    if (path in packages) return path
-    if (from === '') throw new Error(`The lock file lacks ${dependency}.`)
-    return resolvePath(from.slice(0, Math.max(0, from.lastIndexOf('/node_modules/'))), dependency)
-  }
-  add(`node_modules/${name}`)
-  return found
+/**
+ * npm ignores shrinkwrap and overrides of a package that is installed from a file. So a release contains the packages for all
+ * platforms, and names the versions of the others, which npm chooses by platform.
+ */
+function namedVersions(packages) {
+  const named = packages.map(([path, { version }]) => [path.replace('node_modules/', ''), version])
+  return Object.fromEntries(named.filter(([name]) => !name.includes('node_modules/')))
 }
 
 /** The namespace keeps a signature for another purpose from being one of a release. */
