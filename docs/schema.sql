@@ -1554,6 +1554,14 @@ create table post_visibilities (
   constraint post_visibilities_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
 
+create table postponed_participations (
+  post_id bigint not null,
+  pod_id bigint not null,
+  constraint postponed_participations_pkey PRIMARY KEY (post_id),
+  constraint postponed_participations_pod_id_fkey FOREIGN KEY (pod_id) REFERENCES pods(id) ON DELETE CASCADE,
+  constraint postponed_participations_post_id_fkey FOREIGN KEY (post_id) REFERENCES posts(id) ON DELETE CASCADE
+);
+
 create table posts (
   id bigint generated always as identity not null,
   guid text collate "C" not null,
@@ -2321,6 +2329,8 @@ CREATE INDEX post_visibilities_newest ON public.post_visibilities USING btree (u
 CREATE INDEX post_visibilities_of_author ON public.post_visibilities USING btree (user_id, author_id, created_at DESC, post_id DESC);
 
 CREATE INDEX post_visibilities_post_id ON public.post_visibilities USING btree (post_id);
+
+CREATE INDEX postponed_participations_pod_id ON public.postponed_participations USING btree (pod_id, post_id);
 
 CREATE INDEX posts_deleted ON public.posts USING btree (id) WHERE (author_id IS NULL);
 

@@ -118,4 +118,8 @@ export const migrations: ReadonlyMap<string, () => Promise<Migration>> = new Map
   ['0220-picture-counts', async () => (await import('./0220-picture-counts.js')).pictureCounts],
   ['0225-ports-of-imports', async () => (await import('./0225-ports-of-imports.js')).portsOfImports],
   ['0226-newest-cluster-items', async () => (await import('./0226-newest-cluster-items.js')).newestClusterItems],
+  [
+    '0227-postponed-participations',
+    async () => (await import('./0227-postponed-participations.js')).postponedParticipations,
+  ],
 ])

@@ -3,12 +3,13 @@
 //
 //   node scripts/check-release.mjs
 
-import { execFileSync, spawn } from 'node:child_process'
+import { execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
 
 const project = resolve(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'pod-check-release-'))
@@ -170,9 +171,9 @@ async function signUp(address) {
 
 async function post(place, tarball, address) {
   const words = ['--yes', `./${tarball}`, 'token', 'alice', '--scopes', 'public:read public:modify', '--json']
-  const { access_token: token } = JSON.parse(
-    execFileSync('npx', words, { cwd: place, env: environment, encoding: 'utf8' }),
-  )
+  // Not execFileSync: meanwhile the pod closes idle connections, which fetch has to notice.
+  const { stdout } = await promisify(execFile)('npx', words, { cwd: place, env: environment, encoding: 'utf8' })
+  const { access_token: token } = JSON.parse(stdout)
   const answer = await fetch(`${address}/api/v1/posts`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },

@@ -31,7 +31,7 @@ import { WEB_DATABASE_LIMITS, WORKER_DATABASE_LIMITS } from '../../src/persisten
 import { inTransaction } from '../../src/persistence/database/transactions.js'
 import { listCommentsOfPost } from '../../src/persistence/interactions/list-comments.js'
 import { listReactions } from '../../src/persistence/interactions/list-reactions.js'
-import { findPostsToParticipateIn } from '../../src/persistence/interactions/outgoing-participations.js'
+import { hasPostponedPosts, planParticipations } from '../../src/persistence/interactions/outgoing-participations.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { listNotificationsOfUser } from '../../src/persistence/notifications/list-notifications.js'
@@ -355,9 +355,10 @@ it.each<readonly [string, () => Promise<unknown>]>([
   ],
   ['overdue unverified messages', () => within((transaction) => giveUpOverdueUnverified(pod, transaction, 10))],
   [
-    'posts to participate in',
-    () => within((transaction) => findPostsToParticipateIn(transaction, [{ postGuid, guid: newGuid() }])),
+    'a plan of participations',
+    () => within((transaction) => planParticipations(transaction, [{ postGuid, guid: newGuid() }])),
   ],
+  ['postponed participations', () => hasPostponedPosts(pod.db, 1)],
   [
     'a like is received',
     () =>

@@ -3,7 +3,7 @@ import { type DeliverOptions, deliver } from '../../src/federation/outbound/deli
 import { dispatchInOrder } from '../../src/federation/outbound/dispatch.js'
 import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'
 import { forwardEnvelope } from '../../src/federation/outbound/forward-envelope.js'
-import { participate, participateInNext } from '../../src/federation/outbound/participate.js'
+import { participate, participateInPostponedPosts } from '../../src/federation/outbound/participate.js'
 import type {
   checkPodJob,
   deliverJob,
@@ -23,7 +23,10 @@ export async function deliverAndParticipate(
   podIds: readonly number[],
   options: Omit<DeliverOptions, 'onParticipations'>,
 ): Promise<void> {
-  await deliver(services, podIds, { ...options, onParticipations: (arrived) => participateInNext(services, arrived) })
+  await deliver(services, podIds, {
+    ...options,
+    onParticipations: (podId) => participateInPostponedPosts(services, podId),
+  })
 }
 
 export const outboundHandlers: JobHandlers<typeof dispatchJob | typeof deliverJob> = {

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type DuePod, enqueueDeliveries } from '../../jobs/outbox/enqueue-deliveries.js'
-import type { DeliveredParticipations } from '../../persistence/interactions/outgoing-participations.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
 import type { PodHealthChange } from '../../persistence/outbound/delivery-results.js'
 import type { DueDelivery } from '../../persistence/outbound/due-deliveries.js'
@@ -20,8 +19,8 @@ export interface DeliverOptions {
   /** The slots of `outbound` are for pods that have proven to respond. */
   readonly queue: DeliveryQueue
   readonly signal: AbortSignal
-  /** Follows the deliveries of a pod to which participations were delivered. */
-  readonly onParticipations: (delivered: DeliveredParticipations) => Promise<void>
+  /** Called after the deliveries of a pod that has accepted participations. */
+  readonly onParticipations: (podId: number) => Promise<void>
   readonly limits?: Partial<DeliveryLimits>
 }
 
@@ -74,29 +73,33 @@ async function deliverToPod(services: Services, podId: number, run: RunOptions):
   const lease = await getSharedDelivery(services.db).lease(request)
   if (lease === undefined) return
   if (!lease.isLeased) return enqueueDeliveries(services, [{ podId, isReachable: false }])
-  const participatedIn: string[] = []
   let end: DeliveryRunEnd = 'interrupted'
+  let hasParticipated = false
   try {
-    end = await deliverInOrder({ services, remotePod: lease.pod, owner, queue, signal, limits }, until, participatedIn)
+    const leased = { services, remotePod: lease.pod, owner, queue, signal, limits }
+    ;({ end, hasParticipated } = await deliverInOrder(leased, until))
   } finally {
     // The results have ended the lease of a pod without further due deliveries, and of a silent one.
     if (end === 'timed_out' || end === 'interrupted') await releasePod(services.db, podId, owner)
   }
-  if (participatedIn.length > 0) {
-    const isFirstOfPod = !lease.pod.takesParticipations
-    await onParticipations({ podId, postGuids: participatedIn, isFirstOfPod })
-  }
+  if (hasParticipated) await onParticipations(podId)
   // A run that broke off is not enqueued again: its obstacle still exists. The sweeper finds the deliveries later.
   if (end === 'timed_out') await enqueueDeliveries(services, [{ podId, isReachable: queue === 'outbound' }])
   if (end === 'yielded') await enqueueDeliveries(services, [{ podId, isReachable: false }])
 }
 
-/** Adds the posts whose participations were delivered. */
-async function deliverInOrder(leased: LeasedRun, until: number, participatedIn: string[]): Promise<DeliveryRunEnd> {
+interface DeliveryRunResult {
+  readonly end: DeliveryRunEnd
+  /** The pod has accepted participations. */
+  readonly hasParticipated: boolean
+}
+
+async function deliverInOrder(leased: LeasedRun, until: number): Promise<DeliveryRunResult> {
   const { services, remotePod, limits } = leased
   const { findDue, recordLocalUserRound, isLocalUserRoundRecent } = getSharedDelivery(services.db)
   let { failures } = remotePod
   let hasResponded = false
+  let hasParticipated = false
   while (performance.now() < until) {
     // The first round is a probe with one delivery: an unreachable pod costs one request.
     const began = performance.now()
@@ -121,14 +124,14 @@ async function deliverInOrder(leased: LeasedRun, until: number, participatedIn: 
     logPodChange(leased, assessment, failures)
     if (assessment.kind === 'available') failures = 0
     hasResponded ||= attempts.some(didPodRespond)
-    participatedIn.push(...attempts.flatMap(postOfDeliveredParticipation))
-    if (assessment.kind === 'too_slow') return 'yielded'
-    if (!isMoreDue) return 'released'
-    if (attempts.some(({ outcome }) => outcome.kind === 'untried')) return 'interrupted'
+    hasParticipated ||= attempts.some(isDeliveredParticipation)
+    if (assessment.kind === 'too_slow') return { end: 'yielded', hasParticipated }
+    if (!isMoreDue) return { end: 'released', hasParticipated }
+    if (attempts.some(({ outcome }) => outcome.kind === 'untried')) return { end: 'interrupted', hasParticipated }
     if (due.length > 0 && !hasMessageOfLocalUser(due) && isLocalUserRoundRecent())
       await pauseFor(performance.now() - began, leased)
   }
-  return 'timed_out'
+  return { end: 'timed_out', hasParticipated }
 }
 
 /** Messages of local users are sent before relays and participations, in rounds of their own. */
@@ -197,8 +200,6 @@ function logPodChange({ services, remotePod }: LeasedRun, assessment: PodHealthC
   }
 }
 
-/** The post of a delivered participation. */
-function postOfDeliveredParticipation({ due, outcome }: DeliveryAttempt): readonly string[] {
-  const isParticipation = due.priority === DELIVERY_PRIORITY.participation && outcome.kind === 'delivered'
-  return isParticipation && due.about !== null ? [due.about] : []
+function isDeliveredParticipation({ due, outcome }: DeliveryAttempt): boolean {
+  return due.priority === DELIVERY_PRIORITY.participation && outcome.kind === 'delivered'
 }

@@ -3,11 +3,12 @@ import { enqueuePersonalMessages } from '../../domain/outbound/outgoing-messages
 import type { JobGroup } from '../../jobs/outbox/job-groups.js'
 import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import {
-  type DeliveredParticipations,
-  findNextPosts,
-  findPostsToParticipateIn,
+  deletePostponedPosts,
+  findPodsWithoutWaitingParticipations,
+  hasPostponedPosts,
   lockParticipations,
   type PostOfPod,
+  planParticipations,
 } from '../../persistence/interactions/outgoing-participations.js'
 import { participationGuid } from '../../persistence/models/participation.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
@@ -17,44 +18,55 @@ import { findParticipationSigner, type ParticipationSigner } from './participati
 /**
  * Subscribes to the comments and likes of remote public posts, with participations by the account of the pod or the one that
  * PODMIN_ACCOUNT names. They are not stored as participations of a person. A repeat has the same guid and sends nothing. The number
- * that waits for a pod is limited, so that an author of thousands of posts cannot fill the delivery queue.
+ * that waits for a pod is limited, so that an author of thousands of posts cannot fill the delivery queue; other posts are postponed.
  */
 export async function participate(
   services: Services,
   group: JobGroup<{ readonly postGuids: readonly string[] }>,
 ): Promise<void> {
   const signer = await findParticipationSigner(services)
-  await inRequestTransaction(services, async (transaction) => {
+  const postponed = await inRequestTransaction(services, async (transaction) => {
     const postGuids = (await group.take(transaction)).flatMap((data) => data.postGuids)
-    if (signer !== undefined && postGuids.length > 0) await participateIn(services, transaction, signer, postGuids)
+    if (signer === undefined || postGuids.length === 0) return []
+    await lockParticipations(transaction)
+    return participateIn(services, transaction, signer, postGuids)
+  })
+  if (postponed.length === 0) return
+  // The participations that these posts waited for may have been delivered before this transaction was committed.
+  const podIds = [...new Set(postponed.map(({ podId }) => podId))]
+  for (const podId of await findPodsWithoutWaitingParticipations(services.db, podIds)) {
+    await participateInPostponedPosts(services, podId)
+  }
+}
+
+/** Sends the next postponed participations to a pod that has accepted others. */
+export async function participateInPostponedPosts(services: Services, podId: number): Promise<void> {
+  if (!(await hasPostponedPosts(services.db, podId))) return
+  const signer = await findParticipationSigner(services)
+  if (signer === undefined) return
+  await inRequestTransaction(services, async (transaction) => {
+    await lockParticipations(transaction)
+    await participateIn(services, transaction, signer, await deletePostponedPosts(transaction, podId))
   })
 }
 
-/** Sends the participations for the following posts of the authors whose participations were delivered. */
-export async function participateInNext(services: Services, delivered: DeliveredParticipations): Promise<void> {
-  const nextPosts = await findNextPosts(services.db, delivered)
-  if (nextPosts.length === 0) return
-  const signer = await findParticipationSigner(services)
-  if (signer === undefined) return
-  await inRequestTransaction(services, (transaction) => participateIn(services, transaction, signer, nextPosts))
-}
-
+/** Returns the postponed posts. */
 async function participateIn(
   services: Services,
   transaction: Knex.Transaction,
   signer: ParticipationSigner,
   postGuids: readonly string[],
-): Promise<void> {
-  await lockParticipations(transaction)
-  const posts = await findPostsToParticipateIn(
+): Promise<readonly PostOfPod[]> {
+  const { next, postponed } = await planParticipations(
     transaction,
     postGuids.map((postGuid) => ({ postGuid, guid: participationGuid(signer.guid, postGuid) })),
   )
   await enqueuePersonalMessages(
     services,
     transaction,
-    posts.map((post) => participationFor(post, signer)),
+    next.map((post) => participationFor(post, signer)),
   )
+  return postponed
 }
 
 function participationFor(post: PostOfPod, signer: ParticipationSigner) {

@@ -10,6 +10,13 @@ import { rowByRow } from '../sql/row-by-row.js'
 export interface PostOfPod {
   readonly guid: string
   readonly authorId: number
+  readonly podId: number
+}
+
+/** Posts that get a participation now, and posts that get theirs later. */
+export interface ParticipationPlan {
+  readonly next: readonly PostOfPod[]
+  readonly postponed: readonly PostOfPod[]
 }
 
 /** Takes an advisory lock: two simultaneous transactions would each insert a participation for the same author. */
@@ -18,19 +25,22 @@ export async function lockParticipations(transaction: Knex.Transaction): Promise
 }
 
 /**
- * Returns the posts that get a participation now. A pod that has never accepted any gets one in all. Any other pod gets a limited
- * number, and at least one for each author: after its arrival the following posts of the author are found. Posts whose participation
- * is written get none, even after its delivery: the outbox row of a post may wait while an earlier arrival causes its participation.
- * Waiting deliveries are found with the index `deliveries_line`.
+ * Divides the posts into those that get a participation now and others, which are stored as postponed. A pod that has never accepted any gets one in all. Any other
+ * pod gets a limited number, and at least one for each author. Posts whose participation is written get none, even after its delivery:
+ * the outbox row of a post may wait while an earlier delivery causes its participation. Waiting deliveries are found with the index
+ * `deliveries_line`.
  */
-export async function findPostsToParticipateIn(
+export async function planParticipations(
   transaction: Knex.Transaction,
   participations: readonly NewParticipation[],
-): Promise<readonly PostOfPod[]> {
-  return queryPrepared<PostOfPod>(transaction, 'posts-to-participate-in', POSTS_TO_PARTICIPATE_IN_SQL, [
-    participations.map(({ postGuid }) => postGuid),
-    participations.map(({ guid }) => guid),
-  ])
+): Promise<ParticipationPlan> {
+  const posts = await queryPrepared<PostOfPod & { isNext: boolean }>(
+    transaction,
+    'plan-participations',
+    PLAN_PARTICIPATIONS_SQL,
+    [participations.map(({ postGuid }) => postGuid), participations.map(({ guid }) => guid)],
+  )
+  return { next: posts.filter(({ isNext }) => isNext), postponed: posts.filter(({ isNext }) => !isNext) }
 }
 
 /** The guid of a participation, and of its post. */
@@ -39,7 +49,7 @@ interface NewParticipation {
   readonly guid: string
 }
 
-const POSTS_TO_PARTICIPATE_IN_SQL = `
+const PLAN_PARTICIPATIONS_SQL = `
   with wanted as materialized (
     select posts.id, posts.guid, posts.author_id, pods.id as pod_id, pods.participation_at is null as is_first
     from unnest(${opaqueParam('$1', 'text[]')}, $2::text[]) as given(guid, participation)
@@ -55,69 +65,72 @@ const POSTS_TO_PARTICIPATE_IN_SQL = `
     UNDELIVERED_LIMITS.participationsWaiting,
     'select distinct pod_id from wanted',
   )}
-  ), placed as (
+  ), ranked as (
     select wanted.*, remaining.count as remaining,
-      row_number() over (partition by wanted.pod_id order by id) as place_of_pod,
-      row_number() over (partition by wanted.pod_id, author_id order by id) as place_of_author
+      row_number() over (partition by wanted.pod_id order by id) as rank_in_pod,
+      row_number() over (partition by wanted.pod_id, author_id order by id) as rank_of_author
     from wanted join remaining using (pod_id)
+  ), decided as (
+    select ranked.*,
+      case
+        when is_first then rank_in_pod = 1 and remaining = ${UNDELIVERED_LIMITS.participationsWaiting}
+        else rank_in_pod <= remaining or (
+          rank_of_author = 1 and not exists (
+            select from deliveries
+            where deliveries.pod_id = ranked.pod_id and state = 'waiting' and priority = ${DELIVERY_PRIORITY.participation}
+              and person_id = ranked.author_id
+          )
+        )
+      end as is_next
+    from ranked
+  ), postponed as (
+    insert into postponed_participations (post_id, pod_id)
+    select id, pod_id from decided where not is_next
+    on conflict do nothing
   )
-  select guid, author_id as "authorId" from placed
-  where case
-    when is_first then place_of_pod = 1 and remaining = ${UNDELIVERED_LIMITS.participationsWaiting}
-    else place_of_pod <= remaining or (
-      place_of_author = 1 and not exists (
-        select from deliveries
-        where deliveries.pod_id = placed.pod_id and state = 'waiting' and priority = ${DELIVERY_PRIORITY.participation}
-          and person_id = placed.author_id
-      )
-    )
-  end
-  order by id`
+  select guid, author_id as "authorId", pod_id as "podId", is_next as "isNext" from decided order by id`
 
-/** Participations delivered to a pod in one run. The run ended because none was left, or because its time was over. */
-export interface DeliveredParticipations {
-  readonly podId: number
-  readonly postGuids: readonly string[]
-  /** The pod had accepted none before: only one was sent, and the posts of its other authors were left out. */
-  readonly isFirstOfPod: boolean
+/** Returns those of the pods for which no participation waits. */
+export async function findPodsWithoutWaitingParticipations(
+  db: Knex,
+  podIds: readonly number[],
+): Promise<readonly number[]> {
+  const rows = await queryPrepared<{ id: number }>(db, 'pods-without-waiting-participations', IDLE_PODS_SQL, [podIds])
+  return rows.map(({ id }) => id)
 }
 
-/** Returns the following public posts of the authors; for a pod that had accepted none before, those of its other people too. */
-export async function findNextPosts(
-  db: Knex,
-  { podId, postGuids, isFirstOfPod }: DeliveredParticipations,
-): Promise<readonly string[]> {
-  const rows = await queryPrepared<{ guid: string }>(db, 'next-posts', NEXT_POSTS_SQL, [
-    postGuids,
-    isFirstOfPod ? podId : null,
-  ])
+const IDLE_PODS_SQL = `
+  select id from unnest($1::bigint[]) as given(id)
+  where not exists (
+    select from deliveries
+    where pod_id = given.id and state = 'waiting' and priority = ${DELIVERY_PRIORITY.participation}
+  )`
+
+/** Whether posts of the pod wait until it has accepted other participations. */
+export async function hasPostponedPosts(db: Knex, podId: number): Promise<boolean> {
+  const rows = await queryPrepared(db, 'postponed-posts-exist', POSTPONED_POSTS_EXIST_SQL, [podId])
+  return rows.length > 0
+}
+
+const POSTPONED_POSTS_EXIST_SQL = 'select 1 from postponed_participations where pod_id = $1 limit 1'
+
+/** Deletes the postponed posts of the pod that are next, in the order of their arrival, and returns their guids. */
+export async function deletePostponedPosts(transaction: Knex.Transaction, podId: number): Promise<readonly string[]> {
+  const rows = await queryPrepared<{ guid: string }>(
+    transaction,
+    'delete-postponed-posts',
+    DELETE_POSTPONED_POSTS_SQL,
+    [podId, UNDELIVERED_LIMITS.participationsWaiting],
+  )
   return rows.map(({ guid }) => guid)
 }
 
-const AUTHORS_OF_NEW_POD = 100
-const POSTS_OF_AUTHOR = 50
-
-const NEXT_POSTS_SQL = `
-  with given as materialized (
-    select posts.id, posts.author_id
-    from unnest(${opaqueParam('$1', 'text[]')}) as given(guid)
-    ${rowByRow('posts', 'posts.guid = given.guid')}
-  ), authors as (
-    select author_id, max(id) as after from given group by author_id
-    union all
-    (
-      select people.id, (select min(id) from given) from people
-      where people.pod_id = ${opaqueParam('$2', 'bigint')} and people.id not in (select author_id from given)
-      limit ${AUTHORS_OF_NEW_POD}
-    )
+const DELETE_POSTPONED_POSTS_SQL = `
+  with next_posts as materialized (
+    select post_id from postponed_participations where pod_id = $1 order by post_id limit $2
+  ), deleted_rows as (
+    delete from postponed_participations using next_posts
+    where postponed_participations.post_id = next_posts.post_id
+    returning postponed_participations.post_id
   )
-  select next.guid from authors
-  cross join lateral (
-    select guid from posts
-    -- The rows are compared so that no other index fits: by id alone it would read the posts of all other people.
-    where (posts.author_id, posts.id) > (authors.author_id, authors.after)
-      and (posts.author_id, posts.id) <= (authors.author_id, 9223372036854775807)
-      and posts.public
-    order by posts.author_id, posts.id
-    limit ${POSTS_OF_AUTHOR}
-  ) as next`
+  select posts.guid from deleted_rows ${rowByRow('posts', 'posts.id = deleted_rows.post_id')}`

@@ -10,8 +10,6 @@ export interface LeasedPod {
   readonly port: number
   readonly ssl: boolean
   readonly failures: number
-  /** The pod has accepted a participation before. */
-  readonly takesParticipations: boolean
 }
 
 export interface LeaseRequest {
@@ -44,7 +42,7 @@ export async function leasePods(
 /** The rows are locked in the order of their ids, so that two leases, or a lease and a change of results, cannot deadlock. */
 const POD_LEASES_SQL = `
   with candidates as materialized (
-    select pods.id, pods.host, pods.port, pods.ssl, pods.failures, pods.participation_at, requests.owner, requests.milliseconds,
+    select pods.id, pods.host, pods.port, pods.ssl, pods.failures, requests.owner, requests.milliseconds,
       ${POD_IS_REACHABLE_SQL} or not requests.only_reachable as is_leased
     from unnest(${opaqueParam('$1', 'bigint[]')}, $2::uuid[], $3::integer[], $4::boolean[])
       as requests(pod_id, owner, milliseconds, only_reachable)
@@ -59,8 +57,7 @@ const POD_LEASES_SQL = `
     from candidates
     where pods.id = candidates.id and candidates.is_leased
   )
-  select id, host, port, ssl, failures, participation_at is not null as "takesParticipations", is_leased as "isLeased"
-  from candidates`
+  select id, host, port, ssl, failures, is_leased as "isLeased" from candidates`
 
 /** Ends a lease after a drain that was aborted. */
 export async function releasePod(db: Knex, podId: number, owner: string): Promise<void> {

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newGuid } from '../../../src/domain/new-guid.js'
-import { participate, participateInNext } from '../../../src/federation/outbound/participate.js'
+import { participate, participateInPostponedPosts } from '../../../src/federation/outbound/participate.js'
 import { signMessages } from '../../../src/federation/outbound/sign-messages.js'
 import { groupOfJob, groupOfRows } from '../../../src/jobs/outbox/job-groups.js'
 import { loadJob } from '../../../src/jobs/outbox/load-job.js'
@@ -30,7 +30,7 @@ beforeAll(async () => {
 })
 afterAll(() => pod.close())
 beforeEach(async () => {
-  await pod.empty('posts, outbox, outbound_messages')
+  await pod.empty('posts, outbox, outbound_messages, postponed_participations')
   await User.query(pod.db).patch({ lockedAt: null, closedAt: null })
 })
 
@@ -113,7 +113,7 @@ describe('participations in the public posts of other pods', () => {
     const to = await Promise.all(sent.map(async ({ guid }) => (await sentAbout(pod, guid)).flatMap((each) => each.to)))
     expect(to.flat().sort()).toEqual([quin.address, remy.address])
     const counted = await pod.db('pods').where('skippedDeliveries', '>', 0).select('host', 'skippedDeliveries')
-    expect(counted).toEqual([{ host: 's.example', skippedDeliveries: 1 }])
+    expect(counted).toEqual([{ host: 's.example', skippedDeliveries: 2 }])
   })
 
   it('are written in limited number for a pod that has accepted one, and the following when those have arrived', async () => {
@@ -137,24 +137,57 @@ describe('participations in the public posts of other pods', () => {
     expect(abouts).toEqual(new Set([...guids.slice(0, limit), guids[limit + 30]]))
 
     await pod.db('deliveries').delete() // they have arrived
-    await participateInNext(pod, { podId, postGuids: [...abouts] as string[], isFirstOfPod: false })
+    await participateInPostponedPosts(pod, podId)
 
     expect((await waiting()).map(({ about }) => about).toSorted()).toEqual(guids.toSorted())
     expect(await pod.rows('deliveries')).toEqual([31])
   })
 
-  it('are written once for a post whose outbox row waits while an earlier participation arrives', async () => {
-    const [first, second] = [await addPost(pod, quin), await addPost(pod, quin)]
+  it('are written for postponed posts that were stored before the first one', async () => {
     const { podId } = await pod.db('people').where({ id: quin.id }).first()
-    await pod.db('pods').update({ participationAt: new Date() })
-    const rows = [await work(second.guid)].map(({ outboxId = 0, data }) => ({ id: outboxId, data }))
+    await pod.db('pods').update({ participationAt: null })
+    const [earlier, first] = [await addPost(pod, quin), await addPost(pod, quin)]
+    await participateIn(first)
+    expect(await participateIn(earlier)).toHaveLength(1)
 
-    await participateInNext(pod, { podId, postGuids: [first.guid], isFirstOfPod: false })
-    expect(await pod.rows('deliveries')).toEqual([1])
-    await pod.db('deliveries').delete() // it has arrived
-    await participate(pod, groupOfRows(rows))
+    await deliverAll()
+    await participateInPostponedPosts(pod, podId)
 
-    expect(await pod.rows('deliveries', 'outbox')).toEqual([0, 0])
+    expect(await pod.rows('deliveries', 'postponed_participations')).toEqual([1, 0])
+    expect(await participatedPosts()).toEqual([earlier.guid, first.guid].toSorted())
+  })
+
+  it('are written for postponed posts if the waiting one is delivered before they are committed', async () => {
+    await pod.db('pods').update({ participationAt: null })
+    const [first, second] = [await addPost(pod, quin), await addPost(pod, quin)]
+    await participateIn(first)
+    await pod.db.raw(`
+      create function deliver_all() returns trigger language plpgsql as $$
+      begin
+        delete from deliveries;
+        update pods set participation_at = now();
+        return null;
+      end $$;
+      create trigger deliver_all after insert on postponed_participations execute function deliver_all()
+    `)
+    try {
+      await participateIn(second)
+    } finally {
+      await pod.db.raw('drop trigger deliver_all on postponed_participations; drop function deliver_all()')
+    }
+
+    expect(await pod.rows('deliveries', 'postponed_participations')).toEqual([1, 0])
+    expect(await participatedPosts()).toEqual([first.guid, second.guid].toSorted())
+  })
+
+  it('are written once for a post whose job is repeated after the delivery', async () => {
+    const post = await addPost(pod, quin)
+    await participateIn(post)
+    await deliverAll()
+
+    await participateIn(post)
+
+    expect(await pod.rows('deliveries')).toEqual([0])
   })
 
   it('are written for many outbox rows together, except for rows that another worker has done', async () => {
@@ -183,7 +216,7 @@ describe('participations in the public posts of other pods', () => {
 
     await pod.db('deliveries').delete()
     await pod.db('pods').where({ id: podId }).update({ participationAt: new Date() })
-    await participateInNext(pod, { podId, postGuids: [first.guid], isFirstOfPod: true })
+    await participateInPostponedPosts(pod, podId)
 
     const about = (await pod.db<OutboundMessageRow>('outbound_messages')).map((message) => message.about)
     expect(about.toSorted()).toEqual([first, ...others].map(({ guid }) => guid).toSorted())
@@ -208,6 +241,15 @@ describe('participations in the public posts of other pods', () => {
     expect(await participateIn(post)).toHaveLength(1)
     expect(await pod.rows('deliveries')).toEqual([1])
   })
+
+  async function deliverAll(): Promise<void> {
+    await pod.db('deliveries').delete()
+    await pod.db('pods').update({ participationAt: new Date() })
+  }
+
+  async function participatedPosts() {
+    return (await pod.db<OutboundMessageRow>('outbound_messages')).map(({ about }) => about).toSorted()
+  }
 
   function withPodminAccount(podminAccount: string): Services {
     return { ...pod, config: { ...pod.config, podminAccount } }
