@@ -1,6 +1,7 @@
 /**
  * One rule for people whom moderators have silenced or blocked: what they do reaches only the users who follow them. Visitors follow
- * no people. The forms below differ only in how PostgreSQL reads them.
+ * no people. `isRestrictedFor` is for single rows (notifications, new conversations), `selectRestrictedFor` for lists (streams), `isRestricted`
+ * for readers who follow nobody (public posts) and for posts whose readers are found otherwise (live events of the main stream).
  */
 
 /** The row of `contacts` by which a user follows a person, for `exists (select from …)` and `hasRow`. Unique index on both ids. */
