@@ -170,7 +170,7 @@ describe('an unknown person whom a remote text mentions', () => {
       isParentLocal: false,
     } as const
 
-    await pod.db.transaction((transaction) => followUp(pod, transaction, [{ id: post.id, message }], []))
+    await pod.db.transaction((transaction) => followUp(pod, transaction, [{ id: post.id, message }]))
     await search()
 
     expect(await mentionedIn(post)).toEqual([remy.address])

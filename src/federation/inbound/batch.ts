@@ -1,4 +1,5 @@
 import type { FetchRequest } from '../../jobs/definitions.js'
+import type { NewJob } from '../../jobs/outbox/enqueue-jobs.js'
 import type { EntityKey } from '../../jobs/waiting/entity-key.js'
 import type { ReceivableEntity, ReceivedEntity } from '../../protocol/entities/registry.js'
 import type { References } from '../../protocol/envelopes/sender-rules.js'
@@ -145,4 +146,6 @@ export interface StoreResult<Entity extends ReceivableEntity = ReceivableEntity>
   readonly ignored?: readonly IgnoredMessage[]
   /** Public posts that were stored before, and were sent to this pod now. */
   readonly delivered?: readonly StoredRecord<Entity>[]
+  /** Jobs that the caller enqueues in the same transaction. */
+  readonly jobs?: readonly NewJob[]
 }

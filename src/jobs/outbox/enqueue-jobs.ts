@@ -68,28 +68,52 @@ export async function enqueueJobs(
   handOver: HandOverOptions = {},
 ): Promise<readonly number[]> {
   if (all.length === 0) return []
+  const values = newOutboxRowsValues(transaction, all)
+  const rows = await queryPrepared<{ id: number }>(transaction, 'new-outbox-rows', NEW_OUTBOX_ROWS_SQL, values)
+  const ids = rows.map(({ id }) => id)
+  handOverNewRows(services, transaction, all, ids, handOver)
+  return ids
+}
+
+/** Hands over the rows that a statement with `newOutboxRowsSql` has inserted for these jobs, in their order. */
+export function handOverNewRows(
+  services: Pick<Services, 'jobs'>,
+  transaction: Knex.Transaction,
+  all: readonly NewJob[],
+  ids: readonly number[],
+  handOver: HandOverOptions = {},
+): void {
   const trace = findTrace(transaction)
-  const insertedRows = await queryPrepared<{ id: number }>(transaction, 'new-outbox-rows', NEW_OUTBOX_ROWS_SQL, [
-    all.map(({ job }) => job.queue),
-    all.map(({ job }) => job.name),
-    all.map(({ data }) => JSON.stringify(data)),
-    all.map(({ senderId }) => senderId ?? null),
-    all.map(({ dueInSeconds }) => dueInSeconds ?? SWEPT_AFTER_SECONDS),
-    trace,
-  ])
-  const rows = insertedRows.flatMap(({ id }, index) => {
+  const rows = ids.flatMap((id, index) => {
     const { job, data, dueInSeconds } = all[index] ?? {}
     if (job === undefined || dueInSeconds !== undefined) return []
     return [{ id, queue: job.queue, name: job.name, data, trace, ...handOver }]
   })
   handOverAfterCommit(services, transaction, rows)
-  return insertedRows.map(({ id }) => id)
 }
 
-const NEW_OUTBOX_ROWS_SQL = `
+/** Parameters of `newOutboxRowsSql`. */
+export function newOutboxRowsValues(transaction: Knex.Transaction, all: readonly NewJob[]): readonly unknown[] {
+  return [
+    all.map(({ job }) => job.queue),
+    all.map(({ job }) => job.name),
+    all.map(({ data }) => JSON.stringify(data)),
+    all.map(({ senderId }) => senderId ?? null),
+    all.map(({ dueInSeconds }) => dueInSeconds ?? SWEPT_AFTER_SECONDS),
+    findTrace(transaction),
+  ]
+}
+
+/** Inserts the rows of jobs and returns their ids in order; its parameters stand behind `others`, those of the statement around it. */
+export function newOutboxRowsSql(others: readonly unknown[]): string {
+  const $ = (index: number) => `$${others.length + index}` as const
+  return `
   insert into outbox (queue, name, data, sender_id, sweep_at, trace_id)
-  select queue, name, data::jsonb, sender_id, ${NOW_SQL} + make_interval(secs => due), $6::uuid
-  from unnest(${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[], $4::bigint[], $5::integer[])
+  select queue, name, data::jsonb, sender_id, ${NOW_SQL} + make_interval(secs => due), ${$(6)}::uuid
+  from unnest(${opaqueParam($(1), 'text[]')}, ${$(2)}::text[], ${$(3)}::text[], ${$(4)}::bigint[], ${$(5)}::integer[])
     with ordinality as row(queue, name, data, sender_id, due, place)
   order by place
   returning id`
+}
+
+const NEW_OUTBOX_ROWS_SQL = newOutboxRowsSql([])

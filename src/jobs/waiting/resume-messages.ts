@@ -5,7 +5,14 @@ import { type Counts, NO_COUNTS, raiseCountsSql, raiseCountsValues } from '../..
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import type { Services } from '../../services/services.js'
 import { wakeWaitingJob } from '../definitions.js'
-import { enqueueJobsOfKind } from '../outbox/enqueue-jobs.js'
+import {
+  enqueueJobs,
+  enqueueJobsOfKind,
+  handOverNewRows,
+  type NewJob,
+  newOutboxRowsSql,
+  newOutboxRowsValues,
+} from '../outbox/enqueue-jobs.js'
 import { giveUpRow, type RowFailure } from '../outbox/give-up-rows.js'
 import { handOverAfterCommit } from '../outbox/hand-over.js'
 import type { OutboxJob } from '../queues/add-jobs.js'
@@ -34,24 +41,25 @@ export function mayWaitAgain({ times, last }: Pick<ResumedMessage, 'times' | 'la
 }
 
 /**
- * Raises the counters of what was stored, and turns messages that wait for these entities into outbox rows. One statement for both:
- * a batch of one message stays within its number of statements. Each stored entity that raises a counter has a key of its own, so that
- * without keys nothing is to be counted.
+ * Raises the counters of what was stored, turns messages that wait for these entities into outbox rows, and enqueues jobs. One statement
+ * for all: a batch of one message stays within its number of statements. Each stored entity that raises a counter has a key of its own, so
+ * that without keys nothing is to be counted.
  */
 export async function raiseCountsAndResume(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   counts: Counts,
   entityKeys: readonly EntityKey[],
+  jobs: readonly NewJob[] = [],
 ): Promise<void> {
   if (entityKeys.length === 0) {
     if (Object.values(counts).some((list) => list.length > 0))
       throw new Error('Counters change without a stored entity.')
+    await enqueueJobs(services, transaction, jobs)
     return
   }
-  const rows = await resume(transaction, entityKeys, counts)
-  handOverAfterCommit(services, transaction, rows)
-  if (rows.length === RESUMED_MESSAGE_BATCH_SIZE)
+  const resumed = await resume(services, transaction, entityKeys, counts, jobs)
+  if (resumed === RESUMED_MESSAGE_BATCH_SIZE)
     await enqueueJobsOfKind(services, transaction, wakeWaitingJob, [{ entityKeys }])
 }
 
@@ -62,11 +70,7 @@ export async function resumeWaiting(
 ): Promise<void> {
   let count = RESUMED_MESSAGE_BATCH_SIZE
   while (count === RESUMED_MESSAGE_BATCH_SIZE) {
-    count = await services.db.transaction(async (transaction) => {
-      const rows = await resume(transaction, entityKeys, NO_COUNTS)
-      handOverAfterCommit(services, transaction, rows)
-      return rows.length
-    })
+    count = await services.db.transaction((transaction) => resume(services, transaction, entityKeys, NO_COUNTS, []))
   }
 }
 
@@ -98,34 +102,60 @@ export async function resumeOverdue(
   return rows.length
 }
 
-/**
- * Resumes the oldest messages that wait for these entities, up to a limit. Joined and not `= any(…)`: see post-references.ts.
- */
+/** Resumes the oldest messages that wait for these entities, up to a limit, and returns their number. */
 async function resume(
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   entityKeys: readonly string[],
   counts: Counts,
-): Promise<readonly OutboxJob[]> {
-  const which = `using (
+  jobs: readonly NewJob[],
+): Promise<number> {
+  const rows = await queryPrepared<ResumedOrEnqueued>(transaction, 'resumed', resumeSql, [
+    entityKeys,
+    ...raiseCountsValues(counts),
+    ...newOutboxRowsValues(transaction, jobs),
+  ])
+  const resumed = rows.filter(({ isResumed }) => isResumed)
+  const newIds = rows.filter(({ isResumed }) => !isResumed).map(({ id }) => id)
+  handOverAfterCommit(services, transaction, resumed)
+  handOverNewRows(services, transaction, jobs, newIds)
+  return resumed.length
+}
+
+/** An inserted outbox row: of a resumed message, or of a job. */
+type ResumedOrEnqueued = OutboxJob & { readonly isResumed: boolean }
+
+/** Joined and not `= any(…)`: see post-references.ts. The parameters of each part stand behind those of the parts before it. */
+function resumeSql(): string {
+  const keys = [[]]
+  const raisedCounts = [...keys, ...raiseCountsValues(NO_COUNTS)]
+  const oldest = `using (
     select waiting.id from unnest(${opaqueParam('$1', 'text[]')}) as entity_key join waiting on waits_for = entity_key
     order by waiting.id limit ${RESUMED_MESSAGE_BATCH_SIZE}
   ) as oldest where waiting.id = oldest.id`
-  const values = [entityKeys]
-  const statement = resumeSql(which, false, `, ${raiseCountsSql(values)}`)
-  return queryPrepared(transaction, 'resumed', statement, [...values, ...raiseCountsValues(counts)])
+  return `
+    with ${resumedCte(oldest)}, ${raiseCountsSql(keys)},
+    enqueued as (${newOutboxRowsSql(raisedCounts)}), resumed_rows as (${resumedRowsSql(false)})
+    select id, queue, name, true as "isResumed" from resumed_rows
+    union all
+    select id, null, null, false from enqueued
+    order by "isResumed", id`
 }
 
 /** Resumes messages that may not wait again. */
 async function resumeLast(transaction: Knex.Transaction, which: string, value: number): Promise<readonly OutboxJob[]> {
-  return queryRows<OutboxJob>(transaction, resumeSql(`where ${which}`, true), [value])
+  const text = `with ${resumedCte(`where ${which}`)} ${resumedRowsSql(true)}`
+  return queryRows<OutboxJob>(transaction, text, [value])
 }
 
-/** Turns the waiting messages that `which` selects into outbox rows. Each message returns to the queue by which it was received. */
-function resumeSql(which: string, isLast: boolean, alongside = ''): string {
+/** Takes the waiting messages that `which` selects. */
+function resumedCte(which: string): string {
+  return `resumed as (delete from waiting ${which} returning waiting.*)`
+}
+
+/** Turns the taken messages into outbox rows. Each message returns to the queue by which it was received. */
+function resumedRowsSql(isLast: boolean): string {
   return `
-    with resumed as (
-      delete from waiting ${which} returning waiting.*
-    )${alongside}
     insert into outbox (queue, name, data, payload, accepted_at, trace_id)
     select
       case when recipient_guid is null then 'inbound' else 'inbound-private' end,

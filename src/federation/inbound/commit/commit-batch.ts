@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { enqueueLiveEvent } from '../../../domain/notifications/enqueue-live-events.js'
 import { inChildSpan } from '../../../jobs/operations/in-span.js'
 import { raiseCountsAndResume } from '../../../jobs/waiting/resume-messages.js'
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
@@ -103,10 +104,11 @@ interface StoredBatch {
  * 1. answers to people who write to closed accounts, and messages forwarded for moved authors, after the entities: the batch may have
  *    closed or moved an account,
  * 2. waiting messages are stored,
- * 3. counters are raised and messages resumed, with one statement; late, because its row locks hold up every other batch that counts on
- *    the same posts,
- * 4. notifications and activity after the counters: counting locks the post of a comment, which decides whose activity it moves,
- * 5. jobs, which need the ids of the notifications,
+ * 3. lookups and fetches,
+ * 4. counters are raised, messages resumed and jobs enqueued, with one statement; late, because its row locks hold up every other batch
+ *    that counts on the same posts,
+ * 5. notifications and activity after the counters: counting locks the post of a comment, which decides whose activity it moves; then the
+ *    live events of the notifications,
  * 6. retractions to blocked authors, whom only the statements of the store know,
  * 7. checks of pods, hits of filters and results of replays, which lock rows that many batches share.
  */
@@ -122,11 +124,12 @@ async function settleBatch(
   await answerSendersToClosedAccounts(services, transaction, claimed.rejected)
   await forwardToMovedAuthors(services, transaction, claimed.rejected)
   const resumable = await storeWaitingMessagesOfBatch(services, transaction, waitingToStore, records)
-  await raiseCountsAndResume(services, transaction, stored.uncounted ?? NO_COUNTS, resumable)
+  const jobs = [...stored.jobs, ...(await followUp(services, transaction, records))]
+  await raiseCountsAndResume(services, transaction, stored.uncounted ?? NO_COUNTS, resumable, jobs)
   const notifications = await inChildSpan(span, 'notify', () =>
     recordNotificationsAndActivity(services, transaction, stored),
   )
-  await followUp(services, transaction, records, notifications)
+  await enqueueLiveEvent(services, transaction, { notifications })
   await retractRelayablesOfBlocked(services, transaction, rejected)
   await requestChecksOfOfflinePods(transaction, ready)
   await recordFilteredMessages(services, transaction, filtered, records)

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { newLiveEventJobs } from '../../../domain/notifications/enqueue-live-events.js'
 import { participateJob } from '../../../jobs/definitions.js'
-import { enqueueJobs, type NewJob, newJob } from '../../../jobs/outbox/enqueue-jobs.js'
+import { type NewJob, newJob } from '../../../jobs/outbox/enqueue-jobs.js'
 import { readLinkedText } from '../../../protocol/entities/registry.js'
 import type { Services } from '../../../services/services.js'
 import { countRemainingFetches, enqueueLinkedFetches } from '../../discovery/linked-entities.js'
@@ -11,16 +11,15 @@ import { enqueueMentionedLookups } from '../mentioned-people.js'
 import { receivedType } from '../received-entities.js'
 
 /**
- * Enqueues the work that stored records cause, in their transaction: lookups of mentioned people, fetches of linked entities,
- * announcements to clients, and subscriptions to the comments on public posts. A post that was fetched for an archive is old, and an import
- * sends nothing: it only looks up people.
+ * Enqueues lookups of mentioned people and fetches of linked entities that stored records cause, in their transaction. Returns the jobs
+ * that the caller enqueues: announcements of public posts to clients, and subscriptions to their comments. A post that was fetched for an
+ * archive is old, and an import sends nothing: it only looks up people.
  */
 export async function followUp(
   services: Services,
   transaction: Knex.Transaction,
   records: readonly StoredRecord[],
-  notifications: readonly number[],
-): Promise<void> {
+): Promise<readonly NewJob[]> {
   await enqueueMentionedLookups(services, transaction, records)
   const ofTheNetwork = records.filter(({ message }) => message.inbound.fetchRequest?.isForArchive !== true)
   await enqueueLinkedFetches(
@@ -33,10 +32,7 @@ export async function followUp(
     })),
   )
   const posts = await publicPostsForLocalUsers(services, transaction, ofTheNetwork)
-  await enqueueJobs(services, transaction, [
-    ...newLiveEventJobs(services, { notifications, posts: posts.map(({ id }) => id) }),
-    ...participationIn(posts),
-  ])
+  return [...newLiveEventJobs(services, { posts: posts.map(({ id }) => id) }), ...participationIn(posts)]
 }
 
 interface PublicPost {

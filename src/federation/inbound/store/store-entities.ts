@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import type { NewJob } from '../../../jobs/outbox/enqueue-jobs.js'
 import { type Counts, raiseCounts } from '../../../persistence/inbound/raise-counts.js'
 import { ENTITY_TYPES, type ReceivableEntity, STORING_ORDER } from '../../../protocol/entities/registry.js'
 import type { Services } from '../../../services/services.js'
@@ -48,6 +49,8 @@ export interface StoredEntities {
   readonly delivered: readonly StoredRecord[]
   /** Counter changes that the caller still has to write; undefined: they had to be written before a deletion. */
   readonly uncounted: Counts | undefined
+  /** Jobs that the caller still has to enqueue. */
+  readonly jobs: readonly NewJob[]
 }
 
 /**
@@ -79,6 +82,7 @@ export async function storeEntities(
     ignored: results.flatMap(({ ignored = [] }) => ignored),
     delivered: results.flatMap(({ delivered = [] }) => delivered),
     uncounted: isCounted ? undefined : countChanges(records, now),
+    jobs: results.flatMap(({ jobs = [] }) => jobs),
   }
 }
 

@@ -1,7 +1,8 @@
 import type { Knex } from 'knex'
-import { enqueueLiveEvent } from '../../../domain/notifications/enqueue-live-events.js'
+import { newLiveEventJobs } from '../../../domain/notifications/enqueue-live-events.js'
 import { notifyAbout } from '../../../domain/notifications/notifications.js'
 import { readMentionedAddresses, readTagNames } from '../../../domain/posts/texts.js'
+import type { NewJob } from '../../../jobs/outbox/enqueue-jobs.js'
 import {
   findPostAuthors,
   insertLocations,
@@ -47,8 +48,7 @@ export async function storeStatusMessages(
     }
   })
   await storeParts(transaction, stored.records, now)
-  await showToRecipients(services, transaction, messages, stored, now)
-  return stored
+  return { ...stored, jobs: await showToRecipients(services, transaction, messages, stored, now) }
 }
 
 /** Stores reshares of known posts, one for each person and root. */
@@ -122,14 +122,14 @@ async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
   return { records, rejected, ignored, delivered }
 }
 
-/** Shows private posts to their recipients: a private post arrives once for each local recipient. */
+/** Shows private posts to their recipients: a private post arrives once for each local recipient. Returns the live events. */
 async function showToRecipients(
   services: Services,
   transaction: Knex.Transaction,
   messages: readonly StorableMessage<StatusMessageEntity>[],
   { records }: StoreResult<StatusMessageEntity>,
   now: Date,
-): Promise<void> {
+): Promise<readonly NewJob[]> {
   const shown = await insertPostVisibilities(
     transaction,
     messages.flatMap(({ recipient, entity: { guid, author } }) =>
@@ -140,7 +140,7 @@ async function showToRecipients(
   // Recipients of a new post are notified with the batch.
   const delivered = shown.filter(({ postId }) => !isNew.has(postId))
   const notifications = await notifyAbout(transaction, { delivered }, now)
-  await enqueueLiveEvent(services, transaction, { notifications, shown })
+  return newLiveEventJobs(services, { notifications, shown })
 }
 
 async function storeParts(

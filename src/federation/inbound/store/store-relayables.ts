@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { readMentionedAddresses, readTagNames } from '../../../domain/posts/texts.js'
 import { inChunks } from '../../../jobs/chunks.js'
 import { dispatchRelaysJob } from '../../../jobs/definitions.js'
-import { enqueueJobsOfKind } from '../../../jobs/outbox/enqueue-jobs.js'
+import { type NewJob, newJob } from '../../../jobs/outbox/enqueue-jobs.js'
 import { insertParticipations } from '../../../persistence/inbound/insert-participations.js'
 import {
   insertComments,
@@ -13,19 +13,18 @@ import {
 import { Mention } from '../../../persistence/models/mention.js'
 import { Tag } from '../../../persistence/models/tag.js'
 import type { EntityOfType, ReceivableEntity, StoredRelayable } from '../../../protocol/entities/registry.js'
-import type { Services } from '../../../services/services.js'
 import { DELIVERY_LIMITS } from '../../outbound/limits.js'
 import type { IgnoredMessage, RejectedMessage, StorableMessage, StoredRecord, StoreResult } from '../batch.js'
 import { plausibleTime } from './plausible-time.js'
 
 /** Stores comments with their tags and mentions. */
 export async function storeComments(
-  services: Pick<Services, 'jobs'>,
+  _pod: unknown,
   transaction: Knex.Transaction,
   messages: readonly StorableMessage<EntityOfType<'comment'>>[],
   now: Date,
 ): Promise<StoreResult<EntityOfType<'comment'>>> {
-  const { stored, outcomes } = await storeRelayables(services, transaction, messages, (firsts) =>
+  const { stored, outcomes } = await storeRelayables(messages, (firsts) =>
     insertComments(
       transaction,
       firsts.map((message) => {
@@ -61,11 +60,11 @@ export async function storeComments(
 
 /** Stores likes of posts and comments, one for each person and parent. */
 export async function storeLikes(
-  services: Pick<Services, 'jobs'>,
+  _pod: unknown,
   transaction: Knex.Transaction,
   messages: readonly StorableMessage<EntityOfType<'like'>>[],
 ): Promise<StoreResult<EntityOfType<'like'>>> {
-  const { stored } = await storeRelayables(services, transaction, messages, (firsts) =>
+  const { stored } = await storeRelayables(messages, (firsts) =>
     insertLikes(
       transaction,
       firsts.map((message) => {
@@ -79,11 +78,11 @@ export async function storeLikes(
 
 /** Stores votes, one for each person and poll. */
 export async function storeVotes(
-  services: Pick<Services, 'jobs'>,
+  _pod: unknown,
   transaction: Knex.Transaction,
   messages: readonly StorableMessage<EntityOfType<'poll_participation'>>[],
 ): Promise<StoreResult<EntityOfType<'poll_participation'>>> {
-  const { stored } = await storeRelayables(services, transaction, messages, (firsts) =>
+  const { stored } = await storeRelayables(messages, (firsts) =>
     insertVotes(
       transaction,
       firsts.map((message) => {
@@ -137,8 +136,6 @@ function firstOfEachGuid<Entity extends ReceivableEntity & { readonly guid: stri
 }
 
 async function storeRelayables<Entity extends StoredRelayable>(
-  services: Pick<Services, 'jobs'>,
-  transaction: Knex.Transaction,
   messages: readonly StorableMessage<Entity>[],
   insert: (firsts: readonly StorableMessage<Entity>[]) => Promise<readonly RelayableOutcome[]>,
 ): Promise<{ readonly stored: StoreResult<Entity>; readonly outcomes: ReadonlyMap<string, RelayableOutcome> }> {
@@ -166,8 +163,7 @@ async function storeRelayables<Entity extends StoredRelayable>(
       })
     // Every other message is a repeat without an effect.
   }
-  await enqueueRelays(services, transaction, records, outcomes)
-  return { stored: { records, rejected, ignored }, outcomes }
+  return { stored: { records, rejected, ignored, jobs: relaysOf(records, outcomes) }, outcomes }
 }
 
 function faultOf(
@@ -182,15 +178,12 @@ function faultOf(
   return undefined
 }
 
-/** Enqueues relays of stored interactions with local posts to the other readers of each post. */
-async function enqueueRelays(
-  services: Pick<Services, 'jobs'>,
-  transaction: Knex.Transaction,
+/** Relays of stored interactions with local posts to the other readers of each post. */
+function relaysOf(
   records: readonly StoredRecord<StoredRelayable>[],
   outcomes: ReadonlyMap<string, RelayableOutcome>,
-): Promise<void> {
+): readonly NewJob[] {
   const underLocalPosts = records.filter(({ message }) => outcomes.get(message.entity.guid)?.threadPost?.local)
   const relays = underLocalPosts.map(({ message: { entity } }) => ({ record: entity.type, guid: entity.guid }))
-  const batches = inChunks(relays, DELIVERY_LIMITS.relaysPerBatch).map((batch) => ({ relays: batch }))
-  await enqueueJobsOfKind(services, transaction, dispatchRelaysJob, batches)
+  return inChunks(relays, DELIVERY_LIMITS.relaysPerBatch).map((batch) => newJob(dispatchRelaysJob, { relays: batch }))
 }
