@@ -2003,6 +2003,10 @@ CREATE INDEX audit_entries_actor ON public.audit_entries USING btree (((actor ->
 
 CREATE INDEX audit_entries_actor_guid ON public.audit_entries USING btree (((actor ->> 'guid'::text)), id);
 
+CREATE INDEX audit_entries_label ON public.audit_entries USING btree (((target ->> 'label'::text)), id);
+
+CREATE INDEX audit_entries_label_host ON public.audit_entries USING btree (split_part((target ->> 'label'::text), '@'::text, 2), id);
+
 CREATE INDEX audit_entries_target ON public.audit_entries USING btree (((target ->> 'guid'::text)), id);
 
 CREATE INDEX authorization_codes_authorization_id ON public.authorization_codes USING btree (authorization_id);
@@ -2263,6 +2267,8 @@ CREATE INDEX pending_sign_ups_invitation_id ON public.pending_sign_ups USING btr
 CREATE INDEX pending_sign_ups_network ON public.pending_sign_ups USING btree (network, created_at);
 
 CREATE INDEX people_guid_at_pod ON public.people USING btree (guid_at_pod) WHERE (guid_at_pod IS NOT NULL);
+
+CREATE INDEX people_local ON public.people USING btree (id) WHERE (pod_id IS NULL);
 
 CREATE INDEX people_part_of_name ON public.people USING gin (shown_name gin_trgm_ops) WHERE ((closed_at IS NULL) AND (name <> ''::text));
 

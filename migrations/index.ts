@@ -122,4 +122,5 @@ export const migrations: ReadonlyMap<string, () => Promise<Migration>> = new Map
     '0227-postponed-participations',
     async () => (await import('./0227-postponed-participations.js')).postponedParticipations,
   ],
+  ['0228-console-filters', async () => (await import('./0228-console-filters.js')).consoleFilters],
 ])

@@ -22,6 +22,29 @@ export interface FailedJobPage {
  */
 export type ReadFailedJobs = (queue: string, prefix: string, page: FailedJobPage) => Promise<readonly JobSummary[]>
 
+/** Returns those of the queues that have failed jobs: a list of dead letters reads no others. */
+export type FindFailedQueues = (
+  queues: readonly { readonly queue: string; readonly prefix: string }[],
+) => Promise<readonly string[]>
+
+const FAILED_QUEUES_SQL = `
+  select queue from unnest($1::text[]) as given(queue)
+  where exists (select from job where job.queue = given.queue and state = 'failed')`
+
+export function postgresFailedQueues(pool: Pick<pg.Pool, 'query'>): FindFailedQueues {
+  return async (queues) => {
+    const { rows } = await pool.query(FAILED_QUEUES_SQL, [queues.map(({ queue }) => queue)])
+    return rows.map(({ queue }) => queue)
+  }
+}
+
+export function redisFailedQueues(redis: Pick<Redis | Cluster, 'exists'>): FindFailedQueues {
+  return async (queues) => {
+    const found = await Promise.all(queues.map(({ queue, prefix }) => redis.exists(`${prefix}:${queue}:failed`)))
+    return queues.flatMap(({ queue }, index) => (found[index] === 1 ? [queue] : []))
+  }
+}
+
 const ROW_NAMES = 'outbox-'
 
 export function postgresFailedJobs(pool: Pick<pg.Pool, 'query'>): ReadFailedJobs {

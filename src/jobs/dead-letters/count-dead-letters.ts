@@ -1,8 +1,7 @@
 import { countDeadDeliveries } from '../../persistence/outbound/dead-deliveries.js'
-import { QUEUES } from '../queues/queue-names.js'
 import { type DeadLetterDependencies, type DeadLetterFilter, keysOfSource } from './dead-letter.js'
 import { countDeadLetterRows, type DeadLetterGroup } from './dead-letter-rows.js'
-import { failedJobs } from './find-dead-letters.js'
+import { failedJobs, listFailedQueues } from './find-dead-letters.js'
 
 export interface DeadLetterCount {
   /** Null: the property is unknown. */
@@ -49,9 +48,9 @@ async function countJobs(
   by: DeadLetterGroup,
   latest: number,
 ): Promise<DeadLetterCount[]> {
-  if (filter.pod !== undefined || filter.entity !== undefined || filter.ids !== undefined) return []
+  if (filter.ids !== undefined) return []
   const counts = new Map<string | null, number>()
-  for (const queue of filter.queue === undefined ? QUEUES : [filter.queue]) {
+  for (const queue of await listFailedQueues(services, filter)) {
     let read = 0
     for await (const job of failedJobs(services, queue, filter, { limit: latest })) {
       read += 1

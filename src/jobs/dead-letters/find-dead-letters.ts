@@ -100,7 +100,7 @@ async function findJobs(
 ): Promise<readonly FoundDeadLetter[]> {
   if (filter.ids !== undefined) return findJobsById(services, filter, filter.ids, page)
   const jobsByQueue = await Promise.all(
-    queuesOf(filter).map(async (queue) => {
+    (await listFailedQueues(services, filter)).map(async (queue) => {
       const jobs: FoundDeadLetter[] = []
       for await (const job of failedJobs(services, queue, filter, page)) {
         jobs.push(deadLetterOfJob(queue, job))
@@ -154,6 +154,15 @@ async function findJob(
 function queuesOf({ queue, pod, entity }: DeadLetterFilter): readonly QueueName[] {
   if (pod !== undefined || entity !== undefined) return []
   return queue === undefined ? QUEUES : [queue]
+}
+
+/** The queues that have failed jobs, of those that may match. */
+export async function listFailedQueues(
+  { jobs }: DeadLetterDependencies,
+  filter: DeadLetterFilter,
+): Promise<readonly QueueName[]> {
+  const queues = queuesOf(filter)
+  return queues.length > 1 ? jobs.queuesWithFailedJobs() : queues
 }
 
 /** The failed jobs of a queue that match, without rows, from a page on to the end of the list. */

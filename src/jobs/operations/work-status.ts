@@ -42,12 +42,12 @@ export async function readQueueStatuses(
 
 /** Rejects while the queue store is unavailable. */
 export async function readQueueStatus({ jobs }: Pick<Services, 'jobs'>, queue: QueueName): Promise<QueueStatus> {
-  const [counts, unscheduled, oldest, workers] = await Promise.all([
+  const [counts, unscheduled, workers] = await Promise.all([
     jobs.counts(queue),
     queue === 'maintenance' ? jobs.unscheduled(queue) : Number.POSITIVE_INFINITY,
-    jobs.oldestWaiting(queue),
     jobs.workers(queue),
   ])
+  const oldest = counts.waiting === 0 ? undefined : await jobs.oldestWaiting(queue)
   const oldestWaiting = oldest === undefined ? null : Math.max(0, (Date.now() - oldest.timestamp) / 1_000)
   return { ...counts, delayed: Math.min(counts.delayed, unscheduled), oldestWaiting, workers }
 }

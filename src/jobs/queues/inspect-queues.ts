@@ -3,7 +3,7 @@ import type { FailedJobPage } from '../bullmq/failed-jobs.js'
 import type { JobSummary } from '../bullmq/job-summaries.js'
 import { PAUSED_JOBS } from '../bullmq/paused-jobs.js'
 import type { QueueClient } from './queue-client.js'
-import type { QueueName } from './queue-names.js'
+import { QUEUES, type QueueName } from './queue-names.js'
 import type { QueueStore } from './queue-store.js'
 
 export interface QueueCounts {
@@ -25,6 +25,8 @@ export interface QueueInspection {
   list(queue: QueueName, state: JobState, from: number, count: number): Promise<readonly JobSummary[]>
   /** Lists failed jobs that have no outbox row, without their data, from a position on. */
   failedWithoutRow(queue: QueueName, page: FailedJobPage): Promise<readonly JobSummary[]>
+  /** The queues that have failed jobs. */
+  queuesWithFailedJobs(): Promise<readonly QueueName[]>
   find(queue: QueueName, jobId: string): Promise<Job | undefined>
   /** The ids of all jobs that are not done, failed ones included. A job that changes its state in the meantime is among them. */
   notDone(queue: QueueName): Promise<readonly string[]>
@@ -47,7 +49,7 @@ const PLACES = {
 
 interface InspectedQueues {
   readonly client: QueueClient
-  readonly store: Pick<QueueStore, 'summaries' | 'failedJobs' | 'prefixOf'>
+  readonly store: Pick<QueueStore, 'summaries' | 'failedJobs' | 'failedQueues' | 'prefixOf'>
   readonly prefix: string
 }
 
@@ -98,6 +100,15 @@ export function queueInspection({ client, store, prefix }: InspectedQueues): Que
       client.request(name, async (queue) => {
         await queue.waitUntilReady() // only then the tables exist
         return store.failedJobs(name, store.prefixOf(prefix, name), page)
+      }),
+
+    queuesWithFailedJobs: () =>
+      client.request('maintenance', async (queue) => {
+        await queue.waitUntilReady() // only then the tables exist
+        const found = await store.failedQueues(
+          QUEUES.map((name) => ({ queue: name, prefix: store.prefixOf(prefix, name) })),
+        )
+        return QUEUES.filter((name) => found.includes(name))
       }),
 
     find: (name, jobId) => client.request(name, (queue) => queue.getJob(jobId)),

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { postgresFailedJobs } from '../bullmq/failed-jobs.js'
+import { postgresFailedJobs, postgresFailedQueues } from '../bullmq/failed-jobs.js'
 import { postgresSummaries } from '../bullmq/job-summaries.js'
 import { postgresBackends } from '../bullmq/postgres-backends.js'
 import { QUEUES } from './queue-names.js'
@@ -46,6 +46,7 @@ export function openPostgresStore(
     isReady: () => true,
     summaries: postgresSummaries(producers),
     failedJobs: postgresFailedJobs(producers),
+    failedQueues: postgresFailedQueues(producers),
     prefixOf: (pod) => pod,
     async safely(_prefix, add) {
       await add()

@@ -1,5 +1,5 @@
 import type { BackendFactory, IQueueBackend } from 'bullmq'
-import type { ReadFailedJobs } from '../bullmq/failed-jobs.js'
+import type { FindFailedQueues, ReadFailedJobs } from '../bullmq/failed-jobs.js'
 import type { ReadSummaries } from '../bullmq/job-summaries.js'
 
 /** The server that stores the queues. Code beyond the stores does not depend on whether it is Redis or PostgreSQL. */
@@ -21,6 +21,7 @@ export interface QueueStore {
   /** Reads jobs without their data. */
   readonly summaries: ReadSummaries
   readonly failedJobs: ReadFailedJobs
+  readonly failedQueues: FindFailedQueues
   /** The prefix of the keys of a queue. */
   prefixOf(pod: string, queue: string): string
   /** Resolves when the added job is as durable as this store can make it. */

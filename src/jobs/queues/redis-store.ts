@@ -1,6 +1,6 @@
 import { createRedisBackend } from 'bullmq'
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
-import { redisFailedJobs } from '../bullmq/failed-jobs.js'
+import { redisFailedJobs, redisFailedQueues } from '../bullmq/failed-jobs.js'
 import { redisSummaries } from '../bullmq/job-summaries.js'
 import type { QueueStore, Report } from './queue-store.js'
 import { type RedisAddress, readRedisAddress } from './redis-address.js'
@@ -57,6 +57,7 @@ export function openRedisStore(redisUrl: string, { replicas, isTuned, report }: 
     isReady: () => producer.status === 'ready',
     summaries: redisSummaries(producer),
     failedJobs: redisFailedJobs(producer),
+    failedQueues: redisFailedQueues(producer),
     // Keys with the same text in braces are on the same node of a cluster, as a script requires.
     prefixOf: (pod, queue) => (address.kind === 'cluster' ? `{${pod}-${queue}}` : pod),
     async safely(prefix, add) {

@@ -25,10 +25,13 @@ export interface ListedCluster extends ClusterRow {
   readonly podCount: number
 }
 
+/** Grouped by author first: people are looked up once each, by id, and the planner does not read all people in their order. */
 const COUNTS_SQL = `
-  select count(*)::integer as "itemCount", count(distinct author_id)::integer as "authorCount",
+  select coalesce(sum(items), 0)::integer as "itemCount", count(*)::integer as "authorCount",
     count(distinct coalesce(people.pod_id, 0))::integer as "podCount"
-  from cluster_items join people on people.id = cluster_items.author_id where cluster_id = clusters.id`
+  from (
+    select author_id, count(*) as items from cluster_items where cluster_id = clusters.id group by author_id
+  ) as authors join people on people.id = authors.author_id`
 
 function selectClusters(db: Knex): Knex.QueryBuilder {
   return db('clusters').joinRaw(`cross join lateral (${COUNTS_SQL}) as counts`).select('clusters.*', 'counts.*')
@@ -202,9 +205,12 @@ export async function listClusterAuthors(
        people.created_at as "firstSeenAt",
        exists (select from contacts where contacts.person_id = people.id and contacts.receiving) as "isFollowed",
        counted.items::integer
-     from (select author_id, count(*) as items from cluster_items where cluster_id = ? group by author_id) as counted
+     from (
+       select author_id, count(*) as items from cluster_items where cluster_id = ? group by author_id
+       order by items desc, author_id limit ?
+     ) as counted
      join people on people.id = counted.author_id
-     order by counted.items desc, people.id limit ?`,
+     order by counted.items desc, people.id`,
     [clusterId, limit],
   )
 }

@@ -3,6 +3,7 @@ import { queryRow } from '../database/database.js'
 import { escapeLike } from '../sql/escape-like.js'
 import { type IdPage, type ListPage, readIdPage } from '../sql/id-page.js'
 import type { AuditActor } from './audit-log.js'
+import { REVERSED_HOST_SQL } from './pod-preview.js'
 import type { RestrictionKind } from './restrictions.js'
 
 export const PERSON_STATES = ['open', 'silenced', 'blocked', 'locked', 'closing', 'closed'] as const
@@ -111,9 +112,9 @@ export async function listPersonRecords(
     ])
   }
   if (isLocal !== undefined) query.whereRaw(`people.pod_id is ${isLocal ? '' : 'not '}null`)
-  if (state !== undefined) query.whereRaw(`${STATE_SQL} = ?`, [state])
+  if (state !== undefined) query.whereRaw(`${STATE_SQL} = ? and ${STATE_CANDIDATES_SQL[state] ?? 'true'}`, [state])
   if (role !== undefined) query.where('users.role', role)
-  if (domain !== undefined) query.whereRaw(`split_part(people.address, '@', 2) = ?`, [domain])
+  if (domain !== undefined) query.whereRaw(OF_DOMAIN_SQL, { domain })
   if (firstSeenAfter !== undefined) query.where('people.createdAt', '>', firstSeenAfter)
   if (email !== undefined) query.whereRaw('lower(users.email) = lower(?)', [email])
   if (ip !== undefined) {
@@ -162,6 +163,20 @@ const STATE_SQL = `case
   when people.restriction = 'silence' then 'silenced'
   else 'open'
 end`
+
+/** Conditions that everybody in the state meets, and by which an index or the local accounts are read instead of all people. */
+const STATE_CANDIDATES_SQL: Readonly<Partial<Record<PersonState, string>>> = {
+  closing: 'people.id in (select person_id from users where close_at is not null)',
+  locked: 'people.id in (select person_id from users where locked_at is not null)',
+  blocked: `people.restriction is not null`,
+  silenced: `people.restriction is not null`,
+}
+
+/** The people of other pods are found by the index `people_reversed_host`, those of this pod by `people_local`. */
+const OF_DOMAIN_SQL = `split_part(people.address, '@', 2) = :domain and (
+  people.pod_id is null
+  or people.pod_id is not null and ${REVERSED_HOST_SQL} = reverse(regexp_replace(:domain, ':[0-9]+$', ''))
+)`
 
 /** Restrictions by actions and by rules about the pod, and the lock and the closing of the account. A cleaning locks several accounts. */
 const RESTRICTIONS_SQL = `(

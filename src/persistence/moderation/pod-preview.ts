@@ -62,7 +62,7 @@ export const countUpTo = (rows: string) =>
   `(select count(*)::integer from (${rows} limit ${MAX_COUNTED + 1}) as counted)`
 
 /** The expression of the index `people_reversed_host`. */
-const REVERSED_HOST_SQL = `reverse(regexp_replace(split_part(people.address, '@', 2), ':[0-9]+$', ''))`
+export const REVERSED_HOST_SQL = `reverse(regexp_replace(split_part(people.address, '@', 2), ':[0-9]+$', ''))`
 
 /**
  * People match by the host of their pod or of their address. The index `people_reversed_host` has the addresses at a domain and its

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { queryRows, queryUnprepared } from '../database/database.js'
 import type { PodStatus } from '../models/remote-pod.js'
 import { POD_IS_ASLEEP_SQL, POD_IS_REACHABLE_SQL } from '../outbound/delivery-conditions.js'
+import { DELIVERY_PRIORITY } from '../outbound/delivery-priority.js'
 import { POD_STATE_CONDITIONS } from '../outbound/known-pods.js'
 import { escapeLike } from '../sql/escape-like.js'
 
@@ -80,19 +81,20 @@ export async function listPodPage(
   )
 }
 
-/** `offset 0` keeps the index of the pod: the index of dead deliveries has those of all pods. */
+/** The order is that of the index of dead deliveries of one pod: other indexes have those of all pods. */
 const DEAD_OF_POD_SQL = `
-  select from (select state from deliveries where deliveries.pod_id = pods.id offset 0) as own where own.state = 'dead'`
+  select from deliveries where deliveries.pod_id = pods.id and state = 'dead' order by died_at desc, id desc`
 
 /**
- * Returns the time of the oldest waiting delivery. It reads in the order of an index of the pod: by id alone, the planner may read the
- * waiting deliveries of all pods.
+ * Returns the time of the oldest waiting delivery. Within a priority this is the first one, so that one row of the index
+ * `deliveries_line` is read for each priority, with any number of waiting deliveries.
  */
 const OLDEST_WAITING_SQL = `
-  select min(created_at) from (
-    select created_at from deliveries where deliveries.pod_id = pods.id and state = 'waiting'
-    order by priority, id limit ${MAX_COUNTED}
-  ) as own`
+  select min(first.created_at) from unnest(array[${Object.values(DELIVERY_PRIORITY).join(', ')}]) as ranks(priority), lateral (
+    select created_at from deliveries
+    where deliveries.pod_id = pods.id and deliveries.priority = ranks.priority and state = 'waiting'
+    order by id limit 1
+  ) as first`
 
 /** Joins the counts by pod, for an order by them. */
 function countedBy(counts: string): string {

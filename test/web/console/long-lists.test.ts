@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { statementsDuring } from '../../support/assertions/statement-count.js'
 import type { TestBrowser } from '../../support/browser/scriptless-browser.js'
 import { type ConsolePod, startConsolePod } from '../../support/pods/console-pod.js'
 
@@ -63,4 +64,13 @@ it('a cluster of ten thousand items shows its newest items and its number', asyn
 
   expect(body).toContain('<dd>10,000</dd>')
   expect(body.match(/<tr>/g)?.length).toBeLessThanOrEqual(210)
+})
+
+it.each([
+  ['/admin/dead-letters', 20],
+  ['/admin/queues', 32],
+])('%s makes no request for each queue that has nothing to show', async (path, most) => {
+  await adm.visit(path)
+
+  expect(await statementsDuring(() => adm.visit(path))).toBeLessThanOrEqual(most)
 })

@@ -60,8 +60,10 @@ export async function readCluster(
   requirePower(actor, 'moderation')
   const cluster = await findCluster(db, id)
   if (cluster === undefined) throw clusterNotFound()
-  const items = await listClusterItems(db, id, MODERATION_LIMITS.clusterItemsShown)
-  const authors = await listClusterAuthors(db, id, MODERATION_LIMITS.clusterItemsShown)
+  const [items, authors] = await Promise.all([
+    listClusterItems(db, id, MODERATION_LIMITS.clusterItemsShown),
+    listClusterAuthors(db, id, MODERATION_LIMITS.clusterItemsShown),
+  ])
   const isInProgress = cluster.state === 'cleaning' || cluster.state === 'restoring'
   const task = isInProgress ? await findLatestTask(db, Object.values(CLEANING_OPERATIONS), String(id)) : undefined
   return { ...cluster, items, authors: authors.map((author) => withProposal(author, now())), operation: task }

@@ -1,0 +1,147 @@
+import type { Knex } from 'knex'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { listAuditEntries } from '../../src/persistence/moderation/audit-log.js'
+import { listClusters } from '../../src/persistence/moderation/clusters.js'
+import { listPersonRecords } from '../../src/persistence/moderation/people-records.js'
+import { listPodPage, POD_SORTS } from '../../src/persistence/operations/pod-pages.js'
+import { openTestDatabase } from '../support/databases/test-database.js'
+
+const MANY = 20_000
+const PAGE = { limit: 50 }
+
+let database: Awaited<ReturnType<typeof openTestDatabase>>
+let db: Knex
+beforeAll(async () => {
+  database = await openTestDatabase()
+  db = database.db
+  for (const statement of FILL) await db.raw(statement)
+})
+afterAll(() => database.close())
+
+/** 500 pods with people; one of ten pods has waiting and dead deliveries. Clusters of 50 items by 5 authors. */
+const FILL = [
+  `insert into pods (host) select 'p' || i || '.example' from generate_series(1, 500) as i`,
+  `insert into people (guid, address, public_key, pod_id)
+   select md5(i::text), 'p' || i || '@' || pods.host, 'none', pods.id
+   from generate_series(1, ${MANY}) as i join pods on pods.id = 1 + i % 500`,
+  `insert into people (guid, address, public_key) select md5('local' || i), 'l' || i || '@pod.example', 'none' from generate_series(1, 20) as i`,
+  `insert into people (guid, address, public_key, pod_id)
+   select md5('late' || i), 'late' || i || '@p1.example', 'none', 1 from generate_series(1, ${MANY}) as i`,
+  `insert into outbound_messages (record, guid, verb, sender_id, public, entity)
+   select 'post', md5(i::text), 'create', (select min(id) from people where pod_id is null), true, '<x/>' from generate_series(1, 200) as i`,
+  `insert into deliveries (message_id, pod_id, priority, created_at)
+   select messages.id, pods.id, messages.id % 3, now() - make_interval(mins => 1000 - messages.id::integer)
+   from outbound_messages as messages, pods where pods.id % 10 = 1`,
+  `insert into deliveries (message_id, pod_id, state, died_at)
+   select messages.id, pods.id, 'dead', now() from outbound_messages as messages, pods where pods.id % 10 = 2 and messages.id <= 20`,
+  `insert into clusters (key, kind, label) select 'key' || i, 'link', 'spam.example/' || i from generate_series(1, 200) as i`,
+  `insert into cluster_items (cluster_id, type, content_id, author_id, at)
+   select clusters.id, 'post', clusters.id * 100 + i, 1 + (clusters.id * 7 + i % 5) % ${MANY}, now()
+   from clusters, generate_series(1, 50) as i`,
+  `insert into audit_entries (id, at, actor, via, action, target, hash)
+   select i, now(), '{"guid":null,"name":"adm","role":"admin"}', 'console', 'hide',
+     jsonb_build_object('type', 'person', 'label', 'p' || i || '@p' || i % 500 || '.example'), '\\x00'
+   from generate_series(1, ${MANY}) as i`,
+  'vacuum analyze',
+]
+
+it.each(POD_SORTS.filter((sort) => sort === 'host' || sort === 'failures'))(
+  'pods by %s count what waits and what is dead without reading all deliveries',
+  async (sort) => {
+    const { result, scanned } = await scannedBy(() => listPodPage(db, { sort }, { offset: 0, limit: 50 }))
+
+    expect(result).toHaveLength(50)
+    expect(scanned).not.toContain('deliveries')
+    expect(scanned).not.toContain('people')
+  },
+)
+
+it('a pod shows the time of its oldest waiting delivery, of whatever priority, and its dead ones', async () => {
+  const pods = await listPodPage(db, { q: 'p1.example', sort: 'host' }, { offset: 0, limit: 50 })
+  const oldest = await db('deliveries').where({ podId: 1, state: 'waiting' }).orderBy('createdAt').first('createdAt')
+
+  expect(pods.find(({ host }) => host === 'p1.example')).toMatchObject({
+    waiting: 200,
+    dead: 0,
+    oldestWaiting: oldest.createdAt,
+  })
+  const [second] = await listPodPage(db, { q: 'p2.example', sort: 'host' }, { offset: 0, limit: 1 })
+  expect(second).toMatchObject({ host: 'p2.example', waiting: 0, dead: 20, oldestWaiting: null })
+})
+
+it('clusters count their items, authors and pods without reading all people', async () => {
+  const { result, scanned } = await scannedBy(() => listClusters(db, { states: ['open'] }, PAGE))
+
+  expect(result.items).toHaveLength(50)
+  expect(result.items[0]).toMatchObject({ itemCount: 50, authorCount: 5, podCount: 5 })
+  expect(scanned).toEqual([])
+})
+
+it.each([
+  ['local people', { isLocal: true }, 20],
+  ['people of a pod', { domain: 'p77.example' }, 40],
+  ['people of this pod by its host', { domain: 'pod.example' }, 20],
+  ['people of an unknown pod', { domain: 'nothing.example' }, 0],
+  ['locked people', { state: 'locked' }, 0],
+  ['silenced people', { state: 'silenced' }, 0],
+] as const)('%s are listed without reading all people', async (_what, filter, count) => {
+  const { result, scanned } = await scannedBy(() => listPersonRecords(db, filter, PAGE))
+
+  expect(result.items).toHaveLength(count)
+  expect(scanned).not.toContain('people')
+})
+
+it('entries about a domain are found without reading the audit log', async () => {
+  const { result, scanned } = await scannedBy(() => listAuditEntries(db, { domain: 'p77.example' }, null, PAGE))
+
+  expect(result.items).toHaveLength(40)
+  expect(scanned).not.toContain('audit_entries')
+})
+
+/** Runs a list and returns the large tables that its plan reads from one end: sequentially, or by an index without a condition. */
+async function scannedBy<Result>(run: () => Promise<Result>): Promise<{ result: Result; scanned: readonly string[] }> {
+  const query = pg.Client.prototype.query
+  const seen: { readonly text: string; readonly values: unknown[] }[] = []
+  const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...rest: unknown[]) {
+    const [statement, values] = rest
+    const text = typeof statement === 'string' ? statement : String(Reflect.get(Object(statement), 'text'))
+    const given = Reflect.get(Object(statement), 'values') ?? values
+    if (/^\s*(select|with)/i.test(text)) seen.push({ text, values: Array.isArray(given) ? given : [] })
+    return Reflect.apply(query, this, rest)
+  })
+  const result = await run().finally(() => spy.mockRestore())
+  const client = new pg.Client(database.url)
+  await client.connect()
+  try {
+    const scanned = new Set<string>()
+    for (const { text, values } of seen) {
+      const { rows } = await client.query(`explain (format json) ${text}`, values)
+      collect(rows[0]['QUERY PLAN'][0].Plan, scanned)
+    }
+    expect(seen.length).toBeGreaterThan(0)
+    return { result, scanned: [...scanned].toSorted() }
+  } finally {
+    await client.end()
+  }
+}
+
+const LARGE = ['people', 'deliveries', 'cluster_items', 'audit_entries']
+
+interface Plan {
+  readonly 'Node Type': string
+  readonly 'Relation Name'?: string
+  readonly 'Index Name'?: string
+  readonly 'Index Cond'?: string
+  readonly Plans?: readonly Plan[]
+}
+
+/** Partial indexes that have only a few of the rows. */
+const SMALL_INDEXES = ['people_local', 'people_restricted']
+
+function collect(plan: Plan, scanned: Set<string>): void {
+  const { 'Relation Name': table = '', 'Index Name': index = '', 'Index Cond': condition } = plan
+  const isWhole = plan['Node Type'] === 'Seq Scan' || (table !== '' && index !== '' && condition === undefined)
+  if (LARGE.includes(table) && isWhole && !SMALL_INDEXES.includes(index)) scanned.add(table)
+  for (const each of plan.Plans ?? []) collect(each, scanned)
+}
