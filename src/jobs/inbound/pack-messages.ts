@@ -38,92 +38,80 @@ const LOW_PRIORITY = 10
 /** Jobs of large messages that are added at a time; a second one would take the connections that small messages need. */
 const MAX_CONCURRENT_LARGE_JOBS = 1
 
-/** Messages that are received together share a job. A source over its share is packed apart, in jobs that come later. */
+/** Messages that are received together share a job. A source over its share gets separate jobs, which come later. */
 export function openPacking(
   services: Pick<Services, 'config' | 'jobs' | 'now'>,
   limits: PackingLimits = { ...RECEIVE_LIMITS, bytes: services.config.inboundBytes },
 ): Packing {
   const backlog = openBacklog(services.jobs, limits)
-  const packPublic = (priority?: number, maxConcurrent?: number) =>
-    groupCommit(
-      groups(limits, bytesOf, maxConcurrent),
-      (messages: readonly PostedEnvelope[]) =>
-        backlog.add('inbound', { messages: messages.length, bytes: sum(messages.map(bytesOf)) }, () =>
-          services.jobs.enqueue(receivePublicJob, { acceptedAt: services.now().toISOString(), messages }, { priority }),
-        ),
-      openGroupGrowth(GROWTH),
-    )
-  const packPrivate = (priority?: number, maxConcurrent?: number) =>
-    groupCommit(
-      groups(limits, bytesOf, maxConcurrent),
-      (messages: readonly PrivateMessage[]) =>
-        backlog.add('inbound-private', { messages: messages.length, bytes: sum(messages.map(bytesOf)) }, () =>
-          services.jobs.enqueue(
-            receivePrivateJob,
-            { acceptedAt: services.now().toISOString(), messages },
-            { priority },
+  const publicLanes = openLanes('inbound', (messages: readonly PostedEnvelope[], acceptedAt, priority) =>
+    services.jobs.enqueue(receivePublicJob, { acceptedAt, messages }, { priority }),
+  )
+  const privateLanes = openLanes('inbound-private', (messages: readonly PrivateMessage[], acceptedAt, priority) =>
+    services.jobs.enqueue(receivePrivateJob, { acceptedAt, messages }, { priority }),
+  )
+
+  function openLanes<Message extends PostedEnvelope>(queue: InboundQueue, enqueue: EnqueueMessages<Message>) {
+    const openLane = (priority?: number, maxConcurrent?: number) =>
+      groupCommit(
+        groups(limits, maxConcurrent),
+        (messages: readonly Message[]) =>
+          backlog.add(queue, { messages: messages.length, bytes: sum(messages.map(bytesOf)) }, () =>
+            enqueue(messages, services.now().toISOString(), priority),
           ),
-        ),
-      openGroupGrowth(GROWTH),
-    )
-  // Large messages are jobs of their own and take long: small ones must not wait for them.
-  const publicly = {
-    small: { together: packPublic(), apart: packPublic(LOW_PRIORITY) },
-    large: {
-      together: packPublic(undefined, MAX_CONCURRENT_LARGE_JOBS),
-      apart: packPublic(LOW_PRIORITY, MAX_CONCURRENT_LARGE_JOBS),
-    },
-  }
-  const privately = {
-    small: { together: packPrivate(), apart: packPrivate(LOW_PRIORITY) },
-    large: {
-      together: packPrivate(undefined, MAX_CONCURRENT_LARGE_JOBS),
-      apart: packPrivate(LOW_PRIORITY, MAX_CONCURRENT_LARGE_JOBS),
-    },
+        openGroupGrowth(GROWTH),
+      )
+    const openLanesOfSize = (maxConcurrent?: number) => ({
+      shared: openLane(undefined, maxConcurrent),
+      separate: openLane(LOW_PRIORITY, maxConcurrent),
+    })
+    // Large messages are jobs of their own and take long: small ones must not wait for them.
+    return { small: openLanesOfSize(), large: openLanesOfSize(MAX_CONCURRENT_LARGE_JOBS) }
   }
 
-  function groupFor<Line>(
-    lines: Readonly<Record<'small' | 'large', Readonly<Record<'together' | 'apart', Line>>>>,
-    source: NetworkSource,
-    bytes: number,
-  ): Line {
-    const size = bytes > RECEIVE_LIMITS.bytesPerJob ? 'large' : 'small'
-    return lines[size][backlog.isApart(source, bytes) ? 'apart' : 'together']
+  function chooseLane<Lane>(lanes: Lanes<Lane>, source: NetworkSource, bytes: number): Lane {
+    const { shared, separate } = lanes[bytes > RECEIVE_LIMITS.bytesPerJob ? 'large' : 'small']
+    return backlog.isApart(source, bytes) ? separate : shared
   }
 
   return {
     ...backlog,
     acceptPublic: (envelope, source, trace) => {
       const message = postedEnvelope(envelope, networkOf(source), trace)
-      return groupFor(publicly, source, bytesOf(message))([message])
+      const add = chooseLane(publicLanes, source, bytesOf(message))
+      return add([message])
     },
-    acceptPrivate: (message, source) =>
-      groupFor(
-        privately,
-        source,
-        bytesOf(message),
-      )([
-        { recipientGuid: message.recipientGuid, ...postedEnvelope(message.envelope, networkOf(source), message.trace) },
-      ]),
+    acceptPrivate: ({ recipientGuid, envelope, trace }, source) => {
+      const message = { recipientGuid, ...postedEnvelope(envelope, networkOf(source), trace) }
+      const add = chooseLane(privateLanes, source, bytesOf(message))
+      return add([message])
+    },
   }
 }
+
+type InboundQueue = Parameters<Backlog['add']>[0]
+
+type EnqueueMessages<Message> = (
+  messages: readonly Message[],
+  acceptedAt: string,
+  priority: number | undefined,
+) => Promise<void>
+
+/** Messages that a lane collects become jobs together. `separate` is for sources over their share. */
+type Lanes<Lane> = Readonly<Record<'small' | 'large', Readonly<Record<'shared' | 'separate', Lane>>>>
 
 /** Unknown values have no field in the job. */
 function postedEnvelope(envelope: string, source: string | undefined, trace: string | undefined): PostedEnvelope {
   return { envelope, ...(source !== undefined && { source }), ...(trace !== undefined && { trace }) }
 }
 
-function groups<Message>(
-  { acknowledgedMs }: PackingLimits,
-  sizeOf: (message: Message) => number,
-  maxConcurrent: number = RECEIVE_LIMITS.jobsUnderWay,
-) {
+function groups({ acknowledgedMs }: PackingLimits, maxConcurrent: number = RECEIVE_LIMITS.jobsUnderWay) {
   return {
     maxConcurrent,
     minItems: SECOND_JOB_MIN_MESSAGES,
     maxItems: RECEIVE_LIMITS.messagesPerJob,
     maxSize: RECEIVE_LIMITS.bytesPerJob,
-    sizeOf,
+    sizeOf: bytesOf,
     // Covers the wait for a group as well as the request to the queue.
     timeLimit: {
       ms: acknowledgedMs,
