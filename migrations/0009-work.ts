@@ -1,7 +1,7 @@
 import { type Migration, now } from './migration.js'
 
 /** Storage options for rows that exist for seconds: free space for updates in each page, and an early vacuum. */
-const shortLived = `with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02)`
+const SHORT_LIVED_SQL = `with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02)`
 
 export const work: Migration = {
   async up(db) {
@@ -17,7 +17,7 @@ export const work: Migration = {
         created_at timestamptz(3) not null default ${now},
         sweep_at timestamptz(3) not null default ${now} + interval '5 seconds',
         failed_at timestamptz(3)
-      ) ${shortLived};
+      ) ${SHORT_LIVED_SQL};
       create index outbox_sweep_at on outbox (sweep_at) where failed_at is null;
 
       create table waiting (
@@ -32,7 +32,7 @@ export const work: Migration = {
         times smallint not null default 1 check (times > 0),
         created_at timestamptz(3) not null default ${now},
         due_at timestamptz(3) not null default ${now} + interval '6 hours'
-      ) ${shortLived};
+      ) ${SHORT_LIVED_SQL};
       create index waiting_waits_for on waiting (waits_for);
       create index waiting_due_at on waiting (due_at);
 
@@ -70,7 +70,7 @@ export const work: Migration = {
         died_at timestamptz(3),
         created_at timestamptz(3) not null default ${now},
         check ((state = 'dead') = (died_at is not null))
-      ) ${shortLived};
+      ) ${SHORT_LIVED_SQL};
       create unique index deliveries_once on deliveries (message_id, pod_id, coalesce(person_id, 0));
       create index deliveries_pod_id on deliveries (pod_id, id);
       create index deliveries_person_id on deliveries (person_id) where person_id is not null;

@@ -140,7 +140,7 @@ it('recognizes a circle of imports', () => {
 
 /** A constant that begins like a statement, or like a part of one. */
 const SQL_CONSTANT =
-  /^(?:export )?const ([A-Z][A-Z0-9_]*) = `\(?\s*(?:select|insert|update|delete|with|exists|case|coalesce|not exists)\b/gm
+  /^(?:export )?const (\w+) = `\(?\s*(?:select|insert|update|delete|with|exists|case|coalesce|not exists|do \$\$|truncate)\b/gm
 
 it('has constants of SQL whose names end in _SQL', () => {
   const found = files.flatMap((path) =>
@@ -149,6 +149,20 @@ it('has constants of SQL whose names end in _SQL', () => {
 
   expect(found.length).toBeGreaterThan(100)
   expect(found.filter((name) => !name.endsWith('_SQL'))).toEqual([])
+})
+
+/** A function that returns a string, with its body. */
+const TEXT_FUNCTION = /^(?:export )?function (\w+)\([^)]*\): string \{\n([\s\S]*?)\n\}/gm
+const SQL_TEMPLATE = /`[^`]*\b(?:select|exists|insert into|update|delete from|is null|is not null)\b/
+
+it('has functions that return SQL whose names end in Sql', () => {
+  const names = files
+    .filter((path) => /^src\/(?:persistence|take-over\/build)\//.test(path) && !path.endsWith('opaque-param.ts'))
+    .flatMap((path) => [...readFileSync(join(root, path), 'utf8').matchAll(TEXT_FUNCTION)])
+    .flatMap(([, name = '', body = '']) => (SQL_TEMPLATE.test(body) ? [name] : []))
+
+  expect(names.length).toBeGreaterThan(50)
+  expect(names.filter((name) => !/Sql$|^sql[A-Z]/.test(name))).toEqual([])
 })
 
 /** A result of `raw`, whose rows have the type `any`, is used. */

@@ -69,7 +69,7 @@ async function runJob(services: Services, { handlers, timeoutMs, stopping }: Run
       const loadedJob = work
       await withDeadline(timeoutMs, stopping, (signal) =>
         inSpan(services.tracer, `job ${job.name}`, spanOf(job, loadedJob), () =>
-          handle(tracedPod(services, loadedJob), loadedJob as JobContext as JobContext<never>, signal),
+          handle(servicesWithTrace(services, loadedJob), loadedJob as JobContext as JobContext<never>, signal),
         ),
       )
       await work.finishIfOpen()
@@ -84,8 +84,8 @@ function spanOf({ queueName: queue, name }: Job, { trace }: Pick<JobContext, 'tr
   return { kind: 'consumer', traces: [trace], attributes: { queue, job: name } }
 }
 
-/** The pod with the trace of a job, for its rows and its log lines. */
-function tracedPod(services: Services, { trace }: Pick<JobContext, 'trace'>): Services {
+/** The services with the trace of a job, for its rows and its log lines. */
+function servicesWithTrace(services: Services, { trace }: Pick<JobContext, 'trace'>): Services {
   return trace === undefined
     ? services
     : { ...withRequestContext(services, { trace }), log: services.log.child({ trace }) }

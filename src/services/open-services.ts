@@ -43,7 +43,7 @@ export interface OpenServices extends Services {
 /** The kind of process decides its waiting time for the database and its number of connections. */
 export type ProcessKind = 'web' | 'worker' | 'command'
 
-interface PodDependencies {
+interface ServiceDependencies {
   readonly crypto: PodCrypto
   readonly log?: Logger
   readonly now?: () => Date
@@ -59,7 +59,7 @@ const ANSWERED_WITHIN = 3_000
 export async function openServices(
   config: Config,
   kind: ProcessKind,
-  dependencies: PodDependencies,
+  dependencies: ServiceDependencies,
 ): Promise<OpenServices> {
   const closers = openClosers()
   try {
@@ -73,7 +73,7 @@ export async function openServices(
 async function openParts(
   config: Config,
   kind: ProcessKind,
-  dependencies: PodDependencies,
+  dependencies: ServiceDependencies,
   closers: Closers,
 ): Promise<OpenServices> {
   const log = dependencies.log ?? openLog(config, kind)

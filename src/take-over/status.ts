@@ -26,7 +26,7 @@ export async function readStatus(db: Knex): Promise<TakeOverStatus> {
     db,
     `select to_regclass('take_over.source_tables') is not null as exists`,
   )
-  const tables = staging.exists ? await queryRows<CopiedTable>(db, selectTables) : []
+  const tables = staging.exists ? await queryRows<CopiedTable>(db, SELECT_TABLES_SQL) : []
   const totalRows = tables.reduce((sum, { rows }) => sum + rows, 0)
   const done = tables.reduce((sum, { done: rows }) => sum + rows, 0)
   const copied = staging.exists
@@ -48,7 +48,7 @@ export async function readStatus(db: Knex): Promise<TakeOverStatus> {
   }
 }
 
-const selectTables = `
+const SELECT_TABLES_SQL = `
   select source.name, source.rows::float, coalesce(sum(blocks.rows), 0)::float as done
   from take_over.source_tables as source left join take_over.copied_blocks as blocks on blocks.table_name = source.name
   group by source.name, source.rows order by source.name`

@@ -186,14 +186,18 @@ async function undoRestriction(
 }
 
 async function undoLock(
-  _pod: ModerationServices,
+  _services: ModerationServices,
   transaction: Knex.Transaction,
   { details }: ActionRow,
 ): Promise<void> {
   await unlockUsers(transaction, [Number(details['userId'])])
 }
 
-async function undoRemoval(_pod: ModerationServices, transaction: Knex.Transaction, action: ActionRow): Promise<void> {
+async function undoRemoval(
+  _services: ModerationServices,
+  transaction: Knex.Transaction,
+  action: ActionRow,
+): Promise<void> {
   const { tombstones, caseId } = readActionDetails(action, 'remove')
   await Tombstone.takeBackPermanent(transaction, tombstones)
   if (caseId !== null) {

@@ -39,7 +39,7 @@ async function startChangingContent(services: Pick<Services, 'jobs'>, transactio
 /** Hides the content of blocked people in chunks, and shows it after the block. */
 export const contentChangeOperation: Pick<BackgroundTaskWorks, typeof KIND> = {
   [KIND]: {
-    async runChunk(_pod, transaction) {
+    async runChunk(_services, transaction) {
       for (;;) {
         const personId = await findContentChange(transaction)
         if (personId === undefined) return { done: 0, skipped: 0 }

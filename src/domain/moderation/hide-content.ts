@@ -105,7 +105,7 @@ export async function showContentInChunks(
 
 /** The target is the action. */
 const showContentWork: BackgroundTaskWork = {
-  async runChunk(_pod, transaction, { target }) {
+  async runChunk(_services, transaction, { target }) {
     return { done: await showContentOfAction(transaction, Number(target), ROW_BATCH_SIZE), skipped: 0 }
   },
   /** The undo has its entry in the audit log. */

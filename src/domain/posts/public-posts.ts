@@ -2,7 +2,7 @@ import { type QueryBuilder, raw } from 'objection'
 import { Comment } from '../../persistence/models/comment.js'
 import { Person } from '../../persistence/models/person.js'
 import { Post } from '../../persistence/models/post.js'
-import { isRestricted } from '../../persistence/people/restricted-people.js'
+import { isRestrictedSql } from '../../persistence/people/restricted-people.js'
 import { isAuthorUnblockedSql } from '../../persistence/posts/visibility.js'
 import type { ListPage } from '../../persistence/sql/id-page.js'
 import type { Services } from '../../services/services.js'
@@ -94,7 +94,7 @@ export async function findPublicStreamPage(
   return readPage(posts, { position, first: 'newest', limit: PUBLIC_POST_LIMITS.postsOnListPage })
 }
 
-const AUTHOR_IS_UNRESTRICTED_SQL = `not ${isRestricted('posts.author_id')}`
+const AUTHOR_IS_UNRESTRICTED_SQL = `not ${isRestrictedSql('posts.author_id')}`
 
 /** Reads the complete posts of a page, in its order. Posts that were deleted in the meantime are left out. */
 export async function readPublicPosts(

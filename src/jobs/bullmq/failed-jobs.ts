@@ -62,7 +62,7 @@ export function postgresFailedJobs(pool: Pick<pg.Pool, 'query'>): ReadFailedJobs
   }
 }
 
-function failedJobs(compare: '<' | '>', direction: 'asc' | 'desc'): string {
+function failedJobsSql(compare: '<' | '>', direction: 'asc' | 'desc'): string {
   return `
     select id, name, added_at_ms, finished_at_ms, attempts_made, failed_reason, dedup_id
     from job
@@ -73,8 +73,8 @@ function failedJobs(compare: '<' | '>', direction: 'asc' | 'desc'): string {
     limit $4`
 }
 
-const newestFirst = failedJobs('<', 'desc')
-const oldestFirst = failedJobs('>', 'asc')
+const newestFirst = failedJobsSql('<', 'desc')
+const oldestFirst = failedJobsSql('>', 'asc')
 
 /** Jobs that one run of the script reads: longer runs would delay all other clients of Redis. */
 const JOBS_OF_RUN = 1_000

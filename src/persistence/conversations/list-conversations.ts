@@ -5,7 +5,7 @@ import {
   groupPeopleByOwner,
   type OwnedPerson,
   type PersonSummary,
-  selectPeople,
+  peopleSql,
 } from '../people/person-summaries.js'
 import { isAuthorUnblockedSql } from '../posts/visibility.js'
 import {
@@ -27,7 +27,7 @@ import {
   toPage,
 } from '../sql/keyset-page.js'
 import { opaqueParam } from '../sql/opaque-param.js'
-import { isConversationShown } from './shown-conversations.js'
+import { isConversationShownSql } from './shown-conversations.js'
 
 export interface ConversationFilter extends TimePage {
   readonly onlyUnread?: boolean
@@ -72,7 +72,7 @@ export async function listConversationsOfPerson(
   const part = keysetClauses(filter, values, { time: 'created_at', id: 'conversation_id' })
   const some = `
     select * from conversation_visibilities
-    where person_id = $1 ${conditions.join(' ')} ${part.condition} and ${isConversationShown('conversation_id')} ${part.order}`
+    where person_id = $1 ${conditions.join(' ')} ${part.condition} and ${isConversationShownSql('conversation_id')} ${part.order}`
   const page = `select * from (${some}) as found limit ${part.maxRows}`
   const name = ['conversations', ...names, part.name].join(' ')
   return toPage(await found(db, { name, which: page, values }), filter)
@@ -103,7 +103,12 @@ export async function listMessagesOfConversation(
   const later = onlyAfter === undefined ? '' : 'and arrived_at > $5'
   const name = onlyAfter === undefined ? 'messages' : 'messages changed-after'
   const maxRows = maxRowsOfPage(page)
-  const rows = await queryPreparedRow<FoundMessages>(db, `${name} ${maxRows}`, () => messages(later, maxRows), values)
+  const rows = await queryPreparedRow<FoundMessages>(
+    db,
+    `${name} ${maxRows}`,
+    () => messagesSql(later, maxRows),
+    values,
+  )
   const { guid: guids, text, createdAt, authorId } = messageAggregate.decode(rows.messages)
   const person = decodePeople(rows.people)
   const listed = guids.map((guid, index) => ({
@@ -160,10 +165,10 @@ interface FoundMessages {
   readonly people: AggregatedColumns
 }
 
-function messages(later: string, maxRows: number): string {
+function messagesSql(later: string, maxRows: number): string {
   const [offset, limit] = [opaqueParam('$3', 'bigint'), opaqueParam('$4', 'bigint')]
   return `
-    select messages, ${selectPeople('author_ids')} as people
+    select messages, ${peopleSql('author_ids')} as people
     from (
       select ${messageAggregate.select} as messages, array_agg(author_id) as author_ids
       from (
@@ -215,7 +220,7 @@ interface FoundConversations {
 }
 
 async function found(db: Knex, { name, which, values }: ConversationQuery): Promise<readonly ListedConversation[]> {
-  const rows = await queryPreparedRow<FoundConversations>(db, name, () => conversationsStatement(which), values)
+  const rows = await queryPreparedRow<FoundConversations>(db, name, () => conversationsSql(which), values)
   const { id: ids, guid, subject, createdAt } = conversationAggregate.decode(rows.conversations)
   const places = new Map(ids.map((id, index) => [id, index]))
   const participantsOf = groupPeopleByOwner(participantAggregate.decode(rows.participants), decodePeople(rows.people))
@@ -235,9 +240,9 @@ async function found(db: Knex, { name, which, values }: ConversationQuery): Prom
 }
 
 /** Returns one row: visibilities, conversations and participants as aggregated columns. Each table is scanned once for the whole page. */
-function conversationsStatement(which: string): string {
+function conversationsSql(which: string): string {
   return `
-    select visibilities, conversations, participants, ${selectPeople('taking_part.person_ids')} as people
+    select visibilities, conversations, participants, ${peopleSql('taking_part.person_ids')} as people
     from (
       select ${visibilityAggregate.select} as visibilities, array_agg(conversation_id) as ids from (${which}) as found
     ) as page

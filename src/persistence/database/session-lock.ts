@@ -40,7 +40,7 @@ export async function withSessionLock<Result>(
 }
 
 /** A condition of SQL: a session of this database has the lock. */
-export function isLocked(work: LockedWork): string {
+export function isLockedSql(work: LockedWork): string {
   const [space, id] = LOCKS[work]
   return `exists (
     select from pg_locks

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
 import { queryPrepared, queryRows } from '../database/database.js'
-import { isRetracted } from '../models/tombstone.js'
-import { isRestrictedFor } from '../people/restricted-people.js'
+import { isRetractedSql } from '../models/tombstone.js'
+import { isRestrictedForSql } from '../people/restricted-people.js'
 import { opaqueParam } from '../sql/opaque-param.js'
-import { rowByRow } from '../sql/row-by-row.js'
+import { rowByRowSql } from '../sql/row-by-row.js'
 
 /** A received or new conversation, with the addresses of its participants. */
 export interface ReceivedConversation {
@@ -112,8 +112,8 @@ const NEW_CONVERSATIONS_SQL = `
   ), inserted as (
     insert into conversations (guid, author_id, subject, created_at, updated_at)
     select arrived.guid, people.id, arrived.subject, arrived."createdAt", arrived."arrivedAt" - ${ONE_MILLISECOND_SQL}
-    from arrived ${rowByRow('people', 'people.address = arrived.author')}
-    where people.closed_at is null and not ${isRetracted('conversation', 'arrived.guid', ['people.id'])}
+    from arrived ${rowByRowSql('people', 'people.address = arrived.author')}
+    where people.closed_at is null and not ${isRetractedSql('conversation', 'arrived.guid', ['people.id'])}
     order by arrived.guid
     on conflict do nothing
     returning id, guid, created_at, updated_at
@@ -123,7 +123,7 @@ const NEW_CONVERSATIONS_SQL = `
     from inserted
     join arrived using (guid)
     cross join json_array_elements_text(arrived.participants) as participant(address)
-    ${rowByRow('people', 'people.address = participant.address and people.closed_at is null')}
+    ${rowByRowSql('people', 'people.address = participant.address and people.closed_at is null')}
     order by 1, 2
   ), named as (
     insert into conversation_unknown_participants (conversation_id, address)
@@ -164,7 +164,7 @@ const NEW_MESSAGES_SQL = `
         + ${ONE_MILLISECOND_SQL} * (row_number() over (partition by locked.id order by arrived.place) - 1)
     from arrived
     join locked on locked.guid = arrived."conversationGuid"
-    ${rowByRow('people', 'people.address = arrived.author')}
+    ${rowByRowSql('people', 'people.address = arrived.author')}
     order by arrived.guid
     on conflict do nothing
     returning id, guid, conversation_id, author_id, arrived_at
@@ -195,13 +195,13 @@ const REFUSED_CONVERSATIONS_SQL = `
   )
   select distinct arrived.guid
   from arrived
-  ${rowByRow('people', 'people.address = arrived.author', 'authors')}
+  ${rowByRowSql('people', 'people.address = arrived.author', 'authors')}
   cross join json_array_elements_text(arrived.participants) as participant(address)
-  ${rowByRow('people', 'people.address = participant.address and people.id <> authors.id and people.closed_at is null')}
-  ${rowByRow('users', 'users.person_id = people.id')}
+  ${rowByRowSql('people', 'people.address = participant.address and people.id <> authors.id and people.closed_at is null')}
+  ${rowByRowSql('users', 'users.person_id = people.id')}
   where not exists (select from contacts where contacts.user_id = users.id and contacts.person_id = authors.id)
     or exists (select from blocks where blocks.user_id = users.id and blocks.person_id = authors.id)
-    or ${isRestrictedFor('users.id', 'authors')}`
+    or ${isRestrictedForSql('users.id', 'authors')}`
 
 const authors = {
   conversations: `

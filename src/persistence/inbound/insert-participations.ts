@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
 import { queryRows } from '../database/database.js'
-import { isRetracted } from '../models/tombstone.js'
+import { isRetractedSql } from '../models/tombstone.js'
 import { UNDELIVERED_LIMITS } from '../outbound/limits.js'
-import { hasRow } from '../sql/has-row.js'
-import { rowByRow } from '../sql/row-by-row.js'
+import { hasRowSql } from '../sql/has-row.js'
+import { rowByRowSql } from '../sql/row-by-row.js'
 
 export interface ReceivedParticipation {
   readonly guid: string
@@ -40,17 +40,17 @@ const NEW_PARTICIPATIONS_SQL = `
       pods.answered_at is null as unanswered,
       row_number() over (partition by posts.id, pods.answered_at is null order by people.id) as place
     from json_to_recordset(?::json) as given(guid text, author text, "postGuid" text, "createdAt" timestamptz)
-    ${rowByRow('people', 'people.address = given.author')}
-    ${rowByRow('pods', 'pods.id = people.pod_id')}
-    ${rowByRow('posts', `posts.guid = given."postGuid"`)}
-    where people.closed_at is null and not ${isRetracted('participation', 'given.guid', ['people.id'])}
-      and ${hasRow(IS_SAME_PAIR_SQL)} is not true
+    ${rowByRowSql('people', 'people.address = given.author')}
+    ${rowByRowSql('pods', 'pods.id = people.pod_id')}
+    ${rowByRowSql('posts', `posts.guid = given."postGuid"`)}
+    where people.closed_at is null and not ${isRetractedSql('participation', 'given.guid', ['people.id'])}
+      and ${hasRowSql(IS_SAME_PAIR_SQL)} is not true
   ), remaining as materialized (
     select post_id, ${UNDELIVERED_LIMITS.participantsUnanswered} - (
       select count(*) from (
         select from participations
-        ${rowByRow('people', 'people.id = participations.author_id')}
-        ${rowByRow('pods', 'pods.id = people.pod_id')}
+        ${rowByRowSql('people', 'people.id = participations.author_id')}
+        ${rowByRowSql('pods', 'pods.id = people.pod_id')}
         where participations.post_id = posts.post_id and pods.answered_at is null
         limit ${UNDELIVERED_LIMITS.participantsUnanswered}
       ) as unanswered

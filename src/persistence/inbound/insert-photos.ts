@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { queryRows } from '../database/database.js'
-import { isRetracted } from '../models/tombstone.js'
-import { rowByRow } from '../sql/row-by-row.js'
+import { isRetractedSql } from '../models/tombstone.js'
+import { rowByRowSql } from '../sql/row-by-row.js'
 
 /** A photo that is received separately. Its post can be stored already or arrive later. */
 export interface ReceivedSeparatePhoto {
@@ -66,9 +66,9 @@ const STORED_PHOTOS_SQL = `
     guid text, author text, public boolean, "postGuid" text, text text, "remotePath" text, name text, height integer,
     width integer, "createdAt" timestamptz
   )
-  ${rowByRow('people', 'people.address = arrived.author')}
+  ${rowByRowSql('people', 'people.address = arrived.author')}
   left join posts on posts.guid = arrived."postGuid" and posts.author_id = people.id and posts.type = 'StatusMessage'
-  where people.closed_at is null and not ${isRetracted('photo', 'arrived.guid', ['people.id'])}
+  where people.closed_at is null and not ${isRetractedSql('photo', 'arrived.guid', ['people.id'])}
   order by arrived.guid
   on conflict (guid) do update set
     text = excluded.text, remote_path = excluded.remote_path, name = excluded.name, height = excluded.height,

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { queryPrepared, queryRows } from '../database/database.js'
-import { isRetracted } from '../models/tombstone.js'
+import { isRetractedSql } from '../models/tombstone.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowsAsColumns } from '../sql/rows-as-columns.js'
 
@@ -142,7 +142,7 @@ const NEW_POSTS_SQL = `
       select id, guid from posts where cardinality(array_remove(${opaqueParam('$7', 'text[]')}, null)) > 0
     ) as roots on roots.guid = arrived.root_guid
     where (arrived.root_guid is null or roots.id is not null)
-      and not ${isRetracted('post', 'arrived.guid', ['authors.id'])}
+      and not ${isRetractedSql('post', 'arrived.guid', ['authors.id'])}
     order by authors.id, roots.id, arrived.guid
     on conflict do nothing
     returning id, guid, root_id, created_at

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { RelayableKind } from '../../protocol/entities/registry.js'
 import { queryPrepared } from '../database/database.js'
 import type { SignedElements } from '../models/comment.js'
-import { isRetracted } from '../models/tombstone.js'
+import { isRetractedSql } from '../models/tombstone.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { RECORD_TABLES } from '../sql/record-tables.js'
 import { rowsAsColumns } from '../sql/rows-as-columns.js'
@@ -128,7 +128,7 @@ function placedSql({ kind, arrived, columns, joins }: RelayableKindSql): string 
         select from blocks join users on users.id = blocks.user_id
         where users.person_id = roots.author_id and blocks.person_id = people.id
       ) as is_author_blocked,
-      ${isRetracted(kind, 'arrived.guid', ['people.id', 'roots.author_id'])} as is_retracted
+      ${isRetractedSql(kind, 'arrived.guid', ['people.id', 'roots.author_id'])} as is_retracted
     from arrived
     join people on people.address = arrived.author
     ${joins}

@@ -8,7 +8,7 @@ import {
 import { queryPrepared } from '../database/database.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { RECORD_TABLES } from '../sql/record-tables.js'
-import { rowByRow } from '../sql/row-by-row.js'
+import { rowByRowSql } from '../sql/row-by-row.js'
 
 /** The stored entity that a retraction refers to. */
 export interface RetractionTarget {
@@ -85,7 +85,7 @@ const TARGETS_SQL = `
       'author', root_authors.address, 'local', root_authors.pod_id is null
     ) end as "threadPost"
   from found
-  ${rowByRow('people', 'people.id = found.author_id', 'authors')}
+  ${rowByRowSql('people', 'people.id = found.author_id', 'authors')}
   left join lateral (
     select * from posts where posts.id = found.post_id and posts.author_id is not null offset 0
   ) as roots on true

@@ -6,7 +6,7 @@ import {
   groupPeopleByOwner,
   type OwnedPerson,
   type PersonSummary,
-  selectPeople,
+  peopleSql,
 } from '../people/person-summaries.js'
 import type { ViewerIds } from '../posts/list-posts.js'
 import { aggregateViewerActions } from '../posts/viewer-actions.js'
@@ -100,11 +100,7 @@ async function queryComments(
   { userId, personId }: ViewerIds,
   { name, which, values }: CommentQuery,
 ): Promise<readonly ListedComment[]> {
-  const rows = await queryPreparedRow<CommentColumns>(db, name, () => commentsStatement(which), [
-    userId,
-    personId,
-    ...values,
-  ])
+  const rows = await queryPreparedRow<CommentColumns>(db, name, () => commentsSql(which), [userId, personId, ...values])
   const { id: ids, guid, text, likesCount, createdAt, authorId, isHidden } = commentAggregate.decode(rows.comments)
   const person = decodePeople(rows.people)
   const mentionedIn = groupPeopleByOwner(mentionAggregate.decode(rows.mentions), person)
@@ -122,10 +118,10 @@ async function queryComments(
   }))
 }
 
-function commentsStatement(which: string): string {
+function commentsSql(which: string): string {
   return `
     select
-      comments, mentions, ${selectPeople('page.author_ids || mentioning.person_ids')} as people,
+      comments, mentions, ${peopleSql('page.author_ids || mentioning.person_ids')} as people,
       ${viewerActions.select} as actions
     from (
       select ${commentAggregate.select} as comments, array_agg(id) as ids, array_agg(author_id) as author_ids

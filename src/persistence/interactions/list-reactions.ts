@@ -34,7 +34,7 @@ export async function listReactions(
     await queryPrepared<ListedReaction>(
       db,
       `${kind} ${maxRows}`,
-      () => reactionsStatement(REACTION_SOURCES[kind], maxRows),
+      () => reactionsSql(REACTION_SOURCES[kind], maxRows),
       values,
     ),
     page,
@@ -42,7 +42,7 @@ export async function listReactions(
 }
 
 /** A person has at most one reaction: the viewer's own is the first row, so the offset of the others is one less. */
-function reactionsStatement(some: string, maxRows: number): string {
+function reactionsSql(some: string, maxRows: number): string {
   const [viewer, limit, offset] = [
     opaqueParam('$1', 'bigint'),
     opaqueParam('$3', 'bigint'),

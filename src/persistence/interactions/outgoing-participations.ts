@@ -4,7 +4,7 @@ import { DELIVERY_PRIORITY } from '../outbound/delivery-priority.js'
 import { UNDELIVERED_LIMITS } from '../outbound/limits.js'
 import { remainingPodsSql } from '../outbound/remaining-pods.js'
 import { opaqueParam } from '../sql/opaque-param.js'
-import { rowByRow } from '../sql/row-by-row.js'
+import { rowByRowSql } from '../sql/row-by-row.js'
 
 /** A public post of a person of another pod. */
 export interface PostOfPod {
@@ -53,9 +53,9 @@ const PLAN_PARTICIPATIONS_SQL = `
   with wanted as materialized (
     select posts.id, posts.guid, posts.author_id, pods.id as pod_id, pods.participation_at is null as is_first
     from unnest(${opaqueParam('$1', 'text[]')}, $2::text[]) as given(guid, participation)
-    ${rowByRow('posts', 'posts.guid = given.guid and posts.public')}
-    ${rowByRow('people', 'people.id = posts.author_id')}
-    ${rowByRow('pods', 'pods.id = people.pod_id')}
+    ${rowByRowSql('posts', 'posts.guid = given.guid and posts.public')}
+    ${rowByRowSql('people', 'people.id = posts.author_id')}
+    ${rowByRowSql('pods', 'pods.id = people.pod_id')}
     where not exists (
       select from outbound_messages as written
       where written.record = 'participation' and written.guid = given.participation and written.verb = 'create'
@@ -133,4 +133,4 @@ const DELETE_POSTPONED_POSTS_SQL = `
     where postponed_participations.post_id = next_posts.post_id
     returning postponed_participations.post_id
   )
-  select posts.guid from deleted_rows ${rowByRow('posts', 'posts.id = deleted_rows.post_id')}`
+  select posts.guid from deleted_rows ${rowByRowSql('posts', 'posts.id = deleted_rows.post_id')}`

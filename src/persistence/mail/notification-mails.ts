@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { queryRow, queryRows } from '../database/database.js'
-import { isActorShown } from '../notifications/shown-actors.js'
+import { isActorShownSql } from '../notifications/shown-actors.js'
 import type { NotificationMailKind, StaffMailKind } from './mail-kinds.js'
 
 /** The delivery of each kind that is not changed by a user, as two lists. */
@@ -18,15 +18,15 @@ const KIND_SQL = `case when notifications.type = 'commented_on_post' then 'comme
 const PREFERENCE_SQL = `left join mail_preferences as chosen on chosen.user_id = users.id and chosen.kind = ${KIND_SQL}`
 
 /** The user has not blocked the actor, and moderators do not hide them. */
-function isNamed(actors: string): string {
-  return `${isActorShown(actors, 'users.id')} and not exists (
+function isNamedSql(actors: string): string {
+  return `${isActorShownSql(actors, 'users.id')} and not exists (
     select from blocks where blocks.user_id = users.id and blocks.person_id = ${actors}.person_id
   )`
 }
 
 /** Notifications with a named actor whose post is neither muted, hidden by the user nor hidden by a moderator. */
 const IS_SHOWN_SQL = `exists (
-    select from notification_actors as actors where actors.notification_id = notifications.id and ${isNamed('actors')}
+    select from notification_actors as actors where actors.notification_id = notifications.id and ${isNamedSql('actors')}
   )
   and not exists (select from muted_posts as muted where muted.user_id = users.id and muted.post_id = notifications.post_id)
   and not exists (select from hidden_posts as hidden where hidden.user_id = users.id and hidden.post_id = notifications.post_id)
@@ -130,7 +130,7 @@ export async function findNotificationMail(db: Knex, notificationId: number): Pr
 const NOTIFICATION_MAILS_SQL = `
   select ${KIND_SQL} as kind, coalesce(nullif(last.name, ''), last.address) as name, last.address, last.guid as "personGuid",
     (select count(*)::integer from notification_actors as others
-     where others.notification_id = notifications.id and ${isNamed('others')}) as actors,
+     where others.notification_id = notifications.id and ${isNamedSql('others')}) as actors,
     posts.guid as "postGuid",
     coalesce(posts.public and posts.text !~* '#nsfw' and not coalesce(profiles.nsfw, false), false) as "isPublic",
     case
@@ -145,7 +145,7 @@ const NOTIFICATION_MAILS_SQL = `
   join users on users.id = notifications.user_id
   join lateral (
     select people.* from notification_actors as actors join people on people.id = actors.person_id
-    where actors.notification_id = notifications.id and ${isNamed('actors')}
+    where actors.notification_id = notifications.id and ${isNamedSql('actors')}
     order by actors.id desc limit 1
   ) as last on true
   left join posts on posts.id = notifications.post_id

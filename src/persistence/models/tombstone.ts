@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { namesInRetractions, RETRACTED_RECORDS, type RetractableKind } from '../../protocol/entities/registry.js'
 import { queryRows } from '../database/database.js'
 import { RECORD_TABLES } from '../sql/record-tables.js'
-import { rowByRow } from '../sql/row-by-row.js'
+import { rowByRowSql } from '../sql/row-by-row.js'
 import { Model } from './model.js'
 import { Person } from './person.js'
 
@@ -68,7 +68,7 @@ export interface PermanentTombstone extends Pick<Tombstone, 'targetType' | 'guid
  * SQL condition for insertions: one of these people has already retracted the entity. The caller has locked the guid, so that no
  * retraction can be stored in the meantime.
  */
-export function isRetracted(kind: RetractableKind, guid: string, by: readonly string[]): string {
+export function isRetractedSql(kind: RetractableKind, guid: string, by: readonly string[]): string {
   return `exists (
     select from tombstones
     where target_type in (${namesInRetractions(kind)
@@ -82,7 +82,7 @@ export function isRetracted(kind: RetractableKind, guid: string, by: readonly st
 const GIVEN_TOMBSTONES_SQL = `
   select given.type, given.guid, people.id
   from json_to_recordset(?::json) as given(type text, guid text, "by" text)
-  ${rowByRow('people', `people.address = given."by"`)}`
+  ${rowByRowSql('people', `people.address = given."by"`)}`
 
 const NEW_TOMBSTONES_SQL = `
   insert into tombstones (target_type, guid, deleted_by_id)

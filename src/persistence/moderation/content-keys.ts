@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { queryRows } from '../database/database.js'
-import { followRow } from '../people/restricted-people.js'
+import { followRowSql } from '../people/restricted-people.js'
 
 /** New public content, as the search for clusters reads it. */
 export interface NewContent {
@@ -63,7 +63,7 @@ const NEW_CONTENT_SQL: Readonly<Record<NewContentSource, string>> = {
       select from conversation_visibilities as participants
       join users on users.person_id = participants.person_id
       where participants.conversation_id = conversations.id and participants.person_id <> conversations.author_id
-        and not exists (select from ${followRow('users.id', 'conversations.author_id')})
+        and not exists (select from ${followRowSql('users.id', 'conversations.author_id')})
     )
     order by conversations.id limit :limit`,
 }

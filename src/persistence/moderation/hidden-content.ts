@@ -85,7 +85,7 @@ export async function hideComments(transaction: Knex.Transaction, ids: readonly 
   if (ids.length === 0) return
   await transaction.raw(LOCKED_POSTS_OF_COMMENTS_SQL, { ids: [...ids] })
   await transaction.raw(HIDDEN_COMMENTS_SQL, { ids: [...ids] })
-  await transaction.raw(moveNotifications(ABOUT_COMMENTS_SQL), { ids: [...ids] })
+  await transaction.raw(moveNotificationsSql(ABOUT_COMMENTS_SQL), { ids: [...ids] })
   await transaction.raw(HIDDEN_ACTORS_OF_COMMENTS_SQL, { ids: [...ids] })
 }
 
@@ -101,8 +101,10 @@ export async function unhideContentRows(
   if (commentIds.length > 0) {
     await transaction.raw(LOCKED_POSTS_OF_COMMENTS_SQL, { ids: [...commentIds] })
     await transaction.raw(SHOWN_COMMENTS_SQL, { ids: [...commentIds] })
-    await transaction.raw(restoreNotifications(ofContent('comment_id', 'comments.hidden')), { ids: [...commentIds] })
-    await transaction.raw(restoreNotifications(OF_COMMENTS_OF_POST_SQL), { ids: [...commentIds] })
+    await transaction.raw(restoreNotificationsSql(hiddenAboutContentSql('comment_id', 'comments.hidden')), {
+      ids: [...commentIds],
+    })
+    await transaction.raw(restoreNotificationsSql(OF_COMMENTS_OF_POST_SQL), { ids: [...commentIds] })
     await transaction.raw(SHOWN_ACTORS_OF_COMMENTS_SQL, { ids: [...commentIds] })
   }
 }
@@ -130,7 +132,7 @@ const ABOUT_COMMENTS_SQL = `
   )`
 
 /** Deletes notifications and keeps what an undo needs. The order of the actors is that of their arrival. */
-function moveNotifications(condition: string): string {
+function moveNotificationsSql(condition: string): string {
   return `
     with moved as (
       select id, user_id, post_id, comment_id, to_jsonb(notifications) as notification,
@@ -144,7 +146,7 @@ function moveNotifications(condition: string): string {
 }
 
 /** Hidden notifications about given content that is visible again. */
-function ofContent(column: 'post_id' | 'comment_id', isHidden: string): string {
+function hiddenAboutContentSql(column: 'post_id' | 'comment_id', isHidden: string): string {
   const table = column === 'post_id' ? 'posts' : 'comments'
   return `using ${table} where ${table}.id = hidden_notifications.${column} and ${table}.id = ${GIVEN} and not (${isHidden})`
 }
@@ -177,7 +179,7 @@ export const NOTIFICATION_COLUMNS = [
 ] as const
 
 /** Brings notifications back, unless a newer unread one is about the same. `source` chooses the rows. */
-function restoreNotifications(source: string): string {
+function restoreNotificationsSql(source: string): string {
   return `
     with moved as (
       delete from hidden_notifications ${source}
@@ -249,7 +251,7 @@ const hidePostsStatements = [
    insert into hidden_photo_visibilities (user_id, photo_id) select user_id, photo_id from moved on conflict do nothing`,
   `update photos set public_before_hiding = public, public = false
    where post_id = ${GIVEN} and public_before_hiding is null`,
-  moveNotifications(`notifications.post_id = ${GIVEN}`),
+  moveNotificationsSql(`notifications.post_id = ${GIVEN}`),
   CHANGE_ACTORS_OF_RESHARES_SQL,
 ]
 
@@ -274,7 +276,7 @@ const showPostsStatements = [
      returning hidden_photo_visibilities.user_id, photos.id
    )
    insert into photo_visibilities (user_id, photo_id) select * from moved on conflict do nothing`,
-  restoreNotifications(ofContent('post_id', 'posts.public_before_hiding is not null')),
+  restoreNotificationsSql(hiddenAboutContentSql('post_id', 'posts.public_before_hiding is not null')),
   CHANGE_ACTORS_OF_RESHARES_SQL,
 ]
 

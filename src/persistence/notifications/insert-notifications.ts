@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { queryPrepared, queryRows } from '../database/database.js'
-import { isRestrictedFor } from '../people/restricted-people.js'
+import { isRestrictedForSql } from '../people/restricted-people.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { moveActivitySql } from './activity.js'
 import { type NotificationCauseRows, recipientStepsSql } from './notification-recipients.js'
@@ -61,7 +61,7 @@ function causedNotificationsSql(steps: string, occurrences: string, shouldMoveAc
         where muted_posts.user_id = occurrence.user_id and muted_posts.post_id = occurrence.post_id
       )
       and not exists (
-        select from people where people.id = occurrence.actor_id and ${isRestrictedFor('occurrence.user_id', 'people')}
+        select from people where people.id = occurrence.actor_id and ${isRestrictedForSql('occurrence.user_id', 'people')}
       )
       -- Hidden posts cause no notifications.
       and not exists (

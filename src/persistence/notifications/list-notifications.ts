@@ -7,7 +7,7 @@ import {
   groupPeopleByOwner,
   type OwnedPerson,
   type PersonSummary,
-  selectPeople,
+  peopleSql,
 } from '../people/person-summaries.js'
 import {
   type AggregatedColumns,
@@ -22,7 +22,7 @@ import {
   valueAt,
 } from '../sql/column-lists.js'
 import { createConditionList, keysetClauses, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
-import { HAS_SHOWN_ACTOR_SQL, isActorShown } from './shown-actors.js'
+import { HAS_SHOWN_ACTOR_SQL, isActorShownSql } from './shown-actors.js'
 
 export interface NotificationFilter extends TimePage {
   readonly type?: NotificationType
@@ -129,7 +129,7 @@ async function queryNotifications(
   db: Knex,
   { name, which, values }: NotificationQuery,
 ): Promise<readonly ListedNotification[]> {
-  const rows = await queryPreparedRow<NotificationColumns>(db, name, () => notificationsStatement(which), values)
+  const rows = await queryPreparedRow<NotificationColumns>(db, name, () => notificationsSql(which), values)
   const { id: ids, guid, type, read, createdAt, updatedAt, postId } = notificationAggregate.decode(rows.notifications)
   const person = decodePeople(rows.people)
   const targetOf = targetAmong(targetAggregate.decode(rows.targets), person)
@@ -159,9 +159,9 @@ function targetAmong(
 }
 
 /** Returns one row with aggregated columns. Posts and actors are looked up once for the whole page instead of once per notification. */
-function notificationsStatement(which: string): string {
+function notificationsSql(which: string): string {
   return `
-    select notifications, targets, actors, ${selectPeople('about.author_ids || doing.person_ids')} as people
+    select notifications, targets, actors, ${peopleSql('about.author_ids || doing.person_ids')} as people
     from (
       select ${notificationAggregate.select} as notifications, array_agg(id) as ids, array_agg(post_id) as post_ids
       from (${which}) as found
@@ -178,6 +178,6 @@ const FIRST_ACTORS_SQL = `
   select notification_id, person_id
   from (
     select notification_id, person_id, row_number() over (partition by notification_id order by id) as place
-    from notification_actors as actors where notification_id = any(page.ids) and ${isActorShown('actors', '$1')}
+    from notification_actors as actors where notification_id = any(page.ids) and ${isActorShownSql('actors', '$1')}
   ) as actor
   where place <= ${MAX_ACTORS}`

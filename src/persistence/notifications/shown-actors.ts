@@ -6,7 +6,7 @@ const RESTRICTED_PEOPLE_SQL = `
  * SQL condition on a row of `notification_actors`: what the actor did is not hidden, and moderators do not restrict the actor. A user
  * who follows a silenced actor sees them. Scalar subqueries instead of `exists`: for `exists` the planner may read all contacts.
  */
-export function isActorShown(actors: string, userId: string): string {
+export function isActorShownSql(actors: string, userId: string): string {
   return `(
     not ${actors}.hidden and (
       (${actors}.person_id in (${RESTRICTED_PEOPLE_SQL})) is not true
@@ -23,6 +23,6 @@ export function isActorShown(actors: string, userId: string): string {
  */
 export const HAS_SHOWN_ACTOR_SQL = `(
   (select true from notification_actors as actors
-   where actors.notification_id = notifications.id and ${isActorShown('actors', 'notifications.user_id')} limit 1) is true
+   where actors.notification_id = notifications.id and ${isActorShownSql('actors', 'notifications.user_id')} limit 1) is true
   or (select true from notification_actors as actors where actors.notification_id = notifications.id limit 1) is null
 )`

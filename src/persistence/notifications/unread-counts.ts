@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isConversationShown } from '../conversations/shown-conversations.js'
+import { isConversationShownSql } from '../conversations/shown-conversations.js'
 import { queryPrepared } from '../database/database.js'
 import { UNREAD_LIMITS } from './limits.js'
 import { HAS_SHOWN_ACTOR_SQL } from './shown-actors.js'
@@ -33,5 +33,5 @@ const UNREAD_COUNTS_SQL = `
     coalesce(sum(unread), 0)::integer as messages
   from (
     select unread from conversation_visibilities
-    where person_id = $2 and unread > 0 and ${isConversationShown('conversation_id')} limit ${UNREAD_LIMITS.counted}
+    where person_id = $2 and unread > 0 and ${isConversationShownSql('conversation_id')} limit ${UNREAD_LIMITS.counted}
   ) as unread`

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Knex } from 'knex'
 import { queryRow, queryRows } from '../database/database.js'
-import { isLocked } from '../database/session-lock.js'
+import { isLockedSql } from '../database/session-lock.js'
 import { NOW_SQL } from '../sql/database-time.js'
 
 export interface BackupRun {
@@ -87,7 +87,7 @@ export async function isBackupRunning(db: Knex): Promise<boolean> {
 
 const RUNNING_BACKUP_SQL = `
   select
-    ${isLocked('backup')}
+    ${isLockedSql('backup')}
     and exists (select from backup_runs where ended_at is null and started_at > now() - interval '1 day') as running`
 
 /** Numbers of the last complete backup; null: there is none. Times are in seconds. */

@@ -58,8 +58,10 @@ export async function listPodPage(
   const counted = {
     host: '',
     failures: '',
-    waiting: countedBy(`select pod_id, count(*) as waiting from deliveries where state = 'waiting' group by pod_id`),
-    people: countedBy('select pod_id, count(*) as people from people where pod_id is not null group by pod_id'),
+    waiting: joinCountsSql(
+      `select pod_id, count(*) as waiting from deliveries where state = 'waiting' group by pod_id`,
+    ),
+    people: joinCountsSql('select pod_id, count(*) as people from people where pod_id is not null group by pod_id'),
   } as const
   return queryUnprepared<ListedPod>(
     db,
@@ -72,9 +74,9 @@ export async function listPodPage(
      select pods.id, pods.host, pods.port, pods.status, pods.software, pods.failures, pods.next_try_at as "nextTryAt",
        pods.blocked_at as "blockedAt", pods.limited_at as "limitedAt", pods.paused_until as "pausedUntil",
        ${POD_IS_ASLEEP_SQL} as asleep, ${POD_IS_REACHABLE_SQL} as "isReachable",
-       (${countUpTo('select from people where people.pod_id = pods.id')}) as people,
-       (${countUpTo(`select from deliveries where deliveries.pod_id = pods.id and state = 'waiting'`)}) as waiting,
-       (${countUpTo(DEAD_OF_POD_SQL)}) as dead,
+       (${countSql('select from people where people.pod_id = pods.id')}) as people,
+       (${countSql(`select from deliveries where deliveries.pod_id = pods.id and state = 'waiting'`)}) as waiting,
+       (${countSql(DEAD_OF_POD_SQL)}) as dead,
        (${OLDEST_WAITING_SQL}) as "oldestWaiting"
      from page as pods order by place`,
     [q === undefined ? null : `%${escapeLike(q)}%`, offset, limit, status ?? null],
@@ -97,11 +99,11 @@ const OLDEST_WAITING_SQL = `
   ) as first`
 
 /** Joins the counts by pod, for an order by them. */
-function countedBy(counts: string): string {
+function joinCountsSql(counts: string): string {
   return `left join (${counts}) as found on found.pod_id = pods.id`
 }
 
-function countUpTo(rows: string): string {
+function countSql(rows: string): string {
   return `select count(*)::integer from (${rows} limit ${MAX_COUNTED + 1}) as counted`
 }
 

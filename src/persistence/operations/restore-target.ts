@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type pg from 'pg'
 import { queryRow, queryRows } from '../database/database.js'
-import { isLocked } from '../database/session-lock.js'
+import { isLockedSql } from '../database/session-lock.js'
 
 /** The table that is there while the database holds an unfinished restore. */
 export const RESTORE_MARK = 'unfinished_restore'
@@ -27,7 +27,7 @@ export async function inspectRestoreTarget(db: Knex): Promise<RestoreTarget> {
 export async function isDatabaseMoving(db: Knex): Promise<boolean> {
   const { moving } = await queryRow<{ readonly moving: boolean }>(
     db,
-    `select ${isLocked('move of the database')} as moving`,
+    `select ${isLockedSql('move of the database')} as moving`,
   )
   return moving
 }

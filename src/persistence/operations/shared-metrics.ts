@@ -49,22 +49,22 @@ export async function readSharedMetrics(db: Knex): Promise<SharedMetrics> {
       db,
       `
     select
-      ${list(`select kind, version, count(*) from processes where seen_at > now() - interval '30 seconds' group by 1, 2`)} as processes,
-      ${list(PAUSED_QUEUES_SQL)} as "pausedQueues",
-      ${list(topFaults(DEAD_LETTERS_SQL))} as "deadLetters",
-      ${list(topFaults(`select '' as queue, fault, count(*) from quarantine group by 2`))} as quarantined,
-      ${list(`select kind, count(*) from moderation_cases where state in ('open', 'taken') group by 1`)} as "casesOpen",
+      ${jsonListSql(`select kind, version, count(*) from processes where seen_at > now() - interval '30 seconds' group by 1, 2`)} as processes,
+      ${jsonListSql(PAUSED_QUEUES_SQL)} as "pausedQueues",
+      ${jsonListSql(topFaultsSql(DEAD_LETTERS_SQL))} as "deadLetters",
+      ${jsonListSql(topFaultsSql(`select '' as queue, fault, count(*) from quarantine group by 2`))} as quarantined,
+      ${jsonListSql(`select kind, count(*) from moderation_cases where state in ('open', 'taken') group by 1`)} as "casesOpen",
       (select extract(epoch from now() - min(first_reported_at)) from moderation_cases where state in ('open', 'taken')) as "oldestCase",
       ${UNDECIDED_SIGN_UPS_SQL} as "signUpsPending",
       (select extract(epoch from now() - min(coalesce(confirmed_at, created_at))) from pending_sign_ups where ${IS_UNDECIDED_SQL}) as "oldestSignUp",
       (select extract(epoch from max(certificate_ends_at) - now()) from checks) as "certificateEnds",
       (select count(*)::integer from pg_stat_activity where backend_type = 'client backend') as connections,
       current_setting('max_connections')::integer as "maxConnections",
-      ${list(`select kind, count(*) from moderation_actions group by 1`)} as "moderationActions",
-      ${list('select kind, hits as count from filter_totals')} as "filterHits",
-      ${list('select category, removed_rows as count, candidates from prune_progress')} as pruned,
+      ${jsonListSql(`select kind, count(*) from moderation_actions group by 1`)} as "moderationActions",
+      ${jsonListSql('select kind, hits as count from filter_totals')} as "filterHits",
+      ${jsonListSql('select category, removed_rows as count, candidates from prune_progress')} as pruned,
       (select extract(epoch from max(replay_lag)) from pg_stat_replication) as "replicationLag",
-      ${list(`select relname as table, pg_total_relation_size(relid) as bytes from pg_stat_user_tables
+      ${jsonListSql(`select relname as table, pg_total_relation_size(relid) as bytes from pg_stat_user_tables
         where schemaname = 'public' order by 2 desc, 1 limit ${TABLES}`)} as tables,
       extract(epoch from clock_timestamp()) * 1000 as "databaseClock"`,
     )
@@ -89,7 +89,7 @@ const DEAD_LETTERS_SQL = `
   select 'outbound', coalesce(last_fault, 'unknown'), count(*) from deliveries where state = 'dead' group by 2`
 
 /** The most frequent faults by name; all others are `other`. */
-function topFaults(counted: string): string {
+function topFaultsSql(counted: string): string {
   return `
     select queue, case when place <= ${FAULTS} then fault else 'other' end as fault, sum(count) as count
     from (select *, dense_rank() over (order by total desc, fault) as place
@@ -97,7 +97,7 @@ function topFaults(counted: string): string {
     group by 1, 2`
 }
 
-function list(query: string): string {
+function jsonListSql(query: string): string {
   return `(select coalesce(json_agg(item), '[]') from (${query}) as item)`
 }
 

@@ -57,12 +57,12 @@ function storedOf(kind: RecordKind): readonly string[] {
   return tracedAt === undefined
     ? []
     : [
-        `select 4, ${tracedAt}, 'stored', '${kind}', guid, null::integer, null, null::text, null::integer from ${rowsOf(table)}`,
+        `select 4, ${tracedAt}, 'stored', '${kind}', guid, null::integer, null, null::text, null::integer from ${rowsOfTraceSql(table)}`,
       ]
 }
 
 /** The rows of the trace among the newest ones, read by the primary key. */
-function rowsOf(table: string): string {
+function rowsOfTraceSql(table: string): string {
   return `(select * from (select * from ${table} order by id desc limit ${ROWS_SEARCHED}) as newest where trace_id = ${TRACE}) as ${table}`
 }
 
@@ -81,29 +81,29 @@ const STEPS_SQL = `
     union all
     select 5, found.at, 'notified', found.type, found.guid, found.count, null, null, null
     from (
-      select 'post' as type, posts.guid, notified.* from ${rowsOf('posts')} cross join lateral (
+      select 'post' as type, posts.guid, notified.* from ${rowsOfTraceSql('posts')} cross join lateral (
         ${NOTIFIED_SQL} where notification_actors.person_id = posts.author_id and notifications.post_id in (posts.id, posts.root_id)
           and notifications.updated_at >= posts.stored_at
       ) as notified(at, count)
       union all
-      select 'comment', comments.guid, notified.* from ${rowsOf('comments')} cross join lateral (
+      select 'comment', comments.guid, notified.* from ${rowsOfTraceSql('comments')} cross join lateral (
         ${NOTIFIED_SQL} where notification_actors.person_id = comments.author_id and notifications.post_id = comments.post_id
           and notifications.updated_at >= comments.created_at
       ) as notified(at, count)
       union all
-      select 'like', likes.guid, notified.* from ${rowsOf('likes')} cross join lateral (
+      select 'like', likes.guid, notified.* from ${rowsOfTraceSql('likes')} cross join lateral (
         ${NOTIFIED_SQL} where notification_actors.person_id = likes.author_id
           and (notifications.post_id = likes.post_id or notifications.comment_id = likes.comment_id)
           and notifications.updated_at >= likes.created_at
       ) as notified(at, count)
     ) as found where found.count > 0
     union all
-    select 6, created_at, 'sent', record, guid, sent_to, verb, null, null from ${rowsOf('outbound_messages')}
+    select 6, created_at, 'sent', record, guid, sent_to, verb, null, null from ${rowsOfTraceSql('outbound_messages')}
     union all
     select 7, coalesce(deliveries.died_at, deliveries.created_at),
       case deliveries.state when 'dead' then 'delivery_given_up' else 'delivery_waiting' end,
       outbound_messages.record, outbound_messages.guid, deliveries.attempts::integer, deliveries.last_fault, pods.host, pods.port
-    from ${rowsOf('outbound_messages')}
+    from ${rowsOfTraceSql('outbound_messages')}
     join deliveries on deliveries.message_id = outbound_messages.id
     join pods on pods.id = deliveries.pod_id
     union all

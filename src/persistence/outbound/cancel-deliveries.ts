@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { rowByRow } from '../sql/row-by-row.js'
+import { rowByRowSql } from '../sql/row-by-row.js'
 import type { OutboundRecord } from './outbound-record.js'
 
 /** The record that a message is about. */
@@ -56,8 +56,8 @@ const DELETED_UNSENT_RETRACTIONS_SQL = `
   with unsent as (
     select messages.guid, created.pod_id, created.person_id
     from outbound_messages as messages
-    ${rowByRow('deliveries', 'deliveries.message_id = messages.id', 'created')}
-    ${rowByRow('pods', 'pods.id = created.pod_id')}
+    ${rowByRowSql('deliveries', 'deliveries.message_id = messages.id', 'created')}
+    ${rowByRowSql('pods', 'pods.id = created.pod_id')}
     where messages.record = :record and messages.guid = any(:guids) and messages.verb = 'create'
       and created.state = 'waiting' and created.attempts = 0 and coalesce(created.last_fault, 'dns') in ('dns', 'ssl')
       and pods.drained_by is null and (pods.offline_since is null or pods.offline_since < messages.created_at)

@@ -43,7 +43,7 @@ const POD_ID_SQL = `(
 )`
 
 /** Only the conditions that the filter has: with `… is null or …` the planner could not use their indexes. */
-function conditionsOf({ ids, fault, pod, entity, since, until }: DeadDeliveryFilter): string {
+function filterSql({ ids, fault, pod, entity, since, until }: DeadDeliveryFilter): string {
   return [
     `deliveries.state = 'dead'`,
     ...(ids === undefined ? [] : ['deliveries.id = any(cast(:ids as bigint[]))']),
@@ -88,7 +88,7 @@ export async function listDeadDeliveries(
        ${traceDigits('messages.trace_id')} as trace
      from (
        select deliveries.* from deliveries ${joinForFilter(filter)}
-       where ${conditionsOf(filter)} and (deliveries.died_at, deliveries.id) ${compare} (:at, cast(:startAfterId as bigint))
+       where ${filterSql(filter)} and (deliveries.died_at, deliveries.id) ${compare} (:at, cast(:startAfterId as bigint))
        order by deliveries.died_at ${direction}, deliveries.id ${direction}
        limit :limit
      ) as deliveries
@@ -165,7 +165,7 @@ export async function countDeadDeliveries(
        select ${GROUPS[by]} as value
        from (
          select deliveries.* from deliveries ${joinForFilter(filter)}
-         where ${conditionsOf(filter)}
+         where ${filterSql(filter)}
          order by deliveries.died_at desc, deliveries.id desc limit :latest
        ) as deliveries
        ${by === 'pod' ? 'join pods on pods.id = deliveries.pod_id' : ''}

@@ -45,33 +45,33 @@ export async function findFetchableEntity(
 const FETCHABLE_SQL: Readonly<Record<FetchableKind, string>> = {
   post: `
     select 'post' as record, posts.guid, posts.guid as "postGuid",
-      ${authorAsJson('post_author')} as author, ${authorAsJson('post_author')} as "postAuthor"
+      ${authorAsJsonSql('post_author')} as author, ${authorAsJsonSql('post_author')} as "postAuthor"
     from posts
-    ${joinPersonAndPod('post_author', 'posts.author_id')}
+    ${joinPersonAndPodSql('post_author', 'posts.author_id')}
     where posts.guid = $1 and posts.public and post_author.restriction is distinct from 'block'`,
   poll: `
     select 'post' as record, posts.guid, posts.guid as "postGuid",
-      ${authorAsJson('post_author')} as author, ${authorAsJson('post_author')} as "postAuthor"
+      ${authorAsJsonSql('post_author')} as author, ${authorAsJsonSql('post_author')} as "postAuthor"
     from polls
     join posts on posts.id = polls.post_id
-    ${joinPersonAndPod('post_author', 'posts.author_id')}
+    ${joinPersonAndPodSql('post_author', 'posts.author_id')}
     where polls.guid = $1 and posts.public and post_author.restriction is distinct from 'block'`,
   comment: `
     select 'comment' as record, comments.guid, posts.guid as "postGuid",
-      ${authorAsJson('author')} as author, ${authorAsJson('post_author')} as "postAuthor"
+      ${authorAsJsonSql('author')} as author, ${authorAsJsonSql('post_author')} as "postAuthor"
     from comments
     join posts on posts.id = comments.post_id
-    ${joinPersonAndPod('author', 'comments.author_id')}
-    ${joinPersonAndPod('post_author', 'posts.author_id')}
+    ${joinPersonAndPodSql('author', 'comments.author_id')}
+    ${joinPersonAndPodSql('post_author', 'posts.author_id')}
     where comments.guid = $1 and posts.public and not comments.hidden
       and author.restriction is distinct from 'block' and post_author.restriction is distinct from 'block'`,
 }
 
-function joinPersonAndPod(name: string, id: string): string {
+function joinPersonAndPodSql(name: string, id: string): string {
   return `join people ${name} on ${name}.id = ${id} left join pods ${name}_pod on ${name}_pod.id = ${name}.pod_id`
 }
 
-function authorAsJson(name: string): string {
+function authorAsJsonSql(name: string): string {
   return `json_build_object(
         'personId', ${name}.id, 'address', ${name}.address, 'closed', ${name}.closed_at is not null,
         'pod', case when ${name}_pod.id is not null then json_build_object(

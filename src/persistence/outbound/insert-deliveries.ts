@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { queryPrepared, queryRows } from '../database/database.js'
 import { SENT_PUBLICLY_SQL, sentPubliclySql } from '../posts/visibility.js'
 import { opaqueParam } from '../sql/opaque-param.js'
-import { rowByRow } from '../sql/row-by-row.js'
+import { rowByRowSql } from '../sql/row-by-row.js'
 import { exemptFromBlocksSql, POD_IS_ASLEEP_SQL, POD_IS_REACHABLE_SQL } from './delivery-conditions.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
 import { UNDELIVERED_LIMITS } from './limits.js'
@@ -220,8 +220,8 @@ function audienceDeliveriesSql(audience: string): string {
         ${POD_IS_ASLEEP_SQL} as asleep,
         ${POD_IS_REACHABLE_SQL} as is_reachable
       from (select id, bool_or(named) as named from wanted group by id) as persons
-      ${rowByRow('people', 'people.id = persons.id')}
-      ${rowByRow('pods', 'pods.id = people.pod_id')}
+      ${rowByRowSql('people', 'people.id = persons.id')}
+      ${rowByRowSql('pods', 'pods.id = people.pod_id')}
       where (people.closed_at is null or persons.named)
         -- Blocked people receive retractions and messages addressed to them: the end of a contact, an account deletion.
         and (people.restriction is distinct from 'block' or persons.named or :verb = 'retract')
@@ -291,9 +291,9 @@ const RELAY_DELIVERIES_SQL = insertDeliveriesSql({
       ${POD_IS_ASLEEP_SQL} as asleep, ${POD_IS_REACHABLE_SQL} as is_reachable, pods.answered_at is null as unanswered
     from wanted
     join relays using (record, guid)
-    ${rowByRow('people', 'people.id = wanted.person_id')}
-    ${rowByRow('pods', 'pods.id = people.pod_id')}
-    ${rowByRow('people', `people.id = relays."authorId"`, 'authors')}
+    ${rowByRowSql('people', 'people.id = wanted.person_id')}
+    ${rowByRowSql('pods', 'pods.id = people.pod_id')}
+    ${rowByRowSql('people', `people.id = relays."authorId"`, 'authors')}
     where people.closed_at is null and pods.blocked_at is null and pods.id is distinct from authors.pod_id
     group by 1, 2, 3, 4, 5, 6, 7
   ), remaining as materialized (${remainingPodsSql(

@@ -106,41 +106,41 @@ async function first<Row extends object>(
 const POST_SQL = `
   select posts.id, posts.author_id as "authorId", ${SENT_PUBLICLY_SQL} as public, posts.text
   from posts
-  join people on people.id = posts.author_id and ${isLocal('people')}
+  join people on people.id = posts.author_id and ${isLocalSql('people')}
   where posts.guid = ?
   for key share of posts`
 
 const PHOTO_SQL = `
   select photos.id, photos.author_id as "authorId", ${sentPubliclySql('photos')} as public, photos.post_id as "postId"
   from photos
-  join people on people.id = photos.author_id and ${isLocal('people')}
+  join people on people.id = photos.author_id and ${isLocalSql('people')}
   where photos.guid = ? and not photos.pending
   for key share of photos`
 
 const RELAYABLES_SQL: Readonly<Record<RelayableKind | 'participation', string>> = {
-  ...mapKinds((kind) => relayable(kind, '= ?')),
-  participation: relayable('participation', '= ?'),
+  ...mapKinds((kind) => relayableSql(kind, '= ?')),
+  participation: relayableSql('participation', '= ?'),
 }
 
-const manyRelayables = mapKinds((kind) => relayable(kind, '= any(?)', true))
+const manyRelayables = mapKinds((kind) => relayableSql(kind, '= any(?)', true))
 
 function mapKinds(statementOf: (kind: RelayableKind) => string): Readonly<Record<RelayableKind, string>> {
   const statements = RELAYABLE_KINDS.map((kind) => [kind, statementOf(kind)])
   return Object.fromEntries(statements) // one for each kind
 }
 
-function relayable(kind: RelayableKind | 'participation', guids: '= ?' | '= any(?)', hasTrace = false): string {
+function relayableSql(kind: RelayableKind | 'participation', guids: '= ?' | '= any(?)', hasTrace = false): string {
   const { table, author, post, mentioningText = `''` } = RECORD_TABLES[kind]
   return `
   select
     ${table}.id,
     ${table}.guid,
-    json_build_object('id', author.id, 'isLocal', ${isLocal('author')}) as author,
+    json_build_object('id', author.id, 'isLocal', ${isLocalSql('author')}) as author,
     ${mentioningText} as text,
     json_build_object(
       'id', posts.id,
       'public', ${SENT_PUBLICLY_SQL},
-      'author', json_build_object('id', root_author.id, 'isLocal', ${isLocal('root_author')})
+      'author', json_build_object('id', root_author.id, 'isLocal', ${isLocalSql('root_author')})
     ) as "threadPost"
     ${hasTrace ? `, ${traceDigits(`${table}.trace_id`)} as trace` : ''}
   from ${table}
@@ -153,25 +153,25 @@ function relayable(kind: RelayableKind | 'participation', guids: '= ?' | '= any(
 }
 
 const CONVERSATION_SQL = `
-  select conversations.author_id as "authorId", ${participantsOf('conversations.id')} as participants
+  select conversations.author_id as "authorId", ${participantsSql('conversations.id')} as participants
   from conversations
-  join people on people.id = conversations.author_id and ${isLocal('people')}
+  join people on people.id = conversations.author_id and ${isLocalSql('people')}
   where conversations.guid = ?
   for key share of conversations`
 
 const MESSAGE_SQL = `
-  select messages.author_id as "authorId", ${participantsOf('messages.conversation_id')} as participants
+  select messages.author_id as "authorId", ${participantsSql('messages.conversation_id')} as participants
   from messages
-  join people on people.id = messages.author_id and ${isLocal('people')}
+  join people on people.id = messages.author_id and ${isLocalSql('people')}
   where messages.guid = ?
   for key share of messages`
 
-function participantsOf(conversationId: string): string {
+function participantsSql(conversationId: string): string {
   return `to_json(array(
     select person_id from conversation_visibilities where conversation_id = ${conversationId}
   ))`
 }
 
-function isLocal(person: string): string {
+function isLocalSql(person: string): string {
   return `(${person}.pod_id is null and ${person}.closed_at is null)`
 }

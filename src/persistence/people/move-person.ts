@@ -85,9 +85,9 @@ const USER_OF_NEW_SQL = `(select id from users where person_id = :to)`
 
 /** Statements that move the records of a kind; in this order. */
 const MOVE_RECORDS_SQL: Readonly<Record<RecordKind, readonly string[]>> = {
-  post: [setAuthor('post')],
-  photo: [setAuthor('photo')],
-  comment: [setAuthor('comment')],
+  post: [setAuthorSql('post')],
+  photo: [setAuthorSql('photo')],
+  comment: [setAuthorSql('comment')],
   like: [
     ...(['post', 'comment'] as const).map(
       (target) => `
@@ -100,7 +100,7 @@ const MOVE_RECORDS_SQL: Readonly<Record<RecordKind, readonly string[]>> = {
         )
         update ${target}s set likes_count = greatest(0, likes_count - 1) from locked where ${target}s.id = locked.id`,
     ),
-    setAuthor('like'),
+    setAuthorSql('like'),
   ],
   poll_participation: [
     `with duplicates as (
@@ -111,7 +111,7 @@ const MOVE_RECORDS_SQL: Readonly<Record<RecordKind, readonly string[]>> = {
        select id from poll_answers where id in (select id from duplicates) order by id for no key update
      )
      update poll_answers set vote_count = greatest(0, vote_count - 1) from locked where poll_answers.id = locked.id`,
-    setAuthor('poll_participation'),
+    setAuthorSql('poll_participation'),
   ],
   participation: [
     // The counts of both are added.
@@ -121,14 +121,14 @@ const MOVE_RECORDS_SQL: Readonly<Record<RecordKind, readonly string[]>> = {
        returning new.id, old.count
      )
      update participations set count = participations.count + duplicates.count from duplicates where participations.id = duplicates.id`,
-    setAuthor('participation'),
+    setAuthorSql('participation'),
   ],
   poll: [], // belongs to its post
-  conversation: [setAuthor('conversation')],
-  message: [setAuthor('message')],
+  conversation: [setAuthorSql('conversation')],
+  message: [setAuthorSql('message')],
 }
 
-function setAuthor(kind: RecordKind): string {
+function setAuthorSql(kind: RecordKind): string {
   return `update ${RECORD_TABLES[kind].table} set author_id = :to where author_id = :from`
 }
 

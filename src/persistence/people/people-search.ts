@@ -2,10 +2,10 @@ import type { Knex } from 'knex'
 import type { ListedPerson } from '../contacts/list-contacts.js'
 import { queryUnprepared } from '../database/database.js'
 import { escapeLike } from '../sql/escape-like.js'
-import { hasRow } from '../sql/has-row.js'
+import { hasRowSql } from '../sql/has-row.js'
 import { type OffsetPage, type Page, toPage } from '../sql/keyset-page.js'
 import { prefixRangeEnd } from '../sql/prefix-range.js'
-import { followRow } from './restricted-people.js'
+import { followRowSql } from './restricted-people.js'
 
 /** The relationship of the user to the people found: any contact, one direction of sharing, or membership in one of these aspects. */
 export type ContactFilter = 'any' | 'sharing' | 'receiving' | { readonly aspectIds: readonly number[] }
@@ -24,7 +24,7 @@ export async function searchPeopleByTag(
 ): Promise<Page<ListedPerson>> {
   const condition = (addParameter: AddParameter) =>
     `profiles.searchable and profiles.tags @> array[${addParameter(tag)}]
-     and (people.restriction is null or ${isFollowedBy(addParameter(search.userId))})`
+     and (people.restriction is null or ${isFollowedBySql(addParameter(search.userId))})`
   return searchPeople(db, condition, search, page)
 }
 
@@ -52,9 +52,9 @@ export async function searchPeopleByName(
     and (
       people.restriction is null
       or people.address = lower(${addParameter(beginning)})
-      or ${isFollowedBy(addParameter(search.userId))}
+      or ${isFollowedBySql(addParameter(search.userId))}
     )
-    and (profiles.searchable ${shouldFindContacts ? `or ${isContactOf(addParameter(search.userId))}` : ''})`
+    and (profiles.searchable ${shouldFindContacts ? `or ${isContactOfSql(addParameter(search.userId))}` : ''})`
   return searchPeople(db, condition, search, page)
 }
 
@@ -81,7 +81,9 @@ async function searchPeople(
   if (filters.length > 0) {
     const user = addParameter(userId)
     conditions.push(
-      ...filters.map((filter) => `people.id in (select person_id from ${contactsMeeting(filter, user, addParameter)})`),
+      ...filters.map(
+        (filter) => `people.id in (select person_id from ${matchingContactsSql(filter, user, addParameter)})`,
+      ),
     )
   }
   const people = await queryUnprepared<ListedPerson>(
@@ -101,17 +103,17 @@ async function searchPeople(
   return toPage(people, { limit })
 }
 
-function contactsMeeting(filter: ContactFilter, user: string, addParameter: AddParameter): string {
+function matchingContactsSql(filter: ContactFilter, user: string, addParameter: AddParameter): string {
   if (filter === 'any') return `contacts where user_id = ${user}`
   if (typeof filter === 'string') return `contacts where user_id = ${user} and ${filter}`
   const members = 'contacts join aspect_memberships on contact_id = contacts.id'
   return `${members} where user_id = ${user} and aspect_id = any(${addParameter(filter.aspectIds)})`
 }
 
-function isFollowedBy(user: string): string {
-  return hasRow(followRow(user, 'people.id'))
+function isFollowedBySql(user: string): string {
+  return hasRowSql(followRowSql(user, 'people.id'))
 }
 
-function isContactOf(user: string): string {
-  return hasRow(`contacts where contacts.user_id = ${user} and contacts.person_id = people.id`)
+function isContactOfSql(user: string): string {
+  return hasRowSql(`contacts where contacts.user_id = ${user} and contacts.person_id = people.id`)
 }

@@ -27,13 +27,13 @@ const aggregate = aggregateColumns(personColumns)
  * Selects the people of a page, each once, as a scalar subquery; `ids` is an array expression. A lookup at each mention of a person costs
  * more, and with a join the planner reads all people of a small pod.
  */
-export function selectPeople(ids: string): string {
+export function peopleSql(ids: string): string {
   return `(select ${aggregate.select} from people where id = any(${ids}))`
 }
 
 export type FindPerson = (id: number) => PersonSummary
 
-/** Decodes the people that `selectPeople` returned, for lookup by id. */
+/** Decodes the people that `peopleSql` returned, for lookup by id. */
 export function decodePeople(people: AggregatedColumns): FindPerson {
   const { id: ids, guid, address, name, avatarUrl } = aggregate.decode(people)
   const byId = new Map<number, PersonSummary>()

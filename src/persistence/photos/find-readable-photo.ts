@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 import type { ViewerIds } from '../posts/list-posts.js'
 import type { Visibility } from '../posts/visibility.js'
-import { hasRow } from '../sql/has-row.js'
+import { hasRowSql } from '../sql/has-row.js'
 import { keysetClauses, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
 import { type ListedPhoto, PHOTO_COLUMNS_SQL } from './list-photos.js'
 
@@ -49,6 +49,6 @@ const READABLE_PHOTO_SQL = `
       photos.author_id = $2
       or (not photos.pending and (
         photos.public
-        or ${hasRow('photo_visibilities where user_id = $3 and photo_visibilities.photo_id = photos.id')}
+        or ${hasRowSql('photo_visibilities where user_id = $3 and photo_visibilities.photo_id = photos.id')}
       ))
     )`

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { queryPreparedRow } from '../database/database.js'
 import type { Photo } from '../models/photo.js'
-import { selectOpenPersonId } from '../people/open-person-id.js'
+import { openPersonIdSql } from '../people/open-person-id.js'
 import type { ViewerIds } from '../posts/list-posts.js'
 import type { Visibility } from '../posts/visibility.js'
 import {
@@ -14,7 +14,7 @@ import {
   timeColumn,
   valueAt,
 } from '../sql/column-lists.js'
-import { hasRow } from '../sql/has-row.js'
+import { hasRowSql } from '../sql/has-row.js'
 import { keysetClauses, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
 import { ALT_TEXT_LIMITS } from './limits.js'
 
@@ -36,7 +36,7 @@ export const PHOTO_COLUMNS_SQL = `
 const visibilityCondition: Readonly<Record<Visibility, string>> = {
   public: 'photos.public',
   readable: `(photos.public or photos.author_id = $3
-    or ${hasRow('photo_visibilities where user_id = $2 and photo_visibilities.photo_id = photos.id')})`,
+    or ${hasRowSql('photo_visibilities where user_id = $2 and photo_visibilities.photo_id = photos.id')})`,
 }
 
 /**
@@ -59,11 +59,11 @@ export async function listPhotosOfPerson(
   })
   const selectPhotos = `
     select * from photos
-    where author_id = (${selectOpenPersonId('$1')}) and not pending and ${visibilityCondition[visibility]} ${condition} ${order}`
+    where author_id = (${openPersonIdSql('$1')}) and not pending and ${visibilityCondition[visibility]} ${condition} ${order}`
   const row = await queryPreparedRow<PhotosRow>(
     db,
     `photos-of-person ${visibility} ${name}`,
-    () => photosStatement(selectPhotos, maxRows),
+    () => photosSql(selectPhotos, maxRows),
     values,
   )
   return toPage(buildPhotos(row), page)
@@ -83,7 +83,7 @@ const photoAggregate = aggregateColumns({
 
 const postAggregate = aggregateColumns({ id: numberColumn('id'), guid: textColumn('guid') })
 
-/** The single row that `photosStatement` returns. */
+/** The single row that `photosSql` returns. */
 interface PhotosRow {
   readonly photos: AggregatedColumns
   readonly posts: AggregatedColumns
@@ -106,7 +106,7 @@ function buildPhotos(row: PhotosRow): readonly ListedPhoto[] {
 }
 
 /** Looks the posts up for all photos at once, by primary key. */
-function photosStatement(selectPhotos: string, maxRows: number): string {
+function photosSql(selectPhotos: string, maxRows: number): string {
   return `
     select photos, posts
     from (

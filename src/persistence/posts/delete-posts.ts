@@ -107,7 +107,7 @@ const deleteBelow = KINDS_BELOW_POST.filter((kind) => kind !== 'photo' && kind !
 )
 
 /** The condition that a table has more rows than the limit. */
-function hasMany(from: string): string {
+function hasManySql(from: string): string {
   return `(select count(*) from (select from ${from} limit ${ROW_BATCH_SIZE + 1}) as first_rows) > ${ROW_BATCH_SIZE}`
 }
 
@@ -116,7 +116,7 @@ const waysToMany = KINDS_BELOW_POST.filter((kind) => kind !== 'photo').flatMap(w
 
 const LARGE_POSTS_SQL = `
   select posts.id from posts
-  where posts.id = any(?) and (${waysToMany.map(({ from, post }) => hasMany(`${from} where ${post} = posts.id`)).join(' or ')})`
+  where posts.id = any(?) and (${waysToMany.map(({ from, post }) => hasManySql(`${from} where ${post} = posts.id`)).join(' or ')})`
 
 const SOFT_DELETED_POSTS_SQL = `
   with locked as (

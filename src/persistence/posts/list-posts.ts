@@ -3,7 +3,7 @@ import { queryPreparedRow } from '../database/database.js'
 import type { Photo } from '../models/photo.js'
 import type { PollAnswer } from '../models/poll.js'
 import type { Post } from '../models/post.js'
-import { selectOpenPersonId } from '../people/open-person-id.js'
+import { openPersonIdSql } from '../people/open-person-id.js'
 import { groupPeopleByOwner, type PersonSummary } from '../people/person-summaries.js'
 import { type ColumnLists, type RowOfAggregate, rowsFromColumns, valueAt } from '../sql/column-lists.js'
 import { groupByOwner } from '../sql/group-by-owner.js'
@@ -18,7 +18,7 @@ import {
   photoAggregate,
   pollAnswerAggregate,
   postAggregate,
-  postsStatement,
+  postsSql,
   reshareChainQuery,
   viewerActions,
 } from './posts-statement.js'
@@ -83,7 +83,7 @@ export async function listPostsOfPerson(
     maxRows,
     selectPosts: (columns) => `
       select ${columns} from posts
-      where posts.author_id = (${selectOpenPersonId('$3')}) and ${visibilityCondition[visibility]} ${condition} ${order}`,
+      where posts.author_id = (${openPersonIdSql('$3')}) and ${visibilityCondition[visibility]} ${condition} ${order}`,
     values,
   })
   return toPage(posts, page)
@@ -142,7 +142,7 @@ interface DecodedPostsRow {
 
 async function readPostsRow(db: Knex, { userId, personId }: ViewerIds, query: PostQuery): Promise<DecodedPostsRow> {
   const values = [userId, personId, ...query.values]
-  const row = await queryPreparedRow<PostsRow>(db, query.name, () => postsStatement(query), values)
+  const row = await queryPreparedRow<PostsRow>(db, query.name, () => postsSql(query), values)
   return { posts: postAggregate.decode(row.posts), roots: postAggregate.decode(row.roots), row }
 }
 

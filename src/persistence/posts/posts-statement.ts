@@ -10,7 +10,7 @@ import {
   textColumn,
   timeColumn,
 } from '../sql/column-lists.js'
-import { hasRow } from '../sql/has-row.js'
+import { hasRowSql } from '../sql/has-row.js'
 import { aggregateViewerActions } from './viewer-actions.js'
 import { isAuthorUnblockedSql } from './visibility.js'
 
@@ -61,7 +61,7 @@ export const photoAggregate = aggregateColumns({
   text: nullableTextColumn(SHOWN_ALT_TEXT_SQL),
 })
 
-const viewerVotedForAnswer = hasRow(`
+const viewerVotedForAnswer = hasRowSql(`
   poll_participations
   where poll_participations.poll_id = polls.id and poll_participations.author_id = $2
     and poll_participations.poll_answer_id = poll_answers.id`)
@@ -81,7 +81,7 @@ export const viewerActions = aggregateViewerActions({
   reported: 'post_id as id from reports where user_id = $1 and post_id = any(page.ids)',
 })
 
-/** The single row that `postsStatement` returns. */
+/** The single row that `postsSql` returns. */
 export interface PostsRow {
   readonly posts: AggregatedColumns
   readonly roots: AggregatedColumns
@@ -99,7 +99,7 @@ export interface PostsRow {
  * Reading per post costs several times as much, and so does each join that has to be set up. The literal limit keeps the generic plan
  * (see `KeysetClauses.maxRows`).
  */
-export function postsStatement({ selectPosts, maxRows }: Pick<PostQuery, 'selectPosts' | 'maxRows'>): string {
+export function postsSql({ selectPosts, maxRows }: Pick<PostQuery, 'selectPosts' | 'maxRows'>): string {
   return `
     with page as materialized (
       select

@@ -1,4 +1,4 @@
-import { hasRow } from '../sql/has-row.js'
+import { hasRowSql } from '../sql/has-row.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 
 /** In every statement that lists posts, $1 is the user id of the viewer and $2 the person id. */
@@ -12,7 +12,7 @@ export type Visibility = 'public' | 'readable'
 export function isReadableBySql(personId: string, userId: string): string {
   return `(
     posts.public or posts.author_id = ${personId}
-    or ${hasRow(`post_visibilities as visible where visible.user_id = ${userId} and visible.post_id = posts.id`)}
+    or ${hasRowSql(`post_visibilities as visible where visible.user_id = ${userId} and visible.post_id = posts.id`)}
   )`
 }
 
@@ -24,10 +24,10 @@ export const visibilityCondition: Readonly<Record<Visibility, string>> = {
 
 /**
  * SQL condition: moderators do not block this author. Their content is hidden in chunks; this condition hides it before. Streams have
- * `notBlocked` instead.
+ * `notBlockedSql` instead.
  */
 export function isAuthorUnblockedSql(authorId: string): string {
-  return `not ${hasRow(`people as blocked where blocked.id = ${authorId} and blocked.restriction = 'block'`)}`
+  return `not ${hasRowSql(`people as blocked where blocked.id = ${authorId} and blocked.restriction = 'block'`)}`
 }
 
 /** Whether other pods know a row of `posts` or `photos` as public. Hidden content is not public here. */

@@ -4,6 +4,6 @@
  * A scalar subquery instead of `exists`: with `exists` the planner may build a hash of all rows of one person, of which there may be any
  * number, to check the few rows of a page.
  */
-export function hasRow(fromWhere: string): string {
+export function hasRowSql(fromWhere: string): string {
   return `(select true from ${fromWhere}) is true`
 }

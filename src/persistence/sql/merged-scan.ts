@@ -25,7 +25,7 @@ interface ScanBounds {
  * The limit has to be opaque to the planner: see `opaqueParam`. Where it expects few rows it would read all of them and sort, and some
  * authors and tags have many.
  */
-export function selectFirstPosts(
+export function firstPostsSql(
   page: KeysetClauseBuilder,
   { from, check, time, id, hasDuplicates }: PostScan,
   { timeBound = '', maxRows = page.limit }: Partial<ScanBounds> = {},
@@ -62,7 +62,7 @@ export function mergeScans(page: KeysetClauseBuilder): MergedScans {
     steps.push(`${name} as materialized (${rows})`)
   }
   const addPosts = (name: string, posts: PostScan | string) => {
-    defineRows(name, typeof posts === 'string' ? posts : selectFirstPosts(page, posts))
+    defineRows(name, typeof posts === 'string' ? posts : firstPostsSql(page, posts))
     postSets.push(name)
   }
 
@@ -71,14 +71,14 @@ export function mergeScans(page: KeysetClauseBuilder): MergedScans {
     addPosts,
     addPostsOfEachKey(name, keys, scan, condition = 'true') {
       const [endBefore, heads, end] = [`${name}_end_before`, `${name}_heads`, `${name}_end`]
-      defineRows(endBefore, selectPageEnd(page, postSets))
+      defineRows(endBefore, pageEndSql(page, postSets))
       // With few keys each gives more: together the heads of half of the keys fill a page.
       const maxRows = `(select greatest(1, ceil(2.0 * ${page.limit} / nullif(count(*), 0)))::bigint from ${keys})`
-      const headsOfKey = selectFirstPosts(page, scan, { timeBound: notPast(page, scan.time, endBefore), maxRows })
+      const headsOfKey = firstPostsSql(page, scan, { timeBound: notPastSql(page, scan.time, endBefore), maxRows })
       defineRows(heads, `select key, head.* from ${keys} cross join lateral (${headsOfKey}) as head where ${condition}`)
-      defineRows(end, selectPageEnd(page, [...postSets, heads]))
-      const keysOnPage = `select distinct key from ${heads} where true ${notPast(page, 'time', end)}`
-      const postsOfKey = selectFirstPosts(page, scan, { timeBound: notPast(page, scan.time, end) })
+      defineRows(end, pageEndSql(page, [...postSets, heads]))
+      const keysOnPage = `select distinct key from ${heads} where true ${notPastSql(page, 'time', end)}`
+      const postsOfKey = firstPostsSql(page, scan, { timeBound: notPastSql(page, scan.time, end) })
       addPosts(
         name,
         `select posts_of_key.* from (${keysOnPage}) as keys cross join lateral (${postsOfKey}) as posts_of_key`,
@@ -87,13 +87,13 @@ export function mergeScans(page: KeysetClauseBuilder): MergedScans {
     toSql() {
       return `
         with ${steps.join(', ')}
-        select id, time from (${unionOf(postSets)}) as merged ${page.orderBy('time', 'id')} limit ${page.limit}`
+        select id, time from (${unionSql(postSets)}) as merged ${page.orderBy('time', 'id')} limit ${page.limit}`
     },
   }
 }
 
 /** Selects the posts of all sets, each post once. */
-function unionOf(postSets: readonly string[]): string {
+function unionSql(postSets: readonly string[]): string {
   return `select distinct id, time from (${postSets.map((set) => `select id, time from ${set}`).join(' union all ')}) as all_sets`
 }
 
@@ -101,17 +101,17 @@ function unionOf(postSets: readonly string[]): string {
  * Selects the time of the last post of a page made of these sets alone; infinity if they do not fill it. No later post can be on the
  * page.
  */
-function selectPageEnd(page: KeysetClauseBuilder, postSets: readonly string[]): string {
+function pageEndSql(page: KeysetClauseBuilder, postSets: readonly string[]): string {
   const noEnd = `${page.isNewestFirst ? '-' : ''}infinity`
   if (postSets.length === 0) return `select timestamptz '${noEnd}' as time`
   return `
     select coalesce((
-      select time from (${unionOf(postSets)}) as merged
+      select time from (${unionSql(postSets)}) as merged
       ${page.orderBy('time', 'id')} offset ${page.limit} - 1 limit 1
     ), '${noEnd}') as time`
 }
 
 /** The condition that a time is not past a page end, which is the row of a CTE. */
-function notPast(page: KeysetClauseBuilder, time: string, pageEnd: string): string {
+function notPastSql(page: KeysetClauseBuilder, time: string, pageEnd: string): string {
   return `and ${time} ${page.isNewestFirst ? '>=' : '<='} (select time from ${pageEnd})`
 }

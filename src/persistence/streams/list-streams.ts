@@ -2,14 +2,14 @@
  * Lists pages of streams.
  *
  * Which statement returns the main stream? One of three (docs/decisions/0038), all built in `people-stream.ts`. `listStreamPage` first
- * tries the remembered window with `sparse` or `window`. Without one, or if the page is not full, it runs `peopleStream`. The name of the
+ * tries the remembered window with `sparse` or `window`. Without one, or if the page is not full, it runs `peopleStreamSql`. The name of the
  * prepared statement shows which one ran:
  *
  * | Statement | Built by | Reads | Index |
  * | --- | --- | --- | --- |
  * | `stream main …, sparse` | `peopleStreamInSparseWindow` | all posts of the pod in a short time window | `posts_newest`, `post_visibilities_newest` |
  * | `stream main …, window` | `peopleStreamInWindow` | the posts of the viewer's contacts in a time window | `posts_of_author`, `post_visibilities_of_author` |
- * | `stream main …` | `peopleStream` | the newest posts of each contact, merged | the same, and `posts_newest`, `post_visibilities_newest` |
+ * | `stream main …` | `peopleStreamSql` | the newest posts of each contact, merged | the same, and `posts_newest`, `post_visibilities_newest` |
  *
  * Mentions are read by `mentions_of_person`, followed tags by `taggings_of_tag`. `page-windows.ts` remembers the time windows.
  */
@@ -18,14 +18,14 @@ import { type ListedPost, listPosts, type ViewerIds } from '../posts/list-posts.
 import type { PostQuery, SelectPosts } from '../posts/posts-statement.js'
 import { VIEWER_USER_ID, type Visibility } from '../posts/visibility.js'
 import { type KeysetClauseBuilder, keysetClausesFor, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
-import { selectFirstPosts } from '../sql/merged-scan.js'
+import { firstPostsSql } from '../sql/merged-scan.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { getPageWindows, type PageWindow } from './page-windows.js'
 import {
   type PeopleStream,
-  peopleStream,
   peopleStreamInSparseWindow,
   peopleStreamInWindow,
+  peopleStreamSql,
   tagStream,
   tagStreamInWindow,
 } from './people-stream.js'
@@ -214,7 +214,7 @@ const streams = {
   },
   liked: singleScanSource(likedPosts),
   commented: {
-    selectPosts: (page, visibility) => lookUpPosts(page, selectFirstPosts(page, commentedPosts(visibility))),
+    selectPosts: (page, visibility) => lookUpPosts(page, firstPostsSql(page, commentedPosts(visibility))),
   },
 } as const satisfies Readonly<Record<string, StreamSource>>
 
@@ -230,7 +230,7 @@ const singleTagStream = singleScanSource((visibility) =>
 
 function peopleSource(streamFor: (visibility: Visibility) => PeopleStream): StreamSource {
   return {
-    selectPosts: (page, visibility) => lookUpPosts(page, peopleStream(page, visibility, streamFor(visibility))),
+    selectPosts: (page, visibility) => lookUpPosts(page, peopleStreamSql(page, visibility, streamFor(visibility))),
     selectInWindow: (page, visibility, windowEnd) =>
       peopleStreamInWindow(page, visibility, streamFor(visibility), windowEnd),
     selectInSparseWindow: (page, visibility, windowEnd) =>

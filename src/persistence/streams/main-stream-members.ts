@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
-import { followRow, isRestricted } from '../people/restricted-people.js'
+import { followRowSql, isRestrictedSql } from '../people/restricted-people.js'
 
 /** A post that is in the main stream of a user. Tokens without `private:read` show it only if it is `public`. */
 export interface MainStreamMember {
@@ -62,6 +62,6 @@ const MEMBERS_SQL = `
     and not exists (select from blocks where blocks.user_id = readers.id and blocks.person_id = candidates.author_id)
     and (
       candidates.author_id = readers.person_id
-      or not ${isRestricted('candidates.author_id')}
-      or exists (select from ${followRow('readers.id', 'candidates.author_id')})
+      or not ${isRestrictedSql('candidates.author_id')}
+      or exists (select from ${followRowSql('readers.id', 'candidates.author_id')})
     )`

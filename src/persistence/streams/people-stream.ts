@@ -10,7 +10,7 @@ import {
   sharedPosts,
   taggedPosts,
 } from './post-scans.js'
-import { notHidden } from './stream-conditions.js'
+import { notHiddenSql } from './stream-conditions.js'
 import { createSparseWindowPage, createWindowPage, type WindowScan } from './window-page.js'
 
 /** Number of authors from which the newest public posts of the whole pod are likely to contain a page of their posts. */
@@ -36,31 +36,31 @@ export interface PeopleStream {
  * `post_visibilities_of_author` for shared posts. The scans `recent_…` read `post_visibilities_newest` and `posts_newest` for the
  * authors among the newest posts of all; if these fill a page, the authors are not read one by one.
  */
-export function peopleStream(
+export function peopleStreamSql(
   page: KeysetClauseBuilder,
   visibility: Visibility,
   { authors, ownCondition, hasTagsAndMentions }: PeopleStream,
 ): string {
   const merged = mergeScans(page)
-  merged.defineRows('authors', selectKeys(`select person_id from (${authors}) as authors where not ${IS_BLOCKED_SQL}`))
+  merged.defineRows('authors', keysSql(`select person_id from (${authors}) as authors where not ${IS_BLOCKED_SQL}`))
   merged.addPosts('own_posts', ownPosts(ownCondition))
   if (hasTagsAndMentions) merged.addPosts('mentioning_posts', mentioningPosts(visibility))
-  if (visibility === 'readable') merged.addPosts('recent_shared', recentPosts(page, allSharedPosts, 'true'))
-  merged.addPosts('recent_public', recentPosts(page, allPosts, `recent.public and ${HAS_MANY_AUTHORS_SQL}`))
+  if (visibility === 'readable') merged.addPosts('recent_shared', recentPostsSql(page, allSharedPosts, 'true'))
+  merged.addPosts('recent_public', recentPostsSql(page, allPosts, `recent.public and ${HAS_MANY_AUTHORS_SQL}`))
   if (hasTagsAndMentions) addPostsWithFollowedTags(merged, 'public')
   if (visibility === 'readable') {
     merged.addPostsOfEachKey(
       'shared_posts',
       'authors',
       sharedPosts('shared.author_id = key'),
-      `${doesNotFillPage(page, 'recent_shared')} and ${hasMoreSharedPosts(page)}`,
+      `${doesNotFillPageSql(page, 'recent_shared')} and ${hasMoreSharedPostsSql(page)}`,
     )
   }
   merged.addPostsOfEachKey(
     'public_posts',
     'authors',
     publicPosts('posts.author_id = key'),
-    doesNotFillPage(page, 'recent_public'),
+    doesNotFillPageSql(page, 'recent_public'),
   )
   return merged.toSql()
 }
@@ -135,12 +135,12 @@ export function tagStreamInWindow(page: KeysetClauseBuilder, visibility: Visibil
 
 function addPostsWithFollowedTags(merged: MergedScans, visibility: Visibility): void {
   const tagIds = `select tag_id from tag_followings where user_id = ${VIEWER_USER_ID}`
-  merged.defineRows('followed_tags', selectKeys(tagIds))
+  merged.defineRows('followed_tags', keysSql(tagIds))
   merged.addPostsOfEachKey('tagged_posts', 'followed_tags', taggedPosts(visibility, 'key'))
 }
 
 /** Selects ids as `key`. The planner assumes ten elements for the array, so that the plan does not depend on the viewer's list. */
-function selectKeys(ids: string): string {
+function keysSql(ids: string): string {
   return `select unnest(array(${ids})) as key`
 }
 
@@ -166,22 +166,22 @@ const allSharedPosts: RecentScan = {
 const HAS_MANY_AUTHORS_SQL = `(select count(*) from authors) >= ${MANY_AUTHORS}`
 
 /** Selects the posts of the authors among the newest posts of a scan. */
-function recentPosts(page: KeysetClauseBuilder, scan: RecentScan, condition: string): string {
+function recentPostsSql(page: KeysetClauseBuilder, scan: RecentScan, condition: string): string {
   return `
-    select recent.id, recent.time from (${selectOrdered(page, scan)} limit ${RECENT_POSTS}) as recent
-    where ${condition} and (recent.author_id in (select key from authors)) is true and ${notHidden('recent.id')}
+    select recent.id, recent.time from (${orderedPostsSql(page, scan)} limit ${RECENT_POSTS}) as recent
+    where ${condition} and (recent.author_id in (select key from authors)) is true and ${notHiddenSql('recent.id')}
     ${page.orderBy('recent.time', 'recent.id')} limit ${page.limit}`
 }
 
-function selectOrdered(page: KeysetClauseBuilder, { from, time, id }: RecentScan): string {
+function orderedPostsSql(page: KeysetClauseBuilder, { from, time, id }: RecentScan): string {
   return `${from} ${page.pastKey(time, id)} ${page.orderBy(time, id)}`
 }
 
-function doesNotFillPage(page: KeysetClauseBuilder, postSet: string): string {
+function doesNotFillPageSql(page: KeysetClauseBuilder, postSet: string): string {
   return `(select count(*) from ${postSet}) < ${page.limit}`
 }
 
 /** The viewer has more shared posts than `recent_shared` has read. */
-function hasMoreSharedPosts(page: KeysetClauseBuilder): string {
-  return `exists (${selectOrdered(page, allSharedPosts)} offset ${RECENT_POSTS} limit 1)`
+function hasMoreSharedPostsSql(page: KeysetClauseBuilder): string {
+  return `exists (${orderedPostsSql(page, allSharedPosts)} offset ${RECENT_POSTS} limit 1)`
 }

@@ -1,7 +1,7 @@
 import { VIEWER_PERSON_ID, VIEWER_USER_ID, type Visibility, visibilityCondition } from '../posts/visibility.js'
-import { hasRow } from '../sql/has-row.js'
+import { hasRowSql } from '../sql/has-row.js'
 import type { PostScan } from '../sql/merged-scan.js'
-import { notBlocked, notHidden } from './stream-conditions.js'
+import { notBlockedSql, notHiddenSql } from './stream-conditions.js'
 
 /**
  * A scan of another table that refers to posts and holds a copy of the time they are ordered by. Its `check` looks each post up by its
@@ -18,7 +18,7 @@ export interface PostReferenceScan extends PostScan {
 export function ownPosts(condition: string): PostScan {
   return {
     from: `posts where posts.author_id = ${VIEWER_PERSON_ID} and ${condition}`,
-    check: notHidden('posts.id'),
+    check: notHiddenSql('posts.id'),
     time: 'posts.created_at',
     id: 'posts.id',
   }
@@ -28,7 +28,7 @@ export function ownPosts(condition: string): PostScan {
 export function publicPosts(authorCondition: string): PostScan {
   return {
     from: `posts where ${authorCondition} and posts.public`,
-    check: notHidden('posts.id'),
+    check: notHiddenSql('posts.id'),
     time: 'posts.created_at',
     id: 'posts.id',
   }
@@ -41,7 +41,7 @@ export function publicPosts(authorCondition: string): PostScan {
 export function sharedPosts(authorCondition: string): PostScan {
   return {
     from: `post_visibilities as shared where shared.user_id = ${VIEWER_USER_ID} and ${authorCondition}`,
-    check: notHidden('shared.post_id'),
+    check: notHiddenSql('shared.post_id'),
     time: 'shared.created_at',
     id: 'shared.post_id',
   }
@@ -82,7 +82,7 @@ export function commentedPosts(visibility: Visibility): PostScan {
  * The viewer's own posts and posts that the viewer participates in, by the time of the last interaction. Index `activity_entries_latest`.
  */
 export function postsWithActivity(visibility: Visibility): PostReferenceScan {
-  const viewerParticipates = hasRow(
+  const viewerParticipates = hasRowSql(
     `participations where participations.author_id = ${VIEWER_PERSON_ID} and participations.post_id = posts.id`,
   )
   return scanReferences(visibility, 'activity_entries', {
@@ -101,10 +101,10 @@ function scanReferences(
   const allConditions = [
     postCondition,
     visibilityCondition[visibility],
-    notHidden('posts.id'),
-    notBlocked('posts.author_id'),
+    notHiddenSql('posts.id'),
+    notBlockedSql('posts.author_id'),
   ].join(' and ')
-  const hasPost = (condition: string) => hasRow(`posts where posts.id = ${table}.post_id and ${condition}`)
+  const hasPost = (condition: string) => hasRowSql(`posts where posts.id = ${table}.post_id and ${condition}`)
   return {
     from: `${table} where ${where}`,
     check: hasPost(allConditions),

@@ -1,26 +1,26 @@
-import { selectRestrictedFor } from '../people/restricted-people.js'
+import { restrictedPeopleSql } from '../people/restricted-people.js'
 import { VIEWER_PERSON_ID, VIEWER_USER_ID } from '../posts/visibility.js'
-import { hasRow } from '../sql/has-row.js'
+import { hasRowSql } from '../sql/has-row.js'
 
 /** The viewer has not hidden the post. One lookup by the primary key of `hidden_posts` per post. */
-export function notHidden(postId: string): string {
-  return `not ${hasRow(`hidden_posts as hidden where hidden.user_id = ${VIEWER_USER_ID} and hidden.post_id = ${postId}`)}`
+export function notHiddenSql(postId: string): string {
+  return `not ${hasRowSql(`hidden_posts as hidden where hidden.user_id = ${VIEWER_USER_ID} and hidden.post_id = ${postId}`)}`
 }
 
 /**
  * The viewer has not blocked the author, and the author is not restricted for the viewer. Reads all blocks of the viewer and all restricted
  * people once: a lookup per author costs more.
  */
-export function notBlocked(authorId: string): string {
+export function notBlockedSql(authorId: string): string {
   return `${authorId} <> all(array(select blocks.person_id from blocks where blocks.user_id = ${VIEWER_USER_ID}))
-    and (${authorId} in (${selectRestrictedFor(VIEWER_USER_ID, VIEWER_PERSON_ID)})) is not true`
+    and (${authorId} in (${restrictedPeopleSql(VIEWER_USER_ID, VIEWER_PERSON_ID)})) is not true`
 }
 
 /** Both conditions for rows of `posts` whose ids are in an array. Looks up the hidden ones of all ids at once. */
-export function notHiddenOrBlocked(ids: string): string {
+export function notHiddenOrBlockedSql(ids: string): string {
   return `
     posts.id <> all(array(
       select hidden.post_id from hidden_posts as hidden where hidden.user_id = ${VIEWER_USER_ID} and hidden.post_id = any(${ids})
     ))
-    and ${notBlocked('posts.author_id')}`
+    and ${notBlockedSql('posts.author_id')}`
 }

@@ -1,7 +1,7 @@
 import type { SelectPosts } from '../posts/posts-statement.js'
 import type { KeysetClauseBuilder } from '../sql/keyset-page.js'
 import type { PostScan } from '../sql/merged-scan.js'
-import { notHiddenOrBlocked } from './stream-conditions.js'
+import { notHiddenOrBlockedSql } from './stream-conditions.js'
 
 /** Posts of a window beyond which the statement returns none, and the page is read in another way. */
 const MAX_POSTS_OF_WINDOW = 1_000
@@ -54,7 +54,7 @@ export function createWindowPage(page: KeysetClauseBuilder, windowEnd: string): 
         with ${steps.join(', ')}
         select ${columns} from posts
         where posts.id = any(${allIds}) and cardinality(${allIds}) <= ${MAX_POSTS_OF_WINDOW}
-          ${page.pastKey('posts.created_at', 'posts.id')} and ${condition} and ${notHiddenOrBlocked(allIds)}
+          ${page.pastKey('posts.created_at', 'posts.id')} and ${condition} and ${notHiddenOrBlockedSql(allIds)}
         ${page.orderBy('posts.created_at', 'posts.id')} limit ${page.limit}`
     },
   }
@@ -90,7 +90,7 @@ export function createSparseWindowPage(page: KeysetClauseBuilder, windowEnd: str
       select ${columns} from posts
       where posts.id = any(array(select posts.id from window_posts as posts where ${condition}))
         and (select count(*) from window_posts) <= ${MAX_POSTS_OF_WINDOW}
-        ${page.pastKey('posts.created_at', 'posts.id')} and ${notHiddenOrBlocked('array(select id from window_posts)')}
+        ${page.pastKey('posts.created_at', 'posts.id')} and ${notHiddenOrBlockedSql('array(select id from window_posts)')}
       ${page.orderBy('posts.created_at', 'posts.id')} limit ${page.limit}`,
   }
 }

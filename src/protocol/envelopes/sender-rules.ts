@@ -44,22 +44,22 @@ type OfType<T extends Type> = Extract<ReceivedEntity, { readonly type: T }>
 
 /** The rules for each type of entity; the first fault counts (FEDERATION.md, "Who may send what"). */
 const RULES: { readonly [T in Type]: readonly Rule<OfType<T>>[] } = {
-  status_message: [sentByAuthor, markedPublic],
-  photo: [sentByAuthor, markedPublic],
-  reshare: [sentByAuthor, rootMayBeReshared],
-  comment: [isThreadPostKnown, authorSigned, sentToOrByThreadAuthor],
-  like: [isThreadPostKnown, authorSigned, sentToOrByThreadAuthor],
-  poll_participation: [isThreadPostKnown, authorSigned, sentToOrByThreadAuthor],
-  event_participation: [notStored],
-  event: [notStored],
-  participation: [sentByAuthor, postIsLocal],
-  profile: [sentByAuthor, hasNoPrivateDetails],
-  contact: [sentByAuthor, privateOnly, forRecipient],
-  conversation: [sentByAuthor, privateOnly, amongParticipants],
-  message: [sentByAuthor, privateOnly, withinConversation],
-  retraction: [personOnlyPrivately, targetKnown, mayRetract],
-  account_deletion: [sentByAuthor],
-  account_migration: [sentByAuthor, requireOtherIdentitySignature],
+  status_message: [faultUnlessSentByAuthor, faultUnlessMarkedPublic],
+  photo: [faultUnlessSentByAuthor, faultUnlessMarkedPublic],
+  reshare: [faultUnlessSentByAuthor, faultUnlessRootMayBeReshared],
+  comment: [faultUnlessThreadPostKnown, faultUnlessAuthorSigned, faultUnlessSentToOrByThreadAuthor],
+  like: [faultUnlessThreadPostKnown, faultUnlessAuthorSigned, faultUnlessSentToOrByThreadAuthor],
+  poll_participation: [faultUnlessThreadPostKnown, faultUnlessAuthorSigned, faultUnlessSentToOrByThreadAuthor],
+  event_participation: [faultForUnstoredType],
+  event: [faultForUnstoredType],
+  participation: [faultUnlessSentByAuthor, faultUnlessPostIsLocal],
+  profile: [faultUnlessSentByAuthor, faultIfPrivateDetails],
+  contact: [faultUnlessSentByAuthor, faultUnlessPrivate, faultUnlessForRecipient],
+  conversation: [faultUnlessSentByAuthor, faultUnlessPrivate, faultUnlessAmongParticipants],
+  message: [faultUnlessSentByAuthor, faultUnlessPrivate, faultUnlessWithinConversation],
+  retraction: [faultIfPersonPublicly, faultUnlessTargetKnown, faultUnlessMayRetract],
+  account_deletion: [faultUnlessSentByAuthor],
+  account_migration: [faultUnlessSentByAuthor, faultUnlessOtherIdentitySigned],
 }
 
 /** The fault of an entity in a valid envelope; `undefined`: it may be stored. */
@@ -75,22 +75,22 @@ export function findSenderFault(message: SenderCheck, references: References): P
 type Authored = SenderCheck<Extract<ReceivedEntity, { readonly author: string }>>
 type SignedByAuthor = SenderCheck<StoredRelayable>
 
-function sentByAuthor({ entity, sender }: Authored): ProtocolFault | undefined {
+function faultUnlessSentByAuthor({ entity, sender }: Authored): ProtocolFault | undefined {
   return sender === entity.author ? undefined : 'InvalidSender'
 }
 
-function markedPublic({
+function faultUnlessMarkedPublic({
   entity,
   recipient,
 }: SenderCheck<OfType<'status_message' | 'photo'>>): ProtocolFault | undefined {
   return recipient !== undefined || entity.public ? undefined : 'NotPublic'
 }
 
-function privateOnly({ recipient }: SenderCheck): ProtocolFault | undefined {
+function faultUnlessPrivate({ recipient }: SenderCheck): ProtocolFault | undefined {
   return recipient === undefined ? 'NotPublic' : undefined
 }
 
-function rootMayBeReshared(
+function faultUnlessRootMayBeReshared(
   { entity }: SenderCheck<OfType<'reshare'>>,
   { threadPost }: References,
 ): ProtocolFault | undefined {
@@ -100,17 +100,20 @@ function rootMayBeReshared(
   return threadPost.public ? undefined : 'NotAllowed'
 }
 
-function isThreadPostKnown(_message: SenderCheck, { threadPost }: References): ProtocolFault | undefined {
+function faultUnlessThreadPostKnown(_message: SenderCheck, { threadPost }: References): ProtocolFault | undefined {
   return threadPost === undefined ? 'NotFetchable' : undefined
 }
 
 /** The author of the thread post needs no inner signature: the same key signs the envelope. */
-function authorSigned({ entity, signature }: SignedByAuthor, { threadPost }: References): ProtocolFault | undefined {
+function faultUnlessAuthorSigned(
+  { entity, signature }: SignedByAuthor,
+  { threadPost }: References,
+): ProtocolFault | undefined {
   return entity.author === threadPost?.author || signature === 'valid' ? undefined : 'SignatureVerificationFailed'
 }
 
 /** Authors send relayables to the pod of the thread post; all other pods receive them from its author. */
-function sentToOrByThreadAuthor(
+function faultUnlessSentToOrByThreadAuthor(
   { entity, sender }: SignedByAuthor,
   { threadPost }: References,
 ): ProtocolFault | undefined {
@@ -118,28 +121,31 @@ function sentToOrByThreadAuthor(
   return sender === entity.author && threadPost?.local ? undefined : 'InvalidSender'
 }
 
-function postIsLocal(_message: SenderCheck, { threadPost }: References): ProtocolFault | undefined {
+function faultUnlessPostIsLocal(_message: SenderCheck, { threadPost }: References): ProtocolFault | undefined {
   return threadPost?.local ? undefined : 'ParentNotLocal'
 }
 
-function hasNoPrivateDetails({ entity, recipient }: SenderCheck<ProfileEntity>): ProtocolFault | undefined {
+function faultIfPrivateDetails({ entity, recipient }: SenderCheck<ProfileEntity>): ProtocolFault | undefined {
   if (recipient !== undefined || entity.public) return undefined
   const details = [entity.bio, entity.birthday, entity.gender, entity.location]
   return details.every((detail) => detail === undefined) ? undefined : 'NotPublic'
 }
 
 // A recipient could encrypt the signed message again for another person.
-function forRecipient({ entity, recipient }: SenderCheck<OfType<'contact'>>): ProtocolFault | undefined {
+function faultUnlessForRecipient({ entity, recipient }: SenderCheck<OfType<'contact'>>): ProtocolFault | undefined {
   return entity.recipient === recipient ? undefined : 'RecipientMismatch'
 }
 
-function amongParticipants({ entity, recipient }: SenderCheck<ConversationEntity>): ProtocolFault | undefined {
+function faultUnlessAmongParticipants({
+  entity,
+  recipient,
+}: SenderCheck<ConversationEntity>): ProtocolFault | undefined {
   const { participants, author } = entity
   const isComplete = recipient !== undefined && participants.includes(recipient) && participants.includes(author)
   return isComplete ? undefined : 'RecipientMismatch'
 }
 
-function withinConversation(
+function faultUnlessWithinConversation(
   { entity, recipient }: SenderCheck<OfType<'message'>>,
   { conversation }: References,
 ): ProtocolFault | undefined {
@@ -149,16 +155,16 @@ function withinConversation(
   return participants.includes(entity.author) ? undefined : 'InvalidAuthor'
 }
 
-function personOnlyPrivately({ entity, recipient }: SenderCheck<RetractionEntity>): ProtocolFault | undefined {
+function faultIfPersonPublicly({ entity, recipient }: SenderCheck<RetractionEntity>): ProtocolFault | undefined {
   return entity.target_type === 'Person' && recipient === undefined ? 'NotPublic' : undefined
 }
 
-function targetKnown(_message: SenderCheck, { target }: References): ProtocolFault | undefined {
+function faultUnlessTargetKnown(_message: SenderCheck, { target }: References): ProtocolFault | undefined {
   return target === undefined ? 'TargetNotFound' : undefined
 }
 
 /** Comments, likes and votes are also retracted by the author of their post. */
-function mayRetract(
+function faultUnlessMayRetract(
   { entity, sender }: SenderCheck<RetractionEntity>,
   { target }: References,
 ): ProtocolFault | undefined {
@@ -167,10 +173,10 @@ function mayRetract(
   return isRelayable && sender === target?.threadPost?.author ? undefined : 'InvalidSender'
 }
 
-function requireOtherIdentitySignature({ signature }: SenderCheck): ProtocolFault | undefined {
+function faultUnlessOtherIdentitySigned({ signature }: SenderCheck): ProtocolFault | undefined {
   return signature === 'valid' ? undefined : 'SignatureVerificationFailed'
 }
 
-function notStored(): ProtocolFault {
+function faultForUnstoredType(): ProtocolFault {
   return 'UnknownEntity'
 }

@@ -1,4 +1,4 @@
-import { insertSkippedRows, isCopied, sqlSetting, sqlTime, sqlTimeOrNull } from './sql.js'
+import { insertSkippedRowsSql, isCopiedSql, sqlSetting, sqlTime, sqlTimeOrNull } from './sql.js'
 
 const BUILT_AT_SQL = `${sqlSetting('built_at')}::timestamptz`
 
@@ -18,7 +18,7 @@ const LANGUAGE_SQL = `case
   else coalesce(substring(source.language from '^([a-z]{2,3})([_-]|$)'), 'en')
 end`
 
-const insertUsers = `
+const INSERT_USERS_SQL = `
   insert into users (
     id, person_id, username, email, role, language, settings, last_sign_in_at, locked_at, closed_at, created_at, signed_up_at,
     follow_back_aspect_id, email_confirmed_at, unconfirmed_email, mail_enabled, default_post_public
@@ -52,7 +52,7 @@ const insertUsers = `
     ) then ${EMAIL_SQL} end as email
   ) as kept on true`
 
-const insertPreferences = `
+const INSERT_PREFERENCES_SQL = `
   insert into mail_preferences (user_id, kind, delivery)
   select distinct users.id, email_type, 'never' from take_over.user_preferences as source join users on users.id = source.user_id
   where email_type in (
@@ -60,15 +60,15 @@ const insertPreferences = `
     'liked', 'liked_comment', 'reshared', 'contacts_birthday'
   )`
 
-const insertAspects = `
+const INSERT_ASPECTS_SQL = `
   insert into aspects (id, user_id, name, position, created_at, post_default) overriding system value
   select source.id, source.user_id, (select name from take_over.map_aspects where map_aspects.id = source.id),
     row_number() over (partition by source.user_id order by source.order_id nulls last, source.id) - 1,
     ${sqlTime('source.created_at', 'source.updated_at')}, coalesce(source.post_default, false)
-  from take_over.aspects as source where ${isCopied('aspects', 'source.id')}`
+  from take_over.aspects as source where ${isCopiedSql('aspects', 'source.id')}`
 
 /** The name of an aspect; a later one with a name that differs only in case gets the first free number. */
-const freeNames = `
+const FREE_NAMES_SQL = `
   create unlogged table take_over.map_aspects (id bigint primary key, name text not null);
   insert into take_over.map_aspects
   select id, name || case when number = 1 then '' else ' ' || number end from (
@@ -95,15 +95,15 @@ const freeNames = `
     end loop;
   end $$`
 
-const insertContacts = `
+const INSERT_CONTACTS_SQL = `
   insert into contacts (id, user_id, person_id, sharing, receiving, created_at) overriding system value
   select source.id, source.user_id, map.new_id, coalesce(source.sharing, false),
     coalesce(source.receiving, false) or member.contact_id is not null, ${sqlTime('source.created_at', 'source.updated_at')}
   from take_over.contacts as source join take_over.map_people as map on map.id = source.person_id
   left join (select distinct contact_id from take_over.aspect_memberships) as member on member.contact_id = source.id
-  where ${isCopied('contacts', 'source.id')}`
+  where ${isCopiedSql('contacts', 'source.id')}`
 
-const skippedContacts = `
+const SKIPPED_CONTACTS_SQL = `
   select source.id, case
     when users.id is null or people.id is null then 'D07'
     when users.person_id = people.id or people.closed_at is not null
@@ -116,7 +116,7 @@ const skippedContacts = `
   left join people on people.id = map.new_id
   left join (select distinct contact_id from take_over.aspect_memberships) as member on member.contact_id = source.id`
 
-const skippedMemberships = `
+const SKIPPED_MEMBERSHIPS_SQL = `
   select source.id, case
     when aspects.id is null or contacts.id is null or contacts.user_id <> aspects.user_id then 'D07'
     when row_number() over (partition by source.aspect_id, source.contact_id order by source.id) > 1 then 'D09'
@@ -124,7 +124,7 @@ const skippedMemberships = `
   from take_over.aspect_memberships as source
   left join aspects on aspects.id = source.aspect_id left join contacts on contacts.id = source.contact_id`
 
-const skippedBlocks = `
+const SKIPPED_BLOCKS_SQL = `
   select source.id, case
     when users.id is null or map.new_id is null then 'D07'
     when users.person_id = map.new_id then 'D13'
@@ -135,13 +135,13 @@ const skippedBlocks = `
 
 /** Accounts, their preferences, aspects and contacts. Their secrets follow in `insert-secrets.ts`. */
 export const accountStatements: readonly string[] = [
-  insertUsers,
-  insertSkippedRows(
+  INSERT_USERS_SQL,
+  insertSkippedRowsSql(
     'users',
     `select source.id, case when users.id is null then 'D07' end as code
      from take_over.users as source left join users on users.id = source.id`,
   ),
-  insertSkippedRows(
+  insertSkippedRowsSql(
     'roles',
     `select source.id, case
        when people.id is null then 'D07'
@@ -153,14 +153,14 @@ export const accountStatements: readonly string[] = [
      from take_over.roles as source left join take_over.map_people as map on map.id = source.person_id
      left join people on people.id = map.new_id`,
   ),
-  insertSkippedRows(
+  insertSkippedRowsSql(
     'account_deletions',
     `select source.id, case when people.id is null then 'D07' end as code
      from take_over.account_deletions as source left join take_over.map_people as map on map.id = source.person_id
      left join people on people.id = map.new_id`,
   ),
-  insertPreferences,
-  insertSkippedRows(
+  INSERT_PREFERENCES_SQL,
+  insertSkippedRowsSql(
     'user_preferences',
     `select source.id, case
        when users.id is null then 'D07' when chosen.kind is null then 'unknown'
@@ -169,21 +169,21 @@ export const accountStatements: readonly string[] = [
      from take_over.user_preferences as source left join users on users.id = source.user_id
      left join mail_preferences as chosen on chosen.user_id = users.id and chosen.kind = source.email_type`,
   ),
-  freeNames,
-  insertSkippedRows(
+  FREE_NAMES_SQL,
+  insertSkippedRowsSql(
     'aspects',
     `select source.id, case when users.id is null then 'D07' end as code
      from take_over.aspects as source left join users on users.id = source.user_id`,
   ),
-  insertAspects,
-  insertSkippedRows('contacts', skippedContacts),
-  insertContacts,
-  insertSkippedRows('aspect_memberships', skippedMemberships),
+  INSERT_ASPECTS_SQL,
+  insertSkippedRowsSql('contacts', SKIPPED_CONTACTS_SQL),
+  INSERT_CONTACTS_SQL,
+  insertSkippedRowsSql('aspect_memberships', SKIPPED_MEMBERSHIPS_SQL),
   `insert into aspect_memberships (aspect_id, contact_id, created_at)
    select aspect_id, contact_id, ${sqlTime('created_at', 'updated_at')} from take_over.aspect_memberships as source
-   where ${isCopied('aspect_memberships', 'source.id')}`,
-  insertSkippedRows('blocks', skippedBlocks),
+   where ${isCopiedSql('aspect_memberships', 'source.id')}`,
+  insertSkippedRowsSql('blocks', SKIPPED_BLOCKS_SQL),
   `insert into blocks (user_id, person_id, created_at)
    select source.user_id, map.new_id, ${BUILT_AT_SQL} from take_over.blocks as source
-   join take_over.map_people as map on map.id = source.person_id where ${isCopied('blocks', 'source.id')}`,
+   join take_over.map_people as map on map.id = source.person_id where ${isCopiedSql('blocks', 'source.id')}`,
 ]

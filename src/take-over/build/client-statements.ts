@@ -1,14 +1,14 @@
-import { insertSkippedRows, isCopied, sqlSetting, sqlTime, sqlTimeOrNull } from './sql.js'
+import { insertSkippedRowsSql, isCopiedSql, sqlSetting, sqlTime, sqlTimeOrNull } from './sql.js'
 
 /** The payload of a stored token for the authorization server; client, person and scopes come from its authorization. */
-function payload(kind: 'AccessToken' | 'RefreshToken', created: string): string {
+function payloadSql(kind: 'AccessToken' | 'RefreshToken', created: string): string {
   const seconds = `extract(epoch from ${sqlTime(created)})::bigint`
   return `jsonb_build_object('kind', '${kind}', 'gty', 'authorization_code', 'iat', ${seconds}, 'iiat', ${seconds})`
 }
 
 /** Clients and what users have granted them. Of two grants for one client the newest counts; tokens of the others end. */
 export const clientStatements: readonly string[] = [
-  insertSkippedRows(
+  insertSkippedRowsSql(
     'o_auth_applications',
     `select source.id, case
        when coalesce(source.client_id, '') !~ '^[0-9a-f]{32}$' then 'D08'
@@ -30,8 +30,8 @@ export const clientStatements: readonly string[] = [
        'sector_identifier_uri', source.sector_identifier_uri, 'jwks_uri', source.jwks_uri, 'jwks', source.jwks,
        'contacts', case when jsonb_typeof(source.contacts) = 'array' then source.contacts end
      )), 'diaspora', ${sqlTime('source.created_at', 'source.updated_at')}, ${sqlTime('source.updated_at', 'source.created_at')}
-   from take_over.o_auth_applications as source where ${isCopied('o_auth_applications', 'source.id')}`,
-  insertSkippedRows(
+   from take_over.o_auth_applications as source where ${isCopiedSql('o_auth_applications', 'source.id')}`,
+  insertSkippedRowsSql(
     'authorizations',
     `select source.id, case
        when users.id is null or clients.id is null then 'D07'
@@ -54,14 +54,14 @@ export const clientStatements: readonly string[] = [
        select ${sqlTimeOrNull('max(tokens.created_at)')} from take_over.o_auth_access_tokens as tokens
        where tokens.authorization_id = source.id
      )
-   from take_over.authorizations as source where ${isCopied('authorizations', 'source.id')}`,
+   from take_over.authorizations as source where ${isCopiedSql('authorizations', 'source.id')}`,
   `insert into refresh_tokens (authorization_id, token_hash, payload, expires_at, created_at)
-   select source.id, source.refresh_token, ${payload('RefreshToken', 'source.created_at')},
+   select source.id, source.refresh_token, ${payloadSql('RefreshToken', 'source.created_at')},
      ${sqlSetting('built_at')}::timestamptz + interval '400 days', ${sqlTime('source.created_at', 'source.updated_at')}
    from take_over.authorizations as source
-   where source.refresh_token is not null and ${isCopied('authorizations', 'source.id')} order by source.id
+   where source.refresh_token is not null and ${isCopiedSql('authorizations', 'source.id')} order by source.id
    on conflict (token_hash) do nothing`,
-  insertSkippedRows(
+  insertSkippedRowsSql(
     'o_auth_access_tokens',
     `select source.id, case
        when authorizations.id is null or source.token is null then 'D07'
@@ -71,7 +71,7 @@ export const clientStatements: readonly string[] = [
      from take_over.o_auth_access_tokens as source left join authorizations on authorizations.id = source.authorization_id`,
   ),
   `insert into access_tokens (id, authorization_id, token_hash, payload, expires_at, created_at) overriding system value
-   select source.id, source.authorization_id, source.token, ${payload('AccessToken', 'source.created_at')},
+   select source.id, source.authorization_id, source.token, ${payloadSql('AccessToken', 'source.created_at')},
      ${sqlTimeOrNull('source.expires_at')}, ${sqlTime('source.created_at')}
-   from take_over.o_auth_access_tokens as source where ${isCopied('o_auth_access_tokens', 'source.id')}`,
+   from take_over.o_auth_access_tokens as source where ${isCopiedSql('o_auth_access_tokens', 'source.id')}`,
 ]

@@ -1,7 +1,7 @@
-import { insertSkippedRows, isCopied, sqlGuid, sqlSetting, sqlTime, sqlTimeOfContent } from './sql.js'
+import { insertSkippedRowsSql, isCopiedSql, sqlGuid, sqlSetting, sqlTime, sqlTimeOfContent } from './sql.js'
 
 const conversations: readonly string[] = [
-  insertSkippedRows(
+  insertSkippedRowsSql(
     'conversations',
     `select source.id, case
        when map.new_id is null then 'D07'
@@ -18,8 +18,8 @@ const conversations: readonly string[] = [
      case when coalesce(trim(source.subject), '') = '' then 'No subject' else source.subject end,
      ${sqlTime('source.created_at', 'source.updated_at')}, ${sqlTime('source.updated_at', 'source.created_at')}
    from take_over.conversations as source join take_over.map_people as map on map.id = source.author_id
-   where ${isCopied('conversations', 'source.id')}`,
-  insertSkippedRows(
+   where ${isCopiedSql('conversations', 'source.id')}`,
+  insertSkippedRowsSql(
     'conversation_visibilities',
     `select source.id, case
        when conversations.id is null or map.new_id is null then 'D07'
@@ -34,8 +34,8 @@ const conversations: readonly string[] = [
    from take_over.conversation_visibilities as source
    join conversations on conversations.id = source.conversation_id
    join take_over.map_people as map on map.id = source.person_id
-   where ${isCopied('conversation_visibilities', 'source.id')}`,
-  insertSkippedRows(
+   where ${isCopiedSql('conversation_visibilities', 'source.id')}`,
+  insertSkippedRowsSql(
     'messages',
     `select source.id, case when conversations.id is null or map.new_id is null then 'D07' end as code
      from take_over.messages as source
@@ -47,7 +47,7 @@ const conversations: readonly string[] = [
      ${sqlTimeOfContent('map.user_id is null and not map.is_local', 'source.created_at', 'source.updated_at')},
      ${sqlTimeOfContent('map.user_id is null and not map.is_local', 'source.created_at', 'source.updated_at')}
    from take_over.messages as source join take_over.map_people as map on map.id = source.author_id
-   where ${isCopied('messages', 'source.id')}`,
+   where ${isCopiedSql('messages', 'source.id')}`,
 ]
 
 /** Types of diaspora* with the type here and what the target is. */
@@ -59,7 +59,7 @@ const TYPES_SQL = `(values
 ) as types(name, type, target)`
 
 /** A row for each notification that can be shown, with its target. */
-const mapNotifications = `
+const MAP_NOTIFICATIONS_SQL = `
   create unlogged table take_over.map_notifications as
   select source.id, source.recipient_id as user_id, types.type, source.unread,
     case types.target when 'Post' then posts.id when 'Comment' then commented.post_id
@@ -93,9 +93,9 @@ const mapNotifications = `
 
 const notifications: readonly string[] = [
   'create index on take_over.notification_actors (notification_id)',
-  mapNotifications,
+  MAP_NOTIFICATIONS_SQL,
   'create unique index on take_over.map_notifications (id)',
-  insertSkippedRows(
+  insertSkippedRowsSql(
     'notifications',
     `select source.id, case
        when map.id is null then 'D14'
@@ -115,8 +115,8 @@ const notifications: readonly string[] = [
      ) > 1,
      ${sqlTime('source.created_at', 'source.updated_at')}, ${sqlTime('source.updated_at', 'source.created_at')}
    from take_over.map_notifications as map join take_over.notifications as source on source.id = map.id
-   where ${isCopied('notifications', 'source.id')}`,
-  insertSkippedRows(
+   where ${isCopiedSql('notifications', 'source.id')}`,
+  insertSkippedRowsSql(
     'notification_actors',
     `select source.id, case
        when notifications.id is null or map.new_id is null then 'D07'
@@ -129,10 +129,10 @@ const notifications: readonly string[] = [
   `insert into notification_actors (id, notification_id, person_id) overriding system value
    select source.id, source.notification_id, map.new_id
    from take_over.notification_actors as source join take_over.map_people as map on map.id = source.person_id
-   where ${isCopied('notification_actors', 'source.id')}`,
+   where ${isCopiedSql('notification_actors', 'source.id')}`,
 ]
 
-const skippedReports = `
+const SKIPPED_REPORTS_SQL = `
   select source.id, case
     when source.item_type not in ('Post', 'Comment') then 'D15'
     when users.id is null or coalesce(posts.id, comments.id) is null then 'D07'
@@ -155,12 +155,12 @@ const REPORTED_SQL = `reported.count, reported.count, reported.first, reported.l
 
 /** Reports, each with the case of its thing. */
 const reports: readonly string[] = [
-  insertSkippedRows('reports', skippedReports),
+  insertSkippedRowsSql('reports', SKIPPED_REPORTS_SQL),
   `insert into reports (id, user_id, post_id, comment_id, reason, reviewed_at, created_at) overriding system value
    select source.id, source.user_id, case when item_type = 'Post' then item_id end, case when item_type = 'Comment' then item_id end,
      coalesce(source.text, ''), case when source.reviewed then ${sqlTime('source.updated_at', 'source.created_at')} end,
      ${sqlTime('source.created_at', 'source.updated_at')}
-   from take_over.reports as source where ${isCopied('reports', 'source.id')}`,
+   from take_over.reports as source where ${isCopiedSql('reports', 'source.id')}`,
   `insert into moderation_cases (${CASE_COLUMNS_SQL})
    select 'post', posts.guid, people.id, people.guid, people.address, posts.public, posts.text, roots.guid,
      array(select photos.guid from photos where photos.post_id = posts.id order by photos.position, photos.id), posts.created_at, ${REPORTED_SQL}

@@ -20,11 +20,11 @@ interface StagedSecrets {
  */
 export async function insertSecrets(session: pg.Client, secrets: Secrets): Promise<void> {
   for (let after = 0; ; ) {
-    const { rows } = await session.query<StagedSecrets>(selectSecrets, [after, BATCH_SIZE])
+    const { rows } = await session.query<StagedSecrets>(SELECT_SECRETS_SQL, [after, BATCH_SIZE])
     const last = rows.at(-1)
     if (last === undefined) return
     after = last.id
-    await session.query(insertUserSecrets, [
+    await session.query(INSERT_USER_SECRETS_SQL, [
       rows.map(({ id }) => id),
       rows.map(({ id, password }) => password && secrets.unseal(password, `take-over ${id}`)),
       rows.map(({ id, privateKey }) => privateKey ?? secrets.seal('', `user ${id}`)),
@@ -44,14 +44,14 @@ export async function insertSecrets(session: pg.Client, secrets: Secrets): Promi
   }
 }
 
-const selectSecrets = `
+const SELECT_SECRETS_SQL = `
   select source.id::float as id, source.serialized_private_key as "privateKey", source.encrypted_password as password,
     case when source.otp_required_for_login then source.plain_otp_secret end as "totpSecret",
     source.consumed_timestep::float as "totpStep", source.otp_backup_codes as "backupCodes"
   from take_over.users as source join users on users.id = source.id
   where source.id > $1 order by source.id limit $2`
 
-const insertUserSecrets = `
+const INSERT_USER_SECRETS_SQL = `
   insert into user_secrets (user_id, password_hash, sealed_private_key, bound, sealed_totp_secret, totp_confirmed_at, totp_last_step)
   select id, password, private_key, true, totp_secret,
     case when totp_secret is not null then date_trunc('milliseconds', current_setting('take_over.built_at')::timestamptz) end,

@@ -12,7 +12,7 @@ interface PairwiseRow {
 
 /** The pairwise subjects of diaspora*, for the sectors that this pod determines. */
 export async function insertSubjects(session: pg.Client): Promise<void> {
-  const { rows } = await session.query<PairwiseRow>(selectSubjects)
+  const { rows } = await session.query<PairwiseRow>(SELECT_SUBJECTS_SQL)
   const subjects = rows.flatMap(({ userId, subject, identifier, redirectUris, sectorUri }) => {
     if (identifierOf(redirectUris, sectorUri) !== identifier) return []
     const metadata = { ...PAIRWISE, ...(sectorUri !== null && { sector_identifier_uri: sectorUri }) }
@@ -42,7 +42,7 @@ function identifierOf(redirectUris: readonly string[], sectorUri: string | null)
   return first !== undefined && isUrl(first) ? new URL(first).hostname : undefined
 }
 
-const selectSubjects = `
+const SELECT_SUBJECTS_SQL = `
   select users.id::float as "userId", source.guid as subject, source.identifier, clients.redirect_uris as "redirectUris",
     clients.metadata ->> 'sector_identifier_uri' as "sectorUri"
   from take_over.ppid as source

@@ -1,4 +1,4 @@
-import { insertSkippedRows, isCopied, sqlGuid, sqlTime, sqlTimeOfContent } from './sql.js'
+import { insertSkippedRowsSql, isCopiedSql, sqlGuid, sqlTime, sqlTimeOfContent } from './sql.js'
 
 const REMOTE = 'map.user_id is null and not map.is_local'
 
@@ -81,7 +81,7 @@ const byLike = signedBy(signedLike)
 const byVote = signedBy(signedVote)
 
 const comments: readonly string[] = [
-  insertSkippedRows(
+  insertSkippedRowsSql(
     'comments',
     `select source.id, case
        when source.commentable_type <> 'Post' then 'D15' when posts.id is null or map.new_id is null then 'D07'
@@ -100,16 +100,16 @@ const comments: readonly string[] = [
    join take_over.map_people as map on map.id = source.author_id
    join take_over.people on people.id = source.author_id
    ${byComment.join}
-   where ${isCopied('comments', 'source.id')}`,
+   where ${isCopiedSql('comments', 'source.id')}`,
   'analyze comments',
 ]
 
 /** Notes rows whose post or comment, or whose person, is not there, and second rows of the same pair. */
-function insertSkippedPairs(
+function insertSkippedPairsSql(
   table: string,
   { target, person }: { readonly target: string; readonly person: string },
 ): string {
-  return insertSkippedRows(
+  return insertSkippedRowsSql(
     table,
     `select source.id, case
        when source.${target}_type not in ('Post', 'Comment') then 'D15'
@@ -126,7 +126,7 @@ function insertSkippedPairs(
 }
 
 const likes: readonly string[] = [
-  insertSkippedPairs('likes', { target: 'target', person: 'author_id' }),
+  insertSkippedPairsSql('likes', { target: 'target', person: 'author_id' }),
   `insert into likes (
      id, guid, author_id, post_id, comment_id, positive, author_signature, signed_elements, created_at, post_created_at
    ) overriding system value
@@ -140,11 +140,11 @@ const likes: readonly string[] = [
    join take_over.map_people as map on map.id = source.author_id
    join take_over.people on people.id = source.author_id
    ${byLike.join}
-   where ${isCopied('likes', 'source.id')}`,
+   where ${isCopiedSql('likes', 'source.id')}`,
 ]
 
 const votes: readonly string[] = [
-  insertSkippedRows(
+  insertSkippedRowsSql(
     'poll_participations',
     `select source.id, case
        when polls.id is null or answers.id is null or map.new_id is null then 'D07'
@@ -167,11 +167,11 @@ const votes: readonly string[] = [
    join take_over.map_people as map on map.id = source.author_id
    join take_over.people on people.id = source.author_id
    ${byVote.join}
-   where ${isCopied('poll_participations', 'source.id')}`,
+   where ${isCopiedSql('poll_participations', 'source.id')}`,
 ]
 
 const skippedSignatures = (table: string, key: string, source: string) =>
-  insertSkippedRows(
+  insertSkippedRowsSql(
     table,
     `select ${key} as id, case when judged.id is null or skipped_rows.id is not null then 'D07' when author_signature = '' then 'D16' end as code
      from take_over.${table} left join take_over.${source} as judged on judged.id = ${key}
@@ -179,7 +179,7 @@ const skippedSignatures = (table: string, key: string, source: string) =>
   )
 
 const participations: readonly string[] = [
-  insertSkippedRows(
+  insertSkippedRowsSql(
     'participations',
     `select source.id, case
        when source.target_type <> 'Post' then 'D15'
@@ -196,7 +196,7 @@ const participations: readonly string[] = [
      greatest(source.count, 1), ${sqlTimeOfContent(REMOTE, 'source.created_at', 'source.updated_at')}
    from (
      select participations.*, row_number() over (partition by guid order by id) as number from take_over.participations
-     where ${isCopied('participations', 'participations.id')}
+     where ${isCopiedSql('participations', 'participations.id')}
    ) as source join take_over.map_people as map on map.id = source.author_id`,
 ]
 
@@ -205,13 +205,13 @@ const tags: readonly string[] = [
    select id, lower(name) as name, first_value(id) over (partition by lower(name) order by id) as new_id
    from take_over.tags where name <> ''`,
   'create unique index on take_over.map_tags (id)',
-  insertSkippedRows(
+  insertSkippedRowsSql(
     'tags',
     `select source.id, case when map.id is null then 'D08' when map.new_id <> map.id then 'D09' end as code
      from take_over.tags as source left join take_over.map_tags as map on map.id = source.id`,
   ),
   `insert into tags (id, name) overriding system value select id, name from take_over.map_tags where new_id = id`,
-  insertSkippedRows(
+  insertSkippedRowsSql(
     'taggings',
     `select source.id, case
        when coalesce(source.context, 'tags') <> 'tags' or source.taggable_type not in ('Post', 'Comment', 'Profile') then 'D15'
@@ -234,12 +234,12 @@ const tags: readonly string[] = [
    left join posts on posts.id = source.taggable_id and source.taggable_type = 'Post'
    left join comments on comments.id = source.taggable_id and source.taggable_type = 'Comment'
    left join posts as parents on parents.id = comments.post_id
-   where ${isCopied('taggings', 'source.id')}`,
+   where ${isCopiedSql('taggings', 'source.id')}`,
   `update tags set public = true from (
      select distinct taggings.tag_id from taggings left join comments on comments.id = taggings.comment_id
      join posts on posts.id = coalesce(taggings.post_id, comments.post_id) and posts.public
    ) as used where used.tag_id = tags.id`,
-  insertSkippedRows(
+  insertSkippedRowsSql(
     'tag_followings',
     `select source.id, case
        when users.id is null or map.new_id is null then 'D07'
@@ -251,18 +251,18 @@ const tags: readonly string[] = [
   `insert into tag_followings (user_id, tag_id, created_at)
    select source.user_id, map.new_id, ${sqlTime('source.created_at', 'source.updated_at')}
    from take_over.tag_followings as source join take_over.map_tags as map on map.id = source.tag_id
-   where ${isCopied('tag_followings', 'source.id')}`,
+   where ${isCopiedSql('tag_followings', 'source.id')}`,
 ]
 
 const mentions: readonly string[] = [
-  insertSkippedPairs('mentions', { target: 'mentions_container', person: 'person_id' }),
+  insertSkippedPairsSql('mentions', { target: 'mentions_container', person: 'person_id' }),
   `insert into mentions (id, person_id, post_id, comment_id, created_at) overriding system value
    select source.id, map.new_id, posts.id, comments.id, posts.created_at
    from take_over.mentions as source
    left join posts on posts.id = source.mentions_container_id and source.mentions_container_type = 'Post'
    left join comments on comments.id = source.mentions_container_id and source.mentions_container_type = 'Comment'
    join take_over.map_people as map on map.id = source.person_id
-   where ${isCopied('mentions', 'source.id')}`,
+   where ${isCopiedSql('mentions', 'source.id')}`,
 ]
 
 /** Comments, likes, votes with their signatures, participations, tags and mentions. */

@@ -23,7 +23,7 @@ export async function keepOldHandles(session: pg.Client): Promise<void> {
     await session.query(
       `create unlogged table take_over.map_signed_${table} (id bigint primary key, elements jsonb not null)`,
     )
-    await session.query(`declare moved no scroll cursor for ${selectOfMoved(table)}`)
+    await session.query(`declare moved no scroll cursor for ${movedRowsSql(table)}`)
     for (;;) {
       const { rows } = await session.query<SignedRow>(`fetch ${BATCH_SIZE} from moved`)
       if (rows.length === 0) break
@@ -45,7 +45,7 @@ export async function keepOldHandles(session: pg.Client): Promise<void> {
 }
 
 /** Selects the rows of people who have moved. It scans the table, because its indexes are made last. */
-function selectOfMoved(table: string): string {
+function movedRowsSql(table: string): string {
   return `
     with recursive moves(new_id, old_id) as (
       select new_person_id, old_person_id from account_migrations where old_person_id is not null

@@ -1,10 +1,10 @@
-import { insertSkippedRows, isCopied, sqlGuid, sqlSetting, sqlTime, sqlTimeOrNull } from './sql.js'
+import { insertSkippedRowsSql, isCopiedSql, sqlGuid, sqlSetting, sqlTime, sqlTimeOrNull } from './sql.js'
 
 const OWN_HOSTS_SQL = `(${sqlSetting('host')}, 'www.' || ${sqlSetting('host')})`
 const DEFAULT_PORTS_SQL = `(-1, 0, 80, 443)`
 
 /** A row for each pod of the source; `new_id` null: it has no usable host, or is this pod. The lowest id of doubled ones is kept. */
-const mapPods = `
+const MAP_PODS_SQL = `
   create unlogged table take_over.map_pods as
   select id, host, port, case
       when host is null or host !~ '^[^[:space:]/]+$' or host in ${OWN_HOSTS_SQL} or host || ':' || port in ${OWN_HOSTS_SQL}
@@ -20,7 +20,7 @@ const mapPods = `
  * A row for each person. \`new_id\`: the person that it becomes, or null. Of two handles that differ only in case, the local person
  * stays, else the lowest id.
  */
-const mapPeople = `
+const MAP_PEOPLE_SQL = `
   create unlogged table take_over.map_people as
   with judged as (
     select people.id, lower(people.diaspora_handle) as address, users.id as user_id, map_pods.new_id as pod_id,
@@ -40,7 +40,7 @@ const mapPeople = `
 const indexPeople = `create unique index on take_over.map_people (id)`
 
 /** The pods of remote people whose row names none. */
-const podsOfHandles = `
+const PODS_OF_HANDLES_SQL = `
   with missing as (
     select distinct host, coalesce(nullif(port, '')::int, 443) as port from (
       select substring(split_part(address, '@', 2) from '^(.*?)(?::[0-9]+)?$') as host,
@@ -56,7 +56,7 @@ const podsOfHandles = `
   )
   select 1`
 
-const podOfHandle = `
+const POD_OF_HANDLE_SQL = `
   update take_over.map_people set pod_id = pods.id from pods
   where map_people.new_id = map_people.id and not is_local and pod_id is null
     and split_part(address, '@', 2) in (pods.host, pods.host || ':' || pods.port)
@@ -65,7 +65,7 @@ const podOfHandle = `
 const STATUS_SQL = `(array['unchecked', 'no_errors', 'dns_failed', 'net_failed', 'ssl_failed', 'http_failed', 'version_failed',
   'unknown_error'])[coalesce(source.status, 0) + 1]`
 
-const insertPods = `
+const INSERT_PODS_SQL = `
   insert into pods (
     id, host, port, ssl, status, last_error, offline_since, checked_at, check_wanted, blocked_at, created_at, software,
     software_version
@@ -79,7 +79,7 @@ const insertPods = `
   from take_over.pods as source join take_over.map_pods as map on map.id = source.id and map.new_id = source.id`
 
 /** The picture of a profile; null: the default picture. Relative addresses, and those of this pod under http, get the address of this pod. */
-function picture(column: string): string {
+function pictureSql(column: string): string {
   return `case
     when ${column} is null or ${column} = '' or ${column} ~ '/user/default' then null
     when ${column} ~ '^/' then ${sqlSetting('url')} || ${column}
@@ -89,16 +89,16 @@ function picture(column: string): string {
   end`
 }
 
-const mapProfiles = `
+const MAP_PROFILES_SQL = `
   create unlogged table take_over.map_profiles as
   select distinct on (map.new_id) map.new_id as person_id, source.id,
     nullif(first_name, '') as first_name, nullif(last_name, '') as last_name,
-    ${picture('image_url')} as image_url, ${picture('image_url_small')} as image_url_small,
-    ${picture('image_url_medium')} as image_url_medium
+    ${pictureSql('image_url')} as image_url, ${pictureSql('image_url_small')} as image_url_small,
+    ${pictureSql('image_url_medium')} as image_url_medium
   from take_over.profiles as source join take_over.map_people as map on map.id = source.person_id and map.new_id = map.id
   order by map.new_id, source.id`
 
-const insertPeople = `
+const INSERT_PEOPLE_SQL = `
   insert into people (
     id, guid, address, pod_id, public_key, name, avatar_url, refreshed_at, stream_fetched_at, closed_at, created_at, proven_at,
     spotlight
@@ -129,7 +129,7 @@ const insertPeople = `
     select distinct on (person_id) person_id, completed_at from take_over.account_deletions order by person_id, id
   ) as deleted on deleted.person_id = source.id`
 
-const insertProfiles = `
+const INSERT_PROFILES_SQL = `
   insert into profiles (
     person_id, first_name, last_name, image_url, image_url_medium, image_url_small, bio, location, gender, birthday, searchable,
     public_details, nsfw, tags, accepted_at, updated_at
@@ -153,42 +153,42 @@ const insertProfiles = `
     ) as names group by taggable_id
   ) as tagged on tagged.taggable_id = source.id`
 
-const insertMigrations = `
+const INSERT_MIGRATIONS_SQL = `
   insert into account_migrations (old_person_id, new_person_id, signature, remote_photo_path, created_at)
   select old.new_id, new.new_id, nullif(source.signature, ''), source.remote_photo_path, ${sqlTime('source.completed_at')}
   from take_over.account_migrations as source
   join take_over.map_people as old on old.id = source.old_person_id
   join take_over.map_people as new on new.id = source.new_person_id
-  where ${isCopied('account_migrations', 'source.id')}
+  where ${isCopiedSql('account_migrations', 'source.id')}
   order by source.id`
 
 /** Pods, people, profiles and completed migrations. */
 export const peopleStatements: readonly string[] = [
-  mapPods,
-  mapPeople,
+  MAP_PODS_SQL,
+  MAP_PEOPLE_SQL,
   indexPeople,
-  insertSkippedRows(
+  insertSkippedRowsSql(
     'pods',
     `select id, case when new_id is distinct from id then 'D06' end as code from take_over.map_pods`,
   ),
-  insertPods,
-  podsOfHandles,
-  podOfHandle,
+  INSERT_PODS_SQL,
+  PODS_OF_HANDLES_SQL,
+  POD_OF_HANDLE_SQL,
   `update take_over.map_people set new_id = null where not is_local and pod_id is null`,
-  insertSkippedRows(
+  insertSkippedRowsSql(
     'people',
     `select id, case when new_id is null then 'D02' when new_id <> id then 'D01' end as code from take_over.map_people`,
   ),
-  mapProfiles,
-  insertPeople,
-  insertProfiles,
-  insertSkippedRows(
+  MAP_PROFILES_SQL,
+  INSERT_PEOPLE_SQL,
+  INSERT_PROFILES_SQL,
+  insertSkippedRowsSql(
     'profiles',
     `select source.id, case when people.id is null then 'D07' when map.id is null then 'D04' end as code
      from take_over.profiles as source left join take_over.map_profiles as map on map.id = source.id
      left join people on people.id = source.person_id`,
   ),
-  insertSkippedRows(
+  insertSkippedRowsSql(
     'account_migrations',
     `select source.id, case
        when old.new_id is null or new.new_id is null or old.new_id = new.new_id then 'D07'
@@ -199,5 +199,5 @@ export const peopleStatements: readonly string[] = [
      left join take_over.map_people as old on old.id = source.old_person_id
      left join take_over.map_people as new on new.id = source.new_person_id`,
   ),
-  insertMigrations,
+  INSERT_MIGRATIONS_SQL,
 ]

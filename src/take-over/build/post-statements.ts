@@ -1,9 +1,9 @@
-import { insertSkippedRows, isCopied, sqlGuid, sqlSetting, sqlSettingOnce, sqlTimeOfContent } from './sql.js'
+import { insertSkippedRowsSql, isCopiedSql, sqlGuid, sqlSetting, sqlSettingOnce, sqlTimeOfContent } from './sql.js'
 
 const REMOTE = 'map.user_id is null and not map.is_local'
 
 /** Rows of the source by their guid, for reshares and photos. */
-const mapPosts = `
+const MAP_POSTS_SQL = `
   create unlogged table take_over.map_posts as
   select source.id, source.guid, map.new_id as author_id,
     case when source.type = 'Reshare' then 'Reshare' else 'StatusMessage' end as type,
@@ -12,7 +12,7 @@ const mapPosts = `
   join take_over.map_people as map on map.id = source.author_id and map.new_id is not null
   where source.type in ('StatusMessage', 'Reshare') or source.text <> ''`
 
-const mapRoots = `
+const MAP_ROOTS_SQL = `
   create unlogged table take_over.map_roots as
   select reshares.id, roots.id as root_id, row_number() over (partition by reshares.author_id, roots.id order by reshares.id) as number
   from take_over.map_posts as reshares join take_over.map_posts as roots on roots.guid = reshares.root_guid and roots.public
@@ -28,7 +28,7 @@ const EMBED_SQL = `coalesce(
    from take_over.o_embed_caches as oembed where oembed.id = source.o_embed_cache_id)
 )`
 
-const insertPosts = `
+const INSERT_POSTS_SQL = `
   insert into posts (
     id, guid, author_id, type, public, text, provider_display_name, embed, root_id, interacted_at, created_at, stored_at
   ) overriding system value
@@ -41,11 +41,11 @@ const insertPosts = `
   join take_over.map_posts as kept on kept.id = source.id
   join take_over.map_people as map on map.id = kept.author_id
   left join take_over.map_roots as roots on roots.id = source.id
-  where ${isCopied('posts', 'source.id')}`
+  where ${isCopiedSql('posts', 'source.id')}`
 
 const OWN_PATH_SQL = `(source.remote_photo_path is null or source.remote_photo_path = any(${sqlSettingOnce('own_paths', 'text[]')}::text[]))`
 
-const insertPhotos = `
+const INSERT_PHOTOS_SQL = `
   insert into photos (
     id, guid, author_id, post_id, post_guid, position, public, pending, text, remote_path, name, height, width, created_at
   ) overriding system value
@@ -64,7 +64,7 @@ const insertPhotos = `
   join take_over.map_people as map on map.id = source.author_id
   left join take_over.map_posts as kept on kept.guid = source.status_message_guid
   left join posts on posts.id = kept.id
-  where ${isCopied('photos', 'source.id')}`
+  where ${isCopiedSql('photos', 'source.id')}`
 
 /** Visibilities of posts and photos; those of public things have no meaning here. */
 const sharedWith = (type: string, table: string) => `
@@ -96,26 +96,26 @@ const unknownType = (table: string) => `
   select id, 'D15' as code from take_over.${table} where shareable_type not in ('Post', 'Photo')`
 
 const visibilities: readonly string[] = [
-  insertSkippedRows('aspect_visibilities', skippedAspectVisibilities('Post', 'posts')),
-  insertSkippedRows('aspect_visibilities', skippedAspectVisibilities('Photo', 'photos')),
-  insertSkippedRows('aspect_visibilities', unknownType('aspect_visibilities')),
+  insertSkippedRowsSql('aspect_visibilities', skippedAspectVisibilities('Post', 'posts')),
+  insertSkippedRowsSql('aspect_visibilities', skippedAspectVisibilities('Photo', 'photos')),
+  insertSkippedRowsSql('aspect_visibilities', unknownType('aspect_visibilities')),
   `insert into post_aspects (post_id, aspect_id) select shareable_id, aspect_id from take_over.aspect_visibilities as source
-   where shareable_type = 'Post' and ${isCopied('aspect_visibilities', 'source.id')}`,
+   where shareable_type = 'Post' and ${isCopiedSql('aspect_visibilities', 'source.id')}`,
   `insert into photo_aspects (photo_id, aspect_id) select shareable_id, aspect_id from take_over.aspect_visibilities as source
-   where shareable_type = 'Photo' and ${isCopied('aspect_visibilities', 'source.id')}`,
-  insertSkippedRows('share_visibilities', skippedShareVisibilities('Post', 'posts')),
-  insertSkippedRows('share_visibilities', skippedShareVisibilities('Photo', 'photos')),
-  insertSkippedRows('share_visibilities', unknownType('share_visibilities')),
+   where shareable_type = 'Photo' and ${isCopiedSql('aspect_visibilities', 'source.id')}`,
+  insertSkippedRowsSql('share_visibilities', skippedShareVisibilities('Post', 'posts')),
+  insertSkippedRowsSql('share_visibilities', skippedShareVisibilities('Photo', 'photos')),
+  insertSkippedRowsSql('share_visibilities', unknownType('share_visibilities')),
   `insert into post_visibilities (user_id, post_id, author_id, created_at)
    select source.user_id, posts.id, posts.author_id, posts.created_at
    from take_over.share_visibilities as source join posts on posts.id = source.shareable_id
-   where shareable_type = 'Post' and ${isCopied('share_visibilities', 'source.id')}`,
+   where shareable_type = 'Post' and ${isCopiedSql('share_visibilities', 'source.id')}`,
   `insert into photo_visibilities (user_id, photo_id) select user_id, shareable_id from take_over.share_visibilities as source
-   where shareable_type = 'Photo' and ${isCopied('share_visibilities', 'source.id')}`,
+   where shareable_type = 'Photo' and ${isCopiedSql('share_visibilities', 'source.id')}`,
   `insert into hidden_posts (user_id, post_id, created_at)
    select hidden.user_id, hidden.post_id, ${sqlSetting('built_at')}::timestamptz from (
      select user_id, shareable_id as post_id from take_over.share_visibilities as source
-     where hidden and shareable_type = 'Post' and ${isCopied('share_visibilities', 'source.id')}
+     where hidden and shareable_type = 'Post' and ${isCopiedSql('share_visibilities', 'source.id')}
      union
      select users.id, listed.id::bigint from take_over.users as source join users on users.id = source.id
      cross join lateral jsonb_array_elements_text(case
@@ -125,7 +125,7 @@ const visibilities: readonly string[] = [
 ]
 
 const polls: readonly string[] = [
-  insertSkippedRows(
+  insertSkippedRowsSql(
     'polls',
     `select source.id, case
        when posts.id is null then 'D07'
@@ -135,8 +135,8 @@ const polls: readonly string[] = [
   `insert into polls (id, guid, post_id, question) overriding system value
    select source.id, ${sqlGuid('polls', 'source', 'source.number = 1')}, source.status_message_id, source.question
    from (select polls.*, row_number() over (partition by guid order by id) as number from take_over.polls) as source
-   where ${isCopied('polls', 'source.id')}`,
-  insertSkippedRows(
+   where ${isCopiedSql('polls', 'source.id')}`,
+  insertSkippedRowsSql(
     'poll_answers',
     `select source.id, case when polls.id is null then 'D07' end as code
      from take_over.poll_answers as source left join polls on polls.id = source.poll_id`,
@@ -145,11 +145,11 @@ const polls: readonly string[] = [
    select source.id, ${sqlGuid('poll_answers', 'source', 'source.number = 1')}, source.poll_id,
      row_number() over (partition by source.poll_id order by source.id) - 1, source.answer
    from (select poll_answers.*, row_number() over (partition by guid order by id) as number from take_over.poll_answers) as source
-   where ${isCopied('poll_answers', 'source.id')}`,
+   where ${isCopiedSql('poll_answers', 'source.id')}`,
 ]
 
 const locations: readonly string[] = [
-  insertSkippedRows(
+  insertSkippedRowsSql(
     'locations',
     `select source.id, case
        when posts.id is null then 'D07'
@@ -161,18 +161,18 @@ const locations: readonly string[] = [
   ),
   `insert into locations (post_id, address, lat, lng)
    select status_message_id, coalesce(address, ''), lat, lng from take_over.locations as source
-   where ${isCopied('locations', 'source.id')}`,
+   where ${isCopiedSql('locations', 'source.id')}`,
 ]
 
 /** Posts with photos, places, polls and readers. */
 export const postStatements: readonly string[] = [
-  mapPosts,
+  MAP_POSTS_SQL,
   'create unique index on take_over.map_posts (id)',
   'create index on take_over.map_posts (guid)',
   'analyze take_over.map_posts',
-  mapRoots,
+  MAP_ROOTS_SQL,
   'create unique index on take_over.map_roots (id)',
-  insertSkippedRows(
+  insertSkippedRowsSql(
     'posts',
     `select source.id, case
        when map.new_id is null then 'D07' when kept.id is null then 'D15' when roots.number > 1 then 'D09'
@@ -182,17 +182,17 @@ export const postStatements: readonly string[] = [
      left join take_over.map_posts as kept on kept.id = source.id
      left join take_over.map_roots as roots on roots.id = source.id`,
   ),
-  insertPosts,
+  INSERT_POSTS_SQL,
   'analyze posts',
   `update posts set root_id = null where root_id is not null and not exists (
      select from posts as roots where roots.id = posts.root_id
    )`,
-  insertSkippedRows(
+  insertSkippedRowsSql(
     'photos',
     `select source.id, case when map.new_id is null then 'D07' end as code
      from take_over.photos as source left join take_over.map_people as map on map.id = source.author_id`,
   ),
-  insertPhotos,
+  INSERT_PHOTOS_SQL,
   ...visibilities,
   ...locations,
   ...polls,

@@ -43,12 +43,12 @@ function sqlGeneratedGuid(table: string, alias: string): string {
 }
 
 /** Notes rows that are not copied, with the code of the reason. Rows whose code is null are copied. */
-export function insertSkippedRows(table: string, select: string): string {
+export function insertSkippedRowsSql(table: string, select: string): string {
   return `insert into take_over.skipped_rows (source, id, code)
     select '${table}', id, code from (${select}) as judged where code is not null`
 }
 
 /** A condition: the row of the source is copied. */
-export function isCopied(table: string, id: string): string {
+export function isCopiedSql(table: string, id: string): string {
   return `not exists (select from take_over.skipped_rows where skipped_rows.source = '${table}' and skipped_rows.id = ${id})`
 }

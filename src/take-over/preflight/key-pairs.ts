@@ -27,7 +27,7 @@ export async function checkKeyPairs(source: Source): Promise<KeyPairs> {
   const broken: BrokenKey[] = []
   let checked = 0
   for (let after = 0; ; ) {
-    const rows = await source.query<KeyRow>(selectKeys, [after, BATCH_SIZE])
+    const rows = await source.query<KeyRow>(SELECT_KEYS_SQL, [after, BATCH_SIZE])
     const last = rows.at(-1)
     if (last === undefined) return { checked, broken }
     after = last.id
@@ -44,7 +44,7 @@ export function isPair({ publicKey, privateKey }: Pick<KeyRow, 'publicKey' | 'pr
   return createPublicKey(key).export({ format: 'jwk' }).n === given.export({ format: 'jwk' }).n
 }
 
-const selectKeys = `
+const SELECT_KEYS_SQL = `
   select users.id::float as id, people.guid, people.serialized_public_key as "publicKey",
     users.serialized_private_key as "privateKey", coalesce(people.closed_account, false) as "isClosed"
   from users join people on people.owner_id = users.id

@@ -67,7 +67,7 @@ async function insertMessage(
 ): Promise<JobFault | undefined> {
   const targets = urls.map(([url, body]) => targetOf(url, body))
   const known = targets.filter((target) => target !== undefined)
-  const { rows } = await session.query<{ hasSender: boolean; places: number[] }>(insertMessageWithDeliveries, [
+  const { rows } = await session.query<{ hasSender: boolean; places: number[] }>(INSERT_MESSAGE_WITH_DELIVERIES_SQL, [
     Number.isSafeInteger(senderId) ? senderId : -1,
     message.record,
     message.guid,
@@ -92,7 +92,7 @@ async function insertMessage(
 }
 
 /** Recipients that are unknown or on a blocked pod are left out. Returns the places of all others. */
-const insertMessageWithDeliveries = `
+const INSERT_MESSAGE_WITH_DELIVERIES_SQL = `
   with sender as (
     select people.id, people.guid from users join people on people.id = users.person_id where users.id = $1::bigint
   ), recipients as (

@@ -31,7 +31,7 @@ export async function countFiles(source: Source, uploads: string, host: string):
   let photos = 0
   let missing = 0
   for (let after = 0; ; ) {
-    const rows = await source.query<{ id: number; name: string }>(selectLocalPhotos, [after, BATCH_SIZE, host])
+    const rows = await source.query<{ id: number; name: string }>(SELECT_LOCAL_PHOTOS_SQL, [after, BATCH_SIZE, host])
     const last = rows.at(-1)
     if (last === undefined) return { files, photos, missing }
     after = last.id
@@ -41,7 +41,7 @@ export async function countFiles(source: Source, uploads: string, host: string):
   }
 }
 
-const selectLocalPhotos = `
+const SELECT_LOCAL_PHOTOS_SQL = `
   select photos.id::float as id,
     coalesce(nullif(remote_photo_name, ''), nullif(processed_image, ''), unprocessed_image, '') as name
   from photos join people on people.id = author_id and people.owner_id is not null

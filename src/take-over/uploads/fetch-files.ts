@@ -144,7 +144,7 @@ function openAddress(uploads: string): RemotePictures {
   return {
     async *list(db) {
       for (let after = 0; ; ) {
-        const rows = await queryRows<{ readonly id: number; readonly name: string }>(db, selectNames, [
+        const rows = await queryRows<{ readonly id: number; readonly name: string }>(db, SELECT_NAMES_SQL, [
           after,
           PHOTO_BATCH_SIZE,
         ])
@@ -175,7 +175,7 @@ function openAddress(uploads: string): RemotePictures {
 }
 
 /** Photos of local people. */
-const selectNames = `
+const SELECT_NAMES_SQL = `
   select photos.id::float as id,
     coalesce(nullif(remote_photo_name, ''), nullif(processed_image, ''), unprocessed_image, '') as name
   from take_over.photos join take_over.people on people.id = author_id and people.owner_id is not null

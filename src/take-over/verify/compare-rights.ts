@@ -14,8 +14,8 @@ const EXAMPLES = 20
 export async function compareRights(session: pg.Client): Promise<readonly Difference[]> {
   const differences: Difference[] = []
   for (const { check, select } of [
-    { check: 'readers of private posts', select: selectOf('Post', IS_READABLE_POST_SQL) },
-    { check: 'readers of private photos', select: selectOf('Photo', IS_READABLE_PHOTO_SQL) },
+    { check: 'readers of private posts', select: differingRightsSql('Post', IS_READABLE_POST_SQL) },
+    { check: 'readers of private photos', select: differingRightsSql('Photo', IS_READABLE_PHOTO_SQL) },
   ]) {
     const { rows } = await session.query<{ reader: string; id: string; expected: boolean }>(select)
     if (rows.length === 0) continue
@@ -38,7 +38,7 @@ const IS_READABLE_PHOTO_SQL = `(
 )`
 
 /** Selects the pairs of reader and item for which source and target differ. Photos of public posts are public here. */
-function selectOf(type: 'Post' | 'Photo', isReadable: string): string {
+function differingRightsSql(type: 'Post' | 'Photo', isReadable: string): string {
   const table = type === 'Post' ? 'posts' : 'photos'
   const isPrivate =
     type === 'Post'

@@ -38,7 +38,7 @@ export async function countSignatures(
     const limit = shouldVerifyAllSignatures ? Number.MAX_SAFE_INTEGER : SAMPLE
     await session.query('begin')
     try {
-      await session.query(`declare signed_rows no scroll cursor for ${selectSigned(table, limit)}`)
+      await session.query(`declare signed_rows no scroll cursor for ${signedRowsSql(table, limit)}`)
       for (;;) {
         signal.throwIfAborted()
         const { rows } = await session.query<SignedRow>(`fetch ${BATCH_SIZE} from signed_rows`)
@@ -74,7 +74,7 @@ function count(
   counts.set(name, { ...old, [field]: old[field] + 1 })
 }
 
-function selectSigned(table: 'comments' | 'likes' | 'poll_participations', limit: number): string {
+function signedRowsSql(table: 'comments' | 'likes' | 'poll_participations', limit: number): string {
   const name = table.slice(0, -1)
   return `
     select orders."order", ${table}.author_signature as signature, ${table}.signed_elements as elements, people.address,

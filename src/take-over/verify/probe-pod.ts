@@ -41,10 +41,10 @@ export async function probePod(
 ): Promise<{ readonly report: ProbeReport; readonly differences: readonly Difference[] }> {
   return withApp(config, async (request) => {
     const checks: readonly [name: keyof ProbeReport, select: string, count: number, check: CheckRow][] = [
-      ['posts', selectPosts, POSTS, checkPost],
-      ['comments', selectComments, COMMENTS, checkComment],
-      ['people', selectPeople, PEOPLE, checkPerson],
-      ['pictures', selectPhotos, PHOTOS, checkPhoto],
+      ['posts', SELECT_POSTS_SQL, POSTS, checkPost],
+      ['comments', SELECT_COMMENTS_SQL, COMMENTS, checkComment],
+      ['people', SELECT_PEOPLE_SQL, PEOPLE, checkPerson],
+      ['pictures', SELECT_PHOTOS_SQL, PHOTOS, checkPhoto],
     ]
     const report = { posts: 0, comments: 0, people: 0, pictures: 0 }
     const differences: Difference[] = []
@@ -185,7 +185,7 @@ const OPEN_OWNER_SQL = `people.closed_account is not true and exists (
   select from users where users.id = people.owner_id and users.closed_at is null and users.locked_at is null
 )`
 
-const selectPosts = `
+const SELECT_POSTS_SQL = `
   select posts.id::text as id, ${expectedGuid('posts')} as guid, lower(people.diaspora_handle) as handle,
     lower(people.diaspora_handle) as author, people.serialized_public_key as "publicKey",
     coalesce(posts.text, '') as text, to_char(posts.created_at, ${UTC_SECONDS_SQL}) as "createdAt"
@@ -194,7 +194,7 @@ const selectPosts = `
   order by md5(posts.id::text) limit $1`
 
 /** Comments that this pod can send: of local people, or with a signature. */
-const selectComments = `
+const SELECT_COMMENTS_SQL = `
   select comments.id::text as id, ${expectedGuid('comments')} as guid, lower(people.diaspora_handle) as author,
     people.serialized_public_key as "publicKey", comments.text, ${expectedGuid('posts')} as "parentGuid",
     regexp_replace(signed.author_signature, '\\s', '', 'g') as signature
@@ -210,13 +210,13 @@ const selectComments = `
     ))
   order by md5(comments.id::text) limit $1`
 
-const selectPeople = `
+const SELECT_PEOPLE_SQL = `
   select people.id::text as id, ${expectedGuid('people')} as guid, lower(people.diaspora_handle) as handle,
     people.serialized_public_key as "publicKey"
   from take_over.people where ${OPEN_OWNER_SQL} and ${isKept('people', 'people')}
   order by md5(people.id::text) limit $1`
 
-const selectPhotos = `
+const SELECT_PHOTOS_SQL = `
   select photos.id::text as id, photos.name from photos
   join people on people.id = photos.author_id and people.pod_id is null
   where photos.remote_path is null and photos.name <> '' order by md5(photos.id::text) limit $1`

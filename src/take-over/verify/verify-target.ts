@@ -142,7 +142,7 @@ async function checkKeys(
   let checked = 0
   for (let after = 0; ; ) {
     signal.throwIfAborted()
-    const { rows } = await session.query<SealedKey>(selectKeys, [after, KEY_BATCH_SIZE])
+    const { rows } = await session.query<SealedKey>(SELECT_KEYS_SQL, [after, KEY_BATCH_SIZE])
     const last = rows.at(-1)
     if (last === undefined) break
     after = last.id
@@ -164,7 +164,7 @@ function isKeyPairComplete({ id, sealed, publicKey, mayMismatch }: SealedKey, se
   }
 }
 
-const selectKeys = `
+const SELECT_KEYS_SQL = `
   select users.id::float as id, sealed_private_key as sealed, people.public_key as "publicKey",
     (users.closed_at is not null or users.locked_at is not null)
       and coalesce(sealed_private_key = source.serialized_private_key, true) as "mayMismatch"

@@ -165,7 +165,7 @@ export const cleaningOperations: Pick<BackgroundTaskWorks, 'cluster.clean' | 'cl
     async runChunk(services, transaction, { details }) {
       return { done: await cleanNext(services, transaction, actionIn(details)), skipped: 0 }
     },
-    async complete(_pod, transaction, { target, details }) {
+    async complete(_services, transaction, { target, details }) {
       const action = await lockAction(transaction, actionIn(details))
       if (action?.undoneById === null) await changeClusterState(transaction, Number(target), 'cleaned')
     },
@@ -176,7 +176,7 @@ export const cleaningOperations: Pick<BackgroundTaskWorks, 'cluster.clean' | 'cl
       const done = shown > 0 ? shown : await restorePeople(services, transaction, actionIn(details))
       return { done, skipped: 0 }
     },
-    async complete(_pod, transaction, { target }) {
+    async complete(_services, transaction, { target }) {
       await reopenCluster(transaction, Number(target))
     },
   },

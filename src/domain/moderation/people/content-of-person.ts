@@ -146,7 +146,7 @@ export const personContentOperations: Pick<
   (typeof OPERATION_OF)[keyof typeof OPERATION_OF] | typeof SHOW
 > = {
   [OPERATION_OF.hide_content]: {
-    async runChunk(_pod, transaction, { target }) {
+    async runChunk(_services, transaction, { target }) {
       const { actionId, items } = await findNextItems(transaction, target, ROW_BATCH_SIZE)
       const ids = (wanted: string) => items.flatMap(({ type, id }) => (type === wanted ? [id] : []))
       await hideContentRows(transaction, actionId, { postIds: ids('post'), commentIds: ids('comment') })
@@ -165,7 +165,7 @@ export const personContentOperations: Pick<
     complete,
   },
   [SHOW]: {
-    async runChunk(_pod, transaction, { target }) {
+    async runChunk(_services, transaction, { target }) {
       return { done: await showContentOfAction(transaction, Number(target), ROW_BATCH_SIZE), skipped: 0 }
     },
     complete,

@@ -95,7 +95,7 @@ const ROW_BATCH_SIZE = 200
 /** Deletes the content of a person, which is invisible already. */
 export const purgeOperation: Pick<BackgroundTaskWorks, typeof KIND> = {
   [KIND]: {
-    async runChunk(_pod, transaction, { target }) {
+    async runChunk(_services, transaction, { target }) {
       const person = await Person.query(transaction).findOne({ guid: target })
       if (person === undefined || person.restriction !== 'block') return { done: 0, skipped: 0 }
       const content = await findContentToPurge(transaction, person.id, ROW_BATCH_SIZE)

@@ -12,7 +12,7 @@ import { toProfileValues } from './received-profile.js'
 
 /** Each profile replaces the stored one of its author, unless that is newer. */
 export async function storeProfiles(
-  _pod: unknown,
+  _services: unknown,
   transaction: Knex.Transaction,
   messages: readonly StorableMessage<ProfileEntity>[],
   now: Date,
@@ -92,7 +92,7 @@ export async function storeContacts(
 
 /** Closes accounts and deletes their contents. */
 export async function storeAccountDeletions(
-  _pod: unknown,
+  _services: unknown,
   transaction: Knex.Transaction,
   messages: readonly StorableMessage<AccountDeletionEntity>[],
   now: Date,

@@ -12,7 +12,7 @@ import { plausibleTime } from './plausible-time.js'
 
 /** Stores photos that were sent without a post: new ones, or changed texts, sizes and URLs of stored ones. */
 export async function storePhotos(
-  _pod: unknown,
+  _services: unknown,
   transaction: Knex.Transaction,
   messages: readonly StorableMessage<PhotoEntity>[],
   now: Date,

@@ -53,7 +53,7 @@ export async function storeStatusMessages(
 
 /** Stores reshares of known posts, one for each person and root. */
 export async function storeReshares(
-  _pod: unknown,
+  _services: unknown,
   transaction: Knex.Transaction,
   messages: readonly StorableMessage<ReshareEntity>[],
   now: Date,

@@ -96,7 +96,7 @@ export async function storeVotes(
 
 /** Stores the subscriptions of remote people to the interactions with a local post, one for each person and post. */
 export async function storeParticipations(
-  _pod: unknown,
+  _services: unknown,
   transaction: Knex.Transaction,
   messages: readonly StorableMessage<EntityOfType<'participation'>>[],
 ): Promise<StoreResult<EntityOfType<'participation'>>> {
