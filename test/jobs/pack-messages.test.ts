@@ -79,7 +79,13 @@ describe.each(queueBackends)('the packing of messages into jobs, with the queue 
   })
 
   it('gives other sources precedence over a source that fills the queue', async () => {
-    const packing = openPacking(pod, { ...RECEIVE_LIMITS, bytes: 1e9, fairFromMessages: 2, messagesPerShare: 3 })
+    const packing = openPacking(pod, {
+      ...RECEIVE_LIMITS,
+      bytes: 1e9,
+      fairFromMessages: 2,
+      messagesPerShare: 3,
+      pollIntervalMs: 60_000,
+    })
     const flooder = { ip: '2001:db8::1:2' }
     const sameHouse = { ip: '2001:db8:0:0:ffff::1' }
     for (const number of [1, 2, 3, 4, 5, 6, 7]) await packing.acceptPublic(`flood ${number}`, flooder)
