@@ -33,6 +33,11 @@ export const HANDLING_OF_FAULT = {
 
 export type ProtocolFault = keyof typeof HANDLING_OF_FAULT
 
+/** Faults that another attempt or a later message can remove. When the attempts are over, they are faults of dead letters. */
+export type TemporaryFault = {
+  [Fault in ProtocolFault]: (typeof HANDLING_OF_FAULT)[Fault] extends 'drop' ? never : Fault
+}[ProtocolFault]
+
 /** A message or document of another pod is invalid, or refers to an unknown entity. */
 export class ProtocolError extends Error {
   override name = 'ProtocolError'

@@ -5,7 +5,7 @@ import { formatAddressHost } from '../../protocol/address.js'
 import { pathText } from '../forms/form-fields.js'
 import { html, type Markup } from '../pages/markup.js'
 import { sendConsolePage } from './console-page.js'
-import { explainFault } from './fault-words.js'
+import { explainFault } from './explain-fault.js'
 import { formatCount, formatTime } from './quantities.js'
 import { listCard, stateBadge } from './tables.js'
 

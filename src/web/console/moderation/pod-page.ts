@@ -8,7 +8,7 @@ import { type PodState, type PodStateFields, toPodState } from '../../../persist
 import { formatAddressHost } from '../../../protocol/address.js'
 import { html, type Markup } from '../../pages/markup.js'
 import type { ConsolePage } from '../console-page.js'
-import { explainFault } from '../fault-words.js'
+import { explainFault } from '../explain-fault.js'
 import { actionForm, reasonField, untilField } from '../form-parts.js'
 import { formatCount, formatMilliseconds, formatTime } from '../quantities.js'
 import { dataTable, detailList, stateBadge } from '../tables.js'
