@@ -477,7 +477,7 @@ const elsewhere: readonly (readonly [what: string, file: string, name: string, b
   [
     'ms until the queue has acknowledged',
     'src/jobs/queues/add-jobs.ts',
-    'ACKNOWLEDGED_WITHIN',
+    'ACKNOWLEDGED_WITHIN_MS',
     '503 with `Retry-After`',
   ],
   [

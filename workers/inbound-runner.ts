@@ -12,9 +12,9 @@ import { withDeadline } from './deadline.js'
 import { FailedJob } from './failed-job.js'
 import type { InboundLoad } from './inbound-load.js'
 import { OutOfTime, outcomeOfError } from './job-outcome.js'
-import { isMessageJob, messageReader, splitJob } from './messages-of-job.js'
+import { createMessageReader, isMessageJob, splitJob } from './messages-of-job.js'
 import { retryAfterOutages } from './retry-after-outage.js'
-import { endOfFailure, hasFurtherTries, jobRunner, type RunnerOptions } from './run-job.js'
+import { createJobRunner, endOfFailure, hasFurtherTries, type RunnerOptions } from './run-job.js'
 import { isSuspect } from './suspects.js'
 
 /**
@@ -46,17 +46,17 @@ const WEIGHTS = { inbound: 1, 'inbound-private': 16 } as const
 type Failures = ReadonlyMap<InboundMessage, unknown>
 
 /** The runner of an inbound queue. Merges the messages of all running jobs into batches; each job ends with its own messages. */
-export function inboundRunner(
+export function createInboundRunner(
   services: Services,
   queue: InboundQueue,
   options: RunnerOptions & { readonly load: InboundLoad },
 ): (job: Job) => Promise<void> {
   setMaxListeners(0, options.stopping) // every batch under way listens
-  const messagesOf = messageReader(services)
+  const messagesOf = createMessageReader(services)
   const receiveTogether = (messages: readonly InboundMessage[]) => receiveWithBisection(services, options, messages)
   const receiveMerged = groupCommit({ ...BATCHES, ...MESSAGES[queue] }, receiveTogether)
   const receiveApart = groupCommit({ ...BATCHES, ...APART }, receiveTogether)
-  const runOther = jobRunner(services, options)
+  const runOther = createJobRunner(services, options)
 
   async function run(job: Job): Promise<void> {
     const messages = await retryAfterOutages(services, options.stopping, () => messagesOf(job))

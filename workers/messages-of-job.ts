@@ -18,7 +18,7 @@ export function isMessageJob({ name }: Job): boolean {
 const READING = { maxConcurrent: 2, maxItems: 256 }
 
 /** Finds the messages of a job: those it carries, or the one of its outbox row, if the row still exists. */
-export function messageReader({ db }: Pick<Services, 'db'>): (job: Job) => Promise<readonly InboundMessage[]> {
+export function createMessageReader({ db }: Pick<Services, 'db'>): (job: Job) => Promise<readonly InboundMessage[]> {
   const readRows = groupCommit(READING, (ids: readonly number[]) => findMessageRows(db, ids))
   return async (job) => {
     const outboxId = readOutboxId(job.data)

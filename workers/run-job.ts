@@ -29,7 +29,7 @@ export interface RunnerOptions {
 }
 
 /** The runner of all queues except the inbound ones, whose jobs are merged. */
-export function jobRunner(services: Services, options: RunnerOptions): (job: Job) => Promise<void> {
+export function createJobRunner(services: Services, options: RunnerOptions): (job: Job) => Promise<void> {
   setMaxListeners(0, options.stopping) // every running job listens
   return async (job) => {
     if (isEvicted(job)) return logEvicted(services, job)

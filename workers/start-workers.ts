@@ -12,11 +12,11 @@ import type { Services } from '../src/services/services.js'
 import { openAdaptiveConcurrency } from './adaptive-concurrency.js'
 import { startSchedules } from './handlers/maintenance.js'
 import { openInboundLoad } from './inbound-load.js'
-import { inboundRunner } from './inbound-runner.js'
+import { createInboundRunner } from './inbound-runner.js'
 import type { LocalDelivery, LocalHandler } from './local-runs/run-together.js'
 import { startLocalRuns } from './local-runs/start-local-runs.js'
 import { openRunCounters } from './run-counters.js'
-import { type HandlerTable, jobRunner } from './run-job.js'
+import { createJobRunner, type HandlerTable } from './run-job.js'
 import { startQueueSampling } from './sample-queues.js'
 import { openSuspectQueue } from './suspects.js'
 import { startSweeping } from './sweeper.js'
@@ -128,8 +128,8 @@ export function startWorkers(services: Services, options: WorkersOptions): Runni
     const handlers: HandlerTable = { probe: async () => {}, ...options.handlers[queue] }
     const runner = { handlers, suspects, timeoutMs: timing.timeoutMs, stopping: abortRunning.signal }
     const run = isInboundQueue(queue)
-      ? inboundRunner(services, queue, { ...runner, load })
-      : jobRunner(services, runner)
+      ? createInboundRunner(services, queue, { ...runner, load })
+      : createJobRunner(services, runner)
     const given = services.config.workerConcurrency[queue]
     const serving = { ...timing, concurrency: given ?? CONCURRENCY[queue] }
     if (queue === 'inbound' && given === undefined) return serveAdaptively(queue, run, serving)
@@ -163,7 +163,7 @@ export function startWorkers(services: Services, options: WorkersOptions): Runni
       ...workers.map((worker) => worker.close()),
     ])
     const stopWaiting = new AbortController()
-    const ended = Promise.race([closed, allEndedOrUnreachable(stopWaiting.signal)])
+    const ended = Promise.race([closed, waitUntilIdleAndQueueUnreachable(stopWaiting.signal)])
     await within(timing.abortAfterMs, ended)
     abortRunning.abort()
     await within(timing.closeWithinMs - timing.abortAfterMs, ended)
@@ -171,7 +171,7 @@ export function startWorkers(services: Services, options: WorkersOptions): Runni
   }
 
   /** During an outage of the queue its workers cannot close, and running jobs cannot be returned to it. */
-  async function allEndedOrUnreachable(stopWaiting: AbortSignal): Promise<void> {
+  async function waitUntilIdleAndQueueUnreachable(stopWaiting: AbortSignal): Promise<void> {
     while (!stopWaiting.aborted && (counters.runningJobs().length > 0 || (await queueReachable(services)))) {
       await pause(CHECK_INTERVAL_MS, undefined, { signal: stopWaiting }).catch(() => {})
     }

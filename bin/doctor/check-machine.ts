@@ -22,7 +22,7 @@ const RECOMMENDED_NODE = 22
 export async function checkMachine(config: Config): Promise<readonly CheckResult[]> {
   return [
     checkNode(),
-    checkAddress(config),
+    checkPodUrl(config),
     ...(await withCheckFailure('data folder', async () => [
       await checkFolder('data folder', config.dataDir, 'DATA_DIR'),
     ])),
@@ -41,7 +41,7 @@ function checkNode(): CheckResult {
   )
 }
 
-function checkAddress({ url }: Config): CheckResult {
+function checkPodUrl({ url }: Config): CheckResult {
   if (new URL(url).protocol === 'https:') return checkPassed('address', `Other pods know this pod as ${url}.`)
   return checkWarning(
     'address',

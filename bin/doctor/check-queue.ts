@@ -5,7 +5,7 @@ import { QUEUES } from '../../src/jobs/queues/queue-names.js'
 import type { Services } from '../../src/services/services.js'
 import { waitForQueue } from '../wait-for-queue.js'
 
-const ANSWER_WITHIN = 10_000
+const ANSWER_WITHIN_MS = 10_000
 /** Older waiting work indicates a problem. */
 const LATE_SECONDS = 600
 
@@ -36,7 +36,7 @@ async function checkWorkers(services: Services): Promise<readonly CheckResult[]>
   const workers = await Promise.all(QUEUES.map(async (queue) => ({ queue, count: await services.jobs.workers(queue) })))
   const alone = workers.filter(({ count }) => count === 0).map(({ queue }) => queue)
   const served = QUEUES.filter((queue) => !alone.includes(queue))
-  const silent = await findUnservedQueues(services, served, ANSWER_WITHIN)
+  const silent = await findUnservedQueues(services, served, ANSWER_WITHIN_MS)
   if (alone.length + silent.length === 0) {
     return [checkPassed('workers', `A job through each of the ${QUEUES.length} queues was answered.`)]
   }

@@ -25,10 +25,10 @@ import type { RunningPod } from './screen.js'
 import { type StopRequest, untilAborted } from './stop-request.js'
 
 /** Time for web and worker to finish their work; the rest of 30 s is for the database. */
-const DRAIN_LIMIT = 28_500
+const DRAIN_LIMIT_MS = 28_500
 /** Short, because a person waits: a wrong address must be reported soon. */
-const DATABASE_PATIENCE = 5_000
-const URGENT_LIMIT = 2_000
+const DATABASE_WAIT_MS = 5_000
+const URGENT_DRAIN_LIMIT_MS = 2_000
 
 /**
  * Runs the whole pod: database, web and worker as separate processes. Calls `onReady` when all work; returns when all have
@@ -61,7 +61,7 @@ export async function startPod(config: Config, stop: StopRequest, onReady: (pod:
     await untilAborted(stop.signal, Promise.race([failed, announce(config, database, { web, worker }, log, onReady)]))
     await untilAborted(stop.signal, failed)
   } finally {
-    await Promise.all(parts.map((part) => part.stop(DRAIN_LIMIT)))
+    await Promise.all(parts.map((part) => part.stop(DRAIN_LIMIT_MS)))
     await database.stop()
   }
 }
@@ -99,7 +99,7 @@ async function prepareDatabase(
   signal: AbortSignal,
 ): Promise<void> {
   const url = database.url()
-  const until = performance.now() + DATABASE_PATIENCE
+  const until = performance.now() + DATABASE_WAIT_MS
   await queryDatabase(database, (db) =>
     explainDatabaseErrors(url, async () => {
       for (;;) {
@@ -165,6 +165,6 @@ function workerEnvironment(config: Config, database: KeptDatabase): NodeJS.Proce
 async function endImmediately(parts: readonly KeptProcess[], database: KeptDatabase): Promise<void> {
   process.exitCode = 1 // the regular shutdown may end in the meantime
   for (const part of parts) part.kill()
-  await Promise.race([database.stop().catch(() => undefined), pause(URGENT_LIMIT)])
+  await Promise.race([database.stop().catch(() => undefined), pause(URGENT_DRAIN_LIMIT_MS)])
   process.exit(1)
 }

@@ -1,7 +1,7 @@
 import { isUrl } from '../protocol/is-url.js'
 
 /** Adds a fault if the address does not begin with one of the schemes, like `https:`. */
-export function checkAddress(
+export function checkAddressScheme(
   name: string,
   text: string | undefined,
   schemes: readonly string[],

@@ -1,5 +1,5 @@
 import type { S3Settings } from '../persistence/s3/s3-client.js'
-import { checkAddress } from './addresses.js'
+import { checkAddressScheme } from './addresses.js'
 import type { ValuesOf } from './schemas.js'
 import { isAllInS3 } from './storage-settings.js'
 import { type BACKUP_VARIABLES, KEEP_PATTERN } from './variables/backup.js'
@@ -19,7 +19,7 @@ type BackupVariables = ValuesOf<typeof BACKUP_VARIABLES>
 export function readBackupS3(given: BackupVariables, faults: string[]): BackupStore | undefined {
   const { BACKUP_S3_ENDPOINT: endpoint, BACKUP_S3_REGION: region } = given
   const { BACKUP_S3_ACCESS_KEY_ID: accessKeyId, BACKUP_S3_SECRET_ACCESS_KEY: secretAccessKey } = given
-  checkAddress('BACKUP_S3_ENDPOINT', endpoint, ['http:', 'https:'], faults)
+  checkAddressScheme('BACKUP_S3_ENDPOINT', endpoint, ['http:', 'https:'], faults)
   if (accessKeyId === undefined || secretAccessKey === undefined) return undefined
   return { endpoint, region, accessKeyId, secretAccessKey, isPathStyle: endpoint !== undefined }
 }

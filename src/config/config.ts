@@ -10,7 +10,7 @@ import type { ClientApiDialect } from '../persistence/models/client.js'
 import type { PictureStorage } from '../persistence/photos/picture-storage.js'
 import type { S3Settings } from '../persistence/s3/s3-client.js'
 import { isUrl } from '../protocol/is-url.js'
-import { checkAddress } from './addresses.js'
+import { checkAddressScheme } from './addresses.js'
 import {
   type BackupKeep,
   type BackupStore,
@@ -243,18 +243,18 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
 
   const faults = [...fileFaults, ...wrong]
   const url = readPodUrl(given.POD_URL ?? localUrl(given.PORT), faults)
-  checkAddress('DATABASE_URL', given.DATABASE_URL, ['postgres:', 'postgresql:'], faults)
-  checkAddress('DATABASE_READ_URL', given.DATABASE_READ_URL, ['postgres:', 'postgresql:'], faults)
+  checkAddressScheme('DATABASE_URL', given.DATABASE_URL, ['postgres:', 'postgresql:'], faults)
+  checkAddressScheme('DATABASE_READ_URL', given.DATABASE_READ_URL, ['postgres:', 'postgresql:'], faults)
   const redis = readRedis(given.REDIS_URL, faults)
   const workerQueues = readQueues(given.WORKER_QUEUES, faults)
   const workerConcurrency = readConcurrency(given.WORKER_CONCURRENCY, faults)
   const adminListen = readAdminListen(environment['ADMIN_LISTEN'], faults)
   const allowPrivateAddresses = readAllowPrivate(given.ALLOW_PRIVATE_ADDRESSES, faults)
   for (const name of ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] as const) {
-    checkAddress(name, given[name], ['http:', 'https:'], faults)
+    checkAddressScheme(name, given[name], ['http:', 'https:'], faults)
   }
-  checkAddress('IMAGE_REDIRECT_URL', given.IMAGE_REDIRECT_URL, ['http:', 'https:'], faults)
-  checkAddress('UPDATE_CHECK_URL', given.UPDATE_CHECK_URL, ['http:', 'https:'], faults)
+  checkAddressScheme('IMAGE_REDIRECT_URL', given.IMAGE_REDIRECT_URL, ['http:', 'https:'], faults)
+  checkAddressScheme('UPDATE_CHECK_URL', given.UPDATE_CHECK_URL, ['http:', 'https:'], faults)
   const s3 = readS3(given, faults)
   const uploadsBaseUrl = readUploadsBaseUrl(given.UPLOADS_BASE_URL, faults)
   const backupS3 = readBackupS3(given, faults)

@@ -1,6 +1,6 @@
 import type { S3Settings } from '../persistence/s3/s3-client.js'
 import { isUrl } from '../protocol/is-url.js'
-import { checkAddress } from './addresses.js'
+import { checkAddressScheme } from './addresses.js'
 import type { ValuesOf } from './schemas.js'
 import type { PICTURE_VARIABLES } from './variables/pictures.js'
 
@@ -9,7 +9,7 @@ type StorageVariables = ValuesOf<typeof PICTURE_VARIABLES>
 /** The S3 store; undefined: no setting uses one. */
 export function readS3(given: StorageVariables, faults: string[]): S3Settings | undefined {
   const { S3_ENDPOINT: endpoint, S3_BUCKET: bucket, S3_ACCESS_KEY_ID: id, S3_SECRET_ACCESS_KEY: secret } = given
-  checkAddress('S3_ENDPOINT', endpoint, ['http:', 'https:'], faults)
+  checkAddressScheme('S3_ENDPOINT', endpoint, ['http:', 'https:'], faults)
   const isUsed = given.STORAGE === 's3' || given.UPLOADS_FALLBACK === 's3'
   if (bucket === undefined || id === undefined || secret === undefined) {
     if (isUsed) faults.push('An S3 store needs S3_BUCKET, S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY.')

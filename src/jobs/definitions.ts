@@ -113,10 +113,14 @@ export const formerParticipateJob = defineJob<{ readonly postGuids: readonly str
 
 /** Sends the due deliveries of pods; pods that have answered before have a queue of their own. */
 export const deliverJob = defineJob<{ readonly podIds: readonly number[] }>()('outbound', 'deliver', withoutRetention)
-export const deliverSlowlyJob = defineJob<{ readonly podIds: readonly number[] }>()('outbound-slow', 'deliver', {
-  ...withoutRetention,
-  priority: 10,
-})
+export const deliverToUnconfirmedPodsJob = defineJob<{ readonly podIds: readonly number[] }>()(
+  'outbound-slow',
+  'deliver',
+  {
+    ...withoutRetention,
+    priority: 10,
+  },
+)
 
 /** Checks another pod. Has priority over deliveries, because deliveries to pods that never answer would hold all slots. */
 export const checkPodJob = defineJob<{ readonly podId: number }>()('outbound-slow', 'check-pod', withoutRetention)
@@ -199,7 +203,7 @@ export const fetchLinkedJob = defineJob<FetchRequest>()('fetch', 'fetch-linked',
 export const checkPodsJob = defineJob<object>()('maintenance', 'check-pods', withoutRetention)
 
 /** Lets moderators decide about sign-ups when none of them has been active for long. */
-export const checkAttendanceJob = defineJob<object>()('maintenance', 'check-attendance', withoutRetention)
+export const checkStaffActivityJob = defineJob<object>()('maintenance', 'check-attendance', withoutRetention)
 
 /** Ends rules for pods whose time is over. */
 export const endPodRulesJob = defineJob<object>()('maintenance', 'end-pod-rules', withoutRetention)
@@ -208,16 +212,16 @@ export const endPodRulesJob = defineJob<object>()('maintenance', 'end-pod-rules'
 export const endNetworkRulesJob = defineJob<object>()('maintenance', 'end-network-rules', withoutRetention)
 
 /** Restricts people of pods with a rule whom no operation has restricted. */
-export const restrictMissedPeopleJob = defineJob<object>()('maintenance', 'restrict-missed-people', withoutRetention)
+export const restrictRemainingPeopleJob = defineJob<object>()('maintenance', 'restrict-missed-people', withoutRetention)
 
 /** Hides or shows content of people whose operation has lost its job. */
-export const changeMissedContentJob = defineJob<object>()('maintenance', 'change-missed-content', withoutRetention)
+export const continueContentChangeJob = defineJob<object>()('maintenance', 'change-missed-content', withoutRetention)
 
 /** Creates the notifications of birthdays. */
 export const birthdaysJob = defineJob<object>()('maintenance', 'birthdays', withoutRetention)
 
 /** Resumes messages that wait for these entities, beyond those that the storing transaction has resumed. */
-export const wakeWaitingJob = defineJob<{ readonly entityKeys: readonly string[] }>()(
+export const resumeWaitingJob = defineJob<{ readonly entityKeys: readonly string[] }>()(
   'maintenance',
   'wake-waiting',
   retriedForHours,

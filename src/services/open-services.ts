@@ -50,10 +50,10 @@ interface ServiceDependencies {
 }
 
 /** Milliseconds to wait for the database. Services may start before it; a person waits for a command. */
-const PATIENCE: Readonly<Record<ProcessKind, number>> = { web: 60_000, worker: 60_000, command: 3_000 }
+const DATABASE_WAIT_MS: Readonly<Record<ProcessKind, number>> = { web: 60_000, worker: 60_000, command: 3_000 }
 const COMMAND_POOL = 4
 /** A busy database responds more slowly; this is not an outage. */
-const ANSWERED_WITHIN = 3_000
+const ANSWERED_WITHIN_MS = 3_000
 
 /** Opens all parts of a pod. Throws a StartError that names the missing part; the opened parts are closed. */
 export async function openServices(
@@ -86,13 +86,13 @@ async function openParts(
   const db = openDatabase({ url: databaseUrl, applicationName: `pod ${kind}`, ...limitsOf(config, kind) })
   closers.add(() => db.destroy())
   if (kind !== 'command') watchSlowStatements(db)
-  const outages = openOutageLog({ name: 'database', log, answers: () => isDatabaseReachable(db, ANSWERED_WITHIN) })
+  const outages = openOutageLog({ name: 'database', log, answers: () => isDatabaseReachable(db, ANSWERED_WITHIN_MS) })
   closers.add(async () => outages.close())
   let isOpen = false
   onConnectionError(db, (error) => {
     if (isOpen) void outages.suspect(error)
   })
-  await untilReachable(db, databaseUrl, PATIENCE[kind], log, async () => {
+  await untilReachable(db, databaseUrl, DATABASE_WAIT_MS[kind], log, async () => {
     await checkMigrations(db)
     if (kind !== 'command') await checkTakeOver(db)
     await checkSecretKey(db, secrets, config)

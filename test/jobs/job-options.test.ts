@@ -4,7 +4,7 @@ import { makePhotoJob, receivePublicJob } from '../../src/jobs/definitions.js'
 import { enqueueJob } from '../../src/jobs/outbox/enqueue-jobs.js'
 import { JOB_DEFINITIONS as jobs } from '../../src/jobs/queues/job-options.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
-import { messageReader, splitJob } from '../../workers/messages-of-job.js'
+import { createMessageReader, splitJob } from '../../workers/messages-of-job.js'
 import { sweep } from '../../workers/sweeper.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { replayDeadLetters } from '../support/queues/change-dead-letters.js'
@@ -104,7 +104,7 @@ describe.each(queueBackends)('the options of a job, with the queue in $store', (
     const alone: JobsOptions[] = []
     await optionsOfNext(3, async (job) => {
       if (job.data.messages.length === 1) return void alone.push(ofDefinition(job.opts))
-      await splitJob(pod, job, await messageReader(pod)(job), { alone: true })
+      await splitJob(pod, job, await createMessageReader(pod)(job), { alone: true })
     })
     const options = { ...ofDefinition(receivePublicJob.options), priority }
     expect(alone).toEqual([options, options])

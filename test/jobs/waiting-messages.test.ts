@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { wakeWaitingJob } from '../../src/jobs/definitions.js'
+import { resumeWaitingJob } from '../../src/jobs/definitions.js'
 import type { EntityKey } from '../../src/jobs/waiting/entity-key.js'
 import { lockEntityKeys } from '../../src/jobs/waiting/lock-entity-keys.js'
 import { giveUpOutboxRow, resumeOverdue, resumeWaiting } from '../../src/jobs/waiting/resume-messages.js'
@@ -107,7 +107,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     await storeBob()
 
     const rows = await pod.db('outbox').orderBy('id').select('name', 'data', 'payload')
-    const rest = rows.filter(({ name }) => name === wakeWaitingJob.name)
+    const rest = rows.filter(({ name }) => name === resumeWaitingJob.name)
     expect(rows).toHaveLength(1_001)
     expect(rest).toMatchObject([{ data: { entityKeys: [bob] } }])
 

@@ -6,7 +6,7 @@ import { Post } from '../../src/persistence/models/post.js'
 import type { Visibility } from '../../src/persistence/posts/visibility.js'
 import type { TimePage } from '../../src/persistence/sql/keyset-page.js'
 import { listStreamPosts, type Stream } from '../../src/persistence/streams/list-streams.js'
-import { mainStreamMembers } from '../../src/persistence/streams/main-stream-members.js'
+import { findMainStreamMembers } from '../../src/persistence/streams/main-stream-members.js'
 import { addUserRow } from '../support/databases/rows.js'
 import { type OpenDatabase, openTestDatabase } from '../support/databases/test-database.js'
 
@@ -119,7 +119,7 @@ async function listAllPages(
 
 async function expectedPosts(name: Name, visibility: Visibility): Promise<number[]> {
   const { userId } = idsOf(name)
-  const found = await mainStreamMembers(db, { userIds: [userId], postIds: [...times.keys()] })
+  const found = await findMainStreamMembers(db, { userIds: [userId], postIds: [...times.keys()] })
   const time = (id: number) => times.get(id)?.getTime() ?? Number.NaN
   return found
     .filter((member) => visibility === 'readable' || member.public)
@@ -335,9 +335,9 @@ it('has the same members for many readers at once as for each alone', async () =
   const postIds = [...times.keys()].slice(-500)
   const userIds = names.map((name) => idsOf(name).userId)
   const alone = []
-  for (const userId of userIds) alone.push(...(await mainStreamMembers(db, { userIds: [userId], postIds })))
+  for (const userId of userIds) alone.push(...(await findMainStreamMembers(db, { userIds: [userId], postIds })))
 
-  const together = await mainStreamMembers(db, { userIds, postIds })
+  const together = await findMainStreamMembers(db, { userIds, postIds })
 
   expect(together).toHaveLength(alone.length)
   expect(new Set(together.map(({ userId, postId }) => `${userId} ${postId}`))).toEqual(

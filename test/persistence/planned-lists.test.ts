@@ -140,7 +140,7 @@ it.each<[string, () => Promise<unknown>]>([
   ['outbox-row', () => loadJob(db, { outboxId: 1 })],
   ['messages-of-rows', () => findMessageRows(db, [1])],
   ['delete-outbox-rows', () => deleteOutboxRows(db, [1])],
-  ['announce-outbox-rows', () => publishRows(db, { posts: [1] })],
+  ['live-event-outbox-rows', () => publishRows(db, { posts: [1] })],
 ])('the statement %s has a generic plan', async (name, list) => {
   for (let request = 0; request < 2 * CUSTOM_PLANS; request += 1) await list()
 

@@ -13,7 +13,7 @@ import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import type { PodCrypto } from '../../src/services/pod-crypto.js'
 import { relayHandlers } from '../../workers/handlers/outbound.js'
 import { openInboundLoad } from '../../workers/inbound-load.js'
-import { inboundRunner } from '../../workers/inbound-runner.js'
+import { createInboundRunner } from '../../workers/inbound-runner.js'
 import { OutOfTime } from '../../workers/job-outcome.js'
 import { openSuspectQueue } from '../../workers/suspects.js'
 import { sweep } from '../../workers/sweeper.js'
@@ -343,7 +343,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     })
     /** Runs one worker after another: a killed worker leaves its jobs active, and their locks are not renewed. */
     function startMortalWorker(): ObservedWorker {
-      const run = inboundRunner(pod, 'inbound', {
+      const run = createInboundRunner(pod, 'inbound', {
         handlers: {},
         timeoutMs: 60_000,
         stopping: new AbortController().signal,

@@ -4,8 +4,8 @@ import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.j
 import { defineJob, receivePublicJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { enqueueJob } from '../../src/jobs/outbox/enqueue-jobs.js'
 import type { JobContext } from '../../src/jobs/outbox/load-job.js'
-import { messageReader, splitJob } from '../../workers/messages-of-job.js'
-import { type Handler, jobRunner } from '../../workers/run-job.js'
+import { createMessageReader, splitJob } from '../../workers/messages-of-job.js'
+import { createJobRunner, type Handler } from '../../workers/run-job.js'
 import { openSuspectQueue } from '../../workers/suspects.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { replayDeadLetters } from '../support/queues/change-dead-letters.js'
@@ -42,7 +42,7 @@ describe.each(queueBackends)('a job that kills its worker, with the queue in $st
         if (dead) return new Promise(() => {})
         return handler(die)(inner, work, deadline)
       }
-      const run = jobRunner(pod, {
+      const run = createJobRunner(pod, {
         handlers: { count },
         timeoutMs: 60_000,
         stopping: new AbortController().signal,
@@ -62,7 +62,7 @@ describe.each(queueBackends)('a job that kills its worker, with the queue in $st
     if (job === undefined) throw new Error('The job has just been added.')
 
     for (let run = 1; run <= 2; run += 1) {
-      await splitJob(pod, job, await messageReader(pod)(job), { alone: false })
+      await splitJob(pod, job, await createMessageReader(pod)(job), { alone: false })
     }
 
     expect((await pod.jobs.counts('inbound')).waiting).toBe(1 + messages.length)

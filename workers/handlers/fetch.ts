@@ -13,7 +13,7 @@ import type {
   fetchLinkedJob,
   fetchStreamJob,
 } from '../../src/jobs/definitions.js'
-import { type JobContext, postponed } from '../../src/jobs/outbox/load-job.js'
+import { type JobContext, postpone } from '../../src/jobs/outbox/load-job.js'
 import { SIGNER_LIMITS } from '../../src/jobs/waiting/limits.js'
 import { findKnownHosts } from '../../src/jobs/waiting/signer-lookups.js'
 import { RemotePod } from '../../src/persistence/models/remote-pod.js'
@@ -93,7 +93,7 @@ export function readHost(from: string): string {
 /** Throws for a job that would send a request to a paused pod: it is postponed until the end of the pause. */
 async function requireUnpausedPod(services: Services, { outboxId }: JobContext, host: string): Promise<void> {
   const seconds = await RemotePod.secondsOfPause(services.db, host)
-  if (seconds !== undefined && outboxId !== undefined) throw await postponed(services.db, outboxId, seconds)
+  if (seconds !== undefined && outboxId !== undefined) await postpone(services.db, outboxId, seconds)
 }
 
 async function discoverMentioned(

@@ -31,11 +31,11 @@ import { enqueuePodChecks } from '../../src/federation/discovery/pod-checks.js'
 import { QUARANTINE_LIMITS } from '../../src/federation/inbound/limits.js'
 import {
   birthdaysJob,
-  changeMissedContentJob,
-  checkAttendanceJob,
   checkPodsJob,
+  checkStaffActivityJob,
   closeAccountsJob,
   closeInactiveJob,
+  continueContentChangeJob,
   countPicturesJob,
   digestsJob,
   endNetworkRulesJob,
@@ -43,9 +43,9 @@ import {
   findClustersJob,
   pruneJob,
   purgePostsJob,
-  restrictMissedPeopleJob,
+  restrictRemainingPeopleJob,
+  type resumeWaitingJob,
   type runBackgroundTaskJob,
-  type wakeWaitingJob,
 } from '../../src/jobs/definitions.js'
 import { sweepAllNow } from '../../src/jobs/outbox/sweep-rows.js'
 import type { Schedule } from '../../src/jobs/queues/schedule-jobs.js'
@@ -71,11 +71,11 @@ const MAINTENANCE_INTERVAL_MS = { redis: 10_000, postgresql: 60_000 }
 export const maintenanceSchedules: readonly Schedule[] = [
   { job: pruneJob, every: 600_000 },
   { job: checkPodsJob, every: 60_000 },
-  { job: checkAttendanceJob, every: 60_000 },
+  { job: checkStaffActivityJob, every: 60_000 },
   { job: endPodRulesJob, every: 60_000 },
   { job: endNetworkRulesJob, every: 60_000 },
-  { job: restrictMissedPeopleJob, every: 60_000 },
-  { job: changeMissedContentJob, every: 60_000 },
+  { job: restrictRemainingPeopleJob, every: 60_000 },
+  { job: continueContentChangeJob, every: 60_000 },
   { job: birthdaysJob, every: 60_000 },
   { job: digestsJob, every: 60_000 },
   { job: purgePostsJob, every: 60_000 },
@@ -92,13 +92,13 @@ type MaintenanceJob =
   | typeof closeAccountsJob
   | typeof closeInactiveJob
   | typeof countPicturesJob
-  | typeof wakeWaitingJob
+  | typeof resumeWaitingJob
   | typeof checkPodsJob
-  | typeof checkAttendanceJob
+  | typeof checkStaffActivityJob
   | typeof endPodRulesJob
   | typeof endNetworkRulesJob
-  | typeof restrictMissedPeopleJob
-  | typeof changeMissedContentJob
+  | typeof restrictRemainingPeopleJob
+  | typeof continueContentChangeJob
   | typeof birthdaysJob
   | typeof digestsJob
   | typeof runBackgroundTaskJob

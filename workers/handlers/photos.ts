@@ -10,7 +10,7 @@ import type {
   removePhotoFilesJob,
   Upload,
 } from '../../src/jobs/definitions.js'
-import { type JobContext, postponed } from '../../src/jobs/outbox/load-job.js'
+import { type JobContext, postpone } from '../../src/jobs/outbox/load-job.js'
 import { isBackupRunning } from '../../src/persistence/operations/backup-runs.js'
 import type { PreparedPictures } from '../../src/persistence/photos/picture-storage.js'
 import type { Services } from '../../src/services/services.js'
@@ -36,7 +36,7 @@ async function removePhotoFiles(
   { db, pictures }: Services,
   { data, outboxId }: JobContext & { readonly data: { readonly names: readonly string[] } },
 ): Promise<void> {
-  if (outboxId !== undefined && (await isBackupRunning(db))) throw await postponed(db, outboxId, REMOVE_AGAIN_SECONDS)
+  if (outboxId !== undefined && (await isBackupRunning(db))) return await postpone(db, outboxId, REMOVE_AGAIN_SECONDS)
   await pictures.delete(data.names.flatMap(listPhotoFiles))
 }
 

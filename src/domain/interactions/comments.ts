@@ -16,7 +16,7 @@ import { commentDocument } from '../moderation/filters/filter-document.js'
 import { newGuid } from '../new-guid.js'
 import { enqueueDispatchAndLiveEvent } from '../notifications/enqueue-live-events.js'
 import { notifyAbout } from '../notifications/notifications.js'
-import { signRelayable } from '../outbound/relayable-signature.js'
+import { signOwnRelayable } from '../outbound/relayable-signature.js'
 import { isViewerBlockedBy, requirePost, requirePostOrComment } from '../posts/post-access.js'
 import { findTextFault, readMentionedAddresses, readTagNames } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
@@ -65,7 +65,7 @@ export async function createComment(
     commentDocument({ guid, author, isPublic: post.public }, text),
   )
   const createdAt = services.now()
-  const signature = await signRelayable(services, viewer, post, (author) => ({
+  const signature = await signOwnRelayable(services, viewer, post, (author) => ({
     type: 'comment',
     author,
     guid,

@@ -11,7 +11,7 @@ import type { Viewer } from '../accounts/viewers.js'
 import { newGuid } from '../new-guid.js'
 import { enqueueDispatchAndLiveEvent } from '../notifications/enqueue-live-events.js'
 import { notifyAbout } from '../notifications/notifications.js'
-import { signRelayable } from '../outbound/relayable-signature.js'
+import { signOwnRelayable } from '../outbound/relayable-signature.js'
 import { isViewerBlockedBy, requireComment, requirePost } from '../posts/post-access.js'
 import { Refusal } from '../refusals.js'
 import { participateInPost } from './participations.js'
@@ -41,7 +41,7 @@ export async function createLike(
   }
 
   const guid = newGuid()
-  const signature = await signRelayable(services, viewer, post, (author) => ({
+  const signature = await signOwnRelayable(services, viewer, post, (author) => ({
     type: 'like',
     author,
     guid,

@@ -6,7 +6,7 @@ import { Post } from '../../persistence/models/post.js'
 import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { newGuid } from '../new-guid.js'
-import { signRelayable } from '../outbound/relayable-signature.js'
+import { signOwnRelayable } from '../outbound/relayable-signature.js'
 import { isViewerBlockedBy, requirePost } from '../posts/post-access.js'
 import { Refusal } from '../refusals.js'
 import { participateInPost } from './participations.js'
@@ -27,7 +27,7 @@ export async function voteInPoll(
   }
 
   const guid = newGuid()
-  const signature = await signRelayable(services, viewer, root, (author) => ({
+  const signature = await signOwnRelayable(services, viewer, root, (author) => ({
     type: 'poll_participation',
     author,
     guid,

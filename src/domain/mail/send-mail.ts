@@ -1,5 +1,5 @@
 import type { MailData } from '../../jobs/definitions.js'
-import { type JobContext, postponed } from '../../jobs/outbox/load-job.js'
+import { type JobContext, postpone } from '../../jobs/outbox/load-job.js'
 import { sweepAllNow } from '../../jobs/outbox/sweep-rows.js'
 import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { isAccountMail } from '../../persistence/mail/mail-kinds.js'
@@ -44,7 +44,7 @@ export async function sendMail(services: Services, work: MailWork): Promise<void
     perMinute: settings.perMinute,
     probeSeconds: MAIL_LIMITS.probeSeconds,
   })
-  if (!turn.mayTry) throw await postponed(services.db, outboxId, turn.waitSeconds)
+  if (!turn.mayTry) return await postpone(services.db, outboxId, turn.waitSeconds)
 
   const mail = await composeMail(services, data)
   if (mail === undefined) {
@@ -105,13 +105,13 @@ async function handleFault(services: Services, work: MailWork, fault: SmtpFault,
     case 'operator': {
       const hasBegun = await recordTransportFailure(services.db, { ...fault, probeSeconds })
       if (hasBegun) services.log.warn({ fault: fault.fault, code: fault.code }, 'the mail server refuses this pod')
-      throw await postponed(services.db, outboxId, probeSeconds)
+      return await postpone(services.db, outboxId, probeSeconds)
     }
     case 'temporary': {
       const seconds = retrySeconds[attempts]
       await countMailAttempt(services.db, data.mailId)
       if (seconds === undefined) throw new MailUnsent(fault.fault)
-      throw await postponed(services.db, outboxId, seconds)
+      return await postpone(services.db, outboxId, seconds)
     }
     case 'no_mailbox':
     case 'refused':

@@ -10,9 +10,9 @@ import { MAIL_LIMITS } from '../mail/limits.js'
 export async function enqueueLiveEvent(
   services: Pick<Services, 'config' | 'jobs'>,
   transaction: Knex.Transaction,
-  news: LiveEventRows,
+  rows: LiveEventRows,
 ): Promise<void> {
-  await enqueueJobs(services, transaction, newLiveEventJobs(services, news))
+  await enqueueJobs(services, transaction, newLiveEventJobs(services, rows))
 }
 
 /** Enqueues the dispatch of a record to other pods and the live events of rows, with one statement. */
@@ -21,21 +21,21 @@ export async function enqueueDispatchAndLiveEvent(
   transaction: Knex.Transaction,
   senderId: number,
   record: OutgoingRecord,
-  news: LiveEventRows,
+  rows: LiveEventRows,
 ): Promise<void> {
-  await enqueueJobs(services, transaction, [newDispatchJob(senderId, record), ...newLiveEventJobs(services, news)])
+  await enqueueJobs(services, transaction, [newDispatchJob(senderId, record), ...newLiveEventJobs(services, rows)])
 }
 
 /** No job if there are no rows. */
-export function newLiveEventJobs({ config }: Pick<Services, 'config'>, news: LiveEventRows): readonly NewJob[] {
-  if (!Object.values(news).some((ids) => ids.length > 0)) return []
-  const { notifications = [], messages = [] } = news
+export function newLiveEventJobs({ config }: Pick<Services, 'config'>, rows: LiveEventRows): readonly NewJob[] {
+  if (!Object.values(rows).some((ids) => ids.length > 0)) return []
+  const { notifications = [], messages = [] } = rows
   const isMailed = config.mail !== undefined && notifications.length + messages.length > 0
   const mails = {
     ...newJob(notificationMailsJob, { notifications, messages }),
     dueInSeconds: MAIL_LIMITS.notificationMailDelaySeconds,
   }
-  return [newJob(liveEventJob, news), ...(isMailed ? [mails] : [])]
+  return [newJob(liveEventJob, rows), ...(isMailed ? [mails] : [])]
 }
 
 /**

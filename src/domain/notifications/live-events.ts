@@ -7,7 +7,7 @@ import { listPostsOfLiveEvents } from '../../persistence/notifications/list-live
 import { type ListedNotification, listNotificationsByIds } from '../../persistence/notifications/list-notifications.js'
 import type { LiveEventKind, LiveEventSource } from '../../persistence/notifications/live-event-sources.js'
 import type { ListedPost } from '../../persistence/posts/list-posts.js'
-import { mainStreamMembers } from '../../persistence/streams/main-stream-members.js'
+import { findMainStreamMembers } from '../../persistence/streams/main-stream-members.js'
 import type { Services } from '../../services/services.js'
 import { roleAllowsScope, type Scope } from '../accounts/scopes.js'
 import type { Viewer } from '../accounts/viewers.js'
@@ -85,7 +85,7 @@ async function findPostReaders(
   const postIds = subjectIdsOfKind('post', sources)
   const readers = recipients.filter(({ kinds }) => kinds.has('post')).map(({ viewer }) => viewer.userId)
   if (postIds.length === 0 || readers.length === 0) return new Map()
-  const members = await mainStreamMembers(db, { userIds: [...new Set(readers)], postIds })
+  const members = await findMainStreamMembers(db, { userIds: [...new Set(readers)], postIds })
   return groupByKey(members.map(({ postId, userId }) => [postId, userId]))
 }
 

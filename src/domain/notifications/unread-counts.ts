@@ -1,4 +1,4 @@
-import { type UnreadCounts, unreadCounts } from '../../persistence/notifications/unread-counts.js'
+import { countUnreadItems, type UnreadCounts } from '../../persistence/notifications/unread-counts.js'
 import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 
@@ -11,7 +11,7 @@ export async function countUnread(services: Pick<Services, 'db'>, viewer: Viewer
   const { scopes } = viewer
   const [maySeeNotifications, maySeeConversations] = [scopes.has('notifications'), scopes.has('conversations')]
   if (!maySeeNotifications && !maySeeConversations) return NOTHING
-  const { notifications, conversations, messages } = await unreadCounts(services.db, viewer)
+  const { notifications, conversations, messages } = await countUnreadItems(services.db, viewer)
   return {
     notifications: maySeeNotifications ? notifications : undefined,
     conversations: maySeeConversations ? conversations : undefined,

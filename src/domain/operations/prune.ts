@@ -80,9 +80,9 @@ const INDEXED: ReadonlySet<PruneCategory> = new Set(['dead', 'tombstones'])
  */
 export async function continuePrune(
   services: Pick<Services, 'config' | 'db'>,
-  within: number,
+  withinMs: number,
 ): Promise<Readonly<Partial<Record<PruneCategory, number>>>> {
-  const signal = AbortSignal.timeout(within)
+  const signal = AbortSignal.timeout(withinMs)
   const { withComments } = services.config.retention
   const removed: Partial<Record<PruneCategory, number>> = {}
   for (const category of PRUNE_CATEGORIES) {

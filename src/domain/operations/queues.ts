@@ -1,7 +1,7 @@
 import type { JobSummary } from '../../jobs/bullmq/job-summaries.js'
 import { discardMessages } from '../../jobs/inbound/discard-messages.js'
 import { jobsOfPod } from '../../jobs/operations/jobs-of-pod.js'
-import { type JobTimes, type QueueRates, queueRates } from '../../jobs/operations/queue-rates.js'
+import { type JobTimes, type QueueRates, readQueueRates } from '../../jobs/operations/queue-rates.js'
 import { type QueueStatus, readQueueStatus, readQueueStatuses } from '../../jobs/operations/work-status.js'
 import { sweepAllNow } from '../../jobs/outbox/sweep-rows.js'
 import type { JobState, QueueCounts } from '../../jobs/queues/inspect-queues.js'
@@ -44,7 +44,7 @@ export async function listQueues(
 ): Promise<readonly QueueOverview[] | undefined> {
   const [queues, rates, requestedStates] = await Promise.all([
     readQueueStatuses(services).catch(() => null),
-    queueRates(services),
+    readQueueRates(services),
     listRequestedStates(services.db),
   ])
   if (queues === null) return undefined
@@ -58,7 +58,7 @@ export async function findQueue(
 ): Promise<QueueOverview | undefined> {
   const [status, rates, requestedStates] = await Promise.all([
     readQueueStatus(services, name).catch(() => undefined),
-    queueRates(services),
+    readQueueRates(services),
     listRequestedStates(services.db),
   ])
   return status && overviewOf(name, status, rates[name], requestedStates)

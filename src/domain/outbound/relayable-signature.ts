@@ -13,7 +13,7 @@ type Signature = Pick<Comment, 'authorSignature' | 'signedElements'>
  * Signs a relayable for the pods that receive it through the author of the post. Empty for the author's own relayables: the
  * signature of the envelope covers them.
  */
-export async function signRelayable(
+export async function signOwnRelayable(
   services: Services,
   viewer: Viewer,
   post: Pick<Post, 'authorId'>,

@@ -35,7 +35,7 @@ export async function probeKnownPod(services: Services, other: PodHost): Promise
 const PROBE_INTERVAL_MS = 10_000
 
 /** Checks a pod for an admin: one probe of a pod in ten seconds, for all admins together. */
-export async function probePod(
+export async function probePodForAdmin(
   services: Services,
   actor: Actor,
   { id, host, port, blockedAt }: PodHost & { readonly id: number; readonly blockedAt: Date | null },

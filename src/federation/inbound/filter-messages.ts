@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { activeFilters } from '../../domain/moderation/filters/active-filters.js'
+import { loadActiveFilters } from '../../domain/moderation/filters/active-filters.js'
 import {
   checkDocuments,
   type FilteredDocument,
@@ -44,7 +44,7 @@ export async function filterMessages(services: Services, messages: readonly Reso
 }
 
 async function findFiltered(services: Services, messages: readonly ResolvedMessage[]): Promise<FilteredMessages> {
-  if ((await activeFilters(services)).size === 0) return new Map()
+  if ((await loadActiveFilters(services)).size === 0) return new Map()
   const documents = messages.flatMap((message) => {
     if (message.inbound.isReleased) return []
     const { entity, references } = message

@@ -116,7 +116,7 @@ async function planRelayable(
   const record = await lockDispatchedRelayable(dependencies.db, kind, guid)
   const route = record && routeOf(kind, record)
   const stored = route && (await relayableEntity(dependencies, kind, guid))
-  const entity = stored && (await signRelayable(dependencies, stored, record))
+  const entity = stored && (await signDispatchedRelayable(dependencies, stored, record))
   if (record === undefined || route === undefined || entity === undefined) return undefined
   const { author, threadPost, text } = record
   const hasMentions = kind === 'comment' && threadPost.public && author.isLocal
@@ -133,7 +133,7 @@ async function planRelayable(
 }
 
 /** Authors of local posts sign the envelopes of their own interactions. */
-function signRelayable(
+function signDispatchedRelayable(
   dependencies: PlanDependencies,
   entity: OutgoingRelayable,
   { author, threadPost }: DispatchedRelayable,

@@ -62,7 +62,7 @@ export function checkedConnector(options: ConnectOptions): buildConnector.connec
 
   async function resolveChecked(url: URL, hostname: string, signal: AbortSignal): Promise<readonly string[]> {
     const addresses = isIP(hostname) === 0 ? await resolve(url, hostname, signal) : [hostname]
-    for (const address of addresses) checkAddress(options.allowPrivate, url, address)
+    for (const address of addresses) requireAllowedAddress(options.allowPrivate, url, address)
     return addresses
   }
 
@@ -90,7 +90,7 @@ export function checkedConnector(options: ConnectOptions): buildConnector.connec
     } catch (error) {
       throw toRemotePodError(error, `Connecting to ${url.host} failed`)
     }
-    checkAddress(options.allowPrivate, url, tcp.remoteAddress)
+    requireAllowedAddress(options.allowPrivate, url, tcp.remoteAddress)
     if (url.protocol === 'http:') return tcp
     try {
       return await untilAborted(startTls({ hostname: target.hostname, host: url.host }, tcp), signal)
@@ -110,7 +110,7 @@ export function checkedConnector(options: ConnectOptions): buildConnector.connec
 }
 
 /** Throws unless the address may be connected to: only public addresses, over https, and the hosts of the setting. */
-export function checkAddress(allowPrivate: AllowPrivate, url: URL, address: string | undefined): void {
+export function requireAllowedAddress(allowPrivate: AllowPrivate, url: URL, address: string | undefined): void {
   const isPublic = address !== undefined && isPublicAddress(address)
   if (!isPublic && !isPrivateHostAllowed(allowPrivate, url)) {
     throw new RemotePodError('not_allowed', `${url.host} is not requested: ${address} is not a public address.`)

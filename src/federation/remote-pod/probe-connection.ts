@@ -6,7 +6,7 @@ import { messageOf } from '../../errors/thrown.js'
 import { isPrivateHostAllowed } from '../../networks/private-hosts.js'
 import type { ProbeStep } from '../../persistence/models/remote-pod.js'
 import { DAY_MS } from '../../protocol/durations.js'
-import { type ConnectOptions, checkAddress, fixedLookup, textOf } from './connect.js'
+import { type ConnectOptions, fixedLookup, requireAllowedAddress, textOf } from './connect.js'
 import { RemotePodError } from './remote-pod-error.js'
 import { parseRequestUrl } from './request-url.js'
 import { nameResolver, type ResolveName } from './resolve-name.js'
@@ -64,7 +64,7 @@ export async function probeConnection(text: string | URL, options: ProbeOptions)
       return [found, found.join(', ')]
     })
     await run('address', async () => {
-      for (const address of addresses) checkAddress(allowPrivate, url, address)
+      for (const address of addresses) requireAllowedAddress(allowPrivate, url, address)
       return [undefined, 'The addresses may be requested.']
     })
     const tcp = await run('tcp', async () => {
@@ -73,7 +73,7 @@ export async function probeConnection(text: string | URL, options: ProbeOptions)
       sockets.push(socket)
       socket.on('error', () => {}) // an error between two listeners must not end the process
       await once(socket, 'connect', { signal })
-      checkAddress(allowPrivate, url, socket.remoteAddress)
+      requireAllowedAddress(allowPrivate, url, socket.remoteAddress)
       return [socket, `${socket.remoteAddress}, port ${socket.remotePort}`]
     })
     const socket =

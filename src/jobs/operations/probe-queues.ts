@@ -10,7 +10,7 @@ const POLL_INTERVAL_MS = 50
 export async function findUnservedQueues(
   services: Pick<Services, 'db' | 'jobs'>,
   queues: readonly QueueName[],
-  within: number,
+  withinMs: number,
 ): Promise<readonly QueueName[]> {
   const before = await services.db.transaction(async (transaction) => {
     for (const queue of queues) await enqueueJob(services, transaction, probeJob(queue), {})
@@ -20,7 +20,7 @@ export async function findUnservedQueues(
       .pluck('id')
   })
 
-  const deadline = Date.now() + within
+  const deadline = Date.now() + withinMs
   let left = await findPendingProbes(services, before)
   while (left.length > 0 && Date.now() < deadline) {
     await pause(POLL_INTERVAL_MS)

@@ -18,7 +18,7 @@ export interface QueueRates {
 }
 
 /** The work of all processes by queue, from their persisted counters: the same on both back ends. */
-export async function queueRates({ db }: Pick<Services, 'db'>): Promise<Readonly<Record<QueueName, QueueRates>>> {
+export async function readQueueRates({ db }: Pick<Services, 'db'>): Promise<Readonly<Record<QueueName, QueueRates>>> {
   const { wait, run } = PERSISTED_HISTOGRAMS
   const counters = await sumRecentCounters(db, [PERSISTED_COUNTERS.jobs, wait, run])
   const rates = QUEUES.map((queue) => {

@@ -1,6 +1,6 @@
 import type { Services } from '../../services/services.js'
 import { inChunks } from '../chunks.js'
-import { deliverJob, deliverSlowlyJob } from '../definitions.js'
+import { deliverJob, deliverToUnconfirmedPodsJob } from '../definitions.js'
 import type { AddOptions } from '../queues/add-jobs.js'
 import { afterCommit } from './after-commit.js'
 
@@ -43,7 +43,7 @@ export async function enqueueDeliveries(
           options,
         )
       : enqueueForEach(jobs, deliverJob, reachable, options),
-    enqueueForEach(jobs, deliverSlowlyJob, unreachable, options),
+    enqueueForEach(jobs, deliverToUnconfirmedPodsJob, unreachable, options),
   ])
 }
 
@@ -53,7 +53,7 @@ function idsOf(duePods: readonly DuePod[]): readonly number[] {
 
 async function enqueueForEach(
   jobs: Services['jobs'],
-  job: typeof deliverJob | typeof deliverSlowlyJob,
+  job: typeof deliverJob | typeof deliverToUnconfirmedPodsJob,
   ids: readonly number[],
   options: AddOptions,
 ): Promise<void> {

@@ -39,12 +39,12 @@ export class Postponed extends Error {
   override name = 'Postponed'
 }
 
-/** Has the sweeper add a job again after this many seconds. Its handler throws the result, which ends the job without its effect. */
-export async function postponed(db: Knex, outboxId: number, seconds: number): Promise<Postponed> {
+/** Ends a job without its effect: the sweeper adds it again after this number of seconds. Always throws `Postponed`. */
+export async function postpone(db: Knex, outboxId: number, seconds: number): Promise<never> {
   await db('outbox')
     .where({ id: outboxId })
     .update({ sweepAt: db.raw(`${NOW_SQL} + make_interval(secs => ?)`, [seconds]) })
-  return new Postponed('The work is postponed.')
+  throw new Postponed('The work is postponed.')
 }
 
 /** Reads the outbox row of a job; `undefined` when the row is gone, because another worker has done the job. */

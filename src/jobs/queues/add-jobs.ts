@@ -64,7 +64,7 @@ export interface JobAdding {
   acceptsJobs(queue: QueueName): boolean
 }
 
-const ACKNOWLEDGED_WITHIN = 1_000
+const ACKNOWLEDGED_WITHIN_MS = 1_000
 /** Where a job is that has not ended. */
 const UNFINISHED = ['wait', 'prioritized', 'delayed', 'active'] as const
 
@@ -76,7 +76,7 @@ interface AddingOptions {
 }
 
 /** Adds jobs to their queues, with the options of their definitions. */
-export function jobAdding({ client, store, prefix, optionsOf }: AddingOptions): JobAdding {
+export function createJobAdding({ client, store, prefix, optionsOf }: AddingOptions): JobAdding {
   let refused: ReadonlySet<QueueName> = new Set()
 
   function requireAccepted(name: QueueName): void {
@@ -87,7 +87,7 @@ export function jobAdding({ client, store, prefix, optionsOf }: AddingOptions): 
   async function addUnique(
     name: QueueName,
     jobs: Parameters<OpenQueue['addBulk']>[0],
-    { within = ACKNOWLEDGED_WITHIN, again = false }: AddOptions,
+    { within = ACKNOWLEDGED_WITHIN_MS, again = false }: AddOptions,
   ): Promise<void> {
     requireAccepted(name)
     await client.request(
@@ -115,7 +115,7 @@ export function jobAdding({ client, store, prefix, optionsOf }: AddingOptions): 
       const options = optionsOf(job, { ...own, ...(unique !== undefined && { deduplication: { id: unique } }) })
       const keys = store.prefixOf(prefix, job.queue)
       const add = (queue: OpenQueue) => store.safely(keys, () => queue.add(job.name, data, options))
-      await client.request(job.queue, add, { within: ACKNOWLEDGED_WITHIN })
+      await client.request(job.queue, add, { within: ACKNOWLEDGED_WITHIN_MS })
     },
 
     async enqueueEach(job, each, options = {}) {

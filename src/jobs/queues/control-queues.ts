@@ -18,7 +18,7 @@ export interface QueueControl {
   discard(queue: QueueName): Promise<void>
 }
 
-export function queueControl(client: QueueClient): QueueControl {
+export function createQueueControl(client: QueueClient): QueueControl {
   return {
     pause: (name) => client.request(name, (queue) => queue.pause()),
     resume: (name) => client.request(name, (queue) => queue.resume()),

@@ -56,7 +56,7 @@ interface InspectedQueues {
 const NOT_DONE = ['wait', 'prioritized', 'delayed', 'active', 'failed'] as const
 
 /** Reads the state of queues; changes nothing. */
-export function queueInspection({ client, store, prefix }: InspectedQueues): QueueInspection {
+export function createQueueInspection({ client, store, prefix }: InspectedQueues): QueueInspection {
   return {
     async isUnderWay(name, unique) {
       return (await client.request(name, (queue) => queue.getDeduplicationJobId(unique))) !== null

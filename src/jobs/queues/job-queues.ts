@@ -6,9 +6,9 @@ import { openOutageLog } from '../../logging/outage-log.js'
 import type { ObservedWorker } from '../bullmq/observed-worker.js'
 import type { AnyJob } from '../definitions.js'
 import { type LocalRuns, openLocalRuns } from '../local-runs/local-runs.js'
-import { type JobAdding, jobAdding } from './add-jobs.js'
-import { type QueueControl, queueControl } from './control-queues.js'
-import { type QueueInspection, queueInspection } from './inspect-queues.js'
+import { createJobAdding, type JobAdding } from './add-jobs.js'
+import { createQueueControl, type QueueControl } from './control-queues.js'
+import { createQueueInspection, type QueueInspection } from './inspect-queues.js'
 import { openJobOptions } from './job-options.js'
 import { openPostgresStore } from './postgres-store.js'
 import { openQueueClient, REQUEST_TIMEOUT_MS } from './queue-client.js'
@@ -17,7 +17,7 @@ import { checkQueueSchema } from './queue-schema.js'
 import type { QueueStore, Report } from './queue-store.js'
 import { QueueUnavailable } from './queue-unavailable.js'
 import { openRedisStore } from './redis-store.js'
-import { type JobScheduling, jobScheduling } from './schedule-jobs.js'
+import { createJobScheduling, type JobScheduling } from './schedule-jobs.js'
 import { type ServeOptions, serveQueue } from './serve-queue.js'
 import { throttledLog } from './throttled-log.js'
 
@@ -48,7 +48,7 @@ export interface QueueSettings {
   readonly requestTimeoutMs?: number
 }
 
-const FIRST_CONTACT_WITHIN = 1_000
+const FIRST_CONTACT_WITHIN_MS = 1_000
 
 /** Opens the queue on Redis when there is an address for it, else in the database. Neither has to answer: see QueueUnavailable. */
 export async function openJobQueues(settings: QueueSettings): Promise<JobQueues & { close(): Promise<void> }> {
@@ -69,15 +69,15 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
     requestTimeoutMs,
     suspectOutage: (error) => void outages.suspect(error),
   })
-  await Promise.race([store.firstContact, pause(FIRST_CONTACT_WITHIN, undefined, { ref: false })])
+  await Promise.race([store.firstContact, pause(FIRST_CONTACT_WITHIN_MS, undefined, { ref: false })])
 
   const optionsOf = openJobOptions(settings.definitions)
   return {
     store: store.kind,
-    ...jobAdding({ client, store, prefix, optionsOf }),
-    ...queueInspection({ client, store, prefix }),
-    ...queueControl(client),
-    ...jobScheduling(client, optionsOf),
+    ...createJobAdding({ client, store, prefix, optionsOf }),
+    ...createQueueInspection({ client, store, prefix }),
+    ...createQueueControl(client),
+    ...createJobScheduling(client, optionsOf),
     localRuns: openLocalRuns(),
     serve: (name, run, options) => serveQueue({ store, prefix, report }, name, run, options),
     hasFreeMemory: () => client.request('inbound', () => store.hasFreeMemory()),

@@ -97,10 +97,10 @@ export function openQueueClient(options: ClientOptions): QueueClient {
   }
 }
 
-async function withTimeLimit<Answer>(answer: Promise<Answer>, within: number): Promise<Answer> {
+async function withTimeLimit<Answer>(answer: Promise<Answer>, withinMs: number): Promise<Answer> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new QueueUnavailable(`The queue did not answer within ${within} ms.`)), within)
+    timer = setTimeout(() => reject(new QueueUnavailable(`The queue did not answer within ${withinMs} ms.`)), withinMs)
   })
   try {
     return await Promise.race([answer, late])

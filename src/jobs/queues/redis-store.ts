@@ -13,17 +13,17 @@ interface RedisStoreOptions {
   readonly report: Report
 }
 
-const CONNECT_TIMEOUT = 2_000
-const COMMAND_TIMEOUT = 1_000
+const CONNECT_TIMEOUT_MS = 2_000
+const COMMAND_TIMEOUT_MS = 1_000
 /** A Redis that was emptied sends no notification of the jobs it has lost. */
 const POLL_SECONDS = 20
 /** Milliseconds without data after which a connection is closed. A blocked worker receives nothing until it polls. */
-const SILENT_PRODUCER = 3_000
-const SILENT_WORKER = POLL_SECONDS * 1_000 + 5_000
+const SILENT_PRODUCER_MS = 3_000
+const SILENT_WORKER_MS = POLL_SECONDS * 1_000 + 5_000
 /** The part of `maxmemory` from which new messages are refused. */
 const FULL_SHARE = 0.8
 /** Milliseconds; less than the second that a producer waits. */
-const REPLICATED_WITHIN = 500
+const REPLICATED_WITHIN_MS = 500
 
 /**
  * Producers have a connection of their own: it queues no command while Redis is unavailable and waits a second at most. The
@@ -67,7 +67,7 @@ export function openRedisStore(redisUrl: string, { replicas, isTuned, report }: 
       }
       const link = await links.to(prefix)
       await add()
-      const reached = await link.redis.wait(replicas, REPLICATED_WITHIN)
+      const reached = await link.redis.wait(replicas, REPLICATED_WITHIN_MS)
       // `wait` counts the writes of one connection, and another master may not have the job.
       if (!links.isUnbroken(link, await links.to(prefix))) throw new Error('Redis was replaced while it took the job.')
       if (reached < replicas) throw new Error(`${reached} of ${replicas} replicas of Redis have the job.`)
@@ -91,17 +91,17 @@ export function connectToRedis(address: RedisAddress, { isPatient }: { readonly 
   // The default backs off to many seconds: a worker would wait long after Redis is available again.
   const retryStrategy = (times: number) => Math.min(times * 100, 2_000)
   const options = {
-    connectTimeout: CONNECT_TIMEOUT,
+    connectTimeout: CONNECT_TIMEOUT_MS,
     // After a fail-over the former master still answers.
     reconnectOnError: (error) => error.message.includes('READONLY'),
-    ...(isPatient ? { maxRetriesPerRequest: null } : { maxRetriesPerRequest: 0, commandTimeout: COMMAND_TIMEOUT }),
+    ...(isPatient ? { maxRetriesPerRequest: null } : { maxRetriesPerRequest: 0, commandTimeout: COMMAND_TIMEOUT_MS }),
   } satisfies RedisOptions
   if (address.kind === 'single') {
     return new Redis(address.address, { ...options, retryStrategy, enableOfflineQueue: isPatient })
   }
   const { tls, username, password } = address
   // After a fail-over, connections to a server that is frozen or cut off stay open.
-  const silence = isPatient ? SILENT_WORKER : SILENT_PRODUCER
+  const silence = isPatient ? SILENT_WORKER_MS : SILENT_PRODUCER_MS
   const access = { ...(username && { username }), ...(password && { password }), ...(tls && { tls: {} }) }
   if (address.kind === 'sentinel') {
     const { sentinels, master, db, sentinelPassword } = address
@@ -113,7 +113,7 @@ export function connectToRedis(address: RedisAddress, { isPatient }: { readonly 
       db,
       ...(sentinelPassword && { sentinelPassword }),
       ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
-      sentinelCommandTimeout: COMMAND_TIMEOUT,
+      sentinelCommandTimeout: COMMAND_TIMEOUT_MS,
       sentinelRetryStrategy: retryStrategy,
       // Not the fail-over detector of the library: it ends a connection permanently that is being opened at that moment.
       socketTimeout: silence,
@@ -125,8 +125,8 @@ export function connectToRedis(address: RedisAddress, { isPatient }: { readonly 
     redisOptions: { ...options, ...access, socketTimeout: silence },
     clusterRetryStrategy: retryStrategy,
     enableOfflineQueue: isPatient,
-    slotsRefreshTimeout: COMMAND_TIMEOUT,
-    slotsRefreshInterval: SILENT_PRODUCER,
+    slotsRefreshTimeout: COMMAND_TIMEOUT_MS,
+    slotsRefreshInterval: SILENT_PRODUCER_MS,
     // Certificates are issued for the names of the nodes.
     ...(tls && { dnsLookup: (host, callback) => callback(null, host) }),
   })

@@ -17,9 +17,9 @@ export interface JobScheduling {
 }
 
 /** Milliseconds by which the next run of a schedule may be early or late. */
-const OVERDUE = 10_000
+const SCHEDULE_TOLERANCE_MS = 10_000
 
-export function jobScheduling(client: QueueClient, optionsOf: OptionsOf): JobScheduling {
+export function createJobScheduling(client: QueueClient, optionsOf: OptionsOf): JobScheduling {
   return {
     async keepSchedules(name, schedules) {
       return client.request(name, async (queue) => {
@@ -29,7 +29,8 @@ export function jobScheduling(client: QueueClient, optionsOf: OptionsOf): JobSch
             const schedule = await queue.getJobScheduler(job.name)
             const wait = (schedule?.next ?? 0) - Date.now()
             // A process whose clock is wrong may have made one that begins tomorrow.
-            if (schedule?.every === every && wait > -OVERDUE && wait < every + OVERDUE) return false
+            if (schedule?.every === every && wait > -SCHEDULE_TOLERANCE_MS && wait < every + SCHEDULE_TOLERANCE_MS)
+              return false
             await queue.upsertJobScheduler(job.name, { every }, { name: job.name, data: {}, opts: optionsOf(job) })
             return true
           }),

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 
-const INTERVAL = 60_000
+const LOG_INTERVAL_MS = 60_000
 
 /** Logs one line per minute and kind of error: the same error may repeat hundreds of times a second. */
 export function throttledLog(log: Logger, now: () => number = Date.now): (where: string, error: Error) => void {
@@ -8,7 +8,7 @@ export function throttledLog(log: Logger, now: () => number = Date.now): (where:
   return (where, error) => {
     const kind = `${where} ${'code' in error ? String(error.code) : error.name}`
     const last = written.get(kind)
-    if (last !== undefined && now() - last < INTERVAL) return
+    if (last !== undefined && now() - last < LOG_INTERVAL_MS) return
     if (written.size > 100) written.clear()
     written.set(kind, now())
     log.warn({ err: error, where }, 'queue error')

@@ -4,7 +4,7 @@ import { saveFaultOfReplay } from '../../persistence/inbound/quarantine.js'
 import { type Counts, NO_COUNTS, raiseCountsSql, raiseCountsValues } from '../../persistence/inbound/raise-counts.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import type { Services } from '../../services/services.js'
-import { wakeWaitingJob } from '../definitions.js'
+import { resumeWaitingJob } from '../definitions.js'
 import {
   enqueueJobs,
   enqueueJobsOfKind,
@@ -60,7 +60,7 @@ export async function raiseCountsAndResume(
   }
   const resumed = await resume(services, transaction, entityKeys, counts, jobs)
   if (resumed === RESUMED_MESSAGE_BATCH_SIZE)
-    await enqueueJobsOfKind(services, transaction, wakeWaitingJob, [{ entityKeys }])
+    await enqueueJobsOfKind(services, transaction, resumeWaitingJob, [{ entityKeys }])
 }
 
 /** Turns messages that wait for stored entities into outbox rows, in transactions of bounded size. */

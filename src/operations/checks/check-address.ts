@@ -20,7 +20,7 @@ const ENDS_SOON_DAYS = 14
 const EVENT_WITHIN_MS = 3_000
 
 /** Requests the pod at its own address, as other pods do: name, certificate, WebFinger, redirects, events, and the headers of its proxy. */
-export async function checkAddress(
+export async function checkOwnAddress(
   { db, config }: Pick<Services, 'config' | 'db'>,
   now: Date,
   options: OwnRequestOptions = {},

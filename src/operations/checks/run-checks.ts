@@ -3,7 +3,7 @@ import { checkMail } from '../../domain/operations/check-mail.js'
 import { type CheckResult, checkFailure, checkPassed, withCheckFailure } from '../../domain/operations/check-result.js'
 import { claimChecks, replaceChecks } from '../../persistence/operations/checks.js'
 import type { Services } from '../../services/services.js'
-import { type AddressFindings, checkAddress } from './check-address.js'
+import { type AddressFindings, checkOwnAddress } from './check-address.js'
 import { checkClock } from './check-clock.js'
 import type { OwnRequestOptions } from './own-request.js'
 
@@ -16,7 +16,7 @@ export async function runChecks(
 ): Promise<readonly CheckResult[]> {
   let certificateEndsAt: AddressFindings['certificateEndsAt']
   const address = await withCheckFailure('address', async () => {
-    const addressResults = await checkAddress(services, services.now(), options)
+    const addressResults = await checkOwnAddress(services, services.now(), options)
     certificateEndsAt = addressResults.certificateEndsAt
     return addressResults.findings
   })

@@ -15,7 +15,7 @@ export interface MigrateOptions {
   readonly onBlocked?: (attempt: number) => Promise<void>
 }
 
-const MIGRATION_LOCK_TIMEOUT = 3_000
+const MIGRATION_LOCK_TIMEOUT_MS = 3_000
 const MIGRATION_TRIES = 10
 /** Pause in milliseconds, so that requests that waited for the migration can run. */
 const PAUSE_BETWEEN_TRIES = 1_000
@@ -30,7 +30,7 @@ export async function migrate(
   db: Knex,
   {
     known = migrations,
-    lockTimeout = MIGRATION_LOCK_TIMEOUT,
+    lockTimeout = MIGRATION_LOCK_TIMEOUT_MS,
     onBlocked = () => pause(PAUSE_BETWEEN_TRIES),
   }: MigrateOptions = {},
 ): Promise<string[]> {

@@ -57,7 +57,8 @@ export async function changeContentOfPerson(
   while (position !== undefined && read < limit) {
     const { step }: ContentPosition = position
     const rows = await readContent(transaction, personId, position, limit - read)
-    if (rows.length > 0) await changeRows(transaction, { personId, step, isBlocked, ids: rows.map(({ id }) => id) })
+    if (rows.length > 0)
+      await changeContentRows(transaction, { personId, step, isBlocked, ids: rows.map(({ id }) => id) })
     position = rows.length < limit - read ? stepAfter(step) : positionAfter(step, rows)
     read += rows.length
   }
@@ -114,7 +115,7 @@ interface ChangedContent {
   readonly ids: readonly number[]
 }
 
-async function changeRows(transaction: Knex.Transaction, change: ChangedContent): Promise<void> {
+async function changeContentRows(transaction: Knex.Transaction, change: ChangedContent): Promise<void> {
   const { step, isBlocked, ids } = change
   switch (step) {
     case 'posts':

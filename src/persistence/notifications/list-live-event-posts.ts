@@ -10,7 +10,7 @@ export function listPostsOfLiveEvents(
 ): Promise<readonly ListedPost[]> {
   const selectPosts = (columns: string) => `select ${columns} from posts where posts.id = any($3::bigint[])`
   return listPosts(db, viewer, {
-    name: 'announced-posts',
+    name: 'live-event-posts',
     maxRows: LIVE_EVENT_BATCH_SIZE,
     selectPosts,
     values: [ids],

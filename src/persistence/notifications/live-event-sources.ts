@@ -22,7 +22,7 @@ export const LIVE_EVENT_BATCH_SIZE = 100
 export interface LiveEventRows {
   readonly notifications?: readonly number[]
   readonly messages?: readonly number[]
-  /** Posts that are announced to all users who have them in their main stream. */
+  /** Posts that are live events for all users who have them in their main stream. */
   readonly posts?: readonly number[]
   /** Posts that became visible to one user. */
   readonly shown?: readonly { readonly userId: number; readonly postId: number }[]
@@ -47,14 +47,14 @@ export async function insertLiveEventSources(
   { channel, payload }: ChannelSignal,
 ): Promise<void> {
   const ids = outboxIds.toSorted((one, other) => one - other)
-  await queryPrepared(db, 'announce-outbox-rows', LIVE_EVENT_OUTBOX_ROWS_SQL, [ids, channel, payload])
+  await queryPrepared(db, 'live-event-outbox-rows', LIVE_EVENT_OUTBOX_ROWS_SQL, [ids, channel, payload])
 }
 
 /** Finds the newest id, and the id after which no live event is missing. Both are 0 if there never was one. */
 export async function findLiveEventRange(db: Knex): Promise<{ readonly from: number; readonly newest: number }> {
   const [kept = { from: 0, newest: 0 }] = await queryPrepared<{ from: number; newest: number }>(
     db,
-    'kept-announcements',
+    'live-event-range',
     LIVE_EVENT_RANGE_SQL,
     [],
   )
@@ -63,7 +63,7 @@ export async function findLiveEventRange(db: Knex): Promise<{ readonly from: num
 
 /** Lists live events of all users after an id, oldest first. */
 export function listLiveEventsAfter(db: Knex, id: number): Promise<readonly LiveEventSource[]> {
-  return queryPrepared<LiveEventSource>(db, 'announcements-after', LIVE_EVENTS_AFTER_SQL, [id])
+  return queryPrepared<LiveEventSource>(db, 'live-events-after', LIVE_EVENTS_AFTER_SQL, [id])
 }
 
 /** Lists live events for one user and for all users between two ids, oldest first. */
@@ -71,10 +71,10 @@ export function listLiveEventsOfUser(
   db: Knex,
   { userId, after, upTo }: { readonly userId: number; readonly after: number; readonly upTo: number },
 ): Promise<readonly LiveEventSource[]> {
-  return queryPrepared<LiveEventSource>(db, 'announcements-between', LIVE_EVENTS_OF_USER_SQL, [userId, after, upTo])
+  return queryPrepared<LiveEventSource>(db, 'live-events-of-user', LIVE_EVENTS_OF_USER_SQL, [userId, after, upTo])
 }
 
-/** Old posts are received through reshares and links. They appear far down in a stream, so they are not announced. */
+/** Old posts are received through reshares and links. They appear far down in a stream, so they get no live event. */
 const MAX_POST_AGE_SQL = `interval '2 days'`
 
 /** All ids below a key of the data of the taken rows. */

@@ -12,7 +12,7 @@ export interface UnreadCounts {
 }
 
 /** Reads the partial indices of unread rows, and no more of each than the limit: clients poll this. */
-export async function unreadCounts(
+export async function countUnreadItems(
   db: Knex,
   { userId, personId }: { readonly userId: number; readonly personId: number },
 ): Promise<UnreadCounts> {

@@ -5,7 +5,7 @@ import type { PictureStores } from '../photos/open-pictures.js'
 import type { RequestedQueueState } from './queue-controls.js'
 
 /** Seconds after the last heartbeat until a process counts as gone. */
-const GONE_AFTER = 30
+const GONE_AFTER_SECONDS = 30
 
 export interface ProcessStatus {
   readonly rssBytes: number
@@ -65,7 +65,7 @@ export async function listProcesses(db: Knex): Promise<readonly PodProcess[]> {
     db,
     `select id, kind, host, pid, version, started_at as "startedAt", seen_at as "seenAt", facts
      from processes where seen_at > now() - make_interval(secs => ?) order by kind, host, pid`,
-    [GONE_AFTER],
+    [GONE_AFTER_SECONDS],
   )
 }
 

@@ -13,7 +13,7 @@ export interface MainStreamMember {
  * Finds which of these posts are in the main streams of which of these users, each pair once, in no order. Hidden posts and posts of
  * blocked authors are left out. `list-streams.ts` lists the stream of one user by the same rules; `main-stream.test.ts` compares both.
  */
-export async function mainStreamMembers(
+export async function findMainStreamMembers(
   db: Knex,
   { userIds, postIds }: { readonly userIds: readonly number[]; readonly postIds: readonly number[] },
 ): Promise<readonly MainStreamMember[]> {

@@ -9,7 +9,7 @@ import { shareTasks } from '../share-tasks.js'
 import type { BlockMark, KeyRange, ReadBlock, Source } from '../source/source.js'
 import { SOURCE_TABLES, type SourceTable } from '../source/source-tables.js'
 import { createRowChanges } from './changed-columns.js'
-import { changeRows } from './copy-text.js'
+import { transformCopyRows } from './copy-text.js'
 import { createStaging, listStagedBlocks, markBlock, recordSourceTable, stagingTable } from './staging-tables.js'
 
 /** Rows of a block. */
@@ -111,7 +111,7 @@ async function replaceBlock(
 ): Promise<void> {
   if (openLines === undefined) return
   const changes = createRowChanges(table, secrets)
-  const changed = needsRepair || changes.fields.size > 0 ? changeRows(changes) : undefined
+  const changed = needsRepair || changes.fields.size > 0 ? transformCopyRows(changes) : undefined
   const columns = Object.keys(table.columns).map((name) => `"${name}"`)
   await target.query('begin')
   try {

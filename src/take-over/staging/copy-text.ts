@@ -21,7 +21,7 @@ const NEWLINE = 0x0a
 const NUL = 0
 
 /** Changes fields of rows in the text format of COPY, and replaces bytes that are not UTF-8, and NUL, by U+FFFD. */
-export function changeRows({ key, fields }: RowChanges): CountedLines {
+export function transformCopyRows({ key, fields }: RowChanges): CountedLines {
   let rest = Buffer.alloc(0)
   let repaired = 0
   const changeLine = (line: Buffer): string => {

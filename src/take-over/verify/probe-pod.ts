@@ -35,7 +35,7 @@ export interface ProbeReport {
  * Requests public content from this pod as other pods will, without a network: posts and comments must be signed with the keys of the
  * source and have its texts, people their guids and keys, photos all sizes.
  */
-export async function probePod(
+export async function probeTakenOverPod(
   session: pg.Client,
   config: Config,
 ): Promise<{ readonly report: ProbeReport; readonly differences: readonly Difference[] }> {

@@ -9,7 +9,7 @@ import { compareFiles } from './compare-files.js'
 import { compareRights } from './compare-rights.js'
 import { COMPARISONS, type Comparison, KEPT_ROWS } from './comparisons.js'
 import { countSignatures, type SignatureCount } from './count-signatures.js'
-import { type ProbeReport, probePod } from './probe-pod.js'
+import { type ProbeReport, probeTakenOverPod } from './probe-pod.js'
 
 export interface Difference {
   readonly check: string
@@ -72,7 +72,7 @@ export async function verifyTarget(
   const { config, uploads } = options
   const files = uploads === undefined ? undefined : await compareFiles(uploads, config, options)
   differences.push(...(files?.differences ?? []))
-  const probed = await probePod(session, config)
+  const probed = await probeTakenOverPod(session, config)
   differences.push(...probed.differences)
   return { balances, signatures, keys, requests: probed.report, files: files?.files, differences }
 }

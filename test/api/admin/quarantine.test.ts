@@ -6,7 +6,7 @@ import { QUARANTINE_LIMITS } from '../../../src/federation/inbound/limits.js'
 import { quarantineRejected } from '../../../src/federation/inbound/quarantine.js'
 import { receiveBatch } from '../../../src/federation/inbound/receive-batch.js'
 import { giveUpOutboxRow, resumeOverdue } from '../../../src/jobs/waiting/resume-messages.js'
-import { messageReader } from '../../../workers/messages-of-job.js'
+import { createMessageReader } from '../../../workers/messages-of-job.js'
 import { statementsDuring } from '../../support/assertions/statement-count.js'
 import { commentBy, postBy } from '../../support/federation/entities.js'
 import { type FakePerson, type FakePods, startFakePods } from '../../support/federation/fake-pods.js'
@@ -53,7 +53,7 @@ async function receiveReplayed(): Promise<void> {
     .whereIn('name', ['receive-public', 'receive-private'])
     .orderBy('id')
     .pluck('id')
-  const read = messageReader(api.pod)
+  const read = createMessageReader(api.pod)
   for (const outboxId of ids) await receive(...(await read({ data: { outboxId } } as never)))
 }
 

@@ -24,7 +24,7 @@ function filtersOf({ jobs }: Pick<Services, 'jobs'>): FilterState {
 }
 
 /** The filters of this process, loaded at the first use. Later changes arrive by `reloadFilters`. */
-export async function activeFilters(services: Pick<Services, 'db' | 'jobs'>): Promise<FilterMatcher> {
+export async function loadActiveFilters(services: Pick<Services, 'db' | 'jobs'>): Promise<FilterMatcher> {
   const state = filtersOf(services)
   await state.reloading?.ensureFresh()
   const { matcher } = await (state.loaded ?? load(services))

@@ -17,7 +17,7 @@ import { enqueueLiveEvent } from '../../notifications/enqueue-live-events.js'
 import { Refusal } from '../../refusals.js'
 import { hideFoundContent } from '../hide-found-content.js'
 import { MODERATION_LIMITS } from '../limits.js'
-import { activeFilters } from './active-filters.js'
+import { loadActiveFilters } from './active-filters.js'
 import type { FilterDocument } from './filter-document.js'
 import type { FilterMatch } from './filter-matcher.js'
 
@@ -35,7 +35,7 @@ export async function checkDocuments<Document extends FilterDocument>(
   services: Pick<Services, 'db' | 'jobs' | 'now'>,
   documents: readonly Document[],
 ): Promise<readonly FilteredDocument<Document>[]> {
-  const filters = await activeFilters(services)
+  const filters = await loadActiveFilters(services)
   if (filters.size === 0) return []
   const matchedDocuments = documents.flatMap((document) => {
     const matches = filters.match(document)
@@ -199,7 +199,7 @@ async function checkDocument(
   personId: number,
   documentOf: (author: string, authorGuid: string) => FilterDocument,
 ): Promise<readonly FilteredDocument[]> {
-  const filters = await activeFilters(services)
+  const filters = await loadActiveFilters(services)
   if (filters.size === 0 || filters.match(documentOf('', '')).length === 0) return []
   const { address, guid } = await Person.query(services.db).findById(personId).throwIfNotFound()
   return checkDocuments(services, [documentOf(address, guid)])

@@ -9,7 +9,7 @@ import {
   readPod,
   resumePod,
 } from '../../../domain/operations/pods.js'
-import { probePod } from '../../../federation/discovery/pod-checks.js'
+import { probePodForAdmin } from '../../../federation/discovery/pod-checks.js'
 import { inEnglish } from '../../../languages/locales.js'
 import {
   type ListedPod,
@@ -82,7 +82,7 @@ ${listCard(podTable(items, services.now()), {
   const power = 'administration'
 
   add('probe', { power, title: 'Probe', flash: 'probed' }, (request, other) =>
-    probePod(request.services, request.console.actor, other),
+    probePodForAdmin(request.services, request.console.actor, other),
   )
   add('pause', { power, title: 'Pause the pod', flash: 'pod_paused' }, (request, other) =>
     pausePod(request.services, request.console.actor, other, {

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { Actor } from '../../../domain/moderation/actor.js'
 import { changePod, listPods, pausePod, readPod, resumePod } from '../../../domain/operations/pods.js'
-import { probePod } from '../../../federation/discovery/pod-checks.js'
+import { probePodForAdmin } from '../../../federation/discovery/pod-checks.js'
 import { POD_SORTS, POD_STATES } from '../../../persistence/operations/pod-pages.js'
 import type { KnownPod } from '../../../persistence/outbound/known-pods.js'
 import type { Services } from '../../../services/services.js'
@@ -95,7 +95,7 @@ export const podRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const actor = await getRequestActor(request, 'administration')
       const { host } = request.params
-      await probePod(request.services, actor, (await readPod(request.services, actor, host)).pod)
+      await probePodForAdmin(request.services, actor, (await readPod(request.services, actor, host)).pod)
       return presentPod(await readPod(request.services, actor, host), request.services.now())
     },
   )

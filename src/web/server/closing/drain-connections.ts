@@ -17,10 +17,10 @@ export function keepRunningResponses(server: Server): void {
 /**
  * Closes the listener, and then each connection after its next response. A proxy may send a write on an idle connection at the moment
  * at which the server closes it; the proxy gets no answer and cannot repeat the write. So idle connections stay open, until the proxy
- * has used or closed them, or `within` is over. New connections are refused, which a proxy tries elsewhere for every request.
+ * has used or closed them, or `withinMs` is over. New connections are refused, which a proxy tries elsewhere for every request.
  * `endStreams` ends the responses that have no end.
  */
-export async function drainConnections(server: Server, within: number, endStreams: () => void): Promise<void> {
+export async function drainConnections(server: Server, withinMs: number, endStreams: () => void): Promise<void> {
   // After a poll of the event loop the queue of new connections is empty; those in it would be reset.
   await setImmediate()
   // `close` of the HTTP server would close idle connections.
@@ -31,7 +31,7 @@ export async function drainConnections(server: Server, within: number, endStream
   for (const response of runningResponses.get(server) ?? []) endAfter(response)
   endStreams()
   const timer = new AbortController()
-  await Promise.race([closed, pause(within, undefined, { signal: timer.signal }).catch(() => undefined)])
+  await Promise.race([closed, pause(withinMs, undefined, { signal: timer.signal }).catch(() => undefined)])
   timer.abort()
 }
 
