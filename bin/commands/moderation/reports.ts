@@ -146,9 +146,9 @@ async function forward(
   id: number,
   options: ActorOptions & { readonly includeReason?: boolean; readonly via?: 'conversation' },
 ): Promise<void> {
-  const { includeReason, via } = options
+  const { includeReason, via, reason } = options
   const { text, podmin, canConverse, mailto, sent } = await withPod(async (services) =>
-    forwardCase(services, await getActor(services, options, 'moderation'), id, { includeReason, via }),
+    forwardCase(services, await getActor(services, options, 'moderation'), id, { includeReason, via, reason }),
   )
   print(options, { text, ways: { podmin, conversation: canConverse, mailto }, sent }, [
     ...text.split('\n').map(printable),

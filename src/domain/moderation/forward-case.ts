@@ -15,12 +15,14 @@ import { type Actor, requirePower } from './actor.js'
 import { caseEntry, caseNotFound, hiddenAuthorForActor } from './cases.js'
 import { MODERATION_LIMITS } from './limits.js'
 import { findPodmin } from './notices/send-notice.js'
-import { auditContext } from './record-action.js'
+import { auditContext, readReason } from './record-action.js'
 
 export interface ForwardInput {
   readonly includeReason?: boolean | undefined
   /** Sends the text; without it nothing is sent. */
   readonly via?: 'conversation' | undefined
+  /** Of a sent text, for the audit log. */
+  readonly reason?: string | undefined
 }
 
 /** A text about a case for the operator of the author's pod, and the ways on which it can reach them. */
@@ -43,9 +45,10 @@ export async function forwardCase(
   services: ModerationServices,
   actor: Actor,
   id: number,
-  { includeReason = false, via }: ForwardInput,
+  { includeReason = false, via, reason: given }: ForwardInput,
 ): Promise<ForwardedCase> {
   requirePower(actor, 'moderation')
+  const reason = readReason({ reason: given })
   return inRequestTransaction(services, async (transaction) => {
     const find = via === undefined ? findCase : lockCase
     const caseRow = await find(transaction, id, hiddenAuthorForActor(actor))
@@ -74,7 +77,7 @@ export async function forwardCase(
       })
       await enqueueLiveEvent(services, transaction, { cases: [id] })
       const after = { via, to: recipient.address, reason_included: includeReason }
-      const entry = { ...auditContext(actor), ...caseEntry(caseRow, 'case.forwarded'), after }
+      const entry = { ...auditContext(actor), ...caseEntry(caseRow, 'case.forwarded'), reason, after }
       await appendAuditEntry(transaction, entry, at)
     }
     return {

@@ -284,13 +284,15 @@ describe('forwarding', () => {
     const podmin = await api.pod.db('people').where({ address: 'podmin@r.example' }).first('id')
     const user = await api.pod.db('users').where({ username: 'alice' }).first('id')
     await api.pod.db('contacts').insert({ userId: user.id, personId: podmin.id, sharing: true, receiving: false })
-    const sent = (await forward({ via: 'conversation', include_reason: true })).body
+    const sent = (await forward({ via: 'conversation', include_reason: true, reason: 'Their user' })).body
     expect(sent).toMatchObject({ sent: true, ways: { podmin: 'podmin@r.example', conversation: true } })
     expect(sent.text).toContain('Reason: I, Carol, am harassed')
     expect(eventsOf(await caseOf(remote.guid))).toEqual(['reported', 'forwarded'])
     const message = await api.pod.db('messages').orderBy('id', 'desc').first()
     expect(message.text).toBe(sent.text)
-    expect((await mod.get(`/audit?action=case.forwarded`)).body).toMatchObject([{ after: { to: 'podmin@r.example' } }])
+    expect((await mod.get(`/audit?action=case.forwarded`)).body).toMatchObject([
+      { after: { to: 'podmin@r.example' }, reason: 'Their user' },
+    ])
   })
 
   it('is for people of other pods, and has no link to private content', async () => {

@@ -234,12 +234,25 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
           ),
         },
       },
-      config: { ...config, refusals: { role_needed: 403, case_not_found: 404, not_remote: 422, no_contact: 409 } },
+      config: {
+        ...config,
+        refusals: {
+          role_needed: 403,
+          case_not_found: 404,
+          not_remote: 422,
+          reason_invalid: { status: 422, field: 'reason' },
+          no_contact: 409,
+        },
+      },
     },
     async (request) => {
-      const { include_reason: includeReason, via } = request.body
+      const { include_reason: includeReason, via, reason: given } = request.body
       const actor = await getRequestActor(request, 'moderation')
-      const forwarded = await forwardCase(request.services, actor, request.params.id, { includeReason, via })
+      const forwarded = await forwardCase(request.services, actor, request.params.id, {
+        includeReason,
+        via,
+        reason: given,
+      })
       const { text, podmin, canConverse: conversation, mailto, sent } = forwarded
       return { text, ways: { podmin, conversation, mailto }, sent }
     },
