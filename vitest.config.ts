@@ -17,7 +17,7 @@ const elsewhere = [
 
 // Each of these files opens a pod of its own, and what is kept between requests belongs to that pod; so
 // several files can have one process after another, which loads the modules once. Loading them takes half of the time.
-const together = [
+const inSharedProcesses = [
   'api',
   'domain',
   'federation',
@@ -67,7 +67,16 @@ export default defineConfig({
     maxWorkers: Math.min(Math.max(availableParallelism(), 2), 4),
     sequence: { sequencer: IsolatedFirst },
     projects: [
-      { test: { name: 'together', include: together, exclude: elsewhere, env: compiled, isolate: false, ...common } },
+      {
+        test: {
+          name: 'shared processes',
+          include: inSharedProcesses,
+          exclude: elsewhere,
+          env: compiled,
+          isolate: false,
+          ...common,
+        },
+      },
       {
         test: {
           name: 'queue without tuning',
@@ -80,9 +89,9 @@ export default defineConfig({
       },
       {
         test: {
-          name: 'alone',
+          name: 'own processes',
           include: ['test/**/*.test.ts'],
-          exclude: [...elsewhere, ...together],
+          exclude: [...elsewhere, ...inSharedProcesses],
           env: compiled,
           ...common,
         },

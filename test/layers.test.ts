@@ -5,8 +5,8 @@ import { expect, it } from 'vitest'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** The first pattern that fits a path gives its height: a file imports from its own folder or from further down. */
-const heights: readonly (readonly [RegExp, number])[] = [
+/** The first pattern that fits a path gives its layer: a file imports from its own layer or from a lower one. */
+const layers: readonly (readonly [RegExp, number])[] = [
   [
     /^src\/(errors|logging\/(loop-lag|outage-log)|config\/(schemas|variables\/|mail-settings|tracing-settings|make-folder|setting-files|software))\b/,
     0,
@@ -24,8 +24,8 @@ const heights: readonly (readonly [RegExp, number])[] = [
   [/^(src\/server\.ts|workers\/main\.ts|bin\/)/, 8],
 ]
 
-/** Libraries that only one place may name, so that it can be exchanged there. */
-const homes: Readonly<Record<string, RegExp>> = {
+/** Libraries that only these folders may import, so that each can be exchanged there. */
+const allowedFolders: Readonly<Record<string, RegExp>> = {
   bullmq: /^(src\/jobs|workers)\//,
   ioredis: /^src\/jobs\//,
   fastify: /^src\/(web\/|operations\/|server\.ts$)/,
@@ -54,11 +54,10 @@ const files = ['src', 'workers', 'bin', 'migrations', 'embedded-postgres'].flatM
     .map((path) => join(folder, path)),
 )
 
-function heightOf(path: string): number {
-  const height = heights.find(([pattern]) => pattern.test(path))?.[1]
-  if (height === undefined)
-    throw new Error(`${path} has no place on the map in ${relative(root, import.meta.filename)}`)
-  return height
+function layerOf(path: string): number {
+  const layer = layers.find(([pattern]) => pattern.test(path))?.[1]
+  if (layer === undefined) throw new Error(`${path} has no layer in ${relative(root, import.meta.filename)}`)
+  return layer
 }
 
 const IMPORT = /^import\s(?:[^'"]*\sfrom\s)?'([^']+)'/gm
@@ -72,29 +71,29 @@ function importsOf(path: string): string[] {
   )
 }
 
-function mistakesIn(path: string): string[] {
+function violationsIn(path: string): string[] {
   return importsOf(path).flatMap((name) => {
     if (!name.startsWith('.')) {
       const library = name.startsWith('@') ? name : (name.split('/')[0] ?? name)
       if (path.startsWith('src/protocol/') && !purePackages.includes(name)) return [`${path} is not pure: ${name}`]
-      return homes[library]?.test(path) === false ? [`${path} must not name ${library}`] : []
+      return allowedFolders[library]?.test(path) === false ? [`${path} must not import ${library}`] : []
     }
     const target = join(dirname(path), name).replace(/\.js$/, '.ts')
     // The compiler makes sure that services.ts holds nothing but types.
-    const up = heightOf(target) > heightOf(path)
-    const across = heightOf(target) === 6 && heightOf(path) === 6 && target.startsWith('src') !== path.startsWith('src')
+    const up = layerOf(target) > layerOf(path)
+    const across = layerOf(target) === 6 && layerOf(path) === 6 && target.startsWith('src') !== path.startsWith('src')
     return up || across ? [`${path} imports ${target}`] : []
   })
 }
 
-it('has imports that point down, never up', () => {
+it('imports only from the same or a lower layer', () => {
   expect(files.length).toBeGreaterThan(30)
-  expect(files.flatMap(mistakesIn)).toEqual([])
+  expect(files.flatMap(violationsIn)).toEqual([])
 })
 
-it('knows an import that points up when it sees one', () => {
-  expect(heightOf('src/jobs/outbox/hand-over.ts')).toBeLessThan(heightOf('src/domain/accounts/accounts.ts'))
-  expect(heightOf('src/web/server/app.ts')).toBeLessThan(heightOf('src/services/open-services.ts'))
+it('recognizes an import from a higher layer', () => {
+  expect(layerOf('src/jobs/outbox/hand-over.ts')).toBeLessThan(layerOf('src/domain/accounts/accounts.ts'))
+  expect(layerOf('src/web/server/app.ts')).toBeLessThan(layerOf('src/services/open-services.ts'))
 })
 
 /** Type-only imports are gone after compilation, and models refer to each other as tables do. */
@@ -111,31 +110,31 @@ function runtimeImportsOf(path: string): string[] {
   )
 }
 
-function circlesAmong(imports: ReadonlyMap<string, readonly string[]>): string[] {
+function cyclesAmong(imports: ReadonlyMap<string, readonly string[]>): string[] {
   const done = new Set<string>()
-  const circles: string[] = []
-  const visit = (path: string, way: readonly string[]) => {
-    if (way.includes(path)) circles.push([...way.slice(way.indexOf(path)), path].join(' → '))
-    if (done.has(path) || way.includes(path)) return
-    for (const next of imports.get(path) ?? []) visit(next, [...way, path])
-    done.add(path)
+  const cycles: string[] = []
+  const visit = (file: string, path: readonly string[]) => {
+    if (path.includes(file)) cycles.push([...path.slice(path.indexOf(file)), file].join(' → '))
+    if (done.has(file) || path.includes(file)) return
+    for (const next of imports.get(file) ?? []) visit(next, [...path, file])
+    done.add(file)
   }
-  for (const path of imports.keys()) visit(path, [])
-  return circles
+  for (const file of imports.keys()) visit(file, [])
+  return cycles
 }
 
-it('has no circle of imports outside the models', () => {
+it('has no cycle of imports outside the models', () => {
   const others = files.filter((path) => !path.startsWith('src/persistence/models/'))
-  expect(circlesAmong(new Map(others.map((path) => [path, runtimeImportsOf(path)])))).toEqual([])
+  expect(cyclesAmong(new Map(others.map((path) => [path, runtimeImportsOf(path)])))).toEqual([])
 })
 
-it('recognizes a circle of imports', () => {
+it('recognizes a cycle of imports', () => {
   const imports = new Map([
     ['a', ['b']],
     ['b', ['c']],
     ['c', ['b']],
   ])
-  expect(circlesAmong(imports)).toEqual(['b → c → b'])
+  expect(cyclesAmong(imports)).toEqual(['b → c → b'])
 })
 
 /** A constant that begins like a statement, or like a part of one. */

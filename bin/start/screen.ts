@@ -3,7 +3,7 @@ import { styleText } from 'node:util'
 import { type Config, isThisMachine } from '../../src/config/config.js'
 import { describeRedisTarget } from '../../src/jobs/queues/redis-address.js'
 import { hostAndPort } from '../explain-database-error.js'
-import type { RunningProcess } from './kept-process.js'
+import type { RunningProcess } from './supervised-process.js'
 
 export interface RunningPod {
   readonly config: Config

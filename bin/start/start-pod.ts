@@ -19,10 +19,10 @@ import { processFile } from '../process-file.js'
 import { waitForQueue } from '../wait-for-queue.js'
 import { adminListenOfWorker } from './admin-listen.js'
 import { backUpBeforeMigrations } from './backup-before-migrations.js'
-import { type KeptDatabase, superviseDatabase } from './kept-database.js'
-import { type KeptProcess, type RunningProcess, superviseProcess } from './kept-process.js'
 import type { RunningPod } from './screen.js'
 import { type StopRequest, untilAborted } from './stop-request.js'
+import { type SupervisedDatabase, superviseDatabase } from './supervised-database.js'
+import { type RunningProcess, type SupervisedProcess, superviseProcess } from './supervised-process.js'
 
 /** Time for web and worker to finish their work; the rest of 30 s is for the database. */
 const DRAIN_LIMIT_MS = 28_500
@@ -38,11 +38,11 @@ export async function startPod(config: Config, stop: StopRequest, onReady: (pod:
   const log = openLog(config, 'start')
   await readSecretKey(config) // created before two processes need it; fails at once if the folder is not writable
   await openPictureStorage(config).check()
-  const parts: KeptProcess[] = []
+  const parts: SupervisedProcess[] = []
   const renewAll = () => {
-    for (const part of parts) part.renew()
+    for (const part of parts) part.restart()
   }
-  const database = await superviseDatabase(config, log, { moved: renewAll })
+  const database = await superviseDatabase(config, log, { onUrlChanged: renewAll })
   stop.urgent.addEventListener('abort', () => void endImmediately(parts, database))
   try {
     await untilAborted(stop.signal, prepareDatabase(config, database, log, stop.signal))
@@ -68,8 +68,8 @@ export async function startPod(config: Config, stop: StopRequest, onReady: (pod:
 
 async function announce(
   config: Config,
-  database: KeptDatabase,
-  parts: { readonly web: KeptProcess; readonly worker: KeptProcess },
+  database: SupervisedDatabase,
+  parts: { readonly web: SupervisedProcess; readonly worker: SupervisedProcess },
   log: Logger,
   onReady: (pod: RunningPod) => void,
 ): Promise<void> {
@@ -94,7 +94,7 @@ function rootWarning(): string | undefined {
 /** Migrates tables and queue, after a backup of a pod with data; an external database may still be starting. */
 async function prepareDatabase(
   config: Config,
-  database: KeptDatabase,
+  database: SupervisedDatabase,
   log: Logger,
   signal: AbortSignal,
 ): Promise<void> {
@@ -118,7 +118,10 @@ async function prepareDatabase(
   )
 }
 
-async function queryDatabase<Answer>(database: KeptDatabase, query: (db: Knex) => Promise<Answer>): Promise<Answer> {
+async function queryDatabase<Answer>(
+  database: SupervisedDatabase,
+  query: (db: Knex) => Promise<Answer>,
+): Promise<Answer> {
   const db = openDatabase({ ...WORKER_DATABASE_LIMITS, url: database.url(), applicationName: 'pod start' })
   try {
     return await query(db)
@@ -127,7 +130,7 @@ async function queryDatabase<Answer>(database: KeptDatabase, query: (db: Knex) =
   }
 }
 
-async function queueWarnings(config: Config, database: KeptDatabase, log: Logger): Promise<readonly string[]> {
+async function queueWarnings(config: Config, database: SupervisedDatabase, log: Logger): Promise<readonly string[]> {
   const { redisUrl, redisReplicas } = config
   const queues = await openJobQueues({ redisUrl, redisReplicas, databaseUrl: database.url(), log })
   try {
@@ -140,14 +143,14 @@ async function queueWarnings(config: Config, database: KeptDatabase, log: Logger
   }
 }
 
-function environmentOf(database: KeptDatabase): NodeJS.ProcessEnv {
+function environmentOf(database: SupervisedDatabase): NodeJS.ProcessEnv {
   return { ...process.env, DATABASE_URL: database.url() }
 }
 
 /** Keeps the port of a web process with PORT=0 across restarts. */
 function webEnvironment(
   config: Config,
-  database: KeptDatabase,
+  database: SupervisedDatabase,
 ): (last: RunningProcess | undefined) => NodeJS.ProcessEnv {
   return (last) => {
     const anyPort = 'port' in config.listen && config.listen.port === 0
@@ -157,12 +160,12 @@ function webEnvironment(
   }
 }
 
-function workerEnvironment(config: Config, database: KeptDatabase): NodeJS.ProcessEnv {
+function workerEnvironment(config: Config, database: SupervisedDatabase): NodeJS.ProcessEnv {
   const adminListen = adminListenOfWorker(config.adminListen)
   return { ...environmentOf(database), ...(adminListen !== undefined && { ADMIN_LISTEN: adminListen }) }
 }
 
-async function endImmediately(parts: readonly KeptProcess[], database: KeptDatabase): Promise<void> {
+async function endImmediately(parts: readonly SupervisedProcess[], database: SupervisedDatabase): Promise<void> {
   process.exitCode = 1 // the regular shutdown may end in the meantime
   for (const part of parts) part.kill()
   await Promise.race([database.stop().catch(() => undefined), pause(URGENT_DRAIN_LIMIT_MS)])

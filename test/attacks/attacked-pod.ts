@@ -43,14 +43,14 @@ export async function startAttackedPod(options: InboundPodOptions): Promise<Atta
     recordedLog,
     post,
     async send(...messages) {
-      await pod.settled()
+      await pod.waitUntilIdle()
       const before = await countAll(pod)
       const line = recordedLog.lines.length
       const statuses: number[] = []
       for (const message of messages) {
         const { path, body } = typeof message === 'string' ? { path: '/receive/public', body: message } : message
         statuses.push(await post(path, body))
-        await pod.settled()
+        await pod.waitUntilIdle()
       }
       const said = recordedLog.entries().slice(line)
       const after = await countAll(pod)

@@ -236,7 +236,7 @@ it('S83: likes by two hundred people are one notification, with fifty of them', 
   for (const fan of fans) await pod.addRemotePerson(fan)
 
   await Promise.all(fans.map((fan) => pod.post('/receive/public', envelopeOf(fan, likeBy(fan, { guid })))))
-  await pod.settled(30_000)
+  await pod.waitUntilIdle(30_000)
 
   expect(await pod.db('posts').where({ guid }).first('likesCount')).toEqual({ likesCount: 200 })
   const { body } = await ann.get('/api/v1/notifications?per_page=100')

@@ -55,12 +55,12 @@ it('S100: a blocked person of another pod opens no conversation', async () => {
   ]
   const participants = [author, alice.account.address]
 
-  await pod.privately(
+  await pod.postPrivate(
     { type: 'conversation', author, guid, subject: 'Tea', created_at, participants, messages },
     mallory,
     alice,
   )
-  await pod.settled()
+  await pod.waitUntilIdle()
 
   expect(await pod.rows('conversations', 'messages', 'notifications')).toEqual([0, 0, 0])
 })
@@ -72,8 +72,8 @@ it('S101: what another pod relays of people of a blocked pod is ignored, known o
   await pod.addRemotePerson(known)
   await blockHost(pod, COMMAND_ACTOR, { host: 'spam.example', port: 443 }, { reason: 'Spam' })
   const post = postBy(gina)
-  await pod.publicly(post, gina)
-  await pod.settled()
+  await pod.postPublic(post, gina)
+  await pod.waitUntilIdle()
 
   const result = await pod.send(
     ...[known, unknown].map((author) => envelopeOf(gina, signedBy(author, commentBy(author, post)))),
@@ -91,15 +91,15 @@ it('S102: a pod that sends more than its bytes of a day stores no more of them',
   const [before = 0] = await pod.rows('posts')
   for (let index = 0; index < POSTS; index += 1) {
     clock.later(0.1)
-    await pod.publicly(postBy(flooder, { text: 'x'.repeat(50_000) }), flooder)
-    await pod.settled()
+    await pod.postPublic(postBy(flooder, { text: 'x'.repeat(50_000) }), flooder)
+    await pod.waitUntilIdle()
   }
   const [after = 0] = await pod.rows('posts')
   expect(after - before).toBeGreaterThan(5)
   expect(after - before).toBeLessThan(POSTS / 2 + 2)
 
-  await pod.publicly(postBy(honest), honest)
-  await pod.settled()
+  await pod.postPublic(postBy(honest), honest)
+  await pod.waitUntilIdle()
   expect(await pod.rows('posts')).toEqual([after + 1])
 })
 

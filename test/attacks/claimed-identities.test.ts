@@ -49,7 +49,7 @@ describe.each(queueBackends)('S94: the people of a whole pod, with the queue in 
 
       const posts = victims.map((victim) => postBy(victim))
       const statuses = await Promise.all(
-        victims.map((victim, index) => pod.publicly(posts[index] ?? postBy(victim), victim)),
+        victims.map((victim, index) => pod.postPublic(posts[index] ?? postBy(victim), victim)),
       )
       expect(new Set(statuses)).toEqual(new Set([202]))
       const guids = posts.map(({ guid }) => guid)

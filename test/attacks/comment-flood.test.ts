@@ -127,7 +127,7 @@ describe.each(queueBackends)('S84: a flood of comments under one post, with the 
 
     expect(Math.max(...ofBob)).toBeLessThan(LATEST_OF_OTHERS)
     expect(ofAlice).toBeLessThan(LATEST_OF_FLOODED)
-    await pod.settled(300_000)
+    await pod.waitUntilIdle(300_000)
     expect(await pod.rows('comments', 'deliveries')).toEqual([COMMENTS, 0])
     expect(atGood.size).toBe(2 + COMMENTS)
   })

@@ -88,7 +88,7 @@ describe.each(queueBackends)('S93: pages of unknown people, with the queue in $s
         apiTimes.push(performance.now() - began)
         if (turn % 3 === 0) {
           const post = postBy(quin)
-          expect(await pod.publicly(post, quin)).toBe(202)
+          expect(await pod.postPublic(post, quin)).toBe(202)
           posts.push(post.guid)
         }
         await pause(100)

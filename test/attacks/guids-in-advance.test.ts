@@ -25,15 +25,15 @@ describe('S99: guids of parts that an attacker has used before the post comes', 
   it('a post whose answer guids are taken is stored with both polls, and votes count for the poll that they name', async () => {
     const theirs = postBy(gina, { poll: pollWith('Yes', 'No') })
     const poll = { ...pollWith('Yes', 'No'), poll_answers: theirs.poll?.poll_answers ?? [] }
-    expect(await pod.publicly(postBy(mallory, { poll }), mallory)).toBe(202)
-    await pod.settled()
-    expect(await pod.publicly(theirs, gina)).toBe(202)
-    await pod.settled()
+    expect(await pod.postPublic(postBy(mallory, { poll }), mallory)).toBe(202)
+    await pod.waitUntilIdle()
+    expect(await pod.postPublic(theirs, gina)).toBe(202)
+    await pod.waitUntilIdle()
 
     const [yes] = poll.poll_answers
     if (theirs.poll === undefined || yes === undefined) throw new Error('There is no poll.')
-    await pod.publicly(signedBy(gina, voteBy(gina, theirs.poll, yes)), gina)
-    await pod.settled()
+    await pod.postPublic(signedBy(gina, voteBy(gina, theirs.poll, yes)), gina)
+    await pod.waitUntilIdle()
 
     const votes = pod.db('pollAnswers').join('polls', 'polls.id', 'pollId')
     expect(
@@ -47,11 +47,11 @@ describe('S99: guids of parts that an attacker has used before the post comes', 
     const [first] = theirs.photos
     if (first === undefined) throw new Error('There is no photo.')
     const taken = postBy(mallory, { photos: [photoBy(mallory, { guid: first.guid })], poll: theirs.poll })
-    expect(await pod.publicly(taken, mallory)).toBe(202)
-    await pod.settled()
+    expect(await pod.postPublic(taken, mallory)).toBe(202)
+    await pod.waitUntilIdle()
 
-    expect(await pod.publicly(theirs, gina)).toBe(202)
-    await pod.settled()
+    expect(await pod.postPublic(theirs, gina)).toBe(202)
+    await pod.waitUntilIdle()
 
     const post = await pod.db('posts').where({ guid: theirs.guid }).first('id', 'text')
     expect(post).toMatchObject({ text: theirs.text })

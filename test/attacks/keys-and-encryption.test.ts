@@ -59,7 +59,7 @@ describe('S20: an envelope that cannot be decrypted', () => {
     const line = pod.recordedLog.lines.length
 
     const statuses = await Promise.all(broken.map((body) => pod.post(inboundPath, body)))
-    await pod.settled()
+    await pod.waitUntilIdle()
 
     expect(new Set(statuses)).toEqual(new Set([202]))
     const said = pod.recordedLog.entries().slice(line)

@@ -279,7 +279,7 @@ describe('of another pod', () => {
         .then(({ statusCode }) => statusCode)
 
     expect([await statusOf(RECEIVE_LIMITS.bodyBytes), await statusOf(RECEIVE_LIMITS.bodyBytes + 1)]).toEqual([202, 413])
-    await pod.settled()
+    await pod.waitUntilIdle()
   })
 
   it.each<[what: string, max: number, extra: (size: number) => Elements]>([

@@ -55,13 +55,13 @@ describe.each(queueBackends)('S86: a tree of links, with the queue in $store', (
     const before = { evil: fetchesAt('evil.example'), good: fetchesAt('good.example'), invented }
     const root = postBy(mallory, { text: textOfTree(hasVictim) })
 
-    expect(await pod.publicly(root, mallory)).toBe(202)
+    expect(await pod.postPublic(root, mallory)).toBe(202)
     await vi.waitFor(() => expect(invented).toBeGreaterThanOrEqual(before.invented + (hasVictim ? 5 : 10)), 30_000)
-    await pod.settled(30_000)
+    await pod.waitUntilIdle(30_000)
     // An uninvolved newcomer of the third pod becomes known in the meantime.
     const post = postBy(gina, { text: 'Good morning' })
-    expect(await pod.publicly(post, gina)).toBe(202)
-    await pod.settled(30_000)
+    expect(await pod.postPublic(post, gina)).toBe(202)
+    await pod.waitUntilIdle(30_000)
 
     const atEvil = fetchesAt('evil.example') - before.evil
     const atGood = fetchesAt('good.example') - before.good

@@ -37,7 +37,7 @@ afterAll(async () => {
   await fakePods.close()
 })
 beforeEach(async () => {
-  await pod.settled()
+  await pod.waitUntilIdle()
   await pod.db.raw('truncate posts, outbox, waiting, signer_lookups cascade')
   breaches.length = 0
   names.clear()
@@ -164,7 +164,7 @@ const privatePlaces = [
 async function postAll(messages: readonly string[]): Promise<void> {
   open({})
   for (const message of messages) expect(await pod.post('/receive/public', message)).toBe(202)
-  await pod.settled(30_000)
+  await pod.waitUntilIdle(30_000)
 }
 
 describe.each(leads)('%s', (what, lead) => {
@@ -377,7 +377,7 @@ describe('S47: an attacker who names a victim pod', () => {
     const named = Array.from({ length: 40 }, (_, index) => ({ ...mallory, address: `p${index}@${host}` }))
 
     for (const person of named) await pod.post('/receive/public', from(person))
-    await pod.settled(30_000)
+    await pod.waitUntilIdle(30_000)
 
     expect(asked(host).length).toBeGreaterThan(0)
     expect(asked(host).length).toBeLessThanOrEqual(25)
@@ -422,7 +422,7 @@ describe('S47: an attacker who names a victim pod', () => {
     const { person, host } = newRemotePerson()
 
     await Promise.all(Array.from({ length: 100 }, () => pod.post('/receive/public', from(person))))
-    await pod.settled()
+    await pod.waitUntilIdle()
 
     expect(asked(host, WEBFINGER)).toHaveLength(1)
     expect(await pod.rows('posts')).toEqual([100])

@@ -54,8 +54,8 @@ describe('S97: answers to a private post by people who do not receive it', () =>
       poll: { question: 'Tea?', answers: ['Yes', 'No'] },
     })
     const comment = commentBy(gina, { guid })
-    await pod.privately(comment, gina, alice)
-    await pod.settled()
+    await pod.postPrivate(comment, gina, alice)
+    await pod.waitUntilIdle()
     const poll = await pod.db('polls').where({ postId: id }).first('id', 'guid')
     const answer = await pod.db('pollAnswers').where({ pollId: poll.id }).first('guid')
     known = { post: guid, comment: comment.guid, poll: poll.guid, answer: answer.guid }
@@ -69,7 +69,7 @@ describe('S97: answers to a private post by people who do not receive it', () =>
   async function requestsAfter(guids: Guids, send: () => Promise<number>): Promise<readonly string[]> {
     const before = fakePods.requests.length
     expect(await send()).toBe(202)
-    await pod.settled()
+    await pod.waitUntilIdle()
     return fakePods.requests.slice(before).map((request) => {
       let text = String(request)
       for (const [name, guid] of Object.entries(guids)) text = text.replaceAll(guid, name)
@@ -87,7 +87,7 @@ describe('S97: answers to a private post by people who do not receive it', () =>
         const before = await rows()
         const send = (guids: Guids) => () => {
           const entity = build(mallory, guids)
-          return way === 'publicly' ? pod.publicly(entity, mallory) : pod.privately(entity, mallory, alice)
+          return way === 'publicly' ? pod.postPublic(entity, mallory) : pod.postPrivate(entity, mallory, alice)
         }
         const invented = madeUp()
 
@@ -103,8 +103,8 @@ describe('S97: answers to a private post by people who do not receive it', () =>
     it('of a person who receives it is stored', async () => {
       const table = { 'a comment': 'comments', 'a vote': 'poll_participations', 'a participation': 'participations' }
       const [before] = await pod.rows(table[kind as keyof typeof table] ?? 'likes')
-      await pod.privately(build(gina, known), gina, alice)
-      await pod.settled()
+      await pod.postPrivate(build(gina, known), gina, alice)
+      await pod.waitUntilIdle()
 
       const [after] = await pod.rows(table[kind as keyof typeof table] ?? 'likes')
       expect(after).toBe(Number(before) + 1)

@@ -45,7 +45,7 @@ afterAll(async () => {
   await fakePods.close()
 })
 beforeEach(async () => {
-  await pod.settled()
+  await pod.waitUntilIdle()
   await pod.db.raw(
     'truncate posts, notifications, blocks, conversations, contacts, outbox, waiting, tombstones cascade',
   )

@@ -105,7 +105,7 @@ describe.each(queueBackends)('S98: work that is too much for one transaction, wi
     const retraction = { type: 'retraction', author: mallory.address, target_guid: guid, target_type: 'Post' } as const
 
     const attack = (async () => {
-      await pod.publicly(retraction, mallory)
+      await pod.postPublic(retraction, mallory)
       const gone = () => pod.db('posts').where({ guid }).first('id')
       await vi.waitFor(async () => expect(await gone()).toBeUndefined(), { timeout: GONE_MS, interval: 50 })
     })()
@@ -136,9 +136,9 @@ describe.each(queueBackends)('S98: work that is too much for one transaction, wi
     })()
     for (let index = 0; index < CONVERSATIONS; index += 1) {
       const unknown = Array.from({ length: PARTICIPANTS }, (_, at) => `u${index}x${at}@nowhere${at % 8}.example`)
-      await pod.privately(conversationAmong([mallory.address, address, ...unknown]), mallory, alice)
+      await pod.postPrivate(conversationAmong([mallory.address, address, ...unknown]), mallory, alice)
     }
-    await pod.settled(300_000)
+    await pod.waitUntilIdle(300_000)
     isOver = true
     await watching
 

@@ -140,12 +140,12 @@ describe('S82: subscribers on invented pods', () => {
       invented.push(person)
     }
     const post = { guid, author }
-    for (const person of invented) await pod.publicly(participationBy(person, post), person)
-    await pod.settled(60_000)
+    for (const person of invented) await pod.postPublic(participationBy(person, post), person)
+    await pod.waitUntilIdle(60_000)
     for (let index = 0; index < COMMENTS; index += 1) {
-      await pod.publicly(signedBy(mallory, commentBy(mallory, post as never)), mallory)
+      await pod.postPublic(signedBy(mallory, commentBy(mallory, post as never)), mallory)
     }
-    await pod.settled(60_000)
+    await pod.waitUntilIdle(60_000)
 
     const [participations = 0, comments, deliveries = 0] = await pod.rows('participations', 'comments', 'deliveries')
     expect(comments).toBe(COMMENTS)

@@ -60,7 +60,7 @@ describe.each(queueBackends)('S90: signers without a verified identity, with the
     newcomers += 1
     const gina = fakePods.person(`gina@new${newcomers}.example`)
     const post = postBy(gina, { text: 'Good morning' })
-    expect(await pod.publicly(post, gina)).toBe(202)
+    expect(await pod.postPublic(post, gina)).toBe(202)
     await vi.waitFor(async () => expect(await pod.db('posts').where({ guid: post.guid })).toHaveLength(1), SOON)
   }
 
@@ -109,7 +109,7 @@ describe.each(queueBackends)('S90: signers without a verified identity, with the
   it('many people of one new pod all become known', async () => {
     const people = Array.from({ length: 60 }, (_, index) => fakePods.person(`p${index}@crowd.example`))
     const posts = people.map((person) => ({ person, post: postBy(person) }))
-    await Promise.all(posts.map(({ person, post }) => pod.publicly(post, person)))
+    await Promise.all(posts.map(({ person, post }) => pod.postPublic(post, person)))
 
     const guids = posts.map(({ post }) => post.guid)
     await vi.waitFor(async () => expect(await pod.db('posts').whereIn('guid', guids)).toHaveLength(60), {
@@ -138,7 +138,7 @@ describe.each(queueBackends)('S90: signers without a verified identity, with the
     const post = postBy(wordy, { text: '\u{1f600}'.repeat(65_535) })
     expect(envelopeOf(wordy, post).length).toBeGreaterThan(WAITING_LIMITS.unverifiedBytesOfMessage)
     expect(envelopeOf(wordy, post).length).toBeLessThan(RECEIVE_LIMITS.bodyBytes)
-    expect(await pod.publicly(post, wordy)).toBe(202)
+    expect(await pod.postPublic(post, wordy)).toBe(202)
     await vi.waitFor(async () => expect(await pod.db('posts').where({ guid: post.guid })).toHaveLength(1), SOON)
   }, 420_000)
 

@@ -85,7 +85,7 @@ describe.each(queueBackends)('interactions and posts from other pods, with the q
     }
   })
   afterEach(async () => {
-    await pod.settled()
+    await pod.waitUntilIdle()
     await pod.db.raw(
       'truncate posts, notifications, blocks, tags, outbound_messages, outbox, waiting, tombstones cascade',
     )
@@ -119,7 +119,7 @@ describe.each(queueBackends)('interactions and posts from other pods, with the q
 
   async function published(person: TestPerson, input: Partial<Parameters<typeof publishPost>[2]> = {}): Promise<Post> {
     const post = await publishPost(pod, await viewerOf(pod, person), { text: 'Good morning', public: true, ...input })
-    await pod.settled()
+    await pod.waitUntilIdle()
     return post
   }
 
@@ -136,13 +136,13 @@ describe.each(queueBackends)('interactions and posts from other pods, with the q
 
   it('a comment on a local post is relayed as it was signed, to participants but not to its sender', async () => {
     const post = await published(ann)
-    await pod.publicly(participationBy(remy, post), remy)
-    await pod.settled()
+    await pod.postPublic(participationBy(remy, post), remy)
+    await pod.waitUntilIdle()
     const comment = commentBy(quin, post, { text: '  a\r\nb; <&> 𝄞' })
 
-    expect(await pod.publicly(comment, quin)).toBe(202)
-    await pod.publicly(comment, quin)
-    await pod.settled()
+    expect(await pod.postPublic(comment, quin)).toBe(202)
+    await pod.postPublic(comment, quin)
+    await pod.waitUntilIdle()
 
     expect(await publicAt('r.example')).toMatchObject([
       { sender: addressOf(ann), signature: 'valid', entity: { guid: comment.guid, text: comment.text } },
@@ -159,8 +159,8 @@ describe.each(queueBackends)('interactions and posts from other pods, with the q
     await pod.db('blocks').insert({ userId, personId })
     const comment = commentBy(quin, post)
 
-    await pod.publicly(comment, quin)
-    await pod.settled()
+    await pod.postPublic(comment, quin)
+    await pod.waitUntilIdle()
 
     expect(await pod.rows('comments', 'notifications')).toEqual([0, 0])
     expect(await publicAt('q.example')).toMatchObject([
@@ -173,8 +173,8 @@ describe.each(queueBackends)('interactions and posts from other pods, with the q
 
   it('votes, likes of comments and reshares are counted once, and relayed once except the reshare', async () => {
     const post = await published(ann, { poll: { question: 'Nice?', answers: ['Yes', 'No'] } })
-    await pod.publicly(participationBy(remy, post), remy)
-    await pod.settled()
+    await pod.postPublic(participationBy(remy, post), remy)
+    await pod.waitUntilIdle()
     const { guid: pollGuid, id: pollId } = await pod.db('polls').first()
     const [yes, no] = await pod.db('pollAnswers').where({ pollId }).orderBy('position')
     const comment = commentBy(quin, post)
@@ -182,10 +182,10 @@ describe.each(queueBackends)('interactions and posts from other pods, with the q
     const vote = voteBy(quin, { guid: pollGuid }, yes)
     const reshare = reshareBy(quin, { guid: post.guid, author: addressOf(ann) })
 
-    for (const entity of [like, comment, vote, reshare, like, vote]) await pod.publicly(entity, quin)
-    await pod.settled()
-    await pod.publicly(voteBy(quin, { guid: pollGuid }, no), quin)
-    await pod.settled()
+    for (const entity of [like, comment, vote, reshare, like, vote]) await pod.postPublic(entity, quin)
+    await pod.waitUntilIdle()
+    await pod.postPublic(voteBy(quin, { guid: pollGuid }, no), quin)
+    await pod.waitUntilIdle()
 
     expect(await pod.rows('comments', 'likes', 'poll_participations')).toEqual([1, 1, 1])
     expect(await pod.db('pollAnswers').orderBy('position').pluck('vote_count')).toEqual([1, 0])
@@ -201,15 +201,15 @@ describe.each(queueBackends)('interactions and posts from other pods, with the q
   it('a comment on a remote post is accepted only from the author of the post', async () => {
     const post = postBy(remy)
     const comment = commentBy(quin, post)
-    await pod.publicly(post, remy)
-    await pod.settled()
+    await pod.postPublic(post, remy)
+    await pod.waitUntilIdle()
 
-    await pod.publicly(comment, quin)
-    await pod.settled()
+    await pod.postPublic(comment, quin)
+    await pod.waitUntilIdle()
     expect(await pod.rows('comments')).toEqual([0])
 
-    await pod.publicly(comment, remy)
-    await pod.settled()
+    await pod.postPublic(comment, remy)
+    await pod.waitUntilIdle()
     expect(await pod.rows('comments')).toEqual([1])
   })
 
@@ -221,8 +221,8 @@ describe.each(queueBackends)('interactions and posts from other pods, with the q
       response.writeHead(302, { location: `http://r.example/fetch/post/${post.guid}` }).end()
     })
 
-    await pod.publicly(comment, remy)
-    await pod.settled()
+    await pod.postPublic(comment, remy)
+    await pod.waitUntilIdle()
 
     expect(await Post.query(pod.db)).toMatchObject([{ guid: post.guid }])
     expect(await Comment.query(pod.db)).toMatchObject([{ guid: comment.guid }])
@@ -232,9 +232,9 @@ describe.each(queueBackends)('interactions and posts from other pods, with the q
     const post = postBy(remy)
     const comment = commentBy(quin, post)
 
-    await pod.publicly(comment, remy)
-    await pod.publicly(post, remy)
-    await pod.settled()
+    await pod.postPublic(comment, remy)
+    await pod.postPublic(post, remy)
+    await pod.waitUntilIdle()
 
     expect(await Comment.query(pod.db)).toMatchObject([{ guid: comment.guid }])
   })
@@ -244,10 +244,10 @@ describe.each(queueBackends)('interactions and posts from other pods, with the q
     const comment = commentBy(quin, post)
 
     for (const entity of [comment, post]) {
-      expect(await pod.privately(entity, remy, ann)).toBe(202)
-      expect(await pod.privately(entity, remy, ben)).toBe(202)
+      expect(await pod.postPrivate(entity, remy, ann)).toBe(202)
+      expect(await pod.postPrivate(entity, remy, ben)).toBe(202)
     }
-    await pod.settled()
+    await pod.waitUntilIdle()
 
     expect(await pod.rows('posts', 'comments', 'post_visibilities')).toEqual([1, 1, 2])
     expect([await notificationTypes(ann), await notificationTypes(ben)]).toEqual([['mentioned'], []])
@@ -257,10 +257,10 @@ describe.each(queueBackends)('interactions and posts from other pods, with the q
   it('a public post makes this pod send one participation to its author', async () => {
     const post = postBy(quin)
 
-    await pod.publicly(post, quin)
-    await pod.publicly(post, quin)
-    await pod.publicly(postBy(quin, { public: false }), quin)
-    await pod.settled()
+    await pod.postPublic(post, quin)
+    await pod.postPublic(post, quin)
+    await pod.postPublic(postBy(quin, { public: false }), quin)
+    await pod.waitUntilIdle()
 
     const [body, ...more] = delivered.get(`q.example/receive/users/${quin.guid}`) ?? []
     expect(more).toEqual([])
@@ -276,8 +276,8 @@ describe.each(queueBackends)('interactions and posts from other pods, with the q
     const linkTo = ({ author, guid }: typeof one) => `diaspora://${author}/post/${guid}`
     fakePods.serve(quin, { ...two, text: linkTo(one) })
 
-    await pod.publicly({ ...one, text: linkTo(two) }, remy)
-    await pod.settled()
+    await pod.postPublic({ ...one, text: linkTo(two) }, remy)
+    await pod.waitUntilIdle()
 
     expect(await pod.db('posts').orderBy('id').pluck('guid')).toEqual([one.guid, two.guid])
   })
@@ -287,12 +287,12 @@ describe.each(queueBackends)('interactions and posts from other pods, with the q
     const { id } = await Person.query(pod.db).findOne({ guid: ann.account.guid }).throwIfNotFound()
     const { guid, publicKey, address } = await Person.query(pod.db).findById(id).throwIfNotFound()
     const ownAnn = { guid, publicKey, address, privateKey: await loadPrivateKey(pod, id) }
-    await pod.publicly(post, remy)
-    await pod.settled()
+    await pod.postPublic(post, remy)
+    await pod.waitUntilIdle()
 
-    await pod.publicly(commentBy(ownAnn, post), remy)
+    await pod.postPublic(commentBy(ownAnn, post), remy)
     await pod.post('/receive/public', envelopeOf(ownAnn, postBy(ownAnn)))
-    await pod.settled()
+    await pod.waitUntilIdle()
 
     expect(await pod.rows('posts', 'comments')).toEqual([1, 0])
   })
@@ -301,8 +301,8 @@ describe.each(queueBackends)('interactions and posts from other pods, with the q
     const location = { type: 'location', address: 'Here', lat: '1.5', lng: '-2' } as const
     const post = postBy(quin, { poll: pollWith('Yes', 'No'), location, text: `#tag @{${addressOf(ann)}}` })
 
-    await pod.publicly(post, quin)
-    await pod.settled()
+    await pod.postPublic(post, quin)
+    await pod.waitUntilIdle()
 
     expect(await pod.rows('polls', 'poll_answers', 'locations', 'taggings', 'mentions')).toEqual([1, 2, 1, 1, 1])
     expect(await notificationTypes(ann)).toEqual(['mentioned'])

@@ -71,10 +71,10 @@ describe.each(queueBackends)('taking back, with the queue in $store', (backend) 
   }
 
   /** Each is through before the next one is sent. */
-  async function arrive(...sent: readonly (readonly [Parameters<InboundPod['publicly']>[0], FakePerson])[]) {
+  async function arrive(...sent: readonly (readonly [Parameters<InboundPod['postPublic']>[0], FakePerson])[]) {
     for (const [entity, signer] of sent) {
-      expect(await pod.publicly(entity, signer)).toBe(202)
-      await pod.settled()
+      expect(await pod.postPublic(entity, signer)).toBe(202)
+      await pod.waitUntilIdle()
     }
   }
 
@@ -153,12 +153,12 @@ describe.each(queueBackends)('taking back, with the queue in $store', (backend) 
   it('has the same result in any order of arrival', async () => {
     const posts = Array.from({ length: 10 }, () => postBy(quin))
     const all = posts.flatMap((post, index) => [
-      () => pod.publicly(post, quin),
-      ...(index % 2 === 0 ? [() => pod.publicly(retraction('Post', post.guid, quin), quin)] : []),
+      () => pod.postPublic(post, quin),
+      ...(index % 2 === 0 ? [() => pod.postPublic(retraction('Post', post.guid, quin), quin)] : []),
     ])
 
     const answers = await Promise.all(all.toReversed().map((send) => send()))
-    await pod.settled()
+    await pod.waitUntilIdle()
 
     expect(new Set(answers)).toEqual(new Set([202]))
     const left = posts.filter((_post, index) => index % 2 === 1).map(({ guid }) => guid)
@@ -169,8 +169,8 @@ describe.each(queueBackends)('taking back, with the queue in $store', (backend) 
     await Contact.query(pod.db).insert({ userId: ann.userId, personId: quinsId, sharing: true })
     const { guid } = await Person.query(pod.db).findById(quinsId).throwIfNotFound()
 
-    expect(await pod.privately(retraction('Person', guid, quin), quin, annsClient)).toBe(202)
-    await pod.settled()
+    expect(await pod.postPrivate(retraction('Person', guid, quin), quin, annsClient)).toBe(202)
+    await pod.waitUntilIdle()
 
     expect(await Contact.query(pod.db)).toEqual([])
   })

@@ -111,8 +111,8 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     const quin = newRemotePerson()
     const post = postBy(quin)
 
-    expect(await pod.publicly(post, quin)).toBe(202)
-    await pod.settled()
+    expect(await pod.postPublic(post, quin)).toBe(202)
+    await pod.waitUntilIdle()
 
     expect(await pod.db('posts').select('guid', 'text')).toEqual([{ guid: post.guid, text: 'Hello' }])
     expect(await pod.rows('waiting')).toEqual([0])
@@ -124,9 +124,9 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     const quin = newRemotePerson()
     const post = postBy(quin, { public: false })
 
-    expect(await pod.privately(post, quin, alice)).toBe(202)
+    expect(await pod.postPrivate(post, quin, alice)).toBe(202)
     expect(await pod.post(`/receive/users/${newGuid()}`, '{}')).toBe(404)
-    await pod.settled()
+    await pod.waitUntilIdle()
 
     expect(await pod.db('posts').select('guid', 'public')).toEqual([{ guid: post.guid, public: false }])
     expect(await pod.rows('waiting')).toEqual([0])
@@ -152,7 +152,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     const forgedTrace = await send(
       envelopeOf({ ...remy, privateKey: quin.privateKey }, postBy({ ...quin, address: remy.address })),
     )
-    await pod.settled()
+    await pod.waitUntilIdle()
     await vi.waitFor(async () => expect(await pod.db('outbound_messages')).toHaveLength(1), { timeout: 60_000 })
 
     expect(trace).toMatch(/^[0-9a-f]{32}$/)
@@ -195,7 +195,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     await vi.waitFor(async () => expect(await pod.jobs.counts('inbound')).toMatchObject({ active: 41 }))
     await vi.waitFor(() => expect(sizes).toHaveLength(3))
     release()
-    await pod.settled()
+    await pod.waitUntilIdle()
 
     expect(await postGuids(pod)).toEqual(guidsOf([first, ...rest]))
     expect(Math.max(...sizes)).toBeGreaterThan(100)
@@ -226,7 +226,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     await pack(pod, [envelopeOf(quin, other)])
     await vi.waitFor(async () => expect(await postGuids(pod)).toEqual(guidsOf([other])))
     release()
-    await pod.settled()
+    await pod.waitUntilIdle()
 
     expect(await postGuids(pod)).toEqual(guidsOf([...flood, other]))
     expect(Math.max(...sizes)).toBeLessThanOrEqual(64)
@@ -247,7 +247,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     const envelopes = posts.map((post) => envelopeOf(quin, post))
     poison.push(...[envelopes[0], envelopes[77]].filter((envelope) => envelope !== undefined))
     await pack(pod, envelopes)
-    await pod.settled()
+    await pod.waitUntilIdle()
 
     expect(await postGuids(pod)).toEqual(guidsOf(posts.filter((_, index) => index !== 0 && index !== 77)))
     const failed = await pod.jobs.failed('inbound', 0, 10)
@@ -264,7 +264,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
 
     isBroken = false
     expect(await replayDeadLetters(pod)).toBe(2)
-    await pod.settled()
+    await pod.waitUntilIdle()
     expect(await postGuids(pod)).toEqual(guidsOf(posts))
     expect(await listDeadLetters(pod)).toEqual([])
   })
@@ -284,7 +284,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
       pod,
       posts.map((post) => envelopeOf(quin, post)),
     )
-    await pod.settled()
+    await pod.waitUntilIdle()
 
     expect(await postGuids(pod)).toEqual(guidsOf(posts))
     expect(sizes).toEqual([20, 20])
@@ -304,7 +304,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
       const posts = others.map((text) => postBy(quin, { text }))
       await pack(pod, [heavy, ...posts.map((post) => envelopeOf(quin, post))])
       await vi.waitFor(async () => expect(await listDeadLetters(pod)).toHaveLength(1), { timeout: 60_000 })
-      await pod.settled()
+      await pod.waitUntilIdle()
 
       expect(await postGuids(pod)).toEqual(guidsOf(posts))
     },
@@ -322,7 +322,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
       pod,
       posts.map((post) => envelopeOf(quin, post)),
     )
-    await pod.settled()
+    await pod.waitUntilIdle()
 
     expect(await postGuids(pod)).toEqual(guidsOf(posts))
     expect(await listDeadLetters(pod)).toEqual([])
@@ -393,7 +393,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     const envelopes = [post, ...comments].map((entity) => envelopeOf(quin, entity))
 
     await Promise.all(Array.from({ length: 6 }, () => pack(pod, envelopes)))
-    await pod.settled()
+    await pod.waitUntilIdle()
 
     expect(await pod.rows('posts', 'comments')).toEqual([1, 20])
     expect(await pod.db('posts').select('commentsCount')).toEqual([{ commentsCount: 20 }])
@@ -427,7 +427,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     const comments = Array.from({ length: 300 }, (_, index) => commentBy(people[index % 20] ?? quin, post.guid))
     const envelopes = comments.map((comment) => envelopeOf(quin, comment))
     for (let from = 0; from < 300; from += 30) await pack(pod, envelopes.slice(from, from + 30))
-    await pod.settled(30_000)
+    await pod.waitUntilIdle(30_000)
 
     const asked = fakePods.requests.filter((request) => request.includes(`/fetch/post/${post.guid}`))
     expect(asked.filter((request) => request.startsWith(`${hostOf(quin)}/`))).toHaveLength(1)
@@ -445,10 +445,10 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     const held: (() => void)[] = []
     fakePods.script(webFinger, (_request, response) => held.push(() => response.destroy()))
     const [early, late] = [postBy(lost), postBy(quin)]
-    await pod.publicly(early, lost)
+    await pod.postPublic(early, lost)
     await vi.waitFor(() => expect(held.length).toBeGreaterThan(0))
 
-    await pod.publicly(late, quin)
+    await pod.postPublic(late, quin)
     await vi.waitFor(async () => expect(await postGuids(pod)).toEqual([late.guid]))
     expect(await pod.db('waiting').select('waitsFor')).toEqual([{ waitsFor: `person:${lost.address}` }])
 
@@ -467,8 +467,8 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     expect(await dropDeadLetters(pod)).toBe(1)
 
     fakePods.script(webFinger, (_request, response) => response.end(JSON.stringify(fakePods.webFinger(lost))))
-    await pod.publicly(early, lost)
-    await pod.settled()
+    await pod.postPublic(early, lost)
+    await pod.waitUntilIdle()
     expect(await postGuids(pod)).toEqual(guidsOf([early, late]))
     expect(await listDeadLetters(pod)).toEqual([])
   })
@@ -478,9 +478,9 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     const quin = await known(pod)
     const [nothing, wrong] = [postBy(quin), postBy(quin)]
     fakePods.serve(quin, { ...postBy(quin), guid: wrong.guid, author: newRemotePerson('else').address })
-    await pod.publicly(commentBy(quin, nothing.guid), quin)
-    await pod.publicly(commentBy(quin, wrong.guid), quin)
-    await pod.settled()
+    await pod.postPublic(commentBy(quin, nothing.guid), quin)
+    await pod.postPublic(commentBy(quin, wrong.guid), quin)
+    await pod.waitUntilIdle()
 
     const letters = (await listDeadLetters(pod)).map(({ queue, fault, attempts }) => ({ queue, fault, attempts }))
     expect(letters.filter(({ queue }) => queue === 'fetch')).toEqual([
@@ -509,9 +509,9 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     })
     for (let index = 1; index < 40; index += 1) fakePods.serve(quin, reshare(index))
     const post = postBy(quin)
-    await pod.publicly(reshare(0), quin)
-    await pod.publicly(post, quin)
-    await pod.settled()
+    await pod.postPublic(reshare(0), quin)
+    await pod.postPublic(post, quin)
+    await pod.waitUntilIdle()
 
     expect(await postGuids(pod)).toEqual([post.guid])
     expect(new Set(fetches(quin)).size).toBeLessThanOrEqual(6)
@@ -540,8 +540,8 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
       response.end(envelopeOf(quin, comment))
     })
     fakePods.serve(quin, post)
-    await pod.publicly(like, quin)
-    await pod.settled()
+    await pod.postPublic(like, quin)
+    await pod.waitUntilIdle()
 
     expect(await pod.rows('posts', 'comments', 'likes', 'waiting')).toEqual([1, 1, 1, 0])
     expect(await listDeadLetters(pod)).toEqual([])
@@ -554,9 +554,9 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     const far = new Date(Date.now() + 86_400_000)
     await pod.db('pods').update({ offlineSince: new Date(0), nextTryAt: far })
 
-    await pod.publicly(postBy(quin), quin)
-    await pod.publicly(postBy(quin, { public: false }), remy) // rejected: this sender may not send it
-    await pod.settled()
+    await pod.postPublic(postBy(quin), quin)
+    await pod.postPublic(postBy(quin, { public: false }), remy) // rejected: this sender may not send it
+    await pod.waitUntilIdle()
 
     const rows = await pod.db('pods').orderBy('host').select('host', 'checkWanted', 'nextTryAt')
     const [first, second] = rows.sort(

@@ -15,8 +15,8 @@ it('a removed post comes back with a late comment, without a request in the mean
   await pod.addRemotePerson(remy)
   const post = postBy(quin)
   fakePods.serve(quin, post)
-  await pod.publicly(post, quin)
-  await pod.settled()
+  await pod.postPublic(post, quin)
+  await pod.waitUntilIdle()
   const old = new Date(Date.now() - 2 * DAYS * 86_400_000)
   await pod.db('posts').update({ createdAt: old, storedAt: old, interactedAt: old })
   const before = fakePods.requests.length
@@ -26,8 +26,8 @@ it('a removed post comes back with a late comment, without a request in the mean
   expect(await pod.rows('posts', 'tombstones', 'outbox')).toEqual([0, 0, 0])
   expect(fakePods.requests.length).toBe(before)
 
-  await pod.publicly(commentBy(remy, post), quin)
-  await pod.settled()
+  await pod.postPublic(commentBy(remy, post), quin)
+  await pod.waitUntilIdle()
 
   expect(await pod.db('posts').select('guid', 'commentsCount')).toEqual([{ guid: post.guid, commentsCount: 1 }])
   expect(fakePods.requests.slice(before)).toContain(`q.example/fetch/post/${post.guid}`)

@@ -44,7 +44,7 @@ export interface Backlog extends Pick<InboundQueueSize, 'add' | 'close'> {
    * Counts a message of this source; true when it needs a separate job after the messages of others: the source is fast, or it has
    * used up its share of a long queue.
    */
-  isApart(source: NetworkSource, bytes: number): boolean
+  needsSeparateJob(source: NetworkSource, bytes: number): boolean
   size(): BacklogSize
 }
 
@@ -90,7 +90,7 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasFreeMemory'>, l
       shares.hold(source, bytes)
     },
 
-    isApart(source, bytes) {
+    needsSeparateJob(source, bytes) {
       const isOverShare = isLong() && shares.count(source, bytes)
       return isFast(source) || isOverShare
     },

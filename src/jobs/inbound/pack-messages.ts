@@ -71,7 +71,7 @@ export function openPacking(
 
   function chooseLane<Lane>(lanes: Lanes<Lane>, source: NetworkSource, bytes: number): Lane {
     const { shared, separate } = lanes[bytes > RECEIVE_LIMITS.bytesPerJob ? 'large' : 'small']
-    return backlog.isApart(source, bytes) ? separate : shared
+    return backlog.needsSeparateJob(source, bytes) ? separate : shared
   }
 
   return {

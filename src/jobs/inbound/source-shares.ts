@@ -71,10 +71,10 @@ export function openSourceShares(limits: ShareLimits): SourceShares {
     const { name } = counted
     const before = sent.get(name)
     if (before === undefined && sent.size >= limits.sources) return false
-    const isApart = isOver(counted, size)
+    const isOverShare = isOver(counted, size)
     const { messages, bytes } = before ?? NOTHING
     sent.set(name, { messages: messages + 1, bytes: bytes + size })
-    return isApart
+    return isOverShare
   }
 
   return {
@@ -97,7 +97,7 @@ export function openSourceShares(limits: ShareLimits): SourceShares {
     count(source, size) {
       const { own, site } = countedFor(source)
       if (own === undefined) return false
-      // Once a /48 is apart, its 65 536 networks take no more places among the sources.
+      // Once a /48 needs separate jobs, its 65 536 networks take no more places among the sources.
       if (site !== undefined && isOver(site, size)) {
         countSent(site, size)
         return true

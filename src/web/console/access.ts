@@ -59,7 +59,7 @@ export function addConsoleAccess(app: FastifyInstance): void {
     if (power === undefined) return
     if (!isAllowedNetwork(request.ip)) throw nothingHere()
     const browser = await getBrowser(app, request, reply)
-    const session = await browser.signedIn()
+    const session = await browser.findSession()
     const account = session && (await findAccountWithRole(request.services, { 'person.address': session.address }))
     if (session === undefined || account === undefined) return reply.redirect(signInPath(request), 303)
     const { role } = account

@@ -20,7 +20,7 @@ export function readUiLocales(interaction: Interaction | undefined): string | un
 /** The session of a browser, the authorization requests that began in it, and the token that protects its forms. */
 export interface Browser {
   /** The address of the signed-in user. */
-  address(): Promise<string | undefined>
+  findSignedInAddress(): Promise<string | undefined>
   /** Returns the path to continue at: the request of the client, `returnTo`, or the start page. */
   signIn(login: Login, interaction: Interaction | undefined, returnTo?: string): Promise<string>
   /** Keeps the id of a sign-in whose second step is missing. */
@@ -30,14 +30,14 @@ export interface Browser {
   deleteSecondStep(): void
   signOut(): Promise<void>
   /** The session of the signed-in user; undefined: signed out. It does not tell whether the account is still active. */
-  signedIn(): Promise<SignedInSession | undefined>
+  findSession(): Promise<SignedInSession | undefined>
   /** A hidden field of each form, which `checkForm` compares with the cookie (against CSRF). */
   formToken(): string
   checkForm(token: unknown): void
   /** The authorization request of a client, which must have begun in this browser. */
-  request(uid: string): Promise<Interaction>
+  getInteraction(uid: string): Promise<Interaction>
   /** Continues an authorization request with the decision of the user. Returns the path to continue at. */
-  decide(interaction: Interaction, result: NonNullable<Interaction['result']>): Promise<string>
+  finishInteraction(interaction: Interaction, result: NonNullable<Interaction['result']>): Promise<string>
 }
 
 /** How a person has signed in. */
@@ -101,14 +101,14 @@ export async function getBrowser(app: FastifyInstance, request: FastifyRequest, 
     cookies.set(sessionCookie, null, COOKIE)
   }
 
-  const note = (used: Awaited<ReturnType<typeof session>>) => recordSessionUse(request.services, used, request)
+  const recordUse = (used: Awaited<ReturnType<typeof session>>) => recordSessionUse(request.services, used, request)
 
   async function begin(login: Login): Promise<void> {
     await endSession() // against session fixation: a session that another person began is never continued
     const begun = new provider.Session()
     begun.loginAccount(loginClaims(app.services.now(), login))
     await begun.save(OIDC_LIMITS.sessionSeconds)
-    await note(begun)
+    await recordUse(begun)
     const expires = new Date(Date.now() + OIDC_LIMITS.sessionSeconds * 1_000)
     cookies.set(sessionCookie, begun.jti, { ...COOKIE, expires })
   }
@@ -124,11 +124,11 @@ export async function getBrowser(app: FastifyInstance, request: FastifyRequest, 
   }
 
   return {
-    async address() {
+    async findSignedInAddress() {
       const storedSession = await session()
       const { accountId } = storedSession
       if (accountId === undefined || !(await findActiveUser(request.services, accountId))) return undefined
-      await note(storedSession)
+      await recordUse(storedSession)
       return accountId
     },
     async signIn(login, interaction, returnTo = '/') {
@@ -141,11 +141,11 @@ export async function getBrowser(app: FastifyInstance, request: FastifyRequest, 
     secondStep: () => cookies.get(STEP_COOKIE, COOKIE),
     deleteSecondStep: () => void cookies.set(STEP_COOKIE, null, COOKIE),
     signOut: endSession,
-    async signedIn() {
+    async findSession() {
       const found = await session()
       const { accountId: address, loginTs = 0, acr = LEVELS.password.acr } = found
       if (address === undefined) return undefined
-      await note(found)
+      await recordUse(found)
       const formToken = createHmac('sha256', found.jti).update('console form').digest('base64url')
       return {
         uid: found.uid,
@@ -159,7 +159,7 @@ export async function getBrowser(app: FastifyInstance, request: FastifyRequest, 
         async recordAuthentication(level) {
           found.loginAccount(loginClaims(app.services.now(), { address, level }))
           await found.persist()
-          await note(found)
+          await recordUse(found)
         },
       }
     },
@@ -173,12 +173,12 @@ export async function getBrowser(app: FastifyInstance, request: FastifyRequest, 
     checkForm(token) {
       if (!isSame(cookies.get(FORM_COOKIE, COOKIE), token)) throw expiredForm()
     },
-    async request(uid) {
+    async getInteraction(uid) {
       const interaction = hasBegunRequest(cookies, uid) ? await provider.Interaction.find(uid) : undefined
       if (interaction !== undefined && (await isOfSession(provider, interaction))) return interaction
       throw pageFault(400, 'error.page_expired')
     },
-    async decide(interaction, result) {
+    async finishInteraction(interaction, result) {
       interaction.result = 'error' in result ? result : { ...interaction.lastSubmission, ...result }
       return finish(interaction)
     },

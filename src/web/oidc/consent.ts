@@ -25,9 +25,9 @@ export const consentRoutes: FastifyPluginAsync = async (app) => {
   /** The pending request with its client, its user and the requested scopes. */
   async function getPendingConsent(request: FastifyRequest, reply: FastifyReply, uid: string | undefined) {
     const browser = await getBrowser(app, request, reply)
-    const interaction = await browser.request(uid ?? '')
+    const interaction = await browser.getInteraction(uid ?? '')
     const { params, prompt } = interaction
-    const address = await browser.address()
+    const address = await browser.findSignedInAddress()
     const client = await findClient(request.services, String(params['client_id']))
     if (prompt.name !== 'consent' || address === undefined || client === undefined) throw noPendingRequest()
     const requested = readScopes(String(params['scope'] ?? '')).scopes
@@ -65,11 +65,11 @@ export const consentRoutes: FastifyPluginAsync = async (app) => {
     browser.checkForm(formText(request, 'form'))
     if (formText(request, 'approve') !== 'true') {
       const denied = { error: 'access_denied', error_description: 'the user denied the request' }
-      return reply.redirect(await browser.decide(interaction, denied), 303)
+      return reply.redirect(await browser.finishInteraction(interaction, denied), 303)
     }
     const grantId = await authorizeClient(request.services, ownerOf(address, client), scopes satisfies readonly Scope[])
-    const target = await browser.decide(interaction, { consent: { grantId } })
-    if ((await browser.address()) !== address) {
+    const target = await browser.finishInteraction(interaction, { consent: { grantId } })
+    if ((await browser.findSignedInAddress()) !== address) {
       // The access of the account was revoked in the meantime, so the new grant and session are revoked as well.
       await Promise.all([revokeGrant(request.services, grantId), endSessionsOfUser(request.services, address)])
       throw noPendingRequest()

@@ -12,7 +12,7 @@ export const revocationRoutes: FastifyPluginAsync = async (app) => {
 
   async function revokeAccess(request: FastifyRequest, reply: FastifyReply) {
     const browser = await getBrowser(app, request, reply)
-    const address = await browser.address()
+    const address = await browser.findSignedInAddress()
     if (address === undefined) return reply.redirect(OIDC_PATHS.signIn, 303)
     browser.checkForm(formText(request, 'form'))
     const { id } = request.params as { readonly id: string } // part of both routes below

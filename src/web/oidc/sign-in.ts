@@ -32,7 +32,7 @@ interface BegunStep {
 interface SignInContext {
   readonly destination: Destination
   /** The pending request of the client. */
-  readonly interaction: Awaited<ReturnType<Browser['request']>> | undefined
+  readonly interaction: Awaited<ReturnType<Browser['getInteraction']>> | undefined
   readonly passwordAt: Date
 }
 
@@ -59,7 +59,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     browser: Browser,
     { uid, returnTo, attempt }: Destination & { readonly attempt?: Attempt },
   ) {
-    const interaction = uid === undefined ? undefined : await browser.request(uid)
+    const interaction = uid === undefined ? undefined : await browser.getInteraction(uid)
     const params = interaction?.params ?? {}
     const client = interaction && (await findClient(request.services, String(params['client_id'])))
     const hint = normaliseUsername(request.services, String(params['login_hint'] ?? ''))
@@ -92,7 +92,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     const browser = await getBrowser(app, request, reply)
     const uid = queryText(request, 'request')
     const returnTo = readReturnPath(queryText(request, 'return_to'))
-    if (uid === undefined && (await browser.address())) {
+    if (uid === undefined && (await browser.findSignedInAddress())) {
       return reply.redirect(returnTo ?? '/', 303)
     }
     const missing = uid === undefined ? undefined : await findMissingFactor(browser, uid)
@@ -102,8 +102,8 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
 
   /** The signed-in user from whom a client asks for nothing but the second factor. */
   async function findMissingFactor(browser: Browser, uid: string): Promise<BegunStep | undefined> {
-    if (!asksOnlyForFactor(await browser.request(uid))) return undefined
-    const session = await browser.signedIn()
+    if (!asksOnlyForFactor(await browser.getInteraction(uid))) return undefined
+    const session = await browser.findSession()
     const user = session && (await findActiveUser(services, session.address))
     if (!user || !hasFactor(await findFactors(services.db, user.id))) return undefined
     return { userId: user.id, first: { sessionUid: session.uid } }
@@ -139,7 +139,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
       return refuse((t) => ({ notNow: wait.text?.(t) ?? wait.message }), wait.status)
     }
     const { uid } = destination
-    const interaction = uid === undefined ? undefined : await browser.request(uid)
+    const interaction = uid === undefined ? undefined : await browser.getInteraction(uid)
     const passwordAt = services.now()
     const result = await signInWithPassword(request.services, username, password)
     if (result.state === 'pending') return sendWaitingPage(request, reply, result.waitsFor)

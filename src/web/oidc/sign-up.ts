@@ -48,7 +48,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
 
   async function show(request: FastifyRequest, reply: FastifyReply, browser: Browser, visit: Visit) {
     const { podName, host } = services.config
-    const interaction = visit.request === undefined ? undefined : await browser.request(visit.request)
+    const interaction = visit.request === undefined ? undefined : await browser.getInteraction(visit.request)
     const t = textsFor(request, reply, { uiLocales: readUiLocales(interaction) })
     reply.type('text/html; charset=utf-8')
     const refused =
@@ -123,7 +123,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
     const browser = await getBrowser(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const visit = { request: formText(request, 'request'), invitation: formText(request, 'invitation') }
-    const interaction = visit.request === undefined ? undefined : await browser.request(visit.request)
+    const interaction = visit.request === undefined ? undefined : await browser.getInteraction(visit.request)
     const t = textsFor(request, reply, { uiLocales: readUiLocales(interaction) })
     const username = normaliseUsername(request.services, formText(request, 'username') ?? '')
     const password = formText(request, 'password') ?? ''

@@ -36,7 +36,7 @@ export const startPageRoutes: FastifyPluginAsync = async (app) => {
     reply.type('text/html; charset=utf-8')
     // Without cookies there is no session to read.
     const browser = request.headers.cookie === undefined ? undefined : await getBrowser(app, request, reply)
-    const address = await browser?.address()
+    const address = await browser?.findSignedInAddress()
     const account = address && (await findAccountWithRole(request.services, { 'person.address': address }))
     if (browser === undefined || !account) {
       return reply.header('cache-control', 'public, max-age=300').send(visitorPage(textsFor(request, reply)))

@@ -57,7 +57,7 @@ export function addSignedInAccess(app: FastifyInstance): void {
   app.addHook('onRequest', async (request, reply) => {
     if (request.routeOptions.config.requires === undefined) return
     const browser = await getBrowser(app, request, reply)
-    const session = await browser.signedIn()
+    const session = await browser.findSession()
     const account = session && (await findOwnAccount(request.services, session.address))
     if (session === undefined || account === undefined) return redirectToSignIn(request, reply)
     const { userId, personId, address, role, language } = account

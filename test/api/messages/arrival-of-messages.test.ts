@@ -28,7 +28,7 @@ it('an answer from a pod with a late clock sorts after the message it answers, a
   const { guid } = started.json()
   const messagesPath = `/api/v1/conversations/${guid}/messages`
   const [question] = (await ann.get(messagesPath)).json()
-  await pod.settled()
+  await pod.waitUntilIdle()
 
   const answer = {
     type: 'message',
@@ -38,8 +38,8 @@ it('an answer from a pod with a late clock sorts after the message it answers, a
     created_at: new Date('2020-01-01T00:00:00Z'),
     conversation_guid: guid,
   } as const
-  expect(await pod.privately(answer, quin, ann)).toBe(202)
-  await pod.settled()
+  expect(await pod.postPrivate(answer, quin, ann)).toBe(202)
+  await pod.waitUntilIdle()
 
   const texts = async (query = '') =>
     (await ann.get(`${messagesPath}${query}`)).json().map(({ body }: { body: string }) => body)

@@ -26,7 +26,7 @@ describe.each(queueBackends)('a search by link, with the queue in $store', (back
     await stores.close()
     await fakePods.close()
   })
-  afterEach(() => pod.settled())
+  afterEach(() => pod.waitUntilIdle())
 
   const search = async (what: 'users' | 'posts', query: string, who: Pick<TestPerson, 'get'> = ann) => {
     const answer = await who.get(`/api/v1/search/${what}?query=${encodeURIComponent(query)}`)
@@ -36,7 +36,7 @@ describe.each(queueBackends)('a search by link, with the queue in $store', (back
   /** Another pod may answer later than the search ends; then it is found by the next one. */
   async function found(what: 'users' | 'posts', query: string) {
     await search(what, query)
-    await pod.settled()
+    await pod.waitUntilIdle()
     return search(what, query)
   }
   async function write(isPublic: boolean) {

@@ -35,7 +35,7 @@ describe.each(queueBackends)('messages about people from other pods, with the qu
     await fakePods.close()
   })
   beforeEach(async () => {
-    await pod.settled()
+    await pod.waitUntilIdle()
     await pod.db.raw('truncate contacts, notifications, conversations, posts, photos, account_migrations cascade')
     await pod.db('people').whereNotNull('podId').delete()
     quin = fakePods.person('quin@q.example')
@@ -55,36 +55,36 @@ describe.each(queueBackends)('messages about people from other pods, with the qu
     Person.query(pod.db).findOne({ address }).withGraphFetched('profile').throwIfNotFound()
 
   it('a profile replaces the stored one; fields that it lacks become empty', async () => {
-    expect(await pod.publicly(profileOf(quin, { first_name: 'Quin', bio: 'Hello' }), quin)).toBe(202)
-    await pod.settled()
+    expect(await pod.postPublic(profileOf(quin, { first_name: 'Quin', bio: 'Hello' }), quin)).toBe(202)
+    await pod.waitUntilIdle()
     expect(await rowOf(quin)).toMatchObject({ name: 'Quin', profile: { bio: 'Hello' } })
 
-    await pod.publicly(profileOf(quin), quin)
-    await pod.settled()
+    await pod.postPublic(profileOf(quin), quin)
+    await pod.waitUntilIdle()
     expect(await rowOf(quin)).toMatchObject({ name: '', profile: { bio: '' } })
 
-    await pod.publicly(profileOf(quin, { first_name: 'Quiet', bio: 'Secret', public: false }), quin)
-    await pod.settled()
+    await pod.postPublic(profileOf(quin, { first_name: 'Quiet', bio: 'Secret', public: false }), quin)
+    await pod.waitUntilIdle()
     expect(await rowOf(quin)).toMatchObject({ name: '' })
   })
 
   it('a contact message that starts sharing creates one notification; one that ends sharing deletes it', async () => {
     const notificationTypes = () => pod.db('notifications').pluck('type')
-    expect(await pod.privately(contactOf(true), quin, ann)).toBe(202)
-    await pod.privately(contactOf(true), quin, ann)
-    await pod.settled()
+    expect(await pod.postPrivate(contactOf(true), quin, ann)).toBe(202)
+    await pod.postPrivate(contactOf(true), quin, ann)
+    await pod.waitUntilIdle()
     expect(await notificationTypes()).toEqual(['started_sharing'])
     expect(await pod.rows('contacts', 'notification_actors')).toEqual([1, 1])
 
-    await pod.privately(contactOf(false), quin, ann)
-    await pod.settled()
+    await pod.postPrivate(contactOf(false), quin, ann)
+    await pod.waitUntilIdle()
     expect(await notificationTypes()).toEqual([])
     expect(await pod.rows('contacts')).toEqual([0])
   })
 
   it('a conversation of a contact is stored with its messages in any order of arrival, one of an unknown person is refused', async () => {
-    await pod.privately(contactOf(true), quin, ann)
-    await pod.settled()
+    await pod.postPrivate(contactOf(true), quin, ann)
+    await pod.waitUntilIdle()
     const guid = newGuid()
     const message = (fields: Partial<MessageEntity> = {}): MessageEntity => ({
       type: 'message',
@@ -107,13 +107,13 @@ describe.each(queueBackends)('messages about people from other pods, with the qu
     }
     const unknown = fakePods.person('unknown@s.example')
 
-    await pod.privately(message({ text: 'Second', created_at: new Date('2025-01-02T03:05:06Z') }), quin, ann)
-    await pod.settled()
+    await pod.postPrivate(message({ text: 'Second', created_at: new Date('2025-01-02T03:05:06Z') }), quin, ann)
+    await pod.waitUntilIdle()
     expect(await pod.rows('messages', 'waiting')).toEqual([0, 1])
-    await pod.privately(conversation, quin, ann)
-    await pod.settled()
-    await pod.privately(message({ author: unknown.address, text: 'Mine' }), unknown, ann)
-    await pod.privately(
+    await pod.postPrivate(conversation, quin, ann)
+    await pod.waitUntilIdle()
+    await pod.postPrivate(message({ author: unknown.address, text: 'Mine' }), unknown, ann)
+    await pod.postPrivate(
       {
         ...conversation,
         guid: newGuid(),
@@ -124,7 +124,7 @@ describe.each(queueBackends)('messages about people from other pods, with the qu
       unknown,
       ann,
     )
-    await pod.settled()
+    await pod.waitUntilIdle()
 
     const viewer = await viewerOf(pod, ann)
     const known = await getConversation(pod, viewer, guid)
@@ -152,11 +152,11 @@ describe.each(queueBackends)('messages about people from other pods, with the qu
       width: 1,
     }
     const remy = fakePods.person('remy@r.example')
-    await pod.publicly(photo, quin)
-    await pod.settled()
-    await pod.publicly({ ...photo, height: 2 }, quin)
-    await pod.publicly({ ...photo, author: remy.address, height: 3 }, remy)
-    await pod.settled()
+    await pod.postPublic(photo, quin)
+    await pod.waitUntilIdle()
+    await pod.postPublic({ ...photo, height: 2 }, quin)
+    await pod.postPublic({ ...photo, author: remy.address, height: 3 }, remy)
+    await pod.waitUntilIdle()
 
     expect(await pod.db('photos').select('height', 'width')).toEqual([{ height: 2, width: 1 }])
   })
@@ -164,10 +164,10 @@ describe.each(queueBackends)('messages about people from other pods, with the qu
   it('an account deletion closes the person; an account migration moves the posts to the new identity', async () => {
     const moved = fakePods.person('quin2@r.example')
     const remy = fakePods.person('remy@r.example')
-    for (const person of [quin, moved, remy]) await pod.publicly(profileOf(person, { first_name: 'Known' }), person)
-    await pod.settled()
+    for (const person of [quin, moved, remy]) await pod.postPublic(profileOf(person, { first_name: 'Known' }), person)
+    await pod.waitUntilIdle()
     const [first, second] = [await addPost(pod, await rowOf(quin)), await addPost(pod, await rowOf(remy))]
-    await pod.publicly(
+    await pod.postPublic(
       {
         type: 'account_migration',
         author: quin.address,
@@ -178,9 +178,9 @@ describe.each(queueBackends)('messages about people from other pods, with the qu
       },
       quin,
     )
-    await pod.publicly({ type: 'account_deletion', author: remy.address }, remy)
-    await pod.publicly({ type: 'account_deletion', author: remy.address }, remy)
-    await pod.settled()
+    await pod.postPublic({ type: 'account_deletion', author: remy.address }, remy)
+    await pod.postPublic({ type: 'account_deletion', author: remy.address }, remy)
+    await pod.waitUntilIdle()
 
     expect(await rowOf(quin)).toMatchObject({ name: '', closedAt: expect.any(Date) })
     expect(await rowOf(remy)).toMatchObject({ name: '', closedAt: expect.any(Date) })
@@ -194,8 +194,8 @@ describe.each(queueBackends)('messages about people from other pods, with the qu
     const { guid, address } = ben.account
     await pod.db('people').where({ guid }).update({ closedAt: new Date() })
 
-    expect(await pod.privately({ ...contactOf(true), recipient: address }, quin, ben)).toBe(202)
-    await pod.settled()
+    expect(await pod.postPrivate({ ...contactOf(true), recipient: address }, quin, ben)).toBe(202)
+    await pod.waitUntilIdle()
 
     const sent = await pod
       .db('outboundMessages')

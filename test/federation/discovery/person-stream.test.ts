@@ -24,7 +24,7 @@ describe.each(queueBackends)('the stream of a person of another pod, with the qu
     await stores.close()
     await fakePods.close()
   })
-  afterEach(() => pod.settled())
+  afterEach(() => pod.waitUntilIdle())
 
   function newPerson(): FakePerson {
     hosts += 1
@@ -62,7 +62,7 @@ describe.each(queueBackends)('the stream of a person of another pod, with the qu
       headers: { authorization: `Bearer ${ann.token}` },
     })
     expect(statusCode).toBe(200)
-    await pod.settled()
+    await pod.waitUntilIdle()
     return JSON.parse(body)
   }
 
@@ -94,7 +94,7 @@ describe.each(queueBackends)('the stream of a person of another pod, with the qu
   it('is not fetched for a lookup without an account', async () => {
     const quin = newPerson()
     const { statusCode } = await pod.app.inject({ url: `/people?q=${quin.address}`, remoteAddress: '203.0.113.9' })
-    await pod.settled()
+    await pod.waitUntilIdle()
 
     expect(statusCode).toBe(302)
     expect(requestsFor(quin)).toEqual([])
@@ -108,8 +108,8 @@ describe.each(queueBackends)('the stream of a person of another pod, with the qu
     if (known === undefined || reshared === undefined || foreign === undefined) throw new Error('There is no post.')
     const hidden = postBy(quin, { public: false })
     await pod.addRemotePerson(quin)
-    await pod.publicly(known, quin)
-    await pod.settled()
+    await pod.postPublic(known, quin)
+    await pod.waitUntilIdle()
     const reshare = reshareBy(quin, foreign)
     fakePods.serve(quin, reshare)
     const items = [known, hidden, ...posts].map((post) => itemOf(post, quin))

@@ -95,7 +95,7 @@ describe('toFailedDelivery', () => {
     )
   })
 
-  it('puts a delivery aside over which the pod may stumble, and gives none up for that', () => {
+  it('holds back a delivery that may crash the pod, and never gives it up for that', () => {
     const crashed: DeliveryOutcome = { ...away, fault: 'overloaded', status: 500 }
     expect(failureAfter(crashed, 8)).toMatchObject({ countsAsAttempt: true, seconds: undefined, isFinal: false })
     expect(failureAfter(crashed, 9)).toMatchObject({
@@ -106,7 +106,7 @@ describe('toFailedDelivery', () => {
     expect(failureAfter(crashed, 50)).toMatchObject({ isFinal: false })
   })
 
-  it('ends at once where no try can help', () => {
+  it('ends at once if no later attempt can help', () => {
     const forbidden: DeliveryOutcome = { kind: 'forbidden', fault: 'not_allowed', reason: 'private' }
     expect(failureAfter(forbidden, 0)).toMatchObject({ isFinal: true })
     expect(failureAfter({ kind: 'not_sealable', fault: 'no_key' }, 0)).toMatchObject({ isFinal: true })
@@ -115,11 +115,11 @@ describe('toFailedDelivery', () => {
 })
 
 describe('deliveryOutcomeOfError', () => {
-  it('says nothing about the pod where it is we who are too busy', () => {
+  it('is no outcome of the other pod if this pod is too busy', () => {
     expect(deliveryOutcomeOfError(new RemotePodError('busy', 'too much'))).toEqual(untried)
   })
 
-  it('throws again what is a mistake of ours', () => {
+  it('rethrows a fault of this pod', () => {
     const mistake = new TypeError('oh')
     expect(() => deliveryOutcomeOfError(mistake)).toThrow(mistake)
   })

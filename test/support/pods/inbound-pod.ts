@@ -22,13 +22,13 @@ export interface InboundPod extends Services, AsyncDisposable {
   /** Stores a person of a fake pod, so that no key lookup is needed. */
   addRemotePerson(person: FakePerson): Promise<Person>
   /** Posts the entity in a public envelope of the signer; returns the status of the answer. */
-  publicly(entity: Entity, signer: FakePerson): Promise<number>
+  postPublic(entity: Entity, signer: FakePerson): Promise<number>
   /** Posts it as the signer would send it to this user alone. */
-  privately(entity: Entity, signer: FakePerson, to: TestPerson): Promise<number>
+  postPrivate(entity: Entity, signer: FakePerson, to: TestPerson): Promise<number>
   /** Posts any body to any path, such as `/receive/public`. */
   post(path: string, body: string): Promise<number>
   /** Resolves when its workers are idle; jobs in other queues stay. */
-  settled(timeout?: number): Promise<void>
+  waitUntilIdle(timeout?: number): Promise<void>
   readonly workers: RunningWorkers
   rows(...tables: string[]): Promise<readonly number[]>
   close(): Promise<void>
@@ -85,12 +85,12 @@ export async function startInboundPod(options: InboundPodOptions): Promise<Inbou
     post,
     people,
     addRemotePerson: ({ address, guid, publicKey }) => addRemotePerson(pod, address, { guid, publicKey }),
-    publicly: (entity, signer) => post('/receive/public', envelopeOf(signer, entity)),
-    async privately(entity, signer, { account }) {
+    postPublic: (entity, signer) => post('/receive/public', envelopeOf(signer, entity)),
+    async postPrivate(entity, signer, { account }) {
       const { publicKey } = await Person.query(pod.db).findOne({ guid: account.guid }).throwIfNotFound()
       return post(`/receive/users/${account.guid}`, encryptEnvelopeFor(publicKey, envelopeOf(signer, entity)))
     },
-    settled: (timeout) => untilIdle(pod, timeout, queues),
+    waitUntilIdle: (timeout) => untilIdle(pod, timeout, queues),
     rows: (...tables) => countRows(pod, tables),
     close,
     [Symbol.asyncDispose]: close,

@@ -23,7 +23,7 @@ describe.each(queueBackends)(
       await stores.close()
       await fakePods.close()
     })
-    afterEach(() => pod.settled())
+    afterEach(() => pod.waitUntilIdle())
 
     function visitor(): string {
       visitors += 1
@@ -113,7 +113,7 @@ describe.each(queueBackends)(
       expect(next).toContain('/people?q=slow%40slow.example')
 
       answer?.()
-      await pod.settled()
+      await pod.waitUntilIdle()
       expect(await get(next.replaceAll('&#38;', '&'))).toMatchObject({ status: 302 })
       const asked = fakePods.requests.filter((request) => request.startsWith('slow.example/.well-known'))
       expect(asked).toHaveLength(1)

@@ -29,7 +29,7 @@ export const passkeySignInRoutes: FastifyPluginAsync = async (app) => {
 
   async function show(request: FastifyRequest, reply: FastifyReply, { browser, destination, isRefused }: ShownPage) {
     const { uid, returnTo } = destination
-    const interaction = uid === undefined ? undefined : await browser.request(uid)
+    const interaction = uid === undefined ? undefined : await browser.getInteraction(uid)
     const t = textsFor(request, reply, { uiLocales: readUiLocales(interaction) })
     const formToken = browser.formToken()
     return reply
@@ -62,7 +62,7 @@ export const passkeySignInRoutes: FastifyPluginAsync = async (app) => {
     browser.checkForm(formText(request, 'form'))
     const uid = formText(request, 'request')
     const destination = { uid, returnTo: readReturnPath(formText(request, 'return_to')) }
-    const interaction = uid === undefined ? undefined : await browser.request(uid)
+    const interaction = uid === undefined ? undefined : await browser.getInteraction(uid)
     const use = { purpose: 'sign_in', browser: browser.formToken() } as const
     const user = await checkPasskey(request.services, party, formText(request, 'passkey') ?? '', use)
     if (user === undefined) {

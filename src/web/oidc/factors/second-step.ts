@@ -40,7 +40,7 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
       throw pageFault(400, 'error.page_expired')
     }
     if (step === undefined || 'passwordAt' in step.first) return step
-    return (await browser.signedIn())?.uid === step.first.sessionUid ? step : undefined
+    return (await browser.findSession())?.uid === step.first.sessionUid ? step : undefined
   }
 
   async function show(
@@ -49,7 +49,7 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
     { browser, step, errorText }: ShownStep,
   ): Promise<FastifyReply> {
     const uid = step.requestUid ?? undefined
-    const interaction = uid === undefined ? undefined : await browser.request(uid)
+    const interaction = uid === undefined ? undefined : await browser.getInteraction(uid)
     const t = textsFor(request, reply, { uiLocales: readUiLocales(interaction) })
     const { recoveryCodesLeft, totp, passkeys } = await findFactors(services.db, step.userId)
     return reply
@@ -100,7 +100,7 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
   async function useCode(request: FastifyRequest, reply: FastifyReply, given: GivenCode): Promise<FastifyReply> {
     const { browser, step, id, code } = given
     const uid = step.requestUid ?? undefined
-    const interaction = uid === undefined ? undefined : await browser.request(uid)
+    const interaction = uid === undefined ? undefined : await browser.getInteraction(uid)
     if (!(await countTry(request.services, id))) return reply.redirect(withRequest(OIDC_PATHS.signIn, uid), 303)
     const check = await checkCode(request.services, step.userId, code)
     if (check === 'too_many') {
@@ -131,7 +131,7 @@ async function findTimeOfPassword(
   { address }: SecondStep,
   { sessionUid }: { readonly sessionUid: string },
 ): Promise<Date | undefined> {
-  const session = await browser.signedIn()
+  const session = await browser.findSession()
   return session?.uid === sessionUid && session.address === address ? session.authenticatedAt : undefined
 }
 

@@ -51,7 +51,8 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
       return done(t, reply, t('link.email_confirmed'), t('link.moderator_decides'))
     }
     const { account, requestUid } = confirmed
-    const interaction = requestUid === null ? undefined : await browser.request(requestUid).catch(() => undefined)
+    const interaction =
+      requestUid === null ? undefined : await browser.getInteraction(requestUid).catch(() => undefined)
     if (interaction !== undefined) {
       return reply.redirect(await browser.signIn({ address: account.address, level: 'password' }, interaction), 303)
     }

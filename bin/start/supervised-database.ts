@@ -6,7 +6,7 @@ import { StartError } from '../../src/errors/start-error.js'
 import { CommandError } from '../command-error.js'
 import { createRestartBackoff, MAX_CRASHES_IN_A_ROW } from './restart-backoff.js'
 
-export interface KeptDatabase {
+export interface SupervisedDatabase {
   /** The current URL. After a crash the server returns at the same port if it is free. */
   url(): string
   /** `undefined`: an external database. */
@@ -22,8 +22,8 @@ const ATTEMPTS = 5
 export async function superviseDatabase(
   config: Config,
   log: Logger,
-  listener: { moved(): void },
-): Promise<KeptDatabase> {
+  listener: { onUrlChanged(): void },
+): Promise<SupervisedDatabase> {
   const { databaseUrl } = config
   if (databaseUrl !== undefined) {
     return {
@@ -57,7 +57,7 @@ export async function superviseDatabase(
       startedAt = performance.now()
       if (stopping) await server.stop()
       log.info({ process: 'database', pid: server.pid }, 'database restarted')
-      if (server.url !== url) listener.moved()
+      if (server.url !== url) listener.onUrlChanged()
     }
   }
 

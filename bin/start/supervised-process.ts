@@ -26,7 +26,7 @@ export interface ProcessPlan {
   environment(last: RunningProcess | undefined): NodeJS.ProcessEnv
 }
 
-export interface KeptProcess {
+export interface SupervisedProcess {
   /** Resolves when the process is ready for the first time; rejects when it gives up before. */
   readonly ready: Promise<RunningProcess>
   /** Rejects when the process is given up; never resolves. */
@@ -34,12 +34,12 @@ export interface KeptProcess {
   /** Stops the process: SIGTERM, after `limit` milliseconds SIGKILL. Resolves when it has ended. */
   stop(limit: number): Promise<void>
   /** Restarts the process with its current environment. */
-  renew(): void
+  restart(): void
   kill(): void
 }
 
 /** Runs a process and restarts it after crashes with growing pauses; gives up if it cannot start. */
-export function superviseProcess(plan: ProcessPlan, log: Logger): KeptProcess {
+export function superviseProcess(plan: ProcessPlan, log: Logger): SupervisedProcess {
   let child: ChildProcess | undefined
   let pause: NodeJS.Timeout | undefined
   let lastReady: RunningProcess | undefined
@@ -129,7 +129,7 @@ export function superviseProcess(plan: ProcessPlan, log: Logger): KeptProcess {
         running.kill('SIGTERM')
       })
     },
-    renew() {
+    restart() {
       child?.kill('SIGTERM')
     },
     kill() {
