@@ -19,9 +19,41 @@ export async function findHolders(
   return new Map(rows.map((row) => [row.guid, row.address]))
 }
 
+/** The person who imports, with the person of the old account. */
+export interface Reader {
+  readonly userId: number
+  readonly personIds: readonly number[]
+}
+
+/** The posts among these that a person may read: an archive can name the guid of any other post. */
+export async function findReadablePosts(
+  db: Knex,
+  { userId, personIds }: Reader,
+  guids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (guids.length === 0) return new Set()
+  const rows = await queryRows<{ readonly guid: string }>(
+    db,
+    `select guid from posts
+     where guid = any(:guids) and (
+       public or author_id = any(:people)
+       or exists (select from post_visibilities where user_id = :userId and post_id = posts.id)
+       or exists (
+         select from post_aspects
+         join aspect_memberships on aspect_memberships.aspect_id = post_aspects.aspect_id
+         join contacts on contacts.id = aspect_memberships.contact_id
+         where post_aspects.post_id = posts.id and contacts.person_id = any(:people)
+       )
+     )`,
+    { guids: [...new Set(guids)], userId, people: [...personIds] },
+  )
+  return new Set(rows.map(({ guid }) => guid))
+}
+
 /** A post, comment or poll with relayables, and the post that it belongs to. */
 export interface RelayableParent {
   readonly guid: string
+  readonly threadGuid: string
   readonly threadAuthorId: number
   readonly threadCreatedAt: Date
 }
@@ -31,21 +63,18 @@ export async function findParents(db: Knex, guids: readonly string[]): Promise<R
   if (guids.length === 0) return new Map()
   const rows = await queryRows<RelayableParent & { readonly kind: string }>(
     db,
-    `select 'Post' as kind, guid, author_id as "threadAuthorId", created_at as "threadCreatedAt"
+    `select 'Post' as kind, guid, guid as "threadGuid", author_id as "threadAuthorId", created_at as "threadCreatedAt"
      from posts where guid = any(:guids)
      union all
-     select 'Comment', comments.guid, posts.author_id, posts.created_at
+     select 'Comment', comments.guid, posts.guid, posts.author_id, posts.created_at
      from comments join posts on posts.id = comments.post_id where comments.guid = any(:guids)
      union all
-     select 'Poll', polls.guid, posts.author_id, posts.created_at
+     select 'Poll', polls.guid, posts.guid, posts.author_id, posts.created_at
      from polls join posts on posts.id = polls.post_id where polls.guid = any(:guids)`,
     { guids: [...guids] },
   )
   return new Map(
-    rows.map((row) => [
-      `${row.kind} ${row.guid}`,
-      { guid: row.guid, threadAuthorId: Number(row.threadAuthorId), threadCreatedAt: row.threadCreatedAt },
-    ]),
+    rows.map(({ kind, ...row }) => [`${kind} ${row.guid}`, { ...row, threadAuthorId: Number(row.threadAuthorId) }]),
   )
 }
 

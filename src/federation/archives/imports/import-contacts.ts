@@ -76,9 +76,10 @@ export const contactImporter: ListImporter<ReadyContact> = {
     return results
   },
 
-  async store(context, transaction, ready) {
+  async store(context, transaction, items) {
     const { user, importId } = context
     const results = new BatchResults<ReadyContact>('contacts')
+    const ready = mergeByPerson(items)
     const aspects = await ensureAspects(
       context,
       transaction,
@@ -99,9 +100,25 @@ export const contactImporter: ListImporter<ReadyContact> = {
       importId,
       begun.map(({ userId }) => ({ kind: 'shared', userId: Number(userId) })),
     )
-    for (const contact of ready) results.recordImported(contact)
+    for (const contact of items) results.recordImported(contact)
     return results.outcomes
   },
+}
+
+/** An archive may name a person twice: by the same network ID, or by an old and a new one. */
+function mergeByPerson(contacts: readonly ReadyContact[]): readonly ReadyContact[] {
+  const merged = new Map<number, ReadyContact>()
+  for (const contact of contacts) {
+    const before = merged.get(contact.personId)
+    const both = before && {
+      ...before,
+      receiving: before.receiving || contact.receiving,
+      sharing: before.sharing || contact.sharing,
+      groups: [...new Set([...before.groups, ...contact.groups])],
+    }
+    merged.set(contact.personId, both ?? contact)
+  }
+  return [...merged.values()]
 }
 
 function readContact({ position, value }: SpooledItem, results: BatchResults<ReadyContact>): NamedContact[] {

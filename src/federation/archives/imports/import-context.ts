@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import type { Reader } from '../../../persistence/archives/imported-content.js'
 import type { ImportSection, ItemOutcome } from '../../../persistence/archives/imports.js'
 import type { Services } from '../../../services/services.js'
 import type { Fetches } from '../lookups/fetches.js'
@@ -30,6 +31,11 @@ export interface ImportContext {
     | { readonly posts: Set<string>; readonly comments: Set<string>; readonly polls: Set<string> }
     | undefined
   readonly signal: AbortSignal
+}
+
+/** For the posts that the owner may read here. */
+export function readerOf({ user, oldPersonId }: Pick<ImportContext, 'user' | 'oldPersonId'>): Reader {
+  return { userId: user.userId, personIds: oldPersonId === undefined ? [user.personId] : [user.personId, oldPersonId] }
 }
 
 export type ImportRejectionReason =

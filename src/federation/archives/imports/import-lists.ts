@@ -5,6 +5,7 @@ import { findArchivedLists } from '../../../persistence/archives/archived-accoun
 import { type ImportChange, recordChanges } from '../../../persistence/archives/import-changes.js'
 import {
   findHolders,
+  findReadablePosts,
   findSubscribed,
   markPosts,
   subscribeToPosts,
@@ -12,7 +13,14 @@ import {
 import { Tag } from '../../../persistence/models/tag.js'
 import { isGuid } from '../../../protocol/values.js'
 import type { SpooledItem } from '../reading/spool-archive.js'
-import { BatchResults, type ImportContext, type ListImporter, NO_REF, type ReadyItem } from './import-context.js'
+import {
+  BatchResults,
+  type ImportContext,
+  type ListImporter,
+  NO_REF,
+  type ReadyItem,
+  readerOf,
+} from './import-context.js'
 
 /** Tags that the owner follows. */
 export const tagImporter: ListImporter<ReadyItem> = {
@@ -73,10 +81,10 @@ export const subscriptionImporter: ListImporter<ReadyItem> = {
       missing.map((guid) => ({ type: 'post', guid, from: context.oldAddress })),
       context.signal,
     )
-    const allHolders = missing.length === 0 ? holders : await findHolders(db, 'posts', guids)
+    const readable = await findReadablePosts(db, readerOf(context), guids)
     for (const item of named) {
       if (subscribed.has(item.ref)) results.recordPresent(item)
-      else if (allHolders.has(item.ref) || isInArchive(context, item.ref)) results.accept(item)
+      else if (readable.has(item.ref) || isInArchive(context, item.ref)) results.accept(item)
       else results.refuse(item, 'parent_missing')
     }
     return results

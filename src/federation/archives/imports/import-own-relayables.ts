@@ -1,5 +1,6 @@
+import { findReadablePosts, type RelayableParent } from '../../../persistence/archives/imported-content.js'
 import { isOwner } from '../owner.js'
-import { BatchResults, type ImportContext, type ListImporter } from './import-context.js'
+import { BatchResults, type ImportContext, type ListImporter, readerOf } from './import-context.js'
 import {
   buildParentKey,
   findParentsOf,
@@ -35,13 +36,13 @@ export function ownRelayableImporter(list: 'own_comments' | 'own_reactions'): Li
         else results.refuse(each, 'guid_taken')
         return false
       })
-      const parents = await findParentsOf(db, fresh)
+      const parents = await findReadableParents(context, fresh)
       const missing = fresh.filter(
         ({ entity }) => !parents.has(buildParentKey(entity)) && !isPlannedParent(context, entity),
       )
       await fetchParents(context, missing)
       const foundParents =
-        missing.length === 0 || context.fetches === undefined ? parents : await findParentsOf(db, fresh)
+        missing.length === 0 || context.fetches === undefined ? parents : await findReadableParents(context, fresh)
       for (const each of fresh) {
         const isThere = foundParents.has(buildParentKey(each.entity)) || isPlannedParent(context, each.entity)
         // A check fetches nothing: the import may find more.
@@ -56,6 +57,18 @@ export function ownRelayableImporter(list: 'own_comments' | 'own_reactions'): Li
 
     store: async (context, transaction, ready) => storeRelayables(context, transaction, SECTION, ready),
   }
+}
+
+/** Who cannot read a private post cannot have written below it here. */
+async function findReadableParents(
+  context: ImportContext,
+  relayables: readonly ReadyRelayable[],
+): Promise<ReadonlyMap<string, RelayableParent>> {
+  const { db } = context.services
+  const parents = await findParentsOf(db, relayables)
+  const guids = [...parents.values()].map(({ threadGuid }) => threadGuid)
+  const readable = await findReadablePosts(db, readerOf(context), guids)
+  return new Map([...parents].filter(([, { threadGuid }]) => readable.has(threadGuid)))
 }
 
 function asOwn({ user }: ImportContext, each: ReadyRelayable): ReadyRelayable {

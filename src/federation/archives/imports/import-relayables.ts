@@ -117,9 +117,10 @@ export async function storeRelayables(
   context: ImportContext,
   transaction: Knex.Transaction,
   section: ImportSection,
-  ready: readonly ReadyRelayable[],
+  items: readonly ReadyRelayable[],
 ): Promise<readonly ItemOutcome[]> {
   const now = context.services.now()
+  const { ready, repeated } = withoutRepeated(items)
   const comments = ready.flatMap((each) => (each.entity.type === 'comment' ? { ...each, entity: each.entity } : []))
   const likes = ready.flatMap((each) => (each.entity.type === 'like' ? { ...each, entity: each.entity } : []))
   const votes = ready.flatMap((each) =>
@@ -146,7 +147,16 @@ export async function storeRelayables(
   const stored = ready.filter(({ ref }) => typeof outcomes.get(ref)?.id === 'number')
   await attachTexts(transaction, stored, outcomes, now)
   await raise(transaction, stored, now)
-  return outcomesOf(transaction, section, ready, outcomes)
+  const present = new BatchResults<ReadyRelayable>(section)
+  for (const item of repeated) present.recordPresent(item)
+  return [...(await outcomesOf(transaction, section, ready, outcomes)), ...present.outcomes]
+}
+
+/** An archive may name an item twice: the second one is there already. */
+function withoutRepeated(items: readonly ReadyRelayable[]) {
+  const first = new Map(items.toReversed().map((item) => [`${item.entity.type} ${item.ref}`, item]))
+  const ready = new Set(first.values())
+  return { ready: [...ready], repeated: items.filter((item) => !ready.has(item)) }
 }
 
 function columnsOf({ entity, author, signed }: ReadyRelayable) {
