@@ -138,3 +138,84 @@ export async function insertImportedConversations(
   )
   return new Set(rows.map(({ guid }) => guid))
 }
+
+/** A conversation of an archive, for the comparison with the copy that another account has imported. */
+export interface ComparableConversation {
+  readonly guid: string
+  /** The network IDs of the importing person. */
+  readonly names: readonly string[]
+  /** The ids of all people whom the archive names as participants. */
+  readonly participantIds: readonly number[]
+  readonly messages: readonly (Pick<ImportedConversation['messages'][number], 'guid' | 'text'> & {
+    /** More than one for a person who is about to move. */
+    readonly authorIds: readonly number[]
+  })[]
+}
+
+/**
+ * The guids of the conversations that are the same on both sides. The person who imported it first names the second one as a participant,
+ * the second one names everybody who sees it, and every message that is stored is in the second archive, too: so nobody reads anything
+ * that their own archive does not contain.
+ */
+export async function findSameConversations(
+  db: Knex,
+  conversations: readonly ComparableConversation[],
+): Promise<ReadonlySet<string>> {
+  if (conversations.length === 0) return new Set()
+  const rows = await queryRows<{ readonly guid: string }>(db, SAME_CONVERSATIONS_SQL, [JSON.stringify(conversations)])
+  return new Set(rows.map(({ guid }) => guid))
+}
+
+/** Shows conversations to one more person, with the messages of that person that are not stored yet. */
+export async function joinImportedConversations(
+  transaction: Knex.Transaction,
+  personId: number,
+  conversations: readonly ImportedConversation[],
+): Promise<void> {
+  if (conversations.length === 0) return
+  await transaction.raw(
+    `with given as (
+       select conversations.id, conversations.created_at, conversations.updated_at, given.read, given.messages
+       from json_to_recordset(:conversations::json) as given(guid text, read boolean, messages json)
+       join conversations using (guid)
+     ), visible as (
+       insert into conversation_visibilities (conversation_id, person_id, unread, created_at, updated_at)
+       select id, :personId, case when read then 0 else 1 end, created_at, updated_at from given order by id
+       on conflict do nothing
+     )
+     insert into messages (guid, conversation_id, author_id, text, created_at, arrived_at)
+     select message.guid, given.id, :personId, message.text, message."createdAt", message."createdAt"
+     from given
+     cross join lateral json_to_recordset(given.messages) as message(
+       guid text, "authorId" bigint, text text, "createdAt" timestamptz)
+     where message."authorId" = :personId
+     order by message.guid
+     on conflict do nothing`,
+    { conversations: JSON.stringify(conversations), personId },
+  )
+}
+
+/** Locks the conversations: no message arrives between the comparison and the commit. */
+export async function lockConversations(transaction: Knex.Transaction, guids: readonly string[]): Promise<void> {
+  if (guids.length === 0) return
+  await transaction('conversations')
+    .whereIn('guid', [...guids])
+    .orderBy('id')
+    .forNoKeyUpdate()
+    .select('id')
+}
+
+const SAME_CONVERSATIONS_SQL = `
+  select conversations.guid
+  from json_to_recordset(?::json) as given(guid text, names text[], "participantIds" bigint[], messages json)
+  join conversations on conversations.guid = given.guid and conversations.imported_participants && given.names
+  where not exists (
+    select from conversation_visibilities
+    where conversation_id = conversations.id and person_id <> all (given."participantIds")
+  ) and not exists (
+    select from messages
+    where messages.conversation_id = conversations.id and not exists (
+      select from json_to_recordset(given.messages) as message(guid text, "authorIds" bigint[], text text)
+      where message.guid = messages.guid and messages.author_id = any (message."authorIds") and message.text = messages.text
+    )
+  )`

@@ -1,7 +1,11 @@
 import {
+  type ComparableConversation,
   findConversationParts,
+  findSameConversations,
   type ImportedConversation,
   insertImportedConversations,
+  joinImportedConversations,
+  lockConversations,
 } from '../../../persistence/archives/archived-conversations.js'
 import type { ConversationEntity, MessageEntity } from '../../../protocol/entities/conversations.js'
 import { entityFromJson } from '../../../protocol/entities/entity-json.js'
@@ -21,11 +25,13 @@ interface NamedConversation extends ReadyItem {
 
 interface ReadyConversation extends ReadyItem {
   readonly conversation: ImportedConversation
+  /** For the comparison with a copy of another account. */
+  readonly comparable: ComparableConversation
 }
 
 /**
  * Conversations of the owner; only archives of this software have them. Messages of other people are only claims of the owner. So
- * no other user sees them, and nothing is sent.
+ * no other user sees them, except one whose archive claims the same, and nothing is sent.
  */
 export const conversationImporter: ListImporter<ReadyConversation> = {
   section: 'conversations',
@@ -35,36 +41,93 @@ export const conversationImporter: ListImporter<ReadyConversation> = {
     const results = new BatchResults<ReadyConversation>('conversations')
     const named = items.flatMap((item) => readConversation(context, item, results))
     const { services, user } = context
-    const known = await findConversationParts(
+    const parts = await findConversationParts(
       services.db,
       user.personId,
       named.map(({ ref }) => ref),
     )
-    const fresh = named.filter(({ ref }) => !known.has(ref))
-    const authors = fresh.flatMap(({ entity, messages }) => [entity.author, ...messages.map(({ author }) => author)])
-    const others = authors.filter((author) => !isOwner(context, author))
-    const people = await context.people.find(others, context.signal)
+    const others = named.filter(({ ref }) => parts.get(ref) !== true)
+    const people = await context.people.find(
+      others.flatMap((item) => peopleOf(item, parts)).filter((address) => !isOwner(context, address)),
+      context.signal,
+    )
+    const known: ReadyConversation[] = []
     for (const item of named) {
-      const isParticipant = known.get(item.ref)
-      const conversation = isParticipant === undefined ? conversationOf(context, item, people) : undefined
-      if (isParticipant === true) results.recordPresent(item)
-      else if (isParticipant === false) results.refuse(item, 'guid_taken')
-      else if (conversation === undefined) results.refuse(item, 'author_unknown')
-      else results.accept({ position: item.position, ref: item.ref, conversation })
+      const { position, ref } = item
+      const conversation = conversationOf(context, item, people)
+      const takesPart = parts.get(ref)
+      if (takesPart === true) results.recordPresent(item)
+      else if (conversation === undefined) results.refuse(item, takesPart === false ? 'guid_taken' : 'author_unknown')
+      else {
+        const ready = { position, ref, conversation, comparable: comparableOf(context, item, conversation, people) }
+        if (takesPart === undefined) results.accept(ready)
+        else known.push(ready)
+      }
+    }
+    const same = await findSameConversations(services.db, known.map(comparableIn))
+    for (const item of known) {
+      if (same.has(item.ref)) results.accept(item)
+      else results.refuse(item, 'guid_taken')
     }
     return results
   },
 
-  async store({ user }, transaction, ready) {
+  async store({ user: { personId } }, transaction, items) {
     const results = new BatchResults<ReadyConversation>('conversations')
-    const conversations = ready.map(({ conversation }) => conversation)
-    const stored = await insertImportedConversations(transaction, user.personId, conversations)
-    for (const item of ready) {
-      if (stored.has(item.ref)) results.recordImported(item)
-      else results.recordPresent(item)
+    const ready = [...new Map(items.toReversed().map((item) => [item.ref, item])).values()] // an archive may name one twice
+    const stored = await insertImportedConversations(transaction, personId, ready.map(conversationIn))
+    // The others exist: another account has imported its own copy before, or at this moment.
+    const known = ready.filter(({ ref }) => !stored.has(ref))
+    const guids = known.map(({ ref }) => ref)
+    await lockConversations(transaction, guids)
+    const parts = await findConversationParts(transaction, personId, guids)
+    const same = await findSameConversations(transaction, known.map(comparableIn))
+    const joined = known.filter(({ ref }) => parts.get(ref) === false && same.has(ref))
+    await joinImportedConversations(transaction, personId, joined.map(conversationIn))
+    for (const item of items) {
+      const isNew = stored.has(item.ref) || joined.some(({ ref }) => ref === item.ref)
+      if (isNew && ready.includes(item)) results.recordImported(item)
+      else if (isNew || parts.get(item.ref) === true) results.recordPresent(item)
+      else results.refuse(item, 'guid_taken')
     }
     return results.outcomes
   },
+}
+
+const conversationIn = ({ conversation }: ReadyConversation): ImportedConversation => conversation
+const comparableIn = ({ comparable }: ReadyConversation): ComparableConversation => comparable
+
+/** Those whom a conversation needs; of a known one also the participants, who have to be the same. */
+function peopleOf(
+  { ref, entity, messages }: NamedConversation,
+  parts: ReadonlyMap<string, boolean>,
+): readonly string[] {
+  const participants = parts.has(ref) ? entity.participants : []
+  return [entity.author, ...messages.map(({ author }) => author), ...participants]
+}
+
+function comparableOf(
+  context: ImportContext,
+  { ref, entity }: NamedConversation,
+  { messages }: ImportedConversation,
+  people: ReadonlyMap<string, FoundPerson>,
+): ComparableConversation {
+  const { user, oldAddress, oldPersonId, earlierAddresses = [] } = context
+  const participants = entity.participants.flatMap((address) => {
+    const found = people.get(address)
+    return found?.state === 'found' ? [found.person.id, found.newest.id] : []
+  })
+  return {
+    guid: ref,
+    names: [user.address, oldAddress, ...earlierAddresses],
+    participantIds: participants,
+    messages: messages.map(({ guid, text, authorId }) => ({
+      guid,
+      text,
+      // A check comes before the move.
+      authorIds: authorId === user.personId && oldPersonId !== undefined ? [authorId, oldPersonId] : [authorId],
+    })),
+  }
 }
 
 function readConversation(
