@@ -178,6 +178,15 @@ create table announcements (
   constraint announcements_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
 
+create table archive_lookups (
+  host text collate "C" not null,
+  day date not null,
+  count integer not null,
+  next_at timestamp(3) with time zone not null,
+  constraint archive_lookups_count_check CHECK ((count > 0)),
+  constraint archive_lookups_pkey PRIMARY KEY (host)
+);
+
 create table aspect_memberships (
   aspect_id bigint not null,
   contact_id bigint not null,

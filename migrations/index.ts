@@ -123,4 +123,5 @@ export const migrations: ReadonlyMap<string, () => Promise<Migration>> = new Map
     async () => (await import('./0227-postponed-participations.js')).postponedParticipations,
   ],
   ['0228-console-filters', async () => (await import('./0228-console-filters.js')).consoleFilters],
+  ['0229-archive-lookups', async () => (await import('./0229-archive-lookups.js')).archiveLookups],
 ])

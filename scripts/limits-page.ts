@@ -256,7 +256,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     items: 'the archive is refused: `too_many`',
     batchItems: 'the next transaction',
     batchCharacters: 'the next transaction',
-    unknownPeopleOfHost: 'the item is refused: `over_limit`',
+    unknownPeopleOfHost: 'the item is refused: `over_limit`, and tried again later',
     photoEntries: 'the zip is refused: `too_many`',
     announceAttempts: 'the announcement to the pod ends',
     checksADay: 'the upload is refused: 429',

@@ -16,11 +16,11 @@ export const IMPORT_LIMITS = {
   batchItems: 500,
   /** Characters of the items of one transaction. */
   batchCharacters: 4 * 1024 ** 2,
-  /** Milliseconds between two lookups at one host. */
+  /** Milliseconds between two lookups at one host, by all imports together. */
   lookupIntervalMs: 500,
   /** Milliseconds between two fetches of entities from one host. */
   fetchIntervalMs: 1_000,
-  /** Unknown people of one host that one import looks up. */
+  /** Unknown people of one host that all imports together look up in a day. */
   unknownPeopleOfHost: 200,
   /** Seconds without a heartbeat after which another process continues an import. */
   workerSeconds: 60,

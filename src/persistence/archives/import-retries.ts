@@ -4,7 +4,7 @@ import { rowsAsColumns } from '../sql/rows-as-columns.js'
 import type { ArchiveImport, ImportCounts, ImportSection, ItemOutcome, SectionCounts } from './imports.js'
 
 /** Reasons that may be gone later: another pod did not answer, or did not know something yet. */
-const TRIED_AGAIN = ['not_found', 'author_unknown', 'parent_missing', 'root_missing']
+const TRIED_AGAIN = ['not_found', 'author_unknown', 'parent_missing', 'root_missing', 'over_limit']
 
 /** Positions of the items that are tried again, by section. */
 export type RetriedItems = ReadonlyMap<ImportSection, ReadonlySet<number>>

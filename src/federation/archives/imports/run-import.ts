@@ -4,6 +4,7 @@ import { Refusal } from '../../../domain/refusals.js'
 import { hasCode } from '../../../errors/thrown.js'
 import { type LoadPause, openLoadPause } from '../../../jobs/inbound/pause-under-load.js'
 import { findMovesTo } from '../../../persistence/archives/account-moves.js'
+import { deleteOldLookups } from '../../../persistence/archives/archive-lookups.js'
 import { deleteChanges } from '../../../persistence/archives/import-changes.js'
 import {
   type ArchiveImport,
@@ -84,6 +85,7 @@ export async function runImport(
     await finishImport(services.db, claimed.id, { state: 'done', finishedAt: services.now() })
     await keepForRetry(services, claimed, 0)
     await deleteOldImportRecords(services.db, IMPORT_LIMITS)
+    await deleteOldLookups(services.db, services.now())
     services.log.info({ import: claimed.id, from: claimed.oldAddress }, 'archive imported')
     return run.finished()
   } catch (error) {

@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { claimLookup } from '../../../persistence/archives/archive-lookups.js'
 import { Person } from '../../../persistence/models/person.js'
 import { RemotePod } from '../../../persistence/models/remote-pod.js'
 import { findNewestIdentities } from '../../../persistence/people/move-person.js'
@@ -8,7 +10,6 @@ import { Semaphore } from '../../../throttling/semaphore.js'
 import { discoverPerson } from '../../discovery/discover-person.js'
 import { isThisPod, parseHomeUrl, parsePodHost } from '../../discovery/pod-location.js'
 import { IMPORT_LIMITS } from '../limits.js'
-import { openHostPace } from './host-pace.js'
 
 export type FoundPerson =
   | {
@@ -28,8 +29,6 @@ export interface PeopleFinder {
 const HOST_BATCH_SIZE = 20
 
 export function openPeopleFinder(services: Services): PeopleFinder {
-  const pace = openHostPace(IMPORT_LIMITS.lookupIntervalMs)
-  const lookedUp = new Map<string, number>()
   const refused = new Map<string, FoundPerson>()
 
   async function discover(address: string, signal: AbortSignal): Promise<FoundPerson | undefined> {
@@ -37,10 +36,11 @@ export function openPeopleFinder(services: Services): PeopleFinder {
     const host = splitAddress(address)?.host ?? ''
     if (home === undefined || isThisPod(services.config, parsePodHost(home))) return NOT_FOUND
     if (await RemotePod.isBlocked(services.db, parsePodHost(home))) return { state: 'refused', reason: 'pod_blocked' }
-    const before = lookedUp.get(host) ?? 0
-    if (before >= IMPORT_LIMITS.unknownPeopleOfHost) return { state: 'refused', reason: 'over_limit' }
-    lookedUp.set(host, before + 1)
-    await pace.wait(host, signal)
+    const now = services.now()
+    const { unknownPeopleOfHost: max, lookupIntervalMs: intervalMs } = IMPORT_LIMITS
+    const at = await claimLookup(services.db, host, { now, max, intervalMs })
+    if (at === undefined) return { state: 'refused', reason: 'over_limit' }
+    if (at > now) await pause(at.getTime() - now.getTime(), undefined, { signal })
     try {
       await discoverPerson(services, address)
       return undefined
