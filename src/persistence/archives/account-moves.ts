@@ -74,6 +74,21 @@ export interface AnnouncedPod {
   readonly port: number
 }
 
+/** The pods of the authors of posts that a person has commented on, liked or subscribed to. */
+export async function findPodsOfThreads(db: Knex, personId: number): Promise<readonly AnnouncedPod[]> {
+  return queryRows<AnnouncedPod>(
+    db,
+    `select distinct pods.host, pods.port
+     from posts join people on people.id = posts.author_id join pods on pods.id = people.pod_id
+     where posts.id in (
+       select post_id from comments where author_id = :personId
+       union select post_id from likes where author_id = :personId
+       union select post_id from participations where author_id = :personId
+     )`,
+    { personId },
+  )
+}
+
 /** Notes pods that this pod does not know yet. */
 export async function insertUnknownPods(transaction: Knex.Transaction, pods: readonly AnnouncedPod[]): Promise<void> {
   await transaction.raw(

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { RecordKind } from '../../protocol/entities/registry.js'
+import { type SharingPair, startSharing } from '../contacts/contact-changes.js'
 import { queryRow, queryRows } from '../database/database.js'
 import { reapplyRestrictions } from '../moderation/restrictions.js'
 import { destroyEntities } from '../posts/destroy-entities.js'
@@ -55,6 +56,7 @@ export async function movePerson(
   )
   for (const statement of moveReferences) await transaction.raw(statement, move)
   for (const statement of refreshCopies) await transaction.raw(statement, move)
+  await startSharing(transaction, await queryRows<SharingPair>(transaction, LOCAL_SHARERS_SQL, [move.to]))
   await reapplyRestrictions(transaction, [move.to])
 }
 
@@ -80,6 +82,14 @@ const RESHARES_OF_BOTH_SQL = `
   select old.id from posts as old
   join posts as new on new.root_id = old.root_id and new.author_id = :to
   where old.author_id = :from and old.root_id is not null`
+
+/** Local people who share with a local person: between two accounts of this pod no message says so. */
+const LOCAL_SHARERS_SQL = `
+  select moved.id as "userId", users.person_id as "personId"
+  from users as moved
+  join contacts on contacts.person_id = moved.person_id and contacts.receiving
+  join users on users.id = contacts.user_id and users.id <> moved.id
+  where moved.person_id = ?`
 
 const USER_OF_NEW_SQL = `(select id from users where person_id = :to)`
 

@@ -268,6 +268,21 @@ describe('an account migration', () => {
     expect(await pod.db('comments').where({ guid: comment.guid }).first()).toMatchObject({ authorId: ann.id })
   })
 
+  it('to a local account lets it see which local people share with it, without a notification', async () => {
+    await addAspect(pod, ben.userId, [quin])
+    await pod.db('claimed_followers').insert({ userId: ann.userId, personId: ben.id })
+    await receive(
+      pod,
+      publicMessage(quin, migration(quin, { address: ann.address, privateKey: await loadPrivateKey(pod, ann.id) })),
+    )
+    expect(await pod.db('contacts').orderBy('userId').select('userId', 'personId', 'sharing', 'receiving')).toEqual([
+      { userId: ann.userId, personId: ben.id, sharing: true, receiving: false },
+      { userId: ben.userId, personId: ann.id, sharing: false, receiving: true },
+    ])
+    expect(await pod.db('claimed_followers')).toEqual([])
+    expect(await pod.db('notifications')).toEqual([])
+  })
+
   it('to a blocked pod changes nothing', async () => {
     const post = await addPost(pod, quin)
     await pod.db('pods').where({ host: 'r.example' }).update({ blockedAt: new Date() })

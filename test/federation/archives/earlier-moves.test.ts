@@ -8,9 +8,11 @@ import { beginImport } from '../../../src/federation/archives/imports/begin-impo
 import { runImport } from '../../../src/federation/archives/imports/run-import.js'
 import { sendDueAnnouncements } from '../../../src/federation/archives/moves/send-announcements.js'
 import { openFolderPictures } from '../../../src/persistence/photos/folder-pictures.js'
+import { entityToJson } from '../../../src/protocol/entities/entity-json.js'
 import type { AccountMigrationEntity } from '../../../src/protocol/entities/people.js'
 import { signMigration } from '../../../src/protocol/signatures/migration-signature.js'
 import { makeImportedPicture } from '../../../workers/handlers/make-imported-picture.js'
+import { addPost } from '../../support/databases/rows.js'
 import {
   archivedContact,
   archivedPost,
@@ -123,4 +125,34 @@ it('an import subscribes to no post that it fetches, and follows no links of it'
   })
   expect(done?.counts).toMatchObject({ relayables: { imported: 1 }, subscriptions: { imported: 1 } })
   expect(await pod.db('outbox').whereIn('name', ['participate', 'fetch-linked'])).toEqual([])
+})
+
+it('a move is announced at once to the pods of conversations and of posts in which the person takes part', async () => {
+  const carl = await addRemotePerson(
+    pod,
+    `carl-${newGuid().slice(0, 8)}@carls.example`,
+    pod.fakePods.person('carl@carls.example'),
+  )
+  await addRemotePerson(pod, `dan-${newGuid().slice(0, 8)}@dans.example`, pod.fakePods.person('dan@dans.example'))
+  const post = await addPost(pod, carl)
+  const conversation = entityToJson({
+    ...{ type: 'conversation', author: bella.address, guid: newGuid(), subject: 'Soup', messages: [] },
+    ...{ participants: [bella.address, 'erin@erins.example'], created_at: new Date('2020-01-01') },
+  })
+  const done = await importWith({
+    relayables: [archivedRelayable(commentBy(bella, post))],
+    conversations: [conversation],
+  })
+  expect(done?.counts).toMatchObject({ relayables: { imported: 1 }, conversations: { imported: 1 } })
+  const waves = await pod
+    .db('migration_announcements')
+    .join('pods', 'pods.id', 'pod_id')
+    .whereIn('host', ['carls.example', 'dans.example', 'erins.example'])
+    .orderBy('host')
+    .select('host', 'wave')
+  expect(waves).toEqual([
+    { host: 'carls.example', wave: 1 },
+    { host: 'dans.example', wave: 2 },
+    { host: 'erins.example', wave: 1 },
+  ])
 })

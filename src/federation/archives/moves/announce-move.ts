@@ -1,6 +1,8 @@
 import {
+  type AnnouncedPod,
   findMoveOfPerson,
   findMovesTo,
+  findPodsOfThreads,
   insertAnnouncements,
   insertUnknownPods,
 } from '../../../persistence/archives/account-moves.js'
@@ -25,7 +27,8 @@ interface ArchiveOfMove {
 }
 
 /**
- * Notes to which pods the move is announced: those that the archive names at once, all other known ones later. The former also get the
+ * Notes to which pods the move is announced: those that the archive names, and those of the threads in which the person takes part, at
+ * once, all other known ones later. The former also get the
  * earlier moves.
  */
 export async function announceMove(archive: ArchiveOfMove, folder: string): Promise<void> {
@@ -38,13 +41,18 @@ export async function announceMove(archive: ArchiveOfMove, folder: string): Prom
     if (move === undefined) throw new Error(`The move of ${oldAddress} is not stored.`)
     await insertUnknownPods(transaction, [...people.values()].slice(0, MAX_NEW_PODS).map(parsePodHost))
     const now = services.now()
-    const first = [...recipientUrls.values()].map(parsePodHost)
+    const threads = await findPodsOfThreads(transaction, Number(move.newPersonId))
+    const first = distinctPods([...[...recipientUrls.values()].map(parsePodHost), ...threads])
     const listed = earlier.map((each) => each.oldAddress)
     for (const { id } of await findMovesTo(transaction, Number(move.newPersonId), listed)) {
       if (id !== move.id) await insertAnnouncements(transaction, id, { first, now, hours: undefined })
     }
     await insertAnnouncements(transaction, move.id, { first, now, hours: IMPORT_LIMITS.secondWaveHours })
   })
+}
+
+function distinctPods(pods: readonly AnnouncedPod[]): readonly AnnouncedPod[] {
+  return [...new Map(pods.map(({ host, port }) => [`${host}:${port}`, { host, port }])).values()]
 }
 
 interface NamedHosts {
@@ -82,6 +90,10 @@ async function readHosts(archive: ArchiveOfMove, folder: string): Promise<NamedH
     addPerson(readMembers(members?.['entity_data'])?.['root_author'])
     for (const address of listOf(members?.['subscribed_users_ids'])) addPerson(address)
     for (const uri of listOf(members?.['subscribed_pods_uris'])) addPod(uri)
+  })
+  await each('conversations', (value) => {
+    const participants = readMembers(readMembers(value)?.['entity_data'])?.['participants']
+    if (typeof participants === 'string') participants.split(';').forEach(addPerson)
   })
   return hosts
 }
