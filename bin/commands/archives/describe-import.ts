@@ -1,11 +1,12 @@
+import type { IdentityState } from '../../../src/federation/archives/imports/archive-identity.js'
 import type { ArchiveReport, ArchiveWarning } from '../../../src/federation/archives/imports/check-archive.js'
 import type { ImportRejectionReason } from '../../../src/federation/archives/imports/import-context.js'
 import { type ArchiveImport, IMPORT_SECTIONS, type ImportCounts } from '../../../src/persistence/archives/imports.js'
 import { table } from '../../output.js'
 import { describeBytes } from '../../progress.js'
 
-const IDENTITIES: Readonly<Record<string, string>> = {
-  isReachable: 'the key of the archive is the key of this account',
+const IDENTITIES: Readonly<Record<IdentityState, string>> = {
+  proven: 'the key of the archive is the key of this account',
   unproven:
     'this pod does not know the account, and its pod does not answer: other pods verify the move by the key they know',
   closed: 'the account was deleted: posts, comments and likes cannot be imported',
@@ -53,7 +54,7 @@ export function describeReport(file: string, report: ArchiveReport, isForAccount
   const { posts, photos, contacts } = report
   return [
     `${file}: archive of version ${version}, ${describeBytes(bytes)}, SHA-256 ${sha256}`,
-    `Account: ${report.oldAddress} – ${report.identity}: ${IDENTITIES[report.identity ?? ''] ?? ''}`,
+    `Account: ${report.oldAddress} – ${report.identity}: ${IDENTITIES[report.identity]}`,
     '',
     ...describeCounts(report.sections, 'importable'),
     '',

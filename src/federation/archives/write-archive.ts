@@ -25,7 +25,7 @@ import {
 } from '../../persistence/archives/archived-conversations.js'
 import { archivedPhotos } from '../../persistence/archives/archived-photos.js'
 import { User } from '../../persistence/models/user.js'
-import { entityToJson } from '../../protocol/entities/entity-json.js'
+import { type EntityJson, entityToJson } from '../../protocol/entities/entity-json.js'
 import type { Services } from '../../services/services.js'
 import { podOrigin } from '../discovery/pod-origin.js'
 import { profileEntity } from '../outbound/person-entities.js'
@@ -169,7 +169,7 @@ class ArchiveSections {
         yield rows.flatMap((row) => {
           const entity = byGuid.get(row.guid)
           if (entity === undefined) return [] // deleted in the meantime
-          return [{ ...audienceOf(row, { followers, url: config.url }), ...entityToJson(entity) }]
+          return [{ ...audienceOf(row, { followers, url: config.url }), ...withPixels(entityToJson(entity)) }]
         })
       }
     })
@@ -271,6 +271,14 @@ class ArchiveSections {
     const key = await loadPrivateKey(this.#source, this.#owner.personId)
     return key.export({ type: 'pkcs1', format: 'pem' }).toString()
   }
+}
+
+/** The schema of diaspora* wants the size of each photo. Old photos have none: 0 stands for unknown. */
+function withPixels(post: EntityJson): EntityJson {
+  const { photos } = post.entity_data
+  if (!Array.isArray(photos)) return post
+  const sized = photos.map((photo) => ({ ...photo, entity_data: { width: 0, height: 0, ...photo.entity_data } }))
+  return { ...post, entity_data: { ...post.entity_data, photos: sized } }
 }
 
 interface Recipients {

@@ -20,8 +20,7 @@ import { CONTENT_IMPORTERS, PRIVATE_IMPORTERS, RELATION_IMPORTERS } from './list
 export interface ArchiveReport {
   readonly file: { readonly version: ArchiveVersion; readonly bytes: number; readonly sha256: string }
   readonly oldAddress: string
-  /** Undefined: the check was not made for an account. */
-  readonly identity: IdentityState | undefined
+  readonly identity: IdentityState
   /** `imported`: could be imported. */
   readonly sections: ImportCounts
   /** The first refused items of each section. */
