@@ -72,7 +72,7 @@ async function runSteps(
   const [rejected, ignored, waiting] = [end.rejected[0], end.ignored[0], end.waiting[0]]
   return {
     stoppedAt: stepThatStopped(steps) ?? (rejected || ignored ? 'store' : undefined),
-    verified: steps.open.ready[0] ?? rejected?.verified,
+    verified: steps.open.ready[0] ?? rejected?.message,
     resolved: steps.resolve.ready[0],
     rejected,
     ignored,

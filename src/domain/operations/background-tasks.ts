@@ -42,7 +42,7 @@ export async function startBackgroundTask(
   actor: Actor,
   task: Omit<NewBackgroundTask, 'actor'>,
 ): Promise<BackgroundTask> {
-  const inserted = await insertBackgroundTask(transaction, { ...task, actor: actorOfOperation(actor) })
+  const inserted = await insertBackgroundTask(transaction, { ...task, actor: actorOfTask(actor) })
   if (inserted === undefined) throw new Refusal('operation_running', 'The same operation is running already.')
   await enqueueJob(services, transaction, runBackgroundTaskJob, { operationId: inserted.id })
   return inserted
@@ -58,12 +58,12 @@ export async function continueBackgroundTask(
   actor: Actor,
   task: Omit<NewBackgroundTask, 'actor'>,
 ): Promise<void> {
-  const inserted = await insertBackgroundTask(transaction, { ...task, actor: actorOfOperation(actor) })
+  const inserted = await insertBackgroundTask(transaction, { ...task, actor: actorOfTask(actor) })
   const operationId = inserted?.id ?? (await touchStalledTask(transaction, task))
   if (operationId !== undefined) await enqueueJob(services, transaction, runBackgroundTaskJob, { operationId })
 }
 
-function actorOfOperation({ guid, name, role, via, clientId, traceId }: Actor): NewBackgroundTask['actor'] {
+function actorOfTask({ guid, name, role, via, clientId, traceId }: Actor): NewBackgroundTask['actor'] {
   return { guid, name, role, via, clientId, traceId }
 }
 

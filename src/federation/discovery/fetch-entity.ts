@@ -186,7 +186,7 @@ async function receiveWithReferences(
 
 /** Fetches a missing reference. Returns the number of fetches that the message may still cause. */
 async function fetchMissing(services: Services, missing: WaitingMessage, chain: FetchChain): Promise<number> {
-  const { inbound, waitsFor, fetchFrom, fallbackFetchFrom, verified: message } = missing
+  const { inbound, waitsFor, fetchFrom, fallbackFetchFrom, message } = missing
   const fetchesLeft = countRemainingFetches(inbound)
   const [kind, name] = splitEntityKey(waitsFor)
   if (fetchFrom === undefined) throw notFetchable(`no pod is known that may have ${waitsFor}`)

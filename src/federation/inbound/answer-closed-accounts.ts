@@ -16,7 +16,7 @@ export async function answerSendersToClosedAccounts(
   const sendersByRecipient = new Map<number, SendersToRecipient>()
   for (const rejectedMessage of rejected) {
     if (!isToClosedAccount(rejectedMessage)) continue
-    const { recipient, sender } = rejectedMessage.verified
+    const { recipient, sender } = rejectedMessage.message
     const answer = sendersByRecipient.get(recipient.personId) ?? { recipient, senders: new Set() }
     sendersByRecipient.set(recipient.personId, answer)
     answer.senders.add(sender)
@@ -44,12 +44,12 @@ export async function answerWithClosingEntity(
 }
 
 type MessageToClosedAccount = RejectedMessage & {
-  readonly verified: VerifiedMessage & { readonly recipient: InboundRecipient }
+  readonly message: VerifiedMessage & { readonly recipient: InboundRecipient }
 }
 
 /** True only for opened messages, whose signature proves the sender. */
 function isToClosedAccount(rejected: RejectedMessage): rejected is MessageToClosedAccount {
-  return rejected.fault === 'RecipientClosed' && rejected.verified?.recipient !== undefined
+  return rejected.fault === 'RecipientClosed' && rejected.message?.recipient !== undefined
 }
 
 interface SendersToRecipient {

@@ -13,8 +13,8 @@ export function authorise(resolved: readonly ResolvedMessage[]): StepResult<Reso
     const { inbound } = message
     const ignoredAs = ignoredBy(message)
     const fault = ignoredAs === undefined ? faultOf(message) : undefined
-    if (ignoredAs !== undefined) ignored.push({ inbound, verified: message, ...ignoredAs })
-    else if (fault !== undefined) rejected.push({ inbound, verified: message, ...fault })
+    if (ignoredAs !== undefined) ignored.push({ inbound, message, ...ignoredAs })
+    else if (fault !== undefined) rejected.push({ inbound, message, ...fault })
     else ready.push(message)
   }
   return { ready, rejected, ignored, waiting: [] }

@@ -24,7 +24,7 @@ export function logRejectedAndIgnored(
 }
 
 /** Sender, recipient, type and guid, never the contents. The sender of an unopened envelope is only a claim. */
-function identityOf({ inbound, envelope, verified: message }: RejectedMessage | IgnoredMessage): object {
+function identityOf({ inbound, envelope, message }: RejectedMessage | IgnoredMessage): object {
   const { recipientGuid } = inbound
   if (message === undefined) {
     const readable = envelope ?? (recipientGuid === undefined ? inbound.envelope : undefined)

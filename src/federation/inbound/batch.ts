@@ -95,7 +95,7 @@ export interface WaitingMessage {
   /** The signature of the sender was verified. */
   readonly isVerified: boolean
   /** Set once the envelope is open. */
-  readonly verified?: VerifiedMessage
+  readonly message?: VerifiedMessage
 }
 
 /** A message that is invalid or not allowed; no later attempt can help. */
@@ -106,7 +106,7 @@ export interface RejectedMessage {
   /** The readable envelope of a private message that was decrypted but not opened. */
   readonly envelope?: string
   /** Set once the envelope is open. */
-  readonly verified?: VerifiedMessage
+  readonly message?: VerifiedMessage
 }
 
 /** A valid message without an effect, such as one from a blocked pod. */
@@ -118,7 +118,7 @@ export interface IgnoredMessage {
   /** The readable envelope of a private message that was decrypted but not opened. */
   readonly envelope?: string
   /** Set once the envelope is open. */
-  readonly verified?: VerifiedMessage
+  readonly message?: VerifiedMessage
 }
 
 /** The result of each step: the messages for the next step, and the outcomes of the others. */

@@ -10,7 +10,7 @@ import type { InboundMessage, RejectedMessage, StepResult } from './batch.js'
  */
 export function countSenders(
   { db }: Pick<Services, 'db'>,
-  opened: StepResult<StepResult<never>['waiting'][number]['verified'] & object>,
+  opened: StepResult<StepResult<never>['waiting'][number]['message'] & object>,
   rejected: readonly RejectedMessage[],
 ): void {
   const count = (inbound: InboundMessage, address: string | undefined, end: 'received' | 'refused') => {
@@ -24,7 +24,7 @@ export function countSenders(
     if (!refused.has(inbound)) count(inbound, signer.address, 'received')
   }
   for (const { inbound, sender } of opened.waiting) count(inbound, sender, 'received')
-  for (const { inbound, verified: message, envelope } of rejected) {
+  for (const { inbound, message, envelope } of rejected) {
     count(inbound, message?.signer.address ?? peekEnvelope(envelope ?? inbound.envelope).sender, 'refused')
   }
 }

@@ -47,7 +47,7 @@ export function ignoreOverDailyBytes<Each extends VerifiedMessage>(
     ignored: messages.filter(isOverLimit).map((message) => {
       return {
         inbound: message.inbound,
-        verified: message,
+        message,
         reason: `the pod of ${message.signer.address} has reached its daily byte limit`,
       }
     }),

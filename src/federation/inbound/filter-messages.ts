@@ -32,7 +32,7 @@ export async function filterMessages(services: Services, messages: readonly Reso
     rejected: messages.filter(rejects).map((message) => {
       return {
         inbound: message.inbound,
-        verified: message,
+        message,
         fault: 'Filtered',
         reason: 'a filter of this pod rejects it',
       } as const

@@ -85,11 +85,11 @@ function endOfOpen(
   const message = { inbound: inbound, sender, signer, author, entity, signature, firstSigned, recipient }
   if (!isStorable(message)) {
     const reason = `entities of type ${entity.type} are not stored`
-    return { as: 'rejected', message: { inbound, verified: message, fault: 'UnknownEntity', reason } }
+    return { as: 'rejected', message: { inbound, message, fault: 'UnknownEntity', reason } }
   }
   if (!isRequested(inbound, entity)) {
     const reason = `the fetched ${entity.type} is not the requested entity`
-    return { as: 'rejected', message: { inbound, verified: message, fault: 'NotFetchable', reason } }
+    return { as: 'rejected', message: { inbound, message, fault: 'NotFetchable', reason } }
   }
   return { as: 'ready', message }
 }

@@ -65,10 +65,7 @@ function sample<Item>(items: readonly Item[], count: number): readonly Item[] {
   return chosen
 }
 
-function rowOf(
-  { inbound, verified: message, fault, reason }: RejectedMessage,
-  payloadBytes: number,
-): NewQuarantinedMessage {
+function rowOf({ inbound, message, fault, reason }: RejectedMessage, payloadBytes: number): NewQuarantinedMessage {
   const { envelope, recipientGuid = null, acceptedAt, source = null, trace = null } = inbound
   const bytes = envelopeBytes(envelope)
   const isWhole = bytes <= payloadBytes

@@ -38,7 +38,7 @@ export async function resolveReferences(
     if (missing !== undefined) {
       waiting.push({
         inbound: message.inbound,
-        verified: message,
+        message,
         sender: message.sender,
         isVerified: true,
         ...missing,

@@ -52,13 +52,13 @@ export interface NewBackgroundTask extends Pick<BackgroundTask, 'kind' | 'target
   readonly details?: BackgroundTask['details']
 }
 
-/** Undefined: an operation of this kind runs on the target. */
+/** Undefined: a task of this kind runs on the target. */
 export async function insertBackgroundTask(
   transaction: Knex.Transaction,
-  { actor, details = {}, ...operation }: NewBackgroundTask,
+  { actor, details = {}, ...task }: NewBackgroundTask,
 ): Promise<BackgroundTask | undefined> {
   const [row] = await transaction('operations')
-    .insert({ ...operation, actor: JSON.stringify(actor), details: JSON.stringify(details) })
+    .insert({ ...task, actor: JSON.stringify(actor), details: JSON.stringify(details) })
     .onConflict(transaction.raw(`(kind, target) where state in ('queued', 'running')`))
     .ignore()
     .returning('*')
@@ -69,7 +69,7 @@ export async function findBackgroundTask(db: Knex, id: number): Promise<Backgrou
   return db('operations').where({ id }).first()
 }
 
-/** Lists unfinished operations of some kinds, oldest first. */
+/** Lists unfinished tasks of some kinds, oldest first. */
 export async function listUnfinishedTasks(db: Knex, kinds: readonly string[]): Promise<readonly BackgroundTask[]> {
   return db('operations')
     .whereIn('kind', [...kinds])
@@ -78,7 +78,7 @@ export async function listUnfinishedTasks(db: Knex, kinds: readonly string[]): P
     .limit(UNFINISHED_SHOWN)
 }
 
-/** Finds the operation of some kinds on a target that was started last. */
+/** Finds the task of some kinds on a target that was started last. */
 export async function findLatestTask(
   db: Knex,
   kinds: readonly string[],
@@ -93,7 +93,7 @@ export async function findLatestTask(
 
 const UNFINISHED_SHOWN = 20
 
-/** Sets some of the details of an operation. */
+/** Sets some of the details of a task. */
 export async function changeTaskDetails(
   transaction: Knex.Transaction,
   id: number,
@@ -104,7 +104,7 @@ export async function changeTaskDetails(
     .update({ details: transaction.raw('details || ?::jsonb', [JSON.stringify(details)]) })
 }
 
-/** Locks an operation that is not done. A failed one whose job is replayed continues, unless the same one was started again. */
+/** Locks a task that is not done. A failed one whose job is replayed continues, unless the same one was started again. */
 export async function lockBackgroundTask(
   transaction: Knex.Transaction,
   id: number,
@@ -121,7 +121,7 @@ export async function lockBackgroundTask(
     .first()
 }
 
-/** Marks the operation of a job that has used up its attempts. */
+/** Marks the task of a job that has used up its attempts. */
 export async function failTaskOfJob(db: Knex, outboxId: number, fault: string): Promise<void> {
   await db.raw(
     `update operations set state = 'failed', errors = errors || to_jsonb(cast(? as text)), changed_at = ${NOW_SQL}
@@ -132,10 +132,10 @@ export async function failTaskOfJob(db: Knex, outboxId: number, fault: string): 
   )
 }
 
-/** An operation commits its progress with each chunk, which takes seconds. */
+/** A task commits its progress with each chunk, which takes seconds. */
 const STALLED_AFTER = '1 hour'
 
-/** Finds an unfinished operation without progress for an hour, and marks it as changed now. */
+/** Finds an unfinished task without progress for an hour, and marks it as changed now. */
 export async function touchStalledTask(
   transaction: Knex.Transaction,
   { kind, target }: Pick<BackgroundTask, 'kind' | 'target'>,

@@ -239,7 +239,7 @@ describe('the quarantine', () => {
       const verified = { entity: { type: 'like', author: `ann@${host}`, guid: 'g' } } as never
       await quarantineRejected(
         pod,
-        [{ inbound: message, verified, fault, reason: '' }],
+        [{ inbound: message, message: verified, fault, reason: '' }],
         given as typeof QUARANTINE_LIMITS,
       )
     }

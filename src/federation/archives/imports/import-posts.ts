@@ -77,9 +77,7 @@ export const postImporter: ListImporter<ReadyPost> = {
     await shareWithAspects(transaction, context, records, byEntity)
 
     const ids = new Set(records.map(({ message }) => message.entity.guid))
-    const taken = new Set(
-      stored.flatMap(({ rejected }) => rejected.map(({ verified: message }) => guidOf(message?.entity))),
-    )
+    const taken = new Set(stored.flatMap(({ rejected }) => rejected.map(({ message }) => guidOf(message?.entity))))
     const unstored = ready.filter(({ ref }) => !ids.has(ref) && !taken.has(ref))
     const holders = await findHolders(
       transaction,

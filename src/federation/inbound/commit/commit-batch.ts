@@ -65,7 +65,7 @@ function needsNoTransaction({ ready, waiting, rejected, ignored }: SortedBatch):
   const isResumed = ({ inbound }: { readonly inbound: InboundMessage }) => inbound.resumed !== undefined
   return (
     ready.length + waiting.length === 0 &&
-    rejected.every(({ verified: message }) => message === undefined) &&
+    rejected.every(({ message }) => message === undefined) &&
     !rejected.some(isResumed) &&
     !ignored.some(isResumed)
   )
@@ -88,7 +88,7 @@ async function storeClaimed(
 }
 
 /** A retraction that is stored as waiting leaves a tombstone immediately, so that its target is rejected on arrival. */
-function retractionIn({ verified: message }: WaitingMessage) {
+function retractionIn({ message }: WaitingMessage) {
   return message?.entity.type === 'retraction' ? [{ ...message, entity: message.entity }] : []
 }
 

@@ -27,10 +27,10 @@ export async function ignoreNewlyBlocked(
     const end = endOf(message, byAddress)
     if (end === undefined) ready.push(message)
     else if (end === 'pod') {
-      ignored.push({ inbound, verified: message, reason: `the pod of ${entity.author} or ${sender} is blocked` })
+      ignored.push({ inbound, message, reason: `the pod of ${entity.author} or ${sender} is blocked` })
     } else {
       const list = isRelayable(entity) ? rejected : ignored
-      list.push({ inbound, verified: message, fault: 'Moderated', reason: blockedAuthorReason(entity.author) })
+      list.push({ inbound, message, fault: 'Moderated', reason: blockedAuthorReason(entity.author) })
     }
   }
   return { ready, ignored, rejected }

@@ -21,7 +21,7 @@ export async function retractRelayablesOfBlocked(
   transaction: Knex.Transaction,
   rejected: readonly RejectedMessage[],
 ): Promise<void> {
-  const answered = rejected.flatMap(({ fault, verified: message }) => (ANSWERED.has(fault) ? relayableIn(message) : []))
+  const answered = rejected.flatMap(({ fault, message }) => (ANSWERED.has(fault) ? relayableIn(message) : []))
   if (answered.length === 0) return
   const { threadPosts } = await findPostReferences(transaction, groupGuidsByKind(answered.flatMap(listParents)))
   const authors = await Person.byAddresses(
@@ -49,7 +49,7 @@ export async function retractRelayablesOfBlocked(
   }
 }
 
-function relayableIn(message: RejectedMessage['verified']): StoredRelayable[] {
+function relayableIn(message: RejectedMessage['message']): StoredRelayable[] {
   const entity = message?.entity
   return entity !== undefined && isStoredRelayable(entity) ? [entity] : []
 }

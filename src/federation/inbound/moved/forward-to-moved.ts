@@ -50,7 +50,7 @@ export async function forwardToMovedAuthors(
   }
 }
 
-function lateRelayable({ fault, verified: message }: RejectedMessage): VerifiedMessage<StoredRelayable>[] {
+function lateRelayable({ fault, message }: RejectedMessage): VerifiedMessage<StoredRelayable>[] {
   if (message === undefined) return []
   const { inbound, entity, sender, recipient } = message
   const isLate = fault === (recipient === undefined ? 'InvalidSender' : 'RecipientClosed')

@@ -31,9 +31,9 @@ export async function storeAccountMigrations(
       await migrate(services, transaction, message, plan, now)
       records.push({ id: plan.from.id, message })
     } else if (plan.do === 'refuse') {
-      rejected.push({ inbound, verified: message, fault: 'NotAllowed', reason: plan.reason })
+      rejected.push({ inbound, message, fault: 'NotAllowed', reason: plan.reason })
     } else {
-      ignored.push({ inbound, verified: message, reason: plan.reason })
+      ignored.push({ inbound, message, reason: plan.reason })
     }
   }
   return { records, rejected, ignored }

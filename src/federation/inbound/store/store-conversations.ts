@@ -196,21 +196,20 @@ async function sortNotInserted(
   for (const message of messages) {
     const { inbound, entity } = message
     const author = authors.get(entity.guid)
-    if (author === entity.author)
-      ignored.push({ inbound, verified: message, reason: `${entity.guid} is stored already` })
+    if (author === entity.author) ignored.push({ inbound, message, reason: `${entity.guid} is stored already` })
     else if (author !== undefined) {
       rejected.push({
         inbound,
-        verified: message,
+        message,
         fault: 'InvalidAuthor',
         reason: `its guid belongs to an entity by ${author}`,
       })
     } else if (entity.type === 'conversation') {
-      ignored.push({ inbound, verified: message, reason: 'it was retracted, or its author has closed the account' })
+      ignored.push({ inbound, message, reason: 'it was retracted, or its author has closed the account' })
     } else {
       rejected.push({
         inbound,
-        verified: message,
+        message,
         fault: 'ConversationNotFound',
         reason: 'its conversation was not stored',
       })
@@ -221,10 +220,10 @@ async function sortNotInserted(
 
 function notAllowed(
   message: VerifiedMessage<ConversationEntity>,
-): RejectedMessage & { readonly verified: VerifiedMessage } {
+): RejectedMessage & { readonly message: VerifiedMessage } {
   const { inbound, entity } = message
   const reason = `a local participant has no contact with ${entity.author}, or blocks them`
-  return { inbound, verified: message, fault: 'NotAllowed', reason }
+  return { inbound, message, fault: 'NotAllowed', reason }
 }
 
 function guidOf({ entity }: StorableMessage<ConversationPart>): string {

@@ -122,5 +122,5 @@ function ignoreRest<Entity extends ReceivableEntity>(
   const stored = new Set(records.map(({ message }) => message))
   return messages
     .filter((message) => !stored.has(message))
-    .map((message) => ({ inbound: message.inbound, verified: message, reason }))
+    .map((message) => ({ inbound: message.inbound, message, reason }))
 }

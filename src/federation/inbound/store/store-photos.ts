@@ -78,7 +78,7 @@ function photoOf({ entity, inbound }: StorableMessage<PhotoEntity>, now: Date): 
 function ignoredPhoto(message: StorableMessage<PhotoEntity>): IgnoredMessage {
   return {
     inbound: message.inbound,
-    verified: message,
+    message,
     reason: 'it was retracted, or its author has closed the account',
   }
 }
@@ -88,10 +88,10 @@ function rejectedPhoto(message: StorableMessage<PhotoEntity>): RejectedMessage {
   if (isWebUrl(entity.remote_photo_path)) {
     return {
       inbound,
-      verified: message,
+      message,
       fault: 'InvalidAuthor',
       reason: 'its guid belongs to a photo of another author',
     }
   }
-  return { inbound, verified: message, fault: 'ValidationError', reason: 'its URL is not http or https' }
+  return { inbound, message, fault: 'ValidationError', reason: 'its URL is not http or https' }
 }

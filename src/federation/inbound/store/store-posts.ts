@@ -105,13 +105,13 @@ async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
     if (post === undefined) {
       ignored.push({
         inbound,
-        verified: message,
+        message,
         reason: 'it was retracted, or its root is deleted or was reshared by its author before',
       })
     } else if (post.address !== entity.author) {
       rejected.push({
         inbound,
-        verified: message,
+        message,
         fault: 'InvalidAuthor',
         reason: `its guid belongs to a post by ${post.address}`,
       })

@@ -116,7 +116,7 @@ export async function storeParticipations(
     else
       ignored.push({
         inbound: message.inbound,
-        verified: message,
+        message,
         reason: 'too many pods that have never responded participate in the post',
       })
   }
@@ -153,12 +153,12 @@ async function storeRelayables<Entity extends StoredRelayable>(
     if (first === undefined || outcome === undefined) throw new Error('A relayable has no outcome.')
     const isNew = message === first && outcome.existingAuthor === null
     const fault = faultOf(entity.author, outcome.existingAuthor ?? first.entity.author, outcome)
-    if (fault !== undefined) rejected.push({ inbound, verified: message, ...fault })
+    if (fault !== undefined) rejected.push({ inbound, message, ...fault })
     else if (isNew && outcome.id !== null) records.push({ id: outcome.id, message })
     else if (isNew)
       ignored.push({
         inbound,
-        verified: message,
+        message,
         reason: 'it was retracted, or its parent is deleted or has one by its author already',
       })
     // Every other message is a repeat without an effect.

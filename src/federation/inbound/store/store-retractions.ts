@@ -85,7 +85,7 @@ async function findTargets(
     const targetName = `${entity.target_type} ${entity.target_guid}`
     const target = targets.get(targetName)
     if (target === undefined) {
-      ignored.push({ inbound, verified: message, reason: `the ${targetName} is not stored` })
+      ignored.push({ inbound, message, reason: `the ${targetName} is not stored` })
       continue
     }
     const fault = findSenderFault({ ...message, recipient: recipient?.address }, { target })
@@ -93,7 +93,7 @@ async function findTargets(
     else
       rejected.push({
         inbound,
-        verified: message,
+        message,
         fault,
         reason: `${message.sender} must not retract the ${targetName}`,
       })
