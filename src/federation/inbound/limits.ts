@@ -8,8 +8,8 @@ export const INBOUND_LIMITS = {
   oldestPost: new Date('2000-01-01T00:00:00Z'),
   /** Moves of one person, one after the other; the last one is refused. */
   movesInARow: 10,
-  /** Days for which pods try to deliver a message. A mention in a post that is older when this pod fetches it is no news. */
-  newsDays: 14,
+  /** Age of a fetched post or comment, in days, up to which people are notified of it. Pods try to deliver a message as long. */
+  maxNotifiedAgeDays: 14,
   /** Traces in the log line of a batch, which may have 256 messages. */
   tracesOfLogLine: 20,
 } as const

@@ -22,25 +22,27 @@ export async function recordNotificationsAndActivity(
   const now = services.now()
   const causes = causesOf(
     services,
-    records.filter(({ message }) => isNews(message, now)),
+    records.filter(({ message }) => mayNotify(message, now)),
   )
-  const late = await findLateNews(
+  const unnotified = await findUnnotifiedPosts(
     services,
     transaction,
     delivered.filter(({ message }) => !isOld(message, now)),
   )
-  const posts = [...causes.posts, ...late.posts]
-  const reshares = [...causes.reshares, ...late.reshares]
+  const posts = [...causes.posts, ...unnotified.posts]
+  const reshares = [...causes.reshares, ...unnotified.reshares]
   return notifyAbout(transaction, { ...causes, posts, reshares, shouldMoveActivity: true }, now)
 }
 
-/** Whatever other pods send is news, also if it is late. What this pod has fetched is news only if it was written recently. */
-function isNews(message: StoredRecord['message'], now: Date): boolean {
+/** People are notified of everything that other pods send, even late; of what this pod has fetched only if it was written recently. */
+function mayNotify(message: StoredRecord['message'], now: Date): boolean {
   return message.inbound.fetchRequest === undefined || !(isOld(message, now) || isOfArchive(message))
 }
 
 function isOld({ entity }: StoredRecord['message'], now: Date): boolean {
-  return 'created_at' in entity && now.getTime() - entity.created_at.getTime() > INBOUND_LIMITS.newsDays * DAY_MS
+  return (
+    'created_at' in entity && now.getTime() - entity.created_at.getTime() > INBOUND_LIMITS.maxNotifiedAgeDays * DAY_MS
+  )
 }
 
 /** A post that was fetched because an archive refers to it. If its pod sends it later, people are notified then. */
@@ -49,7 +51,7 @@ function isOfArchive({ entity, inbound }: StoredRecord['message']): boolean {
 }
 
 /** Posts that an import has fetched before their pods have sent them: nobody was notified about them. */
-async function findLateNews(
+async function findUnnotifiedPosts(
   services: Services,
   transaction: Knex.Transaction,
   delivered: readonly StoredRecord[],
