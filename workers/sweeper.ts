@@ -97,7 +97,7 @@ async function enqueueDeliveriesAgain(services: Services, transaction: Services[
   const pods = await findOverduePods(transaction, WORK_LIMITS.sweptRows)
   if (pods.length === 0) return
   const open = await listQueuesBelowLimit(services)
-  const duePods = pods.filter(({ isReachable }) => open.includes(isReachable ? 'outbound' : 'outbound-slow'))
+  const duePods = pods.filter(({ isProven }) => open.includes(isProven ? 'outbound' : 'outbound-slow'))
   await enqueueDeliveries(services, duePods, ADD_AGAIN)
 }
 

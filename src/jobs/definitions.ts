@@ -113,7 +113,7 @@ export const formerParticipateJob = defineJob<{ readonly postGuids: readonly str
 
 /** Sends the due deliveries of pods; pods that have answered before have a queue of their own. */
 export const deliverJob = defineJob<{ readonly podIds: readonly number[] }>()('outbound', 'deliver', withoutRetention)
-export const deliverToUnconfirmedPodsJob = defineJob<{ readonly podIds: readonly number[] }>()(
+export const deliverToUnprovenPodsJob = defineJob<{ readonly podIds: readonly number[] }>()(
   'outbound-slow',
   'deliver',
   {

@@ -49,9 +49,9 @@ describe.each(queueBackends)('S84: a flood of comments under one post, with the 
       await pod.db.raw(`alter table ${table} set (autovacuum_enabled = false)`)
     }
     await pod.db.raw('analyze')
-    const isReachable = { lastSuccessAt: new Date(), answeredAt: new Date() }
-    good = await addRecordingPod(fakePods, pod, 'good.example:3000', isReachable)
-    third = await addRecordingPod(fakePods, pod, 'third.example:3000', isReachable)
+    const provenPod = { lastSuccessAt: new Date(), answeredAt: new Date() }
+    good = await addRecordingPod(fakePods, pod, 'good.example:3000', provenPod)
+    third = await addRecordingPod(fakePods, pod, 'third.example:3000', provenPod)
     mallory = fakePods.person('mallory@evil.example')
     await pod.addRemotePerson(mallory)
   })

@@ -77,7 +77,7 @@ describe('something that goes out', () => {
   })
 
   it('is due at once, and its deliveries are enqueued: those of proven pods in the queue outbound', async () => {
-    const [isReachable, unproven, failing, longSilent] = await Promise.all([
+    const [provenPod, unproven, failing, longSilent] = await Promise.all([
       remotePerson({ lastSuccessAt: new Date() }),
       remotePerson(),
       remotePerson({ lastSuccessAt: new Date(), failures: 1 }),
@@ -87,10 +87,10 @@ describe('something that goes out', () => {
       Promise.all((['outbound', 'outbound-slow'] as const).map(async (queue) => (await pod.jobs.counts(queue)).waiting))
     const [fast = 0, slow = 0] = await waiting()
 
-    await send(message(), to(isReachable, unproven, failing, longSilent))
+    await send(message(), to(provenPod, unproven, failing, longSilent))
 
     await vi.waitFor(async () => expect(await waiting()).toEqual([fast + 1, slow + 3]), { timeout: 5_000 })
-    expect((await pod.jobs.oldestWaiting('outbound'))?.data).toEqual({ podIds: [isReachable.podId] })
+    expect((await pod.jobs.oldestWaiting('outbound'))?.data).toEqual({ podIds: [provenPod.podId] })
     const { rows } = await pod.db.raw(`select count(*) from deliveries where due_at > now()`)
     expect(rows).toEqual([{ count: 0 }])
   })

@@ -201,7 +201,7 @@ const contact = () =>
 const owner = '00000000-0000-4000-8000-000000000000'
 
 async function settleOneDelivery(): Promise<unknown> {
-  await leasePods(workerDb, [{ podId, owner, milliseconds: 60_000, onlyReachable: false }])
+  await leasePods(workerDb, [{ podId, owner, milliseconds: 60_000, onlyProven: false }])
   const [first, second] = await holdAndFindDueDeliveries(workerDb, [{ podId, limit: 2 }])
   if (first === undefined || second === undefined) throw new Error('Nothing is due.')
   const refusal = {

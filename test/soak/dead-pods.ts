@@ -90,7 +90,7 @@ export async function runDeadPods(options: DeadPodsOptions): Promise<DeadPodsRep
 
     const dead = [silent, refusing, failing]
     const ids = dead.flatMap((pods) => pods.ids)
-    const duePodsOf = (pods: readonly number[], isReachable: boolean) => pods.map((podId) => ({ podId, isReachable }))
+    const duePodsOf = (pods: readonly number[], isProven: boolean) => pods.map((podId) => ({ podId, isProven }))
     const duePods = [...duePodsOf(ids, false), ...duePodsOf(healthy.ids, true)]
     const write = await writerOf(pod)
     async function publishTo(pods: readonly number[], duePods: readonly DuePod[]) {

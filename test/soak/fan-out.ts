@@ -102,7 +102,7 @@ export async function runFanOut(options: FanOutOptions): Promise<FanOutReport> {
 async function writePosts(pod: Services, pods: readonly number[], posts: number): Promise<readonly Chain[]> {
   const { guid } = await createUser(pod, { username: 'ann', password: 'the password of ann' })
   const { id: senderId, address: author } = await Person.query(pod.db).findOne({ guid }).throwIfNotFound()
-  const duePods = pods.map((podId) => ({ podId, isReachable: false }))
+  const duePods = pods.map((podId) => ({ podId, isProven: false }))
   const chains: Chain[] = []
   for (let index = 0; index < posts; index += 1) {
     const post = newGuid()

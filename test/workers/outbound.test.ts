@@ -80,7 +80,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
 
   function duePodsOf(pods: readonly RecordingPod[]): Promise<readonly DuePod[]> {
     return Promise.all(
-      pods.map(async (other) => ({ podId: other.id, isReachable: (await other.row()).lastSuccessAt !== null })),
+      pods.map(async (other) => ({ podId: other.id, isProven: (await other.row()).lastSuccessAt !== null })),
     )
   }
 
@@ -90,29 +90,29 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
   }
 
   it('deliver after the commit of a transaction', async () => {
-    const [fresh, isReachable] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
-    await write(fresh, isReachable)
+    const [fresh, provenPod] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
+    await write(fresh, provenPod)
     workers = startTestWorkers(pod, { handlers, queues })
 
-    const duePods = await duePodsOf([fresh, isReachable])
+    const duePods = await duePodsOf([fresh, provenPod])
     await pod.db.transaction(async (transaction) => enqueueDeliveriesAfterCommit(pod, transaction, duePods))
     await untilIdle(pod)
 
-    expect([fresh, isReachable].map(({ received: got }) => got.length)).toEqual([1, 1])
+    expect([fresh, provenPod].map(({ received: got }) => got.length)).toEqual([1, 1])
     expect((await fresh.row()).lastSuccessAt).toEqual(expect.any(Date))
   })
 
   it('have no job for a proven pod in the process that has written its deliveries', async () => {
-    const [fresh, isReachable] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
+    const [fresh, provenPod] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
     workers = startTestWorkers(pod, { handlers, queues, localDelivery })
     const enqueueEach = vi.spyOn(pod.jobs, 'enqueueEach')
-    await write(fresh, isReachable)
+    await write(fresh, provenPod)
 
-    await enqueueFor(fresh, isReachable)
+    await enqueueFor(fresh, provenPod)
     await untilIdle(pod)
     await workers.close()
 
-    expect([fresh, isReachable].map(({ received }) => received.length)).toEqual([1, 1])
+    expect([fresh, provenPod].map(({ received }) => received.length)).toEqual([1, 1])
     const jobs = enqueueEach.mock.calls.flatMap(([job, each]) => each.map(() => job.queue))
     expect(jobs).toEqual(['outbound-slow'])
     enqueueEach.mockRestore()
@@ -124,7 +124,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     const other = await otherPod()
     const enqueueIn = (fails: boolean) =>
       pod.db.transaction(async (transaction) => {
-        enqueueDeliveriesAfterCommit(watched, transaction, [{ podId: other.id, isReachable: false }])
+        enqueueDeliveriesAfterCommit(watched, transaction, [{ podId: other.id, isProven: false }])
         if (fails) throw new Error('something is wrong')
       })
 
@@ -136,7 +136,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
 
   it('receive their jobs in chunks of pods, so that other work does not wait for all of them', async () => {
     const enqueueEach = vi.fn(pod.jobs.enqueueEach)
-    const duePods = Array.from({ length: 1_100 }, (_, podId) => ({ podId, isReachable: false }))
+    const duePods = Array.from({ length: 1_100 }, (_, podId) => ({ podId, isProven: false }))
 
     await enqueueDeliveries({ jobs: { ...pod.jobs, enqueueEach } }, duePods)
 
@@ -218,10 +218,10 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
   })
 
   it('get lost jobs back from the sweeper, in the right queue', async () => {
-    const [fresh, isReachable] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
+    const [fresh, provenPod] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
     const [soon, blocked] = [await otherPod({ nextTryAt: inAnHour() }), await otherPod({ blockedAt: new Date() })]
     const held = await otherPod({ drainedBy: '00000000-0000-4000-8000-000000000000', drainedUntil: inAnHour() })
-    await write(fresh, isReachable, soon, blocked, held)
+    await write(fresh, provenPod, soon, blocked, held)
 
     await sweep(pod)
     expect([await waiting('outbound'), await waiting('outbound-slow')]).toEqual([0, 0]) // their jobs may be in transit
@@ -232,18 +232,18 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     expect([await waiting('outbound'), await waiting('outbound-slow')]).toEqual([1, 1])
     workers = startTestWorkers(pod, { handlers, queues: ['outbound', 'outbound-slow'] })
     await vi.waitFor(async () => expect(await pod.db('deliveries')).toHaveLength(3), { timeout: 5_000, interval: 20 })
-    expect([fresh, isReachable, soon, blocked, held].map(({ received: got }) => got.length)).toEqual([1, 1, 0, 0, 0])
+    expect([fresh, provenPod, soon, blocked, held].map(({ received: got }) => got.length)).toEqual([1, 1, 0, 0, 0])
   })
 
   it('are swept first for responding pods, for any number of other pods', async () => {
     const dead = [await otherPod(), await otherPod({ failures: 1, lastSuccessAt: new Date() })] // in order of id
-    const isReachable = await otherPod({ lastSuccessAt: new Date() })
-    await write(...dead, isReachable)
+    const provenPod = await otherPod({ lastSuccessAt: new Date() })
+    await write(...dead, provenPod)
     await later()
 
-    expect(await findOverduePods(pod.db, 1)).toEqual([{ podId: isReachable.id, isReachable: true }])
+    expect(await findOverduePods(pod.db, 1)).toEqual([{ podId: provenPod.id, isProven: true }])
     expect((await findOverduePods(pod.db, 3)).map(({ podId }) => podId)).toEqual([
-      isReachable.id,
+      provenPod.id,
       ...dead.map(({ id }) => id),
     ])
   })

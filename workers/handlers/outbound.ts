@@ -7,7 +7,7 @@ import { participate, participateInPostponedPosts } from '../../src/federation/o
 import type {
   checkPodJob,
   deliverJob,
-  deliverToUnconfirmedPodsJob,
+  deliverToUnprovenPodsJob,
   dispatchJob,
   dispatchRelaysJob,
   forwardEnvelopeJob,
@@ -36,7 +36,7 @@ export const outboundHandlers: JobHandlers<typeof dispatchJob | typeof deliverJo
 }
 
 export const outboundSlowHandlers: JobHandlers<
-  typeof deliverToUnconfirmedPodsJob | typeof checkPodJob | typeof forwardEnvelopeJob | typeof participateJob
+  typeof deliverToUnprovenPodsJob | typeof checkPodJob | typeof forwardEnvelopeJob | typeof participateJob
 > = {
   // For rows of earlier versions: the job has another queue now.
   participate: (services, work) => participate(services, groupOfJob(work)),

@@ -129,7 +129,7 @@ export async function resumePod(
   return recordOperatorChange(services, actor, { action: 'pod.resume', target, reason }, async (transaction) => {
     const paused = RemotePod.query(transaction).findById(id).where('pausedUntil', '>', services.now())
     if ((await paused.patch({ pausedUntil: null })) === 0) return undefined
-    enqueueDeliveriesAfterCommit(services, transaction, [{ podId: id, isReachable: false }])
+    enqueueDeliveriesAfterCommit(services, transaction, [{ podId: id, isProven: false }])
     return { until: null }
   })
 }

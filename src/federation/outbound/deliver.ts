@@ -16,7 +16,7 @@ import { sealDeliveries } from './seal-deliveries.js'
 import { getSharedDelivery } from './shared-delivery.js'
 
 export interface DeliverOptions {
-  /** The slots of `outbound` are for pods that have proven to respond. */
+  /** The slots of `outbound` are for proven pods. */
   readonly queue: DeliveryQueue
   readonly signal: AbortSignal
   /** Called after the deliveries of a pod that has accepted participations. */
@@ -45,7 +45,7 @@ export async function deliver(services: Services, podIds: readonly number[], opt
     const release = queue === 'outbound' ? await slots.acquire(signal, run) : await slots.untilUncontended(signal)
     try {
       if (performance.now() < run.until) await deliverToPod(services, podId, run)
-      else podsWithoutSlot.push({ podId, isReachable: queue === 'outbound' })
+      else podsWithoutSlot.push({ podId, isProven: queue === 'outbound' })
     } finally {
       release?.()
     }
@@ -69,10 +69,10 @@ interface RunOptions extends DeliverOptions {
 async function deliverToPod(services: Services, podId: number, run: RunOptions): Promise<void> {
   const { queue, signal, limits, until, onParticipations } = run
   const owner = randomUUID()
-  const request = { podId, owner, milliseconds: limits.leaseMs, onlyReachable: queue === 'outbound' }
+  const request = { podId, owner, milliseconds: limits.leaseMs, onlyProven: queue === 'outbound' }
   const lease = await getSharedDelivery(services.db).lease(request)
   if (lease === undefined) return
-  if (!lease.isLeased) return enqueueDeliveries(services, [{ podId, isReachable: false }])
+  if (!lease.isLeased) return enqueueDeliveries(services, [{ podId, isProven: false }])
   let end: DeliveryRunEnd = 'interrupted'
   let hasParticipated = false
   try {
@@ -84,8 +84,8 @@ async function deliverToPod(services: Services, podId: number, run: RunOptions):
   }
   if (hasParticipated) await onParticipations(podId)
   // A run that broke off is not enqueued again: its obstacle still exists. The sweeper finds the deliveries later.
-  if (end === 'timed_out') await enqueueDeliveries(services, [{ podId, isReachable: queue === 'outbound' }])
-  if (end === 'yielded') await enqueueDeliveries(services, [{ podId, isReachable: false }])
+  if (end === 'timed_out') await enqueueDeliveries(services, [{ podId, isProven: queue === 'outbound' }])
+  if (end === 'yielded') await enqueueDeliveries(services, [{ podId, isProven: false }])
 }
 
 interface DeliveryRunResult {

@@ -1,7 +1,7 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { DeliveryOutcome } from './pod-health.js'
 
-/** The worker slots for pods that have proven to respond, and those for all other pods. */
+/** The worker slots for proven pods, and those for all other pods. */
 export type DeliveryQueue = 'outbound' | 'outbound-slow'
 
 // The label `lane` has the name of the queue. Dashboards of operators use this name.

@@ -4,22 +4,22 @@ import type { DeliveryLimits } from './limits.js'
 export interface DeliverySlots {
   /** Waits for a slot; resolves with the function that releases it. Runs take turns. */
   acquire(signal: AbortSignal, run: object): Promise<() => void>
-  /** Resolves when no reachable pod waits for a slot, after `unreachableWaitMs` at the latest. */
+  /** Resolves when no proven pod waits for a slot, after `unprovenWaitMs` at the latest. */
   untilUncontended(signal: AbortSignal): Promise<void>
 }
 
 const POLL_INTERVAL_MS = 50
 
 /**
- * Slots for reachable pods. Runs take turns, so that a run for one pod does not wait for a post to thousands. A pod that is not done
+ * Slots for proven pods. Runs take turns, so that a run for one pod does not wait for a post to thousands. A pod that is not done
  * after `slotMs` passes its slot on, so that pods that do not answer hold up no other; `podsBeyondSlots` bounds their number.
  */
 export function openDeliverySlots({
   maxConcurrentPods,
   podsBeyondSlots,
   slotMs,
-  unreachableWaitMs,
-}: Pick<DeliveryLimits, 'maxConcurrentPods' | 'podsBeyondSlots' | 'slotMs' | 'unreachableWaitMs'>): DeliverySlots {
+  unprovenWaitMs,
+}: Pick<DeliveryLimits, 'maxConcurrentPods' | 'podsBeyondSlots' | 'slotMs' | 'unprovenWaitMs'>): DeliverySlots {
   const semaphore = new Semaphore(maxConcurrentPods)
   let beyond = 0
   return {
@@ -40,7 +40,7 @@ export function openDeliverySlots({
       }
     },
     async untilUncontended(signal) {
-      const until = performance.now() + unreachableWaitMs
+      const until = performance.now() + unprovenWaitMs
       while (semaphore.isContended && performance.now() < until) {
         await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS))
         signal.throwIfAborted()

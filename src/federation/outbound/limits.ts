@@ -22,8 +22,8 @@ export const DELIVERY_LIMITS = {
   slotMs: 250,
   /** Pods that continue in this way at the same time. */
   podsBeyondSlots: 512,
-  /** The maximum time for which a pod that is not known to be reachable waits while reachable ones wait for slots. */
-  unreachableWaitMs: 2_000,
+  /** The maximum time for which an unproven pod waits while proven ones wait for slots. */
+  unprovenWaitMs: 2_000,
   /** Concurrent deliveries to one pod, after a first success. The HTTP client has the same limit. */
   maxConcurrent: 4,
   /** Relays per dispatch; each may have hundreds of deliveries. */

@@ -15,7 +15,7 @@ import type { UnansweredRequests } from './yield-to-other-pods.js'
 
 /** Slots and statements that the delivery runs of a process share. Pods that need a statement at the same time share it. */
 export interface SharedDelivery {
-  /** Slots for reachable pods. */
+  /** Slots for proven pods. */
   readonly slots: DeliverySlots
   readonly unanswered: UnansweredRequests
   /** Undefined: the pod may not be contacted now, or another run has leased it. */

@@ -1,10 +1,10 @@
 import type { DeliveryLimits } from './limits.js'
 
-/** Running first requests to reachable pods. */
+/** Running first requests to proven pods. */
 export type UnansweredRequests = Set<AbortController>
 
 /**
- * Sends a request to a reachable pod, and aborts it after some seconds if too many such requests are unanswered at once, as in an
+ * Sends a request to a proven pod, and aborts it after some seconds if too many such requests are unanswered at once, as in an
  * outage of a data centre. Without this, silent pods would occupy all slots of the queue `outbound`. Undefined: aborted.
  */
 export async function requestOrYield<Answer>(

@@ -79,7 +79,7 @@ async function replay(
 ): Promise<void> {
   for (const ids of inChunks(deliveriesAmong(deadLetters), ROW_BATCH_SIZE)) {
     const podIds = await reviveDeliveries(transaction, ids)
-    const duePods = podIds.map((podId) => ({ podId, isReachable: false }))
+    const duePods = podIds.map((podId) => ({ podId, isProven: false }))
     enqueueDeliveriesAfterCommit(pod, transaction, duePods)
   }
   const ofRows = deadLetters.filter(({ outboxId }) => outboxId !== undefined)

@@ -1,13 +1,13 @@
 import type { Services } from '../../services/services.js'
 import { inChunks } from '../chunks.js'
-import { deliverJob, deliverToUnconfirmedPodsJob } from '../definitions.js'
+import { deliverJob, deliverToUnprovenPodsJob } from '../definitions.js'
 import type { AddOptions } from '../queues/add-jobs.js'
 import { afterCommit } from './after-commit.js'
 
-/** A pod with due deliveries. Pods that have answered before do not wait for those that have not. */
+/** A pod with due deliveries. Proven pods (docs/pod-states.md) do not wait for others. */
 export interface DuePod {
   readonly podId: number
-  readonly isReachable: boolean
+  readonly isProven: boolean
 }
 
 const ENQUEUED_WITHIN_MS = 500
@@ -22,8 +22,8 @@ export const enqueueDeliveriesAfterCommit = afterCommit<DuePod>((services, duePo
 )
 
 /**
- * Starts deliveries to reachable pods in this process, as far as it has capacity for them. Adds one job for each of the other pods, and
- * one more for a pod with a running job, which may have read its deliveries already. Several reachable pods share a job, unless the jobs
+ * Starts deliveries to proven pods in this process, as far as it has capacity for them. Adds one job for each of the other pods, and
+ * one more for a pod with a running job, which may have read its deliveries already. Several proven pods share a job, unless the jobs
  * are added again: then each pod has its own, which is not added twice.
  */
 export async function enqueueDeliveries(
@@ -31,19 +31,19 @@ export async function enqueueDeliveries(
   duePods: readonly DuePod[],
   options: AddOptions = {},
 ): Promise<void> {
-  const allReachable = idsOf(duePods.filter((duePod) => duePod.isReachable))
-  const reachable = options.again ? allReachable : jobs.localRuns.deliveries.start(allReachable)
-  const unreachable = idsOf(duePods.filter((duePod) => !duePod.isReachable))
-  const isShared = reachable.length > 1 && !options.again
+  const proven = idsOf(duePods.filter((duePod) => duePod.isProven))
+  const remaining = options.again ? proven : jobs.localRuns.deliveries.start(proven)
+  const unproven = idsOf(duePods.filter((duePod) => !duePod.isProven))
+  const isShared = remaining.length > 1 && !options.again
   await Promise.all([
     isShared
       ? jobs.enqueueAll(
           deliverJob,
-          inChunks(reachable, PODS_IN_JOB).map((podIds) => ({ podIds })),
+          inChunks(remaining, PODS_IN_JOB).map((podIds) => ({ podIds })),
           options,
         )
-      : enqueueForEach(jobs, deliverJob, reachable, options),
-    enqueueForEach(jobs, deliverToUnconfirmedPodsJob, unreachable, options),
+      : enqueueForEach(jobs, deliverJob, remaining, options),
+    enqueueForEach(jobs, deliverToUnprovenPodsJob, unproven, options),
   ])
 }
 
@@ -53,7 +53,7 @@ function idsOf(duePods: readonly DuePod[]): readonly number[] {
 
 async function enqueueForEach(
   jobs: Services['jobs'],
-  job: typeof deliverJob | typeof deliverToUnconfirmedPodsJob,
+  job: typeof deliverJob | typeof deliverToUnprovenPodsJob,
   ids: readonly number[],
   options: AddOptions,
 ): Promise<void> {

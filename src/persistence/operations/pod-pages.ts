@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { queryRows, queryUnprepared } from '../database/database.js'
 import type { PodStatus } from '../models/remote-pod.js'
-import { POD_IS_ASLEEP_SQL, POD_IS_REACHABLE_SQL } from '../outbound/delivery-conditions.js'
+import { POD_IS_ASLEEP_SQL, POD_IS_PROVEN_SQL } from '../outbound/delivery-conditions.js'
 import { DELIVERY_PRIORITY } from '../outbound/delivery-priority.js'
 import { POD_STATE_CONDITIONS } from '../outbound/known-pods.js'
 import { escapeLike } from '../sql/escape-like.js'
@@ -33,7 +33,7 @@ export interface ListedPod {
   readonly limitedAt: Date | null
   readonly pausedUntil: Date | null
   readonly asleep: boolean
-  readonly isReachable: boolean
+  readonly isProven: boolean
   /** Known people of the pod. All counts here end at one more than `MAX_COUNTED`. */
   readonly people: number
   readonly waiting: number
@@ -73,7 +73,7 @@ export async function listPodPage(
      )
      select pods.id, pods.host, pods.port, pods.status, pods.software, pods.failures, pods.next_try_at as "nextTryAt",
        pods.blocked_at as "blockedAt", pods.limited_at as "limitedAt", pods.paused_until as "pausedUntil",
-       ${POD_IS_ASLEEP_SQL} as asleep, ${POD_IS_REACHABLE_SQL} as "isReachable",
+       ${POD_IS_ASLEEP_SQL} as asleep, ${POD_IS_PROVEN_SQL} as "isProven",
        (${countSql('select from people where people.pod_id = pods.id')}) as people,
        (${countSql(`select from deliveries where deliveries.pod_id = pods.id and state = 'waiting'`)}) as waiting,
        (${countSql(DEAD_OF_POD_SQL)}) as dead,

@@ -1,7 +1,7 @@
 import { UNDELIVERED_LIMITS } from './limits.js'
 
 /** SQL condition: the last delivery or check succeeded, within the last 7 days. */
-export const POD_IS_REACHABLE_SQL = `coalesce(pods.failures = 0 and pods.last_success_at > now() - interval '7 days', false)`
+export const POD_IS_PROVEN_SQL = `coalesce(pods.failures = 0 and pods.last_success_at > now() - interval '7 days', false)`
 
 /** SQL condition: the pod has been offline for `asleepAfterDays`, or an operator has put it to sleep since it went offline. */
 export const POD_IS_ASLEEP_SQL = `coalesce(pods.offline_since <= greatest(now() - interval '${UNDELIVERED_LIMITS.asleepAfterDays} days', pods.asleep_at), false)`

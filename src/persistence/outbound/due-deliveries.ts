@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { queryPrepared, queryRows } from '../database/database.js'
 import { opaqueParam } from '../sql/opaque-param.js'
-import { EXEMPT_FROM_BLOCKS, POD_ACCEPTS_DELIVERIES_SQL, POD_IS_REACHABLE_SQL } from './delivery-conditions.js'
+import { EXEMPT_FROM_BLOCKS, POD_ACCEPTS_DELIVERIES_SQL, POD_IS_PROVEN_SQL } from './delivery-conditions.js'
 import type { DeliveryPriority } from './delivery-priority.js'
 import type { OutboundRecord } from './outbound-record.js'
 
@@ -137,14 +137,14 @@ export const OVERDUE_PODS_SQL = `
         ))
     )`
 
-/** Finds overdue pods, reachable ones first. */
+/** Finds overdue pods, proven ones first. */
 export async function findOverduePods(
   db: Knex,
   limit: number,
-): Promise<readonly { readonly podId: number; readonly isReachable: boolean }[]> {
-  return queryRows<{ readonly podId: number; readonly isReachable: boolean }>(
+): Promise<readonly { readonly podId: number; readonly isProven: boolean }[]> {
+  return queryRows<{ readonly podId: number; readonly isProven: boolean }>(
     db,
-    `select id as "podId", ${POD_IS_REACHABLE_SQL} as "isReachable" ${OVERDUE_PODS_SQL} order by "isReachable" desc, id limit ?`,
+    `select id as "podId", ${POD_IS_PROVEN_SQL} as "isProven" ${OVERDUE_PODS_SQL} order by "isProven" desc, id limit ?`,
     [limit],
   )
 }

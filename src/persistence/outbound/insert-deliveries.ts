@@ -3,7 +3,7 @@ import { queryPrepared, queryRows } from '../database/database.js'
 import { SENT_PUBLICLY_SQL, sentPubliclySql } from '../posts/visibility.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowByRowSql } from '../sql/row-by-row.js'
-import { exemptFromBlocksSql, POD_IS_ASLEEP_SQL, POD_IS_REACHABLE_SQL } from './delivery-conditions.js'
+import { exemptFromBlocksSql, POD_IS_ASLEEP_SQL, POD_IS_PROVEN_SQL } from './delivery-conditions.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
 import { UNDELIVERED_LIMITS } from './limits.js'
 import type { OutboundRecord, OutboundVerb } from './outbound-record.js'
@@ -43,8 +43,8 @@ export interface NewOutboundMessage {
 /** A pod that has something to be delivered now. */
 export interface ReachedPod {
   readonly podId: number
-  /** The pod is reachable: its last delivery or check succeeded, within the last 7 days. */
-  readonly isReachable: boolean
+  /** The pod is proven: its last delivery or check succeeded, within the last 7 days. */
+  readonly isProven: boolean
 }
 
 /**
@@ -156,7 +156,7 @@ function subscribersSql(postId: string, commentId: string): string {
 
 /** The parts in which the statements differ. */
 interface DeliveryStatement {
-  /** CTEs up to `recipients`, each row of which has `pod_id`, `asleep` and `is_reachable`. */
+  /** CTEs up to `recipients`, each row of which has `pod_id`, `asleep` and `is_proven`. */
   readonly recipients: string
   /** Query for the columns of the new messages. */
   readonly messages: string
@@ -193,7 +193,7 @@ function insertDeliveriesSql({ recipients, messages, deliveries, skipped }: Deli
     join locked on locked.id = skipped.pod_id
     where pods.id = skipped.pod_id
   )
-  select distinct pod_id as "podId", is_reachable as "isReachable" from recipients where pod_id in (select pod_id from delivered)`
+  select distinct pod_id as "podId", is_proven as "isProven" from recipients where pod_id in (select pod_id from delivered)`
 }
 
 /** The columns of a message in JSON, and those that only one kind of messages has. */
@@ -218,7 +218,7 @@ function audienceDeliveriesSql(audience: string): string {
         people.id as person_id,
         pods.id as pod_id,
         ${POD_IS_ASLEEP_SQL} as asleep,
-        ${POD_IS_REACHABLE_SQL} as is_reachable
+        ${POD_IS_PROVEN_SQL} as is_proven
       from (select id, bool_or(named) as named from wanted group by id) as persons
       ${rowByRowSql('people', 'people.id = persons.id')}
       ${rowByRowSql('pods', 'pods.id = people.pod_id')}
@@ -250,7 +250,7 @@ const PERSONAL_DELIVERIES_SQL = insertDeliveriesSql({
   recipients: `given as (${givenMessagesSql('"personId" bigint')}
   ), recipients as (
     -- One index lookup for each message: with old statistics the planner would read the whole tables of people and pods.
-    select given.*, pods.id as pod_id, ${POD_IS_ASLEEP_SQL} as asleep, ${POD_IS_REACHABLE_SQL} as is_reachable
+    select given.*, pods.id as pod_id, ${POD_IS_ASLEEP_SQL} as asleep, ${POD_IS_PROVEN_SQL} as is_proven
     from given
     cross join lateral (select pod_id from people where people.id = given."personId" offset 0) as people
     cross join lateral (select * from pods where pods.id = people.pod_id offset 0) as pods
@@ -288,7 +288,7 @@ const RELAY_DELIVERIES_SQL = insertDeliveriesSql({
   ), recipients as (
     select relays.record, relays.guid, pods.id as pod_id,
       case when not relays.public then people.id end as person_id,
-      ${POD_IS_ASLEEP_SQL} as asleep, ${POD_IS_REACHABLE_SQL} as is_reachable, pods.answered_at is null as unanswered
+      ${POD_IS_ASLEEP_SQL} as asleep, ${POD_IS_PROVEN_SQL} as is_proven, pods.answered_at is null as unanswered
     from wanted
     join relays using (record, guid)
     ${rowByRowSql('people', 'people.id = wanted.person_id')}

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { queryRows } from '../database/database.js'
 import type { PodHost, PodProbe, PodStatus } from '../models/remote-pod.js'
-import { POD_IS_ASLEEP_SQL, POD_IS_PAUSED_SQL, POD_IS_REACHABLE_SQL } from './delivery-conditions.js'
+import { POD_IS_ASLEEP_SQL, POD_IS_PAUSED_SQL, POD_IS_PROVEN_SQL } from './delivery-conditions.js'
 
 /** Another pod as an operator sees it. */
 export interface KnownPod {
@@ -24,7 +24,7 @@ export interface KnownPod {
   readonly skippedDeliveries: number
   /** Null: no operator has probed it. */
   readonly probe: PodProbe | null
-  readonly isReachable: boolean
+  readonly isProven: boolean
   readonly asleep: boolean
   /** Number of known people of the pod. */
   readonly people: number
@@ -56,7 +56,7 @@ export async function listKnownPods(db: Knex, { hostPort, state }: KnownPodFilte
        pods.software_version as "softwareVersion", pods.failures, pods.next_try_at as "nextTryAt",
        pods.offline_since as "offlineSince", pods.last_success_at as "lastSuccessAt", pods.checked_at as "checkedAt",
        pods.blocked_at as "blockedAt", pods.limited_at as "limitedAt", pods.paused_until as "pausedUntil", pods.skipped_deliveries as "skippedDeliveries", pods.probe,
-       ${POD_IS_REACHABLE_SQL} as "isReachable", ${POD_IS_ASLEEP_SQL} as asleep,
+       ${POD_IS_PROVEN_SQL} as "isProven", ${POD_IS_ASLEEP_SQL} as asleep,
        (select count(*) from people where people.pod_id = pods.id) as people,
        counted.waiting,
        counted.dead

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 import { opaqueParam } from '../sql/opaque-param.js'
-import { POD_ACCEPTS_DELIVERIES_SQL, POD_IS_REACHABLE_SQL } from './delivery-conditions.js'
+import { POD_ACCEPTS_DELIVERIES_SQL, POD_IS_PROVEN_SQL } from './delivery-conditions.js'
 
 /** A pod that this process delivers to until the lease ends. */
 export interface LeasedPod {
@@ -16,13 +16,13 @@ export interface LeaseRequest {
   readonly podId: number
   readonly owner: string
   readonly milliseconds: number
-  readonly onlyReachable: boolean
+  readonly onlyProven: boolean
 }
 
 /** A pod that may be contacted now, and that no other process has leased. */
 export type LeaseResult =
   | { readonly isLeased: true; readonly pod: LeasedPod }
-  /** The pod is not known to be reachable. */
+  /** The pod is unproven. */
   | { readonly isLeased: false }
 
 /** Leases pods that may be contacted now, each requested once; returns the results by pod. */
@@ -34,7 +34,7 @@ export async function leasePods(
     requests.map(({ podId }) => podId),
     requests.map(({ owner }) => owner),
     requests.map(({ milliseconds }) => milliseconds),
-    requests.map(({ onlyReachable }) => onlyReachable),
+    requests.map(({ onlyProven }) => onlyProven),
   ])
   return new Map(rows.map(({ isLeased, ...pod }) => [pod.id, isLeased ? { isLeased, pod } : { isLeased }]))
 }
@@ -43,9 +43,9 @@ export async function leasePods(
 const POD_LEASES_SQL = `
   with candidates as materialized (
     select pods.id, pods.host, pods.port, pods.ssl, pods.failures, requests.owner, requests.milliseconds,
-      ${POD_IS_REACHABLE_SQL} or not requests.only_reachable as is_leased
+      ${POD_IS_PROVEN_SQL} or not requests.only_proven as is_leased
     from unnest(${opaqueParam('$1', 'bigint[]')}, $2::uuid[], $3::integer[], $4::boolean[])
-      as requests(pod_id, owner, milliseconds, only_reachable)
+      as requests(pod_id, owner, milliseconds, only_proven)
     join pods on pods.id = requests.pod_id
     where (pods.drained_until is null or pods.drained_until <= now())
       and ${POD_ACCEPTS_DELIVERIES_SQL}

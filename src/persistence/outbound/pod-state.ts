@@ -3,16 +3,16 @@ import type { KnownPod } from './known-pods.js'
 /** The states of docs/pod-states.md that concern deliveries. */
 export type PodState = 'blocked' | 'paused' | 'asleep' | 'away' | 'proven' | 'unproven'
 
-export type PodStateFields = Pick<KnownPod, 'blockedAt' | 'pausedUntil' | 'asleep' | 'nextTryAt' | 'isReachable'>
+export type PodStateFields = Pick<KnownPod, 'blockedAt' | 'pausedUntil' | 'asleep' | 'nextTryAt' | 'isProven'>
 
 /** The state of a pod for deliveries, in one word: the first one that fits. */
 export function toPodState(
-  { blockedAt, pausedUntil, asleep, nextTryAt, isReachable }: PodStateFields,
+  { blockedAt, pausedUntil, asleep, nextTryAt, isProven }: PodStateFields,
   now: Date,
 ): PodState {
   if (blockedAt !== null) return 'blocked'
   if (pausedUntil !== null && pausedUntil > now) return 'paused'
   if (asleep) return 'asleep'
   if (nextTryAt !== null && nextTryAt > now) return 'away'
-  return isReachable ? 'proven' : 'unproven'
+  return isProven ? 'proven' : 'unproven'
 }

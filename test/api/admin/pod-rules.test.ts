@@ -296,7 +296,7 @@ describe('pods', () => {
     const podId = await podAt('slow.example', { lastSuccessAt: new Date() })
     const ids = [await delivery(podId), await delivery(podId)]
     const owner = '00000000-0000-4000-8000-000000000000'
-    const lease = () => leasePods(api.pod.db, [{ podId, owner, milliseconds: 1, onlyReachable: false }])
+    const lease = () => leasePods(api.pod.db, [{ podId, owner, milliseconds: 1, onlyProven: false }])
 
     expect((await mod.post('/pods/slow.example/pause', { reason })).status).toBe(403)
     const inMonths = new Date(Date.now() + 15 * 86_400_000).toISOString()

@@ -799,14 +799,14 @@ describe('a delivery run', () => {
   })
 
   it('from the queue outbound is for proven pods; others are moved to the slow queue', async () => {
-    const [fresh, isReachable] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
-    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [fresh.id, isReachable.id] })
+    const [fresh, provenPod] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [fresh.id, provenPod.id] })
 
-    for (const { id } of [fresh, isReachable]) {
+    for (const { id } of [fresh, provenPod]) {
       await deliver(pod, [id], { queue: 'outbound', signal: new AbortController().signal })
     }
 
-    expect([fresh, isReachable].map(({ received: got }) => got.length)).toEqual([0, 1])
+    expect([fresh, provenPod].map(({ received: got }) => got.length)).toEqual([0, 1])
     expect((await pod.jobs.counts('outbound-slow')).waiting).toBe(1)
     expect((await pod.jobs.counts('outbound')).waiting).toBe(0)
   })

@@ -8,7 +8,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-const limits = { maxConcurrentPods: 1, podsBeyondSlots: 2, slotMs: 250, unreachableWaitMs: 2_000 }
+const limits = { maxConcurrentPods: 1, podsBeyondSlots: 2, slotMs: 250, unprovenWaitMs: 2_000 }
 
 /** Acquires slots and records the order in which they are granted. */
 function openRecordedSlots() {
@@ -79,7 +79,7 @@ it('an unproven pod starts at once unless proven pods wait for a slot, and after
   for (const name of ['1', '2', '3', '4', '5']) void acquire(name, run)
   await settle()
   void untilUncontended()
-  await vi.advanceTimersByTimeAsync(limits.unreachableWaitMs - 100)
+  await vi.advanceTimersByTimeAsync(limits.unprovenWaitMs - 100)
   expect(granted).toEqual(['unproven', '1', '2', '3'])
 
   await vi.advanceTimersByTimeAsync(100)

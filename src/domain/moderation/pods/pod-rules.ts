@@ -279,7 +279,7 @@ export async function enforcePodRules(
   enqueueDeliveriesAfterCommit(
     services,
     transaction,
-    applied.unblocked.map((podId) => ({ podId, isReachable: false })),
+    applied.unblocked.map((podId) => ({ podId, isProven: false })),
   )
   return applied
 }

@@ -48,7 +48,7 @@ export async function putPodToSleep({ db }: Pick<Services, 'db'>, podId: number)
 export async function wakePod(services: Pick<Services, 'db' | 'jobs'>, podId: number): Promise<void> {
   await RemotePod.query(services.db).findById(podId).patch({ offlineSince: null, failures: 0, nextTryAt: null })
   await reviveDeliveriesOfPods(services.db, [podId], 'pod_asleep')
-  await enqueueDeliveries(services, [{ podId, isReachable: false }])
+  await enqueueDeliveries(services, [{ podId, isProven: false }])
 }
 
 async function giveUpAllDeliveries(db: Knex): Promise<void> {
