@@ -63,7 +63,7 @@ const DUE_WORK_SQL = `
     exists (select from waiting) or exists (select from outbox where failed_at is not null) as "hasBoundedRows"`
 
 export async function checkForDueWork({ db }: Pick<Services, 'db'>): Promise<DueWork> {
-  return queryPreparedRow<DueWork>(db, 'anything-due', DUE_WORK_SQL, [])
+  return queryPreparedRow<DueWork>(db, 'due-work', DUE_WORK_SQL, [])
 }
 
 /**

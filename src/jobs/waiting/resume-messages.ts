@@ -110,7 +110,7 @@ async function resume(
   counts: Counts,
   jobs: readonly NewJob[],
 ): Promise<number> {
-  const rows = await queryPrepared<ResumedOrEnqueued>(transaction, 'resumed', resumeSql, [
+  const rows = await queryPrepared<ResumedOrEnqueued>(transaction, 'resume-messages', resumeSql, [
     entityKeys,
     ...raiseCountsValues(counts),
     ...newOutboxRowsValues(transaction, jobs),

@@ -46,7 +46,9 @@ const KNOWN_HOSTS_SQL = `select host from unnest(${opaqueParam('$1', 'text[]')})
 
 /** Finds the addresses that already have a lookup. */
 export async function findLookedUp(db: Knex, addresses: readonly string[]): Promise<ReadonlySet<string>> {
-  const rows = await queryPrepared<{ address: string }>(db, 'looked-up-already', EXISTING_LOOKUPS_SQL, [addresses])
+  const rows = await queryPrepared<{ address: string }>(db, 'existing-signer-lookups', EXISTING_LOOKUPS_SQL, [
+    addresses,
+  ])
   return new Set(rows.map(({ address }) => address))
 }
 
@@ -182,7 +184,7 @@ const DUE_LOOKUPS_SQL = `
 /** Deletes the lookups of people that are found. */
 export async function deleteLookups(db: Knex, addresses: readonly string[]): Promise<void> {
   if (addresses.length === 0) return
-  await queryPrepared(db, 'ended-signer-lookups', END_LOOKUPS_SQL, [addresses])
+  await queryPrepared(db, 'end-signer-lookups', END_LOOKUPS_SQL, [addresses])
 }
 
 const END_LOOKUPS_SQL = `
@@ -198,7 +200,7 @@ export async function recordFailedLookups(
   if (addresses.length === 0) return []
   const rows = await queryPrepared<{ address: string; tries: number }>(
     db,
-    'postponed-signer-lookups',
+    'failed-signer-lookups',
     RECORD_FAILED_LOOKUPS_SQL,
     [addresses, SIGNER_LIMITS.retrySeconds],
   )

@@ -80,7 +80,7 @@ export async function boundUnverified(
 ): Promise<void> {
   const unverified = messages.filter(({ isVerified }) => !isVerified)
   if (unverified.length === 0) return
-  const rows = await queryPrepared<{ host: string | null }>(transaction, 'bounded-unverified', BOUND_OF_HOSTS_SQL, [
+  const rows = await queryPrepared<{ host: string | null }>(transaction, 'bound-unverified', BOUND_OF_HOSTS_SQL, [
     [...new Set(unverified.map(({ senderHost = '' }) => senderHost))],
     WAITING_LIMITS.unverifiedMessagesOfHost,
     WAITING_LIMITS.unverifiedBytesOfHost,
@@ -149,7 +149,7 @@ export async function giveUpOverdueUnverified(
 ): Promise<void> {
   const rows = await queryPrepared<GivenUp>(
     transaction,
-    'given-up-unverified',
+    'give-up-unverified',
     giveUpSql(`select id from waiting where due_at <= now() and not signed order by due_at limit $1`),
     [limit],
   )

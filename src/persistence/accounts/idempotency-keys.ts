@@ -51,7 +51,7 @@ export async function storeIdempotentResponse(db: Knex, claimed: ClaimedKey, res
     JSON.stringify(headers),
     body,
   ]
-  await queryPrepared(db, 'store-idempotent-answer', STORED_ANSWER_SQL, values)
+  await queryPrepared(db, 'store-idempotent-response', STORED_ANSWER_SQL, values)
 }
 
 /** Releases a key, so that a repeated request runs again, unless the first one took effect. */

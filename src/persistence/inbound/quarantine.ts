@@ -50,7 +50,11 @@ export async function insertQuarantined(
 ): Promise<void> {
   const added = messages.reduce((sum, { payload }) => sum + envelopeBytes(payload), 0)
   const otherRows = [rows, rowsOfFault, rowsOfHost].map((bound) => Math.max(0, bound - messages.length))
-  await queryPrepared(db, 'new-quarantined', QUARANTINED_SQL, [JSON.stringify(messages), ...otherRows, bytes - added])
+  await queryPrepared(db, 'quarantined-messages', QUARANTINED_SQL, [
+    JSON.stringify(messages),
+    ...otherRows,
+    bytes - added,
+  ])
 }
 
 const QUARANTINED_SQL = `

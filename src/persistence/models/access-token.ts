@@ -85,7 +85,7 @@ export class AccessToken extends Model {
     db: Knex,
     tokenHashes: readonly Buffer[],
   ): Promise<ReadonlyMap<number, TokenHolder>> {
-    const rows = await queryPrepared<TokenHolder & { readonly place: number }>(db, 'holders-of-tokens', HOLDERS_SQL, [
+    const rows = await queryPrepared<TokenHolder & { readonly place: number }>(db, 'token-holders', HOLDERS_SQL, [
       tokenHashes,
     ])
     return new Map(rows.map((row) => [row.place, row]))

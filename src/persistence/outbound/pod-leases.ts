@@ -30,7 +30,7 @@ export async function leasePods(
   db: Knex,
   requests: readonly LeaseRequest[],
 ): Promise<ReadonlyMap<number, LeaseResult>> {
-  const rows = await queryPrepared<LeasedPod & { readonly isLeased: boolean }>(db, 'lease-pods', POD_LEASES_SQL, [
+  const rows = await queryPrepared<LeasedPod & { readonly isLeased: boolean }>(db, 'pod-leases', POD_LEASES_SQL, [
     requests.map(({ podId }) => podId),
     requests.map(({ owner }) => owner),
     requests.map(({ milliseconds }) => milliseconds),

@@ -18,7 +18,7 @@ export interface SignableMessage {
 
 /** Finds messages with the keys of their senders. Retracted messages are left out. */
 export async function findSignableMessages(db: Knex, ids: readonly number[]): Promise<readonly SignableMessage[]> {
-  return queryPrepared<SignableMessage>(db, 'sealable-messages', SIGNABLE_MESSAGES_SQL, [[...ids]])
+  return queryPrepared<SignableMessage>(db, 'signable-messages', SIGNABLE_MESSAGES_SQL, [[...ids]])
 }
 
 /** A message that has its envelope needs no entity and no key. */
