@@ -33,8 +33,8 @@ const CONTENT = [
   'SECURITY.md',
   '.env.example',
 ]
-/** Tests and source maps of a package. A folder "test" inside its code may be used at run time. */
-const LEFT_OUT_OF_PACKAGES = /\.map$|\.test\.|node_modules\/(@[^/]+\/)?[^/]+\/tests?$/
+/** What a package does not need to run. A folder "test" inside its code may be used at run time. */
+const LEFT_OUT_OF_PACKAGES = /\.(map|[cm]?ts|flow|tsbuildinfo)$|\.test\.|node_modules\/(@[^/]+\/)?[^/]+\/(tests?|examples?)$/
 const LEFT_OUT = /\.map$|\.tsbuildinfo$|dist[\\/]bench|dist[\\/]\.built$/
 
 const folder = resolve(target)
