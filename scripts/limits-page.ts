@@ -97,18 +97,18 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     readinessTimeoutMs: 'not ready',
   },
   QUARANTINE_LIMITS: {
-    rows: 'the oldest row is deleted',
-    bytes: 'the oldest rows are deleted',
+    maxMessages: 'the oldest row is deleted',
+    maxBytes: 'the oldest rows are deleted',
     rowsOfFault: 'the oldest row of the fault is deleted',
     rowsOfHost: 'the oldest row of the host is deleted',
     payloadBytes: 'only the beginning is stored',
     beginningCharacters: 'the rest is left out',
     insertsPerSecond: 'a random sample is stored',
-    days: 'the row is deleted',
+    keptDays: 'the row is deleted',
   },
   MODERATION_LIMITS: {
     reasonCharacters: '422',
-    reports: '429',
+    maxReports: '429',
     filters: '422',
     filterCharacters: '422',
     patternWordCharacters: 'only this number is compared',
@@ -129,7 +129,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     maxPageItems: 'as many',
   },
   MAIL_LIMITS: {
-    faults: 'no more notification mails',
+    maxPermanentFaults: 'no more notification mails',
     bounceBytes: 'an error',
     confirmationsPerDay: 'no mail',
     nameCharacters: 'the rest is left out',
@@ -190,7 +190,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     maxJobsBeforeSweepStops: 'the row waits',
   },
   BURST_LIMITS: {
-    messages: 'relays and participations wait',
+    maxUnstoredMessages: 'relays and participations wait',
     maxWaitMs: 'relays and participations start',
   },
   PROCESS_LIMITS: {
@@ -226,7 +226,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   ANONYMOUS_LOOKUP_LIMITS: {
     waitMs: '202, with a page that reloads itself',
-    reloads: '503 with `Retry-After`',
+    maxReloads: '503 with `Retry-After`',
     perMinuteOfAddress: '429 with `Retry-After`',
     perMinuteInTotal: '429 with `Retry-After`',
     sources: 'the oldest entry is removed',
@@ -310,11 +310,11 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     examinedCharacters: 'queued without examination',
   },
   WAITING_LIMITS: {
-    waits: 'a dead letter',
+    maxWaitsOfMessage: 'a dead letter',
     waitSeconds: 'a dead letter',
     retractionWaitSeconds: 'a dead letter',
-    messages: 'the oldest is dropped, logged and counted',
-    bytes: 'the oldest is dropped, logged and counted',
+    maxVerifiedMessages: 'the oldest is dropped, logged and counted',
+    maxVerifiedBytes: 'the oldest is dropped, logged and counted',
     messagesOfHost: 'the oldest of the host is dropped, logged and counted',
     bytesOfHost: 'the oldest of the host is dropped, logged and counted',
     unverifiedMessages: 'the oldest is dropped, logged and counted',
@@ -338,8 +338,8 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     runMs: 'queued again after all others',
   },
   DELIVERY_LIMITS: {
-    attempts: 'dead letter (`pod dead`); only refusals count',
-    attemptsOfContact: 'dead letter (`pod dead`)',
+    maxRefusals: 'dead letter (`pod dead`); only refusals count',
+    maxRefusalsOfContact: 'dead letter (`pod dead`)',
     maxConcurrentPods: 'waits for a slot',
     podsBeyondSlots: 'keeps its slot',
     maxConcurrent: 'waits for a slot',
@@ -404,14 +404,14 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     privateKeysCached: 'the oldest entry is removed',
   },
   UNREAD_LIMITS: {
-    counted: 'no more are counted',
+    maxCounted: 'no more are counted',
   },
   COMPRESSION_LIMITS: {
     minBytes: 'sent as it is',
     bytesOnEventLoop: 'compressed in a thread',
   },
   SEARCH_LIMITS: {
-    shortest: 'no result',
+    minCharacters: 'no result',
     maxConcurrentRemoteLookups: 'only known people are found',
     maxConcurrentRemoteLookupsOfUser: 'only known people are found',
     filters: '422',
@@ -465,7 +465,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     listenersOfUser: '429',
     unsentBytes: 'further events wait in the database',
     drainMs: 'the stream ends; the client can resume it',
-    missed: 'an event `reset`: the client reads the lists',
+    maxMissedEvents: 'an event `reset`: the client reads the lists',
   },
 }
 

@@ -34,7 +34,8 @@ const CONTENT = [
   '.env.example',
 ]
 /** What a package does not need to run. A folder "test" inside its code may be used at run time. */
-const LEFT_OUT_OF_PACKAGES = /\.(map|[cm]?ts|flow|tsbuildinfo)$|\.test\.|node_modules\/(@[^/]+\/)?[^/]+\/(tests?|examples?)$/
+const LEFT_OUT_OF_PACKAGES =
+  /\.(map|[cm]?ts|flow|tsbuildinfo)$|\.test\.|node_modules\/(@[^/]+\/)?[^/]+\/(tests?|examples?)$/
 const LEFT_OUT = /\.map$|\.tsbuildinfo$|dist[\\/]bench|dist[\\/]\.built$/
 
 const folder = resolve(target)

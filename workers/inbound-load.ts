@@ -16,10 +16,11 @@ export function openInboundLoad(): InboundLoad {
   function add(count: number): void {
     messages += count
     const before = messages - count
-    if (Math.max(before, messages) > BURST_LIMITS.messages) busyUntil = performance.now() + BURST_LIMITS.lastsMs
+    if (Math.max(before, messages) > BURST_LIMITS.maxUnstoredMessages)
+      busyUntil = performance.now() + BURST_LIMITS.lastsMs
   }
 
-  const isBusy = () => messages > BURST_LIMITS.messages || performance.now() < busyUntil
+  const isBusy = () => messages > BURST_LIMITS.maxUnstoredMessages || performance.now() < busyUntil
 
   async function waitUntilLow(ending: AbortSignal): Promise<void> {
     const end = performance.now() + BURST_LIMITS.maxWaitMs

@@ -11,7 +11,7 @@ export const WORK_LIMITS = {
 /** Relays and participations while a burst of received messages is stored. */
 export const BURST_LIMITS = {
   /** Messages of a process that are not stored yet: with more than a full batch in addition to the running ones, it is a burst. */
-  messages: 256,
+  maxUnstoredMessages: 256,
   /** Between two jobs of a burst few messages wait for a moment. */
   lastsMs: 100,
   /** How often relays and participations check whether the burst is over. */

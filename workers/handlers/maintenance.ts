@@ -170,7 +170,7 @@ const expiredRows = {
     (select min(id) from announcements where created_at >= now() - interval '2 days'),
     (select max(id) from announcements)
   )`,
-  quarantine: `last_at < now() - interval '${QUARANTINE_LIMITS.days} days'`,
+  quarantine: `last_at < now() - interval '${QUARANTINE_LIMITS.keptDays} days'`,
   pod_bytes: `day < current_date - 7`,
   pod_days: `day < current_date - 14`,
   pod_slots: `slot < now() - interval '25 hours'`,

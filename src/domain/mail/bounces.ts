@@ -37,7 +37,7 @@ export async function recordBounce(services: Services, message: string): Promise
   const { userId, mac } = tagged
   if (!timingSafeEqual(Buffer.from(mac), Buffer.from(bounceMac(services, userId)))) return ignore('wrong_mac')
   const isGone = /^Status:\s*5\.1\.[0-9]+/im.test(message)
-  const { faults: limit, faultDays: days } = MAIL_LIMITS
+  const { maxPermanentFaults: limit, faultDays: days } = MAIL_LIMITS
   return inRequestTransaction(services, async (transaction) => {
     const user = await User.query(transaction).findById(userId)
     if (user === undefined || user.closedAt !== null) return ignore('no_user')

@@ -13,7 +13,7 @@ export const MAIL_LIMITS = {
   /** Milliseconds without an answer of the mail server within an SMTP conversation. */
   inactiveMs: 20_000,
   /** Permanent faults of a mailbox in `faultDays` after which it gets no more notification mails. */
-  faults: 3,
+  maxPermanentFaults: 3,
   /** Older faults are forgotten: a full mailbox is emptied some day. */
   faultDays: 14,
   /** Hours between two mails about the account to a mailbox that seems not to exist. */

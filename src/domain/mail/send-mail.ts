@@ -118,7 +118,7 @@ async function handleFault(services: Services, work: MailWork, fault: SmtpFault,
       await inRequestTransaction(services, async (transaction) => {
         await work.finish(transaction)
         if (data.userId === undefined || data.kind === 'confirm_email') return
-        const { faults: limit, faultDays: days } = MAIL_LIMITS
+        const { maxPermanentFaults: limit, faultDays: days } = MAIL_LIMITS
         await recordMailboxFault(transaction, data.userId, { isGone: fault.kind === 'no_mailbox', limit, days })
       })
   }

@@ -3,7 +3,7 @@ export const MODERATION_LIMITS = {
   /** A reason and a note are read in lists. */
   reasonCharacters: 2_000,
   /** Reports of one user in `reportsPerSeconds`. */
-  reports: 30,
+  maxReports: 30,
   /** The period of `reports`: an hour. */
   reportsPerSeconds: 3_600,
   /** A taken case without an entry for this time is open again. */

@@ -157,10 +157,10 @@ async function requireFewReports(services: Services, db: Services['db'], userId:
   const latest = await db('reports')
     .where({ userId })
     .where('createdAt', '>', since)
-    .limit(MODERATION_LIMITS.reports + 1)
+    .limit(MODERATION_LIMITS.maxReports + 1)
     .select('id')
-  if (latest.length > MODERATION_LIMITS.reports) {
-    throw new Refusal('too_many_reports', `At most ${MODERATION_LIMITS.reports} reports an hour are accepted.`)
+  if (latest.length > MODERATION_LIMITS.maxReports) {
+    throw new Refusal('too_many_reports', `At most ${MODERATION_LIMITS.maxReports} reports an hour are accepted.`)
   }
 }
 

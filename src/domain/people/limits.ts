@@ -1,7 +1,7 @@
 /** Searches for people. */
 export const SEARCH_LIMITS = {
-  /** One character matches nearly everyone. */
-  shortest: 2,
+  /** Characters of a search for people: one matches nearly everyone. */
+  minCharacters: 2,
   /** How long a user waits for another pod. A later result is available for the next search. */
   discoveryMs: 2_000,
   /** How often a search checks whether the job has stored the person. */

@@ -35,7 +35,7 @@ export async function searchPeople(
     return tag === '' ? EMPTY_PAGE : searchPeopleByTag(services.db, { userId, filters, tag }, page)
   }
   const text = search.nameOrAddress.trim()
-  if ([...text].length < SEARCH_LIMITS.shortest) return EMPTY_PAGE
+  if ([...text].length < SEARCH_LIMITS.minCharacters) return EMPTY_PAGE
   const address = parseAddress(text)
   const shouldFindContacts = viewer.scopes.has('contacts:read')
   const find = (words: readonly string[], beginning: string) =>

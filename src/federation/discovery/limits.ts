@@ -6,8 +6,8 @@ export const ANONYMOUS_LOOKUP_LIMITS = {
   pollIntervalMs: 100,
   /** Seconds until such a page reloads itself. */
   reloadSeconds: 3,
-  /** Longer than `discoveryMs` in all: the lookup has ended or is lost. */
-  reloads: 5,
+  /** Reloads of a waiting page: longer than `discoveryMs` in all, so that the lookup has ended or is lost. */
+  maxReloads: 5,
   /** Per network address, and in total; each web process counts separately. */
   perMinuteOfAddress: 30,
   /** Ten addresses that use all of theirs. */

@@ -16,10 +16,10 @@ export const INBOUND_LIMITS = {
 
 /** Rejected messages that an operator can examine. */
 export const QUARANTINE_LIMITS = {
-  /** More than an operator looks through. */
-  rows: 10_000,
+  /** Rejected messages that are stored: more than an operator looks through. */
+  maxMessages: 10_000,
   /** Bytes of all stored payloads. */
-  bytes: 64 * 1024 * 1024,
+  maxBytes: 64 * 1024 * 1024,
   /** A frequent fault does not displace a rare one. */
   rowsOfFault: 200,
   /** Rows of one claimed host; private messages count by the network that posted them. */
@@ -30,6 +30,6 @@ export const QUARANTINE_LIMITS = {
   beginningCharacters: 4 * 1024,
   /** Stored messages per process. Beyond it a random sample is stored. */
   insertsPerSecond: 10,
-  /** Time to look into the question of another operator. */
-  days: 14,
+  /** Days for which a rejected message is stored: time to look into the question of another operator. */
+  keptDays: 14,
 } as const

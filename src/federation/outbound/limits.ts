@@ -1,9 +1,9 @@
 /** Deliveries to other pods. The values that other pods notice are those of the protocol. */
 export const DELIVERY_LIMITS = {
   /** Refusals of one delivery: about seventeen hours. */
-  attempts: 10,
-  /** Sharing matters longer than a post: about thirteen days. */
-  attemptsOfContact: 20,
+  maxRefusals: 10,
+  /** Refusals of a delivery about sharing, which matters longer than a post: about thirteen days. */
+  maxRefusalsOfContact: 20,
   /** Failures in a row after which the delay of a pod stays the same: about six hours. */
   podFailures: 9,
   /** Rows of one pod read at a time. An envelope may have megabytes. */
@@ -32,10 +32,10 @@ export const DELIVERY_LIMITS = {
   runMs: 12_000,
   /** Time from the first byte to the status. */
   exchangeMs: 30_000,
-  /** Reachable pods that may use all of that time for a first attempt. If there are more, those above `patienceMs` yield. */
+  /** Proven pods that may use more than `silentAfterMs` for a first attempt. If there are more, they yield. */
   maxConcurrentSilentPods: 16,
-  /** Most pods answer in less time. */
-  patienceMs: 1_500,
+  /** Time after which a pod that has not answered counts as silent. Most pods answer in less time. */
+  silentAfterMs: 1_500,
   /** Time until another worker may serve the pod of a worker that died. Longer than a drain with its last exchange. */
   leaseMs: 60_000,
   /** Traces in the log line of a round. */

@@ -66,7 +66,7 @@ export function retrySeconds(failures: number, random = Math.random): number {
 export function toFailedDelivery(
   outcome: DeliveryOutcome,
   { record, attempts }: Pick<DueDelivery, 'record' | 'attempts'>,
-  { attempts: maxAttempts, attemptsOfContact }: Pick<DeliveryLimits, 'attempts' | 'attemptsOfContact'>,
+  { maxRefusals, maxRefusalsOfContact }: Pick<DeliveryLimits, 'maxRefusals' | 'maxRefusalsOfContact'>,
 ): Omit<FailedDelivery, 'id' | 'encryptedEnvelope'> | undefined {
   if (outcome.kind === 'delivered' || (outcome.kind === 'untried' && !outcome.hasBegun)) return undefined
   if (outcome.kind === 'untried' || outcome.kind === 'too_slow') {
@@ -77,7 +77,7 @@ export function toFailedDelivery(
   if (outcome.kind === 'away') {
     // The pod keeps the retry time for all its deliveries. A delivery that may itself crash the pod is delayed alone in the end.
     const isSuspect = outcome.status === CRASHED
-    const seconds = isSuspect && failures >= maxAttempts ? retrySeconds(DELIVERY_LIMITS.podFailures) : undefined
+    const seconds = isSuspect && failures >= maxRefusals ? retrySeconds(DELIVERY_LIMITS.podFailures) : undefined
     return { status: outcome.status, fault: outcome.fault, countsAsAttempt: isSuspect, seconds, isFinal: false }
   }
   const isPermanent =
@@ -85,7 +85,7 @@ export function toFailedDelivery(
     (outcome.kind === 'not_sealable' && outcome.fault === 'no_key') ||
     // A public delivery with these statuses has the outcome `away`.
     (outcome.kind === 'refused' && recipientGoneStatuses.has(outcome.status))
-  const isFinal = isPermanent || failures >= (record === 'contact' ? attemptsOfContact : maxAttempts)
+  const isFinal = isPermanent || failures >= (record === 'contact' ? maxRefusalsOfContact : maxRefusals)
   return {
     status: 'status' in outcome ? outcome.status : undefined,
     fault: outcome.fault,

@@ -11,14 +11,14 @@ export async function requestOrYield<Answer>(
   unanswered: UnansweredRequests,
   request: (signal: AbortSignal) => Promise<Answer>,
   signal: AbortSignal,
-  { patienceMs, maxConcurrentSilentPods }: Pick<DeliveryLimits, 'patienceMs' | 'maxConcurrentSilentPods'>,
+  { silentAfterMs, maxConcurrentSilentPods }: Pick<DeliveryLimits, 'silentAfterMs' | 'maxConcurrentSilentPods'>,
 ): Promise<Answer | undefined> {
   const controller = new AbortController()
   const timer = setInterval(() => {
     if (unanswered.size <= maxConcurrentSilentPods) return
     unanswered.delete(controller)
     controller.abort(new Error('Too many other pods do not answer either.'))
-  }, patienceMs)
+  }, silentAfterMs)
   unanswered.add(controller)
   try {
     return await request(AbortSignal.any([signal, controller.signal]))

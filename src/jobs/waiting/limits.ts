@@ -18,15 +18,15 @@ export const REFERENCE_LIMITS = {
  */
 export const WAITING_LIMITS = {
   /** How often one message may wait: a like for its comment, the comment for its post, the post for its author. */
-  waits: 3,
+  maxWaitsOfMessage: 3,
   /** Each time, for a verified message. */
   waitSeconds: 6 * 3_600,
   /** Wait of a retraction for an unknown entity: longer than a batch takes, because another batch may be about to store the entity. */
   retractionWaitSeconds: 3_600,
   /** Verified messages, in total and per host of the signer. */
-  messages: 500_000,
+  maxVerifiedMessages: 500_000,
   /** The payloads of these messages. */
-  bytes: 1024 * 1024 * 1024,
+  maxVerifiedBytes: 1024 * 1024 * 1024,
   /** A tenth: one pod cannot displace the messages of the others. */
   messagesOfHost: 50_000,
   /** The payloads of one host: an eighth. */

@@ -37,7 +37,7 @@ export interface ResumedMessage {
 
 /** Whether a resumed message may wait for one more entity. */
 export function mayWaitAgain({ times, last }: Pick<ResumedMessage, 'times' | 'last'>): boolean {
-  return !last && times < WAITING_LIMITS.waits
+  return !last && times < WAITING_LIMITS.maxWaitsOfMessage
 }
 
 /**

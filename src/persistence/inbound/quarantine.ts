@@ -33,8 +33,8 @@ export interface QuarantinedMessage extends Omit<NewQuarantinedMessage, 'payload
 }
 
 export interface QuarantineBounds {
-  readonly rows: number
-  readonly bytes: number
+  readonly maxMessages: number
+  readonly maxBytes: number
   readonly rowsOfFault: number
   readonly rowsOfHost: number
 }
@@ -46,14 +46,14 @@ export interface QuarantineBounds {
 export async function insertQuarantined(
   db: Knex,
   messages: readonly NewQuarantinedMessage[],
-  { rows, bytes, rowsOfFault, rowsOfHost }: QuarantineBounds,
+  { maxMessages, maxBytes, rowsOfFault, rowsOfHost }: QuarantineBounds,
 ): Promise<void> {
   const added = messages.reduce((sum, { payload }) => sum + envelopeBytes(payload), 0)
-  const otherRows = [rows, rowsOfFault, rowsOfHost].map((bound) => Math.max(0, bound - messages.length))
+  const otherRows = [maxMessages, rowsOfFault, rowsOfHost].map((bound) => Math.max(0, bound - messages.length))
   await queryPrepared(db, 'quarantined-messages', QUARANTINED_SQL, [
     JSON.stringify(messages),
     ...otherRows,
-    bytes - added,
+    maxBytes - added,
   ])
 }
 

@@ -1,5 +1,5 @@
 /** Counts of unread items of a user, which clients poll. */
 export const UNREAD_LIMITS = {
   /** Notifications that are counted, and conversations. */
-  counted: 1_000,
+  maxCounted: 1_000,
 } as const

@@ -26,12 +26,12 @@ const UNREAD_COUNTS_SQL = `
     (
       select count(*)::integer
       from (
-        select from notifications where user_id = $1 and not read and ${HAS_SHOWN_ACTOR_SQL} limit ${UNREAD_LIMITS.counted}
+        select from notifications where user_id = $1 and not read and ${HAS_SHOWN_ACTOR_SQL} limit ${UNREAD_LIMITS.maxCounted}
       ) as unread
     ) as notifications,
     count(*)::integer as conversations,
     coalesce(sum(unread), 0)::integer as messages
   from (
     select unread from conversation_visibilities
-    where person_id = $2 and unread > 0 and ${isConversationShownSql('conversation_id')} limit ${UNREAD_LIMITS.counted}
+    where person_id = $2 and unread > 0 and ${isConversationShownSql('conversation_id')} limit ${UNREAD_LIMITS.maxCounted}
   ) as unread`

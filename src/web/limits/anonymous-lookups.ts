@@ -65,7 +65,7 @@ export function openAnonymousLookups(services: Services): AnswerLookup {
 
 function sendPending(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const reloads = Number(queryText(request, 'reload') ?? 0)
-  if (!(reloads < ANONYMOUS_LOOKUP_LIMITS.reloads)) {
+  if (!(reloads < ANONYMOUS_LOOKUP_LIMITS.maxReloads)) {
     throw pageFault(503, 'error.no_answer_yet', {
       headers: { 'retry-after': String(ANONYMOUS_LOOKUP_LIMITS.perSeconds) },
     })

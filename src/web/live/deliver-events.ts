@@ -76,7 +76,7 @@ export function openEventDelivery(services: Services, limits: LiveLimits): Event
   ): Gap | undefined {
     if (position < 0 || position > newest) return 'unknown'
     if (position < from) return 'too_old'
-    return missed > limits.missed ? 'too_many' : undefined
+    return missed > limits.maxMissedEvents ? 'too_many' : undefined
   }
 
   async function startAt(listener: Listener, position: number, text: string): Promise<true> {

@@ -15,7 +15,7 @@ export const LIVE_LIMITS = {
   /** A client that reads nothing for this time has lost its connection. */
   drainMs: 30_000,
   /** Events searched for a client that reconnects. A client that missed more should read the lists. */
-  missed: 5_000,
+  maxMissedEvents: 5_000,
   /** Clients that catch up at the same time; each uses a database connection. */
   maxConcurrentCatchUps: 2,
   /** Batches of events that are read for clients at the same time; each uses a database connection. */

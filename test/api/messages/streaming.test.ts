@@ -311,7 +311,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     })
 
     it('sends a gap event when too many events were missed', async () => {
-      await using second = await startSecond({ missed: 150 })
+      await using second = await startSecond({ maxMissedEvents: 150 })
       const before = await newest()
       for (let number = 0; number < 260; number += 1) await post(bob, `Too many ${number}`)
       await announced()

@@ -59,7 +59,7 @@ describe('counts of unread notifications and conversations', () => {
   })
 
   it('are counted up to a limit', async () => {
-    const { counted } = UNREAD_LIMITS
+    const { maxCounted: counted } = UNREAD_LIMITS
     await api.pod.db.raw(
       `insert into notifications (guid, user_id, type, person_id, superseded)
        select 'notification-number-' || n, ?, 'started_sharing', ?, true from generate_series(1, ?) as n`,

@@ -818,7 +818,7 @@ describe('a delivery run', () => {
     const slow = (await pod.jobs.counts('outbound-slow')).waiting
     const stop = new AbortController()
 
-    const limits = { maxConcurrentSilentPods: 1, patienceMs: 100 }
+    const limits = { maxConcurrentSilentPods: 1, silentAfterMs: 100 }
     const draining = pods.map(({ id }) => deliver(pod, [id], { queue: 'outbound', signal: stop.signal, limits }))
     await vi.waitFor(async () => expect((await pod.jobs.counts('outbound-slow')).waiting).toBe(slow + 2), {
       timeout: 5_000,
@@ -839,7 +839,7 @@ describe('a delivery run', () => {
     other.answer('nothing')
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
 
-    const limits = { maxConcurrentSilentPods: 1, patienceMs: 10, exchangeMs: 200 }
+    const limits = { maxConcurrentSilentPods: 1, silentAfterMs: 10, exchangeMs: 200 }
     await deliver(pod, [other.id], { queue: 'outbound', signal: new AbortController().signal, limits })
 
     expect(await other.row()).toMatchObject({ failures: 1, status: 'net_failed' })

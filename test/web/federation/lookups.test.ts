@@ -121,7 +121,7 @@ describe.each(queueBackends)(
 
     it('ends the reloads with an answer', async () => {
       fakePods.script('never.example/.well-known/webfinger', () => {})
-      const last = `reload=${ANONYMOUS_LOOKUP_LIMITS.reloads}`
+      const last = `reload=${ANONYMOUS_LOOKUP_LIMITS.maxReloads}`
 
       expect(await get(`/people?q=who@never.example&${last}`)).toMatchObject({ status: 503, retryAfter: '60' })
     })
