@@ -53,13 +53,13 @@ describe('a public post', () => {
     expect(data.postGuids.toSorted()).toEqual([one.guid, other.guid].toSorted())
   })
 
-  it('shares one announcement job with its batch, including the notifications', async () => {
+  it('shares one announcement job with its batch; the notifications of the batch have another one', async () => {
     const [one, other] = [postBy(quin, { text: `@{${ann.address}} hello` }), postBy(remy)]
     await receive(pod, publicMessage(quin, one), publicMessage(remy, other))
 
     const ids = await Post.query(pod.db).whereIn('guid', [one.guid, other.guid]).orderBy('id')
     const [notification] = await pod.db('notifications').pluck('id')
-    expect(await work('announce')).toEqual([{ notifications: [notification], posts: ids.map(({ id }) => id) }])
+    expect(await work('announce')).toEqual([{ posts: ids.map(({ id }) => id) }, { notifications: [notification] }])
   })
 
   it('causes no work on a pod without users', async () => {

@@ -40,7 +40,7 @@ describe('the statements of a lone message:', () => {
   const root = () => postBy(remy, { poll: pollWith('Yes', 'No') })
 
   it.each<readonly [string, number, () => Promise<InboundMessage>]>([
-    ['a post', 6, async () => byQuin(postBy(quin))],
+    ['a post', 7, async () => byQuin(postBy(quin))],
     ['a reshare', 7, async () => byQuin(reshareBy(quin, await here(root())))],
     ['a comment', 8, async () => byRemy(commentBy(quin, await here(root())))],
     ['a comment on a local post, with its relay and notification', 9, async () => byQuin(await commentOnLocalPost())],

@@ -49,13 +49,10 @@ export async function findBatchReferences(
 ): Promise<BatchReferences> {
   const parts = entities.flatMap(listParts).map(({ guid }) => guid)
   const parents = entities.flatMap(listParents)
-  // Posts that refer to nothing need no statement: the one that inserts them leaves out retracted ones.
-  const arePlainPosts = parts.length === 0 && entities.every(({ type }) => type === 'status_message')
-  const retracted = arePlainPosts ? [] : entities.flatMap(tombstoneGuidsOf)
   const postReferences = await findPostReferences(db, {
     ...groupGuidsByKind(parents),
     parts,
-    deleted: [...retracted, ...parts, ...parents.map(({ guid }) => guid)],
+    deleted: [...entities.flatMap(tombstoneGuidsOf), ...parts, ...parents.map(({ guid }) => guid)],
     authors: entities.flatMap((entity) => (isInteraction(entity) ? [entity.author] : [])),
   })
   const targets = await findRetractionTargets(db, entities.flatMap(listRetractionTargets))

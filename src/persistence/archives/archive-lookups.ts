@@ -11,7 +11,7 @@ export interface LookupLimits {
 
 /**
  * Counts a lookup at a host, for all imports and checks of this pod together. Returns when it may begin; undefined: the limit of the day is
- * reached.
+ * reached. A start that is further away than all lookups of a day take was stored with another clock, and is ignored.
  */
 export async function claimLookup(
   db: Knex,
@@ -25,7 +25,10 @@ export async function claimLookup(
      on conflict (host) do update set
        count = case when known.day = excluded.day then known.count + 1 else 1 end,
        day = excluded.day,
-       next_at = greatest(known.next_at, :now::timestamptz) + make_interval(secs => :seconds)
+       next_at = case
+         when known.next_at between :now and :now::timestamptz + :max::integer * make_interval(secs => :seconds) then known.next_at
+         else :now
+       end + make_interval(secs => :seconds)
      where known.day <> excluded.day or known.count < :max
      returning next_at - make_interval(secs => :seconds) as at`,
     { host, now, max, seconds: intervalMs / 1_000 },

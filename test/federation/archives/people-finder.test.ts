@@ -28,6 +28,12 @@ it('lookups at one host are spaced and counted for all imports together, and beg
   expect(await pod.db('archive_lookups').pluck('host')).toEqual(['victim.example'])
 })
 
+it('a lookup does not wait for a start that was stored while the clock was ahead', async () => {
+  await claimLookup(pod.db, 'victim.example', { ...limits, now: new Date('2026-03-02T12:00:00Z') })
+
+  expect(await claimLookup(pod.db, 'victim.example', limits)).toEqual(noon)
+})
+
 it('people beyond the limit of their host are not looked up', async () => {
   const { signal } = new AbortController()
   const yesterday = await claimLookup(pod.db, 'victim.example', { ...limits, now: new Date(Date.now() - 60_000) })
