@@ -57,6 +57,8 @@ const compiled =
 const common = {
   testTimeout: 60_000,
   hookTimeout: 120_000,
+  // The default of one second is too short for a busy machine. A wait that succeeds takes no longer.
+  expect: { poll: { timeout: 30_000 } },
   setupFiles: ['test/support/vitest/patient-waits.ts'],
 }
 
