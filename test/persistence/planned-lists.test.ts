@@ -127,7 +127,7 @@ it.each<[string, () => Promise<unknown>]>([
   ['new-likes', () => inTransaction(db, (transaction) => insertLikes(transaction, [like()]))],
   ['new-votes', () => inTransaction(db, (transaction) => insertVotes(transaction, [vote()]))],
   [
-    'resumed',
+    'resume-messages',
     () => inTransaction(db, (transaction) => storeWaitingAndResume(testPod.pod, transaction, [], [`post:${postGuid}`])),
   ],
   ['new-waiting', () => park(waiting())],
