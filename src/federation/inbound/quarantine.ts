@@ -19,6 +19,8 @@ interface Budget {
   used: number
 }
 
+export type QuarantineLimits = { readonly [Name in keyof typeof QUARANTINE_LIMITS]: number }
+
 /** One entry for each open pod of this process. */
 const budgetOf = stateByOwner<Services['jobs'], Budget>()
 
@@ -29,7 +31,7 @@ const budgetOf = stateByOwner<Services['jobs'], Budget>()
 export async function quarantineRejected(
   services: Pick<Services, 'db' | 'jobs' | 'log' | 'now'>,
   rejected: readonly RejectedMessage[],
-  limits: typeof QUARANTINE_LIMITS = QUARANTINE_LIMITS,
+  limits: QuarantineLimits = QUARANTINE_LIMITS,
 ): Promise<void> {
   // A fetched message can be fetched again, and the row of a replayed one has its result.
   const candidates = rejected.filter(({ inbound }) => inbound.fetchRequest === undefined && !inbound.quarantineId)

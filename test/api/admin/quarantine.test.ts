@@ -3,7 +3,7 @@ import { reloadFilters } from '../../../src/domain/moderation/filters/active-fil
 import { quarantineOperations } from '../../../src/domain/operations/quarantine.js'
 import type { InboundMessage } from '../../../src/federation/inbound/batch.js'
 import { QUARANTINE_LIMITS } from '../../../src/federation/inbound/limits.js'
-import { quarantineRejected } from '../../../src/federation/inbound/quarantine.js'
+import { type QuarantineLimits, quarantineRejected } from '../../../src/federation/inbound/quarantine.js'
 import { receiveBatch } from '../../../src/federation/inbound/receive-batch.js'
 import { giveUpOutboxRow, resumeOverdue } from '../../../src/jobs/waiting/resume-messages.js'
 import { createMessageReader } from '../../../workers/messages-of-job.js'
@@ -231,17 +231,13 @@ describe('the quarantine', () => {
   })
 
   it('is bounded by rows, bytes, fault and claimed host, the oldest first', async () => {
-    const limits = { ...QUARANTINE_LIMITS, rows: 6, rowsOfFault: 4, rowsOfHost: 3, bytes: 1_000_000 }
-    const store = async (fault: 'InvalidSignature' | 'NotPublic', host: string, given: object = limits) => {
+    const limits: QuarantineLimits = { ...QUARANTINE_LIMITS, maxMessages: 6, rowsOfFault: 4, rowsOfHost: 3 }
+    const store = async (fault: 'InvalidSignature' | 'NotPublic', host: string, given = limits) => {
       clock += 1_000
       const pod = { ...api.pod, now: () => new Date(Date.now() + clock) }
       const message = { envelope: `<xml>${host} ${clock}</xml>`, acceptedAt: new Date() }
       const verified = { entity: { type: 'like', author: `ann@${host}`, guid: 'g' } } as never
-      await quarantineRejected(
-        pod,
-        [{ inbound: message, message: verified, fault, reason: '' }],
-        given as typeof QUARANTINE_LIMITS,
-      )
+      await quarantineRejected(pod, [{ inbound: message, message: verified, fault, reason: '' }], given)
     }
     const count = async () => (await listed()).map(({ fault, host }) => `${fault} ${host}`)
 
@@ -250,8 +246,8 @@ describe('the quarantine', () => {
     for (let turn = 0; turn < 3; turn += 1) await store('InvalidSignature', 'two.example')
     expect(await count()).toHaveLength(limits.rowsOfFault)
     for (const host of ['three', 'four', 'five', 'six']) await store('NotPublic', `${host}.example`)
-    expect(await count()).toHaveLength(limits.rows)
-    await store('NotPublic', 'last.example', { ...limits, bytes: 60 })
+    expect(await count()).toHaveLength(limits.maxMessages)
+    await store('NotPublic', 'last.example', { ...limits, maxBytes: 60 })
     expect(await count()).toEqual(['NotPublic last.example', 'NotPublic six.example'])
   })
 })
