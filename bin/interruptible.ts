@@ -1,8 +1,8 @@
 import { CommandError } from './command-error.js'
 
-/** Runs work that Ctrl-C or SIGTERM ends in order. `consequence` says in a sentence what state an interruption leaves. */
+/** Runs work that Ctrl-C or SIGTERM ends in order. `consequence` says in sentences what state an interruption leaves. */
 export async function interruptible<Result>(
-  consequence: string,
+  consequence: string | (() => string),
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const interruption = new AbortController()
@@ -11,7 +11,9 @@ export async function interruptible<Result>(
   try {
     return await work(interruption.signal)
   } catch (error) {
-    if (interruption.signal.aborted) throw new CommandError(`Interrupted. ${consequence}`)
+    if (interruption.signal.aborted) {
+      throw new CommandError(`Interrupted. ${typeof consequence === 'string' ? consequence : consequence()}`)
+    }
     throw error
   } finally {
     process.off('SIGINT', interrupt).off('SIGTERM', interrupt)

@@ -10,8 +10,11 @@ export interface ShownProgress {
   end(): void
 }
 
-/** Shows progress on stderr: one changing line on a terminal, a line every ten seconds elsewhere. */
-export function showProgress(stream: NodeJS.WriteStream = process.stderr): ShownProgress {
+/**
+ * Shows progress on stderr: one changing line on a terminal, a line every ten seconds elsewhere. A new step is shown at once on a
+ * terminal, because a step like an index of a large table reports nothing until it ends.
+ */
+export function showProgress(stream: Pick<NodeJS.WriteStream, 'isTTY' | 'write'> = process.stderr): ShownProgress {
   const every = stream.isTTY ? ON_TERMINAL : ELSEWHERE
   let shownAt = performance.now()
   let step = ''
@@ -20,8 +23,9 @@ export function showProgress(stream: NodeJS.WriteStream = process.stderr): Shown
   return {
     report(progress) {
       const now = performance.now()
-      if (progress.step !== step) [step, stepBegan] = [progress.step, now]
-      if (now - shownAt < every) return
+      const isNewStep = progress.step !== step
+      if (isNewStep) [step, stepBegan] = [progress.step, now]
+      if (now - shownAt < every && !(isNewStep && stream.isTTY)) return
       shownAt = now
       const line = describeProgress(progress, (now - stepBegan) / 1_000)
       stream.write(stream.isTTY ? `\r\x1b[K${line}` : `${line}\n`)
@@ -34,13 +38,16 @@ export function showProgress(stream: NodeJS.WriteStream = process.stderr): Shown
 }
 
 /** Share done, rate and time left, after this number of seconds. */
-function describeProgress({ step, done, total }: Progress, seconds: number): string {
+function describeProgress({ step, done, total, note }: Progress, seconds: number): string {
   const unit = step === 'tables' || step === 'files' ? describeBytes : String
   const rate = seconds > 0 ? done / seconds : 0
-  const perSecond = rate > 0 ? `, ${unit(Math.round(rate))} a second` : ''
-  if (total === undefined || total === 0) return `${step}: ${unit(done)}${perSecond}`
-  const left = rate > 0 ? `, ${describeSeconds((total - done) / rate)} left` : ''
-  return `${step}: ${Math.floor((done / total) * 100)} % of ${unit(total)}${perSecond}${left}`
+  const parts: string[] = []
+  if (total !== undefined && total > 0) parts.push(`${Math.floor((done / total) * 100)} % of ${unit(total)}`)
+  else if (done > 0) parts.push(unit(done))
+  if (rate > 0) parts.push(`${unit(rate < 1 ? Number(rate.toPrecision(1)) : Math.round(rate))} a second`)
+  if (total !== undefined && total > done && rate > 0) parts.push(`${describeSeconds((total - done) / rate)} left`)
+  if (note !== undefined) parts.push(note)
+  return parts.length === 0 ? step : `${step}: ${parts.join(', ')}`
 }
 
 export function describeBytes(bytes: number): string {

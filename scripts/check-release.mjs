@@ -13,7 +13,8 @@ import { promisify } from 'node:util'
 
 const project = resolve(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'pod-check-release-'))
-const START_LIMIT_MS = 180_000
+/** Of the start, which installs the package, and of a command. */
+const STEP_LIMIT_MS = 300_000
 /** The pod refuses a form that is sent sooner than a person can fill it in. */
 const FORM_MS = 4_000
 /** Without the settings of the caller. */
@@ -108,7 +109,6 @@ async function startWithNpx(place, tarball) {
     detached: true,
   })
   const ended = once(child, 'exit')
-  const timer = setTimeout(() => process.kill(-child.pid, 'SIGKILL'), START_LIMIT_MS)
   try {
     const address = await addressOf(child)
     const cookie = await signUp(address)
@@ -116,9 +116,8 @@ async function startWithNpx(place, tarball) {
     check(await post(place, tarball, address), 'a post is stored')
   } finally {
     // As Ctrl-C in a terminal: npm passes no other signal to the pod.
-    process.kill(-child.pid, 'SIGINT')
+    if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid, 'SIGINT')
     await ended
-    clearTimeout(timer)
   }
   check(await isStopped(join(place, 'var/postgres/postmaster.pid')), 'Ctrl-C stops the pod and its database')
 }
@@ -134,12 +133,19 @@ async function isStopped(pidFile) {
 function addressOf(child) {
   let text = ''
   return new Promise((resolve, reject) => {
+    const fail = (why) => reject(new Error(`The pod ${why}:\n${text}`))
+    const timer = setTimeout(fail, STEP_LIMIT_MS, 'has not started in time')
     child.stdout.setEncoding('utf8').on('data', (chunk) => {
       text += chunk
       const [, address] = /is running at (http:\/\/\S+)/.exec(text) ?? []
-      if (address !== undefined) resolve(address)
+      if (address === undefined) return
+      clearTimeout(timer)
+      resolve(address)
     })
-    child.once('exit', () => reject(new Error(`The pod has not started:\n${text}`)))
+    child.once('exit', () => {
+      clearTimeout(timer)
+      fail('has not started')
+    })
   })
 }
 
@@ -172,7 +178,8 @@ async function signUp(address) {
 async function post(place, tarball, address) {
   const words = ['--yes', `./${tarball}`, 'token', 'alice', '--scopes', 'public:read public:modify', '--json']
   // Not execFileSync: meanwhile the pod closes idle connections, which fetch has to notice.
-  const { stdout } = await promisify(execFile)('npx', words, { cwd: place, env: environment, encoding: 'utf8' })
+  const options = { cwd: place, env: environment, encoding: 'utf8', timeout: STEP_LIMIT_MS }
+  const { stdout } = await promisify(execFile)('npx', words, options)
   const { access_token: token } = JSON.parse(stdout)
   const answer = await fetch(`${address}/api/v1/posts`, {
     method: 'POST',

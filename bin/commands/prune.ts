@@ -61,30 +61,37 @@ async function run({ dryRun = false, category, olderThan, limit, ...options }: P
     return runFiles(dryRun, options)
   }
   const progress = showProgress()
-  const reports = await interruptible(
-    'Removed rows stay removed. Run the command again to remove the rest.',
-    (signal) =>
-      withPod(async (services) => {
-        const done: PruneReport[] = []
-        for (const each of category === undefined ? PRUNE_CATEGORIES : [category]) {
-          const days = olderThan ?? retentionDays(services.config, each)
-          if (days === 0) continue
-          const work = {
-            category: each,
-            days,
-            withComments: options.withComments ?? services.config.retention.withComments,
-            includeUnfetchable: options.includeUnfetchable ?? false,
-            limit,
-            signal,
-            report: (rows: number) => progress.report({ step: each, done: rows, total: undefined }),
-          }
-          done.push(await (dryRun ? previewPrune : prune)(services, work))
-          signal.throwIfAborted()
+  const reports: PruneReport[] = []
+  const interrupted = () => {
+    const removed = reports.reduce((sum, { rows }) => sum + rows, 0)
+    return dryRun ? 'Nothing was changed.' : `${removed} rows were removed. Run the command again to remove the rest.`
+  }
+  await interruptible(interrupted, (signal) =>
+    withPod(async (services) => {
+      for (const each of category === undefined ? PRUNE_CATEGORIES : [category]) {
+        const days = olderThan ?? retentionDays(services.config, each)
+        if (days === 0) continue
+        const work = {
+          category: each,
+          days,
+          withComments: options.withComments ?? services.config.retention.withComments,
+          includeUnfetchable: options.includeUnfetchable ?? false,
+          limit,
+          signal,
+          report: progress.report,
         }
-        return done
-      }),
+        reports.push(await (dryRun ? previewPrune : prune)(services, work))
+        signal.throwIfAborted()
+      }
+    }),
   ).finally(progress.end)
-  print(options, { dry_run: dryRun, categories: reports }, describe(reports, dryRun))
+  const postsStay = category === undefined && !reports.some((each) => each.category === 'posts')
+  print(options, { dry_run: dryRun, categories: reports }, [
+    ...describe(reports, dryRun),
+    ...(postsStay
+      ? ['All posts stay: RETENTION_POSTS_DAYS is 0. "--category posts --older-than 180d" removes old ones.']
+      : []),
+  ])
 }
 
 async function runFiles(dryRun: boolean, options: OutputOptions): Promise<void> {

@@ -48,8 +48,7 @@ async function status(options: OutputOptions & { watch?: boolean; interval: numb
     backup: await readBackupMetrics(services.db),
   }))
   print(options, { ...workStatus, lately: presentActivity(past), backup }, [
-    ...describe(workStatus, past),
-    ...table([['last backup', backup.age === null ? 'never' : `${age(backup.age)} ago`]]),
+    ...describe(workStatus, past, [['last backup', backup.age === null ? 'never' : `${age(backup.age)} ago`]]),
     '',
     ...describePast(past),
   ])
@@ -141,7 +140,11 @@ async function nothingLeft(services: Services): Promise<boolean> {
   }
 }
 
-function describe(workStatus: WorkStatus, { perMinute }: RecentActivity): string[] {
+function describe(
+  workStatus: WorkStatus,
+  { perMinute }: RecentActivity,
+  rows: readonly (readonly string[])[] = [],
+): string[] {
   const { queues, outbox, deliveries } = workStatus
   return [
     ...(queues === null
@@ -162,6 +165,7 @@ function describe(workStatus: WorkStatus, { perMinute }: RecentActivity): string
       ['deliveries', `${deliveries.due} due, ${deliveries.waiting} waiting, ${deliveries.dead} given up`],
       ['pods asleep', String(workStatus.podsAsleep)],
       ['last sweep', workStatus.lastSweep === null ? 'never' : `${age(workStatus.lastSweep)} ago`],
+      ...rows,
     ]),
   ]
 }

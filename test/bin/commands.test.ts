@@ -327,6 +327,12 @@ describe('the commands', { timeout: 180_000 }, () => {
       })
     })
 
+    it('prune says that posts stay without a setting, and status when the last backup was made', async () => {
+      const [preview, past] = [await pod(['prune', '--dry-run'], settings), await pod(['status'], settings)]
+      expect(preview.stdout).toContain('All posts stay: RETENTION_POSTS_DAYS is 0.')
+      expect(past.stdout).toMatch(/^last sweep {10}never\nlast backup {9}never$/m)
+    })
+
     it('dead lists, shows, replays and drops dead letters', async () => {
       const [{ id }] = await open
         .db('outbox')

@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Config } from '../../config/config.js'
+import type { ReportProgress } from '../../persistence/operations/progress.js'
 import {
+  findNewestPostId,
   type PostChunk,
   type PostRetention,
   previewPosts,
@@ -28,8 +30,8 @@ export interface PruneOptions {
   /** Maximum number of removed rows. Undefined: all. */
   readonly limit?: number | undefined
   readonly signal: AbortSignal
-  /** Called after each chunk with the number of removed rows so far. */
-  readonly report?: (rows: number) => void
+  /** Called after each chunk. */
+  readonly report?: ReportProgress
 }
 
 export interface PruneReport {
@@ -53,12 +55,14 @@ export async function previewPrune({ db }: Pick<Services, 'db'>, options: PruneO
   const { category, days, signal } = options
   if (category !== 'posts') return { category, days, ...(await previewRows(db, category, days)), kept: {} }
   let report = emptyReport(options)
+  const reportRead = await postProgress(db, options, 0)
   for (let after = 0; ; ) {
     signal.throwIfAborted()
     const chunk = await previewPosts(db, options, after, PREVIEW_ROWS)
     report = addChunk(report, chunk)
     if (chunk.lastId === null) return report
     after = chunk.lastId
+    reportRead(after)
   }
 }
 
@@ -113,6 +117,7 @@ async function pruneOldPosts(
   const { limit = Number.POSITIVE_INFINITY, signal } = options
   const retention: PostRetention = options
   let report = emptyReport(options)
+  const reportRead = await postProgress(db, options, start)
   for (let after = start; report.rows < limit && !signal.aborted; ) {
     const began = performance.now()
     const rows = Math.min(ROW_BATCH_SIZE, limit - report.rows)
@@ -120,12 +125,23 @@ async function pruneOldPosts(
     const step = addChunk(emptyReport(options), chunk)
     await onStep?.({ removed: step.rows, found: foundRows(step), lastId: chunk.lastId })
     report = addChunk(report, chunk)
-    options.report?.(report.rows)
     if (chunk.lastId === null) break
     after = chunk.lastId
+    reportRead(after, `${report.rows} removed`)
     await rest(began, signal)
   }
   return report
+}
+
+/** Posts are read in order of their ids, most of which stay on many pods: progress is the share of the ids. */
+async function postProgress(
+  db: Services['db'],
+  { category: step, report }: PruneOptions,
+  start: number,
+): Promise<(lastId: number, note?: string) => void> {
+  if (report === undefined) return () => undefined
+  const total = (await findNewestPostId(db)) - start
+  return (lastId, note) => report({ step, done: lastId - start, total: Math.max(total, lastId - start), note })
 }
 
 async function pruneRows(
@@ -139,7 +155,7 @@ async function pruneRows(
     const began = performance.now()
     const rows = await deleteRows(db, category, days, Math.min(ROW_BATCH_SIZE, limit - removed))
     removed += rows
-    options.report?.(removed)
+    options.report?.({ step: category, done: removed, total: undefined })
     if (rows === 0) break
     await rest(began, signal)
   }

@@ -22,7 +22,7 @@ import {
   writeManifest,
 } from './manifest.js'
 import { createByteCounter, type Part, writePart } from './parts.js'
-import { backUpPictures, type LocalPhoto, type PictureEntry, readPictureList, referPictures } from './pictures.js'
+import { backUpPictures, type LocalPhotos, type PictureEntry, readPictureList, referPictures } from './pictures.js'
 import type { Repository } from './repository.js'
 import { openSnapshot } from './snapshot.js'
 
@@ -161,7 +161,7 @@ async function writeReferences(
 async function writePictures(
   { pictures, log }: BackupDependencies,
   id: string,
-  photos: Iterable<LocalPhoto>,
+  photos: LocalPhotos,
   previous: Manifest | undefined,
   { repository, recipients, signal, report }: CreateOptions,
 ): Promise<WrittenPictures> {
@@ -176,8 +176,8 @@ async function writePictures(
       counted.count += 1
       counted.bytes += bytes
       if (isNew) counted.bytesNew += bytes
-      report({ step: 'pictures', done: counted.count, total: undefined })
     },
+    onPhoto: (done) => report({ step: 'photos', done, total: photos.count }),
     onMissing: (name) => {
       counted.missing += 1
       log.warn({ name }, 'picture of a photo is missing')

@@ -20,6 +20,10 @@ export interface LocalPhoto {
   readonly name: string
 }
 
+export interface LocalPhotos extends Iterable<LocalPhoto> {
+  readonly count: number
+}
+
 interface Options {
   readonly repository: Repository
   readonly recipients: readonly string[]
@@ -28,6 +32,8 @@ interface Options {
   readonly previous: AsyncIterable<PictureEntry>
   readonly onPicture: (picture: { readonly bytes: number; readonly isNew: boolean }) => void
   readonly onMissing: (name: string) => void
+  /** Called after each photo with their number so far. */
+  readonly onPhoto: (done: number) => void
   readonly signal: AbortSignal
 }
 
@@ -66,6 +72,7 @@ export async function* referPictures(
 /** Stores the pictures that the repository does not have, and yields the lines of the list. */
 export async function* backUpPictures(photos: Iterable<LocalPhoto>, options: Options): AsyncGenerator<Buffer> {
   const previouslyStored = previousPictures(options.previous)
+  let done = 0
   for (const { id, name } of photos) {
     options.signal.throwIfAborted()
     const stored = await previouslyStored(id)
@@ -73,6 +80,8 @@ export async function* backUpPictures(photos: Iterable<LocalPhoto>, options: Opt
     const existingEntries = entries.filter((entry) => entry !== undefined)
     if (entries[0] === undefined) options.onMissing(name)
     for (const { path, size, sha256 } of existingEntries) yield Buffer.from(`${id} ${path} ${size} ${sha256}\n`)
+    done += 1
+    options.onPhoto(done)
   }
 }
 

@@ -11,8 +11,8 @@ import {
 import type { Services } from '../../services/services.js'
 import type { TableContent } from './manifest.js'
 import type { Part } from './parts.js'
-import type { LocalPhoto } from './pictures.js'
-import { splitRows } from './rows.js'
+import type { LocalPhotos } from './pictures.js'
+import { countRows, splitRows } from './rows.js'
 
 /** Tables that a backup leaves out: sessions, figures, and data for the running pod only. */
 const LEFT_OUT = new Set([
@@ -42,7 +42,7 @@ export interface Snapshot {
     write: (name: string, rows: AsyncIterable<Buffer>) => Promise<Part>,
   ): Promise<readonly TableContent[]>
   /** The local photos, in order of their ids. Their names take about 50 bytes each. */
-  photos(): Promise<Iterable<LocalPhoto>>
+  photos(): Promise<LocalPhotos>
   /** Guids of closed accounts, one a line. */
   closedAccounts(): AsyncIterable<Buffer>
   /** Counters only grow: read after the rows, they are not below any id of a row. */
@@ -121,12 +121,13 @@ async function copyTable(
   return { name, columns, parts }
 }
 
-async function readPhotos(session: pg.Client): Promise<Iterable<LocalPhoto>> {
+async function readPhotos(session: pg.Client): Promise<LocalPhotos> {
   const chunks: Buffer[] = []
   const list = copyOut(session, 'copy (select id, name from photos where remote_path is null order by id) to stdout')
   for await (const chunk of list) chunks.push(chunk)
   const text = Buffer.concat(chunks)
   return {
+    count: countRows(text),
     *[Symbol.iterator]() {
       for (let from = 0, end = 0; from < text.length; from = end + 1) {
         end = text.indexOf(10, from)

@@ -4,6 +4,8 @@ export interface Progress {
   readonly done: number
   /** Undefined: not known. */
   readonly total: number | undefined
+  /** What else there is to say, like the number of removed rows. */
+  readonly note?: string | undefined
 }
 
 export type ReportProgress = (progress: Progress) => void

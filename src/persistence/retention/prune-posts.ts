@@ -26,6 +26,11 @@ export interface PostChunk {
   readonly groups: readonly PostGroup[]
 }
 
+export async function findNewestPostId(db: Knex): Promise<number> {
+  const { id } = await queryRow<{ readonly id: number }>(db, 'select coalesce(max(id), 0) as id from posts')
+  return id
+}
+
 /** Reads the next posts by id, and groups the old remote ones by the reason for which they stay. Writes nothing. */
 export async function previewPosts(
   db: Knex,
