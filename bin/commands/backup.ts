@@ -190,7 +190,9 @@ async function create({ to, plain, yes, forget: removeOld, ...options }: CreateO
 }
 
 async function list({ from, ...options }: OutputOptions & FromOption): Promise<void> {
-  const backups = await listBackups(repositoryOf(from, readConfig(process.env)))
+  const repository = repositoryOf(from, readConfig(process.env))
+  const backups = await listBackups(repository)
+  if (backups.length === 0) return print(options, [], [`There is no complete backup in ${repository.place}.`])
   print(options, backups.map(present), [
     ...table([
       ['id', 'made at', 'version', 'rows', 'new', 'total', 'state', 'verified'],

@@ -2,3 +2,10 @@
 export class BackupError extends Error {
   override name = 'BackupError'
 }
+
+/** The given identities open none of the recipients of a file; or its header was changed. */
+export class WrongIdentityError extends BackupError {
+  constructor() {
+    super('The backup is encrypted for another identity than the given one.')
+  }
+}

@@ -1,4 +1,5 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { unsealPrivateKey } from '../../domain/accounts/private-keys.js'
 import { UPLOADS_PATH } from '../../domain/photos/photos.js'
 import { messageOf } from '../../errors/thrown.js'
@@ -11,18 +12,41 @@ import { buildApp } from '../../web/server/app.js'
 
 const KEYS_CHECKED = 10
 
+/** How long a page may be answered with 503, which says that the machine is busy and nothing about the backup. */
+const BUSY: Attempts = { attempts: 30, pauseMs: 2_000 }
+
+interface Attempts {
+  readonly attempts: number
+  readonly pauseMs: number
+}
+
 /** Serves a restored pod inside this process, without a port, and returns the faults of its main pages and keys in sentences. */
 export async function checkRestoredPod(services: Services, { withPicture = true } = {}): Promise<readonly string[]> {
   const app = await buildApp(services)
   try {
     const faults: string[] = []
     for (const path of await listPathsToCheck(services, withPicture)) {
-      const { statusCode } = await app.inject({ url: path, headers: { host: services.config.host } })
+      const statusCode = await askWhileBusy(async () => {
+        const answer = await app.inject({ url: path, headers: { host: services.config.host } })
+        return answer.statusCode
+      })
       if (statusCode !== 200) faults.push(`${path} is answered with ${statusCode}.`)
     }
     return [...faults, ...(await findKeyFaults(services))]
   } finally {
     await app.close()
+  }
+}
+
+/** The first status that is not 503, or the last one. */
+export async function askWhileBusy(
+  ask: () => Promise<number>,
+  { attempts, pauseMs }: Attempts = BUSY,
+): Promise<number> {
+  for (let attempt = 1; ; attempt += 1) {
+    const status = await ask()
+    if (status !== 503 || attempt === attempts) return status
+    await pause(pauseMs)
   }
 }
 

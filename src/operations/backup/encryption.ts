@@ -1,6 +1,6 @@
 import { ReadableStream } from 'node:stream/web'
 import { messageOf } from '../../errors/thrown.js'
-import { BackupError } from './backup-error.js'
+import { BackupError, WrongIdentityError } from './backup-error.js'
 
 /** Loaded when a backup needs it: the library would delay every other command by a tenth. */
 const loadAge = () => import('age-encryption')
@@ -68,12 +68,8 @@ export function decryptWith(identities: readonly string[] | undefined): Transfor
       yield* await decrypter.decrypt(ReadableStream.from(source))
     } catch (error) {
       if (error instanceof BackupError) throw error
-      const isOtherKey = /no identity matched/i.test(messageOf(error))
-      throw new BackupError(
-        isOtherKey
-          ? 'The backup is encrypted for another identity than the given one.'
-          : `The content cannot be decrypted: it was changed or cut off (${messageOf(error)}).`,
-      )
+      if (/no identity matched/i.test(messageOf(error))) throw new WrongIdentityError()
+      throw new BackupError(`The content cannot be decrypted: it was changed or cut off (${messageOf(error)}).`)
     }
   }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
-import { BackupError } from './backup-error.js'
+import { BackupError, WrongIdentityError } from './backup-error.js'
 import { decryptWith, encryptFor } from './encryption.js'
 import type { Repository } from './repository.js'
 import { countRows } from './rows.js'
@@ -80,6 +80,7 @@ export async function readPart(
       { signal },
     )
   } catch (error) {
+    if (error instanceof WrongIdentityError) throw error
     if (error instanceof BackupError) throw new BackupError(`${part.path}: ${error.message}`)
     if (isGzipError(error)) throw new BackupError(`${part.path}: the content cannot be decompressed.`)
     throw error

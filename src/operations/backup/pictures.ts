@@ -32,7 +32,7 @@ interface Options {
   readonly previous: AsyncIterable<PictureEntry>
   readonly onPicture: (picture: { readonly bytes: number; readonly isNew: boolean }) => void
   readonly onMissing: (name: string) => void
-  /** Called after each photo with their number so far. */
+  /** Called before each photo with the number of photos that are done. */
   readonly onPhoto: (done: number) => void
   readonly signal: AbortSignal
 }
@@ -75,13 +75,13 @@ export async function* backUpPictures(photos: Iterable<LocalPhoto>, options: Opt
   let done = 0
   for (const { id, name } of photos) {
     options.signal.throwIfAborted()
+    options.onPhoto(done)
     const stored = await previouslyStored(id)
     const entries = await inGroups(listPhotoFiles(name), (file) => backUpPicture(file, id, stored, options))
     const existingEntries = entries.filter((entry) => entry !== undefined)
     if (entries[0] === undefined) options.onMissing(name)
     for (const { path, size, sha256 } of existingEntries) yield Buffer.from(`${id} ${path} ${size} ${sha256}\n`)
     done += 1
-    options.onPhoto(done)
   }
 }
 

@@ -1,6 +1,6 @@
 import { messageOf } from '../../errors/thrown.js'
 import type { ReportProgress } from '../../persistence/operations/progress.js'
-import { BackupError } from './backup-error.js'
+import { BackupError, WrongIdentityError } from './backup-error.js'
 import { decryptWith } from './encryption.js'
 import { listManifestParts, type Manifest } from './manifest.js'
 import { createByteCounter, type Part, readPart } from './parts.js'
@@ -15,7 +15,10 @@ export interface VerifyOptions {
   readonly report: ReportProgress
 }
 
-/** Checks every file of a backup, and returns the faults in sentences. With an identity it decrypts all of them. */
+/**
+ * Checks every file of a backup, and returns the faults in sentences. With an identity it decrypts all of them; a wrong identity is
+ * refused.
+ */
 export async function verifyBackup(manifest: Manifest, options: VerifyOptions): Promise<readonly string[]> {
   const faults: string[] = []
   const { signal, report } = options
@@ -25,7 +28,7 @@ export async function verifyBackup(manifest: Manifest, options: VerifyOptions): 
     try {
       await run()
     } catch (error) {
-      if (!(error instanceof BackupError)) throw error
+      if (!(error instanceof BackupError) || error instanceof WrongIdentityError) throw error
       faults.push(messageOf(error))
     }
     done += size
@@ -34,7 +37,9 @@ export async function verifyBackup(manifest: Manifest, options: VerifyOptions): 
   const isOpened = options.identities !== undefined || manifest.recipients.length === 0
 
   for (const part of listManifestParts(manifest)) {
-    await check(part.size, () => (isOpened ? openPart(part, options) : checkFile(part, options)))
+    await check(part.size, () =>
+      isOpened ? openOrCheck(part, options, () => openPart(part, options)) : checkFile(part, options),
+    )
   }
   await check(manifest.pictures.size, () => checkFile(manifest.pictures, options))
   if (faults.some((fault) => fault.startsWith(manifest.pictures.path))) return faults
@@ -43,11 +48,21 @@ export async function verifyBackup(manifest: Manifest, options: VerifyOptions): 
     pictures += 1
     if (manifest.pictures.referenced) continue
     const identities = manifest.recipients.length === 0 ? undefined : options.identities
-    await check(picture.size, () => checkFile(picture, options, identities))
+    await check(picture.size, () => openOrCheck(picture, options, () => checkFile(picture, options, identities)))
   }
   if (pictures !== manifest.pictures.count)
     faults.push(`${manifest.pictures.path}: ${pictures} pictures are listed, not ${manifest.pictures.count}.`)
   return faults
+}
+
+/** With a wrong identity there is no fault in the backup: it is refused, unless the file was changed. */
+async function openOrCheck(file: StoredFile, options: VerifyOptions, open: () => Promise<void>): Promise<void> {
+  try {
+    await open()
+  } catch (error) {
+    if (error instanceof WrongIdentityError) await checkFile(file, options)
+    throw error
+  }
 }
 
 async function openPart(part: Part, { repository, identities, signal }: VerifyOptions): Promise<void> {
@@ -71,6 +86,7 @@ async function checkFile(
   try {
     await drain(decryptWith(identities)(stored.count(repository.read(file.path))))
   } catch (error) {
+    if (error instanceof WrongIdentityError) throw error
     if (error instanceof BackupError) throw new BackupError(`${file.path}: ${error.message}`)
     throw error
   }
