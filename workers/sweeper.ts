@@ -31,7 +31,8 @@ export function startSweeping(services: Services, every = CHECK_INTERVAL_MS): { 
       if (hasEndedActions) await endTemporaryActions(services)
       if (hasBoundedRows && performance.now() - boundedAt >= WAITING_LIMITS.pollIntervalMs) {
         boundedAt = performance.now()
-        await boundMessages(services)
+        // At most one line in ten seconds. Without the bounds the tables grow, so it must be seen.
+        await boundMessages(services).catch((err) => services.log.warn({ err }, 'waiting messages not bounded'))
       }
     } catch (err) {
       services.log.debug({ err }, 'sweep failed') // health shows when the last sweep was

@@ -94,7 +94,7 @@ describe.each(queueBackends)('S90: signers without a verified identity, with the
     await greetFromNewPod()
     const { rows } = await waitingSizes()
     // Batches stored concurrently do not see each other's parked messages.
-    expect(rows).toBeLessThanOrEqual(2 * WAITING_LIMITS.unverifiedMessagesOfHost + BATCHES)
+    expect(rows).toBeLessThanOrEqual(2 * WAITING_LIMITS.maxUnverifiedMessagesOfHost + BATCHES)
     const asked = fakePods.requests.filter((request) => request.startsWith('tar'))
     expect(asked.length).toBeLessThanOrEqual(2 * SIGNER_LIMITS.attemptsAtUnknownHost)
   }, 420_000)
@@ -132,11 +132,11 @@ describe.each(queueBackends)('S90: signers without a verified identity, with the
     await vi.waitFor(isTakenIn, { timeout: 180_000, interval: 100 })
     await boundMessages(pod)
     const { bytes } = await waitingSizes()
-    expect(bytes).toBeLessThanOrEqual(WAITING_LIMITS.longUnverifiedBytes)
+    expect(bytes).toBeLessThanOrEqual(WAITING_LIMITS.maxLongUnverifiedBytes)
 
     const wordy = fakePods.person('wordy@prose.example')
     const post = postBy(wordy, { text: '\u{1f600}'.repeat(65_535) })
-    expect(envelopeOf(wordy, post).length).toBeGreaterThan(WAITING_LIMITS.unverifiedBytesOfMessage)
+    expect(envelopeOf(wordy, post).length).toBeGreaterThan(WAITING_LIMITS.longMessageBytes)
     expect(envelopeOf(wordy, post).length).toBeLessThan(RECEIVE_LIMITS.bodyBytes)
     expect(await pod.postPublic(post, wordy)).toBe(202)
     await vi.waitFor(async () => expect(await pod.db('posts').where({ guid: post.guid })).toHaveLength(1), SOON)
@@ -157,7 +157,7 @@ describe.each(queueBackends)('S90: signers without a verified identity, with the
     expect(await showDeadLetter(pod, first?.id ?? '')).toMatchObject({ payload })
 
     await boundMessages(pod)
-    const kept = WAITING_LIMITS.deadBytes / payload.length
+    const kept = WAITING_LIMITS.maxDeadBytes / payload.length
     expect(await pod.db('outbox').whereNotNull('failedAt').whereNotNull('payload').pluck('id')).toHaveLength(kept)
     expect(await dropDeadLetters(pod, { queue: 'inbound' })).toBeGreaterThanOrEqual(kept)
     expect(await pod.db('outbox').whereNotNull('failedAt').where({ queue: 'inbound' })).toEqual([])

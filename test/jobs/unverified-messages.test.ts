@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { SIGNER_LIMITS, WAITING_LIMITS } from '../../src/jobs/waiting/limits.js'
 import { lockEntityKeys } from '../../src/jobs/waiting/lock-entity-keys.js'
-import { boundMessages } from '../../src/jobs/waiting/message-bounds.js'
+import { boundMessages, type WaitingLimits } from '../../src/jobs/waiting/message-bounds.js'
 import { resumeOverdue } from '../../src/jobs/waiting/resume-messages.js'
 import {
   findDueLookups,
@@ -117,7 +117,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
   })
 
   it('of one host from all networks of one IPv6 /48 count as from one address', async () => {
-    const most = WAITING_LIMITS.unverifiedMessagesOfHost
+    const most = WAITING_LIMITS.maxUnverifiedMessagesOfHost
     await meetPod('far.example')
     await park(unverified('honest', { source: '2001:db8:1:1' }))
     await park(unverified('oldest', { source: '2001:db8:2:1' }))
@@ -143,7 +143,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
   })
 
   it('of one host are dropped beyond its limit: the oldest of the address that has sent the most', async () => {
-    const most = WAITING_LIMITS.unverifiedMessagesOfHost
+    const most = WAITING_LIMITS.maxUnverifiedMessagesOfHost
     await meetPod('far.example')
     await park(unverified('honest', { source: '203.0.113.5' }))
     await park(unverified('oldest', { source: ATTACKER }))
@@ -157,8 +157,8 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
   })
 
   it.each([
-    ['longer than a legal message', { payload: 'x'.repeat(WAITING_LIMITS.maxUnverifiedBytes + 1) }, 0],
-    ['as long as a legal one', { payload: 'x'.repeat(WAITING_LIMITS.maxUnverifiedBytes) }, 1],
+    ['longer than a legal message', { payload: 'x'.repeat(WAITING_LIMITS.maxUnverifiedMessageBytes + 1) }, 0],
+    ['as long as a legal one', { payload: 'x'.repeat(WAITING_LIMITS.maxUnverifiedMessageBytes) }, 1],
   ])('that are %s: %#', async (_, difference, kept) => {
     await park(unverified('quin', difference))
 
@@ -210,18 +210,18 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
   })
 
   describe('and of known signers, beyond the total limits', () => {
-    const limits = {
+    const limits: WaitingLimits = {
       ...WAITING_LIMITS,
-      messages: 6,
-      bytes: 1_000,
-      messagesOfHost: 4,
-      bytesOfHost: 500,
-      unverifiedMessages: 3,
-      unverifiedBytes: 300,
-      unverifiedBytesOfMessage: 50,
-      longUnverifiedBytes: 100,
-      deadMessages: 4,
-      deadBytes: 300,
+      maxVerifiedMessages: 6,
+      maxVerifiedBytes: 1_000,
+      maxMessagesOfHost: 4,
+      maxBytesOfHost: 500,
+      maxUnverifiedMessages: 3,
+      maxUnverifiedBytes: 300,
+      longMessageBytes: 50,
+      maxLongUnverifiedBytes: 100,
+      maxDeadMessages: 4,
+      maxDeadBytes: 300,
       rowsPerBatch: 2,
     }
     const bound = () => boundMessages(pod, limits, 0)

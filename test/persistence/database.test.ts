@@ -7,6 +7,7 @@ import {
   isDatabaseReachable,
   openDatabase,
   queryPrepared,
+  queryRows,
 } from '../../src/persistence/database/database.js'
 import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
 import { WEB_DATABASE_LIMITS, WORKER_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
@@ -329,3 +330,12 @@ async function queryTwice<Value>(ask: () => Promise<Value>): Promise<Value> {
     return ask()
   }
 }
+
+describe('a statement with named values', () => {
+  it('is rejected before it is sent if a name has no value', async () => {
+    const text = "select cast(:first as integer) + :other as sum, '12:30'::text as time"
+
+    await expect(queryRows(database.db, text, { first: 1 })).rejects.toThrow('has no value for :other.')
+    expect(await queryRows(database.db, text, { first: 1, other: 2 })).toEqual([{ sum: 3, time: '12:30' }])
+  })
+})

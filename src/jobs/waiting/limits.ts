@@ -23,37 +23,37 @@ export const WAITING_LIMITS = {
   waitSeconds: 6 * 3_600,
   /** Wait of a retraction for an unknown entity: longer than a batch takes, because another batch may be about to store the entity. */
   retractionWaitSeconds: 3_600,
-  /** Verified messages, in total and per host of the signer. */
+  /** Verified messages in total. */
   maxVerifiedMessages: 500_000,
   /** The payloads of these messages. */
   maxVerifiedBytes: 1024 * 1024 * 1024,
-  /** A tenth: one pod cannot displace the messages of the others. */
-  messagesOfHost: 50_000,
-  /** The payloads of one host: an eighth. */
-  bytesOfHost: 128 * 1024 * 1024,
-  /** Unverified messages, in total and per host that they name. */
-  unverifiedMessages: 20_000,
+  /** Verified messages of one host, a tenth of the total: one pod cannot displace the messages of the others. */
+  maxMessagesOfHost: 50_000,
+  /** The payloads of verified messages of one host: an eighth. */
+  maxBytesOfHost: 128 * 1024 * 1024,
+  /** Unverified messages in total. */
+  maxUnverifiedMessages: 20_000,
   /** The payloads of these messages. */
-  unverifiedBytes: 64 * 1024 * 1024,
-  /** A twentieth: an invented host cannot displace the messages of others. */
-  unverifiedMessagesOfHost: 1_000,
+  maxUnverifiedBytes: 64 * 1024 * 1024,
+  /** Unverified messages that name one host, a twentieth: an invented host cannot displace the messages of others. */
+  maxUnverifiedMessagesOfHost: 1_000,
   /** The payloads that name one host: a sixteenth. */
-  unverifiedBytesOfHost: 4 * 1024 * 1024,
-  /** Nearly all legitimate messages are smaller. */
-  unverifiedBytesOfMessage: 64 * 1024,
-  /** A longer one is kept if it may be legal: the first post of a new person may have the longest legal text … */
-  maxUnverifiedBytes: 2 * 1024 * 1024,
-  /** … but all of these share this size; the oldest is dropped for a new one. */
-  longUnverifiedBytes: 32 * 1024 * 1024,
+  maxUnverifiedBytesOfHost: 4 * 1024 * 1024,
+  /** A message is long from here on. Nearly all legitimate messages are smaller. */
+  longMessageBytes: 64 * 1024,
+  /** Maximum of an unverified message: the first post of a new person may have the longest legal text. */
+  maxUnverifiedMessageBytes: 2 * 1024 * 1024,
+  /** Payloads of all long unverified messages. The oldest is dropped for a new one. */
+  maxLongUnverifiedBytes: 32 * 1024 * 1024,
   /**
    * Waiting time of an unverified message if no pod is known at its host, or the known pod is offline. The three attempts of a lookup take
    * 5.5 minutes, longer if limits of this pod delay them.
    */
   unverifiedWaitSeconds: 20 * 60,
   /** Dead letters, and the bytes of those with a payload. Unverified ones are kept without payload. */
-  deadMessages: 100_000,
+  maxDeadMessages: 100_000,
   /** The payloads of dead letters. */
-  deadBytes: 1024 * 1024 * 1024,
+  maxDeadBytes: 1024 * 1024 * 1024,
   /** How often the totals are checked. */
   pollIntervalMs: 10_000,
   /** Rows deleted by one statement. */

@@ -27,13 +27,13 @@ export async function boundMessages(
     isVerified: false,
     excess: `
       select id from (
-        select id, bytes, row_number() over latest as place, sum(bytes) over latest as size,
-          sum(case when bytes > :unverifiedBytesOfMessage then bytes else 0 end) over latest as size_of_long
+        select id, bytes, row_number() over latest as rank, sum(bytes) over latest as size,
+          sum(case when bytes > :longMessageBytes then bytes else 0 end) over latest as size_of_long
         from waiting where not signed
         window latest as (order by id desc)
       ) as ranked
-      where place > :unverifiedMessages or size > :unverifiedBytes
-        or (bytes > :unverifiedBytesOfMessage and size_of_long > :longUnverifiedBytes)`,
+      where rank > :maxUnverifiedMessages or size > :maxUnverifiedBytes
+        or (bytes > :longMessageBytes and size_of_long > :maxLongUnverifiedBytes)`,
   })
   if (await isLarge(services.db, 'waiting', uncountedBytes)) {
     await deleteExcess(services, limits, {
@@ -43,11 +43,11 @@ export async function boundMessages(
       isVerified: true,
       excess: `
         select id from (
-          select id, row_number() over latest as place, sum(bytes) over latest as size
+          select id, row_number() over latest as rank, sum(bytes) over latest as size
           from waiting where signed and sender_host is not null
           window latest as (partition by sender_host order by id desc)
         ) as ranked
-        where place > :messagesOfHost or size > :bytesOfHost`,
+        where rank > :maxMessagesOfHost or size > :maxBytesOfHost`,
     })
     await deleteExcess(services, limits, {
       table: 'waiting',
@@ -56,11 +56,11 @@ export async function boundMessages(
       isVerified: true,
       excess: `
         select id from (
-          select id, row_number() over latest as place, sum(bytes) over latest as size
+          select id, row_number() over latest as rank, sum(bytes) over latest as size
           from waiting where signed
           window latest as (order by id desc)
         ) as ranked
-        where place > :messages or size > :bytes`,
+        where rank > :maxVerifiedMessages or size > :maxVerifiedBytes`,
     })
   }
   if (await isLarge(services.db, 'outbox', uncountedBytes)) {
@@ -72,11 +72,11 @@ export async function boundMessages(
       isVerified: true,
       excess: `
         select id from (
-          select id, row_number() over latest as place, sum(coalesce(octet_length(payload), 0)) over latest as size
+          select id, row_number() over latest as rank, sum(coalesce(octet_length(payload), 0)) over latest as size
           from outbox where failed_at is not null and name in ('receive-public', 'receive-private')
           window latest as (order by failed_at desc, id desc)
         ) as ranked
-        where place > :deadMessages or size > :deadBytes`,
+        where rank > :maxDeadMessages or size > :maxDeadBytes`,
     })
   }
   await endOrphanedLookups(services.db, limits)
@@ -104,10 +104,10 @@ async function deleteExcess(
   for (const batch of inChunks(ids, limits.rowsPerBatch)) {
     const rows = await queryRows<{ readonly host: string | null }>(
       services.db,
-      `with held as materialized (
+      `with locked as materialized (
          select id from ${table} where id = any(?) order by id for update skip locked
        )
-       delete from ${table} using held where ${table}.id = held.id returning ${host} as host`,
+       delete from ${table} using locked where ${table}.id = locked.id returning ${host} as host`,
       [[...batch]],
     )
     reportDropped(

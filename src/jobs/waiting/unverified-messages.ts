@@ -44,7 +44,7 @@ export async function admitUnverified(
   for (const message of unverified) {
     const { payload, senderHost: host = '', source } = message
     const address = signerOf(message)
-    if (envelopeBytes(payload) > WAITING_LIMITS.maxUnverifiedBytes) {
+    if (envelopeBytes(payload) > WAITING_LIMITS.maxUnverifiedMessageBytes) {
       refused.set(message, 'too_large')
       continue
     }
@@ -82,8 +82,8 @@ export async function boundUnverified(
   if (unverified.length === 0) return
   const rows = await queryPrepared<{ host: string | null }>(transaction, 'bound-unverified', BOUND_OF_HOSTS_SQL, [
     [...new Set(unverified.map(({ senderHost = '' }) => senderHost))],
-    WAITING_LIMITS.unverifiedMessagesOfHost,
-    WAITING_LIMITS.unverifiedBytesOfHost,
+    WAITING_LIMITS.maxUnverifiedMessagesOfHost,
+    WAITING_LIMITS.maxUnverifiedBytesOfHost,
   ])
   reportDropped(
     services,
@@ -97,18 +97,18 @@ const BOUND_OF_HOSTS_SQL = `
   with excess as materialized (
     select ranked.id
     from unnest(${opaqueParam('$1', 'text[]')}) as bound(host) cross join lateral (
-      select id, row_number() over turns as place, sum(bytes) over turns as size
+      select id, row_number() over by_turn as rank, sum(bytes) over by_turn as size
       from (
         select id, bytes, row_number() over (partition by ${SITE_OF_SOURCE_SQL} order by id desc) as turn
         from waiting where sender_host = bound.host and not signed
-      ) as of_sources
-      window turns as (order by turn, id desc)
+      ) as by_source
+      window by_turn as (order by turn, id desc)
     ) as ranked
-    where place > $2 or size > $3
-  ), held as materialized (
+    where rank > $2 or size > $3
+  ), locked as materialized (
     select id from waiting join excess using (id) order by id for update of waiting skip locked
   )
-  delete from waiting using held where waiting.id = held.id returning waiting.sender_host as host`
+  delete from waiting using locked where waiting.id = locked.id returning waiting.sender_host as host`
 
 /** The fault of messages whose signer was not found. */
 const NO_SIGNER = 'DiscoveryFailed'
@@ -160,9 +160,9 @@ export async function giveUpOverdueUnverified(
 /** Makes the waiting messages that `which` selects dead letters, and returns their hosts. */
 function giveUpSql(which: string): string {
   return `
-    with gone as (
+    with deleted as (
       delete from waiting where id = any(array(${which})) returning waiting.*
-    ), dead as (
+    ), dead_letters as (
       insert into outbox (queue, name, data, accepted_at, failed_at)
       select
         case when recipient_guid is null then 'inbound' else 'inbound-private' end,
@@ -173,9 +173,9 @@ function giveUpSql(which: string): string {
         ),
         accepted_at,
         ${NOW_SQL}
-      from gone order by gone.id
+      from deleted order by deleted.id
     )
-    select sender_host as host, quarantine_id from gone`
+    select sender_host as host, quarantine_id from deleted`
 }
 
 async function saveFaultOfReplays(transaction: Knex.Transaction, rows: readonly GivenUp[]): Promise<void> {

@@ -140,7 +140,20 @@ export async function changeRows(db: Knex, text: string, bindings?: Bindings): P
 
 /** A text without values may contain question marks. */
 function runRaw(db: Knex, text: string, bindings: Bindings | undefined): Knex.Raw {
-  return bindings === undefined ? db.raw(text) : db.raw(text, bindings as Knex.RawBinding[] | Knex.ValueDict)
+  if (bindings === undefined) return db.raw(text)
+  if (!Array.isArray(bindings)) assertNamesHaveValues(text, bindings as Readonly<Record<string, unknown>>)
+  return db.raw(text, bindings as Knex.RawBinding[] | Knex.ValueDict)
+}
+
+/** A name in a text, such as `:userId`, which is not a cast, such as `::text`. */
+const NAME = /(?<![:\\\w]):([a-zA-Z]\w*)/g
+
+/** Knex leaves a name without a value in the text, and PostgreSQL then reports a syntax error at a colon. */
+function assertNamesHaveValues(text: string, values: Readonly<Record<string, unknown>>): void {
+  for (const [, name = ''] of text.matchAll(NAME)) {
+    if (!Object.hasOwn(values, name))
+      throw new Error(`The statement "${text.trim().slice(0, 60)}" has no value for :${name}.`)
+  }
 }
 
 /**
