@@ -47,8 +47,8 @@ export async function placePeople({ db }: OpenServices, ports: readonly number[]
   await db.raw(
     `update people set pod_id = pods.id
      from (select id, row_number() over (order by id) as place from people where pod_id is not null) as placed
-     join unnest(?::integer[]) with ordinality as given(port, number) on placed.place % ? + 1 = given.number
-     join pods on pods.port = given.port
+     join unnest(?::integer[]) with ordinality as input(port, number) on placed.place % ? + 1 = input.number
+     join pods on pods.port = input.port
      where people.id = placed.id`,
     [[...ports], ports.length],
   )

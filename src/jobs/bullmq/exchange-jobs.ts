@@ -93,54 +93,54 @@ export function openJobExchange({
  */
 const EXCHANGED_JOBS_SQL = `
   with finished as (
-    select * from unnest($2::text[], $3::text[], $4::boolean[]) with ordinality as row(id, token, wants_next, place)
-  ), held as (
-    select job.queue, finished.id, finished.token, finished.wants_next, finished.place
+    select * from unnest($2::text[], $3::text[], $4::boolean[]) with ordinality as row(id, token, wants_next, position)
+  ), locked as (
+    select job.queue, finished.id, finished.token, finished.wants_next, finished.position
     from finished join job on job.queue = $1 and job.id = finished.id
     where job.state = 'active' and job.lock_token = finished.token
       and job.parent_id is null and job.dedup_id is null and job.pending_deps = 0
     for update of job skip locked
-  ), ended as (
-    delete from job using held where job.queue = held.queue and job.id = held.id
-  ), wanting as (
-    select token, row_number() over (order by place) as place from (
-      select token, place from held where wants_next
+  ), deleted as (
+    delete from job using locked where job.queue = locked.queue and job.id = locked.id
+  ), requests as (
+    select token, row_number() over (order by position) as position from (
+      select token, position from locked where wants_next
       union all
-      select token, place from finished where id is null
-    ) as requests
+      select token, position from finished where id is null
+    ) as all_requests
   ), limits as materialized (
     select exists (
       select from meta where queue = $1 and (field in ('concurrency', 'max') or field = 'paused' and value = '1')
     ) as are_set
-  ), due as (
+  ), due_jobs as (
     select queue, id from job
-    where queue = $1 and state = 'delayed' and process_at_ms <= $5 and exists (select from wanting)
+    where queue = $1 and state = 'delayed' and process_at_ms <= $5 and exists (select from requests)
     for update skip locked
-  ), begun as (
-    update job set state = 'waiting', delay_ms = 0 from due where job.queue = due.queue and job.id = due.id
-  ), free as (
+  ), promoted as (
+    update job set state = 'waiting', delay_ms = 0 from due_jobs where job.queue = due_jobs.queue and job.id = due_jobs.id
+  ), waiting_jobs as (
     select id from job
     where queue = $1 and state = 'waiting' and not (select are_set from limits)
     order by priority, seq
-    limit (select count(*) from wanting)
+    limit (select count(*) from requests)
     for update skip locked
-  ), next as (
-    select free.id, wanting.token
-    from (select id, row_number() over () as place from free) as free join wanting using (place)
+  ), assigned as (
+    select waiting_jobs.id, requests.token
+    from (select id, row_number() over () as position from waiting_jobs) as waiting_jobs join requests using (position)
   ), started as (
     update job set
-      state = 'active', lock_token = next.token, locked_until_ms = $5::bigint + $6::bigint, processed_at_ms = $5,
+      state = 'active', lock_token = assigned.token, locked_until_ms = $5::bigint + $6::bigint, processed_at_ms = $5,
       processed_by = $7, attempts_started = attempts_started + 1
-    from next where job.queue = $1 and job.id = next.id
+    from assigned where job.queue = $1 and job.id = assigned.id
     returning job.*
   )
   select
     (
-      select array_agg(token) from finished where id is not null and place not in (select place from held)
+      select array_agg(token) from finished where id is not null and position not in (select position from locked)
     ) as "notFinished",
     (select are_set from limits) as "isLimited",
     ( -- Not with exists, which drops the order and so may use the primary key.
-      select id from job where queue = $1 and state = 'waiting' and id not in (select id from free)
+      select id from job where queue = $1 and state = 'waiting' and id not in (select id from waiting_jobs)
       order by priority, seq limit 1
     ) is not null as "isMoreWaiting",
     (

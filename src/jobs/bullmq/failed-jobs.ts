@@ -28,8 +28,8 @@ export type FindFailedQueues = (
 ) => Promise<readonly string[]>
 
 const FAILED_QUEUES_SQL = `
-  select queue from unnest($1::text[]) as given(queue)
-  where exists (select from job where job.queue = given.queue and state = 'failed')`
+  select queue from unnest($1::text[]) as input(queue)
+  where exists (select from job where job.queue = input.queue and state = 'failed')`
 
 export function postgresFailedQueues(pool: Pick<pg.Pool, 'query'>): FindFailedQueues {
   return async (queues) => {

@@ -23,10 +23,10 @@ export type ReadSummaries = (queue: string, prefix: string, ids: readonly string
 /** The columns of the library's table; the data, which may be stored apart, is not touched. */
 const SUMMARIES_SQL = `
   select id, name, added_at_ms, finished_at_ms, attempts_made, failed_reason, dedup_id
-  from unnest($2::text[]) with ordinality as wanted(id, place)
+  from unnest($2::text[]) with ordinality as requested(id, position)
   join job using (id)
   where job.queue = $1
-  order by place`
+  order by position`
 
 export function postgresSummaries(pool: Pick<pg.Pool, 'query'>): ReadSummaries {
   return async (queue, _prefix, ids) => {

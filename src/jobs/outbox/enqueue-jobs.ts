@@ -111,8 +111,8 @@ export function newOutboxRowsSql(others: readonly unknown[]): string {
   insert into outbox (queue, name, data, sender_id, sweep_at, trace_id)
   select queue, name, data::jsonb, sender_id, ${NOW_SQL} + make_interval(secs => due), ${$(6)}::uuid
   from unnest(${opaqueParam($(1), 'text[]')}, ${$(2)}::text[], ${$(3)}::text[], ${$(4)}::bigint[], ${$(5)}::integer[])
-    with ordinality as row(queue, name, data, sender_id, due, place)
-  order by place
+    with ordinality as row(queue, name, data, sender_id, due, position)
+  order by position
   returning id`
 }
 

@@ -21,12 +21,12 @@ const OPEN_ACCOUNT_SQL = `
   select accounts.username, people.id as "personId", people.guid, people.address
   from (
     (
-      select username, person_id, 1 as place from users
+      select username, person_id, 1 as rank from users
       where username = ${opaqueParam('$1', 'text')} and closed_at is null and locked_at is null
     )
     union all
     (select username, person_id, 2 from users where closed_at is null and locked_at is null order by id limit 1)
   ) as accounts
   join people on people.id = accounts.person_id
-  order by accounts.place
+  order by accounts.rank
   limit 1`

@@ -93,7 +93,7 @@ export async function findPodsOfThreads(db: Knex, personId: number): Promise<rea
 export async function insertUnknownPods(transaction: Knex.Transaction, pods: readonly AnnouncedPod[]): Promise<void> {
   await transaction.raw(
     `insert into pods (host, port, ssl)
-     select host, port, true from json_to_recordset(?::json) as given(host text, port integer) order by host, port
+     select host, port, true from json_to_recordset(?::json) as input(host text, port integer) order by host, port
      on conflict do nothing`,
     [JSON.stringify(pods)],
   )
@@ -115,7 +115,7 @@ export async function insertAnnouncements(
   await transaction.raw(
     `insert into migration_announcements (migration_id, pod_id, wave, due_at)
      select :migrationId, pods.id, 1, :now::timestamptz
-     from json_to_recordset(:first::json) as given(host text, port integer)
+     from json_to_recordset(:first::json) as input(host text, port integer)
      join pods using (host, port)
      where pods.blocked_at is null order by pods.id
      on conflict do nothing`,

@@ -110,25 +110,25 @@ export async function insertImportedConversations(
   if (conversations.length === 0) return new Set()
   const rows = await queryRows<{ readonly guid: string }>(
     transaction,
-    `with given as (
-       select * from json_to_recordset(:conversations::json) as given(
+    `with input as (
+       select * from json_to_recordset(:conversations::json) as input(
          guid text, "authorId" bigint, subject text, participants json, "createdAt" timestamptz, "updatedAt" timestamptz,
          read boolean, messages json)
      ), inserted as (
        insert into conversations (guid, author_id, subject, created_at, updated_at, imported_participants)
        select guid, "authorId", subject, "createdAt", "updatedAt", array(select json_array_elements_text(participants))
-       from given order by guid
+       from input order by guid
        on conflict do nothing
        returning id, guid, created_at, updated_at
      ), visible as (
        insert into conversation_visibilities (conversation_id, person_id, unread, created_at, updated_at)
-       select inserted.id, :personId, case when given.read then 0 else 1 end, created_at, updated_at
-       from inserted join given using (guid)
+       select inserted.id, :personId, case when input.read then 0 else 1 end, created_at, updated_at
+       from inserted join input using (guid)
      ), written as (
        insert into messages (guid, conversation_id, author_id, text, created_at, arrived_at)
        select message.guid, inserted.id, message."authorId", message.text, message."createdAt", message."createdAt"
-       from inserted join given using (guid)
-       cross join lateral json_to_recordset(given.messages) as message(
+       from inserted join input using (guid)
+       cross join lateral json_to_recordset(input.messages) as message(
          guid text, "authorId" bigint, text text, "createdAt" timestamptz)
        order by message.guid
        on conflict do nothing
@@ -174,19 +174,19 @@ export async function joinImportedConversations(
 ): Promise<void> {
   if (conversations.length === 0) return
   await transaction.raw(
-    `with given as (
-       select conversations.id, conversations.created_at, conversations.updated_at, given.read, given.messages
-       from json_to_recordset(:conversations::json) as given(guid text, read boolean, messages json)
+    `with input as (
+       select conversations.id, conversations.created_at, conversations.updated_at, input.read, input.messages
+       from json_to_recordset(:conversations::json) as input(guid text, read boolean, messages json)
        join conversations using (guid)
      ), visible as (
        insert into conversation_visibilities (conversation_id, person_id, unread, created_at, updated_at)
-       select id, :personId, case when read then 0 else 1 end, created_at, updated_at from given order by id
+       select id, :personId, case when read then 0 else 1 end, created_at, updated_at from input order by id
        on conflict do nothing
      )
      insert into messages (guid, conversation_id, author_id, text, created_at, arrived_at)
-     select message.guid, given.id, :personId, message.text, message."createdAt", message."createdAt"
-     from given
-     cross join lateral json_to_recordset(given.messages) as message(
+     select message.guid, input.id, :personId, message.text, message."createdAt", message."createdAt"
+     from input
+     cross join lateral json_to_recordset(input.messages) as message(
        guid text, "authorId" bigint, text text, "createdAt" timestamptz)
      where message."authorId" = :personId
      order by message.guid
@@ -207,15 +207,15 @@ export async function lockConversations(transaction: Knex.Transaction, guids: re
 
 const SAME_CONVERSATIONS_SQL = `
   select conversations.guid
-  from json_to_recordset(?::json) as given(guid text, names text[], "participantIds" bigint[], messages json)
-  join conversations on conversations.guid = given.guid and conversations.imported_participants && given.names
+  from json_to_recordset(?::json) as input(guid text, names text[], "participantIds" bigint[], messages json)
+  join conversations on conversations.guid = input.guid and conversations.imported_participants && input.names
   where not exists (
     select from conversation_visibilities
-    where conversation_id = conversations.id and person_id <> all (given."participantIds")
+    where conversation_id = conversations.id and person_id <> all (input."participantIds")
   ) and not exists (
     select from messages
     where messages.conversation_id = conversations.id and not exists (
-      select from json_to_recordset(given.messages) as message(guid text, "authorIds" bigint[], text text)
+      select from json_to_recordset(input.messages) as message(guid text, "authorIds" bigint[], text text)
       where message.guid = messages.guid and messages.author_id = any (message."authorIds") and message.text = messages.text
     )
   )`

@@ -51,10 +51,10 @@ export async function replaceOutcomes(
 ): Promise<void> {
   await transaction('imports').where({ id: importId }).forUpdate()
   await transaction.raw(
-    `update import_items set outcome = given.outcome, reason = given.reason
-     from unnest(?::text[], ?::integer[], ?::text[], ?::text[], ?::text[]) as given(section, position, ref, outcome, reason)
-     where import_id = ? and import_items.section = given.section and import_items.position = given.position
-       and import_items.ref = given.ref`,
+    `update import_items set outcome = input.outcome, reason = input.reason
+     from unnest(?::text[], ?::integer[], ?::text[], ?::text[], ?::text[]) as input(section, position, ref, outcome, reason)
+     where import_id = ? and import_items.section = input.section and import_items.position = input.position
+       and import_items.ref = input.ref`,
     [...rowsAsColumns(items, ['section', 'position', 'ref', 'outcome', 'reason']), importId] as Knex.RawBinding[],
   )
   const { counts } = await transaction('imports').where({ id: importId }).first('counts')

@@ -90,18 +90,18 @@ export async function findReactions(db: Knex, reactions: readonly ReactionKey[])
   if (reactions.length === 0) return new Set()
   const rows = await queryRows<{ readonly key: string }>(
     db,
-    `select concat_ws(' ', given.kind, given.parent, given.author) as key
-     from json_to_recordset(?::json) as given(kind text, parent text, author text)
-     join people on people.address = given.author
-     where case given.kind
+    `select concat_ws(' ', input.kind, input.parent, input.author) as key
+     from json_to_recordset(?::json) as input(kind text, parent text, author text)
+     join people on people.address = input.author
+     where case input.kind
        when 'Post' then exists (
-         select from likes join posts on posts.id = likes.post_id where posts.guid = given.parent and likes.author_id = people.id)
+         select from likes join posts on posts.id = likes.post_id where posts.guid = input.parent and likes.author_id = people.id)
        when 'Comment' then exists (
          select from likes join comments on comments.id = likes.comment_id
-         where comments.guid = given.parent and likes.author_id = people.id)
+         where comments.guid = input.parent and likes.author_id = people.id)
        else exists (
          select from poll_participations join polls on polls.id = poll_participations.poll_id
-         where polls.guid = given.parent and poll_participations.author_id = people.id)
+         where polls.guid = input.parent and poll_participations.author_id = people.id)
      end`,
     [JSON.stringify(reactions)],
   )
@@ -145,8 +145,8 @@ export async function subscribeToPosts(
     transaction,
     `with subscribed as (
        insert into participations (guid, post_id, author_id)
-       select given.participation, posts.id, ?
-       from json_to_recordset(?::json) as given(guid text, participation text) join posts on posts.guid = given.guid
+       select input.participation, posts.id, ?
+       from json_to_recordset(?::json) as input(guid text, participation text) join posts on posts.guid = input.guid
        order by posts.id
        on conflict do nothing
        returning post_id

@@ -65,26 +65,26 @@ export async function insertImportedContacts(
   const json = JSON.stringify(contacts)
   await transaction.raw(
     `insert into contacts (user_id, person_id, receiving)
-     select ?, "personId", true from json_to_recordset(?::json) as given("personId" bigint, receiving boolean)
-     where given.receiving order by "personId"
+     select ?, "personId", true from json_to_recordset(?::json) as input("personId" bigint, receiving boolean)
+     where input.receiving order by "personId"
      on conflict (user_id, person_id) do update set receiving = true where not contacts.receiving`,
     [userId, json],
   )
   await transaction.raw(
     `insert into aspect_memberships (aspect_id, contact_id)
      select aspect.id::bigint, contacts.id
-     from json_to_recordset(?::json) as given("personId" bigint, receiving boolean, "aspectIds" json)
-     cross join json_array_elements_text(given."aspectIds") as aspect(id)
-     join contacts on contacts.user_id = ? and contacts.person_id = given."personId"
-     where given.receiving order by 1, 2
+     from json_to_recordset(?::json) as input("personId" bigint, receiving boolean, "aspectIds" json)
+     cross join json_array_elements_text(input."aspectIds") as aspect(id)
+     join contacts on contacts.user_id = ? and contacts.person_id = input."personId"
+     where input.receiving order by 1, 2
      on conflict do nothing`,
     [json, userId],
   )
   await transaction.raw(
     `insert into claimed_followers (user_id, person_id)
-     select ?, "personId" from json_to_recordset(?::json) as given("personId" bigint, claimed boolean)
-     where given.claimed and not exists (
-       select from contacts where user_id = ? and person_id = given."personId" and sharing)
+     select ?, "personId" from json_to_recordset(?::json) as input("personId" bigint, claimed boolean)
+     where input.claimed and not exists (
+       select from contacts where user_id = ? and person_id = input."personId" and sharing)
      order by "personId"
      on conflict do nothing`,
     [userId, json, userId],

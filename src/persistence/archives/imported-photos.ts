@@ -18,9 +18,9 @@ export async function placeImportedPhotos(
 ): Promise<readonly string[]> {
   const rows = await queryRows<{ readonly guid: string; readonly public: boolean }>(
     transaction,
-    `update photos set remote_path = null, name = given.name, bytes = given.bytes
-     from json_to_recordset(?::json) as given("oldName" text, name text, bytes bigint)
-     where photos.author_id = ? and photos.name = given."oldName" and photos.remote_path is not null
+    `update photos set remote_path = null, name = input.name, bytes = input.bytes
+     from json_to_recordset(?::json) as input("oldName" text, name text, bytes bigint)
+     where photos.author_id = ? and photos.name = input."oldName" and photos.remote_path is not null
      returning photos.guid, photos.public`,
     [JSON.stringify(photos), authorId],
   )

@@ -107,30 +107,30 @@ const CONVERSATION_ROWS_SQL = `
   )`
 
 const NEW_CONVERSATIONS_SQL = `
-  with arrived as (
+  with input as (
     ${CONVERSATION_ROWS_SQL}
   ), inserted as (
     insert into conversations (guid, author_id, subject, created_at, updated_at)
-    select arrived.guid, people.id, arrived.subject, arrived."createdAt", arrived."arrivedAt" - ${ONE_MILLISECOND_SQL}
-    from arrived ${rowByRowSql('people', 'people.address = arrived.author')}
-    where people.closed_at is null and not ${isRetractedSql('conversation', 'arrived.guid', ['people.id'])}
-    order by arrived.guid
+    select input.guid, people.id, input.subject, input."createdAt", input."arrivedAt" - ${ONE_MILLISECOND_SQL}
+    from input ${rowByRowSql('people', 'people.address = input.author')}
+    where people.closed_at is null and not ${isRetractedSql('conversation', 'input.guid', ['people.id'])}
+    order by input.guid
     on conflict do nothing
     returning id, guid, created_at, updated_at
   ), visible as (
     insert into conversation_visibilities (conversation_id, person_id, created_at, updated_at)
     select inserted.id, people.id, inserted.created_at, inserted.updated_at
     from inserted
-    join arrived using (guid)
-    cross join json_array_elements_text(arrived.participants) as participant(address)
+    join input using (guid)
+    cross join json_array_elements_text(input.participants) as participant(address)
     ${rowByRowSql('people', 'people.address = participant.address and people.closed_at is null')}
     order by 1, 2
   ), named as (
     insert into conversation_unknown_participants (conversation_id, address)
     select inserted.id, unknown.address
     from inserted
-    join arrived using (guid)
-    cross join json_array_elements_text(arrived."unknownParticipants") as unknown(address)
+    join input using (guid)
+    cross join json_array_elements_text(input."unknownParticipants") as unknown(address)
     order by 1, 2
   )
   select id, guid from inserted`
@@ -149,23 +149,23 @@ const MESSAGES = [
  * inserts the messages and updates the visibilities of all participants.
  */
 const NEW_MESSAGES_SQL = `
-  with arrived as (
+  with input as (
     select * from unnest(${MESSAGES}) with ordinality
-      as row(guid, "conversationGuid", author, text, "createdAt", "arrivedAt", place)
+      as row(guid, "conversationGuid", author, text, "createdAt", "arrivedAt", position)
   ), locked as (
     select id, guid, updated_at from conversations
-    where guid in (select "conversationGuid" from arrived)
+    where guid in (select "conversationGuid" from input)
     order by id for no key update
   ), inserted as (
     insert into messages (guid, conversation_id, author_id, text, created_at, arrived_at)
     select
-      arrived.guid, locked.id, people.id, arrived.text, arrived."createdAt",
-      greatest(arrived."arrivedAt", locked.updated_at + ${ONE_MILLISECOND_SQL})
-        + ${ONE_MILLISECOND_SQL} * (row_number() over (partition by locked.id order by arrived.place) - 1)
-    from arrived
-    join locked on locked.guid = arrived."conversationGuid"
-    ${rowByRowSql('people', 'people.address = arrived.author')}
-    order by arrived.guid
+      input.guid, locked.id, people.id, input.text, input."createdAt",
+      greatest(input."arrivedAt", locked.updated_at + ${ONE_MILLISECOND_SQL})
+        + ${ONE_MILLISECOND_SQL} * (row_number() over (partition by locked.id order by input.position) - 1)
+    from input
+    join locked on locked.guid = input."conversationGuid"
+    ${rowByRowSql('people', 'people.address = input.author')}
+    order by input.guid
     on conflict do nothing
     returning id, guid, conversation_id, author_id, arrived_at
   ), latest as (
@@ -190,13 +190,13 @@ const NEW_MESSAGES_SQL = `
   select id, guid from inserted`
 
 const REFUSED_CONVERSATIONS_SQL = `
-  with arrived as (
+  with input as (
     ${CONVERSATION_ROWS_SQL}
   )
-  select distinct arrived.guid
-  from arrived
-  ${rowByRowSql('people', 'people.address = arrived.author', 'authors')}
-  cross join json_array_elements_text(arrived.participants) as participant(address)
+  select distinct input.guid
+  from input
+  ${rowByRowSql('people', 'people.address = input.author', 'authors')}
+  cross join json_array_elements_text(input.participants) as participant(address)
   ${rowByRowSql('people', 'people.address = participant.address and people.id <> authors.id and people.closed_at is null')}
   ${rowByRowSql('users', 'users.person_id = people.id')}
   where not exists (select from contacts where contacts.user_id = users.id and contacts.person_id = authors.id)

@@ -35,15 +35,15 @@ const IS_SAME_PAIR_SQL = `
  * each comment would cause a delivery to each of them.
  */
 const NEW_PARTICIPATIONS_SQL = `
-  with arrived as materialized (
-    select given.guid, posts.id as post_id, people.id as author_id, given."createdAt" as created_at,
+  with input as materialized (
+    select input.guid, posts.id as post_id, people.id as author_id, input."createdAt" as created_at,
       pods.answered_at is null as unanswered,
-      row_number() over (partition by posts.id, pods.answered_at is null order by people.id) as place
-    from json_to_recordset(?::json) as given(guid text, author text, "postGuid" text, "createdAt" timestamptz)
-    ${rowByRowSql('people', 'people.address = given.author')}
+      row_number() over (partition by posts.id, pods.answered_at is null order by people.id) as rank
+    from json_to_recordset(?::json) as input(guid text, author text, "postGuid" text, "createdAt" timestamptz)
+    ${rowByRowSql('people', 'people.address = input.author')}
     ${rowByRowSql('pods', 'pods.id = people.pod_id')}
     ${rowByRowSql('posts', `posts.guid = given."postGuid"`)}
-    where people.closed_at is null and not ${isRetractedSql('participation', 'given.guid', ['people.id'])}
+    where people.closed_at is null and not ${isRetractedSql('participation', 'input.guid', ['people.id'])}
       and ${hasRowSql(IS_SAME_PAIR_SQL)} is not true
   ), remaining as materialized (
     select post_id, ${UNDELIVERED_LIMITS.participantsUnanswered} - (
@@ -55,18 +55,18 @@ const NEW_PARTICIPATIONS_SQL = `
         limit ${UNDELIVERED_LIMITS.participantsUnanswered}
       ) as unanswered
     ) as count
-    from (select distinct post_id from arrived where unanswered) as posts
-  ), placed as (
-    select arrived.*, unanswered and place > remaining.count as is_too_many
-    from arrived
+    from (select distinct post_id from input where unanswered) as posts
+  ), ranked as (
+    select input.*, unanswered and rank > remaining.count as is_too_many
+    from input
     left join remaining using (post_id)
   ), inserted as (
     insert into participations (guid, post_id, author_id, created_at)
-    select guid, post_id, author_id, created_at from placed where not is_too_many
+    select guid, post_id, author_id, created_at from ranked where not is_too_many
     order by post_id, author_id
     on conflict do nothing
     returning id, guid
   )
   select id, guid from inserted
   union all
-  select null, guid from placed where is_too_many`
+  select null, guid from ranked where is_too_many`

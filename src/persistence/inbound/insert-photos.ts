@@ -60,16 +60,16 @@ const STORED_PHOTOS_SQL = `
     guid, author_id, post_id, post_guid, public, text, remote_path, name, height, width, created_at
   )
   select
-    arrived.guid, people.id, posts.id, case when posts.id is null then arrived."postGuid" end, arrived.public,
-    arrived.text, arrived."remotePath", arrived.name, arrived.height, arrived.width, arrived."createdAt"
-  from json_to_recordset(?::json) as arrived(
+    input.guid, people.id, posts.id, case when posts.id is null then input."postGuid" end, input.public,
+    input.text, input."remotePath", input.name, input.height, input.width, input."createdAt"
+  from json_to_recordset(?::json) as input(
     guid text, author text, public boolean, "postGuid" text, text text, "remotePath" text, name text, height integer,
     width integer, "createdAt" timestamptz
   )
-  ${rowByRowSql('people', 'people.address = arrived.author')}
-  left join posts on posts.guid = arrived."postGuid" and posts.author_id = people.id and posts.type = 'StatusMessage'
-  where people.closed_at is null and not ${isRetractedSql('photo', 'arrived.guid', ['people.id'])}
-  order by arrived.guid
+  ${rowByRowSql('people', 'people.address = input.author')}
+  left join posts on posts.guid = input."postGuid" and posts.author_id = people.id and posts.type = 'StatusMessage'
+  where people.closed_at is null and not ${isRetractedSql('photo', 'input.guid', ['people.id'])}
+  order by input.guid
   on conflict (guid) do update set
     text = excluded.text, remote_path = excluded.remote_path, name = excluded.name, height = excluded.height,
     width = excluded.width, post_id = coalesce(photos.post_id, excluded.post_id),

@@ -120,33 +120,33 @@ export async function insertLocations(
  * Authors are locked, so that a simultaneous account deletion either deletes these posts or prevents them.
  */
 const NEW_POSTS_SQL = `
-  with arrived as (
+  with input as (
     select * from unnest(
       ${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[], $4::boolean[], $5::text[], $6::text[], $7::text[], $8::timestamptz[], $9::jsonb[], $10::uuid[]
     ) as row(guid, author, type, public, text, provider_display_name, root_guid, created_at, embed, trace_id)
   ), authors as (
     select id, address from people
-    where address in (select author from arrived) and closed_at is null
+    where address in (select author from input) and closed_at is null
     order by id for key share
   ), inserted as (
     insert into posts (
       guid, author_id, type, public, text, provider_display_name, embed, root_id, created_at, interacted_at, trace_id
     )
     select
-      arrived.guid, authors.id, arrived.type, arrived.public, arrived.text, arrived.provider_display_name,
-      arrived.embed, roots.id, arrived.created_at, arrived.created_at, arrived.trace_id
-    from arrived
-    join authors on authors.address = arrived.author
+      input.guid, authors.id, input.type, input.public, input.text, input.provider_display_name,
+      input.embed, roots.id, input.created_at, input.created_at, input.trace_id
+    from input
+    join authors on authors.address = input.author
     -- Without this condition the planner may read a whole small-looking table to join it with nulls.
     left join (
       select id, guid from posts where cardinality(array_remove(${opaqueParam('$7', 'text[]')}, null)) > 0
-    ) as roots on roots.guid = arrived.root_guid
-    where (arrived.root_guid is null or roots.id is not null)
-      and not ${isRetractedSql('post', 'arrived.guid', ['authors.id'])}
-    order by authors.id, roots.id, arrived.guid
+    ) as roots on roots.guid = input.root_guid
+    where (input.root_guid is null or roots.id is not null)
+      and not ${isRetractedSql('post', 'input.guid', ['authors.id'])}
+    order by authors.id, roots.id, input.guid
     on conflict do nothing
     returning id, guid, root_id, created_at
-  ), subscribed as (
+  ), participating_authors as (
     insert into participations (guid, post_id, author_id)
     select replace(gen_random_uuid()::text, '-', ''), inserted.id, people.id
     from inserted
@@ -154,32 +154,32 @@ const NEW_POSTS_SQL = `
     join people on people.id = roots.author_id and people.pod_id is null and people.closed_at is null
     order by inserted.id
     returning post_id, author_id
-  ), involved as (
+  ), activity as (
     insert into activity_entries (user_id, post_id, interacted_at)
     select users.id, inserted.id, inserted.created_at
-    from subscribed
-    join inserted on inserted.id = subscribed.post_id
-    join users on users.person_id = subscribed.author_id
+    from participating_authors
+    join inserted on inserted.id = participating_authors.post_id
+    join users on users.person_id = participating_authors.author_id
   )
   select id, guid from inserted`
 
 const NEW_VISIBILITIES_SQL = `
-  with wanted as (
-    select distinct arrived."userId" as user_id, posts.id as post_id, posts.author_id, posts.created_at
-    from json_to_recordset(?::json) as arrived(guid text, author text, "userId" bigint)
-    join posts on posts.guid = arrived.guid and not posts.public and posts.public_before_hiding is null
-    join people on people.id = posts.author_id and people.address = arrived.author
-  ), photos_shown as (
+  with visibilities as (
+    select distinct input."userId" as user_id, posts.id as post_id, posts.author_id, posts.created_at
+    from json_to_recordset(?::json) as input(guid text, author text, "userId" bigint)
+    join posts on posts.guid = input.guid and not posts.public and posts.public_before_hiding is null
+    join people on people.id = posts.author_id and people.address = input.author
+  ), inserted_photos as (
     insert into photo_visibilities (user_id, photo_id)
-    select wanted.user_id, photos.id from wanted join photos using (post_id) order by 1, 2
+    select visibilities.user_id, photos.id from visibilities join photos using (post_id) order by 1, 2
     on conflict do nothing
-  ), shown as (
+  ), inserted as (
     insert into post_visibilities (user_id, post_id, author_id, created_at)
-    select user_id, post_id, author_id, created_at from wanted order by 1, 2
+    select user_id, post_id, author_id, created_at from visibilities order by 1, 2
     on conflict do nothing
     returning user_id, post_id
   )
-  select user_id as "userId", post_id as "postId" from shown`
+  select user_id as "userId", post_id as "postId" from inserted`
 
 const POST_AUTHORS_SQL = `
   select posts.id, posts.guid, people.address
@@ -190,14 +190,14 @@ const PHOTOS_OF_POSTS_SQL = `
     guid, author_id, post_id, position, public, text, remote_path, name, height, width, created_at
   )
   select
-    arrived.guid, posts.author_id, posts.id, arrived.position, posts.public, arrived.text, arrived."remotePath",
-    arrived.name, arrived.height, arrived.width, arrived."createdAt"
-  from json_to_recordset(?::json) as arrived(
+    input.guid, posts.author_id, posts.id, input.position, posts.public, input.text, input."remotePath",
+    input.name, input.height, input.width, input."createdAt"
+  from json_to_recordset(?::json) as input(
     guid text, "postId" bigint, position smallint, text text, "remotePath" text, name text, height integer,
     width integer, "createdAt" timestamptz
   )
-  join posts on posts.id = arrived."postId"
-  order by arrived.guid
+  join posts on posts.id = input."postId"
+  order by input.guid
   on conflict (guid) do update set
     post_id = excluded.post_id, post_guid = null, position = excluded.position, public = excluded.public,
     text = excluded.text, remote_path = excluded.remote_path, name = excluded.name, height = excluded.height,
@@ -205,19 +205,19 @@ const PHOTOS_OF_POSTS_SQL = `
   where photos.author_id = excluded.author_id and photos.post_id is null`
 
 const NEW_POLLS_SQL = `
-  with arrived as (
+  with input as (
     select * from json_to_recordset(?::json) as row(guid text, "postId" bigint, question text, answers json)
   ), inserted as (
     insert into polls (guid, post_id, question)
-    select guid, "postId", question from arrived order by guid
+    select guid, "postId", question from input order by guid
     on conflict do nothing
     returning id, guid
   )
   insert into poll_answers (guid, poll_id, position, answer)
   select answer.content ->> 'guid', inserted.id, answer.position - 1, answer.content ->> 'answer'
   from inserted
-  join arrived on arrived.guid = inserted.guid
-  cross join json_array_elements(arrived.answers) with ordinality as answer(content, position)
+  join input on input.guid = inserted.guid
+  cross join json_array_elements(input.answers) with ordinality as answer(content, position)
   order by 1
   on conflict do nothing`
 

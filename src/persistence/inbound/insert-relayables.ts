@@ -112,27 +112,27 @@ interface RelayableKindSql {
 function placedSql({ kind, arrived, columns, joins }: RelayableKindSql): string {
   const ofKind = Object.values(arrived).map((type, index) => `$${8 + index}::${type}[]`)
   return `
-  with arrived as (
+  with input as (
     select * from unnest(
       ${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::uuid[], ${ofKind.join(', ')}
     ) as row(guid, author, parent, created_at, signature, elements, trace_id, ${Object.keys(arrived).join(', ')})
-  ), placed as (
+  ), resolved as (
     select
-      arrived.*,
+      input.*,
       people.id as author_id,
       ${columns},
-      roots.created_at as root_created_at,
-      roots.public as root_public,
+      thread_posts.created_at as root_created_at,
+      thread_posts.public as root_public,
       owners.pod_id is null as local,
       exists (
         select from blocks join users on users.id = blocks.user_id
-        where users.person_id = roots.author_id and blocks.person_id = people.id
+        where users.person_id = thread_posts.author_id and blocks.person_id = people.id
       ) as is_author_blocked,
-      ${isRetractedSql(kind, 'arrived.guid', ['people.id', 'roots.author_id'])} as is_retracted
-    from arrived
-    join people on people.address = arrived.author
+      ${isRetractedSql(kind, 'input.guid', ['people.id', 'thread_posts.author_id'])} as is_retracted
+    from input
+    join people on people.address = input.author
     ${joins}
-    join people as owners on owners.id = roots.author_id
+    join people as owners on owners.id = thread_posts.author_id
   )`
 }
 
@@ -140,18 +140,18 @@ function outcomesSql(kind: RelayableKind): string {
   const { table } = RECORD_TABLES[kind]
   return `
   select
-    arrived.guid,
+    input.guid,
     inserted.id,
     case when inserted.id is null then (
-      select people.address from ${table} join people on people.id = author_id where ${table}.guid = arrived.guid
+      select people.address from ${table} join people on people.id = author_id where ${table}.guid = input.guid
     ) end as "existingAuthor",
-    case when placed.guid is not null then json_build_object(
-      'local', placed.local, 'createdAt', placed.root_created_at, 'public', placed.root_public,
-      'isAuthorBlocked', placed.is_author_blocked, 'isAnswerUnknown', placed.is_answer_unknown
+    case when resolved.guid is not null then json_build_object(
+      'local', resolved.local, 'createdAt', resolved.root_created_at, 'public', resolved.root_public,
+      'isAuthorBlocked', resolved.is_author_blocked, 'isAnswerUnknown', resolved.is_answer_unknown
     ) end as "threadPost"
-  from arrived
-  left join placed on placed.guid = arrived.guid
-  left join inserted on inserted.guid = arrived.guid`
+  from input
+  left join resolved on resolved.guid = input.guid
+  left join inserted on inserted.guid = input.guid`
 }
 
 const IS_INSERTABLE_SQL = `not is_author_blocked and not is_answer_unknown and not is_retracted`
@@ -166,12 +166,12 @@ const NEW_COMMENTS_SQL = `
   ${placedSql({
     kind: 'comment',
     arrived: { text: 'text' },
-    columns: 'roots.id as post_id, false as is_answer_unknown',
-    joins: 'join posts as roots on roots.guid = arrived.parent',
+    columns: 'thread_posts.id as post_id, false as is_answer_unknown',
+    joins: 'join posts as thread_posts on thread_posts.guid = input.parent',
   })}, inserted as (
     insert into comments (guid, post_id, author_id, text, author_signature, signed_elements, trace_id, created_at)
     select guid, post_id, author_id, text, ${SIGNATURE_IF_LOCAL_SQL}, trace_id, created_at
-    from placed where ${IS_INSERTABLE_SQL} order by guid
+    from resolved where ${IS_INSERTABLE_SQL} order by guid
     on conflict do nothing
     returning id, guid
   )
@@ -185,18 +185,18 @@ const NEW_LIKES_SQL = `
     joins: `
     cross join lateral (
       select id, author_id, created_at, public, null::bigint as comment_id from posts
-      where arrived.parent_type = 'Post' and guid = arrived.parent
+      where input.parent_type = 'Post' and guid = input.parent
       union all
       select posts.id, posts.author_id, posts.created_at, posts.public, comments.id
       from comments join posts on posts.id = comments.post_id
-      where arrived.parent_type = 'Comment' and comments.guid = arrived.parent
-    ) as roots`,
+      where input.parent_type = 'Comment' and comments.guid = input.parent
+    ) as thread_posts`,
   })}, inserted as (
     insert into likes (
       guid, author_id, post_id, comment_id, positive, author_signature, signed_elements, trace_id, created_at
     )
     select guid, author_id, post_id, comment_id, positive, ${SIGNATURE_IF_LOCAL_SQL}, trace_id, created_at
-    from placed where ${IS_INSERTABLE_SQL} order by post_id, comment_id, author_id
+    from resolved where ${IS_INSERTABLE_SQL} order by post_id, comment_id, author_id
     on conflict do nothing
     returning id, guid
   )
@@ -208,15 +208,15 @@ const NEW_VOTES_SQL = `
     arrived: { answer: 'text' },
     columns: 'polls.id as poll_id, poll_answers.id as poll_answer_id, poll_answers.id is null as is_answer_unknown',
     joins: `
-    join polls on polls.guid = arrived.parent
-    left join poll_answers on poll_answers.poll_id = polls.id and poll_answers.guid = arrived.answer
-    join posts as roots on roots.id = polls.post_id`,
+    join polls on polls.guid = input.parent
+    left join poll_answers on poll_answers.poll_id = polls.id and poll_answers.guid = input.answer
+    join posts as thread_posts on thread_posts.id = polls.post_id`,
   })}, inserted as (
     insert into poll_participations (
       guid, poll_id, poll_answer_id, author_id, author_signature, signed_elements, trace_id, created_at
     )
     select guid, poll_id, poll_answer_id, author_id, ${SIGNATURE_IF_LOCAL_SQL}, trace_id, created_at
-    from placed where ${IS_INSERTABLE_SQL} order by poll_id, author_id
+    from resolved where ${IS_INSERTABLE_SQL} order by poll_id, author_id
     on conflict do nothing
     returning id, guid
   )

@@ -66,10 +66,10 @@ const QUARANTINED_SQL = `
   ), bounded as (
     delete from quarantine where id in (
       select id from (
-        select id, row_number() over latest as place, sum(case when is_whole then bytes else 4096 end) over latest as size
+        select id, row_number() over latest as rank, sum(case when is_whole then bytes else 4096 end) over latest as size
         from quarantine window latest as (order by id desc)
       ) as ranked
-      where place > $2::integer or size > $5::bigint
+      where rank > $2::integer or size > $5::bigint
       union all
       select excess.id from (select distinct fault from added) as faults, lateral (
         select id from quarantine where quarantine.fault = faults.fault order by id desc offset $3::integer

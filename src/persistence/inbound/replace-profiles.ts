@@ -62,21 +62,21 @@ const OWNERS_SQL = `
 const REPLACED_PROFILES_SQL = `
   with changed as (
     update profiles set
-      first_name = arrived."firstName", last_name = arrived."lastName", image_url = arrived."imageUrl",
-      image_url_medium = arrived."imageUrlMedium", image_url_small = arrived."imageUrlSmall", bio = arrived.bio,
-      location = arrived.location, gender = arrived.gender, birthday = arrived.birthday,
-      searchable = arrived.searchable, public_details = arrived."publicDetails", nsfw = arrived.nsfw,
-      tags = arrived.tags, edited_at = arrived."editedAt", accepted_at = arrived."acceptedAt",
-      updated_at = arrived."acceptedAt"
-    from json_to_recordset(?::json) as arrived(
+      first_name = input."firstName", last_name = input."lastName", image_url = input."imageUrl",
+      image_url_medium = input."imageUrlMedium", image_url_small = input."imageUrlSmall", bio = input.bio,
+      location = input.location, gender = input.gender, birthday = input.birthday,
+      searchable = input.searchable, public_details = input."publicDetails", nsfw = input.nsfw,
+      tags = input.tags, edited_at = input."editedAt", accepted_at = input."acceptedAt",
+      updated_at = input."acceptedAt"
+    from json_to_recordset(?::json) as input(
       "personId" bigint, "firstName" text, "lastName" text, "imageUrl" text, "imageUrlMedium" text, "imageUrlSmall" text,
       bio text, location text, gender text, birthday text, searchable boolean, "publicDetails" boolean, nsfw boolean,
       tags text[], "editedAt" timestamptz, "acceptedAt" timestamptz
     )
-    where profiles.person_id = arrived."personId" and (
+    where profiles.person_id = input."personId" and (
       profiles.accepted_at is null
       or (coalesce(profiles.edited_at, profiles.accepted_at), profiles.accepted_at)
-        < (coalesce(arrived."editedAt", arrived."acceptedAt"), arrived."acceptedAt")
+        < (coalesce(input."editedAt", input."acceptedAt"), input."acceptedAt")
     )
     returning profiles.*
   )

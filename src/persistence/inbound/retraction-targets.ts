@@ -65,28 +65,28 @@ const selectStored = [...new Set(Object.values(RETRACTED_RECORDS))].map((kind) =
   const { table, author, post } = RECORD_TABLES[kind]
   const names = namesInRetractions(kind).map((name) => `'${name}'`)
   return `
-    select wanted.type, wanted.guid, ${table}.id, ${author} as author_id, ${isRelayableKind(kind) ? post : 'null::bigint'} as post_id
-    from wanted join ${table} using (guid)
-    where wanted.type in (${names.join(', ')})`
+    select requested.type, requested.guid, ${table}.id, ${author} as author_id, ${isRelayableKind(kind) ? post : 'null::bigint'} as post_id
+    from requested join ${table} using (guid)
+    where requested.type in (${names.join(', ')})`
 })
 
 const TARGETS_SQL = `
-  with wanted as (
-    select distinct type, guid from unnest(${opaqueParam('$1', 'text[]')}, $2::text[]) as wanted (type, guid)
-  ), found as (
+  with requested as (
+    select distinct type, guid from unnest(${opaqueParam('$1', 'text[]')}, $2::text[]) as requested (type, guid)
+  ), records as (
     ${selectStored.join('\n    union all')}
     union all
-    select wanted.type, wanted.guid, people.id, people.id, null from wanted join people using (guid) where wanted.type = 'Person'
+    select requested.type, requested.guid, people.id, people.id, null from requested join people using (guid) where requested.type = 'Person'
   )
   select
-    found.type, found.guid, found.id, found.author_id as "authorId", authors.address as author,
-    case when roots.id is not null then json_build_object(
-      'postId', roots.id, 'public', coalesce(roots.public_before_hiding, roots.public), 'authorId', roots.author_id,
-      'author', root_authors.address, 'local', root_authors.pod_id is null
+    records.type, records.guid, records.id, records.author_id as "authorId", authors.address as author,
+    case when thread_posts.id is not null then json_build_object(
+      'postId', thread_posts.id, 'public', coalesce(thread_posts.public_before_hiding, thread_posts.public), 'authorId', thread_posts.author_id,
+      'author', thread_authors.address, 'local', thread_authors.pod_id is null
     ) end as "threadPost"
-  from found
-  ${rowByRowSql('people', 'people.id = found.author_id', 'authors')}
+  from records
+  ${rowByRowSql('people', 'people.id = records.author_id', 'authors')}
   left join lateral (
-    select * from posts where posts.id = found.post_id and posts.author_id is not null offset 0
-  ) as roots on true
-  left join lateral (select * from people where people.id = roots.author_id offset 0) as root_authors on true`
+    select * from posts where posts.id = records.post_id and posts.author_id is not null offset 0
+  ) as thread_posts on true
+  left join lateral (select * from people where people.id = thread_posts.author_id offset 0) as thread_authors on true`

@@ -61,11 +61,11 @@ function reactionsSql(some: string, maxRows: number): string {
         'guid', people.guid, 'address', people.address, 'name', people.name, 'avatarUrl', people.avatar_url
       ) as author
     from (
-      select 0 as place, own.* from own where ${offset} = 0
+      select 0 as rank, own.* from own where ${offset} = 0
       union all
       select 1, others.* from others
-      order by place, id limit ${maxRows}
+      order by rank, id limit ${maxRows}
     ) as found
     join people on people.id = found.author_id
-    order by found.place, found.id limit ${limit}`
+    order by found.rank, found.id limit ${limit}`
 }

@@ -52,13 +52,13 @@ interface NewParticipation {
 const PLAN_PARTICIPATIONS_SQL = `
   with wanted as materialized (
     select posts.id, posts.guid, posts.author_id, pods.id as pod_id, pods.participation_at is null as is_first
-    from unnest(${opaqueParam('$1', 'text[]')}, $2::text[]) as given(guid, participation)
-    ${rowByRowSql('posts', 'posts.guid = given.guid and posts.public')}
+    from unnest(${opaqueParam('$1', 'text[]')}, $2::text[]) as input(guid, participation)
+    ${rowByRowSql('posts', 'posts.guid = input.guid and posts.public')}
     ${rowByRowSql('people', 'people.id = posts.author_id')}
     ${rowByRowSql('pods', 'pods.id = people.pod_id')}
     where not exists (
       select from outbound_messages as written
-      where written.record = 'participation' and written.guid = given.participation and written.verb = 'create'
+      where written.record = 'participation' and written.guid = input.participation and written.verb = 'create'
     )
   ), remaining as materialized (${remainingPodsSql(
     DELIVERY_PRIORITY.participation,
@@ -100,10 +100,10 @@ export async function findPodsWithoutWaitingParticipations(
 }
 
 const IDLE_PODS_SQL = `
-  select id from unnest($1::bigint[]) as given(id)
+  select id from unnest($1::bigint[]) as input(id)
   where not exists (
     select from deliveries
-    where pod_id = given.id and state = 'waiting' and priority = ${DELIVERY_PRIORITY.participation}
+    where pod_id = input.id and state = 'waiting' and priority = ${DELIVERY_PRIORITY.participation}
   )`
 
 /** Whether posts of the pod wait until it has accepted other participations. */

@@ -85,10 +85,10 @@ export class AccessToken extends Model {
     db: Knex,
     tokenHashes: readonly Buffer[],
   ): Promise<ReadonlyMap<number, TokenHolder>> {
-    const rows = await queryPrepared<TokenHolder & { readonly place: number }>(db, 'token-holders', HOLDERS_SQL, [
+    const rows = await queryPrepared<TokenHolder & { readonly index: number }>(db, 'token-holders', HOLDERS_SQL, [
       tokenHashes,
     ])
-    return new Map(rows.map((row) => [row.place, row]))
+    return new Map(rows.map((row) => [row.index, row]))
   }
 
   /** Finds tokens by ids. Deleted tokens are left out. */
@@ -139,5 +139,5 @@ const VIEWER_SQL = `select ${COLUMNS_SQL} ${TABLES_SQL}`
 
 /** The subselect hides the array from the planner, so that the generic plan is kept: see `opaqueParam`. */
 const HOLDERS_SQL = `
-  select array_position($1::bytea[], access_tokens.token_hash) - 1 as place, ${COLUMNS_SQL} ${TABLES_SQL}
+  select array_position($1::bytea[], access_tokens.token_hash) - 1 as index, ${COLUMNS_SQL} ${TABLES_SQL}
   where access_tokens.token_hash = any((select $1::bytea[])::bytea[])`

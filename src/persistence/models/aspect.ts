@@ -45,10 +45,10 @@ export class Aspect extends Model {
 /** Numbers the other aspects from one and leaves the new position free. Only rows with a new position are written. */
 const MOVED_ASPECT_SQL = `
   with others as (
-    select id, row_number() over (order by position, id) as place from aspects where user_id = :userId and id <> :id
-  ), placed as (
-    select id, case when :position between 1 and place then place + 1 else place end as place from others
+    select id, row_number() over (order by position, id) as rank from aspects where user_id = :userId and id <> :id
+  ), renumbered as (
+    select id, case when :position between 1 and rank then rank + 1 else rank end as rank from others
     union all select :id, :position
   )
-  update aspects set position = placed.place from placed
-  where aspects.id = placed.id and aspects.position <> placed.place`
+  update aspects set position = renumbered.rank from renumbered
+  where aspects.id = renumbered.id and aspects.position <> renumbered.rank`

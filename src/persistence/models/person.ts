@@ -161,8 +161,8 @@ const SIGNERS_SQL = `
   from people
   left join pods on pods.id = people.pod_id
   cross join lateral (
-    select regexp_replace(place, ':[0-9]+$', '') as host, coalesce(substring(place from ':([0-9]{1,5})$'), '') as port
-    from split_part(people.address, '@', 2) as place
+    select regexp_replace(address_host, ':[0-9]+$', '') as host, coalesce(substring(address_host from ':([0-9]{1,5})$'), '') as port
+    from split_part(people.address, '@', 2) as address_host
   ) as home
   where people.address = any($1)`
 

@@ -55,6 +55,6 @@ export class Photo extends Model {
 }
 
 const JOINED_PHOTOS_SQL = `
-  update photos set post_id = ?, public = ?, pending = false, position = joining.place - 1
-  from unnest(?::bigint[]) with ordinality as joining (id, place)
+  update photos set post_id = ?, public = ?, pending = false, position = joining.ordinal - 1
+  from unnest(?::bigint[]) with ordinality as joining (id, ordinal)
   where photos.id = joining.id`

@@ -81,12 +81,12 @@ interface Tagged {
 
 /** Only tags that are not public yet are updated, so that popular tags are not written again. */
 const NEW_TAGS_SQL = `
-  with given as (
+  with input as (
     select name, public from unnest(?::text[], ?::boolean[]) as row(name, public)
   ), published as (
-    update tags set public = true from given where tags.name = given.name and given.public and not tags.public
+    update tags set public = true from input where tags.name = input.name and input.public and not tags.public
   )
-  insert into tags (name, public) select name, public from given order by name on conflict do nothing`
+  insert into tags (name, public) select name, public from input order by name on conflict do nothing`
 
 const TAGGINGS_SQL = `
   insert into taggings (tag_id, post_id, comment_id, created_at)

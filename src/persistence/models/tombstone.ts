@@ -80,8 +80,8 @@ export function isRetractedSql(kind: RetractableKind, guid: string, by: readonly
 }
 
 const GIVEN_TOMBSTONES_SQL = `
-  select given.type, given.guid, people.id
-  from json_to_recordset(?::json) as given(type text, guid text, "by" text)
+  select input.type, input.guid, people.id
+  from json_to_recordset(?::json) as input(type text, guid text, "by" text)
   ${rowByRowSql('people', `people.address = given."by"`)}`
 
 const NEW_TOMBSTONES_SQL = `
@@ -92,23 +92,23 @@ const NEW_TOMBSTONES_SQL = `
 
 const NEW_PERMANENT_TOMBSTONES_SQL = `
   insert into tombstones (target_type, guid, deleted_by_id, permanent)
-  select *, true from (${GIVEN_TOMBSTONES_SQL}) as given
+  select *, true from (${GIVEN_TOMBSTONES_SQL}) as input
   order by 1, 2, 3
   on conflict (target_type, guid, deleted_by_id) do update set permanent = true where not tombstones.permanent
   returning target_type as "targetType", guid, deleted_by_id as "deletedById", xmax = 0 as "isNew"`
 
 const PERMANENT_TOMBSTONES_SQL = `
-  json_to_recordset(?::json) as given("targetType" text, guid text, "deletedById" bigint, "isNew" boolean)
-  where tombstones.target_type = given."targetType" and tombstones.guid = given.guid
-    and tombstones.deleted_by_id = given."deletedById"`
+  json_to_recordset(?::json) as input("targetType" text, guid text, "deletedById" bigint, "isNew" boolean)
+  where tombstones.target_type = input."targetType" and tombstones.guid = input.guid
+    and tombstones.deleted_by_id = input."deletedById"`
 
 const isStored = Object.entries(RETRACTED_RECORDS).map(([name, kind]) => {
   const { table } = RECORD_TABLES[kind]
-  return `when '${name}' then exists (select from ${table} where ${table}.guid = given.guid)`
+  return `when '${name}' then exists (select from ${table} where ${table}.guid = input.guid)`
 })
 
 const DELETED_UNRETRACTED_SQL = `
-  delete from tombstones using ${PERMANENT_TOMBSTONES_SQL} and given."isNew" is not false and case given."targetType"
+  delete from tombstones using ${PERMANENT_TOMBSTONES_SQL} and input."isNew" is not false and case input."targetType"
     ${isStored.join('\n    ')}
   end`
 

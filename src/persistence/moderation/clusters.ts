@@ -169,10 +169,10 @@ export async function leaveOutKnownAuthors(
 ): Promise<readonly NewClusterItem[]> {
   return queryRows<NewClusterItem>(
     db,
-    `select given."clusterId", given.type, given."contentId"
-     from json_to_recordset(?::json) as given("clusterId" bigint, type text, "contentId" bigint)
+    `select input."clusterId", input.type, input."contentId"
+     from json_to_recordset(?::json) as input("clusterId" bigint, type text, "contentId" bigint)
      join cluster_items as items
-       on items.cluster_id = given."clusterId" and items.type = given.type and items.content_id = given."contentId"
+       on items.cluster_id = input."clusterId" and items.type = input.type and items.content_id = input."contentId"
      where not exists (select from users where users.person_id = items.author_id and users.role is not null)
        and not exists (select from contacts where contacts.person_id = items.author_id and contacts.receiving)`,
     [JSON.stringify(items)],

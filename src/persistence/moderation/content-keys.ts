@@ -87,7 +87,7 @@ export async function insertContentKeys(db: Knex, keys: readonly NewContentKey[]
   await db.raw(
     `insert into content_keys (key, type, content_id, author_id, owner_id, at)
      select key, type, id, "authorId", "ownerId", :at
-     from json_to_recordset(cast(:keys as json)) as given(key text, type text, id bigint, "authorId" bigint, "ownerId" bigint)
+     from json_to_recordset(cast(:keys as json)) as input(key text, type text, id bigint, "authorId" bigint, "ownerId" bigint)
      on conflict do nothing`,
     { keys: JSON.stringify(keys), at },
   )

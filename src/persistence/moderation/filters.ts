@@ -162,16 +162,16 @@ export async function insertFilterHits(
   at: Date,
 ): Promise<void> {
   await db.raw(
-    `with given as (
+    `with input as (
        select filters.id, count(*) as hits
-       from unnest(cast(:filterIds as bigint[])) as given(id) join filters using (id)
+       from unnest(cast(:filterIds as bigint[])) as input(id) join filters using (id)
        group by filters.id order by filters.id
      ), counted as (
-       insert into filter_days (filter_id, day, hits) select id, cast(:at as date), hits from given
+       insert into filter_days (filter_id, day, hits) select id, cast(:at as date), hits from input
        on conflict (filter_id, day) do update set hits = filter_days.hits + excluded.hits
      ), totals as (
        insert into filter_totals (kind, hits)
-       select filters.kind, sum(given.hits) from given join filters using (id) group by filters.kind order by filters.kind
+       select filters.kind, sum(input.hits) from input join filters using (id) group by filters.kind order by filters.kind
        on conflict (kind) do update set hits = filter_totals.hits + excluded.hits
      )
      insert into filter_hits (

@@ -195,9 +195,9 @@ function restoreNotificationsSql(source: string): string {
     select restored.id, actor.person_id, ${IS_ACTOR_HIDDEN_SQL}
     from moved
     join restored on restored.id = cast(moved.notification->>'id' as bigint)
-    cross join unnest(moved.actor_ids) with ordinality as actor (person_id, place)
+    cross join unnest(moved.actor_ids) with ordinality as actor (person_id, position)
     where exists (select from people where people.id = actor.person_id)
-    order by restored.id, actor.place`
+    order by restored.id, actor.position`
 }
 
 /** All actions of the actor of a restored notification are hidden: all own comments on the post, or the reshare of it. */
@@ -218,18 +218,18 @@ const IS_ACTOR_HIDDEN_SQL = `case
 /** People without a visible comment on a post are not named in the notifications about its comments. */
 const HIDDEN_ACTORS_OF_COMMENTS_SQL = `
   update notification_actors as actors set hidden = true
-  from (select distinct author_id, post_id from comments where id = ${GIVEN}) as given
-  join notifications on notifications.post_id = given.post_id and notifications.type in ('commented_on_post', 'also_commented')
-  where actors.notification_id = notifications.id and actors.person_id = given.author_id and not actors.hidden
+  from (select distinct author_id, post_id from comments where id = ${GIVEN}) as input
+  join notifications on notifications.post_id = input.post_id and notifications.type in ('commented_on_post', 'also_commented')
+  where actors.notification_id = notifications.id and actors.person_id = input.author_id and not actors.hidden
     and not exists (
-      select from comments where comments.author_id = given.author_id and comments.post_id = given.post_id and not comments.hidden
+      select from comments where comments.author_id = input.author_id and comments.post_id = input.post_id and not comments.hidden
     )`
 
 const SHOWN_ACTORS_OF_COMMENTS_SQL = `
   update notification_actors as actors set hidden = false
-  from (select distinct author_id, post_id from comments where id = ${GIVEN} and not hidden) as given
-  join notifications on notifications.post_id = given.post_id and notifications.type in ('commented_on_post', 'also_commented')
-  where actors.notification_id = notifications.id and actors.person_id = given.author_id and actors.hidden`
+  from (select distinct author_id, post_id from comments where id = ${GIVEN} and not hidden) as input
+  join notifications on notifications.post_id = input.post_id and notifications.type in ('commented_on_post', 'also_commented')
+  where actors.notification_id = notifications.id and actors.person_id = input.author_id and actors.hidden`
 
 /** The author of a hidden reshare is not named in the notification about it. */
 const CHANGE_ACTORS_OF_RESHARES_SQL = `

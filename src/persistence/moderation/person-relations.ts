@@ -23,7 +23,7 @@ export async function countRelations(db: Knex, personIds: readonly number[]): Pr
        ${countUpTo('select from posts where author_id = any(ids)')} as posts,
        ${countUpTo('select from comments where author_id = any(ids)')} as comments,
        ${countUpTo(`select from deliveries where person_id = any(ids) and state = 'waiting'`)} as deliveries_waiting
-     from (select cast(? as bigint[]) as ids) as given`,
+     from (select cast(? as bigint[]) as ids) as input`,
     [[...personIds]],
   )
   return boundedCounts(counts)

@@ -69,25 +69,25 @@ export const REVERSED_HOST_SQL = `reverse(regexp_replace(split_part(people.addre
  * subdomains in one range, with a few others: `.` and `/` follow each other in the byte order, and `-` precedes them.
  */
 const RULE_PREVIEW_SQL = `
-  with given as materialized (
+  with input as materialized (
     select cast(:domain as text) as domain, reverse(cast(:domain as text) collate "C") as reversed,
       cast(:subdomains as boolean) as subdomains, cast(:port as integer) as port
   ), known_pods as materialized (
     select pods.id, pods.host, pods.port
-    from given join pods on pod_domains(pods.host) @> array[given.domain]
-    where ${isWithin('pods.host')} and (given.port is null or pods.port = given.port)
+    from input join pods on pod_domains(pods.host) @> array[input.domain]
+    where ${isWithin('pods.host')} and (input.port is null or pods.port = input.port)
   ), persons as materialized (
     select id, guid from (
       select people.id, people.guid from people where people.pod_id in (select id from known_pods)
       union
       select people.id, people.guid
-      from given
-      join people on ${REVERSED_HOST_SQL} >= given.reversed and ${REVERSED_HOST_SQL} < given.reversed || '/'
+      from input
+      join people on ${REVERSED_HOST_SQL} >= input.reversed and ${REVERSED_HOST_SQL} < input.reversed || '/'
       cross join lateral (
-        select regexp_replace(place, ':[0-9]+$', '') as host, coalesce(cast(substring(place from ':([0-9]{1,5})$') as integer), 443) as port
-        from split_part(people.address, '@', 2) as place
+        select regexp_replace(address_host, ':[0-9]+$', '') as host, coalesce(cast(substring(address_host from ':([0-9]{1,5})$') as integer), 443) as port
+        from split_part(people.address, '@', 2) as address_host
       ) as home
-      where people.pod_id is not null and ${isWithin('home.host')} and (given.port is null or home.port = given.port)
+      where people.pod_id is not null and ${isWithin('home.host')} and (input.port is null or home.port = input.port)
     ) as matching
     limit ${MAX_COUNTED + 1}
   ), relations as materialized (

@@ -56,8 +56,8 @@ const NEW_ROWS_SQL = `
     fault, contacts, chosen
   from rows from (json_to_recordset(?::json) as (${RULE_COLUMNS_SQL})) with ordinality
     as row(domain, port, severity, state, subdomains, "publicComment", obfuscate, "rejectMedia", "rejectReports", verdict,
-      fault, contacts, chosen, place)
-  order by place`
+      fault, contacts, chosen, position)
+  order by position`
 
 export async function findPodRuleImport(db: Knex, id: number): Promise<PodRuleImport | undefined> {
   return db('pod_rule_imports').where({ id }).first()

@@ -19,8 +19,8 @@ const KIND_OF_ADDRESS_SQL = `case when home.host <> pods.host then
 end`
 
 const HOME_SQL = `cross join lateral (
-  select regexp_replace(place, ':[0-9]+$', '') as host, coalesce(cast(substring(place from ':([0-9]{1,5})$') as integer), 443) as port
-  from split_part(people.address, '@', 2) as place
+  select regexp_replace(address_host, ':[0-9]+$', '') as host, coalesce(cast(substring(address_host from ':([0-9]{1,5})$') as integer), 443) as port
+  from split_part(people.address, '@', 2) as address_host
 ) as home`
 
 const hasRestriction = (kind: string) => `exists (

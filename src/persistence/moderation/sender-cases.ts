@@ -10,7 +10,7 @@ export async function createSenderCases(
   const rows = await queryRows<{ readonly caseId: number }>(
     transaction,
     `with senders as (
-       select * from json_to_recordset(cast(:senders as json)) as given("authorId" bigint, count integer)
+       select * from json_to_recordset(cast(:senders as json)) as input("authorId" bigint, count integer)
      ), opened as (
        insert into moderation_cases (
          kind, target_type, target_guid, author_id, author_guid, author_address, public, target_created_at,

@@ -46,12 +46,12 @@ const NOW = opaqueParam('$1', 'timestamptz')
  */
 function causedNotificationsSql(steps: string, occurrences: string, shouldMoveActivity: boolean): string {
   return `
-  with ${steps}, wanted as (
+  with ${steps}, allowed as (
     select
       occurrence.*,
       coalesce(occurrence.mention_id, occurrence.comment_id, occurrence.post_id, occurrence.person_id) as target_id
     from (${occurrences})
-      as occurrence (type, user_id, actor_id, post_id, comment_id, mention_id, person_id, place)
+      as occurrence (type, user_id, actor_id, post_id, comment_id, mention_id, person_id, position)
     join users on users.id = occurrence.user_id and users.closed_at is null
     where not exists (
         select from blocks where blocks.user_id = occurrence.user_id and blocks.person_id = occurrence.actor_id
@@ -67,43 +67,43 @@ function causedNotificationsSql(steps: string, occurrences: string, shouldMoveAc
       and not exists (
         select from posts where posts.id = occurrence.post_id and posts.public_before_hiding is not null
       )
-  ), subject as (
+  ), targets as (
     select
       replace(gen_random_uuid()::text, '-', '') as guid, user_id, type, target_id, post_id, comment_id, mention_id, person_id
-    from wanted
+    from allowed
     group by user_id, type, target_id, post_id, comment_id, mention_id, person_id
-  ), mentions_written as (
+  ), inserted_mentions as (
     insert into notifications (guid, user_id, type, post_id, comment_id, mention_id, created_at, updated_at)
     select guid, user_id, type, post_id, comment_id, mention_id, ${NOW}, ${NOW}
-    from subject where mention_id is not null
+    from targets where mention_id is not null
     order by target_id
     on conflict do nothing
     returning id, user_id, type, target_id
   ), merged as (
     insert into notifications (guid, user_id, type, post_id, comment_id, person_id, created_at, updated_at)
     select guid, user_id, type, post_id, comment_id, person_id, ${NOW}, ${NOW}
-    from subject where mention_id is null
+    from targets where mention_id is null
     order by user_id, type, target_id
     on conflict (user_id, type, target_id) where not read and not superseded and type <> 'contacts_birthday'
     do update set updated_at = greatest(notifications.updated_at, excluded.updated_at)
     returning id, user_id, type, target_id
-  ), written as (
-    select * from mentions_written union all select * from merged
+  ), stored as (
+    select * from inserted_mentions union all select * from merged
   ), actors as (
     insert into notification_actors (notification_id, person_id)
-    select written.id, wanted.actor_id
-    from written join wanted using (user_id, type, target_id)
-    group by written.id, wanted.actor_id
-    order by written.id, min(wanted.place)
+    select stored.id, allowed.actor_id
+    from stored join allowed using (user_id, type, target_id)
+    group by stored.id, allowed.actor_id
+    order by stored.id, min(allowed.position)
     -- A moderator has hidden what the actor did before.
     on conflict (notification_id, person_id) do update set hidden = false where notification_actors.hidden
   )${shouldMoveActivity ? `, moved_activity as (${moveActivitySql('select post_id from comment')})` : ''}
-  select id from written`
+  select id from stored`
 }
 
 /** The year does not matter, so the 29th of February comes every four years. */
 const BIRTHDAY_NOTIFICATIONS_SQL = `
-  with congratulated as (
+  with birthdays as (
     select users.id as user_id, profiles.person_id
     from profiles
     join people on people.id = profiles.person_id and people.closed_at is null
@@ -111,16 +111,16 @@ const BIRTHDAY_NOTIFICATIONS_SQL = `
     join users on users.id = contacts.user_id and users.closed_at is null
     where profiles.birthday is not null and substr(profiles.birthday, 6) = substr(:day, 6)
       and not exists (select from blocks where blocks.user_id = users.id and blocks.person_id = profiles.person_id)
-  ), written as (
+  ), stored as (
     insert into notifications (guid, user_id, type, person_id, day, created_at, updated_at)
     select
       replace(cast(gen_random_uuid() as text), '-', ''), user_id, 'contacts_birthday', person_id, cast(:day as date),
       :now, :now
-    from congratulated
+    from birthdays
     order by user_id, person_id
     on conflict do nothing
     returning id, person_id
   )
   insert into notification_actors (notification_id, person_id)
-  select id, person_id from written order by id
+  select id, person_id from stored order by id
   returning notification_id`

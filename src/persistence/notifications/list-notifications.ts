@@ -177,7 +177,7 @@ function notificationsSql(which: string): string {
 const FIRST_ACTORS_SQL = `
   select notification_id, person_id
   from (
-    select notification_id, person_id, row_number() over (partition by notification_id order by id) as place
+    select notification_id, person_id, row_number() over (partition by notification_id order by id) as rank
     from notification_actors as actors where notification_id = any(page.ids) and ${isActorShownSql('actors', '$1')}
   ) as actor
-  where place <= ${MAX_ACTORS}`
+  where rank <= ${MAX_ACTORS}`

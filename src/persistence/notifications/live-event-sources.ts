@@ -79,22 +79,22 @@ const MAX_POST_AGE_SQL = `interval '2 days'`
 
 /** All ids below a key of the data of the taken rows. */
 const takenIds = (key: string) =>
-  `(select array_agg(each.id::bigint) from taken, jsonb_array_elements_text(taken.data -> '${key}') as each(id))`
+  `(select array_agg(item.id::bigint) from outbox_rows, jsonb_array_elements_text(outbox_rows.data -> '${key}') as item(id))`
 
 /**
  * The rows are deleted before the lock is taken, as by a job: two transactions would otherwise wait for each other. The ids are made after
  * it. A message causes a live event for all participants, its author included, except to those who block the author.
  */
 const LIVE_EVENT_OUTBOX_ROWS_SQL = `
-  with taken as (
-    delete from outbox using unnest(${opaqueParam('$1', 'bigint[]')}) as done(id)
-    where outbox.id = done.id
+  with outbox_rows as (
+    delete from outbox using unnest(${opaqueParam('$1', 'bigint[]')}) as processed(id)
+    where outbox.id = processed.id
     returning outbox.data
-  ), turn as materialized (
+  ), announcement_lock as materialized (
     select pg_advisory_xact_lock(hashtextextended('announcements', 0))
-    from (select count(*) from taken) as all_taken
-    where all_taken.count > 0
-  ), news as (
+    from (select count(*) from outbox_rows) as counted
+    where counted.count > 0
+  ), live_events as (
     select 'notification' as kind, notifications.id as subject_id, notifications.user_id
     from notifications where notifications.id = any(${takenIds('notifications')}::bigint[])
     union all
@@ -119,14 +119,14 @@ const LIVE_EVENT_OUTBOX_ROWS_SQL = `
     )
     union all
     select 'post', shown.post_id, shown.user_id from (
-      select (each.pair ->> 'postId')::bigint, (each.pair ->> 'userId')::bigint
-      from taken, jsonb_array_elements(taken.data -> 'shown') as each(pair)
+      select (item.pair ->> 'postId')::bigint, (item.pair ->> 'userId')::bigint
+      from outbox_rows, jsonb_array_elements(outbox_rows.data -> 'shown') as item(pair)
     ) as shown(post_id, user_id)
     union all
     select distinct 'moderation_case', cases.id, null::bigint from unnest(${takenIds('cases')}::bigint[]) as cases(id)
   ), inserted as (
     insert into announcements (kind, subject_id, user_id)
-    select kind, subject_id, user_id from turn, news order by kind, subject_id, user_id
+    select kind, subject_id, user_id from announcement_lock, live_events order by kind, subject_id, user_id
     returning id
   )
   select pg_notify($2, $3) from (select from inserted limit 1) as any_inserted`

@@ -61,14 +61,14 @@ interface CauseSteps {
 function commentStepsSql(ids: string): CauseSteps {
   const steps = `
   comment as (
-    select comments.id, comments.post_id, comments.author_id, posts.author_id as post_author_id, posts.public, cause.place
-    from unnest(${ids}) with ordinality as cause(id, place)
+    select comments.id, comments.post_id, comments.author_id, posts.author_id as post_author_id, posts.public, cause.position
+    from unnest(${ids}) with ordinality as cause(id, position)
     join comments on comments.id = cause.id
     join posts on posts.id = comments.post_id
   ), mentioned_in_comment as (
     select
       'mentioned_in_comment' as type, users.id as user_id, comment.author_id as actor_id, comment.post_id,
-      comment.id as comment_id, mentions.id as mention_id, null::bigint as person_id, comment.place
+      comment.id as comment_id, mentions.id as mention_id, null::bigint as person_id, comment.position
     from comment
     join mentions on mentions.comment_id = comment.id and mentions.person_id <> comment.author_id
     join users on users.person_id = mentions.person_id
@@ -79,7 +79,7 @@ function commentStepsSql(ids: string): CauseSteps {
   ), commented as (
     select
       case when users.person_id = comment.post_author_id then 'commented_on_post' else 'also_commented' end,
-      users.id, comment.author_id, comment.post_id, null::bigint, null::bigint, null::bigint, comment.place
+      users.id, comment.author_id, comment.post_id, null::bigint, null::bigint, null::bigint, comment.position
     from comment
     cross join lateral (
       select comment.post_author_id as person_id
@@ -104,8 +104,8 @@ function mentionStepsSql(ids: string, userIds: string): CauseSteps {
   const steps = `
   mentioned as (
     select
-      'mentioned', users.id, posts.author_id, posts.id, null::bigint, mentions.id, null::bigint, cause.place
-    from unnest(${ids}, ${userIds}) with ordinality as cause(id, user_id, place)
+      'mentioned', users.id, posts.author_id, posts.id, null::bigint, mentions.id, null::bigint, cause.position
+    from unnest(${ids}, ${userIds}) with ordinality as cause(id, user_id, position)
     join posts on posts.id = cause.id
     join mentions on mentions.post_id = posts.id and mentions.person_id <> posts.author_id
     join users on users.person_id = mentions.person_id and users.id = coalesce(cause.user_id, users.id)
@@ -119,8 +119,8 @@ function likeStepsSql(ids: string): CauseSteps {
   liked as (
     select
       case when likes.comment_id is null then 'liked' else 'liked_comment' end,
-      users.id, likes.author_id, posts.id, likes.comment_id, null::bigint, null::bigint, cause.place
-    from unnest(${ids}) with ordinality as cause(id, place)
+      users.id, likes.author_id, posts.id, likes.comment_id, null::bigint, null::bigint, cause.position
+    from unnest(${ids}) with ordinality as cause(id, position)
     join likes on likes.id = cause.id and likes.positive
     left join comments on comments.id = likes.comment_id
     join posts on posts.id = coalesce(likes.post_id, comments.post_id)
@@ -134,8 +134,8 @@ function reshareStepsSql(ids: string): CauseSteps {
   const steps = `
   reshared as (
     select
-      'reshared', users.id, reshares.author_id, roots.id, null::bigint, null::bigint, null::bigint, cause.place
-    from unnest(${ids}) with ordinality as cause(id, place)
+      'reshared', users.id, reshares.author_id, roots.id, null::bigint, null::bigint, null::bigint, cause.position
+    from unnest(${ids}) with ordinality as cause(id, position)
     join posts as reshares on reshares.id = cause.id
     join posts as roots on roots.id = reshares.root_id
     join users on users.person_id = roots.author_id
@@ -148,8 +148,8 @@ function sharingStepsSql(userIds: string, personIds: string): CauseSteps {
   const steps = `
   started_sharing as (
     select
-      'started_sharing', users.id, cause.person_id, null::bigint, null::bigint, null::bigint, cause.person_id, cause.place
-    from unnest(${userIds}, ${personIds}) with ordinality as cause(user_id, person_id, place)
+      'started_sharing', users.id, cause.person_id, null::bigint, null::bigint, null::bigint, cause.person_id, cause.position
+    from unnest(${userIds}, ${personIds}) with ordinality as cause(user_id, person_id, position)
     join users on users.id = cause.user_id
   )`
   return { steps, occurrenceSteps: ['started_sharing'] }

@@ -22,16 +22,16 @@ export async function addPodActivity(db: Knex, activity: readonly PodActivity[])
 
 /** Adds the counts in the order of the pods, so that two processes cannot deadlock. */
 const ADDED_ACTIVITY_SQL = `
-  with given as materialized (
-    select pods.id as pod_id, given.*
-    from json_to_recordset($1::json) as given(
+  with input as materialized (
+    select pods.id as pod_id, input.*
+    from json_to_recordset($1::json) as input(
       host text, port integer, delivered integer, failed integer, received integer, refused integer, latencies integer[]
     )
-    join pods on pods.host = given.host and pods.port = given.port
+    join pods on pods.host = input.host and pods.port = input.port
     order by pods.id
   ), days as (
     insert into pod_days (pod_id, day, delivered, failed, received, refused)
-    select pod_id, (now() at time zone 'utc')::date, delivered, failed, received, refused from given
+    select pod_id, (now() at time zone 'utc')::date, delivered, failed, received, refused from input
     on conflict (pod_id, day) do update set
       delivered = pod_days.delivered + excluded.delivered,
       failed = pod_days.failed + excluded.failed,
@@ -39,13 +39,13 @@ const ADDED_ACTIVITY_SQL = `
       refused = pod_days.refused + excluded.refused
   )
   insert into pod_slots (pod_id, slot, delivered, received, latencies)
-  select pod_id, date_bin('10 minutes', now(), timestamptz '2000-01-01'), delivered, received, latencies from given
+  select pod_id, date_bin('10 minutes', now(), timestamptz '2000-01-01'), delivered, received, latencies from input
   on conflict (pod_id, slot) do update set
     delivered = pod_slots.delivered + excluded.delivered,
     received = pod_slots.received + excluded.received,
     latencies = array(
       select coalesce(known, 0) + coalesce(added, 0)
-      from unnest(pod_slots.latencies, excluded.latencies) with ordinality as bucket(known, added, place) order by place
+      from unnest(pod_slots.latencies, excluded.latencies) with ordinality as bucket(known, added, bucket_index) order by bucket_index
     )`
 
 /** A day (UTC) of the exchanges with a pod. */
@@ -73,8 +73,8 @@ export async function sumPodLatencies(db: Knex, podId: number): Promise<readonly
   const rows = await queryRows<{ readonly count: number }>(
     db,
     `select sum(count)::integer as count
-     from pod_slots cross join lateral unnest(latencies) with ordinality as bucket(count, place)
-     where pod_id = ? and slot > now() - interval '24 hours' group by place order by place`,
+     from pod_slots cross join lateral unnest(latencies) with ordinality as bucket(count, bucket_index)
+     where pod_id = ? and slot > now() - interval '24 hours' group by bucket_index order by bucket_index`,
     [podId],
   )
   return rows.map(({ count }) => count)

@@ -66,7 +66,7 @@ export async function listPodPage(
   return queryUnprepared<ListedPod>(
     db,
     `with page as (
-       select pods.*, row_number() over (order by ${orders[sort]}) as place
+       select pods.*, row_number() over (order by ${orders[sort]}) as rank
        from pods ${counted[sort]}
        where ($1::text is null or pods.host like $1) and ($4::text is null or pods.status = $4) and ${state === undefined ? 'true' : POD_STATE_CONDITIONS[state]}
        order by ${orders[sort]} offset $2 limit $3
@@ -78,7 +78,7 @@ export async function listPodPage(
        (${countSql(`select from deliveries where deliveries.pod_id = pods.id and state = 'waiting'`)}) as waiting,
        (${countSql(DEAD_OF_POD_SQL)}) as dead,
        (${OLDEST_WAITING_SQL}) as "oldestWaiting"
-     from page as pods order by place`,
+     from page as pods order by rank`,
     [q === undefined ? null : `%${escapeLike(q)}%`, offset, limit, status ?? null],
   )
 }

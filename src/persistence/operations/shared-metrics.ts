@@ -91,8 +91,8 @@ const DEAD_LETTERS_SQL = `
 /** The most frequent faults by name; all others are `other`. */
 function topFaultsSql(counted: string): string {
   return `
-    select queue, case when place <= ${FAULTS} then fault else 'other' end as fault, sum(count) as count
-    from (select *, dense_rank() over (order by total desc, fault) as place
+    select queue, case when rank <= ${FAULTS} then fault else 'other' end as fault, sum(count) as count
+    from (select *, dense_rank() over (order by total desc, fault) as rank
       from (select *, sum(count) over (partition by fault) as total from (${counted}) as faults) as totals) as ranked
     group by 1, 2`
 }
@@ -133,13 +133,13 @@ export async function readPeerMetrics(db: Knex, peers: number): Promise<readonly
          coalesce(exchanged.received, 0) as received, coalesce(exchanged.delivered, 0) as delivered,
          row_number() over (
            order by coalesce(counted.waiting, 0) + pods.failures + coalesce(exchanged.received, 0) desc, pods.id
-         ) as place
+         ) as rank
        from pods
        left join counted on counted.pod_id = pods.id
        left join exchanged on exchanged.pod_id = pods.id
        where counted.waiting > 0 or pods.failures > 0 or exchanged.pod_id is not null
      )
-     select case when place <= :peers then name end as peer, sum(waiting)::float as waiting,
+     select case when rank <= :peers then name end as peer, sum(waiting)::float as waiting,
        extract(epoch from now() - min(since))::float as oldest, sum(failures)::float as failures,
        sum(received)::float as received, sum(delivered)::float as delivered
      from ranked group by 1`,

@@ -67,7 +67,7 @@ function rowsOfTraceSql(table: string): string {
 }
 
 const STEPS_SQL = `
-  with steps(place, at, event, type, guid, count, detail, host, port) as (
+  with steps(step, at, event, type, guid, count, detail, host, port) as (
     select 1, received_at, 'rejected', entity, guid, times::integer, fault, null::text, null::integer
     from quarantine where trace_id = ${TRACE}
     union all
@@ -110,4 +110,4 @@ const STEPS_SQL = `
     select 8, at, 'audited', target ->> 'type', target ->> 'guid', null, action, null, null
     from audit_entries where trace_id = :trace
   )
-  select at, event, type, guid, count, detail, host, port from steps order by place, at, guid limit 1000`
+  select at, event, type, guid, count, detail, host, port from steps order by step, at, guid limit 1000`

@@ -178,7 +178,7 @@ function insertDeliveriesSql({ recipients, messages, deliveries, skipped }: Deli
     on conflict (record, guid, verb) where record not in ('profile', 'contact')
       do update set created_at = excluded.created_at
     returning id, record, guid, verb, public
-  ), delivered as (
+  ), inserted_deliveries as (
     insert into deliveries (message_id, pod_id, person_id, priority)
     ${deliveries}
     on conflict do nothing
@@ -193,7 +193,7 @@ function insertDeliveriesSql({ recipients, messages, deliveries, skipped }: Deli
     join locked on locked.id = skipped.pod_id
     where pods.id = skipped.pod_id
   )
-  select distinct pod_id as "podId", is_proven as "isProven" from recipients where pod_id in (select pod_id from delivered)`
+  select distinct pod_id as "podId", is_proven as "isProven" from recipients where pod_id in (select pod_id from inserted_deliveries)`
 }
 
 /** The columns of a message in JSON, and those that only one kind of messages has. */
@@ -209,7 +209,7 @@ function givenMessagesSql(particular: string): string {
  */
 function audienceDeliveriesSql(audience: string): string {
   return insertDeliveriesSql({
-    recipients: `wanted as (
+    recipients: `audience_people as (
       select id, false as named from (${audience}) as audience
       union all
       select unnest(cast(:people as bigint[])), true
@@ -219,7 +219,7 @@ function audienceDeliveriesSql(audience: string): string {
         pods.id as pod_id,
         ${POD_IS_ASLEEP_SQL} as asleep,
         ${POD_IS_PROVEN_SQL} as is_proven
-      from (select id, bool_or(named) as named from wanted group by id) as persons
+      from (select id, bool_or(named) as named from audience_people group by id) as persons
       ${rowByRowSql('people', 'people.id = persons.id')}
       ${rowByRowSql('pods', 'pods.id = people.pod_id')}
       where (people.closed_at is null or persons.named)
@@ -247,14 +247,14 @@ function audienceDeliveriesSql(audience: string): string {
 }
 
 const PERSONAL_DELIVERIES_SQL = insertDeliveriesSql({
-  recipients: `given as (${givenMessagesSql('"personId" bigint')}
+  recipients: `input as (${givenMessagesSql('"personId" bigint')}
   ), recipients as (
     -- One index lookup for each message: with old statistics the planner would read the whole tables of people and pods.
-    select given.*, pods.id as pod_id, ${POD_IS_ASLEEP_SQL} as asleep, ${POD_IS_PROVEN_SQL} as is_proven
-    from given
-    cross join lateral (select pod_id from people where people.id = given."personId" offset 0) as people
+    select input.*, pods.id as pod_id, ${POD_IS_ASLEEP_SQL} as asleep, ${POD_IS_PROVEN_SQL} as is_proven
+    from input
+    cross join lateral (select pod_id from people where people.id = input."personId" offset 0) as people
     cross join lateral (select * from pods where pods.id = people.pod_id offset 0) as pods
-    where pods.blocked_at is null or ${exemptFromBlocksSql('given.verb', 'given.record')}
+    where pods.blocked_at is null or ${exemptFromBlocksSql('input.verb', 'input.record')}
   )`,
   messages: `
     select record, guid, verb, "senderId", public, entity, trace
@@ -278,7 +278,7 @@ const RELAY_DELIVERIES_SQL = insertDeliveriesSql({
     from (select distinct "postId" from relays) as roots
     cross join lateral (${subscribersSql('roots."postId"', 'cast(null as bigint)')}) as audience
     group by 1, 2
-  ), wanted as (
+  ), audience_people as (
     select relays.record, relays.guid, subscribers.person_id from relays join subscribers using ("postId")
     union
     select relays.record, relays.guid, mentions.person_id
@@ -289,9 +289,9 @@ const RELAY_DELIVERIES_SQL = insertDeliveriesSql({
     select relays.record, relays.guid, pods.id as pod_id,
       case when not relays.public then people.id end as person_id,
       ${POD_IS_ASLEEP_SQL} as asleep, ${POD_IS_PROVEN_SQL} as is_proven, pods.answered_at is null as unanswered
-    from wanted
+    from audience_people
     join relays using (record, guid)
-    ${rowByRowSql('people', 'people.id = wanted.person_id')}
+    ${rowByRowSql('people', 'people.id = audience_people.person_id')}
     ${rowByRowSql('pods', 'pods.id = people.pod_id')}
     ${rowByRowSql('people', `people.id = relays."authorId"`, 'authors')}
     where people.closed_at is null and pods.blocked_at is null and pods.id is distinct from authors.pod_id
@@ -301,8 +301,8 @@ const RELAY_DELIVERIES_SQL = insertDeliveriesSql({
     UNDELIVERED_LIMITS.relaysUnanswered,
     'select distinct pod_id from recipients where unanswered and not asleep',
   )}
-  ), placed as (
-    select recipients.*, remaining.count as remaining, row_number() over (partition by pod_id order by record, guid) as place
+  ), ranked as (
+    select recipients.*, remaining.count as remaining, row_number() over (partition by pod_id order by record, guid) as rank
     from recipients
     left join remaining using (pod_id)
     where not asleep
@@ -310,20 +310,20 @@ const RELAY_DELIVERIES_SQL = insertDeliveriesSql({
   messages: `
     select record, guid, verb, "senderId", public, entity, trace
     from relays
-    where (record, guid) in (select record, guid from placed where remaining is null or place <= remaining)
+    where (record, guid) in (select record, guid from ranked where remaining is null or rank <= remaining)
     order by record, guid`,
   deliveries: `
-    select messages.id, placed.pod_id, placed.person_id, relays.priority
+    select messages.id, ranked.pod_id, ranked.person_id, relays.priority
     from messages
     join relays using (record, guid)
-    join placed using (record, guid)
-    where placed.remaining is null or placed.place <= placed.remaining
+    join ranked using (record, guid)
+    where ranked.remaining is null or ranked.rank <= ranked.remaining
     order by 1, 2, 3`,
   skipped: `
     select pod_id, count(*) from (
       select pod_id from recipients where asleep
       union all
-      select pod_id from placed where place > remaining
+      select pod_id from ranked where rank > remaining
     ) as left_out
     group by pod_id`,
 })

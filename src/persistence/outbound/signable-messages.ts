@@ -30,8 +30,8 @@ const SIGNABLE_MESSAGES_SQL = `
     coalesce(people.address, pod_account.address) as address,
     users.id as "userId",
     coalesce(user_secrets.sealed_private_key, pod_account.sealed_private_key) as "sealedPrivateKey"
-  from unnest(${opaqueParam('$1', 'bigint[]')}) as given(id)
-  cross join lateral (select * from outbound_messages where outbound_messages.id = given.id offset 0) as messages
+  from unnest(${opaqueParam('$1', 'bigint[]')}) as input(id)
+  cross join lateral (select * from outbound_messages where outbound_messages.id = input.id offset 0) as messages
   left join lateral (select address from people where people.id = messages.sender_id offset 0) as people on true
   left join lateral (select id from users where users.person_id = messages.sender_id offset 0) as users on true
   left join lateral (
@@ -55,12 +55,12 @@ export async function storeEnvelopes(db: Knex, envelopes: readonly NewEnvelope[]
 }
 
 const NEW_ENVELOPES_SQL = `
-  with given as (
-    select * from unnest(${opaqueParam('$1', 'bigint[]')}, $2::text[]) as given(id, envelope)
+  with input as (
+    select * from unnest(${opaqueParam('$1', 'bigint[]')}, $2::text[]) as input(id, envelope)
   ), locked as materialized (
-    select messages.id from given join outbound_messages as messages using (id) order by id for no key update of messages
+    select messages.id from input join outbound_messages as messages using (id) order by id for no key update of messages
   )
-  update outbound_messages as messages set envelope = coalesce(messages.envelope, given.envelope)
-  from given join locked using (id)
-  where messages.id = given.id
+  update outbound_messages as messages set envelope = coalesce(messages.envelope, input.envelope)
+  from input join locked using (id)
+  where messages.id = input.id
   returning messages.id, messages.envelope`

@@ -69,7 +69,7 @@ export async function findMovedFromHere(
   return queryRows<MovedFromHere>(
     db,
     `with recursive step(newest, id, depth) as (
-       select id, id, 0 from unnest(?::bigint[]) as given(id)
+       select id, id, 0 from unnest(?::bigint[]) as input(id)
        union
        select newest, old_person_id, depth + 1
        from step join account_migrations on new_person_id = step.id

@@ -138,16 +138,16 @@ const SOFT_DELETED_POSTS_SQL = `
     delete from post_visibilities using locked where post_visibilities.post_id = locked.id
   ), deleted_taggings as (
     delete from taggings using locked where taggings.post_id = locked.id
-  ), roots as (
+  ), reshared_roots as (
     select id from posts
     where id in (select root_id from locked) and id not in (select id from locked)
     order by id for no key update
   ), counted as (
     update posts set reshares_count = greatest(0, reshares_count - lost.count)
-    from (select root_id, count(*) from locked join roots on roots.id = root_id group by root_id) as lost
+    from (select root_id, count(*) from locked join reshared_roots on reshared_roots.id = root_id group by root_id) as lost
     where posts.id = lost.root_id
   )
-  select 'post' as record, locked.id, guid, roots.id as "participatedPostId", author_id as "participantId"
-  from locked left join roots on roots.id = root_id
+  select 'post' as record, locked.id, guid, reshared_roots.id as "participatedPostId", author_id as "participantId"
+  from locked left join reshared_roots on reshared_roots.id = root_id
   union all
   select 'photo', photos.id, photos.guid, null, null from photos join locked on locked.id = photos.post_id`

@@ -115,14 +115,14 @@ const DESTROY_SQL: Readonly<Record<RetractableKind, string>> = {
     select 'photo' as record, id, guid, null::bigint as "participatedPostId", null::bigint as "participantId" from locked`,
 
   comment: `
-    with given as (
+    with input as (
       select unnest(?::bigint[]) as id
     ), parents as (
-      select id from posts where id in (select post_id from comments join given using (id))
+      select id from posts where id in (select post_id from comments join input using (id))
       order by id for no key update
     ), locked as (
       select id, guid, author_id, post_id, hidden from comments
-      where id in (select id from given) and post_id in (select id from parents)
+      where id in (select id from input) and post_id in (select id from parents)
       order by id for update
     ), deleted as (
       delete from comments using locked where comments.id = locked.id
@@ -232,15 +232,15 @@ const LOCKED_POSTS_OF_PHOTOS_SQL = `
   select id from posts where id in (select post_id from photos where id = any(?)) order by id for update`
 
 const EMPTY_POSTS_SQL = `
-  with given as (
+  with input as (
     select unnest(?::bigint[]) as id
   )
   select posts.id, posts.guid, ${SENT_PUBLICLY_SQL} as public
   from posts
-  where posts.id in (select post_id from photos join given using (id))
+  where posts.id in (select post_id from photos join input using (id))
     and posts.type = 'StatusMessage'
     and posts.text !~ '[^[:space:]]'
     and not exists (
       select from photos as others
-      where others.post_id = posts.id and not exists (select from given where given.id = others.id)
+      where others.post_id = posts.id and not exists (select from input where input.id = others.id)
     )`

@@ -57,7 +57,7 @@ const INSERT_USER_SECRETS_SQL = `
     case when totp_secret is not null then date_trunc('milliseconds', current_setting('take_over.built_at')::timestamptz) end,
     case when totp_secret is not null then totp_step end
   from unnest($1::bigint[], $2::text[], $3::bytea[], $4::bytea[], $5::bigint[])
-    as given(id, password, private_key, totp_secret, totp_step)`
+    as input(id, password, private_key, totp_secret, totp_step)`
 
 /** The backup codes of an account: a YAML list of bcrypt hashes. */
 function readCodes(yaml: string): readonly string[] {

@@ -96,11 +96,11 @@ const INSERT_MESSAGE_WITH_DELIVERIES_SQL = `
   with sender as (
     select people.id, people.guid from users join people on people.id = users.person_id where users.id = $1::bigint
   ), recipients as (
-    select distinct on (pods.id, people.id) pods.id as pod_id, people.id as person_id, given.body
-    from unnest($12::text[], $13::int[], $14::text[], $15::text[]) as given(host, port, guid, body)
-    join pods on pods.host = given.host and pods.port = given.port and pods.blocked_at is null
-    left join people on people.guid = given.guid and people.pod_id = pods.id
-    where given.guid is null or people.id is not null
+    select distinct on (pods.id, people.id) pods.id as pod_id, people.id as person_id, input.body
+    from unnest($12::text[], $13::int[], $14::text[], $15::text[]) as input(host, port, guid, body)
+    join pods on pods.host = input.host and pods.port = input.port and pods.blocked_at is null
+    left join people on people.guid = input.guid and people.pod_id = pods.id
+    where input.guid is null or people.id is not null
     order by pods.id, people.id
   ), message as (
     insert into outbound_messages (record, guid, verb, sender_id, public, entity, envelope, created_at)
@@ -117,12 +117,12 @@ const INSERT_MESSAGE_WITH_DELIVERIES_SQL = `
     returning pod_id, person_id
   )
   select exists (select from sender) as "hasSender", array(
-    select given.place::int
-    from unnest($12::text[], $13::int[], $14::text[]) with ordinality as given(host, port, guid, place)
-    join pods on pods.host = given.host and pods.port = given.port
+    select input.position::int
+    from unnest($12::text[], $13::int[], $14::text[]) with ordinality as input(host, port, guid, position)
+    join pods on pods.host = input.host and pods.port = input.port
     join inserted on inserted.pod_id = pods.id
     left join people on people.id = inserted.person_id
-    where people.guid is not distinct from given.guid
+    where people.guid is not distinct from input.guid
   ) as places`
 
 /** Undefined: not an inbound endpoint. */
