@@ -42,7 +42,7 @@ const NEW_PARTICIPATIONS_SQL = `
     from json_to_recordset(?::json) as input(guid text, author text, "postGuid" text, "createdAt" timestamptz)
     ${rowByRowSql('people', 'people.address = input.author')}
     ${rowByRowSql('pods', 'pods.id = people.pod_id')}
-    ${rowByRowSql('posts', `posts.guid = given."postGuid"`)}
+    ${rowByRowSql('posts', `posts.guid = input."postGuid"`)}
     where people.closed_at is null and not ${isRetractedSql('participation', 'input.guid', ['people.id'])}
       and ${hasRowSql(IS_SAME_PAIR_SQL)} is not true
   ), remaining as materialized (

@@ -181,7 +181,7 @@ const NEW_LIKES_SQL = `
   ${placedSql({
     kind: 'like',
     arrived: { parent_type: 'text', positive: 'boolean' },
-    columns: `case when parent_type = 'Post' then roots.id end as post_id, roots.comment_id, false as is_answer_unknown`,
+    columns: `case when parent_type = 'Post' then thread_posts.id end as post_id, thread_posts.comment_id, false as is_answer_unknown`,
     joins: `
     cross join lateral (
       select id, author_id, created_at, public, null::bigint as comment_id from posts

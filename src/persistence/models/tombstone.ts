@@ -82,7 +82,7 @@ export function isRetractedSql(kind: RetractableKind, guid: string, by: readonly
 const GIVEN_TOMBSTONES_SQL = `
   select input.type, input.guid, people.id
   from json_to_recordset(?::json) as input(type text, guid text, "by" text)
-  ${rowByRowSql('people', `people.address = given."by"`)}`
+  ${rowByRowSql('people', `people.address = input."by"`)}`
 
 const NEW_TOMBSTONES_SQL = `
   insert into tombstones (target_type, guid, deleted_by_id)

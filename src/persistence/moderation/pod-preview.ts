@@ -54,8 +54,8 @@ export function boundedCounts<Counts>(counts: Readonly<Record<string, number>>):
 }
 
 const isWithin = (host: string) =>
-  `(regexp_replace(${host}, '^www\\.', '') = given.domain
-    or (given.subdomains and right(${host}, length(given.domain) + 1) = '.' || given.domain))`
+  `(regexp_replace(${host}, '^www\\.', '') = input.domain
+    or (input.subdomains and right(${host}, length(input.domain) + 1) = '.' || input.domain))`
 
 /** Reads one row more than the bound. */
 export const countUpTo = (rows: string) =>

@@ -274,9 +274,9 @@ const PERSONAL_DELIVERIES_SQL = insertDeliveriesSql({
 const RELAY_DELIVERIES_SQL = insertDeliveriesSql({
   recipients: `relays as (${givenMessagesSql('"postId" bigint, "commentId" bigint, "authorId" bigint')}
   ), subscribers as (
-    select roots."postId", audience.id as person_id
-    from (select distinct "postId" from relays) as roots
-    cross join lateral (${subscribersSql('roots."postId"', 'cast(null as bigint)')}) as audience
+    select relayed_posts."postId", audience.id as person_id
+    from (select distinct "postId" from relays) as relayed_posts
+    cross join lateral (${subscribersSql('relayed_posts."postId"', 'cast(null as bigint)')}) as audience
     group by 1, 2
   ), audience_people as (
     select relays.record, relays.guid, subscribers.person_id from relays join subscribers using ("postId")
