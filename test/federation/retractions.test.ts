@@ -475,7 +475,7 @@ describe('a comment that arrives while its post is being deleted', () => {
       receiving = receive(...comments.map((comment) => publicMessage(quin, comment)))
       await vi.waitFor(async () => {
         const { rows } = await pod.db.raw(`select from pg_stat_activity
-          where wait_event_type = 'Lock' and datname = current_database() and query like '%insert into comments%'`)
+          where wait_event_type = 'Lock' and datname = current_database() and query like '%with input as%'`)
         expect(rows).toHaveLength(1)
       })
     })
