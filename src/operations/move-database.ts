@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto'
 import { pipeline } from 'node:stream/promises'
 import type { Knex } from 'knex'
 import type pg from 'pg'
+import { codeOf, messageOf } from '../errors/thrown.js'
 import { acceptedMessages, insertAcceptedMessages } from '../jobs/inbound/accepted-messages.js'
 import { migrateQueue } from '../jobs/queues/queue-schema.js'
 import { copyIn, copyOut } from '../persistence/database/copy.js'
 import { openDatabase, openUnlimitedSession, queryRow } from '../persistence/database/database.js'
-import { isLockTimeout } from '../persistence/database/errors.js'
+import { isLockTimeout, messageWithoutStatement } from '../persistence/database/errors.js'
 import { WORKER_DATABASE_LIMITS } from '../persistence/database/limits.js'
 import { migrate, migrateTo, migrationStatus } from '../persistence/database/migrate.js'
 import { withSessionLock } from '../persistence/database/session-lock.js'
@@ -247,9 +248,19 @@ async function requireUsable(target: Knex, { again }: MoveOptions): Promise<void
   }
 }
 
+async function connect(target: Knex): Promise<void> {
+  try {
+    await target.raw('select 1')
+  } catch (error) {
+    // A host with several addresses fails with an error that has only a code.
+    const why = messageWithoutStatement(messageOf(error)) || codeOf(error)
+    throw new BackupError(`The new database cannot be opened (${why}): check the address after --to.`)
+  }
+}
+
 async function readServerProperties(target: Knex): Promise<ServerProperties> {
-  // Opens the connection, so that its time is not part of the difference of the clocks.
-  await target.raw('select 1')
+  // Before the clocks are compared, because the time of connecting would be part of their difference.
+  await connect(target)
   const begun = Date.now()
   const { now, ...server } = await queryRow<Omit<ServerProperties, 'secondsAhead'> & { readonly now: number }>(
     target,

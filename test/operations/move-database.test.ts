@@ -119,6 +119,12 @@ it('is refused for a database that allows few connections; nothing is written', 
   expect(await inspectRestoreTarget(target.db)).toBe('empty')
 })
 
+it('names the address of the new database if that does not answer', async () => {
+  await expect(move('postgres://pod@127.0.0.1:1/pod')).rejects.toThrow(
+    /^The new database cannot be opened \(.*ECONNREFUSED.*\): check the address after --to\.$/,
+  )
+})
+
 it('reads a large table from its beginning, wherever another scan has stopped', async () => {
   const session = await openUnlimitedSession(source.db, 'test')
   const { rows } = await session.query(
