@@ -6,7 +6,7 @@ import {
   relayablesBelow,
 } from '../../persistence/archives/archived-content.js'
 import { Person } from '../../persistence/models/person.js'
-import { type EntityJson, entityToJson } from '../../protocol/entities/entity-json.js'
+import { type EntityJson, entityToJson, signedEntityToJson } from '../../protocol/entities/entity-json.js'
 import type { Services } from '../../services/services.js'
 import { commentEntities, likeEntities, type OutgoingRelayable, voteEntities } from '../outbound/relayable-entities.js'
 import { addSignature } from '../outbound/sign-stored-relayables.js'
@@ -49,7 +49,7 @@ export async function* archiveOthersRelayables(
   const archive = async (kind: ArchivedRelayableKind, guids: readonly string[]) => {
     const signed = await signMissing(source, await ENTITIES[kind](source, guids))
     countLeftOut(guids.length - signed.length)
-    return withTimes(source, kind, signed, entityToJson)
+    return withTimes(source, kind, signed, signedEntityToJson)
   }
 
   for await (const comments of below('comment', postIds)) {

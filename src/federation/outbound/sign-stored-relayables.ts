@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { Knex } from 'knex'
 import { decryptPrivateKey } from '../../domain/accounts/private-keys.js'
-import { storeSignature } from '../../persistence/interactions/kept-signatures.js'
+import { storeSignatures } from '../../persistence/interactions/kept-signatures.js'
 import { UserSecrets } from '../../persistence/models/user.js'
 import { listElements } from '../../protocol/entities/relayable-elements.js'
 import type { Services } from '../../services/services.js'
@@ -40,7 +40,7 @@ export async function addSignature<Stored extends OutgoingRelayable>(
 ): Promise<Stored> {
   const signature = await crypto.signRelayable(entity, key)
   const elements = listElements(entity)
-  await storeSignature(db, entity.type, entity.guid, { signature, elements })
+  await storeSignatures(db, entity.type, [{ guid: entity.guid, signature, elements }])
   return { ...entity, author_signature: signature, elements }
 }
 

@@ -45,6 +45,19 @@ export function entityToJson(entity: Entity): EntityJson {
   }
 }
 
+/**
+ * The JSON form with the texts that the author of a relayable has signed, so that its signature holds: the network ID of an author who
+ * has moved is the old one in them. Times that cannot be read, and booleans, stay as they are stored.
+ */
+export function signedEntityToJson(entity: Relayable): EntityJson {
+  const json = entityToJson(entity)
+  const signed = listElements(entity).filter(([name, text]) => {
+    const property = findProperty(relayables[entity.type], name)
+    return property !== undefined && typeof json.entity_data[name] === 'string' && property.canonical?.(text) !== ''
+  })
+  return { ...json, entity_data: { ...json.entity_data, ...Object.fromEntries(signed) } }
+}
+
 /** Reads the JSON form by the same rules as XML. Throws `UnknownEntity` or `ValidationError`. */
 export function entityFromJson(json: unknown, receivedAt: Date): Entity {
   if (!isObject(json)) throw new ProtocolError('ValidationError', 'the entity is not a JSON object')

@@ -1,10 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Knex } from 'knex'
 import { findUserBlocks } from '../../../persistence/archives/imported-people.js'
+import { findUnsigned, storeSignatures } from '../../../persistence/interactions/kept-signatures.js'
+import { RELAYABLE_KINDS } from '../../../protocol/entities/registry.js'
 import { verifyRelayable } from '../../../protocol/signatures/relayable-signature.js'
 import { parsePublicKey } from '../../inbound/find-signers.js'
+import { type OutgoingRelayable, relayableEntities } from '../../outbound/relayable-entities.js'
 import type { FoundPerson } from '../lookups/people-finder.js'
 import { BatchResults, type ImportContext, type ListImporter } from './import-context.js'
 import {
+  type ArchivedRelayable,
   buildParentKey,
   findParentsOf,
   findStoredRelayables,
@@ -18,72 +23,142 @@ const SECTION = 'others_relayables'
 /** Signatures that are verified before other work of this process has its turn. */
 const VERIFICATION_BATCH_SIZE = 20
 
+interface OthersRelayable extends ReadyRelayable {
+  /** The relayable is stored, but without its signature. */
+  readonly isStored?: true
+}
+
 /**
  * What others wrote under the owner's posts, with the signatures by which other pods accept it. The keys in the archive do not count:
  * its owner could have written them.
  */
-export function othersRelayableImporter(list: 'others_comments' | 'others_reactions'): ListImporter<ReadyRelayable> {
+export function othersRelayableImporter(list: 'others_comments' | 'others_reactions'): ListImporter<OthersRelayable> {
   return {
     section: SECTION,
     list,
 
     async prepare(context, items) {
-      const results = new BatchResults<ReadyRelayable>(SECTION)
-      const fresh = await leaveOutStored(context, readRelayables(context, items, results), results)
+      const results = new BatchResults<OthersRelayable>(SECTION)
+      const { fresh, present, authors } = await leaveOutStored(
+        context,
+        readRelayables(context, items, results),
+        results,
+      )
       const placed = await leaveOutForeignParents(context, fresh, results)
       const people = await context.people.find(
         placed.map(({ author }) => author),
         context.signal,
       )
       const blocks = await findUserBlocks(context.services.db, context.user.userId)
-      let verified = 0
+      const verify = openVerification()
       for (const each of placed) {
         const reason = faultOfAuthor(each, people.get(each.author), blocks)
         if (reason !== undefined) {
           results.refuse(each, reason)
           continue
         }
-        verified += 1
-        if (verified % VERIFICATION_BATCH_SIZE === 0) await nextTurn()
-        const signed = verify(each, people.get(each.author))
+        const signed = await verify(each, people.get(each.author))
         if (signed === undefined) results.refuse(each, 'signature_wrong')
         else results.accept(signed)
       }
       for (const { entity } of results.ready) {
         if (entity.type === 'comment') context.planned?.comments.add(entity.guid)
       }
+      // A check counts what is ready as importable.
+      if (context.importId === undefined) return results
+      for (const each of await findWithoutSignature(context, present)) {
+        const signed = await verify(each, authors.get(each.author))
+        if (signed !== undefined) results.accept({ ...signed, isStored: true })
+      }
       return results
     },
 
-    store: async (context, transaction, ready) => storeRelayables(context, transaction, SECTION, ready),
+    async store(context, transaction, ready) {
+      await addSignatures(
+        transaction,
+        ready.filter(({ isStored }) => isStored),
+      )
+      return storeRelayables(
+        context,
+        transaction,
+        SECTION,
+        ready.filter(({ isStored }) => !isStored),
+      )
+    },
   }
 }
 
 async function leaveOutStored(
   context: ImportContext,
   relayables: readonly ReadyRelayable[],
-  results: BatchResults<ReadyRelayable>,
-): Promise<readonly ReadyRelayable[]> {
+  results: BatchResults<OthersRelayable>,
+) {
   const stored = await findStoredRelayables(context.services.db, relayables)
   const authors = await context.people.find(
     relayables.filter(({ ref }) => stored.has(ref)).map(({ author }) => author),
     context.signal,
   )
-  return relayables.filter((each) => {
+  const fresh: ReadyRelayable[] = []
+  const present: ReadyRelayable[] = []
+  for (const each of relayables) {
     const holder = stored.get(each.ref)
-    if (holder === undefined) return true
     const author = authors.get(each.author)
-    const isSame = holder === each.author || (author?.state === 'found' && author.newest.address === holder)
-    if (isSame) results.recordPresent(each)
-    else results.refuse(each, 'guid_taken')
-    return false
-  })
+    if (holder === undefined) fresh.push(each)
+    else if (holder === each.author || (author?.state === 'found' && author.newest.address === holder)) {
+      results.recordPresent(each)
+      present.push(each)
+    } else results.refuse(each, 'guid_taken')
+  }
+  return { fresh, present, authors }
+}
+
+/**
+ * What this pod received while the post belonged to another pod is stored without a signature. The archive has it: without it, other pods
+ * would not accept the relayable from this pod, nor from the next archive of the account.
+ */
+async function findWithoutSignature(
+  { services }: ImportContext,
+  present: readonly ReadyRelayable[],
+): Promise<readonly ReadyRelayable[]> {
+  const found: ReadyRelayable[] = []
+  for (const kind of RELAYABLE_KINDS) {
+    const guids = present.filter(({ entity }) => entity.type === kind).map(({ ref }) => ref)
+    const unsigned = await findUnsigned(services.db, kind, guids)
+    const stored = new Map((await relayableEntities(services, kind, unsigned)).map((entity) => [entity.guid, entity]))
+    found.push(...present.filter(({ entity, ref }) => entity.type === kind && isSameContent(entity, stored.get(ref))))
+  }
+  return found
+}
+
+/** An author can sign two contents with one guid: only the signature of the stored one counts. */
+function isSameContent(archived: ArchivedRelayable, stored: OutgoingRelayable | undefined): boolean {
+  if (archived.parent_guid !== stored?.parent_guid) return false
+  switch (archived.type) {
+    case 'comment':
+      return stored.type === 'comment' && stored.text === archived.text
+    case 'like':
+      return (
+        stored.type === 'like' && stored.parent_type === archived.parent_type && stored.positive === archived.positive
+      )
+    case 'poll_participation':
+      return stored.type === 'poll_participation' && stored.poll_answer_guid === archived.poll_answer_guid
+  }
+}
+
+async function addSignatures(transaction: Knex.Transaction, relayables: readonly OthersRelayable[]): Promise<void> {
+  for (const kind of RELAYABLE_KINDS) {
+    const signatures = relayables.flatMap(({ entity: { type, guid }, signed }) => {
+      if (type !== kind || signed?.signature === undefined) return []
+      return [{ guid, signature: signed.signature, elements: signed.elements }]
+    })
+    await storeSignatures(transaction, kind, signatures)
+  }
 }
 
 async function leaveOutForeignParents(
   context: ImportContext,
   relayables: readonly ReadyRelayable[],
-  results: BatchResults<ReadyRelayable>,
+  results: BatchResults<OthersRelayable>,
 ): Promise<readonly ReadyRelayable[]> {
   const parents = await findParentsOf(context.services.db, relayables)
   return relayables.filter((each) => {
@@ -109,8 +184,18 @@ function faultOfAuthor(each: ReadyRelayable, author: FoundPerson | undefined, bl
   return (each.entity.author_signature ?? '') === '' ? 'signature_missing' : undefined
 }
 
+/** Verifies one relayable after the other; after some of them, other work of this process has its turn. */
+function openVerification() {
+  let verified = 0
+  return async (each: ReadyRelayable, author: FoundPerson | undefined) => {
+    verified += 1
+    if (verified % VERIFICATION_BATCH_SIZE === 0) await nextTurn()
+    return verifySignature(each, author)
+  }
+}
+
 /** Verifies with the key of the network ID in the entity; the newest identity of the author becomes the author. */
-function verify(each: ReadyRelayable, author: FoundPerson | undefined): ReadyRelayable | undefined {
+function verifySignature(each: ReadyRelayable, author: FoundPerson | undefined): ReadyRelayable | undefined {
   if (author?.state !== 'found') return undefined
   const key = parsePublicKey(author.person.publicKey)
   const { entity } = each
