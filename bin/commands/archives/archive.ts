@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { findUser } from '../../../src/domain/accounts/accounts.js'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
-import { exportToFile, recordExport } from '../../../src/federation/archives/export-archive.js'
+import { exportToNewFile, recordExport } from '../../../src/federation/archives/export-archive.js'
 import type { ExportKind } from '../../../src/persistence/archives/exports.js'
 import { CommandError } from '../../command-error.js'
 import { interruptible } from '../../interruptible.js'
@@ -49,7 +49,7 @@ async function exportAccount(username: string, options: ExportOptions): Promise<
         const run = { username: account.username, kind, file, signal }
         const reportProgress = ({ section, done }: { readonly section: string; readonly done: number }) =>
           progress.report({ step: section, done, total: undefined })
-        written.push({ kind, ...(await exportToFile(services, { ...run, reportProgress })) })
+        written.push({ kind, ...(await exportToNewFile(services, { ...run, reportProgress })) })
       }
       return written
     }),

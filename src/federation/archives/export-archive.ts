@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { open, rm } from 'node:fs/promises'
+import { access, open, rename, rm } from 'node:fs/promises'
 import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
@@ -37,6 +37,32 @@ export interface ExportedFile {
   readonly sha256: string
   /** Relayables of others without a signature that can be made here. */
   readonly leftOut: number
+}
+
+/**
+ * Writes an export to a new file, which gets its name when it is complete. A killed process leaves `….partial`, which the next export does
+ * not overwrite: another process may write it.
+ */
+export async function exportToNewFile(source: ExportDependencies, run: ExportRun): Promise<ExportedFile> {
+  await refuseExisting(run.file)
+  const partial = `${run.file}.partial`
+  const written = await exportToFile(source, { ...run, file: partial })
+  try {
+    await refuseExisting(run.file)
+    await rename(partial, run.file)
+  } catch (error) {
+    await rm(partial, { force: true })
+    throw error
+  }
+  return { ...written, file: run.file }
+}
+
+async function refuseExisting(file: string): Promise<void> {
+  const exists = await access(file).then(
+    () => true,
+    () => false,
+  )
+  if (exists) throw new Refusal('file_exists', `The file ${file} exists already.`)
 }
 
 /** Writes an export of an account to a file that only the owner of the process can read. */
