@@ -13,7 +13,7 @@ import type { FakePerson } from '../../support/federation/fake-pods.js'
 import { allStored, privateMessage, publicMessage, receive } from '../../support/federation/inbound-messages.js'
 import { addAspect } from '../../support/people/aspects.js'
 import { addLocalUser, type LocalUser } from '../../support/people/local-users.js'
-import type { RemotePerson } from '../../support/people/remote-people.js'
+import { addRemotePerson, type RemotePerson } from '../../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../../support/pods/federation-pod.js'
 
 let pod: FederationPod
@@ -164,6 +164,14 @@ describe('an account migration', () => {
       { ...contact, userId: ann.userId, sharing: true },
       { ...contact, userId: ben.userId, sharing: false },
     ])
+  })
+
+  it('is applied if the new identity has the key of the old one, as Friendica keeps it', async () => {
+    const post = await addPost(pod, quin)
+    const fake = { ...pod.fakePods.person('quin3@r.example'), privateKey: quin.privateKey, publicKey: quin.publicKey }
+    const { id } = await addRemotePerson(pod, fake.address, { guid: fake.guid, publicKey: fake.publicKey })
+    expect(await receive(pod, publicMessage(quin, migration(quin, fake)))).toEqual(allStored)
+    expect(await postsOf(id)).toEqual([post.guid])
   })
 
   it('applies two migrations of a person in any order, and rejects a third one back to the first identity', async () => {

@@ -1,4 +1,4 @@
-import { createPublicKey, randomBytes } from 'node:crypto'
+import { createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -793,9 +793,17 @@ describe('an item is refused', () => {
 })
 
 describe('an archive is refused', () => {
+  const encryptedPem = (key: KeyObject) =>
+    key.export({ type: 'pkcs1', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'secret' })
+
   it.each([
     ['key_mismatch', () => archiveOf({ ...old, privateKey: carl.privateKey })],
     ['key_unusable', () => archiveOf(old, { user: { private_key: '' } })],
+    [
+      'key_unusable',
+      () => archiveOf({ ...old, privateKey: generateKeyPairSync('rsa', { modulusLength: 512 }).privateKey }),
+    ],
+    ['key_unusable', () => archiveOf(old, { user: { private_key: encryptedPem(old.privateKey) } })],
     ['unknown_version', () => ({ ...archiveOf(old), version: '3.0' })],
     ['schema', () => archiveOf(old, { user: { profile: null } })],
     ['broken_json', () => '{"user": {'],
