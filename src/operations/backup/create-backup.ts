@@ -89,7 +89,7 @@ async function writeBackup(services: BackupDependencies, id: string, options: Cr
 
   const content = { tables, inbound, secret_key: secretKey, closed_accounts: closedAccounts } as const
   const sizes = sizesOf(content, pictures)
-  report({ step: 'manifest', done: 1, total: 1 })
+  report({ step: 'manifest', done: 0, total: undefined })
   const manifest: Manifest = {
     format: 1,
     id,
