@@ -124,4 +124,5 @@ export const migrations: ReadonlyMap<string, () => Promise<Migration>> = new Map
   ],
   ['0228-console-filters', async () => (await import('./0228-console-filters.js')).consoleFilters],
   ['0229-archive-lookups', async () => (await import('./0229-archive-lookups.js')).archiveLookups],
+  ['0234-audit-filters', async () => (await import('./0234-audit-filters.js')).auditFilters],
 ])

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { countDeadLettersByEach } from '../../src/jobs/dead-letters/count-dead-letters.js'
 import type { DeadLetterPosition } from '../../src/jobs/dead-letters/dead-letter.js'
 import { findDeadLetters, listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
 import { showDeadLetter } from '../../src/jobs/dead-letters/show-dead-letter.js'
@@ -89,6 +90,22 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
     expect(await listDeadLetters(pod, { fault: 'crashed' })).toEqual([])
     expect(await listDeadLetters(pod, { fault: 'internal' })).toHaveLength(2)
     expect(await listDeadLetters(pod, {}, 1)).toHaveLength(1)
+  })
+
+  it('are counted by several properties at once; each list of failed jobs is read once, up to the latest', async () => {
+    for (const key of ['one', 'two', 'three']) await pod.jobs.enqueue(countJob, { key })
+    await untilFailed(3)
+    const failedWithoutRow = vi.fn(pod.jobs.failedWithoutRow)
+    const source = { ...pod, jobs: { ...pod.jobs, failedWithoutRow } }
+
+    const counts = await countDeadLettersByEach(source, {}, ['queue', 'fault', 'pod'], { groups: 10, latest: 2 })
+
+    expect([...counts]).toEqual([
+      ['queue', [{ value: 'notify', count: 2 }]],
+      ['fault', [{ value: 'internal', count: 2 }]],
+      ['pod', [{ value: null, count: 2 }]],
+    ])
+    expect(failedWithoutRow).toHaveBeenCalledTimes(1)
   })
 
   it('run again when they are replayed, and are deleted', async () => {

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { listActions } from '../../src/persistence/moderation/actions.js'
 import { listAuditEntries } from '../../src/persistence/moderation/audit-log.js'
 import { listClusters } from '../../src/persistence/moderation/clusters.js'
 import { listPersonRecords } from '../../src/persistence/moderation/people-records.js'
@@ -42,6 +43,14 @@ const FILL = [
   `insert into audit_entries (id, at, actor, via, action, target, hash)
    select i, now(), '{"guid":null,"name":"adm","role":"admin"}', 'console', 'hide',
      jsonb_build_object('type', 'person', 'label', 'p' || i || '@p' || i % 500 || '.example'), '\\x00'
+   from generate_series(1, ${MANY}) as i`,
+  `insert into audit_entries (id, at, actor, via, action, target, hash)
+   select ${MANY} + i, now(), jsonb_build_object('guid', md5('local1'), 'name', 'l1', 'role', 'admin'), 'console', 'hide',
+     '{"type":"post","guid":null,"label":"a post"}', '\\x00'
+   from generate_series(1, 3) as i`,
+  `insert into moderation_actions (kind, target_type, target_guid, target_label, actor, reason, can_be_undone)
+   select case when i <= 3 then 'lock' else 'hide' end, 'post', md5(i::text), 'a post',
+     jsonb_build_object('guid', null, 'name', case when i <= 3 then 'l1' else 'adm' end, 'role', 'admin'), 'Spam', false
    from generate_series(1, ${MANY}) as i`,
   'vacuum analyze',
 ]
@@ -99,6 +108,38 @@ it('entries about a domain are found without reading the audit log', async () =>
   expect(scanned).not.toContain('audit_entries')
 })
 
+it.each([
+  ['a name without entries', 'nobody', 0],
+  ['a guid without entries', 'b'.repeat(32), 0],
+  ['an address without entries', 'p1@p2.example', 0],
+  ['the address of a person with entries', 'l1@pod.example', 3],
+] as const)('entries of an actor are found without reading the audit log: %s', async (_what, actor, count) => {
+  const { result, scanned } = await scannedBy(() => listAuditEntries(db, { actor }, null, PAGE))
+
+  expect(result.items).toHaveLength(count)
+  expect(scanned).not.toContain('audit_entries')
+})
+
+it('entries of a time without entries are found without reading the audit log', async () => {
+  const [since, until] = [new Date('2020-01-01'), new Date('2020-02-01')]
+  const { result, scanned } = await scannedBy(() => listAuditEntries(db, { since, until }, null, PAGE))
+
+  expect(result.items).toEqual([])
+  expect(scanned).not.toContain('audit_entries')
+})
+
+it.each([
+  ['an unknown actor', { actor: 'nobody' }, 0],
+  ['an actor', { actor: 'l1' }, 3],
+  ['an unknown kind', { kind: 'none' }, 0],
+  ['a kind', { kind: 'lock' }, 3],
+] as const)('actions are found without reading all of them: %s', async (_what, filter, count) => {
+  const { result, scanned } = await scannedBy(() => listActions(db, filter, null, PAGE))
+
+  expect(result.items).toHaveLength(count)
+  expect(scanned).not.toContain('moderation_actions')
+})
+
 /** Runs a list and returns the large tables that its plan reads from one end: sequentially, or by an index without a condition. */
 async function scannedBy<Result>(run: () => Promise<Result>): Promise<{ result: Result; scanned: readonly string[] }> {
   const query = pg.Client.prototype.query
@@ -126,7 +167,7 @@ async function scannedBy<Result>(run: () => Promise<Result>): Promise<{ result: 
   }
 }
 
-const LARGE = ['people', 'deliveries', 'cluster_items', 'audit_entries']
+const LARGE = ['people', 'deliveries', 'cluster_items', 'audit_entries', 'moderation_actions']
 
 interface Plan {
   readonly 'Node Type': string

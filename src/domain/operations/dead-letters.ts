@@ -113,7 +113,7 @@ export async function dropConfirmed(
 ): Promise<DeadLetterOutcome> {
   requirePower(actor, 'administration')
   requireReason(change)
-  const chosen = await countChosen(services, change.filter)
+  const chosen = await countChosenDeadLetters(services, change.filter)
   if (chosen > 0 && confirm !== String(chosen)) {
     throw new Refusal('confirmation_needed', `Set confirm to ${chosen} to delete the dead letters.`, {
       details: { preview: { dead_letters: chosen } },
@@ -122,7 +122,10 @@ export async function dropConfirmed(
   return dropAudited(services, actor, change)
 }
 
-async function countChosen(services: Pick<Services, 'db' | 'jobs'>, filter: DeadLetterFilter): Promise<number> {
+export async function countChosenDeadLetters(
+  services: Pick<Services, 'db' | 'jobs'>,
+  filter: DeadLetterFilter,
+): Promise<number> {
   const { ids } = filter
   if (ids !== undefined) return (await findDeadLetters(services, filter, { limit: ids.length })).length
   const counts = await countDeadLetters(services, filter, 'queue', { groups: GROUPS })
@@ -139,7 +142,7 @@ async function changeAudited(
   const reason = requireReason(options)
   const range = await findDeadLetterRange(services, filter)
   if (range === undefined) return { count: 0 }
-  const total = await countChosen(services, filter)
+  const total = await countChosenDeadLetters(services, filter)
   const isLarge = total > DEAD_LETTERS_OF_CHUNK
   let outcome: DeadLetterOutcome = { count: 0 }
   const change = { action: KINDS[work], target: { type: 'dead_letters', label: labelOfFilter(filter) }, reason }

@@ -7,24 +7,26 @@ import {
   readDeadLetterPayload,
 } from '../../domain/operations/dead-letter-view.js'
 import {
-  dropAudited,
+  countChosenDeadLetters,
+  dropConfirmed,
   labelOfFilter,
   listDeadLetterPage,
   listDeadLetterTasks,
   replayAudited,
 } from '../../domain/operations/dead-letters.js'
 import { Refusal } from '../../domain/refusals.js'
-import { countDeadLetters, type DeadLetterCount } from '../../jobs/dead-letters/count-dead-letters.js'
+import { countDeadLettersByEach, type DeadLetterCount } from '../../jobs/dead-letters/count-dead-letters.js'
 import type { DeadLetter, DeadLetterFilter, DeadLetterPosition } from '../../jobs/dead-letters/dead-letter.js'
 import { isQueueName, QUEUES } from '../../jobs/queues/queue-names.js'
 import { formText } from '../forms/form-text.js'
 import { html, type Markup } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
+import { readTime } from '../schemas/times.js'
 import { RequestFault } from '../server/request-faults.js'
 import { isConfirmed, sendConfirmationPage } from './confirmation.js'
 import { sendConsolePage } from './console-page.js'
 import { explainFault } from './explain-fault.js'
-import { actionForm, filterForm, hiddenField, reasonField, select, textField } from './form-parts.js'
+import { actionForm, filterForm, hiddenField, moreText, reasonField, select, textField } from './form-parts.js'
 import { formatBytes, formatCount, formatTime } from './quantities.js'
 import { dataTable, detailList } from './tables.js'
 import { operationProgress } from './task-progress.js'
@@ -34,12 +36,10 @@ const SHOWN = 50
 /** The tables of faults and pods count the latest, so that the page is quick with any number of dead letters. */
 const COUNTED = { groups: 20, latest: 2_000 } as const
 
-interface Selection {
-  readonly id?: string | undefined
-  readonly queue?: string | undefined
-  readonly fault?: string | undefined
-  readonly pod?: string | undefined
-}
+const FILTER_FIELDS = ['queue', 'fault', 'pod', 'entity', 'since', 'until'] as const
+
+/** Texts of the form or of the address; those that are not set are missing. */
+type Selection = Readonly<Partial<Record<'id' | (typeof FILTER_FIELDS)[number], string>>>
 
 /** `/admin/dead-letters`: work that was given up. Lists show no payload. */
 export const deadLetterRoutes: FastifyPluginAsync = async (app) => {
@@ -47,35 +47,24 @@ export const deadLetterRoutes: FastifyPluginAsync = async (app) => {
   const schema = { hide: true }
 
   app.get('/admin/dead-letters', { config, schema }, async (request, reply) => {
-    const selection = {
-      queue: queryText(request, 'queue'),
-      fault: queryText(request, 'fault'),
-      pod: queryText(request, 'pod'),
-    }
+    const selection = selectionOf(FILTER_FIELDS, (name) => queryText(request, name)?.trim())
     const filter = filterOf(selection)
     const before = positionIn(queryText(request, 'before'))
-    const [{ items: letters, hasOlder }, byFault, byPod, operations] = await Promise.all([
+    const [{ items: letters, hasOlder }, counts, operations] = await Promise.all([
       listDeadLetterPage(request.services, request.console.actor, filter, { before, limit: SHOWN }),
-      countDeadLetters(request.services, filter, 'fault', COUNTED),
-      countDeadLetters(request.services, filter, 'pod', COUNTED),
+      countDeadLettersByEach(request.services, filter, ['fault', 'pod'], COUNTED),
       listDeadLetterTasks(request.services, request.console.actor),
     ])
     const number = hasOlder ? `more than ${SHOWN}` : formatCount(letters.length)
     const isFiltered = Object.keys(filter).length > 0
-    const queues = [['', 'all'], ...QUEUES.map((name) => [name, name] as const)] as const
-    const filterFields = html`${[
-      select('Queue', 'queue', queues, selection.queue),
-      textField('Fault', 'fault', selection.fault),
-      textField('Pod', 'pod', selection.pod),
-    ]}`
     return sendConsolePage(request, reply, {
       title: `Dead letters: ${letters.length === 0 ? 'none' : number}`,
       content: html`${operationProgress(operations, wordsOfTask)}<section class="card">
 <p>Jobs and deliveries that were given up. Replay them after fixing the cause.</p>
-${filterForm('/admin/dead-letters', filterFields)}
+${filterForm('/admin/dead-letters', filterFields(selection), moreFilters(selection))}
 ${letters.length === 0 ? html`<p>No dead letters match.</p>` : listOf(letters)}${hasOlder && olderLink(selection, letters.at(-1))}
 ${letters.length > 0 && isFiltered && actionsFor(request, selection, 'all that match')}</section>
-${groupTable('The latest dead letters by fault', 'fault', byFault)}${groupTable('The latest dead letters by pod', 'pod', byPod)}`,
+${groupTable('The latest dead letters by fault', 'fault', counts.get('fault'))}${groupTable('The latest dead letters by pod', 'pod', counts.get('pod'))}`,
     })
   })
 
@@ -111,40 +100,57 @@ ${actionsFor(request, { id }, 'this one')}</section>`,
 
   app.post('/admin/dead-letters/drop', { config, schema }, async (request, reply) => {
     const filter = chosen(request)
-    const label = labelOfFilter(filter)
-    if (!isConfirmed(request, label)) {
-      const preview = html`<p>Deletes ${filter.ids === undefined ? 'all dead letters of' : 'the dead letter'} <b><bdi>${label}</bdi></b>. They cannot be replayed afterwards.</p>`
-      return sendConfirmationPage(request, reply, { title: 'Delete dead letters', label, preview })
+    const confirm = String(await countChosenDeadLetters(request.services, filter))
+    if (!isConfirmed(request, confirm)) {
+      const preview = html`<p>Deletes ${formatCount(Number(confirm))} dead letters: <b><bdi>${labelOfFilter(filter)}</bdi></b>. They cannot be replayed afterwards.</p>`
+      return sendConfirmationPage(request, reply, { title: 'Delete dead letters', label: confirm, preview })
     }
-    const change = { filter, reason: formText(request, 'reason') }
-    const { operation: task } = await dropAudited(request.services, request.console.actor, change)
+    const change = { filter, confirm, reason: formText(request, 'reason') }
+    const { operation: task } = await dropConfirmed(request.services, request.console.actor, change)
     return reply.redirect(`/admin/dead-letters?flash=${task === undefined ? 'dropped' : 'work_started'}`, 303)
   })
+}
 
-  function selectionIn(request: FastifyRequest): Selection {
-    return {
-      id: formText(request, 'id'),
-      queue: formText(request, 'queue'),
-      fault: formText(request, 'fault'),
-      pod: formText(request, 'pod'),
-    }
-  }
+function selectionOf(
+  names: readonly (keyof Selection)[],
+  textOf: (name: keyof Selection) => string | undefined,
+): Selection {
+  return Object.fromEntries(names.flatMap((name) => (textOf(name) ? [[name, textOf(name)]] : [])))
+}
 
-  /** At least one field has to be given: nothing changes all dead letters by mistake. */
-  function chosen(request: FastifyRequest): DeadLetterFilter {
-    const filter = filterOf(selectionIn(request))
-    if (Object.keys(filter).length === 0) throw new RequestFault(422, 'Choose dead letters by id, queue, fault or pod.')
-    return filter
-  }
+/** At least one field has to be given: nothing changes all dead letters by mistake. */
+function chosen(request: FastifyRequest): DeadLetterFilter {
+  const filter = filterOf(selectionOf(['id', ...FILTER_FIELDS], (name) => formText(request, name)))
+  if (Object.keys(filter).length === 0)
+    throw new RequestFault(422, 'Choose dead letters by id, queue, fault, pod, entity or time.')
+  return filter
+}
 
-  function filterOf({ id, queue, fault, pod: host }: Selection): DeadLetterFilter {
-    return {
-      ...(id !== undefined && { ids: [id] }),
-      ...(queue !== undefined && isQueueName(queue) && { queue }),
-      ...(fault !== undefined && { fault }),
-      ...(host !== undefined && { pod: host.toLowerCase() }),
-    }
+function filterOf({ id, queue, fault, pod: host, entity, since, until }: Selection): DeadLetterFilter {
+  // Without this, an unknown queue would choose the dead letters of all queues.
+  if (queue !== undefined && !isQueueName(queue)) throw new RequestFault(422, 'There is no queue with this name.')
+  return {
+    ...(id !== undefined && { ids: [id] }),
+    ...(queue !== undefined && { queue }),
+    ...(fault !== undefined && { fault }),
+    ...(host !== undefined && { pod: host.toLowerCase() }),
+    ...(entity !== undefined && { entity }),
+    ...(since !== undefined && { since: readTime('since', since) }),
+    ...(until !== undefined && { until: readTime('until', until) }),
   }
+}
+
+function filterFields({ queue, fault, pod }: Selection): readonly Markup[] {
+  const queues = [['', 'all'], ...QUEUES.map((name) => [name, name] as const)] as const
+  return [select('Queue', 'queue', queues, queue), textField('Fault', 'fault', fault), textField('Pod', 'pod', pod)]
+}
+
+function moreFilters({ entity, since, until }: Selection) {
+  return [
+    moreText('Entity', 'entity', entity),
+    moreText('Given up from', 'since', since, { type: 'date' }),
+    moreText('Given up before', 'until', until, { type: 'date' }),
+  ]
 }
 
 function wordsOfTask({ kind, reason }: BackgroundTask): Markup {
@@ -163,14 +169,9 @@ function positionIn(text: string | undefined): DeadLetterPosition | undefined {
   return id === undefined ? undefined : { failedAt: new Date(Number(ms)), id }
 }
 
-function olderLink({ queue, fault, pod }: Selection, last: DeadLetter | undefined): Markup | '' {
+function olderLink(selection: Selection, last: DeadLetter | undefined): Markup | '' {
   if (last === undefined) return ''
-  const query = new URLSearchParams({
-    ...(queue !== undefined && { queue }),
-    ...(fault !== undefined && { fault }),
-    ...(pod !== undefined && { pod }),
-    before: `${last.failedAt.getTime()}.${last.id}`,
-  })
+  const query = new URLSearchParams({ ...selection, before: `${last.failedAt.getTime()}.${last.id}` })
   return html`<nav class="pages" aria-label="Pages of the list"><a rel="next" href="/admin/dead-letters?${query.toString()}">Older dead letters</a></nav>`
 }
 
@@ -182,14 +183,18 @@ function listOf(letters: readonly DeadLetter[]): Markup {
       { title: 'Queue' },
       { title: 'Job' },
       { title: 'Fault' },
+      { title: 'Pod', kind: 'wide' },
+      { title: 'Entity' },
       { title: 'Attempts', kind: 'number' },
       { title: 'Given up' },
     ],
-    rows: letters.map(({ id, queue, name, fault, attempts, failedAt }) => [
+    rows: letters.map(({ id, queue, name, fault, pod, entity, attempts, failedAt }) => [
       html`<a href="/admin/dead-letters/${encodeURIComponent(id)}">${id}</a>`,
       queue,
       name,
       fault ?? 'unknown',
+      html`<bdi>${pod ?? '–'}</bdi>`,
+      html`<bdi>${entity ?? '–'}</bdi>`,
       attempts === null ? '–' : formatCount(attempts),
       formatTime(failedAt),
     ]),
@@ -237,7 +242,7 @@ function actionsFor(request: FastifyRequest, selection: Selection, which: string
 <div><h2>Delete</h2>${form('drop', html`<button class="danger">Delete ${which}…</button>`)}</div></div>`
 }
 
-function groupTable(caption: string, name: 'fault' | 'pod', groups: readonly DeadLetterCount[]): Markup | '' {
+function groupTable(caption: string, name: 'fault' | 'pod', groups: readonly DeadLetterCount[] = []): Markup | '' {
   if (groups.length === 0) return ''
   return html`<section class="card">${dataTable({
     caption,

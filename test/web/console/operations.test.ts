@@ -151,8 +151,33 @@ describe('dead letters', () => {
     await console.pod.db('outbox').update({ failedAt: new Date() })
     await adm.visit('/admin/dead-letters?queue=inbound')
     await adm.submit({ reason: 'a test' }, '/admin/dead-letters/drop')
+    expect(adm.page.body).toContain('Deletes 1 dead letters: <b><bdi>inbound</bdi></b>')
     await adm.submit({ confirm: 'inbound' }, '/admin/dead-letters/drop')
+    expect(adm.page.statusCode).toBe(422)
+    await adm.submit({ confirm: '1' }, '/admin/dead-letters/drop')
     expect(await console.pod.db('outbox').pluck('id')).toEqual([])
+  })
+
+  it('are chosen by entity and time too, and the buttons change only those', async () => {
+    const old = new Date('2026-01-01T12:00:00Z')
+    await console.pod.db('outbox').insert({
+      ...{ queue: 'fetch', name: 'fetch', data: JSON.stringify({ fault: 'gone', record: 'post', from: 'p7.example' }) },
+      failedAt: old,
+    })
+
+    const list = await adm.visit('/admin/dead-letters?entity=post&since=2026-01-01&until=2026-01-02')
+    expect(list.body).toContain('<h1>Dead letters: 1</h1>')
+    expect(list.body).toContain('<bdi>p7.example</bdi>')
+    for (const other of ['entity=comment', 'since=2026-01-02&entity=post', 'until=2026-01-01'])
+      expect((await adm.visit(`/admin/dead-letters?${other}`)).body).toContain('<h1>Dead letters: none</h1>')
+
+    await adm.visit('/admin/dead-letters?entity=post&since=2026-01-01&until=2026-01-02')
+    await adm.submit({ reason: 'a test' }, '/admin/dead-letters/replay')
+    expect(await failures()).toEqual(expect.arrayContaining([null, expect.any(Date)]))
+  })
+
+  it.each(['queue=none', 'since=yesterday'])('are not listed with %s', async (query) => {
+    expect((await adm.visit(`/admin/dead-letters?${query}`)).statusCode).toBe(422)
   })
 
   it('are never changed all at once', async () => {

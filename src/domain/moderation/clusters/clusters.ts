@@ -58,12 +58,12 @@ export async function readCluster(
   id: number,
 ): Promise<ClusterDetails> {
   requirePower(actor, 'moderation')
-  const cluster = await findCluster(db, id)
-  if (cluster === undefined) throw clusterNotFound()
-  const [items, authors] = await Promise.all([
+  const [cluster, items, authors] = await Promise.all([
+    findCluster(db, id),
     listClusterItems(db, id, MODERATION_LIMITS.clusterItemsShown),
     listClusterAuthors(db, id, MODERATION_LIMITS.clusterItemsShown),
   ])
+  if (cluster === undefined) throw clusterNotFound()
   const isInProgress = cluster.state === 'cleaning' || cluster.state === 'restoring'
   const task = isInProgress ? await findLatestTask(db, Object.values(CLEANING_OPERATIONS), String(id)) : undefined
   return { ...cluster, items, authors: authors.map((author) => withProposal(author, now())), operation: task }
