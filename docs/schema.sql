@@ -2012,6 +2012,8 @@ CREATE INDEX audit_entries_actor ON public.audit_entries USING btree (((actor ->
 
 CREATE INDEX audit_entries_actor_guid ON public.audit_entries USING btree (((actor ->> 'guid'::text)), id);
 
+CREATE INDEX audit_entries_at ON public.audit_entries USING btree (at);
+
 CREATE INDEX audit_entries_label ON public.audit_entries USING btree (((target ->> 'label'::text)), id);
 
 CREATE INDEX audit_entries_label_host ON public.audit_entries USING btree (split_part((target ->> 'label'::text), '@'::text, 2), id);
@@ -2180,9 +2182,15 @@ CREATE INDEX migration_announcements_due ON public.migration_announcements USING
 
 CREATE INDEX migration_announcements_of_pod ON public.migration_announcements USING btree (pod_id);
 
+CREATE INDEX moderation_actions_actor ON public.moderation_actions USING btree (((actor ->> 'name'::text)), id);
+
+CREATE INDEX moderation_actions_actor_guid ON public.moderation_actions USING btree (((actor ->> 'guid'::text)), id);
+
 CREATE INDEX moderation_actions_case_id ON public.moderation_actions USING btree (case_id) WHERE (case_id IS NOT NULL);
 
 CREATE UNIQUE INDEX moderation_actions_in_force ON public.moderation_actions USING btree (target_type, target_guid, kind) WHERE (can_be_undone AND (undone_by_id IS NULL) AND (kind <> 'filter.apply'::text));
+
+CREATE INDEX moderation_actions_kind ON public.moderation_actions USING btree (kind, id);
 
 CREATE INDEX moderation_actions_target ON public.moderation_actions USING btree (target_guid, id);
 

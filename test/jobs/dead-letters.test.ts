@@ -108,6 +108,18 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
     expect(failedWithoutRow).toHaveBeenCalledTimes(1)
   })
 
+  it('of one fault are found without reading the failed jobs of the others', async () => {
+    for (const key of ['one', 'two', 'three']) await pod.jobs.enqueue(countJob, { key })
+    await untilFailed(3)
+    const failedWithoutRow = vi.fn(pod.jobs.failedWithoutRow)
+    const source = { ...pod, jobs: { ...pod.jobs, failedWithoutRow } }
+
+    expect(await listDeadLetters(source, { queue: 'notify', fault: 'crashed' }, 1)).toEqual([])
+    expect(failedWithoutRow).toHaveBeenCalledTimes(1)
+    expect(await listDeadLetters(source, { queue: 'notify', fault: 'internal' }, 1)).toHaveLength(1)
+    expect(failedWithoutRow).toHaveBeenCalledTimes(2)
+  })
+
   it('run again when they are replayed, and are deleted', async () => {
     await let2Die()
     broken = false

@@ -25,6 +25,11 @@ import { openTestStores, queueBackends, type TestStores } from '../support/queue
 import { startTestWorkers, untilIdle } from '../support/queues/test-workers.js'
 
 const countJob = defineJob<{ key: string }>()('notify', 'count', { ...retriedForHours, attempts: 1 })
+const laterJob = defineJob<{ key: string }>()('notify', 'count-later', {
+  ...retriedForHours,
+  attempts: 1,
+  priority: 10,
+})
 const change = { reason: 'a test' }
 const actor = COMMAND_ACTOR
 
@@ -37,7 +42,7 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
 
   beforeAll(async () => {
     stores = await openTestStores(backend)
-    pod = await stores.openPod({ definitions: [countJob] })
+    pod = await stores.openPod({ definitions: [countJob, laterJob] })
     workers = startTestWorkers(pod, {
       queues: ['notify'],
       handlers: {
@@ -141,6 +146,27 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
     await resumeQueue(pod, actor, 'notify', change)
     expect(await isIdle(pod, ['notify'])).toBe(true)
     expect(ran).toEqual([])
+  })
+
+  it('list waiting jobs page by page in the order in which they run, those with a priority last, also while paused', async () => {
+    await pauseQueue(pod, actor, 'notify', change)
+    expect(await notifyQueue()).toMatchObject({ waiting: 0, oldestSeconds: null })
+    await pod.jobs.enqueue(laterJob, { key: 'last' })
+    expect(await notifyQueue()).toMatchObject({ waiting: 1, oldestSeconds: expect.any(Number) })
+    for (let added = 1; added <= 5; added += 1) await pod.jobs.enqueue(countJob, { key: String(added) })
+
+    const keys = async (from: number) => {
+      const jobs = await pod.jobs.list('notify', 'waiting', from, 2)
+      return Promise.all(jobs.map(async ({ id }) => (await pod.jobs.find('notify', id))?.data.key))
+    }
+    expect([await keys(0), await keys(2), await keys(4), await keys(6)]).toEqual([
+      ['1', '2'],
+      ['3', '4'],
+      ['5', 'last'],
+      [],
+    ])
+    expect((await pod.jobs.oldestWaiting('notify'))?.data).toEqual({ key: 'last' })
+    await discardJobs(pod, actor, 'notify', { ...change, confirm: 'notify' })
   })
 
   it('lose many inbound jobs by an operation, which continues after a crash and leaves jobs that were added later', async () => {

@@ -41,7 +41,7 @@ const FILL = [
    select clusters.id, 'post', clusters.id * 100 + i, 1 + (clusters.id * 7 + i % 5) % ${MANY}, now()
    from clusters, generate_series(1, 50) as i`,
   `insert into audit_entries (id, at, actor, via, action, target, hash)
-   select i, now(), '{"guid":null,"name":"adm","role":"admin"}', 'console', 'hide',
+   select i, now(), jsonb_build_object('guid', md5('adm' || i % 5), 'name', 'adm' || i % 5, 'role', 'admin'), 'console', 'hide',
      jsonb_build_object('type', 'person', 'label', 'p' || i || '@p' || i % 500 || '.example'), '\\x00'
    from generate_series(1, ${MANY}) as i`,
   `insert into audit_entries (id, at, actor, via, action, target, hash)

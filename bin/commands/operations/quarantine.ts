@@ -85,7 +85,7 @@ async function list({ fault, host, limit, ...options }: FilterOptions & { limit:
 async function show(id: number, { payload, ...options }: ShowOptions): Promise<void> {
   if (payload) {
     const text = await withPod(async (services) =>
-      readQuarantinedPayload(services, await getActor(services, options, 'administration'), id),
+      readQuarantinedPayload(services, await getActor(services, options, 'administration'), id, options.reason),
     )
     print(options, { payload: text }, [text])
     return

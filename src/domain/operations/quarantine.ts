@@ -56,13 +56,19 @@ export async function readQuarantined(
 }
 
 /** Returns the message as it was received; the audit log records the access. */
-export async function readQuarantinedPayload(services: OperationsServices, actor: Actor, id: number): Promise<string> {
+export async function readQuarantinedPayload(
+  services: OperationsServices,
+  actor: Actor,
+  id: number,
+  reason?: string,
+): Promise<string> {
   requirePower(actor, 'administration')
   const payload = await findQuarantinedPayload(services.db, id)
   if (payload === undefined) throw notFound()
   await recordOperatorChange(services, actor, {
     action: 'quarantine.payload',
     target: { type: 'quarantine', label: String(id) },
+    ...(reason !== undefined && { reason: requireReason({ reason }) }),
   })
   return payload
 }

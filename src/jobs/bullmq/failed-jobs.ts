@@ -14,6 +14,8 @@ export interface FailedJobPage {
   /** Only jobs after this position, in this order. */
   readonly startAfter: FailedJobPosition
   readonly limit: number
+  /** Only jobs that failed with this error. */
+  readonly fault?: string | undefined
 }
 
 /**
@@ -48,8 +50,9 @@ export function redisFailedQueues(redis: Pick<Redis | Cluster, 'exists'>): FindF
 const ROW_NAMES = 'outbox-'
 
 export function postgresFailedJobs(pool: Pick<pg.Pool, 'query'>): ReadFailedJobs {
-  return async (queue, _prefix, { order, startAfter: { at, id }, limit }) => {
-    const { rows } = await pool.query(order === 'newest first' ? newestFirst : oldestFirst, [queue, at, id, limit])
+  return async (queue, _prefix, { order, startAfter: { at, id }, limit, fault = null }) => {
+    const statement = order === 'newest first' ? newestFirst : oldestFirst
+    const { rows } = await pool.query(statement, [queue, at, id, limit, fault])
     return rows.map((row) => ({
       id: row.id,
       name: row.name,
@@ -69,6 +72,7 @@ function failedJobsSql(compare: '<' | '>', direction: 'asc' | 'desc'): string {
     where queue = $1 and state = 'failed' and finished_at_ms ${compare}= $2
       and (finished_at_ms ${compare} $2 or id collate "C" ${compare} $3)
       and (dedup_id is null or dedup_id not like '${ROW_NAMES}%')
+      and ($5::text is null or failed_reason = $5)
     order by finished_at_ms ${direction}, id collate "C" ${direction}
     limit $4`
 }
@@ -87,7 +91,9 @@ const READ_FAILED_SQL = `
   local found = {}
   for _, id in ipairs(ids) do
     local job = redis.call('HMGET', KEYS[2] .. id, 'name', 'timestamp', 'finishedOn', 'atm', 'failedReason', 'deid')
-    if job[1] and not (job[6] and string.sub(job[6], 1, ${ROW_NAMES.length}) == '${ROW_NAMES}') then
+    local isOfRow = job[6] and string.sub(job[6], 1, ${ROW_NAMES.length}) == '${ROW_NAMES}'
+    local isWanted = ARGV[5] == nil or job[5] == ARGV[5]
+    if job[1] and isWanted and not isOfRow then
       job[7] = id
       found[#found + 1] = job
     end
@@ -95,7 +101,7 @@ const READ_FAILED_SQL = `
   return { found, #ids < tonumber(ARGV[4]) and 1 or 0 }`
 
 export function redisFailedJobs(redis: Pick<Redis | Cluster, 'eval'>): ReadFailedJobs {
-  return async (queue, prefix, { order, startAfter, limit }) => {
+  return async (queue, prefix, { order, startAfter, limit, fault }) => {
     const summaries: JobSummary[] = []
     for (let from = 0; summaries.length < limit; from += JOBS_OF_RUN) {
       const keys = [`${prefix}:${queue}:failed`, `${prefix}:${queue}:`]
@@ -107,6 +113,7 @@ export function redisFailedJobs(redis: Pick<Redis | Cluster, 'eval'>): ReadFaile
         startAfter.at,
         from,
         JOBS_OF_RUN,
+        ...(fault === undefined ? [] : [fault]),
       )) as ScriptResult
       summaries.push(...jobs.map(summaryOf).filter((job) => isAfter(job, startAfter, order)))
       if (isEnd === 1) break

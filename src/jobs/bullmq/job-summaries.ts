@@ -43,6 +43,36 @@ export function postgresSummaries(pool: Pick<pg.Pool, 'query'>): ReadSummaries {
   }
 }
 
+/** Returns the ids of the jobs that run next: the first without a priority, and the first of those with one. */
+export type FindNextJobs = (queue: string, prefix: string) => Promise<readonly string[]>
+
+/** The library finds the first job of a list only by counting the list. */
+const NEXT_JOBS_SQL = `
+  (select id from job where queue = $1 and state = 'waiting' and priority = 0 order by seq limit 1)
+  union all
+  (select id from job where queue = $1 and state = 'waiting' and priority > 0 order by priority, seq limit 1)`
+
+export function postgresNextJobs(pool: Pick<pg.Pool, 'query'>): FindNextJobs {
+  return async (queue) => {
+    const { rows } = await pool.query(NEXT_JOBS_SQL, [queue])
+    return rows.map(({ id }) => id)
+  }
+}
+
+const NEXT_JOBS_SCRIPT = `
+  local found = redis.call('LRANGE', KEYS[1], -1, -1)
+  for _, id in ipairs(redis.call('ZRANGE', KEYS[2], 0, 0)) do
+    found[#found + 1] = id
+  end
+  return found`
+
+export function redisNextJobs(redis: Pick<Redis | Cluster, 'eval'>): FindNextJobs {
+  return async (queue, prefix) => {
+    const keys = [`${prefix}:${queue}:wait`, `${prefix}:${queue}:prioritized`]
+    return (await redis.eval(NEXT_JOBS_SCRIPT, keys.length, ...keys)) as readonly string[] // ids of jobs
+  }
+}
+
 /** One script for many jobs: a command for each job would take ten times as long. */
 const READ_FIELDS_SQL = `
   local found = {}

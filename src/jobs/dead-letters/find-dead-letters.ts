@@ -176,7 +176,7 @@ export async function* failedJobs(
   const limit = Math.min(page.limit, JOBS_OF_PAGE)
   let position = { at: startAfter.at.getTime(), id: startAfter.id }
   for (;;) {
-    const summaries = await jobs.failedWithoutRow(queue, { order, startAfter: position, limit })
+    const summaries = await jobs.failedWithoutRow(queue, { order, startAfter: position, limit, fault: filter.fault })
     for (const job of summaries) {
       if (matches(job, filter)) yield job
     }

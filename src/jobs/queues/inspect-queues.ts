@@ -1,4 +1,4 @@
-import type { Job, JobType } from 'bullmq'
+import type { Job, Queue } from 'bullmq'
 import type { FailedJobPage } from '../bullmq/failed-jobs.js'
 import type { JobSummary } from '../bullmq/job-summaries.js'
 import { PAUSED_JOBS } from '../bullmq/paused-jobs.js'
@@ -17,7 +17,7 @@ export interface QueueInspection {
   /** Whether a job that was added under this unique name waits or is running. */
   isUnderWay(queue: QueueName, unique: string): Promise<boolean>
   counts(queue: QueueName): Promise<QueueCounts>
-  /** The job that is next in line. */
+  /** The oldest of the next jobs in line: with a priority and without one, also while the queue is paused. */
   oldestWaiting(queue: QueueName): Promise<Job | undefined>
   /** The latest first, with their data. */
   failed(queue: QueueName, from: number, count: number): Promise<readonly Job[]>
@@ -39,21 +39,48 @@ export interface QueueInspection {
 export const JOB_STATES = ['waiting', 'active', 'delayed', 'failed'] as const
 export type JobState = (typeof JOB_STATES)[number]
 
-/** Where the library has the jobs of a state. */
-const PLACES = {
-  waiting: ['wait', PAUSED_JOBS, 'prioritized'],
-  active: ['active'],
-  delayed: ['delayed'],
-  failed: ['failed'],
-} as const satisfies Readonly<Record<JobState, readonly JobType[]>>
-
 interface InspectedQueues {
   readonly client: QueueClient
-  readonly store: Pick<QueueStore, 'summaries' | 'failedJobs' | 'failedQueues' | 'prefixOf'>
+  readonly store: Pick<QueueStore, 'summaries' | 'nextJobs' | 'failedJobs' | 'failedQueues' | 'prefixOf'>
   readonly prefix: string
 }
 
 const NOT_DONE = ['wait', 'prioritized', 'delayed', 'active', 'failed'] as const
+
+type JobLists = Pick<Queue, 'getRanges' | 'getJobCounts'>
+
+/** The ids of the jobs of a state at these places of its list. */
+async function listIds(queue: JobLists, state: JobState, from: number, end: number): Promise<readonly string[]> {
+  if (state === 'active') return listInLine(queue, 'active', from, end)
+  if (state !== 'waiting') return queue.getRanges([state], from, end - 1, state !== 'failed')
+  const first = await listInLine(queue, 'wait', from, end)
+  const before = await countInLine(queue, 'wait')
+  if (end <= before) return first
+  const rest = await queue.getRanges(['prioritized'], Math.max(0, from - before), end - before - 1, true)
+  return [...first, ...rest]
+}
+
+/**
+ * The ids of jobs without a priority, in the order in which they run. They are read newest first and reversed: in the ascending order
+ * of the library, a part of the list has other jobs with PostgreSQL than with Redis.
+ */
+async function listInLine(
+  queue: JobLists,
+  place: 'wait' | 'active',
+  from: number,
+  end: number,
+): Promise<readonly string[]> {
+  const count = await countInLine(queue, place)
+  if (from >= count) return []
+  return (await queue.getRanges([place], count - Math.min(end, count), count - from - 1)).toReversed()
+}
+
+async function countInLine(queue: JobLists, place: 'wait' | 'active'): Promise<number> {
+  const counts = await queue.getJobCounts(
+    ...(place === 'wait' ? (['wait', PAUSED_JOBS] as const) : ['active' as const]),
+  )
+  return Object.values(counts).reduce((sum, count) => sum + count, 0)
+}
 
 /** Reads the state of queues; changes nothing. */
 export function createQueueInspection({ client, store, prefix }: InspectedQueues): QueueInspection {
@@ -78,9 +105,13 @@ export function createQueueInspection({ client, store, prefix }: InspectedQueues
 
     async oldestWaiting(name) {
       return client.request(name, async (queue) => {
-        const last = ((await queue.getJobCounts('waiting'))['waiting'] ?? 0) - 1
-        const [job] = last < 0 ? [] : await queue.getJobs(['waiting'], last, last)
-        return job
+        await queue.waitUntilReady() // only then the tables exist
+        const ids = await store.nextJobs(name, store.prefixOf(prefix, name))
+        const jobs: readonly (Job | undefined)[] = await Promise.all(ids.map((id) => queue.getJob(id)))
+        return jobs
+          .filter((job) => job !== undefined)
+          .toSorted((one, other) => one.timestamp - other.timestamp)
+          .at(0)
       })
     },
 
@@ -88,12 +119,8 @@ export function createQueueInspection({ client, store, prefix }: InspectedQueues
 
     list: (name, state, from, count) =>
       client.request(name, async (queue) => {
-        const places = PLACES[state]
-        // Each place has its own range: with several of them, the jobs before count too.
-        const skipped = places.length === 1 ? from : 0
-        const ids = await queue.getRanges([...places], skipped, from + count - 1, state !== 'failed')
-        const page = ids.slice(from - skipped, from - skipped + count)
-        return store.summaries(name, store.prefixOf(prefix, name), page)
+        const ids = await listIds(queue, state, from, from + count)
+        return store.summaries(name, store.prefixOf(prefix, name), ids)
       }),
 
     failedWithoutRow: (name, page) =>

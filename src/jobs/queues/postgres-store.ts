@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { postgresFailedJobs, postgresFailedQueues } from '../bullmq/failed-jobs.js'
-import { postgresSummaries } from '../bullmq/job-summaries.js'
+import { postgresNextJobs, postgresSummaries } from '../bullmq/job-summaries.js'
 import { postgresBackends } from '../bullmq/postgres-backends.js'
 import { QUEUES } from './queue-names.js'
 import type { QueueStore, Report } from './queue-store.js'
@@ -45,6 +45,7 @@ export function openPostgresStore(
     backend: postgresBackends({ producers, openWorkers, isTuned, report }),
     isReady: () => true,
     summaries: postgresSummaries(producers),
+    nextJobs: postgresNextJobs(producers),
     failedJobs: postgresFailedJobs(producers),
     failedQueues: postgresFailedQueues(producers),
     prefixOf: (pod) => pod,

@@ -1,6 +1,6 @@
 import type { BackendFactory, IQueueBackend } from 'bullmq'
 import type { FindFailedQueues, ReadFailedJobs } from '../bullmq/failed-jobs.js'
-import type { ReadSummaries } from '../bullmq/job-summaries.js'
+import type { FindNextJobs, ReadSummaries } from '../bullmq/job-summaries.js'
 
 /** The server that stores the queues. Code beyond the stores does not depend on whether it is Redis or PostgreSQL. */
 export interface QueueStore {
@@ -20,6 +20,7 @@ export interface QueueStore {
   isReady(): boolean
   /** Reads jobs without their data. */
   readonly summaries: ReadSummaries
+  readonly nextJobs: FindNextJobs
   readonly failedJobs: ReadFailedJobs
   readonly failedQueues: FindFailedQueues
   /** The prefix of the keys of a queue. */

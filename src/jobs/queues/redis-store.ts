@@ -1,7 +1,7 @@
 import { createRedisBackend } from 'bullmq'
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import { redisFailedJobs, redisFailedQueues } from '../bullmq/failed-jobs.js'
-import { redisSummaries } from '../bullmq/job-summaries.js'
+import { redisNextJobs, redisSummaries } from '../bullmq/job-summaries.js'
 import type { QueueStore, Report } from './queue-store.js'
 import { type RedisAddress, readRedisAddress } from './redis-address.js'
 
@@ -56,6 +56,7 @@ export function openRedisStore(redisUrl: string, { replicas, isTuned, report }: 
     pollSeconds: POLL_SECONDS,
     isReady: () => producer.status === 'ready',
     summaries: redisSummaries(producer),
+    nextJobs: redisNextJobs(producer),
     failedJobs: redisFailedJobs(producer),
     failedQueues: redisFailedQueues(producer),
     // Keys with the same text in braces are on the same node of a cluster, as a script requires.

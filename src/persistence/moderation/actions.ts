@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { type IdPage, type ListPage, readIdPage } from '../sql/id-page.js'
-import { ACTOR_NAMED_SQL, type AuditActor, type AuditValues } from './audit-log.js'
+import { type AuditActor, type AuditValues, whereActorIs } from './audit-log.js'
 import { ABOUT_NO_CASE_OF_SQL, type HiddenAuthor } from './cases.js'
 
 /** An action of a moderator, an admin, a command or the pod itself. */
@@ -45,7 +45,7 @@ export async function listActions(
   if (kind !== undefined) query.where({ kind })
   if (target !== undefined) query.where({ targetGuid: target })
   if (caseId !== undefined) query.where({ caseId })
-  if (actor !== undefined) query.whereRaw(ACTOR_NAMED_SQL, { name: actor })
+  if (actor !== undefined) await whereActorIs(db, query, actor)
   if (isInForce !== undefined) query.whereRaw(`${isInForce ? '' : 'not '}(can_be_undone and undone_by_id is null)`)
   return readIdPage(query, page)
 }

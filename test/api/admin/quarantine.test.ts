@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { reloadFilters } from '../../../src/domain/moderation/filters/active-filters.js'
-import { quarantineOperations } from '../../../src/domain/operations/quarantine.js'
+import { quarantineOperations, readQuarantinedPayload } from '../../../src/domain/operations/quarantine.js'
 import type { InboundMessage } from '../../../src/federation/inbound/batch.js'
 import { QUARANTINE_LIMITS } from '../../../src/federation/inbound/limits.js'
 import { type QuarantineLimits, quarantineRejected } from '../../../src/federation/inbound/quarantine.js'
@@ -106,6 +107,10 @@ describe('a rejected message', () => {
     expect(payload.body).toBe(message.envelope)
     expect((await adm.get('/audit?action=quarantine.payload')).body).toMatchObject([
       { actor: { name: 'adm' }, target: { type: 'quarantine', label: String(row?.['id']) } },
+    ])
+    await readQuarantinedPayload(api.pod, COMMAND_ACTOR, Number(row?.['id']), 'a complaint')
+    expect((await adm.get('/audit?action=quarantine.payload&per_page=1')).body).toMatchObject([
+      { actor: { name: 'command' }, reason: 'a complaint' },
     ])
   })
 
