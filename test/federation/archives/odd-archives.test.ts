@@ -131,3 +131,39 @@ it('an archive adds nothing to private posts that its owner cannot read', async 
     expect(await pod.db(table).where({ postId: shown.id, authorId: al.id })).toHaveLength(1)
   }
 })
+
+it('aspects whose names are too long stay distinct, with their contacts, posts and settings', async () => {
+  const old = pod.fakePods.person('anna@old.example')
+  const [carl, dan] = [await pod.addRemotePerson('carlo@c.example'), await pod.addRemotePerson('danny@d.example')]
+  const [first, second] = ['People of the garden in the north', 'People of the garden in the south']
+  const post = postBy(old, { public: false })
+  const archive = archiveOf(old, {
+    user: {
+      contact_groups: [first, second, 'People of the gard 2', second.toUpperCase()].map((name) => ({ name })),
+      contacts: [
+        archivedContact(carl.address, { contact_groups_membership: [first] }),
+        archivedContact(dan.address, { contact_groups_membership: [second] }),
+      ],
+      posts: [archivedPost(post, { aspects: [second] })],
+      auto_follow_back: true,
+      auto_follow_back_aspect: second,
+      settings: { default_post_public: false, default_post_aspects: [second] },
+    },
+  })
+  const done = await importOf(old, archive)
+
+  expect(done?.counts.aspects).toMatchObject({ found: 4, imported: 3, skipped: 1, refused: 0 })
+  const names = ['People of the garden', 'People of the gard 2', 'People of the gard 3']
+  const aspects = await pod.db('aspects').where({ userId: al.userId }).whereIn('name', names)
+  expect(new Set(aspects.map(({ name }) => name))).toEqual(new Set(names))
+  const { id: southId } = aspects.find(({ name }) => name === 'People of the gard 3')
+  const members = await pod
+    .db('aspect_memberships')
+    .join('contacts', 'contacts.id', 'contact_id')
+    .where({ aspectId: southId })
+    .pluck('person_id')
+  expect(members).toEqual([dan.id])
+  expect(await pod.db('post_aspects').pluck('aspect_id')).toEqual([southId])
+  expect(await pod.db('users').where({ id: al.userId }).first()).toMatchObject({ followBackAspectId: southId })
+  expect(await pod.db('aspects').where({ userId: al.userId, postDefault: true }).pluck('id')).toEqual([southId])
+})

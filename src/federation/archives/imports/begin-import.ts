@@ -25,6 +25,7 @@ import { readPhotoNames, readPhotosZip, requireZipSize } from '../reading/archiv
 import { type EncryptedFilePath, openSealedFile } from '../reading/sealed-file.js'
 import { deleteSpool, type SpooledArchive, spoolArchive } from '../reading/spool-archive.js'
 import { type ArchiveIdentity, allowsContent, identifyArchive } from './archive-identity.js'
+import { listDistinctAspectNames } from './aspect-names.js'
 import { foundCounts } from './count-outcomes.js'
 
 export interface ImportRequest {
@@ -139,6 +140,7 @@ export async function readArchiveSummary(
     auto_follow_back: value('auto_follow_back'),
     auto_follow_back_aspect: value('auto_follow_back_aspect'),
     settings: value('settings'),
+    aspect_names: await listDistinctAspectNames(spooled, owner),
     photos,
     lists,
   }

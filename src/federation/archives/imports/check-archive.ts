@@ -12,6 +12,7 @@ import { readPhotoNames, readPhotosZip, requireZipSize } from '../reading/archiv
 import { readItems } from '../reading/items-of-version.js'
 import { type SpooledArchive, spooledBatches } from '../reading/spool-archive.js'
 import { allowsContent, allowsConversations, type IdentityState, identifyArchive } from './archive-identity.js'
+import { listDistinctAspectNames } from './aspect-names.js'
 import { addOutcomes, foundCounts } from './count-outcomes.js'
 import type { ImportContext } from './import-context.js'
 import { CONTENT_IMPORTERS, PRIVATE_IMPORTERS, RELATION_IMPORTERS } from './list-importers.js'
@@ -77,6 +78,7 @@ export async function checkArchive(services: Services, request: CheckRequest): P
     version: owner.version,
     oldAddress: owner.address,
     oldPersonId: identity.personId,
+    aspectNames: await listDistinctAspectNames(spooled, owner),
     people,
     fetches: undefined,
     importId: undefined,

@@ -1,10 +1,9 @@
 import type { Knex } from 'knex'
-import { TEXT_LIMITS } from '../../../domain/limits.js'
 import { type ImportChange, recordChanges } from '../../../persistence/archives/import-changes.js'
 import { Aspect } from '../../../persistence/models/aspect.js'
 import { User } from '../../../persistence/models/user.js'
-import { cleanText } from '../../../protocol/xml/xml.js'
 import { readMembers } from '../reading/archive-owner.js'
+import { readAspectName } from './aspect-names.js'
 import { BatchResults, type ImportContext, type ListImporter, NO_REF, type ReadyItem } from './import-context.js'
 
 /** The aspects of the owner, in their order. */
@@ -12,13 +11,14 @@ export const aspectImporter: ListImporter<ReadyItem> = {
   section: 'aspects',
   list: 'contact_groups',
 
-  async prepare({ services, user }, items) {
+  async prepare(context, items) {
+    const { services, user } = context
     const results = new BatchResults<ReadyItem>('aspects')
     const existingNames = new Set(
       (await Aspect.query(services.db).where({ userId: user.userId })).map(({ name }) => name.toLowerCase()),
     )
     for (const { position, value } of items) {
-      const name = readAspectName(readMembers(value)?.['name'])
+      const name = readAspectName(context, readMembers(value)?.['name'])
       if (name === undefined) {
         results.refuse({ position, ref: NO_REF }, 'schema')
         continue
@@ -41,13 +41,6 @@ export const aspectImporter: ListImporter<ReadyItem> = {
     for (const item of ready) results.recordImported(item)
     return results.outcomes
   },
-}
-
-/** The name of an aspect as this pod stores it: longer ones are cut. Undefined: no name. */
-export function readAspectName(value: unknown): string | undefined {
-  if (typeof value !== 'string') return undefined
-  const name = [...cleanText(value).trim()].slice(0, TEXT_LIMITS.aspectNameCharacters).join('').trim()
-  return name === '' ? undefined : name
 }
 
 /** Creates the missing aspects; returns the ids of all by name in lower case. */

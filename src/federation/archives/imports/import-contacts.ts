@@ -19,7 +19,8 @@ import type { FoundPerson } from '../lookups/people-finder.js'
 import { isOwner } from '../owner.js'
 import { readMembers } from '../reading/archive-owner.js'
 import type { SpooledItem } from '../reading/spool-archive.js'
-import { ensureAspects, readAspectName } from './import-aspects.js'
+import { readAspectName } from './aspect-names.js'
+import { ensureAspects } from './import-aspects.js'
 import {
   BatchResults,
   type ImportContext,
@@ -48,7 +49,7 @@ export const contactImporter: ListImporter<ReadyContact> = {
 
   async prepare(context, items) {
     const results = new BatchResults<ReadyContact>('contacts')
-    const named = items.flatMap((item) => readContact(item, results))
+    const named = items.flatMap((item) => readContact(context, item, results))
     const people = await context.people.find(
       named.map(({ ref }) => ref),
       context.signal,
@@ -121,7 +122,11 @@ function mergeByPerson(contacts: readonly ReadyContact[]): readonly ReadyContact
   return [...merged.values()]
 }
 
-function readContact({ position, value }: SpooledItem, results: BatchResults<ReadyContact>): NamedContact[] {
+function readContact(
+  context: ImportContext,
+  { position, value }: SpooledItem,
+  results: BatchResults<ReadyContact>,
+): NamedContact[] {
   const members = readMembers(value)
   const address = typeof members?.['account_id'] === 'string' ? parseAddress(members['account_id']) : undefined
   if (members === undefined || address === undefined) {
@@ -134,7 +139,7 @@ function readContact({ position, value }: SpooledItem, results: BatchResults<Rea
     ref: address,
     receiving: (members['receiving'] ?? members['followed']) === true,
     sharing: (members['sharing'] ?? members['following']) === true,
-    groups: [...new Set(groups.flatMap((name) => readAspectName(name) ?? []))],
+    groups: [...new Set(groups.flatMap((name) => readAspectName(context, name) ?? []))],
   }
   return [contact]
 }

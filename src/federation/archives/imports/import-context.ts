@@ -7,6 +7,7 @@ import type { PeopleFinder } from '../lookups/people-finder.js'
 import type { ImportingUser } from '../owner.js'
 import type { ArchiveVersion } from '../reading/archive-owner.js'
 import type { SpooledItem, SpooledList } from '../reading/spool-archive.js'
+import type { DistinctAspectNames } from './aspect-names.js'
 
 /** Creates the files of a picture by the prefixes of their sizes. Throws a `Refusal` if the file is not a picture. */
 export type MakePicture = (bytes: Buffer) => Promise<{ readonly files: ReadonlyMap<string, Buffer> }>
@@ -21,6 +22,7 @@ export interface ImportContext {
   readonly oldPersonId: number | undefined
   /** Network IDs before the old one, from which the owner has moved to this account. */
   readonly earlierAddresses?: ReadonlySet<string>
+  readonly aspectNames: DistinctAspectNames
   readonly people: PeopleFinder
   /** Undefined in a check, which fetches no posts. */
   readonly fetches: Fetches | undefined

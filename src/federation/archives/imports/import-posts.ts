@@ -8,6 +8,7 @@ import { countChanges } from '../../inbound/store/counter-changes.js'
 import { storeReshares, storeStatusMessages } from '../../inbound/store/store-posts.js'
 import { isOwner } from '../owner.js'
 import type { SpooledItem } from '../reading/spool-archive.js'
+import { readAspectName } from './aspect-names.js'
 import { BatchResults, type ImportContext, type ListImporter, type ReadyItem } from './import-context.js'
 import { buildImportedMessage } from './imported-message.js'
 import { readArchivedEntity } from './read-entity.js'
@@ -130,7 +131,7 @@ function readPost(
     {
       ...item,
       entity: { ...entity, author, photos: entity.photos.map((photo) => ({ ...photo, author })) },
-      aspects: names.filter((name): name is string => typeof name === 'string'),
+      aspects: names.flatMap((name) => readAspectName(context, name) ?? []),
     },
   ]
 }
@@ -197,7 +198,7 @@ async function shareWithAspects(
     transaction,
     shared.flatMap(({ postId, names }) =>
       names.flatMap((name) => {
-        const aspectId = ids.get(name.trim().toLowerCase())
+        const aspectId = ids.get(name.toLowerCase())
         return aspectId === undefined ? [] : [{ postId, aspectId }]
       }),
     ),

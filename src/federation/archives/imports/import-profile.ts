@@ -8,7 +8,8 @@ import { entityFromJson } from '../../../protocol/entities/entity-json.js'
 import { ProtocolError } from '../../../protocol/errors.js'
 import { readTags } from '../../../protocol/mentions.js'
 import { readMembers } from '../reading/archive-owner.js'
-import { ensureAspects, readAspectName } from './import-aspects.js'
+import { readAspectName } from './aspect-names.js'
+import { ensureAspects } from './import-aspects.js'
 import type { ImportContext, ImportRejectionReason } from './import-context.js'
 
 /** Changes the profile to that of the archive. Undefined: done. The profile travels with the migration, and is not sent by itself. */
@@ -60,7 +61,7 @@ export async function importSettings(
 ): Promise<void> {
   const { services, user } = context
   const { language, auto_follow_back: follows } = header
-  const name = followBackAspectName(header['auto_follow_back_aspect'])
+  const name = followBackAspectName(context, header['auto_follow_back_aspect'])
   if (typeof language === 'string' && services.locales.languages.includes(language)) {
     await User.query(transaction).findById(user.userId).patch({ language })
   }
@@ -78,14 +79,16 @@ export async function importSettings(
 
 /** The settings that only archives of this software have. Each group is left as it is if a value of it is not accepted here. */
 async function importOwnSettings(
-  { services, user }: ImportContext,
+  context: ImportContext,
   transaction: Knex.Transaction,
   settings: Readonly<Record<string, unknown>>,
 ): Promise<void> {
+  const { services, user } = context
   const { time_zone: timeZone, default_post_public: isPublic, default_post_aspects: names } = settings
   const { mail_enabled: enabled, mail_kinds: kinds, digest_hour: digestHour } = settings
   const aspects = await Aspect.query(transaction).where({ userId: user.userId })
-  const isNamed = (name: string) => Array.isArray(names) && names.includes(name)
+  const named = new Set(namesOf(names).flatMap((name) => readAspectName(context, name)?.toLowerCase() ?? []))
+  const isNamed = (name: string) => named.has(name.toLowerCase())
   const groups: readonly SettingsChange[] = [
     typeof timeZone === 'string' ? { timeZone } : {},
     typeof isPublic === 'boolean'
@@ -111,6 +114,10 @@ async function importOwnSettings(
   }
 }
 
+function namesOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
 function textsOf(members: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(members).filter((member): member is [string, string] => typeof member[1] === 'string'),
@@ -118,6 +125,6 @@ function textsOf(members: Readonly<Record<string, unknown>>): Readonly<Record<st
 }
 
 /** diaspora* writes the whole record of the aspect instead of its name. */
-function followBackAspectName(value: unknown): string | undefined {
-  return readAspectName(readMembers(value)?.['name'] ?? value)
+function followBackAspectName(context: ImportContext, value: unknown): string | undefined {
+  return readAspectName(context, readMembers(value)?.['name'] ?? value)
 }

@@ -7,6 +7,7 @@ import { openFetches } from '../lookups/fetches.js'
 import { openPeopleFinder } from '../lookups/people-finder.js'
 import type { ImportingUser } from '../owner.js'
 import type { ArchiveVersion } from '../reading/archive-owner.js'
+import type { DistinctAspectNames } from './aspect-names.js'
 import type { ImportContext } from './import-context.js'
 
 /** Returns the context of the importers in a running import. Throws a `Refusal` if the account is closed. */
@@ -24,6 +25,7 @@ export async function openImportContext(
     version: header['version'] as ArchiveVersion, // as the start of the import has stored it
     oldAddress,
     oldPersonId: old?.id,
+    aspectNames: (header['aspect_names'] ?? {}) as DistinctAspectNames, // likewise; imports of earlier versions have none
     people: openPeopleFinder(services),
     fetches: openFetches(services),
     importId: id,
