@@ -73,7 +73,12 @@ describe('a replica for lists', () => {
     await database.standby.follow()
     await untilUsed(replica)
     expect(replica.status().age).toBeLessThanOrEqual(LIMITS.maxAgeMs / 1_000)
-    expect(reports).toHaveLength(3)
+    // On a busy machine the standby may be late once more, also at the beginning; each change is reported once.
+    const inUse = 'lists are read from the replica'
+    await vi.waitFor(() => expect(reports.at(-1)?.sentence).toBe(inUse), SOON)
+    const isUsed = reports.map(({ sentence }) => sentence === inUse)
+    expect(isUsed.length).toBeGreaterThanOrEqual(3)
+    expect(isUsed.filter((each, index) => each === isUsed[index - 1])).toEqual([])
   })
 
   it('passes the check of the doctor', async () => {

@@ -87,9 +87,10 @@ export function openReadReplica({
   }
 
   function reportChange(): void {
-    if (isInUse() === isReportedInUse) return
-    isReportedInUse = isInUse()
-    if (isReportedInUse) report('lists are read from the replica')
+    const isUsed = isInUse()
+    if (isUsed === isReportedInUse) return
+    isReportedInUse = isUsed
+    if (isUsed) report('lists are read from the replica')
     else report('lists are read from the primary: the replica does not answer or lags behind', lastError)
   }
 
