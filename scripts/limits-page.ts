@@ -351,9 +351,9 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   UNDELIVERED_LIMITS: {
     asleepAfterDays: 'nothing new is stored for the pod until it responds',
     expiresAfterDays: 'given up at its next failure, and not revived when its pod wakes',
-    relaysUnanswered: 'not stored, counted as skipped',
+    relaysOfNeverAnsweredPod: 'not stored, counted as skipped',
     participationsWaiting: 'written when those before have arrived',
-    participantsUnanswered: 'not stored',
+    participantsOfNeverAnsweredPods: 'not stored',
   },
   OIDC_LIMITS: {
     interactions: 'the oldest without a sign-in is deleted',

@@ -54,28 +54,28 @@ describe('a sealed secret', () => {
   const secrets = createSecrets(Buffer.alloc(32, 1))
 
   it('opens with the same key, and differs each time', () => {
-    const sealed = secrets.seal('-----BEGIN PRIVATE KEY-----\nä', 'user 1')
+    const sealed = secrets.encrypt('-----BEGIN PRIVATE KEY-----\nä', 'user 1')
 
-    expect(secrets.unseal(sealed, 'user 1')).toBe('-----BEGIN PRIVATE KEY-----\nä')
-    expect(secrets.seal('-----BEGIN PRIVATE KEY-----\nä', 'user 1')).not.toEqual(sealed)
+    expect(secrets.decrypt(sealed, 'user 1')).toBe('-----BEGIN PRIVATE KEY-----\nä')
+    expect(secrets.encrypt('-----BEGIN PRIVATE KEY-----\nä', 'user 1')).not.toEqual(sealed)
   })
 
   it('does not open with another key, or when one bit has changed', () => {
-    const sealed = secrets.seal('private', 'user 1')
+    const sealed = secrets.encrypt('private', 'user 1')
 
-    expect(() => createSecrets(Buffer.alloc(32, 2)).unseal(sealed, 'user 1')).toThrow()
+    expect(() => createSecrets(Buffer.alloc(32, 2)).decrypt(sealed, 'user 1')).toThrow()
     for (const index of sealed.keys()) {
       const changed = Buffer.from(sealed)
       changed[index] = (changed[index] ?? 0) ^ 1
-      expect(() => secrets.unseal(changed, 'user 1')).toThrow()
+      expect(() => secrets.decrypt(changed, 'user 1')).toThrow()
     }
   })
 
   it('does not open for another owner', () => {
-    const sealed = secrets.seal('private', 'user 1')
+    const sealed = secrets.encrypt('private', 'user 1')
 
     for (const owner of ['user 2', 'user 11', 'id tokens'] as const) {
-      expect(() => secrets.unseal(sealed, owner)).toThrow()
+      expect(() => secrets.decrypt(sealed, owner)).toThrow()
     }
   })
 
@@ -83,8 +83,8 @@ describe('a sealed secret', () => {
     const cipher = createCipheriv('aes-256-gcm', Buffer.alloc(32, 1), Buffer.alloc(12))
     const sealed = Buffer.concat([Buffer.alloc(12), cipher.update('old'), cipher.final(), cipher.getAuthTag()])
 
-    expect(() => secrets.unseal(sealed, 'user 1')).toThrow()
-    expect(secrets.unsealUnbound(sealed)).toBe('old')
-    expect(() => secrets.unsealUnbound(secrets.seal('new', 'user 1'))).toThrow()
+    expect(() => secrets.decrypt(sealed, 'user 1')).toThrow()
+    expect(secrets.decryptUnbound(sealed)).toBe('old')
+    expect(() => secrets.decryptUnbound(secrets.encrypt('new', 'user 1'))).toThrow()
   })
 })

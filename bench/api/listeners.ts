@@ -79,7 +79,7 @@ async function tokensOf(services: OpenServices): Promise<readonly string[]> {
         publicKey: username,
       })
       const user = await User.query(transaction).insert({ username, personId: person.id }).returning('*')
-      const secrets = { passwordHash: 'none', sealedPrivateKey: services.secrets.seal('none', `user ${user.id}`) }
+      const secrets = { passwordHash: 'none', sealedPrivateKey: services.secrets.encrypt('none', `user ${user.id}`) }
       await user.$relatedQuery('secrets', transaction).insert(secrets)
     })
     tokens.push((await mintToken(services, username, { scopes: SCOPES, lifetime: AN_HOUR })).accessToken)

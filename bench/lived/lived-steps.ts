@@ -25,8 +25,8 @@ interface ProfileNode {
 const TASKS: ReadonlyMap<string, string> = new Map([
   ['verifyEnvelopes', 'open'],
   ['openEncryptedEnvelopes', 'decrypt'],
-  ['sealEnvelope', 'sign'],
-  ['sealEnvelopes', 'sign'],
+  ['signEnvelope', 'sign'],
+  ['signEnvelopes', 'sign'],
   ['signRelayable', 'sign'],
   ['encryptEnvelopes', 'encrypt'],
 ])

@@ -3,7 +3,7 @@ import { readConfig } from '../../src/config/config.js'
 import { undoAction } from '../../src/domain/moderation/actions.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import { cleanCluster } from '../../src/domain/moderation/clusters/clean-cluster.js'
-import { cleaningOperations } from '../../src/domain/moderation/clusters/cleaning-work.js'
+import { cleaningTaskHandlers } from '../../src/domain/moderation/clusters/cleaning-work.js'
 import { listSpamClusters } from '../../src/domain/moderation/clusters/clusters.js'
 import { findClusters } from '../../src/domain/moderation/clusters/find-clusters.js'
 import { runBackgroundTask } from '../../src/domain/operations/background-tasks.js'
@@ -71,7 +71,7 @@ async function finishBackgroundTasks(services: OpenServices): Promise<void> {
   const ids: readonly number[] = await services.db('operations').whereIn('state', ['queued', 'running']).pluck('id')
   for (const operationId of ids) {
     const work = { data: { operationId }, finish: async () => {} }
-    await runBackgroundTask(services, work, cleaningOperations, new AbortController().signal)
+    await runBackgroundTask(services, work, cleaningTaskHandlers, new AbortController().signal)
   }
 }
 

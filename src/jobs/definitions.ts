@@ -139,7 +139,7 @@ export const discoverSignersJob = defineJob<{ readonly host: string }>()(
 export const discoverMentionedJob = defineJob<{
   readonly address: string
   /** A local public text, which is sent to the people it mentions. */
-  readonly namedIn?: NamingText
+  readonly namedIn?: LocalText
   /** Remote texts, in which the mention is stored; their own pods deliver them. */
   readonly arrivedIn?: TextIds
 }>()('fetch', 'discover-mentioned', { ...retriedForHours, priority: 10 })
@@ -163,7 +163,7 @@ export type WantedPerson = { readonly address: string } | { readonly host: strin
 /** A person whom anybody may look up without an account; the page that requests it reloads itself. */
 export const lookUpPersonJob = defineJob<WantedPerson>()('fetch-unproven', 'look-up-person', withoutRetention)
 
-export interface NamingText {
+export interface LocalText {
   readonly record: 'post' | 'comment'
   readonly guid: string
 }

@@ -74,13 +74,13 @@ async function readFormerQueue(
   if (isInRedis && (sealed === undefined || sealed === null)) return { ...settings, redisUrl: undefined }
   if (sealed === undefined) return 'unchanged'
   if (sealed === null) return undefined
-  const redisUrl = secrets.unseal(sealed, OWNER)
+  const redisUrl = secrets.decrypt(sealed, OWNER)
   if (!isInRedis) return { ...settings, redisUrl }
   return redisUrl === settings.redisUrl ? undefined : 'unchanged'
 }
 
 async function record({ db, secrets }: Pieces, { redisUrl }: Settings): Promise<void> {
-  await recordQueueStore(db, redisUrl === undefined ? null : secrets.seal(redisUrl, OWNER))
+  await recordQueueStore(db, redisUrl === undefined ? null : secrets.encrypt(redisUrl, OWNER))
 }
 
 function describeTarget({ redisUrl }: Settings): string {

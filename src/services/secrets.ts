@@ -69,12 +69,12 @@ export function createSecrets(key: Buffer): Secrets {
   }
 
   return {
-    unsealPrivateKey,
-    seal: (text, owner) => seal(Buffer.from(text), owner),
-    unseal: (sealed, owner) => open(sealed, owner).toString('utf8'),
-    unsealUnbound: (sealed) => open(sealed, undefined).toString('utf8'),
-    sealBytes: seal,
-    unsealBytes: open,
+    decryptPrivateKey: unsealPrivateKey,
+    encrypt: (text, owner) => seal(Buffer.from(text), owner),
+    decrypt: (sealed, owner) => open(sealed, owner).toString('utf8'),
+    decryptUnbound: (sealed) => open(sealed, undefined).toString('utf8'),
+    encryptBytes: seal,
+    decryptBytes: open,
     mac: (text, purpose) => createHmac('sha256', key).update(`${purpose}\0${text}`).digest(),
   }
 }

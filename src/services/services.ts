@@ -81,17 +81,17 @@ export type SecretOwner =
 
 /** Encrypts secrets in the database, so that a dump does not reveal them. */
 export interface Secrets {
-  /** The result opens for the same owner only. */
-  seal(text: string, owner: SecretOwner): Buffer
-  /** Throws for another owner, and for texts that an earlier version sealed without owner. */
-  unseal(sealed: Buffer, owner: SecretOwner): string
-  /** Opens a sealed private key on the calling thread, and keeps the key until the pod is gone. Undefined: it cannot be parsed. */
-  unsealPrivateKey(sealed: Buffer, owner: SecretOwner): KeyObject | undefined
-  /** Opens a text that an earlier version sealed without owner. */
-  unsealUnbound(sealed: Buffer): string
-  /** Seals bytes. The result is 28 bytes longer (nonce and tag). */
-  sealBytes(bytes: Buffer, owner: SecretOwner): Buffer
-  unsealBytes(sealed: Buffer, owner: SecretOwner): Buffer
+  /** The result can be decrypted for the same owner only. */
+  encrypt(text: string, owner: SecretOwner): Buffer
+  /** Throws for another owner, and for texts that an earlier version encrypted without owner. */
+  decrypt(encrypted: Buffer, owner: SecretOwner): string
+  /** Decrypts a private key on the calling thread, and keeps the key until the pod is gone. Undefined: it cannot be parsed. */
+  decryptPrivateKey(encrypted: Buffer, owner: SecretOwner): KeyObject | undefined
+  /** Decrypts a text that an earlier version encrypted without owner. */
+  decryptUnbound(encrypted: Buffer): string
+  /** Encrypts bytes. The result is 28 bytes longer (nonce and tag). */
+  encryptBytes(bytes: Buffer, owner: SecretOwner): Buffer
+  decryptBytes(encrypted: Buffer, owner: SecretOwner): Buffer
   /** HMAC-SHA256 of a text. MACs of one purpose say nothing about those of another. */
   mac(text: string, purpose: MacPurpose): Buffer
 }

@@ -260,7 +260,7 @@ async function requireUsable(target: TakeOverTarget, options: TakeOverOptions): 
 /** Stores the given pepper. If none is given, that of an earlier run is kept; the first run stores the one that diaspora* ships. */
 async function storePepper(db: Knex, secrets: Secrets, pepper: string | undefined): Promise<void> {
   if (pepper === undefined && (await findTakeOver(db))?.sealedPepper) return
-  await saveSealedPepper(db, secrets.seal(pepper ?? DIASPORA_PEPPER, 'pepper'))
+  await saveSealedPepper(db, secrets.encrypt(pepper ?? DIASPORA_PEPPER, 'pepper'))
 }
 
 async function requireStopped(db: Knex): Promise<void> {
@@ -320,7 +320,7 @@ async function keepSigningKey(
   await session.query(
     `insert into signing_keys (kid, sealed_private_key, public_jwk) values ('default', $1, $2)
      on conflict (kid) do update set sealed_private_key = excluded.sealed_private_key, public_jwk = excluded.public_jwk`,
-    [secrets.seal(pem, 'id tokens'), JSON.stringify({ ...jwk, kid: 'default', use: 'sig', alg: 'RS256' })],
+    [secrets.encrypt(pem, 'id tokens'), JSON.stringify({ ...jwk, kid: 'default', use: 'sig', alg: 'RS256' })],
   )
 }
 

@@ -100,7 +100,7 @@ describe('createUser', () => {
 
     const { secrets } = await rowsOf('sealed')
     expect(secrets.sealedPrivateKey.includes(KEYS.privateKey)).toBe(false)
-    expect(pod.secrets.unseal(secrets.sealedPrivateKey, `user ${secrets.userId}`)).toBe(KEYS.privateKey)
+    expect(pod.secrets.decrypt(secrets.sealedPrivateKey, `user ${secrets.userId}`)).toBe(KEYS.privateKey)
   })
 
   it.each(['', '.', '..', 'Alice', 'älice', 'a b', 'a@b', 'a'.repeat(33), 'a/b', 'a\n'])(

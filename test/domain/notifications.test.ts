@@ -452,11 +452,10 @@ describe('notifications', () => {
 
     it('show the first fifty of very many actors', async () => {
       const mine = await post(gus)
-      const actorsOfLikes = await Promise.all(
-        Array.from({ length: 60 }, (_, index) =>
-          addRemotePerson(test.pod, `fan${String(index).padStart(2, '0')}@q.example`),
-        ),
-      )
+      const actorsOfLikes: Awaited<ReturnType<typeof addRemotePerson>>[] = []
+      for (let index = 0; index < 60; index += 1) {
+        actorsOfLikes.push(await addRemotePerson(test.pod, `fan${String(index).padStart(2, '0')}@q.example`))
+      }
       const byName = actorsOfLikes.toSorted((one, other) => (one.address < other.address ? -1 : 1))
       const likes: number[] = []
       for (const { id: personId } of byName) likes.push(await like({ ...bob, personId }, { postId: mine.id }))

@@ -60,7 +60,7 @@ async function send(sent: OutgoingMessage, audience: RecipientSelector): Promise
 }
 
 function to(...people: readonly Person[]): RecipientSelector {
-  return { of: 'people', personIds: people.map(({ id }) => id) }
+  return { kind: 'people', personIds: people.map(({ id }) => id) }
 }
 
 describe('something that goes out', () => {
@@ -141,8 +141,8 @@ describe('something that goes out', () => {
   it('is not stored without recipients', async () => {
     const sent = message()
 
-    await send(sent, { of: 'people', personIds: [] })
-    await send(sent, { of: 'people', personIds: [ann.personId] })
+    await send(sent, { kind: 'people', personIds: [] })
+    await send(sent, { kind: 'people', personIds: [ann.personId] })
 
     expect(await sentAbout(pod, sent.guid)).toEqual([])
   })
@@ -152,7 +152,7 @@ describe('something that goes out', () => {
     await Person.query(pod.db).findById(person.id).patch({ closedAt: new Date() })
     const sent = message()
 
-    await send(sent, { of: 'contacts', userId: ann.userId, and: [person.id] })
+    await send(sent, { kind: 'contacts', userId: ann.userId, alsoPersonIds: [person.id] })
 
     expect((await sentAbout(pod, sent.guid)).map((each) => each.to)).toEqual([[hostOf(person)]])
   })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { followUp } from '../../src/federation/inbound/commit/follow-up.js'
+import { enqueueLookupsAndFetches } from '../../src/federation/inbound/commit/enqueue-lookups-and-fetches.js'
 import { attachDiscoveredPerson } from '../../src/federation/inbound/mentioned-people.js'
 import type { DataOf, discoverMentionedJob } from '../../src/jobs/definitions.js'
 import { AlreadyDone, type LoadedJob, loadJob } from '../../src/jobs/outbox/load-job.js'
@@ -170,7 +170,7 @@ describe('an unknown person whom a remote text mentions', () => {
       isParentLocal: false,
     } as const
 
-    await pod.db.transaction((transaction) => followUp(pod, transaction, [{ id: post.id, message }]))
+    await pod.db.transaction((transaction) => enqueueLookupsAndFetches(pod, transaction, [{ id: post.id, message }]))
     await search()
 
     expect(await mentionedIn(post)).toEqual([remy.address])

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import {
   discardJobs,
-  discardOperation,
+  discardTaskHandlers,
   drainQueue,
   findQueue,
   listQueues,
@@ -184,8 +184,8 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
     await add(1)
     // They are before the older delayed jobs, and more than a chunk.
     await add(201, 60_000)
-    await expect(finishBackgroundTasks(pod, crashInChunk(discardOperation, 2))).rejects.toThrow('the worker dies')
-    await finishBackgroundTasks(pod, discardOperation)
+    await expect(finishBackgroundTasks(pod, crashInChunk(discardTaskHandlers, 2))).rejects.toThrow('the worker dies')
+    await finishBackgroundTasks(pod, discardTaskHandlers)
 
     expect(await pod.jobs.counts('inbound')).toMatchObject({ waiting: 1, delayed: 201 })
     const dead = pod.db('outbox').where({ queue: 'inbound' }).whereRaw(`data ->> 'fault' = 'discarded'`)

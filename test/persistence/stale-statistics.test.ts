@@ -198,10 +198,10 @@ const contact = () =>
     blocking: false,
   }) as const
 
-const owner = '00000000-0000-4000-8000-000000000000'
+const leaseId = '00000000-0000-4000-8000-000000000000'
 
 async function settleOneDelivery(): Promise<unknown> {
-  await leasePods(workerDb, [{ podId, owner, milliseconds: 60_000, onlyProven: false }])
+  await leasePods(workerDb, [{ podId, leaseId, leaseMs: 60_000, onlyProven: false }])
   const [first, second] = await holdAndFindDueDeliveries(workerDb, [{ podId, limit: 2 }])
   if (first === undefined || second === undefined) throw new Error('Nothing is due.')
   const refusal = {
@@ -215,15 +215,15 @@ async function settleOneDelivery(): Promise<unknown> {
   const failed = [{ ...refusal, id: second.id }]
   const results = {
     podId,
-    owner,
-    milliseconds: 60_000,
+    leaseId,
+    leaseMs: 60_000,
     delivered: [first.id],
     failed,
-    redirects: 3,
+    redirectsBeforeCheck: 3,
     hasResponded: true,
   }
   await recordDeliveryResults(workerDb, [{ ...results, podHealth: { kind: 'available' } }])
-  return releasePod(workerDb, podId, owner)
+  return releasePod(workerDb, podId, leaseId)
 }
 
 async function relayComments(): Promise<unknown> {
@@ -279,11 +279,11 @@ it.each<readonly [string, () => Promise<unknown>]>([
   [
     'a message to one person',
     () =>
-      within((transaction) => enqueueMessage(pod, transaction, retraction(), { of: 'people', personIds: [quin.id] })),
+      within((transaction) => enqueueMessage(pod, transaction, retraction(), { kind: 'people', personIds: [quin.id] })),
   ],
   [
     'a message to the subscribers of a post',
-    () => within((transaction) => enqueueMessage(pod, transaction, retraction(), { of: 'post', postId: 1 })),
+    () => within((transaction) => enqueueMessage(pod, transaction, retraction(), { kind: 'post', postId: 1 })),
   ],
   [
     'messages to one person each',

@@ -259,10 +259,10 @@ it('finds a wrong private key of a closed account, which still signs its account
     carol,
   ])
   const [{ other } = {}] = await rowsOf('select sealed_private_key as other from user_secrets where user_id = 2')
-  const key = target.secrets.unseal(other as Buffer, 'user 2')
+  const key = target.secrets.decrypt(other as Buffer, 'user 2')
   const setKey = (value: Buffer) =>
     database.db('user_secrets').where({ user_id: carol }).update({ sealed_private_key: value })
-  await setKey(target.secrets.seal(key, `user ${carol}`))
+  await setKey(target.secrets.encrypt(key, `user ${carol}`))
   const { differences } = await verifyBuilt(target, options)
   await setKey(sealed as Buffer)
   expect(differences).toEqual([{ check: 'private keys', detail: 'do not fit', examples: [String(carol)] }])
@@ -399,7 +399,7 @@ it('can be given up before the switch, and begun again', async () => {
 
 it('keeps the pepper of an earlier run unless another one is given', async () => {
   const storedPepper = async () =>
-    target.secrets.unseal((await rowsOf('select sealed_pepper as sealed from take_over'))[0].sealed, 'pepper')
+    target.secrets.decrypt((await rowsOf('select sealed_pepper as sealed from take_over'))[0].sealed, 'pepper')
   for (const [pepper, stored] of [
     ['pepper of the old pod', 'pepper of the old pod'],
     [undefined, 'pepper of the old pod'],
@@ -600,12 +600,12 @@ it('accepts old passwords and replaces their hashes', async () => {
       .db('user_secrets')
       .where({ userId: 1 })
       .update({ passwordHash: await bcryptOf(password, pepper) })
-    await database.db('take_over').update({ sealedPepper: target.secrets.seal(DIASPORA_PEPPER, 'pepper') })
+    await database.db('take_over').update({ sealedPepper: target.secrets.encrypt(DIASPORA_PEPPER, 'pepper') })
     expect((await signIn(pod.pod, 'alice', password)) !== undefined).toBe(pepper === DIASPORA_PEPPER)
-    await database.db('take_over').update({ sealedPepper: target.secrets.seal(pepper, 'pepper') })
+    await database.db('take_over').update({ sealedPepper: target.secrets.encrypt(pepper, 'pepper') })
     expect(await signIn(pod.pod, 'alice', password)).toBeDefined()
   }
-  await database.db('take_over').update({ sealedPepper: target.secrets.seal(DIASPORA_PEPPER, 'pepper') })
+  await database.db('take_over').update({ sealedPepper: target.secrets.encrypt(DIASPORA_PEPPER, 'pepper') })
 })
 
 it('asks for the second factor of old accounts, and takes each code once', async () => {

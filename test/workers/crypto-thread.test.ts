@@ -36,7 +36,7 @@ it('a thread seals, encrypts, decrypts and opens, with keys and dates passed unc
   const author_signature = await run('signRelayable', { relayable: vote, key: quin.privateKey })
   const payloads = [writeEntity(deletion), writeEntity({ ...vote, author_signature })]
   const messages = payloads.map((payload) => ({ payload, sender: 'ann@p.example', key: ann.privateKey }))
-  const sealed = await run('sealEnvelopes', { messages })
+  const sealed = await run('signEnvelopes', { messages })
   const recipientKeys = [ann.publicKey, quin.publicKey]
   const [encryptedEnvelopes = []] = await run('encryptEnvelopes', {
     envelopes: [{ envelope: sealed[0] ?? '', recipientKeys }],

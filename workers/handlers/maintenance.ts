@@ -1,31 +1,31 @@
-import { closeDueAccounts, closingOperation } from '../../src/domain/accounts/closing/close-account.js'
+import { closeDueAccounts, closingTaskHandlers } from '../../src/domain/accounts/closing/close-account.js'
 import { closeInactiveAccounts } from '../../src/domain/accounts/closing/close-inactive.js'
 import { ACCOUNT_LIMITS } from '../../src/domain/accounts/limits.js'
 import { checkAttendance } from '../../src/domain/accounts/sign-ups/unattended.js'
 import { MAIL_LIMITS } from '../../src/domain/mail/limits.js'
 import { enqueueDigests } from '../../src/domain/mail/notification-mails.js'
 import { deleteOldEvidence } from '../../src/domain/moderation/cases.js'
-import { cleaningOperations } from '../../src/domain/moderation/clusters/cleaning-work.js'
+import { cleaningTaskHandlers } from '../../src/domain/moderation/clusters/cleaning-work.js'
 import { findClusters } from '../../src/domain/moderation/clusters/find-clusters.js'
-import { applyFilterOperation } from '../../src/domain/moderation/filters/apply-filter.js'
+import { applyFilterTaskHandlers } from '../../src/domain/moderation/filters/apply-filter.js'
 import {
-  contentChangeOperation,
+  contentChangeTaskHandlers,
   continueMissedContentChange,
 } from '../../src/domain/moderation/follow-up-restrictions.js'
-import { showContentOperation } from '../../src/domain/moderation/hide-content.js'
+import { showContentTaskHandlers } from '../../src/domain/moderation/hide-content.js'
 import { MODERATION_LIMITS } from '../../src/domain/moderation/limits.js'
 import { personContentOperations } from '../../src/domain/moderation/people/content-of-person.js'
-import { purgeOperation } from '../../src/domain/moderation/people/purge-person.js'
-import { importOperations } from '../../src/domain/moderation/pods/pod-rule-imports.js'
+import { purgeTaskHandlers } from '../../src/domain/moderation/people/purge-person.js'
+import { importTaskHandlers } from '../../src/domain/moderation/pods/pod-rule-imports.js'
 import { endPodRules } from '../../src/domain/moderation/pods/pod-rules.js'
-import { restrictMissedPeople, restrictOperation } from '../../src/domain/moderation/pods/restrict-pod-people.js'
+import { restrictMissedPeople, restrictTaskHandlers } from '../../src/domain/moderation/pods/restrict-pod-people.js'
 import { endNetworkRules } from '../../src/domain/moderation/sign-ups/network-rules.js'
 import { notifyOfTodaysBirthdays } from '../../src/domain/notifications/birthdays.js'
-import { type BackgroundTaskWorks, runBackgroundTask } from '../../src/domain/operations/background-tasks.js'
-import { deadLetterOperations } from '../../src/domain/operations/dead-letters.js'
+import { type BackgroundTaskHandlers, runBackgroundTask } from '../../src/domain/operations/background-tasks.js'
+import { deadLetterTaskHandlers } from '../../src/domain/operations/dead-letters.js'
 import { continuePrune } from '../../src/domain/operations/prune.js'
-import { quarantineOperations } from '../../src/domain/operations/quarantine.js'
-import { discardOperation } from '../../src/domain/operations/queues.js'
+import { quarantineTaskHandlers } from '../../src/domain/operations/quarantine.js'
+import { discardTaskHandlers } from '../../src/domain/operations/queues.js'
 import { countPictures } from '../../src/domain/photos/orphaned-files.js'
 import { enqueuePodChecks } from '../../src/federation/discovery/pod-checks.js'
 import { QUARANTINE_LIMITS } from '../../src/federation/inbound/limits.js'
@@ -103,19 +103,19 @@ type MaintenanceJob =
   | typeof digestsJob
   | typeof runBackgroundTaskJob
 
-const OPERATIONS: BackgroundTaskWorks = {
-  ...importOperations,
-  ...restrictOperation,
-  ...contentChangeOperation,
-  ...closingOperation,
+const OPERATIONS: BackgroundTaskHandlers = {
+  ...importTaskHandlers,
+  ...restrictTaskHandlers,
+  ...contentChangeTaskHandlers,
+  ...closingTaskHandlers,
   ...personContentOperations,
-  ...purgeOperation,
-  ...deadLetterOperations,
-  ...quarantineOperations,
-  ...discardOperation,
-  ...cleaningOperations,
-  ...applyFilterOperation,
-  ...showContentOperation,
+  ...purgeTaskHandlers,
+  ...deadLetterTaskHandlers,
+  ...quarantineTaskHandlers,
+  ...discardTaskHandlers,
+  ...cleaningTaskHandlers,
+  ...applyFilterTaskHandlers,
+  ...showContentTaskHandlers,
 }
 
 export const maintenanceHandlers: JobHandlers<MaintenanceJob> = {

@@ -105,10 +105,10 @@ export function openCryptoPool(
       ),
     signRelayable: (relayable, key) => run('signRelayable', { relayable, key }, THREAD_LIMITS.signatureMs),
     signMigration: (move, key) => run('signMigration', { ...move, key }, THREAD_LIMITS.signatureMs),
-    signEnvelope: (payload, sender, key) => run('sealEnvelope', { payload, sender, key }, THREAD_LIMITS.signatureMs),
+    signEnvelope: (payload, sender, key) => run('signEnvelope', { payload, sender, key }, THREAD_LIMITS.signatureMs),
     signEnvelopes: (unsigned) =>
       runInParts(unsigned, PRIVATE_KEYS_A_TASK, (messages) =>
-        run('sealEnvelopes', { messages }, THREAD_LIMITS.envelopesMs),
+        run('signEnvelopes', { messages }, THREAD_LIMITS.envelopesMs),
       ),
     encryptEnvelopes: (unencrypted) =>
       runInParts(unencrypted, ENVELOPES_A_TASK, (envelopes) =>

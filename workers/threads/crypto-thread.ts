@@ -50,7 +50,7 @@ export function signMigration(task: { readonly from: string; readonly to: string
   return signMove(task, task.key)
 }
 
-export function sealEnvelope(task: {
+export function signEnvelope(task: {
   readonly payload: string
   readonly sender: string
   readonly key: KeyObject
@@ -58,7 +58,7 @@ export function sealEnvelope(task: {
   return signMagicEnvelope(task.payload, task.sender, task.key)
 }
 
-export function sealEnvelopes(task: { readonly messages: readonly UnsignedMessage[] }): string[] {
+export function signEnvelopes(task: { readonly messages: readonly UnsignedMessage[] }): string[] {
   return task.messages.map(({ payload, sender, key }) => signMagicEnvelope(payload, sender, key))
 }
 

@@ -10,8 +10,8 @@ export const {
   openEncryptedEnvelopes,
   signRelayable,
   signMigration,
-  sealEnvelope,
-  sealEnvelopes,
+  signEnvelope,
+  signEnvelopes,
   encryptEnvelopes,
   readDocument,
 } = tasks

@@ -90,7 +90,7 @@ export async function createAccount(
         publicKey: keys.publicKey,
       })
       const user = await User.query(transaction).insert({ personId: person.id, username, language }).returning('*')
-      const sealedPrivateKey = services.secrets.seal(keys.privateKey, `user ${user.id}`)
+      const sealedPrivateKey = services.secrets.encrypt(keys.privateKey, `user ${user.id}`)
       await UserSecrets.query(transaction).insert({ userId: user.id, passwordHash, sealedPrivateKey, bound: true })
       await Aspect.query(transaction).insert(
         DEFAULT_ASPECTS.map((name, index) => ({ userId: user.id, name: t(name), position: index + 1 })),

@@ -39,7 +39,7 @@ async function makePodAccount(
     guid: newGuid(),
     address: await findFreeAddress(services),
     publicKey,
-    sealedPrivateKey: services.secrets.seal(privateKey, 'pod account'),
+    sealedPrivateKey: services.secrets.encrypt(privateKey, 'pod account'),
   })
   const account = await findPodAccount(services.db)
   if (account === undefined) throw new Error('The account of the pod is not stored.')

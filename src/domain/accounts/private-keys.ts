@@ -11,7 +11,7 @@ export async function loadPrivateKey(services: Pick<Services, 'db' | 'secrets'>,
 
 /** Opens a sealed private key on the calling thread. Callers pass the key to the crypto threads. */
 export function decryptPrivateKey(secrets: Services['secrets'], owner: SecretOwner, sealed: Buffer): KeyObject {
-  const key = secrets.unsealPrivateKey(sealed, owner)
+  const key = secrets.decryptPrivateKey(sealed, owner)
   if (key === undefined) throw new Error(`The private key of ${owner} cannot be parsed.`)
   return key
 }
@@ -21,7 +21,7 @@ export function unsealPrivateKey(
   secrets: Services['secrets'],
   { userId, sealedPrivateKey, bound }: Pick<UserSecrets, 'userId' | 'sealedPrivateKey' | 'bound'>,
 ): string {
-  return bound ? secrets.unseal(sealedPrivateKey, `user ${userId}`) : secrets.unsealUnbound(sealedPrivateKey)
+  return bound ? secrets.decrypt(sealedPrivateKey, `user ${userId}`) : secrets.decryptUnbound(sealedPrivateKey)
 }
 
 const KEY_BATCH_SIZE = 200
@@ -40,7 +40,7 @@ export async function bindPrivateKeys({ db, secrets }: Pick<Services, 'db' | 'se
         .forUpdate()
       for (const { userId, sealedPrivateKey } of rows) {
         const owner = `user ${userId}` as const
-        const sealed = secrets.seal(secrets.unsealUnbound(sealedPrivateKey), owner)
+        const sealed = secrets.encrypt(secrets.decryptUnbound(sealedPrivateKey), owner)
         await UserSecrets.query(transaction).findById(userId).patch({ sealedPrivateKey: sealed, bound: true })
       }
       return rows.length

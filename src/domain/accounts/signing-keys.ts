@@ -18,12 +18,12 @@ async function unsealSigningKey(
   { kid, sealedPrivateKey }: SigningKey,
 ): Promise<string> {
   try {
-    return secrets.unseal(sealedPrivateKey, 'id tokens')
+    return secrets.decrypt(sealedPrivateKey, 'id tokens')
   } catch {
-    const text = secrets.unsealUnbound(sealedPrivateKey)
+    const text = secrets.decryptUnbound(sealedPrivateKey)
     await SigningKey.query(db)
       .findById(kid)
-      .patch({ sealedPrivateKey: secrets.seal(text, 'id tokens') })
+      .patch({ sealedPrivateKey: secrets.encrypt(text, 'id tokens') })
     return text
   }
 }
@@ -38,7 +38,7 @@ async function createSigningKey({
   const { publicKey, privateKey } = await crypto.generateKeyPair()
   const publicJwk = { ...createPublicKey(publicKey).export({ format: 'jwk' }), ...KEY_PARAMETERS }
   await SigningKey.query(db)
-    .insert({ kid: KID, sealedPrivateKey: secrets.seal(privateKey, 'id tokens'), publicJwk })
+    .insert({ kid: KID, sealedPrivateKey: secrets.encrypt(privateKey, 'id tokens'), publicJwk })
     .onConflict('kid')
     .ignore()
   return SigningKey.query(db).findById(KID).throwIfNotFound()

@@ -3,7 +3,7 @@ import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/enqueue-jobs.js'
 import { changeContentOfPerson, findContentChange } from '../../persistence/moderation/blocked-author-content.js'
 import type { RestrictionChange } from '../../persistence/moderation/restrictions.js'
 import type { Services } from '../../services/services.js'
-import { type BackgroundTaskWorks, continueBackgroundTask } from '../operations/background-tasks.js'
+import { type BackgroundTaskHandlers, continueBackgroundTask } from '../operations/background-tasks.js'
 import { SYSTEM_ACTOR } from './actor.js'
 import { MODERATION_LIMITS } from './limits.js'
 
@@ -37,7 +37,7 @@ async function startChangingContent(services: Pick<Services, 'jobs'>, transactio
 }
 
 /** Hides the content of blocked people in chunks, and shows it after the block. */
-export const contentChangeOperation: Pick<BackgroundTaskWorks, typeof KIND> = {
+export const contentChangeTaskHandlers: Pick<BackgroundTaskHandlers, typeof KIND> = {
   [KIND]: {
     async runChunk(_services, transaction) {
       for (;;) {

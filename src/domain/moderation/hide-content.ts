@@ -5,8 +5,8 @@ import { type ContentIds, hideContentRows, showContentOfAction } from '../../per
 import type { BackgroundTaskKind } from '../../persistence/operations/background-tasks.js'
 import type { ModerationServices, Services } from '../../services/services.js'
 import {
-  type BackgroundTaskWork,
-  type BackgroundTaskWorks,
+  type BackgroundTaskHandler,
+  type BackgroundTaskHandlers,
   continueBackgroundTask,
 } from '../operations/background-tasks.js'
 import { type Actor, requirePower, SYSTEM_ACTOR } from './actor.js'
@@ -104,7 +104,7 @@ export async function showContentInChunks(
 }
 
 /** The target is the action. */
-const showContentWork: BackgroundTaskWork = {
+const showContentHandler: BackgroundTaskHandler = {
   async runChunk(_services, transaction, { target }) {
     return { done: await showContentOfAction(transaction, Number(target), ROW_BATCH_SIZE), skipped: 0 }
   },
@@ -114,4 +114,6 @@ const showContentWork: BackgroundTaskWork = {
 
 export const SHOW_CONTENT = 'content.show'
 
-export const showContentOperation: Pick<BackgroundTaskWorks, typeof SHOW_CONTENT> = { [SHOW_CONTENT]: showContentWork }
+export const showContentTaskHandlers: Pick<BackgroundTaskHandlers, typeof SHOW_CONTENT> = {
+  [SHOW_CONTENT]: showContentHandler,
+}

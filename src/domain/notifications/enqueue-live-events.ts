@@ -12,7 +12,7 @@ export async function enqueueLiveEvent(
   transaction: Knex.Transaction,
   rows: LiveEventRows,
 ): Promise<void> {
-  await enqueueJobs(services, transaction, newLiveEventJobs(services, rows))
+  await enqueueJobs(services, transaction, newLiveEventAndMailJobs(services, rows))
 }
 
 /** Enqueues the dispatch of a record to other pods and the live events of rows, with one statement. */
@@ -23,11 +23,14 @@ export async function enqueueDispatchAndLiveEvent(
   record: OutgoingRecord,
   rows: LiveEventRows,
 ): Promise<void> {
-  await enqueueJobs(services, transaction, [newDispatchJob(senderId, record), ...newLiveEventJobs(services, rows)])
+  await enqueueJobs(services, transaction, [
+    newDispatchJob(senderId, record),
+    ...newLiveEventAndMailJobs(services, rows),
+  ])
 }
 
 /** No job if there are no rows. */
-export function newLiveEventJobs({ config }: Pick<Services, 'config'>, rows: LiveEventRows): readonly NewJob[] {
+export function newLiveEventAndMailJobs({ config }: Pick<Services, 'config'>, rows: LiveEventRows): readonly NewJob[] {
   if (!Object.values(rows).some((ids) => ids.length > 0)) return []
   const { notifications = [], messages = [] } = rows
   const isMailed = config.mail !== undefined && notifications.length + messages.length > 0

@@ -22,7 +22,7 @@ export type { BackgroundTask }
 export type BackgroundTaskDependencies = Pick<Services, 'config' | 'db' | 'requestContext' | 'jobs' | 'log' | 'now'>
 
 /** The work of one kind of background task. */
-export interface BackgroundTaskWork {
+export interface BackgroundTaskHandler {
   /** Does the next part, at most 1 000 rows, in the given transaction. Nothing done and nothing skipped: the work is complete. */
   runChunk(
     services: BackgroundTaskDependencies,
@@ -33,7 +33,7 @@ export interface BackgroundTaskWork {
   complete(services: BackgroundTaskDependencies, transaction: Knex.Transaction, task: BackgroundTask): Promise<void>
 }
 
-export type BackgroundTaskWorks = Readonly<Record<BackgroundTaskKind, BackgroundTaskWork>>
+export type BackgroundTaskHandlers = Readonly<Record<BackgroundTaskKind, BackgroundTaskHandler>>
 
 /** Stores a background task with its job, in the transaction of the request. Refuses a second one of a kind on one target. */
 export async function startBackgroundTask(
@@ -71,7 +71,7 @@ function actorOfTask({ guid, name, role, via, clientId, traceId }: Actor): NewBa
 export async function runBackgroundTask(
   services: BackgroundTaskDependencies,
   { data, finish }: Pick<JobContext, 'finish'> & { readonly data: { readonly operationId: number } },
-  works: Partial<BackgroundTaskWorks>,
+  handlers: Partial<BackgroundTaskHandlers>,
   deadline: AbortSignal,
 ): Promise<void> {
   for (let isComplete = false; !isComplete; ) {
@@ -82,7 +82,7 @@ export async function runBackgroundTask(
         await finish(transaction)
         return true
       }
-      const work = works[task.kind]
+      const work = handlers[task.kind]
       if (work === undefined) throw new Error(`There is no operation ${task.kind}.`)
       const chunk = await work.runChunk(services, transaction, task)
       const isLast = chunk.done + chunk.skipped === 0

@@ -22,8 +22,8 @@ import { requireReason } from '../moderation/record-action.js'
 import { Refusal } from '../refusals.js'
 import {
   type BackgroundTask,
-  type BackgroundTaskWork,
-  type BackgroundTaskWorks,
+  type BackgroundTaskHandler,
+  type BackgroundTaskHandlers,
   startBackgroundTask,
 } from './background-tasks.js'
 import { recordOperatorChange } from './record-operator-change.js'
@@ -191,12 +191,12 @@ function targetOf({ queue, fault, pod, entity, since, until }: DeadLetterFilter)
 }
 
 /** Replays and deletes dead letters, a chunk in each transaction. The request has written the audit entry. */
-export const deadLetterOperations: Pick<BackgroundTaskWorks, 'dead_letters.drop' | 'dead_letters.replay'> = {
-  [KINDS.replay]: workOf('replay'),
-  [KINDS.drop]: workOf('drop'),
+export const deadLetterTaskHandlers: Pick<BackgroundTaskHandlers, 'dead_letters.drop' | 'dead_letters.replay'> = {
+  [KINDS.replay]: handlerOf('replay'),
+  [KINDS.drop]: handlerOf('drop'),
 }
 
-function workOf(work: DeadLetterWork): BackgroundTaskWork {
+function handlerOf(work: DeadLetterWork): BackgroundTaskHandler {
   return {
     async runChunk(services, transaction, { id, details }) {
       const { filter, range } = readTaskDetails(details)

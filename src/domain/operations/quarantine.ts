@@ -21,8 +21,8 @@ import { requireReason } from '../moderation/record-action.js'
 import { Refusal } from '../refusals.js'
 import {
   type BackgroundTask,
-  type BackgroundTaskWork,
-  type BackgroundTaskWorks,
+  type BackgroundTaskHandler,
+  type BackgroundTaskHandlers,
   startBackgroundTask,
 } from './background-tasks.js'
 import { recordOperatorChange } from './record-operator-change.js'
@@ -186,13 +186,13 @@ export async function listQuarantineTasks(
 }
 
 /** Changes rejected messages, a chunk in each transaction. The request has written the audit entry. */
-export const quarantineOperations: Pick<BackgroundTaskWorks, QuarantineWork> = {
-  [REPLAY]: workOf(REPLAY),
-  [RELEASE]: workOf(RELEASE),
-  [DROP]: workOf(DROP),
+export const quarantineTaskHandlers: Pick<BackgroundTaskHandlers, QuarantineWork> = {
+  [REPLAY]: handlerOf(REPLAY),
+  [RELEASE]: handlerOf(RELEASE),
+  [DROP]: handlerOf(DROP),
 }
 
-function workOf(work: QuarantineWork): BackgroundTaskWork {
+function handlerOf(work: QuarantineWork): BackgroundTaskHandler {
   return {
     async runChunk(services, transaction, { id, details }) {
       const { filter, range } = details as { readonly filter: QuarantineFilter; readonly range: QuarantineRange }

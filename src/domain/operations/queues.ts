@@ -17,7 +17,7 @@ import type { OperationsServices, Services } from '../../services/services.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
 import { requireReason } from '../moderation/record-action.js'
 import { Refusal } from '../refusals.js'
-import { type BackgroundTask, type BackgroundTaskWorks, startBackgroundTask } from './background-tasks.js'
+import { type BackgroundTask, type BackgroundTaskHandlers, startBackgroundTask } from './background-tasks.js'
 import { type OperatorChange, recordOperatorChange } from './record-operator-change.js'
 
 type QueueState = 'running' | 'paused' | 'draining' | 'drained'
@@ -238,7 +238,7 @@ async function startDiscarding(
 }
 
 /** Discards the jobs that a queue had at the request. The target is the queue. */
-export const discardOperation: Pick<BackgroundTaskWorks, typeof DISCARD> = {
+export const discardTaskHandlers: Pick<BackgroundTaskHandlers, typeof DISCARD> = {
   [DISCARD]: {
     /** The messages are committed apart from the progress: a repeated chunk does not find their jobs again. */
     async runChunk(services, _transaction, { target, details }) {

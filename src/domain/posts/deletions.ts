@@ -94,7 +94,7 @@ export async function deletePhoto(services: Services, viewer: Viewer, guid: stri
       authorId,
       public: photo.public,
       retractedById: authorId,
-      recipients: postId === null ? { of: 'photo', photoId: id } : { of: 'post', postId },
+      recipients: postId === null ? { kind: 'photo', photoId: id } : { kind: 'post', postId },
     })
     for (const post of emptied) await retractEntity(services, transaction, newPostRetraction(post, viewer.personId))
     await removeFromProfile(services, transaction, photo)

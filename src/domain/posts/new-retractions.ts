@@ -19,7 +19,7 @@ export function newPostRetraction(
     authorId,
     retractedById: authorId,
     public: Post.isSentPublicly(post),
-    recipients: { of: 'post', postId: id },
+    recipients: { kind: 'post', postId: id },
   }
 }
 
@@ -48,5 +48,7 @@ export async function newCommentRetraction(
 /** Recipients of the post and further people. For a remote post, only its author, whose pod relays the retraction. */
 export function recipientsUnderPost({ id, author, authorId }: Post, others: readonly number[]): RecipientSelector {
   if (author === undefined) throw new Error(`The author of post ${id} was not read with it.`)
-  return author.podId === null ? { of: 'post', postId: id, and: others } : { of: 'people', personIds: [authorId] }
+  return author.podId === null
+    ? { kind: 'post', postId: id, alsoPersonIds: others }
+    : { kind: 'people', personIds: [authorId] }
 }

@@ -40,7 +40,7 @@ export async function answerWithClosingEntity(
   if (entity === undefined) return
   const message = { record: entity.type, guid: recipient.guid, verb: 'create', senderId: recipient.personId } as const
   const personIds = people.map(({ id }) => id)
-  await enqueueMessage(services, transaction, { ...message, public: true, entity }, { of: 'people', personIds })
+  await enqueueMessage(services, transaction, { ...message, public: true, entity }, { kind: 'people', personIds })
 }
 
 type MessageToClosedAccount = RejectedMessage & {

@@ -2,7 +2,7 @@ import { countReceived } from '../../jobs/operations/pod-activity.js'
 import { splitAddress } from '../../protocol/address.js'
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import type { Services } from '../../services/services.js'
-import type { InboundMessage, RejectedMessage, StepResult } from './batch.js'
+import type { InboundMessage, RejectedMessage, StepResult, VerifiedMessage } from './batch.js'
 
 /**
  * Counts the messages of a batch for the pods of their senders, in memory. A rejected message counts for the pod that it claims to come
@@ -10,7 +10,7 @@ import type { InboundMessage, RejectedMessage, StepResult } from './batch.js'
  */
 export function countSenders(
   { db }: Pick<Services, 'db'>,
-  opened: StepResult<StepResult<never>['waiting'][number]['message'] & object>,
+  opened: StepResult<VerifiedMessage>,
   rejected: readonly RejectedMessage[],
 ): void {
   const count = (inbound: InboundMessage, address: string | undefined, end: 'received' | 'refused') => {

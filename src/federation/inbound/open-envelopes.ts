@@ -37,47 +37,47 @@ export async function openEnvelopes(
   for (const each of decrypted) {
     const result = verified.get(each)
     if (result === undefined) throw new Error('A message was not verified.')
-    const end = endOf(each, result, signers, peopleOfBlockedPods)
-    if (end.as === 'ready') ready.push(end.message)
-    else if (end.as === 'waiting') waiting.push(end.message)
-    else if (end.as === 'ignored') ignored.push(end.message)
-    else rejected.push(end.message)
+    const outcome = outcomeOf(each, result, signers, peopleOfBlockedPods)
+    if (outcome.kind === 'ready') ready.push(outcome.message)
+    else if (outcome.kind === 'waiting') waiting.push(outcome.message)
+    else if (outcome.kind === 'ignored') ignored.push(outcome.message)
+    else rejected.push(outcome.message)
   }
   return { ready, waiting, rejected, ignored }
 }
 
 /** The end of an envelope in this step. */
-type EnvelopeEnd =
-  | { readonly as: 'ready'; readonly message: VerifiedMessage<ReceivableEntity> }
-  | { readonly as: 'waiting'; readonly message: WaitingMessage }
-  | { readonly as: 'rejected'; readonly message: RejectedMessage }
-  | { readonly as: 'ignored'; readonly message: IgnoredMessage }
+type EnvelopeOutcome =
+  | { readonly kind: 'ready'; readonly message: VerifiedMessage<ReceivableEntity> }
+  | { readonly kind: 'waiting'; readonly message: WaitingMessage }
+  | { readonly kind: 'rejected'; readonly message: RejectedMessage }
+  | { readonly kind: 'ignored'; readonly message: IgnoredMessage }
 
 type Signers = ReadonlyMap<string, Signer>
 
-function endOf(
+function outcomeOf(
   decrypted: DecryptedMessage,
   result: VerifiedEnvelope,
   signers: Signers,
   peopleOfBlockedPods: ReadonlySet<string>,
-): EnvelopeEnd {
+): EnvelopeOutcome {
   const { inbound, envelope } = decrypted
   switch (result.state) {
     case 'open':
-      return endOfOpen(decrypted, result, signers)
+      return outcomeOfOpen(decrypted, result, signers)
     case 'rejected':
-      return { as: 'rejected', message: { inbound, envelope, fault: result.fault, reason: result.reason } }
+      return { kind: 'rejected', message: { inbound, envelope, fault: result.fault, reason: result.reason } }
     case 'needs_key':
-      return endOfUnverified(decrypted, result, signers, peopleOfBlockedPods)
+      return outcomeOfUnverified(decrypted, result, signers, peopleOfBlockedPods)
   }
 }
 
 /** An envelope with valid signatures. */
-function endOfOpen(
+function outcomeOfOpen(
   { inbound, recipient }: DecryptedMessage,
   { sender, entity, signature }: VerifiedEnvelope & { readonly state: 'open' },
   signers: Signers,
-): EnvelopeEnd {
+): EnvelopeOutcome {
   const signer = signers.get(sender.toLowerCase())
   if (signer === undefined) throw new Error('An envelope was verified without a key.')
   const author = signers.get(entity.author)
@@ -85,31 +85,31 @@ function endOfOpen(
   const message = { inbound: inbound, sender, signer, author, entity, signature, firstSigned, recipient }
   if (!isStorable(message)) {
     const reason = `entities of type ${entity.type} are not stored`
-    return { as: 'rejected', message: { inbound, message, fault: 'UnknownEntity', reason } }
+    return { kind: 'rejected', message: { inbound, message, fault: 'UnknownEntity', reason } }
   }
   if (!isRequested(inbound, entity)) {
     const reason = `the fetched ${entity.type} is not the requested entity`
-    return { as: 'rejected', message: { inbound, message, fault: 'NotFetchable', reason } }
+    return { kind: 'rejected', message: { inbound, message, fault: 'NotFetchable', reason } }
   }
-  return { as: 'ready', message }
+  return { kind: 'ready', message }
 }
 
 /** An envelope whose signer, or the author of whose entity, has no usable key here: it waits until that person is looked up. */
-function endOfUnverified(
+function outcomeOfUnverified(
   { inbound, envelope }: DecryptedMessage,
   { keyOwner, sender }: VerifiedEnvelope & { readonly state: 'needs_key' },
   signers: Signers,
   peopleOfBlockedPods: ReadonlySet<string>,
-): EnvelopeEnd {
+): EnvelopeOutcome {
   if (signers.has(keyOwner)) {
     const reason = `the key of ${keyOwner} cannot be used`
-    return { as: 'rejected', message: { inbound, envelope, fault: 'SenderKeyNotFound', reason } }
+    return { kind: 'rejected', message: { inbound, envelope, fault: 'SenderKeyNotFound', reason } }
   }
   if (peopleOfBlockedPods.has(keyOwner)) {
-    return { as: 'ignored', message: { inbound, envelope, reason: `the pod of ${keyOwner} is blocked` } }
+    return { kind: 'ignored', message: { inbound, envelope, reason: `the pod of ${keyOwner} is blocked` } }
   }
   return {
-    as: 'waiting',
+    kind: 'waiting',
     message: {
       inbound,
       waitsFor: `person:${keyOwner}`,

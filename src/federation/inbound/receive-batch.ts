@@ -1,7 +1,7 @@
 import { inSpan } from '../../jobs/operations/in-span.js'
 import type { Services } from '../../services/services.js'
 import type { ActiveSpan, SpanAttributes } from '../../services/tracer.js'
-import type { InboundMessage, StepResult } from './batch.js'
+import type { InboundMessage, StepResult, WaitingMessage } from './batch.js'
 import { logBatch, logRejectedAndIgnored } from './batch-log.js'
 import { commitBatch } from './commit/commit-batch.js'
 import { countSenders } from './count-senders.js'
@@ -13,7 +13,7 @@ import { type BatchOutcomes, countBatch, queueLabel, timeStep } from './receive-
 /** The messages of a batch that were not stored. */
 export interface UnstoredMessages extends Omit<StepResult<never>, 'ready'> {
   /** Messages that have waited too often or too long. The caller fails their jobs; their outbox rows are still there. */
-  readonly givenUp: StepResult<never>['waiting']
+  readonly givenUp: readonly WaitingMessage[]
 }
 
 /**

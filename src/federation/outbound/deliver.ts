@@ -68,19 +68,19 @@ interface RunOptions extends DeliverOptions {
  */
 async function deliverToPod(services: Services, podId: number, run: RunOptions): Promise<void> {
   const { queue, signal, limits, until, onParticipations } = run
-  const owner = randomUUID()
-  const request = { podId, owner, milliseconds: limits.leaseMs, onlyProven: queue === 'outbound' }
+  const leaseId = randomUUID()
+  const request = { podId, leaseId, leaseMs: limits.leaseMs, onlyProven: queue === 'outbound' }
   const lease = await getSharedDelivery(services.db).lease(request)
   if (lease === undefined) return
   if (!lease.isLeased) return enqueueDeliveries(services, [{ podId, isProven: false }])
   let end: DeliveryRunEnd = 'interrupted'
   let hasParticipated = false
   try {
-    const leased = { services, remotePod: lease.pod, owner, queue, signal, limits }
+    const leased = { services, remotePod: lease.pod, leaseId, queue, signal, limits }
     ;({ end, hasParticipated } = await deliverInOrder(leased, until))
   } finally {
     // The results have ended the lease of a pod without further due deliveries, and of a silent one.
-    if (end === 'timed_out' || end === 'interrupted') await releasePod(services.db, podId, owner)
+    if (end === 'timed_out' || end === 'interrupted') await releasePod(services.db, podId, leaseId)
   }
   if (hasParticipated) await onParticipations(podId)
   // A run that broke off is not enqueued again: its obstacle still exists. The sweeper finds the deliveries later.
@@ -127,7 +127,8 @@ async function deliverInOrder(leased: LeasedRun, until: number): Promise<Deliver
     hasParticipated ||= attempts.some(isDeliveredParticipation)
     if (assessment.kind === 'too_slow') return { end: 'yielded', hasParticipated }
     if (!isMoreDue) return { end: 'released', hasParticipated }
-    if (attempts.some(({ outcome }) => outcome.kind === 'untried')) return { end: 'interrupted', hasParticipated }
+    if (attempts.some(({ outcome }) => outcome.kind === 'not_started' || outcome.kind === 'interrupted'))
+      return { end: 'interrupted', hasParticipated }
     if (due.length > 0 && !hasMessageOfLocalUser(due) && isLocalUserRoundRecent())
       await pauseFor(performance.now() - began, leased)
   }
@@ -155,14 +156,14 @@ async function pauseFor(roundMs: number, { signal, limits }: LeasedRun): Promise
 
 /** Writes the outcomes of a round. True: more is due, and this process still holds the lease. */
 async function saveRound(
-  { services, remotePod, owner, limits }: LeasedRun,
+  { services, remotePod, leaseId, limits }: LeasedRun,
   attempts: readonly DeliveryAttempt[],
   assessment: PodHealthChange,
 ): Promise<boolean> {
   return getSharedDelivery(services.db).record({
     podId: remotePod.id,
-    owner,
-    milliseconds: limits.leaseMs,
+    leaseId,
+    leaseMs: limits.leaseMs,
     delivered: attempts.filter(({ outcome }) => outcome.kind === 'delivered').map(({ due }) => due.id),
     failed: attempts.flatMap(({ due, outcome, encryptedEnvelope }) => {
       const failure = toFailedDelivery(outcome, due, limits)
@@ -170,7 +171,7 @@ async function saveRound(
     }),
     podHealth: assessment,
     hasResponded: attempts.some(didPodRespond),
-    redirects: limits.redirects,
+    redirectsBeforeCheck: limits.redirectsBeforeCheck,
   })
 }
 

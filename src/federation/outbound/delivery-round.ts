@@ -18,7 +18,7 @@ export interface LeasedRun {
   readonly services: Services
   readonly remotePod: LeasedPod
   /** The id of the lease. */
-  readonly owner: string
+  readonly leaseId: string
   readonly queue: DeliveryQueue
   readonly signal: AbortSignal
   readonly limits: DeliveryLimits
@@ -60,7 +60,7 @@ export async function sendDeliveries(
         const began = performance.now()
         const outcome = await sendInSpan(leased, delivery, hasResponded)
         const ms = performance.now() - began
-        hasPodFailed ||= outcome.kind === 'away' || outcome.kind === 'untried'
+        hasPodFailed ||= ['away', 'not_started', 'interrupted'].includes(outcome.kind)
         const encryptedEnvelope = 'body' in delivery && !delivery.due.isPublic ? delivery.body : undefined
         attempts.push({ due: delivery.due, outcome, encryptedEnvelope })
         recordDelivery(leased.queue, outcome, ms)
@@ -77,7 +77,7 @@ export async function sendDeliveries(
 
 /** Outcomes that say nothing about the pod are not counted. */
 function countForPod({ services, remotePod }: LeasedRun, { kind }: DeliveryOutcome, ms: number): void {
-  if (kind === 'untried' || kind === 'not_sealable') return
+  if (kind === 'not_started' || kind === 'interrupted' || kind === 'not_signable') return
   countDelivery(services.db, formatAddressHost(remotePod), { isDelivered: kind === 'delivered', ms })
 }
 
@@ -97,7 +97,7 @@ async function sendDelivery(
   delivery: SealedDelivery,
   hasResponded: boolean,
 ): Promise<DeliveryOutcome> {
-  if ('fault' in delivery) return { kind: 'not_sealable', fault: delivery.fault }
+  if ('fault' in delivery) return { kind: 'not_signable', fault: delivery.fault }
   const origin = podOrigin(remotePod)
   if (origin === undefined) {
     return {
@@ -116,7 +116,7 @@ async function sendDelivery(
       : await post(signal)
     return response === undefined ? { kind: 'too_slow' } : outcomeOfResponse(response, delivery.due.isPublic)
   } catch (error) {
-    return signal.aborted ? { kind: 'untried', hasBegun: true } : deliveryOutcomeOfError(error)
+    return signal.aborted ? { kind: 'interrupted' } : deliveryOutcomeOfError(error)
   }
 }
 

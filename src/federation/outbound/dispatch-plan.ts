@@ -89,7 +89,7 @@ async function planPost(
   if (post === undefined || entity === undefined) return undefined
   return {
     message: creationMessage('post', guid, { senderId: post.authorId, public: post.public, entity }),
-    audience: { of: 'post', postId: post.id },
+    audience: { kind: 'post', postId: post.id },
     ...(post.public && { mentions: { textId: { postId: post.id }, text: post.text, shouldDeliverToMentioned: true } }),
   }
 }
@@ -104,7 +104,7 @@ async function planPhoto(
   if (photo === undefined || entity === undefined) return undefined
   return {
     message: creationMessage('photo', guid, { senderId: photo.authorId, public: photo.public, entity }),
-    audience: photo.postId === null ? { of: 'photo', photoId: photo.id } : { of: 'post', postId: photo.postId },
+    audience: photo.postId === null ? { kind: 'photo', photoId: photo.id } : { kind: 'post', postId: photo.postId },
   }
 }
 
@@ -154,7 +154,7 @@ function routeOf(
 ): { readonly senderId: number; readonly audience: RecipientSelector } | undefined {
   if (threadPost.author.isLocal) {
     const audience: RecipientSelector = {
-      of: 'post',
+      kind: 'post',
       postId: threadPost.id,
       ...(kind === 'comment' && { mentionedInCommentId: id }),
       ...(!author.isLocal && { exceptPodOfPersonId: author.id }),
@@ -162,7 +162,7 @@ function routeOf(
     return { senderId: threadPost.author.id, audience }
   }
   if (!author.isLocal) return undefined
-  return { senderId: author.id, audience: { of: 'people', personIds: [threadPost.author.id] } }
+  return { senderId: author.id, audience: { kind: 'people', personIds: [threadPost.author.id] } }
 }
 
 /** Undefined for a participation by a remote person: only the pod of the participant sends it. */
@@ -177,7 +177,7 @@ async function planParticipation(
   const { author, threadPost } = participation
   return {
     message: creationMessage('participation', guid, { senderId: author.id, public: false, entity }),
-    audience: { of: 'people', personIds: [threadPost.author.id] },
+    audience: { kind: 'people', personIds: [threadPost.author.id] },
   }
 }
 
@@ -192,7 +192,7 @@ async function planConversation(
   if (message === undefined || entity === undefined) return undefined
   return {
     message: creationMessage(record, guid, { senderId: message.authorId, public: false, entity }),
-    audience: { of: 'people', personIds: message.participants },
+    audience: { kind: 'people', personIds: message.participants },
   }
 }
 
@@ -207,7 +207,7 @@ async function planProfile(
   if (user?.person === undefined || entity === undefined) return undefined
   return {
     message: creationMessage('profile', user.person.guid, { senderId: personId, public: entity.public, entity }),
-    audience: to === undefined ? { of: 'contacts', userId: user.id } : { of: 'people', personIds: [to] },
+    audience: to === undefined ? { kind: 'contacts', userId: user.id } : { kind: 'people', personIds: [to] },
   }
 }
 
@@ -224,7 +224,7 @@ async function planContact(
   const entity = contactEntity(user.person, recipient, contact)
   return {
     message: creationMessage('contact', recipient.guid, { senderId: user.personId, public: false, entity }),
-    audience: { of: 'people', personIds: [recipient.id] },
+    audience: { kind: 'people', personIds: [recipient.id] },
   }
 }
 

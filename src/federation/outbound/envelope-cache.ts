@@ -17,7 +17,7 @@ export class TooManySignatures extends Error {
 }
 
 export interface EnvelopeCache {
-  /** Returns the cached envelope of this name, or seals and caches it. */
+  /** Returns the cached envelope of this name, or signs and caches it. */
   getOrSign(name: string, sign: () => Promise<string | undefined>): Promise<string | undefined>
 }
 
@@ -26,7 +26,7 @@ interface CachedEnvelope {
   readonly expiresAt: number
 }
 
-/** Caches sealed envelopes: a signature costs a thread several milliseconds, and anyone may request an entity again and again. */
+/** Caches signed envelopes: a signature costs a thread several milliseconds, and anyone may request an entity again and again. */
 export function openEnvelopeCache(limits: EnvelopeCacheLimits, now = () => performance.now()): EnvelopeCache {
   const cached = new LRUCache<string, CachedEnvelope>({
     max: limits.envelopes,

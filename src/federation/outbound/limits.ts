@@ -5,7 +5,7 @@ export const DELIVERY_LIMITS = {
   /** Refusals of a delivery about sharing, which matters longer than a post: about thirteen days. */
   maxRefusalsOfContact: 20,
   /** Failures in a row after which the delay of a pod stays the same: about six hours. */
-  podFailures: 9,
+  failuresUntilMaxDelay: 9,
   /** Rows of one pod read at a time. An envelope may have megabytes. */
   rowsPerBatch: 20,
   /** Time in which the relays and participations of a round start. A message of a local user waits for the end of the round. */
@@ -41,7 +41,7 @@ export const DELIVERY_LIMITS = {
   /** Traces in the log line of a round. */
   tracesOfLogLine: 20,
   /** Deliveries in a row that end in a redirect, before the pod is checked. */
-  redirects: 3,
+  redirectsBeforeCheck: 3,
   /** Pods checked per run (a run per minute). */
   checksPerRun: 60,
   /** Hours since the last check of a pod that is checked again. */

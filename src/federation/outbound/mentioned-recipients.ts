@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { enqueueMessage } from '../../domain/outbound/outgoing-messages.js'
 import { readMentionedAddresses } from '../../domain/posts/texts.js'
-import { discoverMentionedJob, type NamingText } from '../../jobs/definitions.js'
+import { discoverMentionedJob, type LocalText } from '../../jobs/definitions.js'
 import { enqueueJobsOfKind } from '../../jobs/outbox/enqueue-jobs.js'
 import type { JobContext } from '../../jobs/outbox/load-job.js'
 import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
@@ -44,7 +44,7 @@ export async function deliverToMentioned(
   services: Services,
   work: JobContext,
   person: Pick<Person, 'id' | 'address'>,
-  text: NamingText,
+  text: LocalText,
 ): Promise<void> {
   await inRequestTransaction(services, async (transaction) => {
     await work.finish(transaction)
@@ -52,7 +52,7 @@ export async function deliverToMentioned(
     if (plan?.mentions === undefined || !readMentionedAddresses(plan.mentions.text).includes(person.address)) return
     await Mention.attach(transaction, plan.mentions.textId, [person.address])
     if (!plan.mentions.shouldDeliverToMentioned) return
-    await enqueueMessage(services, transaction, plan.message, { of: 'people', personIds: [person.id] })
+    await enqueueMessage(services, transaction, plan.message, { kind: 'people', personIds: [person.id] })
   })
 }
 

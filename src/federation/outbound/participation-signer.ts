@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { findOrMakePodAccount } from '../../domain/accounts/pod-account.js'
-import { findOpenAccount } from '../../persistence/accounts/open-account.js'
+import { findOpenAccountOrOldest } from '../../persistence/accounts/open-account.js'
 import { User } from '../../persistence/models/user.js'
 import type { Services } from '../../services/services.js'
 
@@ -15,7 +15,7 @@ export interface ParticipationSigner {
 /** Returns the account that PODMIN_ACCOUNT names, if it is open, else the account of the pod. Undefined: the pod has no open account. */
 export async function findParticipationSigner(services: Services): Promise<ParticipationSigner | undefined> {
   const named = services.config.podminAccount ?? ''
-  const account = await findOpenAccount(services.db, named)
+  const account = await findOpenAccountOrOldest(services.db, named)
   if (account === undefined) return undefined
   if (account.username !== named) return { personId: null, ...(await findOrMakePodAccount(services)) }
   const { personId, guid, address } = account

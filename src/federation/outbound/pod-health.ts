@@ -29,10 +29,12 @@ export type DeliveryOutcome =
     }
   /** This pod must not send to that address; no retry can help. */
   | { readonly kind: 'forbidden'; readonly fault: 'not_allowed'; readonly reason: string }
-  /** The envelope could not be sealed. This says nothing about the pod. */
-  | { readonly kind: 'not_sealable'; readonly fault: 'internal' | 'no_key' }
-  /** This process did not start the request, or was stopped before the answer. */
-  | { readonly kind: 'untried'; readonly hasBegun: boolean }
+  /** The envelope could not be signed or encrypted. This says nothing about the pod. */
+  | { readonly kind: 'not_signable'; readonly fault: 'internal' | 'no_key' }
+  /** This process did not start the request. */
+  | { readonly kind: 'not_started' }
+  /** This process was stopped before the answer. */
+  | { readonly kind: 'interrupted' }
   /** The attempt was cancelled because too many other pods were silent at the same time. */
   | { readonly kind: 'too_slow' }
 
@@ -49,7 +51,7 @@ export function outcomeOfResponse({ status, retryAfter }: DeliveryResponse, isPu
 export function deliveryOutcomeOfError(error: unknown): DeliveryOutcome {
   if (!(error instanceof RemotePodError)) throw error
   const { fault, message: reason } = error
-  if (fault === 'busy') return { kind: 'untried', hasBegun: false }
+  if (fault === 'busy') return { kind: 'not_started' }
   if (fault === 'not_allowed') return { kind: 'forbidden', fault, reason }
   return { kind: 'away', fault, status: undefined, reason, retryAfter: undefined }
 }
@@ -68,8 +70,8 @@ export function toFailedDelivery(
   { record, attempts }: Pick<DueDelivery, 'record' | 'attempts'>,
   { maxRefusals, maxRefusalsOfContact }: Pick<DeliveryLimits, 'maxRefusals' | 'maxRefusalsOfContact'>,
 ): Omit<FailedDelivery, 'id' | 'encryptedEnvelope'> | undefined {
-  if (outcome.kind === 'delivered' || (outcome.kind === 'untried' && !outcome.hasBegun)) return undefined
-  if (outcome.kind === 'untried' || outcome.kind === 'too_slow') {
+  if (outcome.kind === 'delivered' || outcome.kind === 'not_started') return undefined
+  if (outcome.kind === 'interrupted' || outcome.kind === 'too_slow') {
     // The delivery may have arrived. The attempt is recorded, because a later retraction must follow it.
     return { status: undefined, fault: 'timeout', countsAsAttempt: false, seconds: undefined, isFinal: false }
   }
@@ -77,12 +79,13 @@ export function toFailedDelivery(
   if (outcome.kind === 'away') {
     // The pod keeps the retry time for all its deliveries. A delivery that may itself crash the pod is delayed alone in the end.
     const isSuspect = outcome.status === CRASHED
-    const seconds = isSuspect && failures >= maxRefusals ? retrySeconds(DELIVERY_LIMITS.podFailures) : undefined
+    const seconds =
+      isSuspect && failures >= maxRefusals ? retrySeconds(DELIVERY_LIMITS.failuresUntilMaxDelay) : undefined
     return { status: outcome.status, fault: outcome.fault, countsAsAttempt: isSuspect, seconds, isFinal: false }
   }
   const isPermanent =
     outcome.kind === 'forbidden' ||
-    (outcome.kind === 'not_sealable' && outcome.fault === 'no_key') ||
+    (outcome.kind === 'not_signable' && outcome.fault === 'no_key') ||
     // A public delivery with these statuses has the outcome `away`.
     (outcome.kind === 'refused' && recipientGoneStatuses.has(outcome.status))
   const isFinal = isPermanent || failures >= (record === 'contact' ? maxRefusalsOfContact : maxRefusals)
@@ -103,14 +106,14 @@ export function assessPod(
 ): PodHealthChange {
   const away = outcomes.find((outcome) => outcome.kind === 'away')
   if (away !== undefined) {
-    const n = Math.min(failures + 1, DELIVERY_LIMITS.podFailures)
+    const n = Math.min(failures + 1, DELIVERY_LIMITS.failuresUntilMaxDelay)
     const seconds = Math.max(retrySeconds(n, random), away.retryAfter ?? 0)
     return { kind: 'away', status: toPodStatus(away.fault), error: away.reason, seconds }
   }
   if (outcomes.some(({ kind }) => kind === 'delivered')) return { kind: 'available' }
   if (outcomes.some(({ kind }) => kind === 'too_slow')) return { kind: 'too_slow' }
   const refused = outcomes.findLast((outcome) => outcome.kind === 'refused' || outcome.kind === 'forbidden')
-  if (refused === undefined) return { kind: 'unknown' }
+  if (refused === undefined) return { kind: 'unchanged' }
   const { fault, reason } = refused
   const moved = outcomes.filter((outcome) => outcome.kind === 'refused' && outcome.fault === 'moved').length
   return { kind: 'refuses', status: toPodStatus(fault), error: reason, moved: fault === 'moved' ? moved : 0 }

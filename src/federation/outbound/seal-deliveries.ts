@@ -108,6 +108,6 @@ async function encryptMessages(
 
 function faultOf(services: Services, error: unknown, message: number): 'internal' {
   if (isDatabaseUnavailable(error)) throw error
-  services.log.error({ err: error, message }, 'outbound message could not be sealed')
+  services.log.error({ err: error, message }, 'outbound message could not be signed')
   return 'internal'
 }

@@ -55,7 +55,7 @@ function openSharedDelivery(db: Knex): SharedDelivery {
     for (const request of requests) if (!byPod.has(request.podId)) byPod.set(request.podId, request)
     const ofPods = [...byPod.values()]
     const results = await leasePods(db, ofPods)
-    return new Map(ofPods.map(({ podId, owner }) => [owner, results.get(podId)]))
+    return new Map(ofPods.map(({ podId, leaseId }) => [leaseId, results.get(podId)]))
   })
   const findDue = groupCommit(ONE_AT_A_TIME, async (requests: readonly DueRequest[]) => {
     const ofPods = new Map<number, DueDelivery[]>(requests.map(({ podId }) => [podId, []]))
@@ -77,7 +77,7 @@ function openSharedDelivery(db: Knex): SharedDelivery {
     isLocalUserRoundRecent: () => performance.now() - lastLocalUserRound < DELIVERY_LIMITS.localUsersRecentMs,
     slots: openDeliverySlots(DELIVERY_LIMITS),
     unanswered: new Set(),
-    lease: async (request) => (await lease([request])).get(request.owner),
+    lease: async (request) => (await lease([request])).get(request.leaseId),
     findDue: async (request) => (await findDue([request])).get(request.podId) ?? [],
     record: async (results) => (await record([results])).has(results.podId),
   }

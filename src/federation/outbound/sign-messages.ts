@@ -20,7 +20,7 @@ export interface SignedMessage {
 
 type SignMessages = (ids: readonly number[]) => Promise<ReadonlyMap<number, SignedMessage>>
 
-/** The services of a pod that the sealer keeps: never the log or the trace of the job that has opened it. */
+/** The services of a pod that the signer keeps: never the log or the trace of the job that has opened it. */
 type SigningDependencies = Pick<Services, 'db' | 'crypto' | 'secrets'>
 
 /** One for each open pod, so that concurrent callers share statements and signatures. */
@@ -42,7 +42,7 @@ const GROUPS: GroupCommitLimits<number> = { maxConcurrent: 4, maxItems: 64 }
 const CACHE_OPTIONS = { maxSize: 8 * 1024 * 1024, sizeCalculation: envelopeBytes }
 
 /**
- * Seals messages together that are needed at the same time. A message that is being sealed is not sealed by a second caller. Later
+ * Signs messages together that are needed at the same time. A message that is being signed is not signed by a second caller. Later
  * callers share the text of the envelope: one for each of hundreds of pods would fill the memory.
  */
 function openMessageSigner(services: SigningDependencies): SignMessages {
@@ -54,27 +54,27 @@ function openMessageSigner(services: SigningDependencies): SignMessages {
     const group = signGroup(ids)
     for (const id of ids) {
       const one = group
-        .then((sealed) => keep(id, sealed.get(id) ?? {}))
+        .then((signed) => keep(id, signed.get(id) ?? {}))
         .catch((error: unknown) => ({ error }))
         .finally(() => running.delete(id))
       running.set(id, one)
     }
   }
 
-  function keep(id: number, sealed: SignedMessage): SignedMessage {
-    if (sealed.envelope !== undefined) envelopes.set(id, sealed.envelope)
-    return sealed
+  function keep(id: number, signed: SignedMessage): SignedMessage {
+    if (signed.envelope !== undefined) envelopes.set(id, signed.envelope)
+    return signed
   }
 
   return async (ids) => {
-    const sealedById = new Map(ids.map((id) => [id, envelopes.get(id)] as const))
-    const fresh = ids.filter((id) => sealedById.get(id) === undefined && !running.has(id))
+    const cachedEnvelopes = new Map(ids.map((id) => [id, envelopes.get(id)] as const))
+    const fresh = ids.filter((id) => cachedEnvelopes.get(id) === undefined && !running.has(id))
     if (fresh.length > 0) start(fresh)
-    const sealed = ids.map(async (id): Promise<[number, SignedMessage]> => {
-      const envelope = sealedById.get(id)
+    const signed = ids.map(async (id): Promise<[number, SignedMessage]> => {
+      const envelope = cachedEnvelopes.get(id)
       return [id, envelope === undefined ? ((await running.get(id)) ?? {}) : { envelope }]
     })
-    return new Map(await Promise.all(sealed))
+    return new Map(await Promise.all(signed))
   }
 }
 
@@ -83,14 +83,14 @@ async function signTogether(
   ids: readonly number[],
 ): Promise<ReadonlyMap<number, SignedMessage>> {
   const messages = await findSignableMessages(services.db, ids)
-  const sealed = new Map<number, SignedMessage>()
+  const signed = new Map<number, SignedMessage>()
   const toSign = messages.flatMap((message) => {
-    if (message.envelope === null) return signable(services, message, sealed)
-    sealed.set(message.id, { envelope: message.envelope })
+    if (message.envelope === null) return signable(services, message, signed)
+    signed.set(message.id, { envelope: message.envelope })
     return []
   })
-  for (const { id, envelope } of await signAndStore(services, toSign)) sealed.set(id, { envelope })
-  return sealed
+  for (const { id, envelope } of await signAndStore(services, toSign)) signed.set(id, { envelope })
+  return signed
 }
 
 type MessageToSign = { readonly id: number } & Parameters<PodCrypto['signEnvelopes']>[0][number]
@@ -99,7 +99,7 @@ type MessageToSign = { readonly id: number } & Parameters<PodCrypto['signEnvelop
 function signable(
   { secrets }: Pick<Services, 'secrets'>,
   message: SignableMessage,
-  sealed: Map<number, SignedMessage>,
+  signed: Map<number, SignedMessage>,
 ): readonly MessageToSign[] {
   const { id, entity: payload, address: sender, userId, sealedPrivateKey } = message
   try {
@@ -107,7 +107,7 @@ function signable(
     const key = decryptPrivateKey(secrets, userId === null ? 'pod account' : `user ${userId}`, sealedPrivateKey)
     return [{ id, payload, sender, key }]
   } catch (error) {
-    sealed.set(id, { error })
+    signed.set(id, { error })
     return []
   }
 }

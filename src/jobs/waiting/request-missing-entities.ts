@@ -31,21 +31,21 @@ export async function requestMissingEntities(
 ): Promise<ReadonlyMap<FetchKey, number>> {
   const messagesByKey = new Map<FetchKey, NewWaitingMessage>()
   for (const message of waiting.toReversed()) {
-    const name = buildFetchKey(message)
-    if (name !== undefined) messagesByKey.set(name, message)
+    const fetchKey = buildFetchKey(message)
+    if (fetchKey !== undefined) messagesByKey.set(fetchKey, message)
   }
   if (messagesByKey.size === 0) return new Map()
   const requested = await findRequested(transaction, [...messagesByKey.values()])
   const people = new Map<FetchKey, DataOf<typeof discoverPersonJob>>()
   const entities = new Map<FetchKey, FetchRequest>()
-  for (const [name, { waitsFor, fetchFrom = '', fallbackFetchFrom, author, times }] of messagesByKey) {
-    if (requested.has(name)) continue
-    const [kind, key] = splitEntityKey(waitsFor)
-    if (kind === 'person') people.set(name, { address: key })
+  for (const [fetchKey, { waitsFor, fetchFrom = '', fallbackFetchFrom, author, times }] of messagesByKey) {
+    if (requested.has(fetchKey)) continue
+    const [kind, guidOrAddress] = splitEntityKey(waitsFor)
+    if (kind === 'person') people.set(fetchKey, { address: guidOrAddress })
     else if (isFetchable(kind))
-      entities.set(name, {
+      entities.set(fetchKey, {
         ...toFetchable(kind),
-        guid: key,
+        guid: guidOrAddress,
         from: fetchFrom,
         orFrom: fallbackFetchFrom,
         author,
@@ -53,11 +53,11 @@ export async function requestMissingEntities(
         fetchesLeft: fetchesLeftAfter(times + 1) - 1,
       })
   }
-  const finders = await enqueueJobsOfKind(services, transaction, discoverPersonJob, [...people.values()])
-  const fetchers = await enqueueJobsOfKind(services, transaction, fetchEntityJob, [...entities.values()], {
+  const discoveryRows = await enqueueJobsOfKind(services, transaction, discoverPersonJob, [...people.values()])
+  const fetchRows = await enqueueJobsOfKind(services, transaction, fetchEntityJob, [...entities.values()], {
     delay: FETCH_DELAY_MS,
   })
-  return new Map([...requested, ...pairsOf([...people.keys(), ...entities.keys()], [...finders, ...fetchers])])
+  return new Map([...requested, ...pairsOf([...people.keys(), ...entities.keys()], [...discoveryRows, ...fetchRows])])
 }
 
 function pairsOf(keys: readonly FetchKey[], rows: readonly number[]): (readonly [FetchKey, number])[] {

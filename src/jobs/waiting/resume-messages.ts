@@ -45,7 +45,7 @@ export function mayWaitAgain({ times, last }: Pick<ResumedMessage, 'times' | 'la
  * for all: a batch of one message stays within its number of statements. Each stored entity that raises a counter has a key of its own, so
  * that without keys nothing is to be counted.
  */
-export async function raiseCountsAndResume(
+export async function raiseCountsResumeAndEnqueue(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   counts: Counts,

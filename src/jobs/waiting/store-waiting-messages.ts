@@ -11,7 +11,7 @@ import { receivePrivateJob, receivePublicJob } from '../definitions.js'
 import { type EntityKey, findStoredEntities } from './entity-key.js'
 import { WAITING_LIMITS } from './limits.js'
 import { buildFetchKey, type FetchKey, requestMissingEntities } from './request-missing-entities.js'
-import { raiseCountsAndResume } from './resume-messages.js'
+import { raiseCountsResumeAndEnqueue } from './resume-messages.js'
 import { admitUnverified, boundUnverified } from './unverified-messages.js'
 
 /** A message and the entity it waits for; its body is that of its job. */
@@ -50,7 +50,7 @@ export async function storeWaitingAndResume(
   waiting: readonly NewWaitingMessage[],
   stored: readonly EntityKey[],
 ): Promise<void> {
-  await raiseCountsAndResume(
+  await raiseCountsResumeAndEnqueue(
     services,
     transaction,
     NO_COUNTS,

@@ -11,7 +11,7 @@ interface OpenAccount {
 }
 
 /** Returns the account with this name if it is open, else the oldest open account. Undefined: there is none. */
-export async function findOpenAccount(db: Knex, username: string): Promise<OpenAccount | undefined> {
+export async function findOpenAccountOrOldest(db: Knex, username: string): Promise<OpenAccount | undefined> {
   const [account] = await queryPrepared<OpenAccount>(db, 'open-account', OPEN_ACCOUNT_SQL, [username])
   return account
 }

@@ -46,13 +46,13 @@ const NEW_PARTICIPATIONS_SQL = `
     where people.closed_at is null and not ${isRetractedSql('participation', 'input.guid', ['people.id'])}
       and ${hasRowSql(IS_SAME_PAIR_SQL)} is not true
   ), remaining as materialized (
-    select post_id, ${UNDELIVERED_LIMITS.participantsUnanswered} - (
+    select post_id, ${UNDELIVERED_LIMITS.participantsOfNeverAnsweredPods} - (
       select count(*) from (
         select from participations
         ${rowByRowSql('people', 'people.id = participations.author_id')}
         ${rowByRowSql('pods', 'pods.id = people.pod_id')}
         where participations.post_id = posts.post_id and pods.answered_at is null
-        limit ${UNDELIVERED_LIMITS.participantsUnanswered}
+        limit ${UNDELIVERED_LIMITS.participantsOfNeverAnsweredPods}
       ) as unanswered
     ) as count
     from (select distinct post_id from input where unanswered) as posts

@@ -51,8 +51,8 @@ export function raiseCountsValues({ posts, comments, answers }: Counts): readonl
  * table by table in id order, so that two batches cannot deadlock. They belong at the end of a transaction, because counters of hot posts
  * are contended.
  */
-export function raiseCountsSql(others: readonly unknown[]): string {
-  const first = others.length + 1
+export function raiseCountsSql(precedingParameters: readonly unknown[]): string {
+  const first = precedingParameters.length + 1
   const column = (index: number, type: string) => `$${first + index}::${type}[]`
   const list = (index: number) => opaqueParam(`$${first + index}`, 'text[]')
   return `

@@ -10,7 +10,7 @@ export interface FailedDelivery {
   readonly id: number
   readonly status: number | undefined
   readonly fault: string
-  /** Counts as an attempt: the delivery was refused, forbidden, not sealable, or answered with 500. */
+  /** Counts as an attempt: the delivery was refused, forbidden, not signable, or answered with 500. */
   readonly countsAsAttempt: boolean
   /** Seconds until the next attempt. Undefined: as soon as the pod may be contacted. */
   readonly seconds: number | undefined
@@ -28,20 +28,19 @@ export type PodHealthChange =
   | { readonly kind: 'away'; readonly status: PodStatus; readonly error: string; readonly seconds: number }
   /** The pod answers too slowly. Until its next success it uses only the slots of other pods. */
   | { readonly kind: 'too_slow' }
-  /** No change. */
-  | { readonly kind: 'unknown' }
+  | { readonly kind: 'unchanged' }
 
 export interface DeliveryResults {
   readonly podId: number
-  readonly owner: string
-  readonly milliseconds: number
+  readonly leaseId: string
+  readonly leaseMs: number
   readonly delivered: readonly number[]
   readonly failed: readonly FailedDelivery[]
   readonly podHealth: PodHealthChange
   /** The pod has answered with any HTTP status. */
   readonly hasResponded: boolean
   /** Number of redirects in a row that requests a check of the pod. */
-  readonly redirects: number
+  readonly redirectsBeforeCheck: number
 }
 
 /**
@@ -54,9 +53,9 @@ export async function recordDeliveryResults(
   results: readonly DeliveryResults[],
 ): Promise<ReadonlySet<number>> {
   const rounds = results.map(
-    ({ podId, owner, milliseconds, delivered, failed, podHealth, hasResponded, redirects }) => {
+    ({ podId, leaseId, leaseMs, delivered, failed, podHealth, hasResponded, redirectsBeforeCheck }) => {
       const settled = [...delivered, ...failed.map(({ id }) => id)]
-      return { podId, owner, milliseconds, hasResponded, redirects, settled, ...podHealth }
+      return { podId, leaseId, leaseMs, hasResponded, redirectsBeforeCheck, settled, ...podHealth }
     },
   )
   const rows = await queryPrepared<{ readonly podId: number }>(db, 'delivery-results', DELIVERY_RESULTS_SQL, [
@@ -93,13 +92,13 @@ const DELIVERY_RESULTS_SQL = `
       and coalesce(deliveries.state, '') = 'waiting'
   ), results as materialized (
     select * from json_to_recordset($3::json) as round(
-      "podId" bigint, owner uuid, milliseconds integer, "hasResponded" boolean, redirects integer, settled bigint[],
+      "podId" bigint, "leaseId" uuid, "leaseMs" integer, "hasResponded" boolean, "redirectsBeforeCheck" integer, settled bigint[],
       kind text, status text, error text, seconds double precision, moved integer
     )
   ), locked as materialized (
     -- In the order of their ids, so that two changes cannot deadlock.
     select results.* from results
-    join pods on pods.id = results."podId" and pods.drained_by = results.owner
+    join pods on pods.id = results."podId" and pods.drained_by = results."leaseId"
     where pods.id = any(${opaqueParam('$5', 'bigint[]')}::bigint[])
     order by pods.id
     for no key update of pods
@@ -139,7 +138,7 @@ const DELIVERY_RESULTS_SQL = `
         else pods.redirects
       end,
       check_wanted = pods.check_wanted or (
-        kind = 'refuses' and pods.redirects < rounds.redirects and pods.redirects + rounds.moved >= rounds.redirects
+        kind = 'refuses' and pods.redirects < rounds."redirectsBeforeCheck" and pods.redirects + rounds.moved >= rounds."redirectsBeforeCheck"
       ),
       last_success_at = case kind when 'available' then now() when 'too_slow' then null else pods.last_success_at end,
       answered_at = coalesce(pods.answered_at, case when rounds."hasResponded" then now() end),
@@ -149,10 +148,10 @@ const DELIVERY_RESULTS_SQL = `
       end),
       drained_by = case when rounds.is_due and pods.blocked_at is null and not ${POD_IS_PAUSED_SQL} then pods.drained_by end,
       drained_until = case
-        when rounds.is_due and pods.blocked_at is null and not ${POD_IS_PAUSED_SQL} then now() + rounds.milliseconds * interval '1 millisecond'
+        when rounds.is_due and pods.blocked_at is null and not ${POD_IS_PAUSED_SQL} then now() + rounds."leaseMs" * interval '1 millisecond'
       end
     from rounds
-    where pods.id = rounds."podId" and pods.drained_by = rounds.owner
+    where pods.id = rounds."podId" and pods.drained_by = rounds."leaseId"
     returning pods.id, pods.drained_by
   )
   select id as "podId" from changed where drained_by is not null`

@@ -13,19 +13,19 @@ import { remainingPodsSql } from './remaining-pods.js'
 export type RecipientSelector =
   | {
       /** All recipients of this post of a local person. */
-      readonly of: 'post'
+      readonly kind: 'post'
       readonly postId: number
       /** Leaves out the pod of this person, which has the entity and distributes it to its own people. */
       readonly exceptPodOfPersonId?: number
       /** Adds the people whom this comment mentions, if the post is public. */
       readonly mentionedInCommentId?: number
-      readonly and?: readonly number[]
+      readonly alsoPersonIds?: readonly number[]
     }
   /** All recipients of a photo without a post. */
-  | { readonly of: 'photo'; readonly photoId: number; readonly and?: readonly number[] }
+  | { readonly kind: 'photo'; readonly photoId: number; readonly alsoPersonIds?: readonly number[] }
   /** All contacts of a user, in both directions of sharing. */
-  | { readonly of: 'contacts'; readonly userId: number; readonly and?: readonly number[] }
-  | { readonly of: 'people'; readonly personIds: readonly number[] }
+  | { readonly kind: 'contacts'; readonly userId: number; readonly alsoPersonIds?: readonly number[] }
+  | { readonly kind: 'people'; readonly personIds: readonly number[] }
 
 export interface NewOutboundMessage {
   readonly record: OutboundRecord
@@ -57,14 +57,14 @@ export async function insertDeliveries(
   message: NewOutboundMessage,
   audience: RecipientSelector,
 ): Promise<readonly ReachedPod[]> {
-  return queryRows<ReachedPod>(transaction, audienceDeliveriesSql(AUDIENCE_SQL[audience.of]), {
+  return queryRows<ReachedPod>(transaction, audienceDeliveriesSql(AUDIENCE_SQL[audience.kind]), {
     ...message,
-    postId: audience.of === 'post' ? audience.postId : null,
-    commentId: audience.of === 'post' ? (audience.mentionedInCommentId ?? null) : null,
-    photoId: audience.of === 'photo' ? audience.photoId : null,
-    userId: audience.of === 'contacts' ? audience.userId : null,
-    people: audience.of === 'people' ? [...audience.personIds] : [...(audience.and ?? [])],
-    exceptPodOf: audience.of === 'post' ? (audience.exceptPodOfPersonId ?? null) : null,
+    postId: audience.kind === 'post' ? audience.postId : null,
+    commentId: audience.kind === 'post' ? (audience.mentionedInCommentId ?? null) : null,
+    photoId: audience.kind === 'photo' ? audience.photoId : null,
+    userId: audience.kind === 'contacts' ? audience.userId : null,
+    people: audience.kind === 'people' ? [...audience.personIds] : [...(audience.alsoPersonIds ?? [])],
+    exceptPodOf: audience.kind === 'post' ? (audience.exceptPodOfPersonId ?? null) : null,
   })
 }
 
@@ -98,7 +98,7 @@ export async function insertRelays(
 }
 
 /** Queries for the ids of recipients; ids can repeat. */
-const AUDIENCE_SQL: Readonly<Record<RecipientSelector['of'], string>> = {
+const AUDIENCE_SQL: Readonly<Record<RecipientSelector['kind'], string>> = {
   post: subscribersSql('cast(:postId as bigint)', 'cast(:commentId as bigint)'),
   photo: `
     with photo as (select id, author_id, ${sentPubliclySql('photos')} as public from photos where id = cast(:photoId as bigint))
@@ -298,7 +298,7 @@ const RELAY_DELIVERIES_SQL = insertDeliveriesSql({
     group by 1, 2, 3, 4, 5, 6, 7
   ), remaining as materialized (${remainingPodsSql(
     DELIVERY_PRIORITY.relay,
-    UNDELIVERED_LIMITS.relaysUnanswered,
+    UNDELIVERED_LIMITS.relaysOfNeverAnsweredPod,
     'select distinct pod_id from recipients where unanswered and not asleep',
   )}
   ), ranked as (

@@ -5,9 +5,9 @@ export const UNDELIVERED_LIMITS = {
   /** Age of a delivery. A pod that is back receives younger deliveries. */
   expiresAfterDays: 14,
   /** Waiting relays for a pod that has never answered. */
-  relaysUnanswered: 5,
+  relaysOfNeverAnsweredPod: 5,
   /** Waiting participations for a pod that has accepted one before; and one for each of its authors. */
   participationsWaiting: 5_000,
   /** Subscriptions to one post from pods that have never answered. */
-  participantsUnanswered: 100,
+  participantsOfNeverAnsweredPods: 100,
 } as const

@@ -14,8 +14,8 @@ export interface LeasedPod {
 
 export interface LeaseRequest {
   readonly podId: number
-  readonly owner: string
-  readonly milliseconds: number
+  readonly leaseId: string
+  readonly leaseMs: number
   readonly onlyProven: boolean
 }
 
@@ -32,8 +32,8 @@ export async function leasePods(
 ): Promise<ReadonlyMap<number, LeaseResult>> {
   const rows = await queryPrepared<LeasedPod & { readonly isLeased: boolean }>(db, 'pod-leases', POD_LEASES_SQL, [
     requests.map(({ podId }) => podId),
-    requests.map(({ owner }) => owner),
-    requests.map(({ milliseconds }) => milliseconds),
+    requests.map(({ leaseId }) => leaseId),
+    requests.map(({ leaseMs }) => leaseMs),
     requests.map(({ onlyProven }) => onlyProven),
   ])
   return new Map(rows.map(({ isLeased, ...pod }) => [pod.id, isLeased ? { isLeased, pod } : { isLeased }]))
@@ -42,10 +42,10 @@ export async function leasePods(
 /** The rows are locked in the order of their ids, so that two leases, or a lease and a change of results, cannot deadlock. */
 const POD_LEASES_SQL = `
   with candidates as materialized (
-    select pods.id, pods.host, pods.port, pods.ssl, pods.failures, requests.owner, requests.milliseconds,
+    select pods.id, pods.host, pods.port, pods.ssl, pods.failures, requests.lease_id, requests.lease_ms,
       ${POD_IS_PROVEN_SQL} or not requests.only_proven as is_leased
     from unnest(${opaqueParam('$1', 'bigint[]')}, $2::uuid[], $3::integer[], $4::boolean[])
-      as requests(pod_id, owner, milliseconds, only_proven)
+      as requests(pod_id, lease_id, lease_ms, only_proven)
     join pods on pods.id = requests.pod_id
     where (pods.drained_until is null or pods.drained_until <= now())
       and ${POD_ACCEPTS_DELIVERIES_SQL}
@@ -53,16 +53,16 @@ const POD_LEASES_SQL = `
     for no key update of pods
   ), leased as (
     update pods
-    set drained_by = candidates.owner, drained_until = now() + candidates.milliseconds * interval '1 millisecond'
+    set drained_by = candidates.lease_id, drained_until = now() + candidates.lease_ms * interval '1 millisecond'
     from candidates
     where pods.id = candidates.id and candidates.is_leased
   )
   select id, host, port, ssl, failures, is_leased as "isLeased" from candidates`
 
-/** Ends a lease after a drain that was aborted. */
-export async function releasePod(db: Knex, podId: number, owner: string): Promise<void> {
+/** Ends a lease after a run that was aborted. */
+export async function releasePod(db: Knex, podId: number, leaseId: string): Promise<void> {
   await db.raw(`update pods set drained_by = null, drained_until = null where id = ? and drained_by = ?`, [
     podId,
-    owner,
+    leaseId,
   ])
 }

@@ -57,8 +57,8 @@ export async function countRowsOfPerson(db: Knex, personId: number): Promise<Per
 export async function deletePerson(db: Knex, personId: number, now: Date): Promise<void> {
   await inTransaction(db, (transaction) => emptyPeople(transaction, [personId], now))
   await purgeDeletedPosts(db)
-  for (const kind of kindsWith('destroyed')) await destroyAll(db, kind, personId)
-  for (const kind of kindsWith('deleted')) await deleteAll(db, kind, personId)
+  for (const kind of kindsWith('destroyed_in_chunks')) await destroyAll(db, kind, personId)
+  for (const kind of kindsWith('deleted_in_chunks')) await deleteAll(db, kind, personId)
   await inTransaction(db, async (transaction) => {
     await transaction.raw(`delete from account_migrations where old_person_id = :id or new_person_id = :id`, {
       id: personId,
@@ -76,17 +76,17 @@ export async function deletePerson(db: Knex, personId: number, now: Date): Promi
 }
 
 type Tables = typeof RECORD_TABLES
-type Deletion = Tables[RecordKind]['ofDeletedPerson']
+type Deletion = Tables[RecordKind]['whenAuthorIsDeleted']
 type KindWith<Wanted extends Deletion> = {
-  [Kind in RecordKind]: Tables[Kind]['ofDeletedPerson'] extends Wanted ? Kind : never
+  [Kind in RecordKind]: Tables[Kind]['whenAuthorIsDeleted'] extends Wanted ? Kind : never
 }[RecordKind]
 
 /** The other rows of the person are deleted by their foreign keys. */
 function kindsWith<Wanted extends Deletion>(wanted: Wanted): readonly KindWith<Wanted>[] {
-  return RECORD_KINDS.filter((kind): kind is KindWith<Wanted> => RECORD_TABLES[kind].ofDeletedPerson === wanted)
+  return RECORD_KINDS.filter((kind): kind is KindWith<Wanted> => RECORD_TABLES[kind].whenAuthorIsDeleted === wanted)
 }
 
-async function deleteAll(db: Knex, kind: KindWith<'deleted'>, authorId: number): Promise<void> {
+async function deleteAll(db: Knex, kind: KindWith<'deleted_in_chunks'>, authorId: number): Promise<void> {
   const { table } = RECORD_TABLES[kind]
   const oldest = `id = any(array(select id from ${table} where author_id = ? order by id limit ?))`
   for (let count = ROW_BATCH_SIZE; count === ROW_BATCH_SIZE; ) {
@@ -94,7 +94,7 @@ async function deleteAll(db: Knex, kind: KindWith<'deleted'>, authorId: number):
   }
 }
 
-async function destroyAll(db: Knex, kind: KindWith<'destroyed'>, authorId: number): Promise<void> {
+async function destroyAll(db: Knex, kind: KindWith<'destroyed_in_chunks'>, authorId: number): Promise<void> {
   const { table } = RECORD_TABLES[kind]
   for (let count = ROW_BATCH_SIZE; count === ROW_BATCH_SIZE; ) {
     count = await inTransaction(db, async (transaction) => {

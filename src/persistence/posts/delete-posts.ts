@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { queryRows } from '../database/database.js'
 import { deleteCreations } from '../outbound/cancel-deliveries.js'
 import type { OutboundRecord } from '../outbound/outbound-record.js'
-import { KINDS_BELOW_POST, RECORD_TABLES, waysFromPost } from '../sql/record-tables.js'
+import { joinsToPost, KINDS_BELOW_POST, RECORD_TABLES } from '../sql/record-tables.js'
 
 /** Rows under one post that are still deleted in the transaction of a retraction, and rows that one later transaction deletes. */
 export const ROW_BATCH_SIZE = 1_000
@@ -97,7 +97,7 @@ const DELETED_LIKES_OF_COMMENTS_SQL = `
  * second way to likes leads through comments.
  */
 const deleteBelow = KINDS_BELOW_POST.filter((kind) => kind !== 'photo' && kind !== 'comment').flatMap((kind) =>
-  waysFromPost(kind)
+  joinsToPost(kind)
     .slice(0, 1)
     .map(({ from, post }) => {
       const { table } = RECORD_TABLES[kind]
@@ -112,11 +112,11 @@ function hasManySql(from: string): string {
 }
 
 /** Photos do not count: a message has at most a hundred. */
-const waysToMany = KINDS_BELOW_POST.filter((kind) => kind !== 'photo').flatMap(waysFromPost)
+const joinsToMany = KINDS_BELOW_POST.filter((kind) => kind !== 'photo').flatMap(joinsToPost)
 
 const LARGE_POSTS_SQL = `
   select posts.id from posts
-  where posts.id = any(?) and (${waysToMany.map(({ from, post }) => hasManySql(`${from} where ${post} = posts.id`)).join(' or ')})`
+  where posts.id = any(?) and (${joinsToMany.map(({ from, post }) => hasManySql(`${from} where ${post} = posts.id`)).join(' or ')})`
 
 const SOFT_DELETED_POSTS_SQL = `
   with locked as (

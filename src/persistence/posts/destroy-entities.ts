@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { RecordKind, RetractableKind } from '../../protocol/entities/registry.js'
 import { queryRows } from '../database/database.js'
-import { KINDS_BELOW_POST, RECORD_TABLES, waysFromPost } from '../sql/record-tables.js'
+import { joinsToPost, KINDS_BELOW_POST, RECORD_TABLES } from '../sql/record-tables.js'
 import { findLargePosts, softDeletePosts } from './delete-posts.js'
 import { SENT_PUBLICLY_SQL } from './visibility.js'
 
@@ -75,7 +75,7 @@ export async function findPostsEmptyWithoutPhotos(
 
 /** The rows that foreign keys delete with the locked posts. */
 const belowLocked = KINDS_BELOW_POST.flatMap((kind) =>
-  waysFromPost(kind).map(({ from, post }) => {
+  joinsToPost(kind).map(({ from, post }) => {
     const { table } = RECORD_TABLES[kind]
     return `
     union all

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { queryRow, queryRows } from '../database/database.js'
 import { isLockTimeout } from '../database/errors.js'
 import { findLargePosts, softDeletePosts } from '../posts/delete-posts.js'
-import { KINDS_BELOW_POST, type KindBelowPost, RECORD_TABLES, waysFromPost } from '../sql/record-tables.js'
+import { joinsToPost, KINDS_BELOW_POST, type KindBelowPost, RECORD_TABLES } from '../sql/record-tables.js'
 
 export interface PostRetention {
   readonly days: number
@@ -142,7 +142,7 @@ const REASON_BELOW: Readonly<Record<KindBelowPost, string | undefined>> = {
 
 const reasonsBelow = KINDS_BELOW_POST.flatMap((kind) => {
   const reason = REASON_BELOW[kind]
-  const ways = waysFromPost(kind).map(
+  const ways = joinsToPost(kind).map(
     ({ from, post }) =>
       `exists (select from ${from} where ${post} = posts.id and ${isLocal(RECORD_TABLES[kind].author)})`,
   )

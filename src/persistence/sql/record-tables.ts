@@ -7,20 +7,20 @@ interface RecordTable {
   readonly author: string
   /** SQL: the id of the post that a row belongs to; undefined: it belongs to none. */
   readonly post: string | undefined
-  /** The ways from a post to the rows that are deleted with it and of which messages may be on their way to other pods. */
-  readonly belowPost: readonly WayFromPost[]
+  /** Joins from a post to the rows that are deleted with it, and of which messages may be on their way to other pods. */
+  readonly belowPost: readonly PostJoin[]
   /** SQL: the text that mentions people; undefined: there is none. */
   readonly mentioningText: string | undefined
   /** The column with the time of storing, in tables with a `trace_id`. */
   readonly tracedAt: string | undefined
   /**
-   * The deletion of the author: `emptied` rows are deleted when the account closes (empty-people.ts), those of the others only with the
-   * person, in chunks: `destroyed` ones with corrections of counters, `deleted` ones without. `with_parent`: it has no author of its own.
+   * When the account of the author closes (empty-people.ts), or only with the person, in chunks: `destroyed_in_chunks` with corrections of
+   * counters, `deleted_in_chunks` without. `with_parent`: it has no author of its own.
    */
-  readonly ofDeletedPerson: 'emptied' | 'destroyed' | 'deleted' | 'with_parent'
+  readonly whenAuthorIsDeleted: 'deleted_on_close' | 'destroyed_in_chunks' | 'deleted_in_chunks' | 'with_parent'
 }
 
-interface WayFromPost {
+interface PostJoin {
   readonly from: string
   readonly post: string
 }
@@ -37,7 +37,7 @@ export const RECORD_TABLES = {
     belowPost: [],
     mentioningText: 'posts.text',
     tracedAt: 'stored_at',
-    ofDeletedPerson: 'emptied',
+    whenAuthorIsDeleted: 'deleted_on_close',
   },
   photo: {
     table: 'photos',
@@ -46,7 +46,7 @@ export const RECORD_TABLES = {
     belowPost: [{ from: 'photos', post: 'photos.post_id' }],
     mentioningText: undefined,
     tracedAt: undefined,
-    ofDeletedPerson: 'emptied',
+    whenAuthorIsDeleted: 'deleted_on_close',
   },
   comment: {
     table: 'comments',
@@ -55,7 +55,7 @@ export const RECORD_TABLES = {
     belowPost: [{ from: 'comments', post: 'comments.post_id' }],
     mentioningText: 'comments.text',
     tracedAt: 'created_at',
-    ofDeletedPerson: 'destroyed',
+    whenAuthorIsDeleted: 'destroyed_in_chunks',
   },
   like: {
     table: 'likes',
@@ -67,7 +67,7 @@ export const RECORD_TABLES = {
     ],
     mentioningText: undefined,
     tracedAt: 'created_at',
-    ofDeletedPerson: 'destroyed',
+    whenAuthorIsDeleted: 'destroyed_in_chunks',
   },
   poll_participation: {
     table: 'poll_participations',
@@ -78,7 +78,7 @@ export const RECORD_TABLES = {
     ],
     mentioningText: undefined,
     tracedAt: 'created_at',
-    ofDeletedPerson: 'destroyed',
+    whenAuthorIsDeleted: 'destroyed_in_chunks',
   },
   participation: {
     table: 'participations',
@@ -87,7 +87,7 @@ export const RECORD_TABLES = {
     belowPost: [{ from: 'participations', post: 'participations.post_id' }],
     mentioningText: undefined,
     tracedAt: undefined,
-    ofDeletedPerson: 'emptied',
+    whenAuthorIsDeleted: 'deleted_on_close',
   },
   poll: {
     table: 'polls',
@@ -96,7 +96,7 @@ export const RECORD_TABLES = {
     belowPost: [], // sent only with its post
     mentioningText: undefined,
     tracedAt: undefined,
-    ofDeletedPerson: 'with_parent',
+    whenAuthorIsDeleted: 'with_parent',
   },
   conversation: {
     table: 'conversations',
@@ -105,7 +105,7 @@ export const RECORD_TABLES = {
     belowPost: [],
     mentioningText: undefined,
     tracedAt: undefined,
-    ofDeletedPerson: 'destroyed',
+    whenAuthorIsDeleted: 'destroyed_in_chunks',
   },
   message: {
     table: 'messages',
@@ -114,7 +114,7 @@ export const RECORD_TABLES = {
     belowPost: [],
     mentioningText: undefined,
     tracedAt: undefined,
-    ofDeletedPerson: 'deleted',
+    whenAuthorIsDeleted: 'deleted_in_chunks',
   },
 } as const satisfies Readonly<Record<RecordKind, RecordTable>>
 
@@ -131,7 +131,7 @@ export const KINDS_BELOW_POST = RECORD_KINDS.filter(
   (kind) => RECORD_TABLES[kind].belowPost.length > 0,
 ) as readonly KindBelowPost[]
 
-/** The ways from a post to all rows of a kind below it. */
-export function waysFromPost(kind: KindBelowPost): readonly WayFromPost[] {
+/** The joins from a post to all rows of a kind below it. */
+export function joinsToPost(kind: KindBelowPost): readonly PostJoin[] {
   return RECORD_TABLES[kind].belowPost
 }

@@ -26,15 +26,15 @@ export async function insertSecrets(session: pg.Client, secrets: Secrets): Promi
     after = last.id
     await session.query(INSERT_USER_SECRETS_SQL, [
       rows.map(({ id }) => id),
-      rows.map(({ id, password }) => password && secrets.unseal(password, `take-over ${id}`)),
-      rows.map(({ id, privateKey }) => privateKey ?? secrets.seal('', `user ${id}`)),
+      rows.map(({ id, password }) => password && secrets.decrypt(password, `take-over ${id}`)),
+      rows.map(({ id, privateKey }) => privateKey ?? secrets.encrypt('', `user ${id}`)),
       rows.map(({ totpSecret }) => totpSecret),
       rows.map(({ totpStep }) => totpStep),
     ])
     const codes = rows.flatMap(({ id, totpSecret, backupCodes }) =>
       totpSecret === null || backupCodes === null
         ? []
-        : readCodes(secrets.unseal(backupCodes, `take-over ${id}`)).map((hash) => ({ id, hash: Buffer.from(hash) })),
+        : readCodes(secrets.decrypt(backupCodes, `take-over ${id}`)).map((hash) => ({ id, hash: Buffer.from(hash) })),
     )
     await session.query(
       `insert into recovery_codes (user_id, code_hash, bcrypt)

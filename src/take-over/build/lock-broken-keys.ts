@@ -22,7 +22,7 @@ export async function lockBrokenKeys(session: pg.Client, secrets: Secrets): Prom
       [after],
     )
     const broken = rows.filter(
-      ({ id, sealed, publicKey }) => !isPair({ publicKey, privateKey: secrets.unseal(sealed, `user ${id}`) }),
+      ({ id, sealed, publicKey }) => !isPair({ publicKey, privateKey: secrets.decrypt(sealed, `user ${id}`) }),
     )
     await session.query(`update users set locked_at = coalesce(locked_at, ${NOW_SQL}) where id = any($1)`, [
       broken.map(({ id }) => id),

@@ -37,7 +37,7 @@ function changeOf(table: SourceTable, name: string, secrets: Secrets): ChangeFie
     case 'sealed': {
       const ownerOf = OWNERS[name]
       if (ownerOf === undefined) throw new Error(`The column ${name} has no owner for its seal.`)
-      return (text, id) => (text === '' ? null : bytes(secrets.seal(text, ownerOf(id))))
+      return (text, id) => (text === '' ? null : bytes(secrets.encrypt(text, ownerOf(id))))
     }
     default:
       return undefined

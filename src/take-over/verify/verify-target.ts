@@ -157,7 +157,7 @@ async function checkKeys(
 
 function isKeyPairComplete({ id, sealed, publicKey, mayMismatch }: SealedKey, secrets: Secrets): boolean {
   try {
-    const privateKey = secrets.unseal(sealed, `user ${id}`)
+    const privateKey = secrets.decrypt(sealed, `user ${id}`)
     return mayMismatch || isPair({ publicKey, privateKey })
   } catch {
     return false

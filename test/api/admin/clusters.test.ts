@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { cleaningOperations } from '../../../src/domain/moderation/clusters/cleaning-work.js'
+import { cleaningTaskHandlers } from '../../../src/domain/moderation/clusters/cleaning-work.js'
 import { findClusters } from '../../../src/domain/moderation/clusters/find-clusters.js'
 import { addPost } from '../../support/databases/rows.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
@@ -90,7 +90,7 @@ describe('a cluster', () => {
     expect(body).toMatchObject({ changed: true, state: 'queued', total: 206, preview: { hide: 206 } })
     const inProgress = { state: 'cleaning', operation: { id: body.id, done: 0, total: 206 } }
     expect((await mod.get(`/clusters/${id}`)).body).toMatchObject(inProgress)
-    await finishBackgroundTasks(api.pod, cleaningOperations)
+    await finishBackgroundTasks(api.pod, cleaningTaskHandlers)
     expect((await mod.get(`/clusters/${id}`)).body).toMatchObject({ state: 'cleaned', operation: null })
   })
 

@@ -1,7 +1,7 @@
 import { createPrivateKey } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newGuid } from '../../../src/domain/new-guid.js'
-import { deadLetterOperations } from '../../../src/domain/operations/dead-letters.js'
+import { deadLetterTaskHandlers } from '../../../src/domain/operations/dead-letters.js'
 import { signMagicEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
 import { statementsDuring } from '../../support/assertions/statement-count.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
@@ -225,7 +225,7 @@ describe('dead letters', () => {
       const chunks: number[] = []
       await finishBackgroundTasks(
         api.pod,
-        withChunkStep(deadLetterOperations, ({ done }) => void chunks.push(done)),
+        withChunkStep(deadLetterTaskHandlers, ({ done }) => void chunks.push(done)),
       )
       expect(chunks).toEqual([1_000, 1_000, 300, 0])
       expect(await discarded()).toHaveLength(1)
@@ -240,11 +240,11 @@ describe('dead letters', () => {
       await seedMany(1_500)
 
       const { body } = await adm.post('/dead_letters/replay', { queue: 'inbound', reason })
-      await expect(finishBackgroundTasks(api.pod, crashInChunk(deadLetterOperations, 2))).rejects.toThrow(
+      await expect(finishBackgroundTasks(api.pod, crashInChunk(deadLetterTaskHandlers, 2))).rejects.toThrow(
         'the worker dies',
       )
       expect((await adm.get(`/operations/${body.id}`)).body).toMatchObject({ state: 'running', done: 999, skipped: 1 })
-      await finishBackgroundTasks(api.pod, deadLetterOperations)
+      await finishBackgroundTasks(api.pod, deadLetterTaskHandlers)
 
       expect((await adm.get(`/operations/${body.id}`)).body).toMatchObject({ state: 'done', done: 1_499, skipped: 1 })
       expect(await discarded()).toHaveLength(1)

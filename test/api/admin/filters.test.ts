@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { applyFilterOperation } from '../../../src/domain/moderation/filters/apply-filter.js'
-import { showContentOperation } from '../../../src/domain/moderation/hide-content.js'
+import { applyFilterTaskHandlers } from '../../../src/domain/moderation/filters/apply-filter.js'
+import { showContentTaskHandlers } from '../../../src/domain/moderation/hide-content.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
 import { crashInChunk, finishBackgroundTasks, withChunkStep } from '../../support/pods/finish-background-tasks.js'
 import { publish, type SampleApiPod, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
@@ -213,7 +213,7 @@ describe('a filter that hides', () => {
 })
 
 describe('a filter with many hits', () => {
-  const works = { ...applyFilterOperation, ...showContentOperation }
+  const works = { ...applyFilterTaskHandlers, ...showContentTaskHandlers }
   const chunksOf = async () => {
     const chunks: number[] = []
     await finishBackgroundTasks(

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   cancelClosing,
   closeDueAccounts,
-  closingOperation,
+  closingTaskHandlers,
 } from '../../../src/domain/accounts/closing/close-account.js'
 import { signIn } from '../../../src/domain/accounts/sign-in.js'
 import { createComment } from '../../../src/domain/interactions/comments.js'
 import { exportLostContacts } from '../../../src/domain/moderation/notices/user-notices.js'
-import { restrictOperation } from '../../../src/domain/moderation/pods/restrict-pod-people.js'
+import { restrictTaskHandlers } from '../../../src/domain/moderation/pods/restrict-pod-people.js'
 import { runBackgroundTask } from '../../../src/domain/operations/background-tasks.js'
 import { User } from '../../../src/persistence/models/user.js'
 import type { Services } from '../../../src/services/services.js'
@@ -44,7 +44,7 @@ const podIn = (days: number): Services => ({ ...api.pod, now: () => new Date(Dat
 
 async function runClosings(pod: Services): Promise<void> {
   for (const { data } of await pod.db('outbox').where({ name: 'run-operation' }).select('data')) {
-    await runBackgroundTask(pod, { data, finish: async () => {} }, closingOperation, new AbortController().signal)
+    await runBackgroundTask(pod, { data, finish: async () => {} }, closingTaskHandlers, new AbortController().signal)
   }
 }
 
@@ -207,7 +207,7 @@ describe('a user who loses contacts by a rule for a pod', () => {
       await runBackgroundTask(
         api.pod,
         { data, finish: async () => {} },
-        restrictOperation,
+        restrictTaskHandlers,
         new AbortController().signal,
       )
       await api.pod.db('outbox').delete()

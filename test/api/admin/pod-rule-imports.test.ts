@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { importOperations } from '../../../src/domain/moderation/pods/pod-rule-imports.js'
+import { importTaskHandlers } from '../../../src/domain/moderation/pods/pod-rule-imports.js'
 import { runBackgroundTask } from '../../../src/domain/operations/background-tasks.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
@@ -36,7 +36,7 @@ const never = new AbortController().signal
 
 /** Runs the operation as its job does. */
 async function run(operationId: number, deadline = never): Promise<void> {
-  await runBackgroundTask(api.pod, { data: { operationId }, finish: async () => {} }, importOperations, deadline)
+  await runBackgroundTask(api.pod, { data: { operationId }, finish: async () => {} }, importTaskHandlers, deadline)
 }
 
 async function apply(id: number, body: object = {}) {

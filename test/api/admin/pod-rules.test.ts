@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { endPodRules } from '../../../src/domain/moderation/pods/pod-rules.js'
-import { restrictOperation } from '../../../src/domain/moderation/pods/restrict-pod-people.js'
+import { restrictTaskHandlers } from '../../../src/domain/moderation/pods/restrict-pod-people.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { runBackgroundTask } from '../../../src/domain/operations/background-tasks.js'
 import { RemotePod } from '../../../src/persistence/models/remote-pod.js'
@@ -296,7 +296,7 @@ describe('pods', () => {
     const podId = await podAt('slow.example', { lastSuccessAt: new Date() })
     const ids = [await delivery(podId), await delivery(podId)]
     const owner = '00000000-0000-4000-8000-000000000000'
-    const lease = () => leasePods(api.pod.db, [{ podId, owner, milliseconds: 1, onlyProven: false }])
+    const lease = () => leasePods(api.pod.db, [{ podId, leaseId: owner, leaseMs: 1, onlyProven: false }])
 
     expect((await mod.post('/pods/slow.example/pause', { reason })).status).toBe(403)
     const inMonths = new Date(Date.now() + 15 * 86_400_000).toISOString()
@@ -355,7 +355,7 @@ describe('people of a pod', () => {
       .whereIn('state', ['queued', 'running'])
     for (const { id: operationId } of open) {
       const work = { data: { operationId }, finish: async () => {} }
-      await runBackgroundTask(api.pod, work, restrictOperation, new AbortController().signal)
+      await runBackgroundTask(api.pod, work, restrictTaskHandlers, new AbortController().signal)
     }
   }
   const restrictionOf = async (guid: string) =>

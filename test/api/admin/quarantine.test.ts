@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { reloadFilters } from '../../../src/domain/moderation/filters/active-filters.js'
-import { quarantineOperations, readQuarantinedPayload } from '../../../src/domain/operations/quarantine.js'
+import { quarantineTaskHandlers, readQuarantinedPayload } from '../../../src/domain/operations/quarantine.js'
 import type { InboundMessage } from '../../../src/federation/inbound/batch.js'
 import { QUARANTINE_LIMITS } from '../../../src/federation/inbound/limits.js'
 import { type QuarantineLimits, quarantineRejected } from '../../../src/federation/inbound/quarantine.js'
@@ -284,7 +284,7 @@ describe('more than 1 000 rejected messages', () => {
     const chunks: number[] = []
     await finishBackgroundTasks(
       api.pod,
-      withChunkStep(quarantineOperations, ({ done }) => void chunks.push(done)),
+      withChunkStep(quarantineTaskHandlers, ({ done }) => void chunks.push(done)),
     )
     expect(chunks).toEqual([1_000, 1_000, 300, 0])
     expect(await listed()).toHaveLength(1)
@@ -301,11 +301,11 @@ describe('more than 1 000 rejected messages', () => {
     await outbox().delete()
 
     const { body } = await adm.post(`/quarantine/${name}`, choice)
-    await expect(finishBackgroundTasks(api.pod, crashInChunk(quarantineOperations, 2))).rejects.toThrow(
+    await expect(finishBackgroundTasks(api.pod, crashInChunk(quarantineTaskHandlers, 2))).rejects.toThrow(
       'the worker dies',
     )
     expect(await outbox()).toHaveLength(999)
-    await finishBackgroundTasks(api.pod, quarantineOperations)
+    await finishBackgroundTasks(api.pod, quarantineTaskHandlers)
 
     expect((await adm.get(`/operations/${body.id}`)).body).toMatchObject({ state: 'done', done: 1_499, skipped: 1 })
     expect(await outbox().whereRaw(`(data ->> 'isReleased')::boolean = ?`, [isReleased])).toHaveLength(1_499)

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { discardOperation } from '../../../src/domain/operations/queues.js'
+import { discardTaskHandlers } from '../../../src/domain/operations/queues.js'
 import { listDeadLetters } from '../../../src/jobs/dead-letters/find-dead-letters.js'
 import { discoverPersonJob, fetchStreamJob, receivePublicJob } from '../../../src/jobs/definitions.js'
 import { enqueueJobsOfKind } from '../../../src/jobs/outbox/enqueue-jobs.js'
@@ -176,7 +176,7 @@ describe('discarded messages', () => {
     expect((await adm.post('/queues/inbound/discard', confirmed)).body).toMatchObject({
       ...{ code: 409, reason: 'operation_running' },
     })
-    await finishBackgroundTasks(api.pod, discardOperation)
+    await finishBackgroundTasks(api.pod, discardTaskHandlers)
 
     expect((await adm.get(`/operations/${body.id}`)).body).toMatchObject({ state: 'done', done: 201, skipped: 0 })
     expect((await adm.get('/audit?action=queue.discard')).body[0]).toMatchObject({

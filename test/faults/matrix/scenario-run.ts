@@ -63,7 +63,7 @@ export function openRide(podUnderFaults: PodUnderFaults): Ride {
     const posts = await addLocalPosts(podUnderFaults)
     const people: FakePerson[] = []
     for (let index = 0; index < PEOPLE; index += 1) people.push(await podUnderFaults.otherPods.addKnownPerson())
-    // A pod that has never answered gets few relays (`relaysUnanswered`), and no delivery may succeed while workers are killed.
+    // A pod that has never answered gets few relays (`relaysOfNeverAnsweredPod`), and no delivery may succeed while workers are killed.
     await pod.db('pods').whereNull('answeredAt').update({ answeredAt: new Date() })
     const burst = makeBurst(people, posts, { messages: load.messages, seed })
     localPosts.push(...posts)

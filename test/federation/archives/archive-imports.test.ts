@@ -411,7 +411,7 @@ describe('a follower of the old account', () => {
           ...{ record: 'post', guid: post.guid, verb: 'create', senderId: al.id, public: true },
           ...{ entity: '<x/>', priority: DELIVERY_PRIORITY.localUsers, trace: null },
         },
-        { of: 'post', postId: post.id },
+        { kind: 'post', postId: post.id },
       ).then(async () => transaction.raw('select pods.host from deliveries join pods on pods.id = pod_id')),
     )
     expect(rows).toEqual([{ host: 'c.example' }])

@@ -3,7 +3,7 @@ import { loadPrivateKey } from '../../../src/domain/accounts/private-keys.js'
 import type { Viewer } from '../../../src/domain/accounts/viewers.js'
 import { undoAction, undoActionsOnTarget } from '../../../src/domain/moderation/actions.js'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
-import { contentChangeOperation } from '../../../src/domain/moderation/follow-up-restrictions.js'
+import { contentChangeTaskHandlers } from '../../../src/domain/moderation/follow-up-restrictions.js'
 import { blockOnPod } from '../../../src/domain/moderation/restrict-person.js'
 import { runBackgroundTask } from '../../../src/domain/operations/background-tasks.js'
 import { publishPost } from '../../../src/domain/posts/publish-post.js'
@@ -220,7 +220,7 @@ describe('a block of a person with more content than one transaction changes', (
   async function runNext(): Promise<void> {
     const { data } = await pod.db('outbox').where({ name: 'run-operation' }).first('data')
     const work = { data, finish: async () => {} }
-    await runBackgroundTask(pod, work, contentChangeOperation, new AbortController().signal)
+    await runBackgroundTask(pod, work, contentChangeTaskHandlers, new AbortController().signal)
   }
   const visible = async () => (await pod.db('posts').where({ authorId: remy.id, public: true })).length
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { undoAction } from '../../../src/domain/moderation/actions.js'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { cleanCluster } from '../../../src/domain/moderation/clusters/clean-cluster.js'
-import { cleaningOperations } from '../../../src/domain/moderation/clusters/cleaning-work.js'
+import { cleaningTaskHandlers } from '../../../src/domain/moderation/clusters/cleaning-work.js'
 import { dismissCluster, listSpamClusters, readCluster } from '../../../src/domain/moderation/clusters/clusters.js'
 import { buildContentKeys } from '../../../src/domain/moderation/clusters/content-keys.js'
 import { findClusters } from '../../../src/domain/moderation/clusters/find-clusters.js'
@@ -202,13 +202,13 @@ describe('a cluster of more than 200 items', () => {
 
     expect(operation).toMatchObject({ kind: 'cluster.clean', state: 'queued', total: ITEMS })
     expect([await state(), await hidden(), (await pod.db('filters')).length]).toEqual(['cleaning', 0, 1])
-    await expect(finishBackgroundTasks(pod, crashInChunk(cleaningOperations, 2))).rejects.toThrow('the worker dies')
+    await expect(finishBackgroundTasks(pod, crashInChunk(cleaningTaskHandlers, 2))).rejects.toThrow('the worker dies')
     expect([await state(), await hidden()]).toEqual(['cleaning', 500])
     expect((await readCluster(pod, COMMAND_ACTOR, id)).operation).toMatchObject({ state: 'running', done: 500 })
     await expect(cleanCluster(pod, COMMAND_ACTOR, id, parts, { reason })).rejects.toMatchObject({
       reason: 'bad_transition',
     })
-    await finishBackgroundTasks(pod, cleaningOperations)
+    await finishBackgroundTasks(pod, cleaningTaskHandlers)
     expect([await state(), await hidden(), Number(await counted())]).toEqual(['cleaned', ITEMS, 0])
     expect(await pod.rows('notifications')).toEqual([0])
     expect(
@@ -218,9 +218,9 @@ describe('a cluster of more than 200 items', () => {
     await undoAction(pod, COMMAND_ACTOR, action?.id ?? 0, { reason: 'A mistake' })
 
     expect([await state(), await hidden(), await pod.rows('filters')]).toEqual(['restoring', ITEMS - 200, [0]])
-    await expect(finishBackgroundTasks(pod, crashInChunk(cleaningOperations, 2))).rejects.toThrow('the worker dies')
+    await expect(finishBackgroundTasks(pod, crashInChunk(cleaningTaskHandlers, 2))).rejects.toThrow('the worker dies')
     expect([await state(), await hidden()]).toEqual(['restoring', ITEMS - 700])
-    await finishBackgroundTasks(pod, cleaningOperations)
+    await finishBackgroundTasks(pod, cleaningTaskHandlers)
     expect([await state(), await hidden(), Number(await counted())]).toEqual(['open', 0, ITEMS])
     expect(await pod.rows('notifications')).toEqual(notifications)
   })
@@ -228,10 +228,10 @@ describe('a cluster of more than 200 items', () => {
   it('is shown again by an undo while it is cleaned', async () => {
     const id = await wave()
     const { action } = await cleanCluster(pod, COMMAND_ACTOR, id, parts, { reason })
-    await expect(finishBackgroundTasks(pod, crashInChunk(cleaningOperations, 2))).rejects.toThrow('the worker dies')
+    await expect(finishBackgroundTasks(pod, crashInChunk(cleaningTaskHandlers, 2))).rejects.toThrow('the worker dies')
 
     await undoAction(pod, COMMAND_ACTOR, action?.id ?? 0, { reason: 'A mistake' })
-    await finishBackgroundTasks(pod, cleaningOperations)
+    await finishBackgroundTasks(pod, cleaningTaskHandlers)
 
     expect([await state(), await hidden(), Number(await counted())]).toEqual(['open', 0, ITEMS])
     expect(await pod.db('hiddenContent')).toEqual([])
@@ -244,9 +244,9 @@ describe('a cluster of more than 200 items', () => {
 
     const { operation } = await cleanCluster(pod, COMMAND_ACTOR, id, all, { reason })
     expect(operation).toMatchObject({ total: 60 + spammers.length })
-    await expect(finishBackgroundTasks(pod, crashInChunk(cleaningOperations, 3))).rejects.toThrow('the worker dies')
+    await expect(finishBackgroundTasks(pod, crashInChunk(cleaningTaskHandlers, 3))).rejects.toThrow('the worker dies')
     expect([await state(), await left(), await hidden()]).toEqual(['cleaning', 10, 10])
-    await finishBackgroundTasks(pod, cleaningOperations)
+    await finishBackgroundTasks(pod, cleaningTaskHandlers)
 
     expect([await state(), await left()]).toEqual(['cleaned', 0])
     expect(await pod.db('tombstones').where({ targetType: 'Comment' })).toHaveLength(60)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { undoAction } from '../../../src/domain/moderation/actions.js'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { cleanCluster } from '../../../src/domain/moderation/clusters/clean-cluster.js'
-import { cleaningOperations } from '../../../src/domain/moderation/clusters/cleaning-work.js'
+import { cleaningTaskHandlers } from '../../../src/domain/moderation/clusters/cleaning-work.js'
 import { listSpamClusters } from '../../../src/domain/moderation/clusters/clusters.js'
 import { findClusters } from '../../../src/domain/moderation/clusters/find-clusters.js'
 import type { Post } from '../../../src/persistence/models/post.js'
@@ -54,7 +54,7 @@ it('a wave of 400 items by 40 people of 8 pods is cleaned in at most ten request
   for (const { id } of open.items) {
     const parts = { hide: true, remove: false, filter: true, authors: 'none', pods: 'none', except: [] } as const
     const { action } = await cleanCluster(pod, COMMAND_ACTOR, id, parts, { reason: 'Spam wave' })
-    await finishBackgroundTasks(pod, cleaningOperations)
+    await finishBackgroundTasks(pod, cleaningTaskHandlers)
     requests += 1
     if (action !== undefined) actions.push(action.id)
   }
@@ -72,7 +72,7 @@ it('a wave of 400 items by 40 people of 8 pods is cleaned in at most ten request
   expect(await pod.db('posts').where({ public: true })).toHaveLength(posts.length)
 
   for (const id of actions) await undoAction(pod, COMMAND_ACTOR, id, { reason: 'The friend was hit too' })
-  await finishBackgroundTasks(pod, cleaningOperations)
+  await finishBackgroundTasks(pod, cleaningTaskHandlers)
   expect((await shown()).map(({ guid }) => guid)).toContain(honest.guid)
 })
 

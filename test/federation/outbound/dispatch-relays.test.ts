@@ -139,8 +139,8 @@ describe('relays of one batch', () => {
     await relay(...comments.slice(0, 2).map(({ guid }) => guid))
     await relay(...comments.slice(2).map(({ guid }) => guid))
 
-    expect(await pod.rows('deliveries')).toEqual([UNDELIVERED_LIMITS.relaysUnanswered])
+    expect(await pod.rows('deliveries')).toEqual([UNDELIVERED_LIMITS.relaysOfNeverAnsweredPod])
     const [row] = await pod.db('pods').where({ host: 'r.example' })
-    expect(row.skippedDeliveries).toBe(20 - UNDELIVERED_LIMITS.relaysUnanswered)
+    expect(row.skippedDeliveries).toBe(20 - UNDELIVERED_LIMITS.relaysOfNeverAnsweredPod)
   })
 })

@@ -20,7 +20,7 @@ const away: DeliveryOutcome = {
   reason: 'refused',
   retryAfter: undefined,
 }
-const untried: DeliveryOutcome = { kind: 'untried', hasBegun: false }
+const notStarted: DeliveryOutcome = { kind: 'not_started' }
 const least = () => 0
 const most = () => 1 - Number.EPSILON
 
@@ -38,8 +38,8 @@ describe('retrySeconds', () => {
 
 describe('assessPod', () => {
   it.each([
-    ['nothing was tried', [untried], 'unknown'],
-    ['nothing was sent', [], 'unknown'],
+    ['nothing was started', [notStarted], 'unchanged'],
+    ['nothing was sent', [], 'unchanged'],
     ['there was no time to wait for an answer', [{ kind: 'too_slow' }], 'too_slow'],
     ['one delivery was accepted and others were refused', [refused, delivered, refused], 'available'],
     ['all was refused', [refused], 'refuses'],
@@ -72,7 +72,7 @@ describe('toFailedDelivery', () => {
     toFailedDelivery(outcome, { record, attempts }, DELIVERY_LIMITS)
 
   it('is undefined after a delivery and without an attempt', () => {
-    expect([failureAfter(delivered, 0), failureAfter(untried, 0)]).toEqual([undefined, undefined])
+    expect([failureAfter(delivered, 0), failureAfter(notStarted, 0)]).toEqual([undefined, undefined])
   })
 
   it('leaves the time to the pod when it is away, and keeps its own when it alone was refused', () => {
@@ -109,14 +109,14 @@ describe('toFailedDelivery', () => {
   it('ends at once if no later attempt can help', () => {
     const forbidden: DeliveryOutcome = { kind: 'forbidden', fault: 'not_allowed', reason: 'private' }
     expect(failureAfter(forbidden, 0)).toMatchObject({ isFinal: true })
-    expect(failureAfter({ kind: 'not_sealable', fault: 'no_key' }, 0)).toMatchObject({ isFinal: true })
-    expect(failureAfter({ kind: 'not_sealable', fault: 'internal' }, 0)).toMatchObject({ isFinal: false })
+    expect(failureAfter({ kind: 'not_signable', fault: 'no_key' }, 0)).toMatchObject({ isFinal: true })
+    expect(failureAfter({ kind: 'not_signable', fault: 'internal' }, 0)).toMatchObject({ isFinal: false })
   })
 })
 
 describe('deliveryOutcomeOfError', () => {
   it('is no outcome of the other pod if this pod is too busy', () => {
-    expect(deliveryOutcomeOfError(new RemotePodError('busy', 'too much'))).toEqual(untried)
+    expect(deliveryOutcomeOfError(new RemotePodError('busy', 'too much'))).toEqual(notStarted)
   })
 
   it('rethrows a fault of this pod', () => {

@@ -29,11 +29,11 @@ async function messages(count: number, { id: senderId } = ann): Promise<readonly
 function counting(): { readonly pod: Services; readonly signatures: () => number } {
   let made = 0
   const { crypto } = pod
-  const sealEnvelopes: typeof crypto.signEnvelopes = (all) => {
+  const signTogether: typeof crypto.signEnvelopes = (all) => {
     made += all.length
     return crypto.signEnvelopes(all)
   }
-  return { pod: { ...pod, crypto: { ...crypto, signEnvelopes: sealEnvelopes } }, signatures: () => made }
+  return { pod: { ...pod, crypto: { ...crypto, signEnvelopes: signTogether } }, signatures: () => made }
 }
 
 it('forty messages of two people take as many statements as one message', async () => {

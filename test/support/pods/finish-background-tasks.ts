@@ -1,14 +1,14 @@
 import {
   type BackgroundTaskDependencies,
-  type BackgroundTaskWork,
-  type BackgroundTaskWorks,
+  type BackgroundTaskHandler,
+  type BackgroundTaskHandlers,
   runBackgroundTask,
 } from '../../../src/domain/operations/background-tasks.js'
 
 /** Runs the unfinished operations of these kinds to their end, as a worker does. Returns their ids. */
 export async function finishBackgroundTasks(
   pod: BackgroundTaskDependencies,
-  works: Partial<BackgroundTaskWorks>,
+  works: Partial<BackgroundTaskHandlers>,
 ): Promise<readonly number[]> {
   const ids: readonly number[] = await pod
     .db('operations')
@@ -24,12 +24,12 @@ export async function finishBackgroundTasks(
 
 /** The works, with a step at the end of the transaction of each chunk. */
 export function withChunkStep(
-  works: Partial<BackgroundTaskWorks>,
+  works: Partial<BackgroundTaskHandlers>,
   step: (chunk: { readonly done: number; readonly skipped: number }) => void,
-): Partial<BackgroundTaskWorks> {
+): Partial<BackgroundTaskHandlers> {
   return Object.fromEntries(
     Object.entries(works).map(([kind, work]) => {
-      const runChunk: BackgroundTaskWork['runChunk'] = async (...given) => {
+      const runChunk: BackgroundTaskHandler['runChunk'] = async (...given) => {
         const chunk = await work.runChunk(...given)
         step(chunk)
         return chunk
@@ -40,7 +40,7 @@ export function withChunkStep(
 }
 
 /** The works of a worker that dies before the commit of a chunk. */
-export function crashInChunk(works: Partial<BackgroundTaskWorks>, number: number): Partial<BackgroundTaskWorks> {
+export function crashInChunk(works: Partial<BackgroundTaskHandlers>, number: number): Partial<BackgroundTaskHandlers> {
   let chunks = 0
   return withChunkStep(works, () => {
     chunks += 1

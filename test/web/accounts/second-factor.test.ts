@@ -216,8 +216,8 @@ describe('the authenticator app', () => {
       }
       const [id, other] = [await userId(), await userId('mod')]
       const { sealedTotpSecret } = await pod.pod.db('userSecrets').where({ userId: id }).first()
-      expect(pod.pod.secrets.unseal(sealedTotpSecret, `totp ${id}`)).toBe(secret)
-      expect(() => pod.pod.secrets.unseal(sealedTotpSecret, `totp ${other}`)).toThrow()
+      expect(pod.pod.secrets.decrypt(sealedTotpSecret, `totp ${id}`)).toBe(secret)
+      expect(() => pod.pod.secrets.decrypt(sealedTotpSecret, `totp ${other}`)).toThrow()
     })
   })
 })

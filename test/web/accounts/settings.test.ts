@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { closeDueAccounts, closingOperation } from '../../../src/domain/accounts/closing/close-account.js'
+import { closeDueAccounts, closingTaskHandlers } from '../../../src/domain/accounts/closing/close-account.js'
 import { runBackgroundTask } from '../../../src/domain/operations/background-tasks.js'
 import type { TestBrowser } from '../../support/browser/scriptless-browser.js'
 import { allow, CALLBACK, codeIn, registerTestClient, type TestOidcClient } from '../../support/http/oidc-client.js'
@@ -468,7 +468,7 @@ describe('closing the own account', () => {
     expect(await closeDueAccounts(pod.pod)).toBe(1)
     const { data } = await db('outbox').where({ name: 'run-operation' }).first('data')
     const work = { data, finish: async () => undefined }
-    await runBackgroundTask(pod.pod, work, closingOperation, new AbortController().signal)
+    await runBackgroundTask(pod.pod, work, closingTaskHandlers, new AbortController().signal)
 
     expect([await statusOf(webfinger), await statusOf(`/people/${guid}`)]).toEqual([404, 410])
     expect(await db('outbound_messages').where({ record: 'account_deletion', guid })).toHaveLength(1)

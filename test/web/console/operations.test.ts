@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { discardOperation, listQueues } from '../../../src/domain/operations/queues.js'
+import { discardTaskHandlers, listQueues } from '../../../src/domain/operations/queues.js'
 import { receivePublicJob } from '../../../src/jobs/definitions.js'
 import { countDelivery, countReceived, savePodActivity } from '../../../src/jobs/operations/pod-activity.js'
 import { replaceChecks } from '../../../src/persistence/operations/checks.js'
@@ -318,7 +318,7 @@ describe('the page of an inbound queue', () => {
     expect(body).toContain('A worker does this in the background.')
     expect(body).toContain('Discarding of jobs: <bdi>&#60;i&#62;a flood</bdi>')
     expect(body).toContain(`<td class="number">0</td><td class="number">${waiting}</td>`)
-    await finishBackgroundTasks(console.pod, discardOperation)
+    await finishBackgroundTasks(console.pod, discardTaskHandlers)
     expect((await adm.visit('/admin/queues/inbound')).body).not.toContain('Discarding of jobs')
   })
 })

@@ -26,8 +26,8 @@ it('its key is stored encrypted, for this use only', async () => {
   const { publicKey, sealedPrivateKey } = await pod.pod.db('podAccount').first()
 
   expect(sealedPrivateKey.includes('PRIVATE KEY')).toBe(false)
-  expect(pod.pod.secrets.unseal(sealedPrivateKey, 'pod account')).toContain('PRIVATE KEY')
-  expect(() => pod.pod.secrets.unseal(sealedPrivateKey, 'user 1')).toThrow()
+  expect(pod.pod.secrets.decrypt(sealedPrivateKey, 'pod account')).toContain('PRIVATE KEY')
+  expect(() => pod.pod.secrets.decrypt(sealedPrivateKey, 'user 1')).toThrow()
   expect(publicKey).toContain('PUBLIC KEY')
 })
 

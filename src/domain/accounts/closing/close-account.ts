@@ -9,7 +9,7 @@ import { appendAuditEntry } from '../../../persistence/moderation/audit-log.js'
 import { DAY_MS } from '../../../protocol/durations.js'
 import type { Services } from '../../../services/services.js'
 import { lockAdmins, requireOtherAdmin, SYSTEM_ACTOR } from '../../moderation/actor.js'
-import { type BackgroundTaskWorks, continueBackgroundTask } from '../../operations/background-tasks.js'
+import { type BackgroundTaskHandlers, continueBackgroundTask } from '../../operations/background-tasks.js'
 import { newCommentRetraction, newPostRetraction } from '../../posts/new-retractions.js'
 import { retractEntity } from '../../posts/retract.js'
 import { Refusal } from '../../refusals.js'
@@ -93,7 +93,7 @@ const CLOSING_BATCH_SIZE = 100
 const RETRACTION_BATCH_SIZE = 50
 
 /** Retracts comments, then posts, and closes the account at the end. */
-export const closingOperation: Pick<BackgroundTaskWorks, typeof KIND> = {
+export const closingTaskHandlers: Pick<BackgroundTaskHandlers, typeof KIND> = {
   [KIND]: {
     async runChunk(services, transaction, { target }) {
       const user = await lockDueUser(services, transaction, target)

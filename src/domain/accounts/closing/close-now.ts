@@ -71,6 +71,6 @@ async function enqueueAccountDeletion(
       public: true,
       entity: { type: 'account_deletion', author: address },
     },
-    { of: 'contacts', userId: user.id, and: resharers.map(({ authorId }) => authorId) },
+    { kind: 'contacts', userId: user.id, alsoPersonIds: resharers.map(({ authorId }) => authorId) },
   )
 }

@@ -91,7 +91,7 @@ async function useTotpCode(
 ): Promise<boolean> {
   if (sealedTotpSecret === null || totpConfirmedAt === null) return false
   const step = findTotpStep(
-    services.secrets.unseal(sealedTotpSecret, ownerOf(userId)),
+    services.secrets.decrypt(sealedTotpSecret, ownerOf(userId)),
     withoutBlanks(typed),
     services.now(),
   )
@@ -115,11 +115,11 @@ export async function findOrMakeTotpSecret(
   return inRequestTransaction(services, async (transaction) => {
     const { sealedTotpSecret, totpConfirmedAt } = await lockSecrets(transaction, userId)
     if (totpConfirmedAt !== null) throw new Refusal('totp_on', 'The authenticator app is set up already.')
-    if (keeps && sealedTotpSecret !== null) return services.secrets.unseal(sealedTotpSecret, ownerOf(userId))
+    if (keeps && sealedTotpSecret !== null) return services.secrets.decrypt(sealedTotpSecret, ownerOf(userId))
     const secret = makeTotpSecret()
     await UserSecrets.query(transaction)
       .findById(userId)
-      .patch({ sealedTotpSecret: services.secrets.seal(secret, ownerOf(userId)) })
+      .patch({ sealedTotpSecret: services.secrets.encrypt(secret, ownerOf(userId)) })
     return secret
   })
 }
@@ -134,7 +134,7 @@ export async function confirmTotp(
   return inRequestTransaction(services, async (transaction) => {
     const { sealedTotpSecret, totpConfirmedAt } = await lockSecrets(transaction, userId)
     if (totpConfirmedAt !== null) throw new Refusal('totp_on', 'The authenticator app is set up already.')
-    const secret = sealedTotpSecret && services.secrets.unseal(sealedTotpSecret, ownerOf(userId))
+    const secret = sealedTotpSecret && services.secrets.decrypt(sealedTotpSecret, ownerOf(userId))
     const step = secret ? findTotpStep(secret, withoutBlanks(code), services.now()) : undefined
     if (step === undefined) {
       throw new Refusal(

@@ -25,7 +25,7 @@ import {
   restrictPeople,
 } from '../../../persistence/moderation/restrictions.js'
 import type { Services } from '../../../services/services.js'
-import type { BackgroundTask, BackgroundTaskWorks } from '../../operations/background-tasks.js'
+import type { BackgroundTask, BackgroundTaskHandlers } from '../../operations/background-tasks.js'
 import { retractEntity } from '../../posts/retract.js'
 import { findContent } from '../find-content.js'
 import { followUpRestrictions } from '../follow-up-restrictions.js'
@@ -160,7 +160,7 @@ async function restorePeople(
 }
 
 /** Cleans clusters, and takes cleanings back. The target is the cluster, so that only one of a kind runs for it. */
-export const cleaningOperations: Pick<BackgroundTaskWorks, 'cluster.clean' | 'cluster.restore'> = {
+export const cleaningTaskHandlers: Pick<BackgroundTaskHandlers, 'cluster.clean' | 'cluster.restore'> = {
   [CLEANING_OPERATIONS.clean]: {
     async runChunk(services, transaction, { details }) {
       return { done: await cleanNext(services, transaction, actionIn(details)), skipped: 0 }

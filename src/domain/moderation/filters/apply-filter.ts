@@ -15,7 +15,7 @@ import type { ModerationServices, Services } from '../../../services/services.js
 import { enqueueLiveEvent } from '../../notifications/enqueue-live-events.js'
 import {
   type BackgroundTask,
-  type BackgroundTaskWorks,
+  type BackgroundTaskHandlers,
   startBackgroundTask,
 } from '../../operations/background-tasks.js'
 import { Refusal } from '../../refusals.js'
@@ -133,7 +133,7 @@ async function changeHits(
 const ROW_BATCH_SIZE = 500
 
 /** Applies filters. The target is the filter; once the action is undone, the rest stays as it is. */
-export const applyFilterOperation: Pick<BackgroundTaskWorks, typeof APPLY_FILTER> = {
+export const applyFilterTaskHandlers: Pick<BackgroundTaskHandlers, typeof APPLY_FILTER> = {
   [APPLY_FILTER]: {
     async runChunk(services, transaction, { target, details, done, skipped }) {
       const hits = details as unknown as ApplyDetails

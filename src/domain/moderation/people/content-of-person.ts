@@ -20,7 +20,7 @@ import {
 import type { ModerationServices, Services } from '../../../services/services.js'
 import {
   type BackgroundTask,
-  type BackgroundTaskWorks,
+  type BackgroundTaskHandlers,
   continueBackgroundTask,
   startBackgroundTask,
 } from '../../operations/background-tasks.js'
@@ -142,7 +142,7 @@ const REMOVAL_BATCH_SIZE = 50
 
 /** Hides, removes and shows content of a person. The target is the action: once it is undone, the rest stays as it is. */
 export const personContentOperations: Pick<
-  BackgroundTaskWorks,
+  BackgroundTaskHandlers,
   (typeof OPERATION_OF)[keyof typeof OPERATION_OF] | typeof SHOW
 > = {
   [OPERATION_OF.hide_content]: {

@@ -9,7 +9,7 @@ import { countRowsOfPerson, deletePerson } from '../../../persistence/people/del
 import type { ModerationServices, Services } from '../../../services/services.js'
 import {
   type BackgroundTask,
-  type BackgroundTaskWorks,
+  type BackgroundTaskHandlers,
   startBackgroundTask,
 } from '../../operations/background-tasks.js'
 import { destroyAndCancelCreations } from '../../posts/retract.js'
@@ -93,7 +93,7 @@ const KIND = 'person.purge' as const
 const ROW_BATCH_SIZE = 200
 
 /** Deletes the content of a person, which is invisible already. */
-export const purgeOperation: Pick<BackgroundTaskWorks, typeof KIND> = {
+export const purgeTaskHandlers: Pick<BackgroundTaskHandlers, typeof KIND> = {
   [KIND]: {
     async runChunk(_services, transaction, { target }) {
       const person = await Person.query(transaction).findOne({ guid: target })

@@ -26,8 +26,8 @@ import { lockPodRules, type PodRule } from '../../../persistence/moderation/pod-
 import type { ModerationServices, Services } from '../../../services/services.js'
 import {
   type BackgroundTask,
-  type BackgroundTaskWork,
-  type BackgroundTaskWorks,
+  type BackgroundTaskHandler,
+  type BackgroundTaskHandlers,
   startBackgroundTask,
 } from '../../operations/background-tasks.js'
 import { Refusal } from '../../refusals.js'
@@ -171,12 +171,12 @@ async function startImportStep(
 const APPLY = 'pod_rules.import' as const
 const UNDO = 'pod_rules.undo_import' as const
 
-export const importOperations: Pick<BackgroundTaskWorks, typeof APPLY | typeof UNDO> = {
-  [APPLY]: workOf(applyImportRows),
-  [UNDO]: workOf((transaction, plan, { limit, at }) => undoImportRows(transaction, plan, { limit, at })),
+export const importTaskHandlers: Pick<BackgroundTaskHandlers, typeof APPLY | typeof UNDO> = {
+  [APPLY]: handlerOf(applyImportRows),
+  [UNDO]: handlerOf((transaction, plan, { limit, at }) => undoImportRows(transaction, plan, { limit, at })),
 }
 
-function workOf(runRows: typeof applyImportRows): BackgroundTaskWork {
+function handlerOf(runRows: typeof applyImportRows): BackgroundTaskHandler {
   return {
     async runChunk(services, transaction, { target, reason }) {
       await lockPodRules(transaction)

@@ -6,7 +6,7 @@ import {
 } from '../../../persistence/moderation/pod-rule-restrictions.js'
 import { liftRestrictions, restrictPeople } from '../../../persistence/moderation/restrictions.js'
 import type { Services } from '../../../services/services.js'
-import { type BackgroundTaskWorks, continueBackgroundTask } from '../../operations/background-tasks.js'
+import { type BackgroundTaskHandlers, continueBackgroundTask } from '../../operations/background-tasks.js'
 import { SYSTEM_ACTOR } from '../actor.js'
 import { followUpRestrictions } from '../follow-up-restrictions.js'
 import { MODERATION_LIMITS } from '../limits.js'
@@ -25,7 +25,7 @@ export async function restrictMissedPeople(services: Pick<Services, 'db' | 'jobs
   await services.db.transaction((transaction) => startRestricting(services, transaction))
 }
 
-export const restrictOperation: Pick<BackgroundTaskWorks, typeof KIND> = {
+export const restrictTaskHandlers: Pick<BackgroundTaskHandlers, typeof KIND> = {
   [KIND]: {
     async runChunk(services, transaction) {
       const people = await findPeopleAgainstRules(transaction, MODERATION_LIMITS.peopleOfChunk)

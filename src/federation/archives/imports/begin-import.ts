@@ -176,7 +176,7 @@ export async function storeImport(
     userId: user.userId,
     identity: identity.state,
     options: { ...options, move: isMove, content: hasContent },
-    sealedKey: isMove ? services.secrets.seal(pem, `user ${user.userId}`) : null,
+    sealedKey: isMove ? services.secrets.encrypt(pem, `user ${user.userId}`) : null,
     phase: 'aspects',
     createdAt: services.now(),
   })

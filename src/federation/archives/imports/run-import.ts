@@ -237,7 +237,7 @@ class ImportRun {
     const { sealedKey, userId, oldAddress } = this.#import
     if (sealedKey === null) return // signed before this process went on
     await this.#importProfile('move')
-    const oldKey = readPrivateKey(this.#services.secrets.unseal(sealedKey, `user ${userId}`))
+    const oldKey = readPrivateKey(this.#services.secrets.decrypt(sealedKey, `user ${userId}`))
     if (oldKey === undefined) throw new Error('The key of the archive cannot be parsed.')
     const move = await signMove(this.#services, {
       user: this.#context.user,

@@ -6,7 +6,7 @@ import type { ArchiveFile } from './archive-file.js'
 
 /** Bytes that are encrypted together. Each piece can be read alone. */
 const PIECE = 64 * 1024
-/** Nonce and tag that `Secrets.sealBytes` adds. */
+/** Nonce and tag that `Secrets.encryptBytes` adds. */
 const SEAL_BYTES = 28
 const SEALED_PIECE = PIECE + SEAL_BYTES
 
@@ -33,7 +33,7 @@ export async function writeSealed(
     let piece = Math.floor(offset / PIECE)
     let pending = (await readPiece({ secrets }, file, handle, piece)).subarray(0, offset % PIECE)
     const writePiece = async (bytes: Buffer) => {
-      const sealed = secrets.sealBytes(bytes, ownerOf(file, piece))
+      const sealed = secrets.encryptBytes(bytes, ownerOf(file, piece))
       if (sealed.length !== bytes.length + SEAL_BYTES) throw new Error('The length of encrypted bytes has changed.')
       await handle.write(sealed, 0, sealed.length, piece * SEALED_PIECE)
       piece += 1
@@ -66,7 +66,7 @@ async function readPiece(
 ): Promise<Buffer> {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(SEALED_PIECE), 0, SEALED_PIECE, piece * SEALED_PIECE)
   if (bytesRead === 0) return Buffer.alloc(0)
-  return secrets.unsealBytes(buffer.subarray(0, bytesRead), ownerOf(file, piece))
+  return secrets.decryptBytes(buffer.subarray(0, bytesRead), ownerOf(file, piece))
 }
 
 export async function openSealedFile(

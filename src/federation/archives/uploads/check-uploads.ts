@@ -90,7 +90,7 @@ async function storeCheck(services: Services, upload: ImportUpload, signal: Abor
     checkedAt: now,
     report,
     facts: summary,
-    sealedKey: services.secrets.seal(pem, `user ${userId}`),
+    sealedKey: services.secrets.encrypt(pem, `user ${userId}`),
   })
 }
 

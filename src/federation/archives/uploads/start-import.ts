@@ -37,7 +37,7 @@ export async function startImport(
     throw new Refusal('check_needed', 'The archive has to be checked first: upload it again.')
   }
   const summary = upload.facts as ArchiveSummary // stored by the check
-  const key = createPrivateKey(services.secrets.unseal(upload.sealedKey, `user ${user.userId}`))
+  const key = createPrivateKey(services.secrets.decrypt(upload.sealedKey, `user ${user.userId}`))
   const owner = { address: summary.oldAddress, publicKey: createPublicKey(key) }
   const identity = await identifyOrRecord(services, actor, owner, user).catch((error: unknown) => {
     throw error instanceof ArchiveError ? new Refusal(error.fault, error.message, { cause: error }) : error

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { enqueueLiveEvent } from '../../../domain/notifications/enqueue-live-events.js'
 import { inChildSpan } from '../../../jobs/operations/in-span.js'
-import { raiseCountsAndResume } from '../../../jobs/waiting/resume-messages.js'
+import { raiseCountsResumeAndEnqueue } from '../../../jobs/waiting/resume-messages.js'
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { NO_COUNTS } from '../../../persistence/inbound/raise-counts.js'
 import { recordFirstSignatures } from '../../../persistence/people/person-guids.js'
@@ -22,7 +22,7 @@ import { recordReplays } from '../quarantine.js'
 import { type StoredEntities, storeEntities } from '../store/store-entities.js'
 import { leaveTombstones } from '../store/store-retractions.js'
 import { type ClaimedBatch, claimBatch } from './claim-batch.js'
-import { followUp } from './follow-up.js'
+import { enqueueLookupsAndFetches } from './enqueue-lookups-and-fetches.js'
 import { recordNotificationsAndActivity } from './record-notifications.js'
 import { requestChecksOfOfflinePods } from './request-pod-checks.js'
 import { retractRelayablesOfBlocked } from './retract-relayables-of-blocked.js'
@@ -124,8 +124,8 @@ async function settleBatch(
   await answerSendersToClosedAccounts(services, transaction, claimed.rejected)
   await forwardToMovedAuthors(services, transaction, claimed.rejected)
   const resumable = await storeWaitingMessagesOfBatch(services, transaction, waitingToStore, records)
-  const jobs = [...stored.jobs, ...(await followUp(services, transaction, records))]
-  await raiseCountsAndResume(services, transaction, stored.uncounted ?? NO_COUNTS, resumable, jobs)
+  const jobs = [...stored.jobs, ...(await enqueueLookupsAndFetches(services, transaction, records))]
+  await raiseCountsResumeAndEnqueue(services, transaction, stored.uncounted ?? NO_COUNTS, resumable, jobs)
   const notifications = await inChildSpan(span, 'notify', () =>
     recordNotificationsAndActivity(services, transaction, stored),
   )

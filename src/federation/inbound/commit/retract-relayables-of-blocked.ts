@@ -45,7 +45,7 @@ export async function retractRelayablesOfBlocked(
       entity,
       priority: DELIVERY_PRIORITY.relay,
     } as const
-    await enqueueMessage(services, transaction, message, { of: 'people', personIds: [author.id] })
+    await enqueueMessage(services, transaction, message, { kind: 'people', personIds: [author.id] })
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { newLiveEventJobs } from '../../../domain/notifications/enqueue-live-events.js'
+import { newLiveEventAndMailJobs } from '../../../domain/notifications/enqueue-live-events.js'
 import { notifyAbout } from '../../../domain/notifications/notifications.js'
 import { readMentionedAddresses, readTagNames } from '../../../domain/posts/texts.js'
 import type { NewJob } from '../../../jobs/outbox/enqueue-jobs.js'
@@ -140,7 +140,7 @@ async function showToRecipients(
   // Recipients of a new post are notified with the batch.
   const delivered = shown.filter(({ postId }) => !isNew.has(postId))
   const notifications = await notifyAbout(transaction, { delivered }, now)
-  return newLiveEventJobs(services, { notifications, shown })
+  return newLiveEventAndMailJobs(services, { notifications, shown })
 }
 
 async function storeParts(

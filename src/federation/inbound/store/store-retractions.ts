@@ -181,7 +181,12 @@ async function relayRetraction(
       entity,
       priority: DELIVERY_PRIORITY.relay,
     },
-    { of: 'post', postId: threadPost.postId, exceptPodOfPersonId: authorId, and: threadPost.public ? mentioned : [] },
+    {
+      kind: 'post',
+      postId: threadPost.postId,
+      exceptPodOfPersonId: authorId,
+      alsoPersonIds: threadPost.public ? mentioned : [],
+    },
   )
 }
 

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { newLiveEventJobs } from '../../../domain/notifications/enqueue-live-events.js'
+import { newLiveEventAndMailJobs } from '../../../domain/notifications/enqueue-live-events.js'
 import { participateJob } from '../../../jobs/definitions.js'
 import { type NewJob, newJob } from '../../../jobs/outbox/enqueue-jobs.js'
 import { readLinkedText } from '../../../protocol/entities/registry.js'
@@ -15,7 +15,7 @@ import { receivedType } from '../received-entities.js'
  * that the caller enqueues: announcements of public posts to clients, and subscriptions to their comments. A post that was fetched for an
  * archive is old, and an import sends nothing: it only looks up people.
  */
-export async function followUp(
+export async function enqueueLookupsAndFetches(
   services: Services,
   transaction: Knex.Transaction,
   records: readonly StoredRecord[],
@@ -32,7 +32,7 @@ export async function followUp(
     })),
   )
   const posts = await publicPostsForLocalUsers(services, transaction, ofTheNetwork)
-  return [...newLiveEventJobs(services, { posts: posts.map(({ id }) => id) }), ...participationIn(posts)]
+  return [...newLiveEventAndMailJobs(services, { posts: posts.map(({ id }) => id) }), ...participationIn(posts)]
 }
 
 interface PublicPost {
