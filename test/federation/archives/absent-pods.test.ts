@@ -141,5 +141,5 @@ it('after the move the old private key is in no table', async () => {
     expect(await pod.db(table).whereNotNull('sealedKey')).toEqual([])
   }
   const { sealedPrivateKey } = await pod.db('user_secrets').where({ userId: al.userId }).first()
-  expect(pod.secrets.unseal(sealedPrivateKey, `user ${al.userId}`).includes(pkcs8[3] ?? '')).toBe(false)
+  expect(pod.secrets.decrypt(sealedPrivateKey, `user ${al.userId}`).includes(pkcs8[3] ?? '')).toBe(false)
 })
