@@ -18,6 +18,7 @@ import * as persistenceAccounts from '../src/persistence/accounts/limits.js'
 import * as persistenceDatabase from '../src/persistence/database/limits.js'
 import * as persistenceNotifications from '../src/persistence/notifications/limits.js'
 import * as persistenceOutbound from '../src/persistence/outbound/limits.js'
+import * as persistencePeople from '../src/persistence/people/limits.js'
 import * as persistencePhotos from '../src/persistence/photos/limits.js'
 import * as protocolArchives from '../src/protocol/archives/limits.js'
 import * as protocolDiscovery from '../src/protocol/discovery/limits.js'
@@ -52,6 +53,7 @@ export const limitFiles: Readonly<Record<string, Readonly<Record<string, Group>>
   'src/domain/moderation/limits.ts': domainModeration,
   'src/domain/people/limits.ts': domainPeople,
   'src/persistence/notifications/limits.ts': persistenceNotifications,
+  'src/persistence/people/limits.ts': persistencePeople,
   'src/persistence/photos/limits.ts': persistencePhotos,
   'src/domain/photos/limits.ts': domainPhotos,
   'src/domain/archives/limits.ts': domainArchives,
@@ -346,7 +348,10 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     exchangeMs: 'the attempt has failed',
     maxConcurrentSilentPods: 'the slowest yield their slot',
     tracesOfLogLine: 'left out',
-    redirects: 'the pod is checked',
+    redirectsBeforeCheck: 'the pod is checked',
+  },
+  MOVE_LIMITS: {
+    rowsWithAccount: 'moved afterwards by a job',
   },
   UNDELIVERED_LIMITS: {
     asleepAfterDays: 'nothing new is stored for the pod until it responds',

@@ -227,6 +227,13 @@ export const resumeWaitingJob = defineJob<{ readonly entityKeys: readonly string
   retriedForHours,
 )
 
+/** Moves the interactions of a person who has moved to another account, beyond those that were moved with the account. */
+export const moveInteractionsJob = defineJob<{ readonly personId: number }>()(
+  'maintenance',
+  'move-interactions',
+  retriedForHours,
+)
+
 /** Deletes soft-deleted posts with their interactions. */
 export const purgePostsJob = defineJob<object>()('maintenance', 'purge-posts', withoutRetention)
 

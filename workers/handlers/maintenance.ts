@@ -26,6 +26,7 @@ import { deadLetterTaskHandlers } from '../../src/domain/operations/dead-letters
 import { continuePrune } from '../../src/domain/operations/prune.js'
 import { quarantineTaskHandlers } from '../../src/domain/operations/quarantine.js'
 import { discardTaskHandlers } from '../../src/domain/operations/queues.js'
+import { moveRemainingInteractions } from '../../src/domain/people/move-person.js'
 import { countPictures } from '../../src/domain/photos/orphaned-files.js'
 import { enqueuePodChecks } from '../../src/federation/discovery/pod-checks.js'
 import { QUARANTINE_LIMITS } from '../../src/federation/inbound/limits.js'
@@ -41,6 +42,7 @@ import {
   endNetworkRulesJob,
   endPodRulesJob,
   findClustersJob,
+  type moveInteractionsJob,
   pruneJob,
   purgePostsJob,
   restrictRemainingPeopleJob,
@@ -65,6 +67,8 @@ const ROW_BATCH_SIZE = 1_000
 const SCHEDULED_PRUNE_MS = 20_000
 /** Milliseconds for which one job counts the files of the store of pictures. */
 const PICTURE_COUNT_MS = 20_000
+/** Time that one job spends on the interactions of a person who has moved. */
+const MOVE_MS = 20_000
 /** PostgreSQL loses no schedule, and each check costs a request for each of them. */
 const MAINTENANCE_INTERVAL_MS = { redis: 10_000, postgresql: 60_000 }
 
@@ -93,6 +97,7 @@ type MaintenanceJob =
   | typeof closeInactiveJob
   | typeof countPicturesJob
   | typeof resumeWaitingJob
+  | typeof moveInteractionsJob
   | typeof checkPodsJob
   | typeof checkStaffActivityJob
   | typeof endPodRulesJob
@@ -138,6 +143,8 @@ export const maintenanceHandlers: JobHandlers<MaintenanceJob> = {
   'close-inactive': (services) => closeInactiveAccounts(services),
   'count-pictures': (services, _job, signal) => countPictures(services, { milliseconds: PICTURE_COUNT_MS, signal }),
   'wake-waiting': (services, { data }) => resumeWaiting(services, data.entityKeys),
+  'move-interactions': (services, { data }, signal) =>
+    moveRemainingInteractions(services, data.personId, AbortSignal.any([signal, AbortSignal.timeout(MOVE_MS)])),
   'run-operation': (services, work, deadline) => runBackgroundTask(services, work, OPERATIONS, deadline),
 }
 

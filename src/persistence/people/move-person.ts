@@ -5,6 +5,8 @@ import { queryRow, queryRows } from '../database/database.js'
 import { reapplyRestrictions } from '../moderation/restrictions.js'
 import { destroyEntities } from '../posts/destroy-entities.js'
 import { RECORD_TABLES } from '../sql/record-tables.js'
+import { MOVE_LIMITS, type MoveLimits } from './limits.js'
+import { moveInteractions, type PersonMove } from './move-interactions.js'
 
 /** The target of an account migration. */
 export interface KnownMigration {
@@ -43,11 +45,15 @@ export async function findNewestIdentities(
   return new Map(rows.map((row) => [row.start, row.id]))
 }
 
-/** Moves everything that refers to one person to another. Rows that the other person also has, such as likes of a post, are deleted. */
+/**
+ * Moves everything that refers to one person to another. Rows that the other person also has, such as likes of a post, are deleted.
+ * Returns false if interactions remain, because there are too many for one transaction: the caller enqueues a job that moves them.
+ */
 export async function movePerson(
   transaction: Knex.Transaction,
-  move: { readonly from: number; readonly to: number },
-): Promise<void> {
+  move: PersonMove,
+  limits: MoveLimits = MOVE_LIMITS,
+): Promise<boolean> {
   const duplicates = await queryRows<{ readonly id: number }>(transaction, RESHARES_OF_BOTH_SQL, move)
   await destroyEntities(
     transaction,
@@ -55,9 +61,11 @@ export async function movePerson(
     duplicates.map(({ id }) => id),
   )
   for (const statement of moveReferences) await transaction.raw(statement, move)
+  const isComplete = await moveInteractions(transaction, move, limits)
   for (const statement of refreshCopies) await transaction.raw(statement, move)
   await startSharing(transaction, await queryRows<SharingPair>(transaction, LOCAL_SHARERS_SQL, [move.to]))
   await reapplyRestrictions(transaction, [move.to])
+  return isComplete
 }
 
 /** Makes what a local person has written, liked or subscribed to appear in the person's own streams. */
@@ -93,36 +101,13 @@ const LOCAL_SHARERS_SQL = `
 
 const USER_OF_NEW_SQL = `(select id from users where person_id = :to)`
 
-/** Statements that move the records of a kind; in this order. */
+/** Statements that move the records of a kind; in this order. `move-interactions.ts` moves the kinds without statements but polls. */
 const MOVE_RECORDS_SQL: Readonly<Record<RecordKind, readonly string[]>> = {
   post: [setAuthorSql('post')],
   photo: [setAuthorSql('photo')],
-  comment: [setAuthorSql('comment')],
-  like: [
-    ...(['post', 'comment'] as const).map(
-      (target) => `
-        with duplicates as (
-          delete from likes as old using likes as new
-          where old.author_id = :from and new.author_id = :to and new.${target}_id = old.${target}_id
-          returning old.${target}_id as id, old.positive and not old.hidden as counted
-        ), locked as (
-          select id from ${target}s where id in (select id from duplicates where counted) order by id for no key update
-        )
-        update ${target}s set likes_count = greatest(0, likes_count - 1) from locked where ${target}s.id = locked.id`,
-    ),
-    setAuthorSql('like'),
-  ],
-  poll_participation: [
-    `with duplicates as (
-       delete from poll_participations as old using poll_participations as new
-       where old.author_id = :from and new.author_id = :to and new.poll_id = old.poll_id
-       returning old.poll_answer_id as id
-     ), locked as (
-       select id from poll_answers where id in (select id from duplicates) order by id for no key update
-     )
-     update poll_answers set vote_count = greatest(0, vote_count - 1) from locked where poll_answers.id = locked.id`,
-    setAuthorSql('poll_participation'),
-  ],
+  comment: [],
+  like: [],
+  poll_participation: [],
   participation: [
     // The counts of both are added.
     `with duplicates as (
@@ -189,9 +174,6 @@ const moveReferences: readonly string[] = [
    where old.person_id = :from and new.person_id = :to and new.user_id = old.user_id`,
   `update blocks set person_id = :to where person_id = :from`,
 
-  `delete from notification_actors as old using notification_actors as new
-   where old.person_id = :from and new.person_id = :to and new.notification_id = old.notification_id`,
-  `update notification_actors set person_id = :to where person_id = :from`,
   `delete from notifications where person_id = :from and user_id in ${USER_OF_NEW_SQL}`,
   `delete from notifications as old using notifications as new
    where old.person_id = :from and new.person_id = :to and new.user_id = old.user_id and new.type = old.type

@@ -248,8 +248,12 @@ class ImportRun {
     const earlier = await verifyEarlierMoves(this.#context, importFolder(this.#services, this.#import), oldKey)
     const { newPersonId, announceUntil } = move
     await inRequestTransaction(this.#services, async (transaction) => {
-      await applyEarlierMoves(transaction, earlier, { newPersonId, announceUntil, now: this.#services.now() })
-      await applyMove(transaction, move, this.#services.now())
+      await applyEarlierMoves(this.#services, transaction, earlier, {
+        newPersonId,
+        announceUntil,
+        now: this.#services.now(),
+      })
+      await applyMove(this.#services, transaction, move, this.#services.now())
       if (!(await deleteImportKey(transaction, this.#import.id))) throw new ImportStopped()
       await deleteChanges(transaction, this.#import.id)
     })

@@ -1,12 +1,13 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import type { Knex } from 'knex'
+import { movePersonAndEnqueue } from '../../../domain/people/move-person.js'
 import { findMoveOfPerson, insertMove, saveAnnouncedEnvelope } from '../../../persistence/archives/account-moves.js'
 import { Person } from '../../../persistence/models/person.js'
 import { emptyPeople } from '../../../persistence/people/empty-people.js'
-import { movePerson } from '../../../persistence/people/move-person.js'
 import { parseAddress } from '../../../protocol/address.js'
 import { readMigration } from '../../../protocol/signatures/migration-signature.js'
 import { readPublicKey } from '../../../protocol/signatures/rsa.js'
+import type { Services } from '../../../services/services.js'
 import type { ImportContext } from '../imports/import-context.js'
 import { readMembers } from '../reading/archive-owner.js'
 import { spooledBatches } from '../reading/spool-archive.js'
@@ -95,6 +96,7 @@ function addressesLeadingTo(
 
 /** Applies earlier moves that this pod has not received, before the newest one, and keeps their messages for the announcement. */
 export async function applyEarlierMoves(
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   moves: readonly EarlierMove[],
   {
@@ -114,7 +116,7 @@ export async function applyEarlierMoves(
     const row = { ...move, oldPersonId: old?.id ?? null, newPersonId, envelopeFriendica: null, announceUntil }
     await insertMove(transaction, row)
     if (old === undefined) continue
-    await movePerson(transaction, { from: old.id, to: newPersonId })
+    await movePersonAndEnqueue(services, transaction, { from: old.id, to: newPersonId })
     await emptyPeople(transaction, [old.id], now)
   }
 }

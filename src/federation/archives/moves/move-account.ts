@@ -2,11 +2,11 @@ import type { KeyObject } from 'node:crypto'
 import type { Knex } from 'knex'
 import { endAllAccess } from '../../../domain/accounts/accounts.js'
 import { loadPrivateKey } from '../../../domain/accounts/private-keys.js'
+import { movePersonAndEnqueue } from '../../../domain/people/move-person.js'
 import { type AccountMove, findMoveOfPerson, insertMove } from '../../../persistence/archives/account-moves.js'
 import { Person } from '../../../persistence/models/person.js'
 import { User } from '../../../persistence/models/user.js'
 import { emptyPeople } from '../../../persistence/people/empty-people.js'
-import { movePerson } from '../../../persistence/people/move-person.js'
 import { writeEntity } from '../../../protocol/entities/entity-xml.js'
 import type { AccountMigrationEntity } from '../../../protocol/entities/people.js'
 import type { Services } from '../../../services/services.js'
@@ -61,6 +61,7 @@ export async function signMove(
 
 /** Closes the old account on this pod and moves everything that refers to it. An account that this pod does not know has only its row. */
 export async function applyMove(
+  services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   move: Omit<AccountMove, 'oldPersonId'>,
   now: Date,
@@ -73,7 +74,7 @@ export async function applyMove(
   const old = await Person.query(transaction).findOne({ address: move.oldAddress }).forNoKeyUpdate()
   await insertMove(transaction, { ...move, oldPersonId: old?.id ?? null })
   if (old === undefined) return
-  await movePerson(transaction, { from: old.id, to: move.newPersonId })
+  await movePersonAndEnqueue(services, transaction, { from: old.id, to: move.newPersonId })
   await emptyPeople(transaction, [old.id], now)
   if (old.podId !== null) return
   const user = await User.query(transaction).findOne({ personId: old.id })

@@ -1,10 +1,11 @@
 import type { Knex } from 'knex'
+import { movePersonAndEnqueue } from '../../../domain/people/move-person.js'
 import { enqueueJobs, newDispatchJob } from '../../../jobs/outbox/enqueue-jobs.js'
 import { lockProfileOwners, replaceProfiles } from '../../../persistence/inbound/replace-profiles.js'
 import { Person } from '../../../persistence/models/person.js'
 import { User } from '../../../persistence/models/user.js'
 import { emptyPeople } from '../../../persistence/people/empty-people.js'
-import { findMigration, findNewestIdentity, movePerson, movePhotos } from '../../../persistence/people/move-person.js'
+import { findMigration, findNewestIdentity, movePhotos } from '../../../persistence/people/move-person.js'
 import { countMovesInARow } from '../../../persistence/people/moved-people.js'
 import type { AccountMigrationEntity } from '../../../protocol/entities/people.js'
 import { readMigration } from '../../../protocol/signatures/migration-signature.js'
@@ -96,7 +97,7 @@ async function migrate(
     envelope: inbound.recipientGuid === undefined ? inbound.envelope : null,
   })
   if (remotePhotoPath !== null) await movePhotos(transaction, from.id, remotePhotoPath)
-  await movePerson(transaction, { from: from.id, to: newest.id })
+  await movePersonAndEnqueue(services, transaction, { from: from.id, to: newest.id })
   await emptyPeople(transaction, [from.id], now)
   await User.query(transaction).patch({ lockedAt: now }).where({ personId: from.id }).whereNull('lockedAt')
   if (newest.podId !== null) await dispatchContacts(services, transaction, newest.id)
