@@ -111,7 +111,7 @@ export const formerParticipateJob = defineJob<{ readonly postGuids: readonly str
   participateJob.options,
 )
 
-/** Sends the due deliveries of pods; pods that have answered before have a queue of their own. */
+/** Sends the due deliveries of pods; proven pods (docs/pod-states.md) have a queue of their own. */
 export const deliverJob = defineJob<{ readonly podIds: readonly number[] }>()('outbound', 'deliver', withoutRetention)
 export const deliverToUnprovenPodsJob = defineJob<{ readonly podIds: readonly number[] }>()(
   'outbound-slow',

@@ -19,8 +19,8 @@ export function registerInboundEndpointMetrics(registry: Registry, endpoint: Inb
     labelNames: ['state'],
     registers: [registry],
     collect() {
-      const { gatheredBytes, queuedBytes } = endpoint.packing.size()
-      this.set({ state: 'gathered' }, gatheredBytes)
+      const { heldBytes, queuedBytes } = endpoint.packing.size()
+      this.set({ state: 'gathered' }, heldBytes)
       this.set({ state: 'queued' }, queuedBytes)
     },
   })

@@ -176,12 +176,12 @@ describe('the admission of messages', () => {
     const packing = openPacking(cannedQueue(counts).pod, limits)
     for (const size of [300, 300, 500]) await packing.acceptPublic('x'.repeat(size), anybody)
     expect(packing.refusalOf(anybody)).toBe('full')
-    expect(packing.size()).toEqual({ gatheredBytes: 0, queuedBytes: 1_100, queuedMessages: 3 })
+    expect(packing.size()).toEqual({ heldBytes: 0, queuedBytes: 1_100, queuedMessages: 3 })
 
     counts.inbound = 2
 
     await vi.waitFor(() => expect(packing.refusalOf(anybody)).toBeUndefined(), soon)
-    expect(packing.size()).toEqual({ gatheredBytes: 0, queuedBytes: 800, queuedMessages: 2 })
+    expect(packing.size()).toEqual({ heldBytes: 0, queuedBytes: 800, queuedMessages: 2 })
     packing.close()
   })
 

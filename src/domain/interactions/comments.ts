@@ -14,7 +14,7 @@ import { type Viewer, visibilityForViewer } from '../accounts/viewers.js'
 import { requireUnfiltered } from '../moderation/filters/check-documents.js'
 import { commentDocument } from '../moderation/filters/filter-document.js'
 import { newGuid } from '../new-guid.js'
-import { enqueueDispatchAndLiveEvent } from '../notifications/enqueue-live-events.js'
+import { enqueueDispatchAndLiveEvents } from '../notifications/enqueue-live-events.js'
 import { notifyAbout } from '../notifications/notifications.js'
 import { signOwnRelayable } from '../outbound/relayable-signature.js'
 import { isViewerBlockedBy, requirePost, requirePostOrComment } from '../posts/post-access.js'
@@ -105,7 +105,7 @@ export async function createComment(
       { comments: [comment.id], shouldMoveActivity: true },
       createdAt,
     )
-    await enqueueDispatchAndLiveEvent(
+    await enqueueDispatchAndLiveEvents(
       services,
       transaction,
       viewer.personId,

@@ -9,9 +9,9 @@ import {
   countCaseDecisions,
   countWaitingCases,
   deleteEvidence,
+  type ExcludedAuthor,
   findCase,
   findLastReportTime,
-  type HiddenAuthor,
   hasIdleCases,
   listCaseActions,
   listCases,
@@ -41,7 +41,7 @@ export interface CaseDetails extends CaseRow, CaseWithActions {
 }
 
 /** A case about a moderator or admin does not exist for them. */
-export function hiddenAuthorForActor({ personId }: Actor): HiddenAuthor {
+export function excludedAuthorFor({ personId }: Actor): ExcludedAuthor {
   return personId
 }
 
@@ -54,7 +54,7 @@ export async function listModerationCases(
 ): Promise<Page<CaseWithActions>> {
   requirePower(actor, 'moderation')
   await releaseIdle(services)
-  const rows = await listCases(services.db, filter, hiddenAuthorForActor(actor), { ...page, limit: page.limit + 1 })
+  const rows = await listCases(services.db, filter, excludedAuthorFor(actor), { ...page, limit: page.limit + 1 })
   const { items, ...found } = toPage(rows, page)
   const ids = items.map(({ id }) => id)
   const actions = await listCaseActions(services.db, ids)
@@ -84,7 +84,7 @@ export async function readModerationCase(services: ModerationServices, actor: Ac
 /** Reads a case without an audit entry, for the comparison with the version that a moderator has read. */
 export async function getCaseDetails({ db }: Pick<Services, 'db'>, actor: Actor, id: number): Promise<CaseDetails> {
   requirePower(actor, 'moderation')
-  const moderationCase = await findCase(db, id, hiddenAuthorForActor(actor))
+  const moderationCase = await findCase(db, id, excludedAuthorFor(actor))
   if (moderationCase === undefined) throw caseNotFound()
   return { ...moderationCase, ...(await readCaseHistory(db, id)), actions: await listCaseActions(db, [id]) }
 }
@@ -96,14 +96,14 @@ export async function readCaseState(
   id: number,
 ): Promise<{ readonly found: ListedCase; readonly decisions: number }> {
   requirePower(actor, 'moderation')
-  const moderationCase = await findCase(db, id, hiddenAuthorForActor(actor))
+  const moderationCase = await findCase(db, id, excludedAuthorFor(actor))
   if (moderationCase === undefined) throw caseNotFound()
   return { found: moderationCase, decisions: await countCaseDecisions(db, id) }
 }
 
 export function findLastReport({ db }: Pick<Services, 'db'>, actor: Actor): Promise<Date | undefined> {
   requirePower(actor, 'moderation')
-  return findLastReportTime(db, hiddenAuthorForActor(actor))
+  return findLastReportTime(db, excludedAuthorFor(actor))
 }
 
 const CASE_BATCH_SIZE = 1_000
@@ -128,7 +128,7 @@ export interface ModerationOverview {
 export async function readOverview(services: ModerationServices, actor: Actor): Promise<ModerationOverview> {
   requirePower(actor, 'moderation')
   await releaseIdle(services)
-  return countWaitingCases(services.db, hiddenAuthorForActor(actor))
+  return countWaitingCases(services.db, excludedAuthorFor(actor))
 }
 
 /** The fields of an audit entry about a case. The label never holds private text. */

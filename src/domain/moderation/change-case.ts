@@ -14,7 +14,7 @@ import type { ModerationServices } from '../../services/services.js'
 import { enqueueLiveEvent } from '../notifications/enqueue-live-events.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requirePower } from './actor.js'
-import { type CaseWithActions, caseEntry, caseNotFound, hiddenAuthorForActor, releaseIdle } from './cases.js'
+import { type CaseWithActions, caseEntry, caseNotFound, excludedAuthorFor, releaseIdle } from './cases.js'
 import { auditContext, readReason, requireReason } from './record-action.js'
 
 interface CaseOptions {
@@ -142,7 +142,7 @@ async function changeCase(
   requirePower(actor, 'moderation')
   await releaseIdle(services)
   return inRequestTransaction(services, async (transaction) => {
-    const hidden = hiddenAuthorForActor(actor)
+    const hidden = excludedAuthorFor(actor)
     const moderationCase = await lockCase(transaction, id, hidden)
     if (moderationCase === undefined) throw caseNotFound()
     const reason = readReason({ reason: givenReason })

@@ -92,7 +92,7 @@ async function findComment(transaction: Knex.Transaction, guid: string): Promise
   const post = await Post.query(transaction).findById(postId).withGraphFetched('author').throwIfNotFound()
   if (post.author === undefined) return undefined
   const isAuthorLocal = author.podId === null
-  const isEntitled = isAuthorLocal || post.author.podId === null
+  const isRetractable = isAuthorLocal || post.author.podId === null
   const retractedById = isAuthorLocal ? authorId : post.author.id
   return {
     id,
@@ -102,6 +102,6 @@ async function findComment(transaction: Knex.Transaction, guid: string): Promise
     postGuid: post.guid,
     public: Post.isSentPublicly(post),
     isHidden: comment.hidden,
-    retraction: isEntitled ? await newCommentRetraction(transaction, comment, post, retractedById) : undefined,
+    retraction: isRetractable ? await newCommentRetraction(transaction, comment, post, retractedById) : undefined,
   }
 }

@@ -12,7 +12,7 @@ import { beginConversation } from '../conversations/begin-conversation.js'
 import { enqueueLiveEvent } from '../notifications/enqueue-live-events.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requirePower } from './actor.js'
-import { caseEntry, caseNotFound, hiddenAuthorForActor } from './cases.js'
+import { caseEntry, caseNotFound, excludedAuthorFor } from './cases.js'
 import { MODERATION_LIMITS } from './limits.js'
 import { findPodmin } from './notices/send-notice.js'
 import { auditContext, readReason } from './record-action.js'
@@ -51,7 +51,7 @@ export async function forwardCase(
   const reason = readReason({ reason: given })
   return inRequestTransaction(services, async (transaction) => {
     const find = via === undefined ? findCase : lockCase
-    const caseRow = await find(transaction, id, hiddenAuthorForActor(actor))
+    const caseRow = await find(transaction, id, excludedAuthorFor(actor))
     if (caseRow === undefined) throw caseNotFound()
     const host = requireRemoteHost(services, caseRow)
     const text = await textOf(services, transaction, caseRow, includeReason)

@@ -16,7 +16,7 @@ export async function enqueueLiveEvent(
 }
 
 /** Enqueues the dispatch of a record to other pods and the live events of rows, with one statement. */
-export async function enqueueDispatchAndLiveEvent(
+export async function enqueueDispatchAndLiveEvents(
   services: Pick<Services, 'config' | 'jobs'>,
   transaction: Knex.Transaction,
   senderId: number,

@@ -13,7 +13,7 @@ import type {
   DeadLetterPosition,
 } from '../../jobs/dead-letters/dead-letter.js'
 import type { DeadLetterGroup } from '../../jobs/dead-letters/dead-letter-rows.js'
-import { findDeadLetters, listDeadLetters, withoutPosition } from '../../jobs/dead-letters/find-dead-letters.js'
+import { findDeadLetters, listDeadLetters, withoutStorage } from '../../jobs/dead-letters/find-dead-letters.js'
 import { changeTaskDetails, listUnfinishedTasks } from '../../persistence/operations/background-tasks.js'
 import type { ListPage } from '../../persistence/sql/id-page.js'
 import type { OperationsServices, Services } from '../../services/services.js'
@@ -53,7 +53,7 @@ export async function listDeadLetterPage(
   requirePower(actor, 'administration')
   const isTowardsNewer = page.before === undefined && page.after !== undefined
   const deadLetters = await findDeadLetters(services, filter, { ...page, limit: limit + 1 })
-  const items = deadLetters.slice(0, limit).map(withoutPosition)
+  const items = deadLetters.slice(0, limit).map(withoutStorage)
   const hasMore = deadLetters.length > limit
   if (isTowardsNewer) return { items: items.toReversed(), hasOlder: true, hasNewer: hasMore }
   return { items, hasOlder: hasMore, hasNewer: page.before !== undefined }

@@ -13,7 +13,7 @@ import { TEXT_LIMITS } from '../limits.js'
 import { requireUnfiltered } from '../moderation/filters/check-documents.js'
 import { postDocument } from '../moderation/filters/filter-document.js'
 import { newGuid } from '../new-guid.js'
-import { enqueueDispatchAndLiveEvent } from '../notifications/enqueue-live-events.js'
+import { enqueueDispatchAndLiveEvents } from '../notifications/enqueue-live-events.js'
 import { notifyAbout } from '../notifications/notifications.js'
 import { Refusal } from '../refusals.js'
 import { replaceNonRecipientMentions } from './non-recipient-mentions.js'
@@ -76,7 +76,7 @@ export async function publishPost(services: Services, viewer: Viewer, input: New
     await addActivityEntries(transaction, post.id, [viewer.personId])
     const concerning = mentioned.length === 0 ? {} : { posts: [post.id] }
     const notifications = await notifyAbout(transaction, concerning, post.createdAt)
-    await enqueueDispatchAndLiveEvent(
+    await enqueueDispatchAndLiveEvents(
       services,
       transaction,
       viewer.personId,

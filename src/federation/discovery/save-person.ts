@@ -4,7 +4,7 @@ import { lockEntityKeys } from '../../jobs/waiting/lock-entity-keys.js'
 import { storeWaitingAndResume } from '../../jobs/waiting/store-waiting-messages.js'
 import { isUniqueViolation } from '../../persistence/database/errors.js'
 import { inRequestTransaction, retryAfterLockTimeout } from '../../persistence/database/transactions.js'
-import { addNamedParticipant } from '../../persistence/inbound/insert-conversations.js'
+import { showConversationsTo } from '../../persistence/inbound/insert-conversations.js'
 import { Person, type ProfileFields } from '../../persistence/models/person.js'
 import { RemotePod } from '../../persistence/models/remote-pod.js'
 import { restrictNewPerson } from '../../persistence/moderation/pod-rule-restrictions.js'
@@ -60,7 +60,7 @@ async function save(services: Services, transaction: Knex.Transaction, discovere
     const identity = { ...guids, address, publicKey, podId, refreshedAt: began }
     const { id } = await Person.insertWithProfile(transaction, identity, profileOf(hcard, podUrl))
     await restrictNewPerson(transaction, id)
-    await addNamedParticipant(transaction, { id, address })
+    await showConversationsTo(transaction, { id, address })
     await storeWaitingAndResume(services, transaction, [], [person])
   } else {
     await Person.refreshProfile(transaction, storedPerson.id, profileOf(hcard, podUrl), began)

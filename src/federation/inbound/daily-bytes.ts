@@ -31,7 +31,7 @@ function usageOf({ jobs, now }: Pick<Services, 'jobs' | 'now'>): DailyUsage {
 
 /** Types that may end something are stored without limit: the loss of one would leave two pods with different states. */
 function isExempt({ type }: ReceivedEntity): boolean {
-  return ENTITY_TYPES[type].ends !== 'never'
+  return ENTITY_TYPES[type].deletesOrEnds !== 'never'
 }
 
 /** Ignores entities from pods that have reached their limit of bytes for this day. */

@@ -79,7 +79,7 @@ async function deliverToPod(services: Services, podId: number, run: RunOptions):
     const leased = { services, remotePod: lease.pod, leaseId, queue, signal, limits }
     ;({ end, hasParticipated } = await deliverInOrder(leased, until))
   } finally {
-    // The results have ended the lease of a pod without further due deliveries, and of a silent one.
+    // `recordDeliveryResults` has ended the lease of a pod without further due deliveries, and of a silent one.
     if (end === 'timed_out' || end === 'interrupted') await releasePod(services.db, podId, leaseId)
   }
   if (hasParticipated) await onParticipations(podId)

@@ -36,7 +36,7 @@ export const DELIVERY_LIMITS = {
   maxConcurrentSilentPods: 16,
   /** Time after which a pod that has not answered counts as silent. Most pods answer in less time. */
   silentAfterMs: 1_500,
-  /** Time until another worker may serve the pod of a worker that died. Longer than a drain with its last exchange. */
+  /** Time until another worker may serve the pod of a worker that died. Longer than a run with its last exchange. */
   leaseMs: 60_000,
   /** Traces in the log line of a round. */
   tracesOfLogLine: 20,

@@ -19,7 +19,7 @@ export const DEAD_LETTERS_OF_CHUNK = 1_000
 /** Rows that one statement changes or deletes: a payload may have megabytes, in thousands of pieces. */
 const ROW_BATCH_SIZE = 100
 
-/** Runs dead letters again, with all their attempts, or deletes them. */
+/** Runs dead letters again, with all their attempts (a delivery older than 14 days has one), or deletes them. */
 export type DeadLetterWork = 'replay' | 'drop'
 
 /** The dead letters that existed when the work began: those that fail again in the meantime are younger than the end. */
@@ -62,7 +62,7 @@ export async function changeDeadLetters(
   const source = { db: transaction, jobs: pod.jobs }
   const found = await findDeadLetters(source, filter, { after, limit: DEAD_LETTERS_OF_CHUNK })
   const chunk = found.filter((each) => compareDeadLetters(each, end) <= 0)
-  const changed = work === 'replay' ? chunk.filter(({ isEmpty = false }) => !isEmpty) : chunk
+  const changed = work === 'replay' ? chunk.filter(({ hasNoPayload = false }) => !hasNoPayload) : chunk
   if (changed.length > 0) await CHANGES[work](pod, transaction, changed)
   const last = chunk.at(-1)
   const hasMore = last !== undefined && chunk.length === DEAD_LETTERS_OF_CHUNK

@@ -16,7 +16,7 @@ export interface DeadLetterRow {
   readonly attempts: number | null
   readonly jobId: string | null
   readonly trace: string | null
-  readonly isEmpty: boolean
+  readonly hasNoPayload: boolean
   readonly createdAt: Date
   readonly failedAt: Date
 }
@@ -55,7 +55,7 @@ export async function listDeadLetterRows(
     .select(db.raw(`data ->> 'fault' as fault, ${POD_SQL} as pod, ${ENTITY_SQL} as entity, data ->> 'guid' as guid`))
     .select(db.raw(`(data #>> '{failure,attempts}')::integer as attempts, data #>> '{failure,job}' as "jobId"`))
     .select(db.raw(`${traceDigits('trace_id')} as trace`))
-    .select({ isEmpty: db.raw(`payload is null and name in ('receive-public', 'receive-private')`) })
+    .select({ hasNoPayload: db.raw(`payload is null and name in ('receive-public', 'receive-private')`) })
 }
 
 /** The pods from which the jobs of rows would fetch, where they are known. */

@@ -104,8 +104,8 @@ interface IdRange<Id> {
   readonly read: (key: string) => Id
 }
 
-export const NUMBERS: IdRange<number> = { min: 0, max: Number.MAX_SAFE_INTEGER, read: Number }
-export const TEXTS: IdRange<string> = { min: '', max: '\u{7f}', read: (key) => key }
+export const NUMERIC_IDS: IdRange<number> = { min: 0, max: Number.MAX_SAFE_INTEGER, read: Number }
+export const TEXT_IDS: IdRange<string> = { min: '', max: '\u{7f}', read: (key) => key }
 
 /** The latest time that a JavaScript date and PostgreSQL both have. */
 const END_OF_TIME = new Date('9999-01-01T00:00:00Z')

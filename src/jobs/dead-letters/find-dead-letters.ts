@@ -9,9 +9,9 @@ import {
   type DeadLetterFilter,
   type DeadLetterPage,
   keysOfSource,
-  NUMBERS,
+  NUMERIC_IDS,
   pageOfSource,
-  TEXTS,
+  TEXT_IDS,
 } from './dead-letter.js'
 import { type DeadLetterRow, listDeadLetterRows } from './dead-letter-rows.js'
 
@@ -21,7 +21,7 @@ export interface FoundDeadLetter extends DeadLetter {
   /** The failed job, also of a row. */
   readonly job: { readonly queue: QueueName; readonly id: string } | undefined
   /** It was given up without its payload, so that it cannot be replayed. */
-  readonly isEmpty?: boolean
+  readonly hasNoPayload?: boolean
 }
 
 /** Failed jobs that are read at once. */
@@ -33,15 +33,15 @@ export async function listDeadLetters(
   filter: DeadLetterFilter = {},
   limit = 100,
 ): Promise<readonly DeadLetter[]> {
-  return (await findDeadLetters(services, filter, { limit })).map(withoutPosition)
+  return (await findDeadLetters(services, filter, { limit })).map(withoutStorage)
 }
 
 /** The parts that do not say where it is stored. */
-export function withoutPosition({
+export function withoutStorage({
   outboxId: _,
   deliveryId: __,
   job: ___,
-  isEmpty: ____,
+  hasNoPayload: ____,
   ...deadLetter
 }: FoundDeadLetter): DeadLetter {
   return deadLetter
@@ -73,7 +73,7 @@ async function findRows(
   filter: DeadLetterFilter,
   page: DeadLetterPage,
 ): Promise<readonly FoundDeadLetter[]> {
-  const rows = await listDeadLetterRows(db, filter, pageOfSource('rows', page, filter, NUMBERS))
+  const rows = await listDeadLetterRows(db, filter, pageOfSource('rows', page, filter, NUMERIC_IDS))
   return rows.map(deadLetterOfRow)
 }
 
@@ -87,7 +87,7 @@ async function findDeliveries(
   const keys = ids && keysOfSource(ids, 'deliveries')
   if ((queue !== undefined && queue !== 'outbound') || keys?.length === 0) return []
   const chosen = { ids: keys?.map(Number), fault, pod, entity, since, until }
-  return (await listDeadDeliveries(db, chosen, pageOfSource('deliveries', page, filter, NUMBERS))).map(
+  return (await listDeadDeliveries(db, chosen, pageOfSource('deliveries', page, filter, NUMERIC_IDS))).map(
     deadLetterOfDelivery,
   )
 }
@@ -172,7 +172,7 @@ export async function* failedJobs(
   filter: DeadLetterFilter,
   page: DeadLetterPage,
 ): AsyncGenerator<JobSummary> {
-  const { order, startAfter } = pageOfSource(queue, page, filter, TEXTS)
+  const { order, startAfter } = pageOfSource(queue, page, filter, TEXT_IDS)
   const limit = Math.min(page.limit, JOBS_OF_PAGE)
   let position = { at: startAfter.at.getTime(), id: startAfter.id }
   for (;;) {
@@ -204,7 +204,7 @@ function matches({ fault: own, finishedAt }: JobSummary, { fault, since, until }
 }
 
 function deadLetterOfRow(row: DeadLetterRow): FoundDeadLetter {
-  const { id, queue, name, fault, pod, entity, guid, attempts, trace, jobId, createdAt, failedAt, isEmpty } = row
+  const { id, queue, name, fault, pod, entity, guid, attempts, trace, jobId, createdAt, failedAt, hasNoPayload } = row
   const queueOfJob = QUEUES.find((each) => each === queue)
   return {
     id: `outbox-${id}`,
@@ -218,7 +218,7 @@ function deadLetterOfRow(row: DeadLetterRow): FoundDeadLetter {
     trace,
     createdAt,
     failedAt,
-    isEmpty,
+    hasNoPayload,
     outboxId: id,
     job: jobId === null || queueOfJob === undefined ? undefined : { queue: queueOfJob, id: jobId },
   }

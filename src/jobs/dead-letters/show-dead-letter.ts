@@ -2,8 +2,8 @@ import { findDeadDeliveryPayload, listDeadDeliveries } from '../../persistence/o
 import { formatAddressHost } from '../../protocol/address.js'
 import { readAcceptedMessages } from '../inbound/accepted-messages.js'
 import { readOutboxId } from '../outbox/load-job.js'
-import { type DeadLetter, type DeadLetterDependencies, NUMBERS, pageOfSource } from './dead-letter.js'
-import { findDeadLetters, withoutPosition } from './find-dead-letters.js'
+import { type DeadLetter, type DeadLetterDependencies, NUMERIC_IDS, pageOfSource } from './dead-letter.js'
+import { findDeadLetters, withoutStorage } from './find-dead-letters.js'
 
 export interface DeadLetterDetails extends DeadLetter {
   readonly data: unknown
@@ -29,7 +29,7 @@ export async function showDeadLetter(
     deliveryId === undefined ? undefined : contentOfDelivery(services, deliveryId),
   ])
   const content = ofRow ?? ofDelivery ?? (failed && readOutboxId(failed.data) === undefined ? contentOfJob(failed) : {})
-  return { ...withoutPosition(deadLetter), ...NO_CONTENT, ...content, stack: failed?.stacktrace?.at(-1) ?? null }
+  return { ...withoutStorage(deadLetter), ...NO_CONTENT, ...content, stack: failed?.stacktrace?.at(-1) ?? null }
 }
 
 type Content = Pick<DeadLetterDetails, 'data' | 'payload' | 'recipientGuid' | 'isPublic'>
@@ -46,7 +46,7 @@ async function contentOfRow({ db }: DeadLetterDependencies, outboxId: number): P
 }
 
 async function contentOfDelivery({ db }: DeadLetterDependencies, id: number): Promise<Partial<Content>> {
-  const page = pageOfSource('deliveries', { limit: 1 }, {}, NUMBERS)
+  const page = pageOfSource('deliveries', { limit: 1 }, {}, NUMERIC_IDS)
   const [[delivery], found] = await Promise.all([
     listDeadDeliveries(db, { ids: [id] }, page),
     findDeadDeliveryPayload(db, id),

@@ -28,7 +28,7 @@ export type BacklogLimits = Pick<
 
 interface BacklogSize {
   /** Bytes of this process: bodies that are being received, and bodies on their way to the queue. */
-  readonly gatheredBytes: number
+  readonly heldBytes: number
   /** Estimates; the queue counts jobs. */
   readonly queuedBytes: number
   readonly queuedMessages: number
@@ -97,7 +97,7 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasFreeMemory'>, l
 
     size() {
       const { messages, bytes } = queue.total()
-      return { gatheredBytes: held, queuedBytes: bytes, queuedMessages: messages }
+      return { heldBytes: held, queuedBytes: bytes, queuedMessages: messages }
     },
   }
 }

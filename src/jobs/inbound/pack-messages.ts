@@ -44,33 +44,33 @@ export function openPacking(
   limits: PackingLimits = { ...RECEIVE_LIMITS, bytes: services.config.inboundBytes },
 ): Packing {
   const backlog = openBacklog(services.jobs, limits)
-  const publicLanes = openLanes('inbound', (messages: readonly PostedEnvelope[], acceptedAt, priority) =>
+  const publicPackers = openPackers('inbound', (messages: readonly PostedEnvelope[], acceptedAt, priority) =>
     services.jobs.enqueue(receivePublicJob, { acceptedAt, messages }, { priority }),
   )
-  const privateLanes = openLanes('inbound-private', (messages: readonly PrivateMessage[], acceptedAt, priority) =>
+  const privatePackers = openPackers('inbound-private', (messages: readonly PrivateMessage[], acceptedAt, priority) =>
     services.jobs.enqueue(receivePrivateJob, { acceptedAt, messages }, { priority }),
   )
 
-  function openLanes<Message extends PostedEnvelope>(queue: InboundQueue, enqueue: EnqueueMessages<Message>) {
-    const openLane = (priority?: number, maxConcurrent?: number) =>
+  function openPackers<Message extends PostedEnvelope>(queue: InboundQueue, enqueue: EnqueueMessages<Message>) {
+    const openPacker = (priority?: number, maxConcurrent?: number) =>
       groupCommit(
-        groups(limits, maxConcurrent),
+        groupLimits(limits, maxConcurrent),
         (messages: readonly Message[]) =>
           backlog.add(queue, { messages: messages.length, bytes: sum(messages.map(bytesOf)) }, () =>
             enqueue(messages, services.now().toISOString(), priority),
           ),
         openGroupGrowth(GROWTH),
       )
-    const openLanesOfSize = (maxConcurrent?: number) => ({
-      shared: openLane(undefined, maxConcurrent),
-      separate: openLane(LOW_PRIORITY, maxConcurrent),
+    const openPackersOfSize = (maxConcurrent?: number) => ({
+      shared: openPacker(undefined, maxConcurrent),
+      separate: openPacker(LOW_PRIORITY, maxConcurrent),
     })
     // Large messages are jobs of their own and take long: small ones must not wait for them.
-    return { small: openLanesOfSize(), large: openLanesOfSize(MAX_CONCURRENT_LARGE_JOBS) }
+    return { small: openPackersOfSize(), large: openPackersOfSize(MAX_CONCURRENT_LARGE_JOBS) }
   }
 
-  function chooseLane<Lane>(lanes: Lanes<Lane>, source: NetworkSource, bytes: number): Lane {
-    const { shared, separate } = lanes[bytes > RECEIVE_LIMITS.bytesPerJob ? 'large' : 'small']
+  function choosePacker<Packer>(packers: Packers<Packer>, source: NetworkSource, bytes: number): Packer {
+    const { shared, separate } = packers[bytes > RECEIVE_LIMITS.bytesPerJob ? 'large' : 'small']
     return backlog.needsSeparateJob(source, bytes) ? separate : shared
   }
 
@@ -78,12 +78,12 @@ export function openPacking(
     ...backlog,
     acceptPublic: (envelope, source, trace) => {
       const message = postedEnvelope(envelope, networkOf(source), trace)
-      const add = chooseLane(publicLanes, source, bytesOf(message))
+      const add = choosePacker(publicPackers, source, bytesOf(message))
       return add([message])
     },
     acceptPrivate: ({ recipientGuid, envelope, trace }, source) => {
       const message = { recipientGuid, ...postedEnvelope(envelope, networkOf(source), trace) }
-      const add = chooseLane(privateLanes, source, bytesOf(message))
+      const add = choosePacker(privatePackers, source, bytesOf(message))
       return add([message])
     },
   }
@@ -98,14 +98,14 @@ type EnqueueMessages<Message> = (
 ) => Promise<void>
 
 /** Messages that a lane collects become jobs together. `separate` is for sources over their share. */
-type Lanes<Lane> = Readonly<Record<'small' | 'large', Readonly<Record<'shared' | 'separate', Lane>>>>
+type Packers<Packer> = Readonly<Record<'small' | 'large', Readonly<Record<'shared' | 'separate', Packer>>>>
 
 /** Unknown values have no field in the job. */
 function postedEnvelope(envelope: string, source: string | undefined, trace: string | undefined): PostedEnvelope {
   return { envelope, ...(source !== undefined && { source }), ...(trace !== undefined && { trace }) }
 }
 
-function groups({ acknowledgedMs }: PackingLimits, maxConcurrent: number = RECEIVE_LIMITS.jobsUnderWay) {
+function groupLimits({ acknowledgedMs }: PackingLimits, maxConcurrent: number = RECEIVE_LIMITS.jobsUnderWay) {
   return {
     maxConcurrent,
     minItems: SECOND_JOB_MIN_MESSAGES,

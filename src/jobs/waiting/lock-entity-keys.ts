@@ -10,12 +10,12 @@ import type { EntityKey } from './entity-key.js'
 export async function lockEntityKeys(
   transaction: Knex.Transaction,
   entityKeys: readonly EntityKey[],
-  shared: readonly EntityKey[] = [],
+  sharedKeys: readonly EntityKey[] = [],
 ): Promise<{ readonly hasNewBlocks: boolean }> {
-  if (entityKeys.length + shared.length === 0) return { hasNewBlocks: false }
+  if (entityKeys.length + sharedKeys.length === 0) return { hasNewBlocks: false }
   const [row] = await queryPrepared<{ readonly hasNewBlocks: boolean }>(transaction, 'lock-entity-keys', LOCKS_SQL, [
     entityKeys,
-    shared,
+    sharedKeys,
   ])
   return row ?? { hasNewBlocks: false }
 }
@@ -30,16 +30,16 @@ end`
 
 /** Takes each lock once, in its stronger mode: upgrading a shared lock would deadlock with a transaction that does the same. */
 const LOCKS_SQL = `
-  select count(case when alone then pg_advisory_xact_lock(key) else pg_advisory_xact_lock_shared(key) end),
+  select count(case when exclusive then pg_advisory_xact_lock(key) else pg_advisory_xact_lock_shared(key) end),
     exists (select from pods where blocked_at > now() - interval '1 minute')
       or exists (select from pod_rules where state = 'blocked' and updated_at > now() - interval '1 minute')
       or exists (select from person_restrictions where kind = 'block' and created_at > now() - interval '1 minute') as "hasNewBlocks"
   from (
-    select ${LOCK_KEY_SQL} as key, bool_or(alone) as alone
+    select ${LOCK_KEY_SQL} as key, bool_or(exclusive) as exclusive
     from (
-      select entity_key, true as alone from unnest($1::text[]) as entity_key
+      select entity_key, true as exclusive from unnest($1::text[]) as entity_key
       union all
       select entity_key, false from unnest($2::text[]) as entity_key
-    ) as touched
+    ) as requested_locks
     group by key order by key
-  ) as sorted`
+  ) as ordered_locks`

@@ -90,11 +90,11 @@ export async function findAuthorsByGuid(
 }
 
 /** Makes conversations visible to a person who became known after the conversations named them. */
-export async function addNamedParticipant(
+export async function showConversationsTo(
   transaction: Knex.Transaction,
   person: { readonly id: number; readonly address: string },
 ): Promise<void> {
-  await transaction.raw(ADMITTED_AUTHOR_SQL, [person.address, person.id])
+  await transaction.raw(SHOWN_CONVERSATIONS_SQL, [person.address, person.id])
 }
 
 /** Distance between the arrival times of two messages of a conversation, so that their order is strict. */
@@ -210,7 +210,7 @@ const authors = {
     select messages.guid, address from messages join people on people.id = author_id where messages.guid = any(?)`,
 } as const
 
-const ADMITTED_AUTHOR_SQL = `
+const SHOWN_CONVERSATIONS_SQL = `
   with named as (
     delete from conversation_unknown_participants where address = ? returning conversation_id
   )

@@ -99,23 +99,23 @@ function signatureColumns(relayables: readonly ReceivedRelayable[]): readonly (r
 interface RelayableKindSql {
   readonly kind: RelayableKind
   /** Parameters that only this kind has, with their types. */
-  readonly arrived: Readonly<Record<string, 'text' | 'boolean'>>
-  /** The target as columns, and the joins from the target to `roots`. */
+  readonly inputTypes: Readonly<Record<string, 'text' | 'boolean'>>
+  /** The target as columns, and the joins from the target to `thread_posts`. */
   readonly columns: string
   readonly joins: string
 }
 
 /**
- * CTEs `arrived` (the parameters as rows) and `placed` (rows with ids of author and post, and with the conditions that prevent an
+ * CTEs `input` (the parameters as rows) and `resolved` (rows with ids of author and post, and with the conditions that prevent an
  * insertion: blocks, missing answers and tombstones).
  */
-function placedSql({ kind, arrived, columns, joins }: RelayableKindSql): string {
-  const ofKind = Object.values(arrived).map((type, index) => `$${8 + index}::${type}[]`)
+function resolvedSql({ kind, inputTypes, columns, joins }: RelayableKindSql): string {
+  const ofKind = Object.values(inputTypes).map((type, index) => `$${8 + index}::${type}[]`)
   return `
   with input as (
     select * from unnest(
       ${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::uuid[], ${ofKind.join(', ')}
-    ) as row(guid, author, parent, created_at, signature, elements, trace_id, ${Object.keys(arrived).join(', ')})
+    ) as row(guid, author, parent, created_at, signature, elements, trace_id, ${Object.keys(inputTypes).join(', ')})
   ), resolved as (
     select
       input.*,
@@ -163,9 +163,9 @@ const SIGNATURE_IF_LOCAL_SQL = `case when local then signature end, case when lo
  * the guids.
  */
 const NEW_COMMENTS_SQL = `
-  ${placedSql({
+  ${resolvedSql({
     kind: 'comment',
-    arrived: { text: 'text' },
+    inputTypes: { text: 'text' },
     columns: 'thread_posts.id as post_id, false as is_answer_unknown',
     joins: 'join posts as thread_posts on thread_posts.guid = input.parent',
   })}, inserted as (
@@ -178,9 +178,9 @@ const NEW_COMMENTS_SQL = `
   ${outcomesSql('comment')}`
 
 const NEW_LIKES_SQL = `
-  ${placedSql({
+  ${resolvedSql({
     kind: 'like',
-    arrived: { parent_type: 'text', positive: 'boolean' },
+    inputTypes: { parent_type: 'text', positive: 'boolean' },
     columns: `case when parent_type = 'Post' then thread_posts.id end as post_id, thread_posts.comment_id, false as is_answer_unknown`,
     joins: `
     cross join lateral (
@@ -203,9 +203,9 @@ const NEW_LIKES_SQL = `
   ${outcomesSql('like')}`
 
 const NEW_VOTES_SQL = `
-  ${placedSql({
+  ${resolvedSql({
     kind: 'poll_participation',
-    arrived: { answer: 'text' },
+    inputTypes: { answer: 'text' },
     columns: 'polls.id as poll_id, poll_answers.id as poll_answer_id, poll_answers.id is null as is_answer_unknown',
     joins: `
     join polls on polls.guid = input.parent

@@ -69,7 +69,7 @@ function isNotEmpty(list: `$${number}`): string {
 }
 
 /** Joins with `unnest`: for `= any(…)` of an unknown list, the planner may compare each text with each row of a table. */
-const ROOTS_SQL = `
+const THREAD_POSTS_SQL = `
   select
     found.kind, found.guid, people.id as "authorId", people.address as author, people.pod_id is null as local,
     found.public,
@@ -120,6 +120,6 @@ const TOMBSTONES_SQL = `
 /** Returns one row with three lists. */
 const REFERENCES_SQL = `
   select
-    (select coalesce(json_agg(found), '[]') from (${ROOTS_SQL}) as found) as "threadPosts",
+    (select coalesce(json_agg(found), '[]') from (${THREAD_POSTS_SQL}) as found) as "threadPosts",
     (select coalesce(json_agg(found), '[]') from (${PARTS_SQL}) as found) as parts,
     (select coalesce(json_agg(found), '[]') from (${TOMBSTONES_SQL}) as found) as deleted`

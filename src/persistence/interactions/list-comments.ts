@@ -29,7 +29,7 @@ export interface ListedComment extends Pick<Comment, 'id' | 'guid' | 'text' | 'l
   readonly author: PersonSummary
   readonly mentionedPeople: readonly PersonSummary[]
   /** Actions of the viewer. */
-  readonly own: { readonly liked: boolean; readonly reported: boolean }
+  readonly viewerActions: { readonly liked: boolean; readonly reported: boolean }
 }
 
 /** The oldest first, if the page names no place; nothing, when no visible post has that guid. */
@@ -47,8 +47,8 @@ export async function listCommentsOfPost(
   const { name, maxRows, condition, order } = keysetClauses(page, values, place)
   const post = `select posts.id from posts where posts.guid = $3 and ${visibilityCondition[visibility]} and ${isAuthorUnblockedSql('posts.author_id')}`
   const isShown = `(not hidden or author_id = $2) and ${isAuthorUnblockedSql('comments.author_id')}`
-  const some = `select * from comments where post_id = (${post}) and ${isShown} ${condition} ${order}`
-  const which = `select * from (${some}) as found limit ${maxRows}`
+  const pageSql = `select * from comments where post_id = (${post}) and ${isShown} ${condition} ${order}`
+  const which = `select * from (${pageSql}) as found limit ${maxRows}`
   return toPage(await queryComments(db, viewer, { name: `comments ${visibility} ${name}`, which, values }), page)
 }
 
@@ -113,7 +113,7 @@ async function queryComments(
     createdAt: new Date(valueAt(createdAt, index)),
     isHidden: valueAt(isHidden, index),
     author: person(valueAt(authorId, index)),
-    own: { liked: liked.has(id), reported: reported.has(id) },
+    viewerActions: { liked: liked.has(id), reported: reported.has(id) },
     mentionedPeople: mentionedIn(id),
   }))
 }

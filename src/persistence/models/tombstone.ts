@@ -79,20 +79,20 @@ export function isRetractedSql(kind: RetractableKind, guid: string, by: readonly
   )`
 }
 
-const GIVEN_TOMBSTONES_SQL = `
+const INPUT_TOMBSTONES_SQL = `
   select input.type, input.guid, people.id
   from json_to_recordset(?::json) as input(type text, guid text, "by" text)
   ${rowByRowSql('people', `people.address = input."by"`)}`
 
 const NEW_TOMBSTONES_SQL = `
   insert into tombstones (target_type, guid, deleted_by_id)
-  ${GIVEN_TOMBSTONES_SQL}
+  ${INPUT_TOMBSTONES_SQL}
   order by 1, 2, 3
   on conflict do nothing`
 
 const NEW_PERMANENT_TOMBSTONES_SQL = `
   insert into tombstones (target_type, guid, deleted_by_id, permanent)
-  select *, true from (${GIVEN_TOMBSTONES_SQL}) as input
+  select *, true from (${INPUT_TOMBSTONES_SQL}) as input
   order by 1, 2, 3
   on conflict (target_type, guid, deleted_by_id) do update set permanent = true where not tombstones.permanent
   returning target_type as "targetType", guid, deleted_by_id as "deletedById", xmax = 0 as "isNew"`

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { type IdPage, type ListPage, readIdPage } from '../sql/id-page.js'
 import { type AuditActor, type AuditValues, whereActorIs } from './audit-log.js'
-import { ABOUT_NO_CASE_OF_SQL, type HiddenAuthor } from './cases.js'
+import { type ExcludedAuthor, IS_NOT_ABOUT_AUTHOR_SQL } from './cases.js'
 
 /** An action of a moderator, an admin, a command or the pod itself. */
 export interface ActionRow {
@@ -37,11 +37,11 @@ export interface ActionFilter {
 export async function listActions(
   db: Knex,
   { kind, target, caseId, actor, isInForce }: ActionFilter,
-  hiddenAuthor: HiddenAuthor,
+  excludedAuthorId: ExcludedAuthor,
   page: IdPage,
 ): Promise<ListPage<ActionRow>> {
   const query = db('moderation_actions')
-  if (hiddenAuthor !== null) query.whereRaw(ABOUT_NO_CASE_OF_SQL, [hiddenAuthor])
+  if (excludedAuthorId !== null) query.whereRaw(IS_NOT_ABOUT_AUTHOR_SQL, [excludedAuthorId])
   if (kind !== undefined) query.where({ kind })
   if (target !== undefined) query.where({ targetGuid: target })
   if (caseId !== undefined) query.where({ caseId })

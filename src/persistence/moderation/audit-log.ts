@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { type IdPage, type ListPage, readIdPage } from '../sql/id-page.js'
-import { ABOUT_NO_CASE_OF_SQL, type HiddenAuthor } from './cases.js'
+import { type ExcludedAuthor, IS_NOT_ABOUT_AUTHOR_SQL } from './cases.js'
 
 export type AuditChannel = 'api' | 'console' | 'command' | 'system'
 
@@ -119,10 +119,10 @@ export async function whereActorIs(db: Knex, query: Knex.QueryBuilder, actor: st
 export async function listAuditEntries(
   db: Knex,
   { actor, actions, target, domain, since, until }: AuditFilter,
-  hiddenAuthor: HiddenAuthor,
+  excludedAuthorId: ExcludedAuthor,
   page: IdPage,
 ): Promise<ListPage<AuditEntry>> {
-  const query = selectEntries(db, hiddenAuthor)
+  const query = selectEntries(db, excludedAuthorId)
   if (actor !== undefined) await whereActorIs(db, query, actor)
   if (actions !== undefined && actions.length > 0) query.whereIn('action', [...actions])
   if (target !== undefined) query.whereRaw(`target->>'guid' = ?`, [target])
@@ -136,14 +136,14 @@ export async function listAuditEntries(
 export async function findAuditEntry(
   db: Knex,
   id: number,
-  hiddenAuthor: HiddenAuthor,
+  excludedAuthorId: ExcludedAuthor,
 ): Promise<AuditEntry | undefined> {
-  return selectEntries(db, hiddenAuthor).where({ id }).first()
+  return selectEntries(db, excludedAuthorId).where({ id }).first()
 }
 
-function selectEntries(db: Knex, hiddenAuthor: HiddenAuthor): Knex.QueryBuilder {
+function selectEntries(db: Knex, excludedAuthorId: ExcludedAuthor): Knex.QueryBuilder {
   const query = db('audit_entries')
-  return hiddenAuthor === null ? query : query.whereRaw(ABOUT_NO_CASE_OF_SQL, [hiddenAuthor])
+  return excludedAuthorId === null ? query : query.whereRaw(IS_NOT_ABOUT_AUTHOR_SQL, [excludedAuthorId])
 }
 
 /** Reads all entries from the oldest on, in chunks, so that the log of years needs little memory. */

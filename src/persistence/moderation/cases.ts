@@ -160,20 +160,20 @@ export interface CaseFilter {
 }
 
 /** Cases about this person are left out. Null: none. */
-export type HiddenAuthor = number | null
+export type ExcludedAuthor = number | null
 
 /** Whether a row that may name a case is about no case of this author. */
-export const ABOUT_NO_CASE_OF_SQL = `(case_id is null or not exists (
+export const IS_NOT_ABOUT_AUTHOR_SQL = `(case_id is null or not exists (
   select from moderation_cases as cases where cases.id = case_id and cases.author_id = ?))`
 
 /** Open cases first, then taken ones, then closed ones; of each, those with more reporters first, then the oldest. */
 export async function listCases(
   db: Knex,
   { states, type, author, domain, isLocal, takenBy, reporter }: CaseFilter,
-  hiddenAuthor: HiddenAuthor,
+  excludedAuthorId: ExcludedAuthor,
   { offset, limit }: OffsetPage,
 ): Promise<readonly CaseRow[]> {
-  const query = selectCases(db, hiddenAuthor)
+  const query = selectCases(db, excludedAuthorId)
     .orderByRaw(
       // The expression of the index `moderation_cases_listed`.
       `case cases.state when 'open' then 0 when 'taken' then 1 else 2 end, cases.reporter_count desc, cases.first_reported_at, cases.id`,
@@ -205,14 +205,14 @@ export async function listCases(
   return query
 }
 
-export async function findCase(db: Knex, id: number, hiddenAuthor: HiddenAuthor): Promise<CaseRow | undefined> {
-  return selectCases(db, hiddenAuthor).where('cases.id', id).first()
+export async function findCase(db: Knex, id: number, excludedAuthorId: ExcludedAuthor): Promise<CaseRow | undefined> {
+  return selectCases(db, excludedAuthorId).where('cases.id', id).first()
 }
 
 /** Locks a case, so that two moderators do not change it at the same time. */
-export async function lockCase(transaction: Knex.Transaction, id: number, hiddenAuthor: HiddenAuthor) {
+export async function lockCase(transaction: Knex.Transaction, id: number, excludedAuthorId: ExcludedAuthor) {
   await transaction('moderation_cases').where({ id }).select('id').forUpdate()
-  return findCase(transaction, id, hiddenAuthor)
+  return findCase(transaction, id, excludedAuthorId)
 }
 
 /** One lookup by guid for each case. */
@@ -223,7 +223,7 @@ const IS_HIDDEN_SQL = `
     else false
   end`
 
-function selectCases(db: Knex, hiddenAuthor: HiddenAuthor): Knex.QueryBuilder {
+function selectCases(db: Knex, excludedAuthorId: ExcludedAuthor): Knex.QueryBuilder {
   const query = db('moderation_cases as cases')
     .leftJoin('users as takers', 'takers.id', 'cases.takenById')
     .leftJoin('people as authors', 'authors.id', 'cases.authorId')
@@ -234,7 +234,7 @@ function selectCases(db: Knex, hiddenAuthor: HiddenAuthor): Knex.QueryBuilder {
       'authors.avatarUrl as authorAvatarUrl',
       db.raw(`${IS_HIDDEN_SQL} as "isHidden"`),
     )
-  return hiddenAuthor === null ? query : query.whereRaw('cases.author_id is distinct from ?', [hiddenAuthor])
+  return excludedAuthorId === null ? query : query.whereRaw('cases.author_id is distinct from ?', [excludedAuthorId])
 }
 
 export interface CaseReport {
@@ -306,11 +306,11 @@ export type LiveEventCase = Pick<CaseRow, 'id' | 'state' | 'kind' | 'reportCount
 export async function listCasesOfLiveEvents(
   db: Knex,
   ids: readonly number[],
-  hiddenAuthor: number,
+  excludedAuthorId: number,
 ): Promise<readonly LiveEventCase[]> {
   return db('moderation_cases as cases')
     .whereIn('id', [...ids])
-    .whereRaw('cases.author_id is distinct from ?', [hiddenAuthor])
+    .whereRaw('cases.author_id is distinct from ?', [excludedAuthorId])
     .select('id', 'state', 'kind', 'reportCount')
 }
 
@@ -325,9 +325,9 @@ export async function countCaseDecisions(db: Knex, caseId: number): Promise<numb
 }
 
 /** The time of the last report of the newest case. */
-export async function findLastReportTime(db: Knex, hiddenAuthor: HiddenAuthor): Promise<Date | undefined> {
+export async function findLastReportTime(db: Knex, excludedAuthorId: ExcludedAuthor): Promise<Date | undefined> {
   const query = db('moderation_cases as cases').orderBy('id', 'desc')
-  if (hiddenAuthor !== null) query.whereRaw('cases.author_id is distinct from ?', [hiddenAuthor])
+  if (excludedAuthorId !== null) query.whereRaw('cases.author_id is distinct from ?', [excludedAuthorId])
   return (await query.first('lastReportedAt'))?.lastReportedAt
 }
 
@@ -351,10 +351,10 @@ export function ownReportsQuery(db: Knex, userId: number): Knex.QueryBuilder {
 /** Counts open cases by the type of their target. */
 export async function countOpenCasesByType(
   db: Knex,
-  hiddenAuthor: HiddenAuthor,
+  excludedAuthorId: ExcludedAuthor,
 ): Promise<readonly { readonly type: CaseTargetType; readonly count: number }[]> {
   const query = db('moderation_cases as cases').where({ state: 'open' }).whereNull('closedAt')
-  if (hiddenAuthor !== null) query.whereRaw('cases.author_id is distinct from ?', [hiddenAuthor])
+  if (excludedAuthorId !== null) query.whereRaw('cases.author_id is distinct from ?', [excludedAuthorId])
   return query
     .groupBy('targetType')
     .orderBy('targetType')
@@ -364,10 +364,10 @@ export async function countOpenCasesByType(
 /** Counts cases that wait for a decision, and finds the oldest. */
 export async function countWaitingCases(
   db: Knex,
-  hiddenAuthor: HiddenAuthor,
+  excludedAuthorId: ExcludedAuthor,
 ): Promise<{ readonly open: number; readonly taken: number; readonly oldest: Date | null }> {
   const query = db('moderation_cases as cases').whereNull('closedAt')
-  if (hiddenAuthor !== null) query.whereRaw('cases.author_id is distinct from ?', [hiddenAuthor])
+  if (excludedAuthorId !== null) query.whereRaw('cases.author_id is distinct from ?', [excludedAuthorId])
   return query.first(
     db.raw(`count(*) filter (where state = 'open') as open`),
     db.raw(`count(*) filter (where state = 'taken') as taken`),

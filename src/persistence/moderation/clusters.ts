@@ -229,7 +229,7 @@ export interface ClusterItem {
   readonly text: string
   readonly at: Date
   /** A local person may retract it: its author, or the author of its post. */
-  readonly isEntitled: boolean
+  readonly isRetractable: boolean
 }
 
 /** Extra rows that are read because the newest items may have been deleted. */
@@ -244,7 +244,7 @@ export async function listClusterItems(db: Knex, clusterId: number, limit: numbe
        exists (select from users where users.person_id = people.id and users.role is not null) as "isStaff",
        case items.type when 'post' then posts.public_before_hiding is not null else comments.hidden end as "isHidden",
        coalesce(comments.text, posts.text) as text, items.at,
-       people.pod_id is null or owners.pod_id is null as "isEntitled"
+       people.pod_id is null or post_authors.pod_id is null as "isRetractable"
      from (
        select * from cluster_items where cluster_id = :clusterId
        order by at desc, type, content_id desc limit :candidates
@@ -252,7 +252,7 @@ export async function listClusterItems(db: Knex, clusterId: number, limit: numbe
      join people on people.id = items.author_id
      left join comments on items.type = 'comment' and comments.id = items.content_id
      join posts on posts.id = case items.type when 'post' then items.content_id else comments.post_id end
-     join people as owners on owners.id = posts.author_id
+     join people as post_authors on post_authors.id = posts.author_id
      order by items.at desc, items.type, items.content_id desc limit :limit`,
     { clusterId, candidates: limit + DELETED_ITEMS_SKIPPED, limit },
   )
@@ -271,7 +271,7 @@ export interface CleanableItem extends ClusterPosition {
   readonly isHidden: boolean
   readonly at: Date
   /** A local person may retract it: its author, or the author of its post. */
-  readonly isEntitled: boolean
+  readonly isRetractable: boolean
 }
 
 interface CleanablePage {
@@ -292,12 +292,12 @@ export async function listCleanableItems(
     `select * from (
        select items.type, items.content_id as "contentId", coalesce(comments.guid, posts.guid) as guid, items.author_id as "authorId",
          case items.type when 'post' then posts.public_before_hiding is not null else comments.hidden end as "isHidden",
-         items.at, people.pod_id is null or owners.pod_id is null as "isEntitled"
+         items.at, people.pod_id is null or post_authors.pod_id is null as "isRetractable"
        from cluster_items as items
        join people on people.id = items.author_id
        left join comments on items.type = 'comment' and comments.id = items.content_id
        join posts on posts.id = case items.type when 'post' then items.content_id else comments.post_id end
-       join people as owners on owners.id = posts.author_id
+       join people as post_authors on post_authors.id = posts.author_id
        where items.cluster_id = :clusterId and (items.type, items.content_id) > (:afterType, cast(:afterId as bigint))
          and people.guid <> all(cast(:except as text[]))
          and not exists (select from users where users.person_id = people.id and users.role is not null)

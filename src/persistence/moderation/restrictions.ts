@@ -82,10 +82,10 @@ export async function reapplyRestrictions(
   personIds: readonly number[],
 ): Promise<RestrictionChange> {
   const people = await updateStrictest(transaction, personIds)
-  return followRestrictions(transaction, {
+  return applyRestrictionEffects(transaction, {
     blocked: people.filter(({ isBlocked }) => isBlocked),
     unblocked: people.filter(({ isBlocked }) => !isBlocked),
-    isNoticed: false,
+    shouldNotifyUsers: false,
   })
 }
 
@@ -95,10 +95,10 @@ async function applyRestrictions(
   source: RestrictionSource['source'],
 ): Promise<RestrictionChange> {
   const people = await updateStrictest(transaction, personIds)
-  return followRestrictions(transaction, {
+  return applyRestrictionEffects(transaction, {
     blocked: people.filter(({ wasBlocked, isBlocked }) => isBlocked && !wasBlocked),
     unblocked: people.filter(({ wasBlocked, isBlocked }) => wasBlocked && !isBlocked),
-    isNoticed: source === 'pod_rule',
+    shouldNotifyUsers: source === 'pod_rule',
   })
 }
 
@@ -122,13 +122,13 @@ interface ReactivatedContact extends ResumedContact {
   readonly receiving: boolean
 }
 
-async function followRestrictions(
+async function applyRestrictionEffects(
   transaction: Knex.Transaction,
   people: {
     readonly blocked: readonly ChangedPerson[]
     readonly unblocked: readonly ChangedPerson[]
     /** The users who lose contacts get a notice. */
-    readonly isNoticed: boolean
+    readonly shouldNotifyUsers: boolean
   },
 ): Promise<RestrictionChange> {
   const blocked = people.blocked.map(({ id }) => id)

@@ -73,9 +73,9 @@ export async function listLostContacts(db: Knex, userId: number): Promise<readon
 export async function deactivateContacts(
   transaction: Knex.Transaction,
   personIds: readonly number[],
-  { isNoticed }: { readonly isNoticed: boolean },
+  { shouldNotifyUsers }: { readonly shouldNotifyUsers: boolean },
 ): Promise<void> {
-  await transaction.raw(DEACTIVATED_CONTACTS_SQL, { personIds: [...personIds], isNoticed })
+  await transaction.raw(DEACTIVATED_CONTACTS_SQL, { personIds: [...personIds], shouldNotifyUsers })
 }
 
 /** The contacts of these people are active again: unconfirmed notices about them are deleted. */
@@ -92,7 +92,7 @@ const DEACTIVATED_CONTACTS_SQL = `
   ), named as (
     select lost.user_id, people.address, people.name, split_part(people.address, '@', 2) as host, lost.sharing, lost.receiving
     from lost join people on people.id = lost.person_id
-    where :isNoticed
+    where :shouldNotifyUsers
   ), noticed as (
     insert into user_notices (user_id, kind, text)
     select distinct user_id, 'contacts_lost', host from named order by 1, 3

@@ -115,7 +115,7 @@ export async function findDeadDeliveryPayload(db: Knex, id: number): Promise<Dea
     .first({ isPublic: 'messages.public', entity: 'messages.entity', recipientGuid: 'people.guid' })
 }
 
-/** Makes dead deliveries due with attempts reset; returns the ids of their pods. */
+/** Makes dead deliveries due with attempts reset; one older than 14 days ends at its first failure. Returns the ids of their pods. */
 export async function reviveDeliveries(db: Knex, ids: readonly number[]): Promise<readonly number[]> {
   const rows = await queryRows<{ readonly id: number }>(
     db,

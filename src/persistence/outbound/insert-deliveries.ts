@@ -197,7 +197,7 @@ function insertDeliveriesSql({ recipients, messages, deliveries, skipped }: Deli
 }
 
 /** The columns of a message in JSON, and those that only one kind of messages has. */
-function givenMessagesSql(particular: string): string {
+function inputMessagesSql(particular: string): string {
   return `select * from json_to_recordset(${opaqueParam('$1', 'json')}) as row(
       record text, guid text, verb text, "senderId" bigint, public boolean, entity text, priority smallint, trace uuid, ${particular}
     )`
@@ -247,7 +247,7 @@ function audienceDeliveriesSql(audience: string): string {
 }
 
 const PERSONAL_DELIVERIES_SQL = insertDeliveriesSql({
-  recipients: `input as (${givenMessagesSql('"personId" bigint')}
+  recipients: `input as (${inputMessagesSql('"personId" bigint')}
   ), recipients as (
     -- One index lookup for each message: with old statistics the planner would read the whole tables of people and pods.
     select input.*, pods.id as pod_id, ${POD_IS_ASLEEP_SQL} as asleep, ${POD_IS_PROVEN_SQL} as is_proven
@@ -272,7 +272,7 @@ const PERSONAL_DELIVERIES_SQL = insertDeliveriesSql({
  * because pod names can be invented in any number. Relays beyond that are counted as skipped deliveries.
  */
 const RELAY_DELIVERIES_SQL = insertDeliveriesSql({
-  recipients: `relays as (${givenMessagesSql('"postId" bigint, "commentId" bigint, "authorId" bigint')}
+  recipients: `relays as (${inputMessagesSql('"postId" bigint, "commentId" bigint, "authorId" bigint')}
   ), subscribers as (
     select relayed_posts."postId", audience.id as person_id
     from (select distinct "postId" from relays) as relayed_posts

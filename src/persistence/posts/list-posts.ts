@@ -39,7 +39,7 @@ export interface ListedPost extends Omit<PostContent, 'poll'>, Counters {
   /** Only the author is shown a hidden post. */
   readonly isHidden: boolean
   /** Actions of the viewer on the post. */
-  readonly own: {
+  readonly viewerActions: {
     readonly liked: boolean
     readonly reshared: boolean
     readonly subscribed: boolean
@@ -56,7 +56,7 @@ type Counters = Pick<Post, 'commentsCount' | 'likesCount' | 'resharesCount' | 'i
 export interface ListedPoll {
   readonly guid: string
   readonly question: string
-  readonly answers: readonly (Pick<PollAnswer, 'id' | 'answer' | 'voteCount'> & { readonly own: boolean })[]
+  readonly answers: readonly (Pick<PollAnswer, 'id' | 'answer' | 'voteCount'> & { readonly isViewersVote: boolean })[]
 }
 
 /**
@@ -194,7 +194,7 @@ function postBuilder(row: PostsRow) {
       interactedAt: new Date(valueAt(rows.interactedAt, index)),
       author: findPerson(valueAt(rows.authorId, index)),
       isHidden: valueAt(rows.isHidden, index),
-      own: {
+      viewerActions: {
         liked: actions.liked.has(id),
         reshared: actions.reshared.has(id),
         subscribed: actions.subscribed.has(id),
@@ -220,7 +220,7 @@ function pollWithVotes(
 ): ListedPoll | null {
   const withVotes = answers.flatMap(({ id, answer }) => {
     const votes = votesById.get(id)
-    return votes ? [{ id, answer, voteCount: votes.voteCount, own: votes.own }] : []
+    return votes ? [{ id, answer, voteCount: votes.voteCount, isViewersVote: votes.isViewersVote }] : []
   })
   return withVotes.length > 0 ? { guid, question, answers: withVotes } : null
 }

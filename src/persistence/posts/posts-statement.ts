@@ -70,7 +70,7 @@ const viewerVotedForAnswer = hasRowSql(`
 export const pollAnswerAggregate = aggregateColumns({
   id: numberColumn('poll_answers.id'),
   voteCount: numberColumn('vote_count'),
-  own: booleanColumn(viewerVotedForAnswer),
+  isViewersVote: booleanColumn(viewerVotedForAnswer),
 })
 
 /** Actions of the viewer on the posts of the page and their roots. */

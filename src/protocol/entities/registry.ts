@@ -69,7 +69,7 @@ interface EntityTraits<Each extends Entity> {
   /** The names of the type in retractions. */
   readonly retractedAs: readonly TargetType[]
   /** Whether it deletes something or ends a relation. Blocks and limits do not apply to these: nothing ended may stay here. */
-  readonly ends: 'always' | 'never' | ((entity: Each) => boolean)
+  readonly deletesOrEnds: 'always' | 'never' | ((entity: Each) => boolean)
   /** The text with links to other entities; '' if there is none. */
   readonly linkText: (entity: Each) => string
 }
@@ -80,7 +80,7 @@ const nestedPart = {
   record: undefined,
   isFetchable: false,
   retractedAs: [],
-  ends: 'never',
+  deletesOrEnds: 'never',
   linkText: () => '',
 } as const
 
@@ -99,7 +99,7 @@ export const ENTITY_TYPES = {
     record: 'post',
     isFetchable: true,
     retractedAs: ['Post', 'StatusMessage', 'Reshare'], // other pods may name a post by any of them
-    ends: 'never',
+    deletesOrEnds: 'never',
     linkText: ({ text }) => text,
   },
   reshare: {
@@ -108,7 +108,7 @@ export const ENTITY_TYPES = {
     record: 'post',
     isFetchable: true,
     retractedAs: ['Post', 'StatusMessage', 'Reshare'],
-    ends: 'never',
+    deletesOrEnds: 'never',
     linkText: () => '',
   },
   photo: {
@@ -117,7 +117,7 @@ export const ENTITY_TYPES = {
     record: 'photo',
     isFetchable: false,
     retractedAs: ['Photo'],
-    ends: 'never',
+    deletesOrEnds: 'never',
     linkText: () => '',
   },
   comment: {
@@ -126,7 +126,7 @@ export const ENTITY_TYPES = {
     record: 'comment',
     isFetchable: true,
     retractedAs: ['Comment'],
-    ends: 'never',
+    deletesOrEnds: 'never',
     linkText: ({ text }) => text,
   },
   like: {
@@ -135,7 +135,7 @@ export const ENTITY_TYPES = {
     record: 'like',
     isFetchable: false,
     retractedAs: ['Like'],
-    ends: 'never',
+    deletesOrEnds: 'never',
     linkText: () => '',
   },
   poll_participation: {
@@ -144,7 +144,7 @@ export const ENTITY_TYPES = {
     record: 'poll_participation',
     isFetchable: false,
     retractedAs: ['PollParticipation'],
-    ends: 'never',
+    deletesOrEnds: 'never',
     linkText: () => '',
   },
   participation: {
@@ -153,18 +153,18 @@ export const ENTITY_TYPES = {
     record: 'participation',
     isFetchable: false,
     retractedAs: ['Participation'],
-    ends: 'never',
+    deletesOrEnds: 'never',
     linkText: () => '',
   },
   poll: { definition: poll, ...nestedPart, record: 'poll', isFetchable: true, retractedAs: ['Poll'] },
-  contact: { definition: contact, ...change, ends: ({ sharing }) => !sharing },
+  contact: { definition: contact, ...change, deletesOrEnds: ({ sharing }) => !sharing },
   conversation: {
     definition: conversation,
     use: 'stored',
     record: 'conversation',
     isFetchable: false,
     retractedAs: ['Conversation'],
-    ends: 'never',
+    deletesOrEnds: 'never',
     linkText: ({ messages }) => messages.map(({ text }) => text).join('\n'),
   },
   message: {
@@ -173,12 +173,12 @@ export const ENTITY_TYPES = {
     record: 'message',
     isFetchable: false,
     retractedAs: [], // a message cannot be retracted
-    ends: 'never',
+    deletesOrEnds: 'never',
     linkText: ({ text }) => text,
   },
-  retraction: { definition: retraction, ...change, ends: 'always' },
-  account_migration: { definition: accountMigration, ...change, ends: 'always' },
-  account_deletion: { definition: accountDeletion, ...change, ends: 'always' },
+  retraction: { definition: retraction, ...change, deletesOrEnds: 'always' },
+  account_migration: { definition: accountMigration, ...change, deletesOrEnds: 'always' },
+  account_deletion: { definition: accountDeletion, ...change, deletesOrEnds: 'always' },
   event: { definition: event, ...notStored },
   event_participation: { definition: relayables.event_participation, ...notStored },
   location: { definition: location, ...nestedPart },
@@ -297,8 +297,8 @@ export function isRelayableKind(kind: string): kind is RelayableKind {
 
 /** Whether the entity deletes content, closes an account or ends a contact. */
 export function endsContentOrContact(entity: ReceivableEntity): boolean {
-  const { ends } = traitsOf(entity)
-  return typeof ends === 'string' ? ends === 'always' : ends(entity)
+  const { deletesOrEnds } = traitsOf(entity)
+  return typeof deletesOrEnds === 'string' ? deletesOrEnds === 'always' : deletesOrEnds(entity)
 }
 
 /** The text of an entity with links to others; empty if its type has none. */

@@ -21,9 +21,9 @@ export function presentClusterDetails({ items, authors, operation: task, ...clus
   return {
     ...presentCluster(cluster),
     operation: task === undefined ? null : presentOperation(task),
-    newest_items: items.map(({ type, guid, author, authorGuid, text, at, isHidden, isEntitled }) => {
+    newest_items: items.map(({ type, guid, author, authorGuid, text, at, isHidden, isRetractable }) => {
       const shown = { type, guid, author, author_guid: authorGuid, text, found_at: at.toISOString() }
-      return { ...shown, hidden: isHidden, retractable: isEntitled }
+      return { ...shown, hidden: isHidden, retractable: isRetractable }
     }),
     busiest_authors: authors.map(({ guid, address, items: count, isLocal, isFollowed, firstSeenAt, isProposed }) => {
       const shown = { guid, address, items: count, local: isLocal, followed: isFollowed }

@@ -7,10 +7,10 @@ import { presentPersonSummary } from './people.js'
 import type { PodAddresses } from './picture-urls.js'
 
 export function presentComment(comment: ListedComment, addresses: PodAddresses): Static<typeof Comment> {
-  const { own, likesCount } = comment
+  const { viewerActions, likesCount } = comment
   return Object.assign(presentWritten(comment, addresses), {
-    interactions: { liked: own.liked, likes_count: likesCount },
-    reported: own.reported,
+    interactions: { liked: viewerActions.liked, likes_count: likesCount },
+    reported: viewerActions.reported,
   })
 }
 

@@ -22,7 +22,7 @@ export function presentPost(post: ListedPost, addresses: PodAddresses): Static<t
 
 /** `Object.assign` instead of spreading, which was the largest cost of a list of posts. */
 function presentListed(post: ListedPost, addresses: PodAddresses): Static<typeof RootSchema> {
-  const { author, root, own, providerDisplayName } = post
+  const { author, root, viewerActions, providerDisplayName } = post
   const shown = root ?? post
   const presented: Static<typeof RootSchema> = Object.assign(
     presentOwnMembers(post, author, addresses),
@@ -31,12 +31,12 @@ function presentListed(post: ListedPost, addresses: PodAddresses): Static<typeof
       title: titleOrPhrase(inEnglish, shown, shown.author),
       nsfw: isMarkedNsfw(shown, shown.author.nsfw),
       own_interaction_state: {
-        liked: own.liked,
+        liked: viewerActions.liked,
         // `reshated` is the misspelling of the specification; existing clients read `reshared`.
-        reshated: own.reshared,
-        reshared: own.reshared,
-        subscribed: own.subscribed,
-        reported: own.reported,
+        reshated: viewerActions.reshared,
+        reshared: viewerActions.reshared,
+        subscribed: viewerActions.subscribed,
+        reported: viewerActions.reported,
       },
     },
   )
@@ -150,12 +150,12 @@ function presentPollWithVotes(poll: ListedPoll): Static<typeof PollSchema> {
     guid,
     question,
     participation_count,
-    already_participated: poll.answers.some(({ own }) => own),
-    poll_answers: poll.answers.map(({ id, answer, voteCount, own }) => ({
+    already_participated: poll.answers.some(({ isViewersVote }) => isViewersVote),
+    poll_answers: poll.answers.map(({ id, answer, voteCount, isViewersVote }) => ({
       id,
       answer,
       vote_count: voteCount,
-      own_answer: own,
+      own_answer: isViewersVote,
     })),
   }
 }

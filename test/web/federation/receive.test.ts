@@ -199,7 +199,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
     const [message] = await taken.until(1)
     expect(message?.envelope === large).toBe(true)
     expect(counted()).toEqual({ 'public accepted': 1, 'public too_large': 2 })
-    expect(app.inboundEndpoint.packing.size().gatheredBytes).toBe(0)
+    expect(app.inboundEndpoint.packing.size().heldBytes).toBe(0)
   })
 
   it('reads a chunked body, and one with `Expect: 100-continue`', async () => {
@@ -234,7 +234,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
     const client = request({ port, method: 'POST', path: '/receive/public', headers: { 'content-length': '1000' } })
     client.on('error', () => undefined)
     client.write('<half')
-    await vi.waitFor(() => expect(app.inboundEndpoint.packing.size().gatheredBytes).toBe(5), {
+    await vi.waitFor(() => expect(app.inboundEndpoint.packing.size().heldBytes).toBe(5), {
       timeout: 10_000,
       interval: 10,
     })
@@ -242,7 +242,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
     client.destroy()
 
     await vi.waitFor(() => expect(counted()).toEqual({ 'public broken_off': 1 }), { timeout: 10_000, interval: 10 })
-    expect(app.inboundEndpoint.packing.size().gatheredBytes).toBe(0)
+    expect(app.inboundEndpoint.packing.size().heldBytes).toBe(0)
   })
 
   it.each(['GET', 'PUT', 'DELETE'] as const)('answers 404 for %s', async (method) => {
@@ -356,7 +356,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
 
         expect(new Set(refused.map(({ statusCode }) => statusCode))).toEqual(new Set([503]))
         expect(Number(refused[0]?.headers['retry-after'])).toBeGreaterThan(0)
-        expect(behind.inboundEndpoint.packing.size().gatheredBytes).toBe(0)
+        expect(behind.inboundEndpoint.packing.size().heldBytes).toBe(0)
         expect(lines.filter((line) => line.includes('/receive'))).toEqual([])
 
         await proxy.recover()

@@ -53,7 +53,7 @@ export async function cleanAll(
   actionId: number,
 ): Promise<void> {
   while ((await cleanNext(services, transaction, actionId)) > 0) {
-    // The place of the work is in the row of the action.
+    // The cursor is stored in the action.
   }
 }
 

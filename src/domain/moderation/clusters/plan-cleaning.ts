@@ -80,16 +80,16 @@ export async function planCleaning(
   const { hide, remove, filter, except } = parts
   const excepted = new Set(except)
   const items = await listCleanableItems(db, cluster.id, { except, limit: MODERATION_LIMITS.clusterItems })
-  const entitled = remove ? newestFirst(items.filter(({ isEntitled }) => isEntitled)) : []
-  const removed = entitled.slice(0, MODERATION_LIMITS.removedPerCleaning)
+  const retractable = remove ? newestFirst(items.filter(({ isRetractable }) => isRetractable)) : []
+  const removed = retractable.slice(0, MODERATION_LIMITS.removedPerCleaning)
   const isRemoved = new Set(removed)
-  const ticked = await tickedAuthors(services, db, cluster, excepted)
-  const restricted = parts.authors === 'none' ? [] : ticked
+  const selected = await selectedAuthors(services, db, cluster, excepted)
+  const restricted = parts.authors === 'none' ? [] : selected
   return {
     hidden: hide ? items.filter((item) => !item.isHidden && !isRemoved.has(item)) : [],
     removed,
     filter: filter ? filterOf(cluster) : undefined,
-    rules: parts.pods === 'none' ? [] : await rulesFor(services, db, ticked),
+    rules: parts.pods === 'none' ? [] : await rulesFor(services, db, selected),
     restricted,
     total: (hide ? items.length : removed.length) + restricted.length,
   }
@@ -111,7 +111,7 @@ export function previewOf({ hidden, removed, filter, rules, restricted }: CleanP
 }
 
 /** Returns the selected authors except moderators, admins and the account of the podmin. */
-async function tickedAuthors(
+async function selectedAuthors(
   { now, config }: Pick<Services, 'config' | 'now'>,
   db: Knex,
   { id }: ClusterRow,
@@ -123,17 +123,13 @@ async function tickedAuthors(
     .filter(({ address }) => address !== `${config.podminAccount}@${config.host}`)
 }
 
-function isLocal(author: ShownAuthor): boolean {
-  return author.isLocal
-}
-
-/** The pods of the ticked authors. A pod of which a local user has contacts is left to a decision of its own. */
+/** The pods of the selected authors. A pod of which a local user has contacts is left to a decision of its own. */
 async function rulesFor(
   { config }: Pick<Services, 'config'>,
   db: Knex,
-  ticked: readonly ShownAuthor[],
+  selected: readonly ShownAuthor[],
 ): Promise<readonly RuleDomain[]> {
-  const remote = ticked.filter((author) => !isLocal(author))
+  const remote = selected.filter(({ isLocal }) => !isLocal)
   const hosts = new Set(remote.flatMap(({ address }) => splitAddress(address)?.host ?? []))
   const rules: RuleDomain[] = []
   for (const host of [...hosts].slice(0, MODERATION_LIMITS.clusterPods)) {

@@ -68,7 +68,7 @@ export async function storeEntities(
   for (const type of STORING_ORDER) {
     const ofType = messages.filter(({ entity }) => entity.type === type)
     if (ofType.length === 0) continue
-    if (ENTITY_TYPES[type].ends === 'always' && !isCounted) {
+    if (ENTITY_TYPES[type].deletesOrEnds === 'always' && !isCounted) {
       isCounted = true
       await raiseCounts(transaction, countChanges(recordsOf(results), now))
     }

@@ -19,7 +19,7 @@ import { plausibleTime } from './plausible-time.js'
 
 /** Stores comments with their tags and mentions. */
 export async function storeComments(
-  _pod: unknown,
+  _services: unknown,
   transaction: Knex.Transaction,
   messages: readonly StorableMessage<EntityOfType<'comment'>>[],
   now: Date,
@@ -60,7 +60,7 @@ export async function storeComments(
 
 /** Stores likes of posts and comments, one for each person and parent. */
 export async function storeLikes(
-  _pod: unknown,
+  _services: unknown,
   transaction: Knex.Transaction,
   messages: readonly StorableMessage<EntityOfType<'like'>>[],
 ): Promise<StoreResult<EntityOfType<'like'>>> {
@@ -78,7 +78,7 @@ export async function storeLikes(
 
 /** Stores votes, one for each person and poll. */
 export async function storeVotes(
-  _pod: unknown,
+  _services: unknown,
   transaction: Knex.Transaction,
   messages: readonly StorableMessage<EntityOfType<'poll_participation'>>[],
 ): Promise<StoreResult<EntityOfType<'poll_participation'>>> {

@@ -116,11 +116,11 @@ function itemTable({ items }: ClusterDetails) {
       { title: 'Retractable' },
       { title: 'Text', kind: 'wide' as const },
     ],
-    rows: items.map(({ type, guid, author, isHidden, isEntitled, text }) => [
+    rows: items.map(({ type, guid, author, isHidden, isRetractable, text }) => [
       html`<a href="/admin/content/${encodeURIComponent(guid)}?type=${type}">${type}</a>`,
       html`<bdi>${author}</bdi>`,
       isHidden ? stateBadge('hidden', 'warn') : 'visible',
-      isEntitled ? 'yes' : 'no',
+      isRetractable ? 'yes' : 'no',
       html`<bdi>${text.slice(0, EXCERPT)}</bdi>`,
     ]),
   }
