@@ -18,8 +18,8 @@ export async function participateInPost(
 ): Promise<void> {
   await unmutePost(transaction, viewer, post)
   if (post.authorId === viewer.personId) return
-  const [held] = await Participation.addReason(transaction, post.id, [viewer.personId])
-  if (held?.count === 1) await enqueueParticipation(services, transaction, post, held)
+  const [participation] = await Participation.addReasonAndActivity(transaction, post.id, [viewer.personId])
+  if (participation?.count === 1) await enqueueParticipation(services, transaction, post, participation)
 }
 
 export async function unmutePost(

@@ -12,11 +12,11 @@ export async function subscribeToPost(services: Services, viewer: Viewer, postGu
   const post = await requirePost(services, viewer, postGuid)
   await inRequestTransaction(services, async (transaction) => {
     await Post.lock(transaction, post.id)
-    const [held] = await Participation.addReason(transaction, post.id, [viewer.personId])
-    if (held === undefined) throw postNotFound()
-    if (held.count > 1) throw new Refusal('already_subscribed', 'You are already subscribed to this post.')
+    const [participation] = await Participation.addReasonAndActivity(transaction, post.id, [viewer.personId])
+    if (participation === undefined) throw postNotFound()
+    if (participation.count > 1) throw new Refusal('already_subscribed', 'You are already subscribed to this post.')
     await unmutePost(transaction, viewer, post)
-    await enqueueParticipation(services, transaction, post, held)
+    await enqueueParticipation(services, transaction, post, participation)
   })
 }
 

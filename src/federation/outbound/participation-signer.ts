@@ -1,7 +1,5 @@
-import type { Knex } from 'knex'
 import { findOrMakePodAccount } from '../../domain/accounts/pod-account.js'
 import { findOpenAccountOrOldest } from '../../persistence/accounts/open-account.js'
-import { User } from '../../persistence/models/user.js'
 import type { Services } from '../../services/services.js'
 
 /** The account that signs participations. */
@@ -20,19 +18,4 @@ export async function findParticipationSigner(services: Services): Promise<Parti
   if (account.username !== named) return { personId: null, ...(await findOrMakePodAccount(services)) }
   const { personId, guid, address } = account
   return { personId, guid, address }
-}
-
-/** Databases with an open account. If all accounts are closed later, the process notices it only after a restart. */
-const databasesWithAccounts = new WeakSet<Knex>()
-
-/** True if the pod has an open account, or had one since this process started. */
-export async function hasOpenAccount({ db }: Pick<Services, 'db'>, transaction: Knex): Promise<boolean> {
-  if (databasesWithAccounts.has(db)) return true
-  const account = await openAccounts(transaction).select('id').first()
-  if (account !== undefined) databasesWithAccounts.add(db)
-  return account !== undefined
-}
-
-function openAccounts(db: Knex) {
-  return User.query(db).whereNull('closedAt').whereNull('lockedAt')
 }

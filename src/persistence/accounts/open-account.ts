@@ -1,5 +1,7 @@
 import type { Knex } from 'knex'
+import { stateByOwner } from '../../throttling/state-by-owner.js'
 import { queryPrepared } from '../database/database.js'
+import { User } from '../models/user.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 
 /** An open account of a user. */
@@ -30,3 +32,15 @@ const OPEN_ACCOUNT_SQL = `
   join people on people.id = accounts.person_id
   order by accounts.rank
   limit 1`
+
+/** Whether a database has had an open account. If all accounts are closed later, a process notices it only after a restart. */
+const accountsByDatabase = stateByOwner<Knex, { hadOne: boolean }>()
+
+/** True if the pod has an open account, or had one since this process started. */
+export async function hasOpenAccount(db: Knex, transaction: Knex): Promise<boolean> {
+  const accounts = accountsByDatabase(db, () => ({ hadOne: false }))
+  if (accounts.hadOne) return true
+  const account = await User.query(transaction).whereNull('closedAt').whereNull('lockedAt').select('id').first()
+  accounts.hadOne = account !== undefined
+  return accounts.hadOne
+}

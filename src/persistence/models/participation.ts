@@ -27,8 +27,8 @@ export class Participation extends Model {
     },
   })
 
-  /** Adds a reason for the participation of these people. A returned count of one means that it is new. */
-  static async addReason(
+  /** Adds a reason for the participation of these people, and the post to their activity streams. A returned count of one means that it is new. */
+  static async addReasonAndActivity(
     transaction: Knex.Transaction,
     postId: number,
     personIds: readonly number[],

@@ -59,7 +59,7 @@ function xmlOf(entity: string) {
 }
 
 function hold({ id }: Post, personIds: readonly number[]): Promise<unknown> {
-  return pod.db.transaction((transaction) => Participation.addReason(transaction, id, personIds))
+  return pod.db.transaction((transaction) => Participation.addReasonAndActivity(transaction, id, personIds))
 }
 
 /** What was dispatched about a record: one envelope. */

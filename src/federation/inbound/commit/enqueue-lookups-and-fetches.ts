@@ -2,10 +2,10 @@ import type { Knex } from 'knex'
 import { newLiveEventAndMailJobs } from '../../../domain/notifications/enqueue-live-events.js'
 import { participateJob } from '../../../jobs/definitions.js'
 import { type NewJob, newJob } from '../../../jobs/outbox/enqueue-jobs.js'
+import { hasOpenAccount } from '../../../persistence/accounts/open-account.js'
 import { readLinkedText } from '../../../protocol/entities/registry.js'
 import type { Services } from '../../../services/services.js'
 import { countRemainingFetches, enqueueLinkedFetches } from '../../discovery/linked-entities.js'
-import { hasOpenAccount } from '../../outbound/participation-signer.js'
 import type { StoredRecord } from '../batch.js'
 import { enqueueMentionedLookups } from '../mentioned-people.js'
 import { receivedType } from '../received-entities.js'
@@ -49,7 +49,7 @@ async function publicPostsForLocalUsers(
   const posts = records.flatMap(({ id, message: { entity } }) =>
     'guid' in entity && receivedType(entity).isPublicPost(entity) ? [{ id, guid: entity.guid }] : [],
   )
-  return posts.length > 0 && (await hasOpenAccount(services, transaction)) ? posts : []
+  return posts.length > 0 && (await hasOpenAccount(services.db, transaction)) ? posts : []
 }
 
 /** A pod sends the comments and likes of a post only to contacts of its author and to participants. */
