@@ -146,7 +146,7 @@ it('free their place when a client disconnects in the middle of an unread body',
 })
 
 it('uploads are not closed as slow for the time in the queue', async () => {
-  await listenWith({ requestTimeoutMs: 200, longRequestTimeoutMs: 1_500 })
+  await listenWith({ requestTimeoutMs: 200, longRequestTimeoutMs: 5_000 })
   const slow = await fill()
   const waiting = await upload()
 
