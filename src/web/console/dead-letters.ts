@@ -50,20 +50,20 @@ export const deadLetterRoutes: FastifyPluginAsync = async (app) => {
     const selection = selectionOf(FILTER_FIELDS, (name) => queryText(request, name)?.trim())
     const filter = filterOf(selection)
     const before = positionIn(queryText(request, 'before'))
-    const [{ items: letters, hasOlder }, counts, operations] = await Promise.all([
+    const [{ items: deadLetters, hasOlder }, counts, operations] = await Promise.all([
       listDeadLetterPage(request.services, request.console.actor, filter, { before, limit: SHOWN }),
       countDeadLettersByEach(request.services, filter, ['fault', 'pod'], COUNTED),
       listDeadLetterTasks(request.services, request.console.actor),
     ])
-    const number = hasOlder ? `more than ${SHOWN}` : formatCount(letters.length)
+    const number = hasOlder ? `more than ${SHOWN}` : formatCount(deadLetters.length)
     const isFiltered = Object.keys(filter).length > 0
     return sendConsolePage(request, reply, {
-      title: `Dead letters: ${letters.length === 0 ? 'none' : number}`,
+      title: `Dead letters: ${deadLetters.length === 0 ? 'none' : number}`,
       content: html`${operationProgress(operations, wordsOfTask)}<section class="card">
 <p>Jobs and deliveries that were given up. Replay them after fixing the cause.</p>
 ${filterForm('/admin/dead-letters', filterFields(selection), moreFilters(selection))}
-${letters.length === 0 ? html`<p>No dead letters match.</p>` : listOf(letters)}${hasOlder && olderLink(selection, letters.at(-1))}
-${letters.length > 0 && isFiltered && actionsFor(request, selection, 'all that match')}</section>
+${deadLetters.length === 0 ? html`<p>No dead letters match.</p>` : listOf(deadLetters)}${hasOlder && olderLink(selection, deadLetters.at(-1))}
+${deadLetters.length > 0 && isFiltered && actionsFor(request, selection, 'all that match')}</section>
 ${groupTable('The latest dead letters by fault', 'fault', counts.get('fault'))}${groupTable('The latest dead letters by pod', 'pod', counts.get('pod'))}`,
     })
   })
@@ -175,7 +175,7 @@ function olderLink(selection: Selection, last: DeadLetter | undefined): Markup |
   return html`<nav class="pages" aria-label="Pages of the list"><a rel="next" href="/admin/dead-letters?${query.toString()}">Older dead letters</a></nav>`
 }
 
-function listOf(letters: readonly DeadLetter[]): Markup {
+function listOf(deadLetters: readonly DeadLetter[]): Markup {
   return dataTable({
     caption: 'The latest dead letters',
     columns: [
@@ -188,7 +188,7 @@ function listOf(letters: readonly DeadLetter[]): Markup {
       { title: 'Attempts', kind: 'number' },
       { title: 'Given up' },
     ],
-    rows: letters.map(({ id, queue, name, fault, pod, entity, attempts, failedAt }) => [
+    rows: deadLetters.map(({ id, queue, name, fault, pod, entity, attempts, failedAt }) => [
       html`<a href="/admin/dead-letters/${encodeURIComponent(id)}">${id}</a>`,
       queue,
       name,
