@@ -51,10 +51,10 @@ type JobLists = Pick<Queue, 'getRanges' | 'getJobCounts'>
 
 /** The ids of the jobs of a state at these places of its list. */
 async function listIds(queue: JobLists, state: JobState, from: number, end: number): Promise<readonly string[]> {
-  if (state === 'active') return listInLine(queue, 'active', from, end)
+  if (state === 'active') return listInLine(queue, 'active', await countInLine(queue, 'active'), from, end)
   if (state !== 'waiting') return queue.getRanges([state], from, end - 1, state !== 'failed')
-  const first = await listInLine(queue, 'wait', from, end)
   const before = await countInLine(queue, 'wait')
+  const first = await listInLine(queue, 'wait', before, from, end)
   if (end <= before) return first
   const rest = await queue.getRanges(['prioritized'], Math.max(0, from - before), end - before - 1, true)
   return [...first, ...rest]
@@ -67,10 +67,10 @@ async function listIds(queue: JobLists, state: JobState, from: number, end: numb
 async function listInLine(
   queue: JobLists,
   place: 'wait' | 'active',
+  count: number,
   from: number,
   end: number,
 ): Promise<readonly string[]> {
-  const count = await countInLine(queue, place)
   if (from >= count) return []
   return (await queue.getRanges([place], count - Math.min(end, count), count - from - 1)).toReversed()
 }
