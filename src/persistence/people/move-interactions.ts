@@ -63,15 +63,16 @@ const TABLES: readonly MovedTable[] = [
 
 /** The copies of the times of posts, by which a local person finds what they have written or liked. */
 const POST_TIMES_SQL: Partial<Record<MovedTable['table'], string>> = {
-  comments: postTimesSql('comments'),
-  likes: postTimesSql('likes'),
+  comments: postTimesSql('comments', 'comments.id = any(:ids)'),
+  likes: postTimesSql('likes', 'likes.id = any(:ids)'),
 }
 
-function postTimesSql(table: 'comments' | 'likes'): string {
+/** Sets the copies of rows that `condition` selects, where the new author is a local person. */
+export function postTimesSql(table: 'comments' | 'likes', condition: string): string {
   return `
     update ${table} set post_created_at = posts.created_at
     from posts, users
-    where ${table}.id = any(:ids) and users.person_id = :to and posts.id = ${table}.post_id and ${table}.post_created_at is null`
+    where ${condition} and users.person_id = :to and posts.id = ${table}.post_id and ${table}.post_created_at is null`
 }
 
 /** Moves interactions of one person to another, in statements of bounded size. Returns false if some remain beyond the limit. */

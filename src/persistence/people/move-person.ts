@@ -6,7 +6,7 @@ import { reapplyRestrictions } from '../moderation/restrictions.js'
 import { destroyEntities } from '../posts/destroy-entities.js'
 import { RECORD_TABLES } from '../sql/record-tables.js'
 import { MOVE_LIMITS, type MoveLimits } from './limits.js'
-import { moveInteractions, type PersonMove } from './move-interactions.js'
+import { moveInteractions, type PersonMove, postTimesSql } from './move-interactions.js'
 
 /** The target of an account migration. */
 export interface KnownMigration {
@@ -193,13 +193,7 @@ const moveReferences: readonly string[] = [
 
 /** Copies that local people have: by them streams find what the person wrote, liked or takes part in. */
 const refreshCopies: readonly string[] = [
-  ...(['likes', 'comments'] as const).map(
-    (table) => `
-      update ${table} set post_created_at = posts.created_at
-      from posts, users
-      where users.person_id = :to and ${table}.author_id = :to and posts.id = ${table}.post_id
-        and ${table}.post_created_at is null`,
-  ),
+  ...(['likes', 'comments'] as const).map((table) => postTimesSql(table, `${table}.author_id = :to`)),
   `insert into activity_entries (user_id, post_id, interacted_at)
    select users.id, posts.id, posts.interacted_at
    from (
