@@ -25,6 +25,7 @@ import type {
   StoreResult,
   VerifiedMessage,
 } from '../batch.js'
+import { firstOfEachGuid } from './first-of-each-guid.js'
 import { plausibleTime } from './plausible-time.js'
 
 /** Stores conversations with their first messages, and enqueues lookups of unknown participants. */
@@ -35,7 +36,7 @@ export async function storeConversations(
   now: Date,
 ): Promise<StoreResult<ConversationEntity>> {
   const authors = await findAuthorsByGuid(transaction, 'conversations', messages.map(guidOf))
-  const first = firstOfEach(messages.filter(({ entity }) => !authors.has(entity.guid)))
+  const first = firstOfEachGuid(messages.filter(({ entity }) => !authors.has(entity.guid)))
   const refusedConversations = await findRefusedConversations(
     transaction,
     [...first.values()].map(({ entity }) => entity),
@@ -64,7 +65,7 @@ export async function storeConversationMessages(
   messages: readonly StorableMessage<MessageEntity>[],
   now: Date,
 ): Promise<StoreResult<MessageEntity>> {
-  const first = firstOfEach(messages)
+  const first = firstOfEachGuid(messages)
   const rows = [...first.values()].map((message) => toConversationMessage(message, message.entity, now))
   const records = recordsOf(first, await addConversationMessages(services, transaction, rows))
   const { ignored, rejected } = await sortNotInserted(transaction, 'messages', without(messages, inboundOf(records)))
@@ -154,12 +155,6 @@ function toConversationMessage(
     createdAt: plausibleTime(entity.created_at, inbound.acceptedAt, now),
     arrivedAt: now,
   }
-}
-
-function firstOfEach<Entity extends ConversationPart>(
-  messages: readonly StorableMessage<Entity>[],
-): ReadonlyMap<string, StorableMessage<Entity>> {
-  return new Map(messages.toReversed().map((message) => [message.entity.guid, message]))
 }
 
 function recordsOf<Entity extends ConversationPart>(

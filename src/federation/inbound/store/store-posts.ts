@@ -25,6 +25,7 @@ import type {
   StoreResult,
   VerifiedMessage,
 } from '../batch.js'
+import { firstOfEachGuid } from './first-of-each-guid.js'
 import { validPixels } from './photo-values.js'
 import { plausibleTime } from './plausible-time.js'
 
@@ -75,7 +76,7 @@ async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
   messages: readonly StorableMessage<Entity>[],
   columnsOf: (message: StorableMessage<Entity>) => Omit<ReceivedPost, 'guid' | 'author' | 'trace'>,
 ): Promise<StoreResult<Entity>> {
-  const byGuid = new Map(messages.toReversed().map((message) => [message.entity.guid, message])) // the first of each counts
+  const byGuid = firstOfEachGuid(messages)
   const rows = [...byGuid.values()].map((message) => {
     return {
       guid: message.entity.guid,

@@ -12,9 +12,10 @@ import {
 } from '../../../persistence/inbound/insert-relayables.js'
 import { Mention } from '../../../persistence/models/mention.js'
 import { Tag } from '../../../persistence/models/tag.js'
-import type { EntityOfType, ReceivableEntity, StoredRelayable } from '../../../protocol/entities/registry.js'
+import type { EntityOfType, StoredRelayable } from '../../../protocol/entities/registry.js'
 import { DELIVERY_LIMITS } from '../../outbound/limits.js'
 import type { IgnoredMessage, RejectedMessage, StorableMessage, StoredRecord, StoreResult } from '../batch.js'
+import { firstOfEachGuid } from './first-of-each-guid.js'
 import { plausibleTime } from './plausible-time.js'
 
 /** Stores comments with their tags and mentions. */
@@ -126,13 +127,6 @@ export async function storeParticipations(
 function columnsOf({ entity, isParentLocal, inbound: { trace } }: StorableMessage<StoredRelayable>) {
   const { guid, author, parent_guid: parent, author_signature: signature, elements } = entity
   return { guid, author, parent, trace, signed: isParentLocal ? { signature, elements } : undefined }
-}
-
-/** The first message of each guid. */
-function firstOfEachGuid<Entity extends ReceivableEntity & { readonly guid: string }>(
-  messages: readonly StorableMessage<Entity>[],
-): ReadonlyMap<string, StorableMessage<Entity>> {
-  return new Map(messages.toReversed().map((message) => [message.entity.guid, message]))
 }
 
 async function storeRelayables<Entity extends StoredRelayable>(
