@@ -34,7 +34,9 @@ export async function quarantineRejected(
   limits: QuarantineLimits = QUARANTINE_LIMITS,
 ): Promise<void> {
   // A fetched message can be fetched again, and the row of a replayed one has its result.
-  const candidates = rejected.filter(({ inbound }) => inbound.fetchRequest === undefined && !inbound.quarantineId)
+  const candidates = rejected.filter(
+    (each) => each.inbound.fetchRequest === undefined && !each.inbound.quarantineId && !isByBlockedSender(each),
+  )
   if (candidates.length === 0) return
   const chosen = sample(candidates, takeFromBudget(services, candidates.length, limits.insertsPerSecond))
   if (chosen.length === 0) return
@@ -43,6 +45,14 @@ export async function quarantineRejected(
     chosen.map((rejectedMessage) => rowOf(rejectedMessage, limits.payloadBytes)),
     limits,
   ).catch((err) => services.log.debug({ err }, 'rejected messages not stored'))
+}
+
+/**
+ * Messages of blocked senders are counted only: they would displace messages that an operator has to examine. A message of a blocked
+ * author that another pod relays is stored, because the operator of that pod may ask for it.
+ */
+function isByBlockedSender({ fault, message }: RejectedMessage): boolean {
+  return fault === 'Moderated' && message !== undefined && message.sender === message.entity.author
 }
 
 /** Returns how many of the requested messages may be stored in this second, and counts them. */

@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => pod.close())
 beforeEach(async () => {
   await pod.empty(
-    'account_migrations, posts, photos, contacts, outbox, outbound_messages, waiting, operations, tombstones, moderation_actions',
+    'account_migrations, posts, photos, contacts, outbox, outbound_messages, waiting, operations, quarantine, tombstones, moderation_actions',
   )
   ;({ quin, remy } = await pod.remotePeople('quin', 'remy'))
 })
@@ -136,6 +136,20 @@ it('the comment of a blocked person is not stored when the author of the post re
 
   expect(await receive(pod, publicMessage(quin, signedBy(remy, commentBy(remy, post))))).toEqual(answered)
   expect(await pod.rows('comments', 'outbound_messages')).toEqual([0, 0])
+})
+
+it('messages of a blocked person are not among the rejected messages, unless another pod relays them', async () => {
+  const [own, post] = [await addPost(pod, ann), postBy(quin)]
+  await receive(pod, publicMessage(quin, post))
+  await block(remy)
+  const relayed = commentBy(remy, post)
+
+  const messages = [publicMessage(remy, postBy(remy)), publicMessage(remy, commentBy(remy, own))]
+  for (const message of [...messages, publicMessage(quin, relayed)]) await receive(pod, message)
+
+  expect(await pod.db('quarantine').select('fault', 'author', 'guid')).toEqual([
+    { fault: 'Moderated', author: remy.address, guid: relayed.guid },
+  ])
 })
 
 it('a person who is blocked while the messages are being opened stores nothing, and comments are answered', async () => {
