@@ -58,8 +58,8 @@ export interface PersonFilter {
   readonly email?: string | undefined
   /** An address or a network that an account was made or used from. */
   readonly ip?: string | undefined
-  /** The number of an invitation. */
-  readonly invitedBy?: number | undefined
+  /** The number of an invitation, or the guid, address or user name of the person who made it. */
+  readonly invitedBy?: string | undefined
 }
 
 /** Ids of the person with this guid, address or, of this pod, user name: for filters of lists. Parameter `name`. */
@@ -98,6 +98,12 @@ export async function readPersonHistory(
 
 const NOTES_SHOWN = 50
 
+/** Ids of the invitation with this number, and of all that this person has made. Staff and users are stored as `created_by`. */
+const INVITATIONS_OF_SQL = `
+  select id from invitations where cast(id as text) = :name
+  union all select invitations.id from invitations join users on users.username = invitations.created_by
+    where users.person_id in (${PEOPLE_NAMED_SQL})`
+
 /** Lists people, the latest first. */
 export async function listPersonRecords(
   db: Knex,
@@ -120,7 +126,7 @@ export async function listPersonRecords(
   if (ip !== undefined) {
     query.whereRaw('(users.sign_up_ip && cast(:ip as inet) or users.sign_in_ip && cast(:ip as inet))', { ip })
   }
-  if (invitedBy !== undefined) query.where('users.invitationId', invitedBy)
+  if (invitedBy !== undefined) query.whereRaw(`users.invitation_id in (${INVITATIONS_OF_SQL})`, { name: invitedBy })
   return readIdPage(query, page, 'people.id')
 }
 

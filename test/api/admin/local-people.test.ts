@@ -233,7 +233,7 @@ describe('a user who loses contacts by a rule for a pod', () => {
   })
 })
 
-it('people are found by e-mail address, which is in the audit log without the address, and by invitation', async () => {
+it('people are found by e-mail address, which is in the audit log without the address, by invitation and by inviter', async () => {
   const { kim } = await api.people('kim')
   const [{ id } = { id: 0 }] = await api.pod
     .db('invitations')
@@ -241,9 +241,12 @@ it('people are found by e-mail address, which is in the audit log without the ad
     .returning('id')
   await User.query(api.pod.db).where({ username: 'kim' }).patch({ email: 'Kim@mail.example', invitationId: id })
 
-  for (const filter of ['email=kim@MAIL.example', `invited_by=${id}`]) {
+  const { person: inviter } = mod
+  const invitedBy = [id, 'MOD', inviter.address, inviter.guid].map((name) => `invited_by=${name}`)
+  for (const filter of ['email=kim@MAIL.example', ...invitedBy]) {
     expect((await mod.get(`/people?${filter}`)).body).toMatchObject([{ guid: kim.guid }])
   }
+  for (const name of ['adm', 'nobody', '0']) expect((await mod.get(`/people?invited_by=${name}`)).body).toEqual([])
   const entries = (await mod.get('/audit?action=people.email_search')).body
   expect([entries.length, JSON.stringify(entries).includes('mail.example')]).toEqual([1, false])
 })

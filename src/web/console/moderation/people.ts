@@ -59,7 +59,7 @@ function filterOf({ q: text, local, state, role, pod, first_seen_after: after, .
     domain: pod?.toLowerCase(),
     email: query.email,
     ip: query.ip,
-    invitedBy: query.invited_by === undefined ? undefined : Number(query.invited_by) || 0,
+    invitedBy: query.invited_by,
     firstSeenAfter: after === undefined ? undefined : readTime('first_seen_after', after),
   }
 }
@@ -78,6 +78,7 @@ function moreFilters(query: Query) {
     { value: query.role, field: role },
     moreText('Pod', 'pod', query.pod),
     moreText('First seen after', 'first_seen_after', query.first_seen_after, { type: 'date' }),
+    moreText('Invited by (name, address or number of an invitation)', 'invited_by', query.invited_by),
   ]
 }
 

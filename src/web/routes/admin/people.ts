@@ -101,7 +101,12 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
                 'An address or network that accounts were made or used from. The search is recorded in the audit log.',
             }),
           ),
-          invited_by: Type.Optional(Type.Integer({ description: 'The number of an invitation.' })),
+          invited_by: Type.Optional(
+            Type.String({
+              description:
+                'The number of an invitation, or the user name, address or guid of the person who has made invitations.',
+            }),
+          ),
           ...cursorPaging,
         }),
         response: { 200: Type.Array(refTo(ListedPersonSchema), { description: 'The people.' }) },
