@@ -366,6 +366,9 @@ create table clusters (
   case_id bigint,
   first_at timestamp(3) with time zone default date_trunc('milliseconds'::text, now()) not null,
   last_at timestamp(3) with time zone default date_trunc('milliseconds'::text, now()) not null,
+  item_count integer default 0 not null,
+  author_count integer default 0 not null,
+  pod_count integer default 0 not null,
   constraint clusters_case_id_fkey FOREIGN KEY (case_id) REFERENCES moderation_cases(id) ON DELETE SET NULL,
   constraint clusters_kind_check CHECK ((kind = ANY (ARRAY['text'::text, 'link'::text, 'mentions'::text, 'photo'::text]))),
   constraint clusters_pkey PRIMARY KEY (id),
@@ -2215,6 +2218,13 @@ CASE state
     ELSE 2
 END), reporter_count DESC, first_reported_at, id);
 
+CREATE INDEX moderation_cases_of_pod ON public.moderation_cases USING btree (split_part(author_address, '@'::text, 2), (
+CASE state
+    WHEN 'open'::text THEN 0
+    WHEN 'taken'::text THEN 1
+    ELSE 2
+END), reporter_count DESC, first_reported_at, id);
+
 CREATE INDEX moderation_cases_taken ON public.moderation_cases USING btree (changed_at) WHERE (state = 'taken'::text);
 
 CREATE INDEX moderation_cases_taken_by_id ON public.moderation_cases USING btree (taken_by_id) WHERE (taken_by_id IS NOT NULL);
@@ -2260,6 +2270,8 @@ CREATE UNIQUE INDEX outbound_messages_once ON public.outbound_messages USING btr
 CREATE INDEX outbound_messages_sender_id ON public.outbound_messages USING btree (sender_id);
 
 CREATE INDEX outbox_failed_at ON public.outbox USING btree (failed_at DESC, id DESC) WHERE (failed_at IS NOT NULL);
+
+CREATE INDEX outbox_failed_by_entity ON public.outbox USING btree (COALESCE((data ->> 'record'::text), (data ->> 'type'::text)), failed_at DESC, id DESC) WHERE (failed_at IS NOT NULL);
 
 CREATE INDEX outbox_failed_by_fault ON public.outbox USING btree (((data ->> 'fault'::text)), failed_at DESC, id DESC) WHERE (failed_at IS NOT NULL);
 

@@ -124,5 +124,7 @@ export const migrations: ReadonlyMap<string, () => Promise<Migration>> = new Map
   ],
   ['0228-console-filters', async () => (await import('./0228-console-filters.js')).consoleFilters],
   ['0229-archive-lookups', async () => (await import('./0229-archive-lookups.js')).archiveLookups],
+  ['0230-console-lists', async () => (await import('./0230-console-lists.js')).consoleLists],
+  ['0231-cluster-counts', async () => (await import('./0231-cluster-counts.js')).clusterCounts],
   ['0234-audit-filters', async () => (await import('./0234-audit-filters.js')).auditFilters],
 ])

@@ -340,7 +340,7 @@ describe('the commands', { timeout: 180_000 }, () => {
         .returning('id')
       const name = `outbox-${id}`
 
-      expect(await json('dead', 'list')).toMatchObject([{ id: name, queue: 'notify', name: 'probe' }])
+      expect(await json('dead', 'list')).toMatchObject([{ id: name, queue: 'notify', name: 'probe', trace: null }])
       expect((await pod(['dead', 'list'], settings)).stdout).toMatch(/\n1 dead letter\n$/)
       expect(await json('dead', 'list', '--queue', 'fetch')).toEqual([])
       expect(await json('dead', 'show', name)).toMatchObject({ id: name, data: { about: 7 } })

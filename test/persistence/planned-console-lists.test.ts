@@ -1,8 +1,11 @@
 import type { Knex } from 'knex'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { openDatabase } from '../../src/persistence/database/database.js'
+import { WEB_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
 import { listActions } from '../../src/persistence/moderation/actions.js'
 import { listAuditEntries } from '../../src/persistence/moderation/audit-log.js'
+import { listCases } from '../../src/persistence/moderation/cases.js'
 import { listClusters } from '../../src/persistence/moderation/clusters.js'
 import { listPersonRecords } from '../../src/persistence/moderation/people-records.js'
 import { listPodPage, POD_SORTS } from '../../src/persistence/operations/pod-pages.js'
@@ -10,13 +13,17 @@ import { openTestDatabase } from '../support/databases/test-database.js'
 
 const MANY = 20_000
 const PAGE = { limit: 50 }
+/** A statement that inserts thousands of rows may take longer than one of a request. */
+const SEED_LIMITS = { statementTimeoutMs: 60_000, queryTimeoutMs: 60_000 } as const
 
 let database: Awaited<ReturnType<typeof openTestDatabase>>
 let db: Knex
 beforeAll(async () => {
   database = await openTestDatabase()
   db = database.db
-  for (const statement of FILL) await db.raw(statement)
+  const seeding = openDatabase({ ...WEB_DATABASE_LIMITS, ...SEED_LIMITS, url: database.url, applicationName: 'test' })
+  for (const statement of FILL) await seeding.raw(statement)
+  await seeding.destroy()
 })
 afterAll(() => database.close())
 
@@ -40,6 +47,7 @@ const FILL = [
   `insert into cluster_items (cluster_id, type, content_id, author_id, at)
    select clusters.id, 'post', clusters.id * 100 + i, 1 + (clusters.id * 7 + i % 5) % ${MANY}, now()
    from clusters, generate_series(1, 50) as i`,
+  'update clusters set item_count = 50, author_count = 5, pod_count = 5',
   `insert into audit_entries (id, at, actor, via, action, target, hash)
    select i, now(), jsonb_build_object('guid', md5('adm' || i % 5), 'name', 'adm' || i % 5, 'role', 'admin'), 'console', 'hide',
      jsonb_build_object('type', 'person', 'label', 'p' || i || '@p' || i % 500 || '.example'), '\\x00'
@@ -51,6 +59,9 @@ const FILL = [
   `insert into moderation_actions (kind, target_type, target_guid, target_label, actor, reason, can_be_undone)
    select case when i <= 3 then 'lock' else 'hide' end, 'post', md5(i::text), 'a post',
      jsonb_build_object('guid', null, 'name', case when i <= 3 then 'l1' else 'adm' end, 'role', 'admin'), 'Spam', false
+   from generate_series(1, ${MANY}) as i`,
+  `insert into moderation_cases (target_type, target_guid, public, text, author_address, reporter_count)
+   select 'post', md5(i::text), true, 'Buy', 'p' || i || '@' || case when i % 2 = 0 then 'often' else 'p' || i % 500 end || '.example', i % 7
    from generate_series(1, ${MANY}) as i`,
   'vacuum analyze',
 ]
@@ -79,7 +90,7 @@ it('a pod shows the time of its oldest waiting delivery, of whatever priority, a
   expect(second).toMatchObject({ host: 'p2.example', waiting: 0, dead: 20, oldestWaiting: null })
 })
 
-it('clusters count their items, authors and pods without reading all people', async () => {
+it('clusters show the numbers of their items, authors and pods without reading them', async () => {
   const { result, scanned } = await scannedBy(() => listClusters(db, { states: ['open'] }, PAGE))
 
   expect(result.items).toHaveLength(50)
@@ -140,6 +151,22 @@ it.each([
   expect(scanned).not.toContain('moderation_actions')
 })
 
+it.each([
+  ['few', 'p77.example', 40],
+  ['no', 'nothing.example', 0],
+] as const)(
+  '%s cases about people of a pod are found in their order without reading all cases',
+  async (_what, domain, count) => {
+    const { result, scanned } = await scannedBy(() => listCases(db, { domain }, null, { offset: 0, limit: 50 }))
+
+    expect(result).toHaveLength(count)
+    expect(result.map(({ reporterCount }) => reporterCount)).toEqual(
+      result.map(({ reporterCount }) => reporterCount).toSorted((one, other) => other - one),
+    )
+    expect(scanned).not.toContain('moderation_cases')
+  },
+)
+
 /** Runs a list and returns the large tables that its plan reads from one end: sequentially, or by an index without a condition. */
 async function scannedBy<Result>(run: () => Promise<Result>): Promise<{ result: Result; scanned: readonly string[] }> {
   const query = pg.Client.prototype.query
@@ -167,7 +194,7 @@ async function scannedBy<Result>(run: () => Promise<Result>): Promise<{ result: 
   }
 }
 
-const LARGE = ['people', 'deliveries', 'cluster_items', 'audit_entries', 'moderation_actions']
+const LARGE = ['people', 'deliveries', 'cluster_items', 'audit_entries', 'moderation_actions', 'moderation_cases']
 
 interface Plan {
   readonly 'Node Type': string

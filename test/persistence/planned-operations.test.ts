@@ -41,7 +41,8 @@ function seedOf(senderId: number): readonly string[] {
      select md5('h' || i), 'p' || i || '@' || host, 'key', pods.id from ${each} join pods on host = 'pod' || (i % ${PODS}) + 1 || '.example'`,
     `insert into outbox (queue, name, data, failed_at)
      select case when i % ${RARE} = 0 then 'relay' else 'fetch' end, 'fetch-entity',
-       jsonb_build_object('from', 'quin@pod' || (i % ${PODS}) + 1 || '.example', 'fault', case when i % ${RARE} = 0 then 'Rare' else 'Often' end),
+       jsonb_build_object('from', 'quin@pod' || (i % ${PODS}) + 1 || '.example', 'fault', case when i % ${RARE} = 0 then 'Rare' else 'Often' end,
+         'type', case when i % ${RARE} = 0 then 'rare' else 'post' end),
        now() - i * interval '1 second'
      from ${each}`,
     `insert into outbound_messages (record, guid, verb, sender_id, public, entity)
@@ -70,6 +71,8 @@ it.each<[string, () => Promise<unknown>, number]>([
   ['dead jobs of a queue', () => rowsOf({ queue: 'relay' }), 20],
   ['dead jobs of a queue without any', () => rowsOf({ queue: 'photos' }), 0],
   ['dead jobs with a fault', () => rowsOf({ fault: 'Rare' }), 20],
+  ['dead jobs about a type of entity', () => rowsOf({ entity: 'rare' }), 20],
+  ['dead jobs about a type of entity without any', () => rowsOf({ entity: 'photo' }), 0],
   ['dead jobs about a pod', () => rowsOf({ pod: 'pod7.example' }), 20],
   ['dead jobs about an unknown pod', () => rowsOf({ pod: 'other.example' }), 0],
   ['dead deliveries to a pod', () => deliveriesOf({ pod: 'pod7.example' }), 20],

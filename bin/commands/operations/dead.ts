@@ -196,6 +196,7 @@ function present(deadLetter: DeadLetter) {
     entity: deadLetter.entity,
     guid: deadLetter.guid,
     attempts: deadLetter.attempts,
+    trace: deadLetter.trace,
     created_at: deadLetter.createdAt.toISOString(),
     failed_at: deadLetter.failedAt.toISOString(),
   }

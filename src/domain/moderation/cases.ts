@@ -13,6 +13,7 @@ import {
   findCase,
   findLastReportTime,
   hasIdleCases,
+  type ListedCaseRow,
   listCaseActions,
   listCases,
   readCaseHistory,
@@ -28,7 +29,7 @@ import { MODERATION_LIMITS } from './limits.js'
 import { auditContext } from './record-action.js'
 
 /** A case without its text, as lists show it. Only the response about a single case has private content. */
-export type ListedCase = Omit<CaseRow, 'text'>
+export type ListedCase = ListedCaseRow
 
 export interface CaseWithActions extends ListedCase {
   /** The actions that name the case, oldest first. */
@@ -58,9 +59,7 @@ export async function listModerationCases(
   const { items, ...found } = toPage(rows, page)
   const ids = items.map(({ id }) => id)
   const actions = await listCaseActions(services.db, ids)
-  const listed = items.map(({ text: _text, ...each }) => {
-    return { ...each, actions: actions.filter(({ caseId }) => caseId === each.id) }
-  })
+  const listed = items.map((each) => ({ ...each, actions: actions.filter(({ caseId }) => caseId === each.id) }))
   return { ...found, items: listed }
 }
 

@@ -62,6 +62,9 @@ export interface CaseRow extends Omit<CaseSnapshot, 'authorId' | 'authorGuid' | 
   readonly isHidden: boolean
 }
 
+/** A case without its text, which may have 64 KiB: lists neither show nor read it. */
+export type ListedCaseRow = Omit<CaseRow, 'text'>
+
 /** Finds the case of a thing and locks it, or inserts it. Text and author stay as they were at the first report. */
 export async function lockOrInsertCase(
   transaction: Knex.Transaction,
@@ -172,8 +175,8 @@ export async function listCases(
   { states, type, author, domain, isLocal, takenBy, reporter }: CaseFilter,
   excludedAuthorId: ExcludedAuthor,
   { offset, limit }: OffsetPage,
-): Promise<readonly CaseRow[]> {
-  const query = selectCases(db, excludedAuthorId)
+): Promise<readonly ListedCaseRow[]> {
+  const query = selectCases(db, excludedAuthorId, LISTED_COLUMNS)
     .orderByRaw(
       // The expression of the index `moderation_cases_listed`.
       `case cases.state when 'open' then 0 when 'taken' then 1 else 2 end, cases.reporter_count desc, cases.first_reported_at, cases.id`,
@@ -192,7 +195,10 @@ export async function listCases(
   if (isLocal !== undefined) {
     query.whereRaw(`${isLocal ? '' : 'not '}exists (select from users where users.person_id = cases.author_id)`)
   }
-  if (takenBy !== undefined) query.whereRaw(`takers.person_id in (${PEOPLE_NAMED_SQL})`, { name: takenBy })
+  if (takenBy !== undefined) {
+    const takers = `select id from users where person_id in (${PEOPLE_NAMED_SQL})`
+    query.whereRaw(`cases.taken_by_id in (${takers})`, { name: takenBy })
+  }
   if (reporter !== undefined) {
     query.whereRaw(
       `exists (
@@ -223,12 +229,23 @@ const IS_HIDDEN_SQL = `
     else false
   end`
 
-function selectCases(db: Knex, excludedAuthorId: ExcludedAuthor): Knex.QueryBuilder {
+const LISTED_COLUMNS = [
+  ...(['id', 'kind', 'state', 'targetType', 'targetGuid', 'targetCreatedAt', 'targetDeleted'] as const),
+  ...(['authorId', 'authorGuid', 'authorAddress', 'public', 'parentGuid', 'photoGuids'] as const),
+  ...(['reportCount', 'reporterCount', 'ignoreFurther', 'takenById', 'takenAt'] as const),
+  ...(['firstReportedAt', 'lastReportedAt', 'changedAt', 'closedAt'] as const),
+] satisfies readonly (keyof ListedCaseRow)[]
+
+function selectCases(
+  db: Knex,
+  excludedAuthorId: ExcludedAuthor,
+  columns: readonly string[] = ['*'],
+): Knex.QueryBuilder {
   const query = db('moderation_cases as cases')
     .leftJoin('users as takers', 'takers.id', 'cases.takenById')
     .leftJoin('people as authors', 'authors.id', 'cases.authorId')
     .select(
-      'cases.*',
+      ...columns.map((column) => `cases.${column}`),
       'takers.username as takenBy',
       'authors.name as authorName',
       'authors.avatarUrl as authorAvatarUrl',

@@ -19,22 +19,11 @@ export interface ClusterRow {
   readonly lastAt: Date
 }
 
+/** The counts are those of its last growth. */
 export interface ListedCluster extends ClusterRow {
   readonly itemCount: number
   readonly authorCount: number
   readonly podCount: number
-}
-
-/** Grouped by author first: people are looked up once each, by id, and the planner does not read all people in their order. */
-const COUNTS_SQL = `
-  select coalesce(sum(items), 0)::integer as "itemCount", count(*)::integer as "authorCount",
-    count(distinct coalesce(people.pod_id, 0))::integer as "podCount"
-  from (
-    select author_id, count(*) as items from cluster_items where cluster_id = clusters.id group by author_id
-  ) as authors join people on people.id = authors.author_id`
-
-function selectClusters(db: Knex): Knex.QueryBuilder {
-  return db('clusters').joinRaw(`cross join lateral (${COUNTS_SQL}) as counts`).select('clusters.*', 'counts.*')
 }
 
 /** Lists clusters, newest first. */
@@ -43,13 +32,13 @@ export async function listClusters(
   { states }: { readonly states?: readonly ClusterRow['state'][] | undefined },
   page: IdPage,
 ): Promise<ListPage<ListedCluster>> {
-  const query = selectClusters(db)
+  const query = db('clusters').select('*')
   if (states !== undefined && states.length > 0) query.whereIn('state', [...states])
   return readIdPage(query, page)
 }
 
 export async function findCluster(db: Knex, id: number): Promise<ListedCluster | undefined> {
-  return selectClusters(db).where({ id }).first()
+  return db('clusters').where({ id }).first()
 }
 
 export async function lockCluster(transaction: Knex.Transaction, id: number): Promise<ClusterRow | undefined> {
@@ -129,11 +118,41 @@ export function groupContentIds(items: readonly Pick<NewClusterItem, 'type' | 'c
   return { postIds: idsOf('post'), commentIds: idsOf('comment') }
 }
 
-/** Adds all content with the key of each cluster since a time. Returns the new items. */
+/** Adds all content with the key of each cluster since a time, and counts again. Returns the new items. */
 export async function addClusterItems(
   transaction: Knex.Transaction,
   clusterIds: readonly number[],
-  { since, at, maxItems }: { readonly since: Date; readonly at: Date; readonly maxItems: number },
+  growth: ClusterGrowth,
+): Promise<readonly NewClusterItem[]> {
+  const added = await insertClusterItems(transaction, clusterIds, growth)
+  const grown = [...new Set(added.map(({ clusterId }) => clusterId))]
+  if (grown.length > 0) await transaction.raw(COUNT_ITEMS_SQL, [grown])
+  return added
+}
+
+interface ClusterGrowth {
+  readonly since: Date
+  readonly at: Date
+  readonly maxItems: number
+}
+
+/**
+ * Counted when a cluster grows, not when it is shown: it may have 20 000 items. Grouped by author first, so that people are looked up
+ * once each, by id.
+ */
+const COUNT_ITEMS_SQL = `
+  update clusters set (item_count, author_count, pod_count) = (
+    select coalesce(sum(items), 0), count(*), count(distinct coalesce(people.pod_id, 0))
+    from (
+      select author_id, count(*) as items from cluster_items where cluster_id = clusters.id group by author_id
+    ) as authors join people on people.id = authors.author_id
+  )
+  where id = any(?)`
+
+async function insertClusterItems(
+  transaction: Knex.Transaction,
+  clusterIds: readonly number[],
+  { since, at, maxItems }: ClusterGrowth,
 ): Promise<readonly NewClusterItem[]> {
   return queryRows<NewClusterItem>(
     transaction,
@@ -148,7 +167,7 @@ export async function addClusterItems(
            where cleaned.key = content_keys.key and cleaned.state in ('cleaning', 'cleaned', 'restoring')
              and items.type = content_keys.type and items.content_id = content_keys.content_id
          )
-         and (select count(*) from cluster_items as known where known.cluster_id = clusters.id) < :maxItems
+         and clusters.item_count < :maxItems
        on conflict do nothing
        returning cluster_id as "clusterId", type, content_id as "contentId"
      ), grown as (

@@ -77,6 +77,7 @@ describe('six people of one pod who post one link under the posts of three users
     expect(await pod.db('moderationCases')).toMatchObject([{ kind: 'cluster', targetType: 'cluster', state: 'open' }])
     await comments((index) => `Again ${index}: ${LINK}`, spammers.slice(0, 2))
     expect(await findClusters(pod)).toMatchObject({ opened: 0, items: 2 })
+    expect(await clusters()).toMatchObject([{ itemCount: 8, authorCount: 6, podCount: 1 }])
   })
 
   it('are cleaned with one action, and one undo shows what was hidden', async () => {

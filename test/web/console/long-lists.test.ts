@@ -23,6 +23,7 @@ const SEED = [
   `insert into clusters (key, kind, label) select 'key' || n, 'link', 'spam.example/' || n from generate_series(1, :rows) as n`,
   `insert into cluster_items (cluster_id, type, content_id, author_id, at)
    select (select max(id) from clusters), 'post', posts.id, posts.author_id, now() from posts where text = 'Buy'`,
+  'update clusters set item_count = :rows, author_count = :rows, pod_count = :rows where id = (select max(id) from clusters)',
   `insert into moderation_cases (target_type, target_guid, kind, public, text, author_guid, author_address)
    select 'post', md5('case' || n), 'report', true, 'Buy', md5('author'), 'someone@p1.example' from generate_series(1, :rows) as n`,
   `insert into pod_rules (domain, subdomains, state, reason, public_comment, obfuscate, source, created_by)
