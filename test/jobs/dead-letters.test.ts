@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { countDeadLettersByEach } from '../../src/jobs/dead-letters/count-dead-letters.js'
-import type { DeadLetterPosition } from '../../src/jobs/dead-letters/dead-letter.js'
+import { countDeadLetters, countDeadLettersByEach } from '../../src/jobs/dead-letters/count-dead-letters.js'
+import type { DeadLetterFilter, DeadLetterPosition } from '../../src/jobs/dead-letters/dead-letter.js'
 import { findDeadLetters, listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
 import { showDeadLetter } from '../../src/jobs/dead-letters/show-dead-letter.js'
 import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
@@ -92,7 +92,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
     expect(await listDeadLetters(pod, {}, 1)).toHaveLength(1)
   })
 
-  it('are counted by several properties at once; each list of failed jobs is read once, up to the latest', async () => {
+  it('are counted by several properties at once, up to the latest; Redis reads each list of failed jobs once', async () => {
     for (const key of ['one', 'two', 'three']) await pod.jobs.enqueue(countJob, { key })
     await untilFailed(3)
     const failedWithoutRow = vi.fn(pod.jobs.failedWithoutRow)
@@ -105,7 +105,20 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
       ['fault', [{ value: 'internal', count: 2 }]],
       ['pod', [{ value: null, count: 2 }]],
     ])
-    expect(failedWithoutRow).toHaveBeenCalledTimes(1)
+    expect(failedWithoutRow).toHaveBeenCalledTimes(backend.store === 'Redis' ? 1 : 0)
+  })
+
+  it('are counted by hour, of a time and with a fault', async () => {
+    await let2Die()
+    const count = (filter: DeadLetterFilter) => countDeadLetters(pod, filter, 'hour', { groups: 10 })
+    const [first] = await listDeadLetters(pod)
+    const [hour, later] = [first?.failedAt ?? new Date(0), new Date(Date.now() + 3_600_000)]
+
+    const counted = await count({})
+    expect(counted.reduce((sum, each) => sum + each.count, 0)).toBe(2)
+    expect(counted.map(({ value }) => value)).toContain(`${hour.toISOString().slice(0, 13)}:00:00Z`)
+    expect(await count({ until: later, fault: 'internal' })).toEqual(counted)
+    expect([await count({ since: later }), await count({ fault: 'crashed' })]).toEqual([[], []])
   })
 
   it('of one fault are found without reading the failed jobs of the others', async () => {

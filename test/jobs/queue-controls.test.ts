@@ -8,12 +8,14 @@ import {
   listQueues,
   pauseQueue,
   promoteJobs,
+  type QueueOverview,
   resumeQueue,
 } from '../../src/domain/operations/queues.js'
 import { defineJob, receivePublicJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { startHeartbeat } from '../../src/jobs/operations/heartbeat.js'
 import { isIdle } from '../../src/jobs/operations/work-status.js'
 import { enqueueJob } from '../../src/jobs/outbox/enqueue-jobs.js'
+import { QUEUES } from '../../src/jobs/queues/queue-names.js'
 import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
 import { listProcesses } from '../../src/persistence/operations/processes.js'
 import { sampleQueues } from '../../workers/sample-queues.js'
@@ -77,6 +79,22 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
     } finally {
       counts.mockRestore()
     }
+  })
+
+  it('are counted together as each of them alone', async () => {
+    await pauseQueue(pod, actor, 'notify', change)
+    await pod.jobs.enqueue(countJob, { key: 'waits' })
+    await pod.jobs.enqueue(laterJob, { key: 'waits with a priority' })
+    await pod.jobs.enqueue(countJob, { key: 'is delayed' }, { delay: 3_600_000 })
+    const statesOf = (queues: readonly (QueueOverview | undefined)[]) =>
+      queues.map((queue) => queue && { ...queue, oldestSeconds: queue.oldestSeconds !== null })
+
+    const together = statesOf((await listQueues(pod)) ?? [])
+    const alone = statesOf(await Promise.all(QUEUES.map((name) => findQueue(pod, name))))
+
+    expect(together).toEqual(alone)
+    expect(await notifyQueue()).toMatchObject({ waiting: 2, delayed: 1, workers: 1 })
+    await pod.jobs.discard('notify')
   })
 
   it('accept work while paused, count it as waiting, and run it when they are resumed', async () => {

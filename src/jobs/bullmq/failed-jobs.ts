@@ -24,6 +24,26 @@ export interface FailedJobPage {
  */
 export type ReadFailedJobs = (queue: string, prefix: string, page: FailedJobPage) => Promise<readonly JobSummary[]>
 
+export interface FailedJobCount {
+  /** The error of the jobs. */
+  readonly fault: string | null
+  /** The beginning of the hour in which they failed, in milliseconds since 1970. */
+  readonly hour: number
+  readonly count: number
+}
+
+export interface FailedJobSelection {
+  /** Milliseconds since 1970. */
+  readonly since: number
+  readonly until: number
+  readonly fault?: string | undefined
+  /** Only the latest are counted. */
+  readonly latest: number
+}
+
+/** Counts failed jobs without outbox rows by their errors and hours. */
+export type CountFailedJobs = (queue: string, selection: FailedJobSelection) => Promise<readonly FailedJobCount[]>
+
 /** Returns those of the queues that have failed jobs: a list of dead letters reads no others. */
 export type FindFailedQueues = (
   queues: readonly { readonly queue: string; readonly prefix: string }[],
@@ -62,6 +82,26 @@ export function postgresFailedJobs(pool: Pick<pg.Pool, 'query'>): ReadFailedJobs
       fault: row.failed_reason,
       uniqueName: row.dedup_id,
     }))
+  }
+}
+
+const HOUR_MS = 3_600_000
+
+const COUNT_FAILED_SQL = `
+  select fault, hour, count(*)::integer as count
+  from (
+    select failed_reason as fault, finished_at_ms - finished_at_ms % ${HOUR_MS} as hour
+    from job
+    where queue = $1 and state = 'failed' and finished_at_ms >= $2 and finished_at_ms < $3
+      and (dedup_id is null or dedup_id not like '${ROW_NAMES}%') and ($4::text is null or failed_reason = $4)
+    order by finished_at_ms desc limit $5
+  ) as failed
+  group by fault, hour`
+
+export function postgresCountFailedJobs(pool: Pick<pg.Pool, 'query'>): CountFailedJobs {
+  return async (queue, { since, until, fault = null, latest }) => {
+    const { rows } = await pool.query(COUNT_FAILED_SQL, [queue, since, until, fault, latest])
+    return rows.map((row) => ({ fault: row.fault, hour: Number(row.hour), count: row.count }))
   }
 }
 

@@ -4,7 +4,7 @@ import { addPlainJob, isPlainJob } from './add-job.js'
 import { DelayedCompletions } from './delayed-completions.js'
 import { EmptyQueueState } from './empty-queue-state.js'
 import { openJobExchange } from './exchange-jobs.js'
-import { RecoveringConnection, SharedListener, WORKER_LOCK_SQL, WorkerConnection } from './postgres-connections.js'
+import { RecoveringConnection, SharedListener, WorkerConnection, workerLockIdSql } from './postgres-connections.js'
 
 interface BackendOptions {
   readonly producers: pg.Pool
@@ -84,9 +84,7 @@ class ProducerBackend extends PostgresQueueBackend {
       `select pid from pg_locks
        where locktype = 'advisory' and mode = 'ShareLock' and granted
          and database = (select oid from pg_database where datname = current_database())
-         and (classid, objid) = (
-           select (one::bigint & 4294967295)::oid, (other::bigint & 4294967295)::oid from (select ${WORKER_LOCK_SQL}) as key(one, other)
-         )`,
+         and (classid, objid) = ${workerLockIdSql('$1')}`,
       [this.queueName],
     )
     return [rows.map(() => `name=${this.queueName}`).join('\n')]

@@ -105,6 +105,15 @@ function serialized(client: ListenClient): ListenClient {
 
 /** A shared lock that each worker holds while it serves the queue; it is how workers are counted. */
 export const WORKER_LOCK_SQL = `hashtext('bullmq: serves'), hashtext($1)`
+
+/** The columns `(classid, objid)` of this lock in `pg_locks`, for the queue of an SQL expression. */
+export function workerLockIdSql(queue: string): string {
+  const [group, key] = [`hashtext('bullmq: serves')`, `hashtext(${queue})`].map(
+    (half) => `(${half}::bigint & 4294967295)::oid`,
+  )
+  return `(${group}, ${key})`
+}
+
 /**
  * Suppresses the events of a queue. Every step of a job is an event that PostgreSQL sends to all listening connections, one
  * transaction after another. BullMQ sends none while this lock is held: it takes the lock for a moment to make sure that nothing

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { countEachSql, type GroupedCount } from '../../persistence/sql/count-each.js'
 import { traceDigits } from '../../persistence/sql/trace.js'
 import { type DeadLetterFilter, keysOfSource, type SourcePage } from './dead-letter.js'
 
@@ -67,24 +68,39 @@ export async function findPodsOfRows(db: Knex, ids: readonly number[]): Promise<
   return new Map(rows.map(({ id, pod }: { readonly id: number; readonly pod: string | null }) => [id, pod]))
 }
 
-/** Counts rows among the latest that were given up, by one of their properties. */
+/**
+ * Counts rows that were given up, by each of some properties: all rows, or only those that match among the latest. Without a number of
+ * latest rows there is no order, so that an index alone may be enough.
+ */
 export async function countDeadLetterRows(
   db: Knex,
   filter: DeadLetterFilter,
-  by: DeadLetterGroup,
-  latest: number,
-): Promise<readonly { readonly value: string | null; readonly count: number }[]> {
+  groupings: readonly DeadLetterGroup[],
+  latest: number | undefined,
+): Promise<readonly GroupedCount[]> {
   const { ids, since, until, ...properties } = filter
   const inTime = { ...(ids && { ids }), ...(since && { since }), ...(until && { until }) }
-  const newest = deadLetterRows(db, inTime)
-    ?.orderBy('failedAt', 'desc')
-    .orderBy('id', 'desc')
-    .limit(latest)
-    .select('id', 'queue', 'data', 'failedAt')
-  if (newest === undefined) return []
-  return withProperties(db.from(newest.as('latest')), properties)
-    .select(db.raw(`${GROUPS[by]} as value, count(*)::integer as count`))
-    .groupByRaw('1')
+  const rows = deadLetterRows(db, latest === undefined ? filter : inTime)
+  if (rows === undefined) return []
+  const { columns, counts } = countEachSql(groupings.map((by) => GROUPS[by]))
+  const counted =
+    latest === undefined
+      ? rows
+      : withProperties(
+          db.from(
+            rows
+              .orderBy('failedAt', 'desc')
+              .orderBy('id', 'desc')
+              .limit(latest)
+              .select('id', 'queue', 'data', 'failedAt')
+              .as('latest'),
+          ),
+          properties,
+        )
+  return db
+    .with('counted', counted.select(db.raw(columns)))
+    .from(db.raw(`(${counts}) as counts`))
+    .select('*')
 }
 
 /** Undefined: no row can match. */

@@ -34,22 +34,32 @@ export async function readWorkStatus(services: Pick<Services, 'db' | 'jobs'>): P
 export async function readQueueStatuses(
   services: Pick<Services, 'jobs'>,
 ): Promise<Readonly<Record<QueueName, QueueStatus>>> {
+  const counted = await services.jobs.countsOfAll()
   const statuses = await Promise.all(
-    QUEUES.map(async (queue) => [queue, await readQueueStatus(services, queue)] as const),
+    [...counted].map(async ([queue, counts]) => [queue, await withOldest(services, queue, counts)] as const),
   )
   return Object.fromEntries(statuses) as Record<QueueName, QueueStatus> // one for each of QUEUES
 }
 
 /** Rejects while the queue store is unavailable. */
-export async function readQueueStatus({ jobs }: Pick<Services, 'jobs'>, queue: QueueName): Promise<QueueStatus> {
+export async function readQueueStatus(services: Pick<Services, 'jobs'>, queue: QueueName): Promise<QueueStatus> {
+  const { jobs } = services
   const [counts, unscheduled, workers] = await Promise.all([
     jobs.counts(queue),
     queue === 'maintenance' ? jobs.unscheduled(queue) : Number.POSITIVE_INFINITY,
     jobs.workers(queue),
   ])
+  return withOldest(services, queue, { ...counts, unscheduled, workers })
+}
+
+async function withOldest(
+  { jobs }: Pick<Services, 'jobs'>,
+  queue: QueueName,
+  { unscheduled, ...counts }: QueueCounts & { readonly unscheduled: number; readonly workers: number },
+): Promise<QueueStatus> {
   const oldest = counts.waiting === 0 ? undefined : await jobs.oldestWaiting(queue)
   const oldestWaiting = oldest === undefined ? null : Math.max(0, (Date.now() - oldest.timestamp) / 1_000)
-  return { ...counts, delayed: Math.min(counts.delayed, unscheduled), oldestWaiting, workers }
+  return { ...counts, delayed: Math.min(counts.delayed, unscheduled), oldestWaiting }
 }
 
 /** Numbers of PostgreSQL's type `numeric` are read as texts. */

@@ -1,5 +1,5 @@
 import type { Job, Queue } from 'bullmq'
-import type { FailedJobPage } from '../bullmq/failed-jobs.js'
+import type { FailedJobCount, FailedJobPage, FailedJobSelection } from '../bullmq/failed-jobs.js'
 import type { JobSummary } from '../bullmq/job-summaries.js'
 import { PAUSED_JOBS } from '../bullmq/paused-jobs.js'
 import type { QueueClient } from './queue-client.js'
@@ -13,10 +13,19 @@ export interface QueueCounts {
   readonly failed: number
 }
 
+interface CountedWorkers {
+  /** Workers in all processes. */
+  readonly workers: number
+  /** Waiting, running and delayed jobs that no schedule has made. */
+  readonly unscheduled: number
+}
+
 export interface QueueInspection {
   /** Whether a job that was added under this unique name waits or is running. */
   isUnderWay(queue: QueueName, unique: string): Promise<boolean>
   counts(queue: QueueName): Promise<QueueCounts>
+  /** The jobs and workers of all queues. */
+  countsOfAll(): Promise<ReadonlyMap<QueueName, QueueCounts & CountedWorkers>>
   /** The oldest of the next jobs in line: with a priority and without one, also while the queue is paused. */
   oldestWaiting(queue: QueueName): Promise<Job | undefined>
   /** The latest first, with their data. */
@@ -25,6 +34,8 @@ export interface QueueInspection {
   list(queue: QueueName, state: JobState, from: number, count: number): Promise<readonly JobSummary[]>
   /** Lists failed jobs that have no outbox row, without their data, from a position on. */
   failedWithoutRow(queue: QueueName, page: FailedJobPage): Promise<readonly JobSummary[]>
+  /** Counts these jobs by error and hour. Undefined: this store cannot; they have to be read. */
+  countFailedWithoutRow(queue: QueueName, selection: FailedJobSelection): Promise<readonly FailedJobCount[] | undefined>
   /** The queues that have failed jobs. */
   queuesWithFailedJobs(): Promise<readonly QueueName[]>
   find(queue: QueueName, jobId: string): Promise<Job | undefined>
@@ -41,9 +52,15 @@ export type JobState = (typeof JOB_STATES)[number]
 
 interface InspectedQueues {
   readonly client: QueueClient
-  readonly store: Pick<QueueStore, 'summaries' | 'nextJobs' | 'failedJobs' | 'failedQueues' | 'prefixOf'>
+  readonly store: Pick<
+    QueueStore,
+    'summaries' | 'nextJobs' | 'failedJobs' | 'failedQueues' | 'countFailedJobs' | 'countQueues' | 'prefixOf'
+  >
   readonly prefix: string
 }
+
+/** The only queue with schedules. */
+const SCHEDULED = 'maintenance'
 
 const NOT_DONE = ['wait', 'prioritized', 'delayed', 'active', 'failed'] as const
 
@@ -84,7 +101,7 @@ async function countInLine(queue: JobLists, place: 'wait' | 'active'): Promise<n
 
 /** Reads the state of queues; changes nothing. */
 export function createQueueInspection({ client, store, prefix }: InspectedQueues): QueueInspection {
-  return {
+  const inspection: QueueInspection = {
     async isUnderWay(name, unique) {
       return (await client.request(name, (queue) => queue.getDeduplicationJobId(unique))) !== null
     },
@@ -101,6 +118,16 @@ export function createQueueInspection({ client, store, prefix }: InspectedQueues
         delayed: count('delayed'),
         failed: count('failed'),
       }
+    },
+
+    async countsOfAll() {
+      const { countQueues } = store
+      if (countQueues === undefined) return new Map(await Promise.all(QUEUES.map(countOne)))
+      return client.request(SCHEDULED, async (queue) => {
+        await queue.waitUntilReady() // only then the tables exist
+        const counted = await countQueues(QUEUES, SCHEDULED)
+        return new Map(counted.map(({ queue: name, ...counts }) => [name as QueueName, counts])) // one of QUEUES
+      })
     },
 
     async oldestWaiting(name) {
@@ -129,6 +156,15 @@ export function createQueueInspection({ client, store, prefix }: InspectedQueues
         return store.failedJobs(name, store.prefixOf(prefix, name), page)
       }),
 
+    async countFailedWithoutRow(name, selection) {
+      const { countFailedJobs } = store
+      if (countFailedJobs === undefined) return undefined
+      return client.request(name, async (queue) => {
+        await queue.waitUntilReady() // only then the tables exist
+        return countFailedJobs(name, selection)
+      })
+    },
+
     queuesWithFailedJobs: () =>
       client.request('maintenance', async (queue) => {
         await queue.waitUntilReady() // only then the tables exist
@@ -153,4 +189,16 @@ export function createQueueInspection({ client, store, prefix }: InspectedQueues
       return jobs.filter((job) => job.repeatJobKey === undefined).length
     },
   }
+
+  async function countOne(name: QueueName) {
+    const [counts, workers, unscheduled] = await Promise.all([
+      inspection.counts(name),
+      inspection.workers(name),
+      name === SCHEDULED ? inspection.unscheduled(name) : undefined,
+    ])
+    const { waiting, active, delayed } = counts
+    return [name, { ...counts, workers, unscheduled: unscheduled ?? waiting + active + delayed }] as const
+  }
+
+  return inspection
 }

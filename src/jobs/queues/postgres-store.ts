@@ -1,7 +1,8 @@
 import pg from 'pg'
-import { postgresFailedJobs, postgresFailedQueues } from '../bullmq/failed-jobs.js'
+import { postgresCountFailedJobs, postgresFailedJobs, postgresFailedQueues } from '../bullmq/failed-jobs.js'
 import { postgresNextJobs, postgresSummaries } from '../bullmq/job-summaries.js'
 import { postgresBackends } from '../bullmq/postgres-backends.js'
+import { postgresCountQueues } from '../bullmq/queue-counts.js'
 import { QUEUES } from './queue-names.js'
 import type { QueueStore, Report } from './queue-store.js'
 
@@ -48,6 +49,8 @@ export function openPostgresStore(
     nextJobs: postgresNextJobs(producers),
     failedJobs: postgresFailedJobs(producers),
     failedQueues: postgresFailedQueues(producers),
+    countFailedJobs: postgresCountFailedJobs(producers),
+    countQueues: isTuned ? postgresCountQueues(producers) : undefined, // workers have their locks only then
     prefixOf: (pod) => pod,
     async safely(_prefix, add) {
       await add()

@@ -1,6 +1,7 @@
 import type { BackendFactory, IQueueBackend } from 'bullmq'
-import type { FindFailedQueues, ReadFailedJobs } from '../bullmq/failed-jobs.js'
+import type { CountFailedJobs, FindFailedQueues, ReadFailedJobs } from '../bullmq/failed-jobs.js'
 import type { FindNextJobs, ReadSummaries } from '../bullmq/job-summaries.js'
+import type { CountQueues } from '../bullmq/queue-counts.js'
 
 /** The server that stores the queues. Code beyond the stores does not depend on whether it is Redis or PostgreSQL. */
 export interface QueueStore {
@@ -23,6 +24,10 @@ export interface QueueStore {
   readonly nextJobs: FindNextJobs
   readonly failedJobs: ReadFailedJobs
   readonly failedQueues: FindFailedQueues
+  /** Undefined: they are read to be counted. */
+  readonly countFailedJobs: CountFailedJobs | undefined
+  /** Undefined: the library counts jobs and workers of one queue after the other. */
+  readonly countQueues: CountQueues | undefined
   /** The prefix of the keys of a queue. */
   prefixOf(pod: string, queue: string): string
   /** Resolves when the added job is as durable as this store can make it. */

@@ -59,6 +59,8 @@ export function openRedisStore(redisUrl: string, { replicas, isTuned, report }: 
     nextJobs: redisNextJobs(producer),
     failedJobs: redisFailedJobs(producer),
     failedQueues: redisFailedQueues(producer),
+    countFailedJobs: undefined,
+    countQueues: undefined, // Redis knows the lengths of its lists
     // Keys with the same text in braces are on the same node of a cluster, as a script requires.
     prefixOf: (pod, queue) => (address.kind === 'cluster' ? `{${pod}-${queue}}` : pod),
     async safely(prefix, add) {

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { changeRows, queryRows } from '../database/database.js'
+import { countEachSql, type GroupedCount } from '../sql/count-each.js'
 import { NOW_SQL } from '../sql/database-time.js'
 import { traceDigits } from '../sql/trace.js'
 import { DELIVERY_IS_EXPIRED_SQL, EXEMPT_FROM_BLOCKS, POD_IS_ASLEEP_SQL } from './delivery-conditions.js'
@@ -151,28 +152,30 @@ const GROUPS = {
   hour: `to_char(date_trunc('hour', deliveries.died_at at time zone 'UTC'), 'YYYY-MM-DD"T"HH24:00:00"Z"')`,
 } as const
 
-/** Counts the latest dead deliveries by one of their properties. */
+/**
+ * Counts dead deliveries by each of some properties: all that match, or the latest of them. Without a number of latest ones there is no
+ * order, so that an index alone may be enough.
+ */
 export async function countDeadDeliveries(
   db: Knex,
-  by: keyof typeof GROUPS,
-  filter: DeadDeliveryFilter = {},
-  latest: number = Number.MAX_SAFE_INTEGER,
-): Promise<readonly { readonly value: string | null; readonly count: number }[]> {
-  return queryRows<{ readonly value: string | null; readonly count: number }>(
+  groupings: readonly (keyof typeof GROUPS)[],
+  filter: DeadDeliveryFilter,
+  latest: number | undefined,
+): Promise<readonly GroupedCount[]> {
+  const { columns, counts } = countEachSql(groupings.map((by) => GROUPS[by]))
+  const order = 'order by deliveries.died_at desc, deliveries.id desc limit :latest'
+  return queryRows<GroupedCount>(
     db,
-    `select value, count(*)::integer as count
-     from (
-       select ${GROUPS[by]} as value
+    `with counted as (
+       select ${columns}
        from (
-         select deliveries.* from deliveries ${joinForFilter(filter)}
-         where ${filterSql(filter)}
-         order by deliveries.died_at desc, deliveries.id desc limit :latest
+         select deliveries.* from deliveries ${joinForFilter(filter)} where ${filterSql(filter)} ${latest === undefined ? '' : order}
        ) as deliveries
-       ${by === 'pod' ? 'join pods on pods.id = deliveries.pod_id' : ''}
-       ${by === 'entity' ? JOIN_MESSAGES_SQL : ''}
-     ) as latest
-     group by 1`,
-    { ...bindings(filter), latest },
+       ${groupings.includes('pod') ? 'join pods on pods.id = deliveries.pod_id' : ''}
+       ${groupings.includes('entity') ? JOIN_MESSAGES_SQL : ''}
+     )
+     ${counts}`,
+    { ...bindings(filter), ...(latest !== undefined && { latest }) },
   )
 }
 

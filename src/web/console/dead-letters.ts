@@ -34,7 +34,7 @@ import { traceLink } from './traces.js'
 
 const SHOWN = 50
 /** The tables of faults and pods count the latest, so that the page is quick with any number of dead letters. */
-const COUNTED = { groups: 20, latest: 2_000 } as const
+const COUNTED = { groups: 20, latest: 1_000 } as const
 
 const FILTER_FIELDS = ['queue', 'fault', 'pod', 'entity', 'since', 'until'] as const
 
