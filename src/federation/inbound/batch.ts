@@ -1,6 +1,7 @@
 import type { FetchRequest } from '../../jobs/definitions.js'
 import type { NewJob } from '../../jobs/outbox/enqueue-jobs.js'
 import type { EntityKey } from '../../jobs/waiting/entity-key.js'
+import type { PostVisibility } from '../../persistence/inbound/insert-posts.js'
 import type { ReceivableEntity, ReceivedEntity } from '../../protocol/entities/registry.js'
 import type { References } from '../../protocol/envelopes/sender-rules.js'
 import type { InnerSignature } from '../../protocol/envelopes/verify-envelope.js'
@@ -146,6 +147,8 @@ export interface StoreResult<Entity extends ReceivableEntity = ReceivableEntity>
   readonly ignored?: readonly IgnoredMessage[]
   /** Public posts that were stored before, and were sent to this pod now. */
   readonly delivered?: readonly StoredRecord<Entity>[]
+  /** Private posts, new or stored before, that became visible to their local recipients. */
+  readonly shown?: readonly PostVisibility[]
   /** Jobs that the caller enqueues in the same transaction. */
   readonly jobs?: readonly NewJob[]
 }

@@ -75,15 +75,19 @@ export async function insertNewPosts(
   ])
 }
 
+/** A private post that a local user can see. */
+export interface PostVisibility {
+  readonly userId: number
+  readonly postId: number
+}
+
 /** Makes private posts with their photos visible to local users; returns the new visibilities. */
 export async function insertPostVisibilities(
   transaction: Knex.Transaction,
   posts: readonly { readonly guid: string; readonly author: string; readonly userId: number }[],
-): Promise<readonly { readonly userId: number; readonly postId: number }[]> {
+): Promise<readonly PostVisibility[]> {
   if (posts.length === 0) return []
-  return queryRows<{ readonly userId: number; readonly postId: number }>(transaction, NEW_VISIBILITIES_SQL, [
-    JSON.stringify(posts),
-  ])
+  return queryRows<PostVisibility>(transaction, NEW_VISIBILITIES_SQL, [JSON.stringify(posts)])
 }
 
 /** A stored post with the address of its author. */

@@ -1,5 +1,4 @@
 import type { Knex } from 'knex'
-import { enqueueJobs } from '../../../jobs/outbox/enqueue-jobs.js'
 import { findHolders, findRoots, insertPostAspects } from '../../../persistence/archives/imported-content.js'
 import { raiseCounts } from '../../../persistence/inbound/raise-counts.js'
 import { Aspect } from '../../../persistence/models/aspect.js'
@@ -69,11 +68,6 @@ export const postImporter: ListImporter<ReadyPost> = {
       await storeReshares(services, transaction, reshares, now),
     ]
     const records = stored.flatMap(({ records }) => [...records])
-    await enqueueJobs(
-      services,
-      transaction,
-      stored.flatMap(({ jobs = [] }) => jobs),
-    )
     await raiseCounts(transaction, countChanges(records, now))
     await shareWithAspects(transaction, context, records, byEntity)
 

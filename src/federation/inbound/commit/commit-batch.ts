@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { enqueueLiveEvent } from '../../../domain/notifications/enqueue-live-events.js'
+import { enqueueLiveEvent, newLiveEventAndMailJobs } from '../../../domain/notifications/enqueue-live-events.js'
 import { inChildSpan } from '../../../jobs/operations/in-span.js'
 import { raiseCountsResumeAndEnqueue } from '../../../jobs/waiting/resume-messages.js'
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
@@ -124,7 +124,11 @@ async function settleBatch(
   await answerSendersToClosedAccounts(services, transaction, claimed.rejected)
   await forwardToMovedAuthors(services, transaction, claimed.rejected)
   const resumable = await storeWaitingMessagesOfBatch(services, transaction, waitingToStore, records)
-  const jobs = [...stored.jobs, ...(await enqueueLookupsAndFetches(services, transaction, records))]
+  const jobs = [
+    ...stored.jobs,
+    ...newLiveEventAndMailJobs(services, { shown: stored.shown }),
+    ...(await enqueueLookupsAndFetches(services, transaction, records)),
+  ]
   await raiseCountsResumeAndEnqueue(services, transaction, stored.uncounted ?? NO_COUNTS, resumable, jobs)
   const notifications = await inChildSpan(span, 'notify', () =>
     recordNotificationsAndActivity(services, transaction, stored),

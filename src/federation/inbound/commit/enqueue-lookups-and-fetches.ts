@@ -40,7 +40,7 @@ interface PublicPost {
   readonly guid: string
 }
 
-/** The public posts of the batch; none on a pod without users. A private post is announced where it is shown to its recipients. */
+/** The public posts of the batch; none on a pod without users. `settleBatch` announces private posts to their recipients. */
 async function publicPostsForLocalUsers(
   services: Services,
   transaction: Knex.Transaction,

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { type NotificationCauses, notifyAbout } from '../../../domain/notifications/notifications.js'
 import { readMentionedAddresses } from '../../../domain/posts/texts.js'
+import type { PostVisibility } from '../../../persistence/inbound/insert-posts.js'
 import { findSilentReshares } from '../../../persistence/notifications/silent-reshares.js'
 import { DAY_MS } from '../../../protocol/durations.js'
 import type { Services } from '../../../services/services.js'
@@ -17,7 +18,7 @@ import type { StoredEntities } from '../store/store-entities.js'
 export async function recordNotificationsAndActivity(
   services: Services,
   transaction: Knex.Transaction,
-  { records, delivered }: Pick<StoredEntities, 'records' | 'delivered'>,
+  { records, delivered, shown }: Pick<StoredEntities, 'records' | 'delivered' | 'shown'>,
 ): Promise<readonly number[]> {
   const now = services.now()
   const causes = causesOf(
@@ -31,7 +32,19 @@ export async function recordNotificationsAndActivity(
   )
   const posts = [...causes.posts, ...unnotified.posts]
   const reshares = [...causes.reshares, ...unnotified.reshares]
-  return notifyAbout(transaction, { ...causes, posts, reshares, shouldMoveActivity: true }, now)
+  const shownLater = withoutNewPosts(shown, records)
+  return notifyAbout(transaction, { ...causes, posts, reshares, delivered: shownLater, shouldMoveActivity: true }, now)
+}
+
+/** Recipients of a new post are notified as people whom the post mentions. */
+function withoutNewPosts(
+  shown: readonly PostVisibility[],
+  records: readonly StoredRecord[],
+): readonly PostVisibility[] {
+  const newPosts = new Set(
+    records.filter(({ message }) => message.entity.type === 'status_message').map(({ id }) => id),
+  )
+  return shown.filter(({ postId }) => !newPosts.has(postId))
 }
 
 /** People are notified of everything that other pods send, even late; of what this pod has fetched only if it was written recently. */

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { NewJob } from '../../../jobs/outbox/enqueue-jobs.js'
+import type { PostVisibility } from '../../../persistence/inbound/insert-posts.js'
 import { type Counts, raiseCounts } from '../../../persistence/inbound/raise-counts.js'
 import { ENTITY_TYPES, type ReceivableEntity, STORING_ORDER } from '../../../protocol/entities/registry.js'
 import type { Services } from '../../../services/services.js'
@@ -47,6 +48,8 @@ export interface StoredEntities {
   readonly ignored: readonly IgnoredMessage[]
   /** Public posts that were stored before, and were sent to this pod now. */
   readonly delivered: readonly StoredRecord[]
+  /** Private posts, new or stored before, that became visible to their local recipients. */
+  readonly shown: readonly PostVisibility[]
   /** Counter changes that the caller still has to write; undefined: they had to be written before a deletion. */
   readonly uncounted: Counts | undefined
   /** Jobs that the caller still has to enqueue. */
@@ -81,6 +84,7 @@ export async function storeEntities(
     rejected: results.flatMap(({ rejected }) => rejected),
     ignored: results.flatMap(({ ignored = [] }) => ignored),
     delivered: results.flatMap(({ delivered = [] }) => delivered),
+    shown: results.flatMap(({ shown = [] }) => shown),
     uncounted: isCounted ? undefined : countChanges(records, now),
     jobs: results.flatMap(({ jobs = [] }) => jobs),
   }

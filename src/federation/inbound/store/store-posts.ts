@@ -1,8 +1,5 @@
 import type { Knex } from 'knex'
-import { newLiveEventAndMailJobs } from '../../../domain/notifications/enqueue-live-events.js'
-import { notifyAbout } from '../../../domain/notifications/notifications.js'
 import { readMentionedAddresses, readTagNames } from '../../../domain/posts/texts.js'
-import type { NewJob } from '../../../jobs/outbox/enqueue-jobs.js'
 import {
   findPostAuthors,
   insertLocations,
@@ -16,7 +13,6 @@ import {
 import { Mention } from '../../../persistence/models/mention.js'
 import { Tag } from '../../../persistence/models/tag.js'
 import type { PhotoEntity, ReshareEntity, StatusMessageEntity } from '../../../protocol/entities/posts.js'
-import type { Services } from '../../../services/services.js'
 import type {
   IgnoredMessage,
   RejectedMessage,
@@ -29,9 +25,12 @@ import { firstOfEachGuid } from './first-of-each-guid.js'
 import { validPixels } from './photo-values.js'
 import { plausibleTime } from './plausible-time.js'
 
-/** Stores posts with their photos, polls, locations, tags and mentions. */
+/**
+ * Stores posts with their photos, polls, locations, tags and mentions. Private posts become visible to their recipients: a private post
+ * arrives once for each local recipient.
+ */
 export async function storeStatusMessages(
-  services: Services,
+  _services: unknown,
   transaction: Knex.Transaction,
   messages: readonly StorableMessage<StatusMessageEntity>[],
   now: Date,
@@ -49,7 +48,13 @@ export async function storeStatusMessages(
     }
   })
   await storeParts(transaction, stored.records, now)
-  return { ...stored, jobs: await showToRecipients(services, transaction, messages, stored, now) }
+  const shown = await insertPostVisibilities(
+    transaction,
+    messages.flatMap(({ recipient, entity: { guid, author } }) =>
+      recipient === undefined ? [] : [{ guid, author, userId: recipient.userId }],
+    ),
+  )
+  return { ...stored, shown }
 }
 
 /** Stores reshares of known posts, one for each person and root. */
@@ -121,27 +126,6 @@ async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
     }
   }
   return { records, rejected, ignored, delivered }
-}
-
-/** Shows private posts to their recipients: a private post arrives once for each local recipient. Returns the live events. */
-async function showToRecipients(
-  services: Services,
-  transaction: Knex.Transaction,
-  messages: readonly StorableMessage<StatusMessageEntity>[],
-  { records }: StoreResult<StatusMessageEntity>,
-  now: Date,
-): Promise<readonly NewJob[]> {
-  const shown = await insertPostVisibilities(
-    transaction,
-    messages.flatMap(({ recipient, entity: { guid, author } }) =>
-      recipient === undefined ? [] : [{ guid, author, userId: recipient.userId }],
-    ),
-  )
-  const isNew = new Set(records.map(({ id }) => id))
-  // Recipients of a new post are notified with the batch.
-  const delivered = shown.filter(({ postId }) => !isNew.has(postId))
-  const notifications = await notifyAbout(transaction, { delivered }, now)
-  return newLiveEventAndMailJobs(services, { notifications, shown })
 }
 
 async function storeParts(
