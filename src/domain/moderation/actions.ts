@@ -31,7 +31,8 @@ import {
   type ActionKind,
   type ActionOptions,
   type ActionOutcome,
-  recordAction,
+  auditAction,
+  insertAction,
   requireReason,
 } from './record-action.js'
 
@@ -109,16 +110,16 @@ export async function undoAction(
     const later = action.targetType === 'person' ? undefined : await findLaterAction(transaction, action, ['purge'])
     if (later !== undefined) throw notUndoable(`Action ${later.id} has deleted what this action changed.`, later.id)
     const { targetType: type, targetGuid: guid, targetLabel: label } = action
-    const recorded = await recordAction(services, transaction, actor, {
+    const inserted = await insertAction(services, transaction, actor, {
       kind: `${kind}.undo`,
       target: { type, guid, label },
       reason,
       caseId: options.caseId ?? action.caseId ?? undefined,
       undo: { possible: false },
       undoes: action.id,
-      effect: () => undo(services, transaction, action),
     })
-    return { changed: true, action: recorded }
+    await undo(services, transaction, action)
+    return { changed: true, action: await auditAction(services, transaction, inserted) }
   })
   if (outcome.changed) await reloadFilters(services) // an action may have added one
   return outcome

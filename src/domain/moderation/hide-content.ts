@@ -21,9 +21,10 @@ import { sendNotice } from './notices/send-notice.js'
 import {
   type ActionOptions,
   type ActionOutcome,
+  auditAction,
+  insertAction,
   type NewAction,
   type RecordedAction,
-  recordAction,
   requireFutureEnd,
   requireReason,
 } from './record-action.js'
@@ -50,20 +51,23 @@ export async function hideContent(
     const { type, guid } = target
     const inForce = await findActionInForce(transaction, { kind: 'hide', targetType: type, targetGuid: guid })
     if (inForce !== undefined) return { changed: false }
-    const action = await hideContentBatch(services, transaction, actor, contentIdsOf(target, content), {
+    const inserted = await insertAction(services, transaction, actor, {
+      kind: 'hide',
       target: { type, guid, label: content.author.address },
       reason,
       caseId: options.caseId ?? content.caseId,
       until: options.until,
+      undo: { possible: true },
       before: { hidden: content.isHidden },
       after: { hidden: true },
       details: { userId: content.user?.id ?? null },
-      effect: async (actionId) => {
-        if (content.user === undefined || withoutNotice) return
-        await sendNotice(services, transaction, { kind: 'content_hidden', userId: content.user.id, actionId, target })
-      },
     })
-    return { changed: true, action }
+    await hideContentRows(transaction, inserted.id, contentIdsOf(target, content))
+    if (content.user !== undefined && !withoutNotice) {
+      const notice = { kind: 'content_hidden', userId: content.user.id, actionId: inserted.id, target } as const
+      await sendNotice(services, transaction, notice)
+    }
+    return { changed: true, action: await auditAction(services, transaction, inserted) }
   })
 }
 
@@ -76,17 +80,15 @@ export async function hideContentBatch(
   transaction: Knex.Transaction,
   actor: Actor,
   ids: ContentIds,
-  { effect, ...action }: Omit<NewAction, 'kind' | 'undo'>,
+  action: Omit<NewAction, 'kind' | 'undo'>,
 ): Promise<RecordedAction> {
-  return recordAction(services, transaction, actor, {
+  const inserted = await insertAction(services, transaction, actor, {
     ...action,
     kind: 'hide',
     undo: { possible: true },
-    effect: async (actionId) => {
-      await hideContentRows(transaction, actionId, ids)
-      await effect?.(actionId)
-    },
   })
+  await hideContentRows(transaction, inserted.id, ids)
+  return auditAction(services, transaction, inserted)
 }
 
 const ROW_BATCH_SIZE = 500

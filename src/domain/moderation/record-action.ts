@@ -78,8 +78,14 @@ export interface NewAction {
   readonly until?: Date | undefined
   /** The action that this one undoes. */
   readonly undoes?: number
-  /** Runs with the id of the action, before the audit entry is written. */
-  readonly effect?: (actionId: number) => Promise<unknown>
+}
+
+/** An action without its entries in the history of its case and in the audit log. */
+interface InsertedAction {
+  readonly id: number
+  readonly createdAt: Date
+  readonly actor: Actor
+  readonly action: NewAction
 }
 
 /** Returns the trimmed reason. Every action needs one. */
@@ -106,28 +112,26 @@ export function requireFutureEnd({ now }: Pick<Services, 'now'>, until: Date | n
 }
 
 /**
- * Stores an action, its event in the history of the case, and its audit entry in the transaction of the action. Call it last: it takes
- * the lock of the audit log.
+ * Stores an action with its entries in the history of its case and in the audit log, in the transaction of the action. Call it last: it
+ * takes the lock of the audit log. An effect that needs the id of the action stands between `insertAction` and `auditAction`.
  */
 export async function recordAction(
   services: Pick<Services, 'log' | 'now'>,
   transaction: Knex.Transaction,
   actor: Actor,
-  {
-    kind,
-    target,
-    reason,
-    undo,
-    power = 'moderation',
-    before,
-    after,
-    details = {},
-    caseId,
-    until,
-    undoes,
-    effect,
-  }: NewAction,
+  action: NewAction,
 ): Promise<RecordedAction> {
+  return auditAction(services, transaction, await insertAction(services, transaction, actor, action))
+}
+
+/** Inserts an action. The caller then changes what it is about, and calls `auditAction`. */
+export async function insertAction(
+  services: Pick<Services, 'now'>,
+  transaction: Knex.Transaction,
+  actor: Actor,
+  action: NewAction,
+): Promise<InsertedAction> {
+  const { kind, target, reason, undo, power = 'moderation', details = {}, caseId, until, undoes } = action
   const createdAt = services.now()
   if (caseId !== undefined) await requireCase(transaction, actor, caseId)
   const [row]: readonly { readonly id: number }[] = await transaction('moderation_actions')
@@ -148,22 +152,24 @@ export async function recordAction(
     .returning('id')
   if (row === undefined) throw new Error('A moderation action was inserted and not returned.')
   if (undoes !== undefined) await transaction('moderation_actions').where({ id: undoes }).update({ undoneById: row.id })
-  await effect?.(row.id)
+  return { id: row.id, createdAt, actor, action }
+}
+
+/** Adds an inserted action to the history of its case and to the audit log. Call it last: it takes the lock of the audit log. */
+export async function auditAction(
+  services: Pick<Services, 'log'>,
+  transaction: Knex.Transaction,
+  { id, createdAt, actor, action }: InsertedAction,
+): Promise<RecordedAction> {
+  const { kind, target, reason, undo, before, after, caseId, undoes } = action
   if (caseId !== undefined) {
     const event = undoes === undefined ? 'action' : 'undone'
-    await addCaseEvent(transaction, {
-      caseId,
-      event,
-      actorId: actor.userId,
-      text: reason,
-      actionId: row.id,
-      at: createdAt,
-    })
+    await addCaseEvent(transaction, { caseId, event, actorId: actor.userId, text: reason, actionId: id, at: createdAt })
   }
   const entry = { action: kind, target, reason, before, after, caseId, undoes }
   await appendAuditEntry(transaction, { ...entry, ...auditContext(actor) }, createdAt)
-  runAfterCommit(transaction, () => services.log.info({ action: row.id, kind }, 'moderation action'))
-  return { id: row.id, kind, undo }
+  runAfterCommit(transaction, () => services.log.info({ action: id, kind }, 'moderation action'))
+  return { id, kind, undo }
 }
 
 async function requireCase(transaction: Knex.Transaction, { personId }: Actor, caseId: number): Promise<void> {

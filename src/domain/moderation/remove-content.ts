@@ -20,7 +20,14 @@ import {
 } from './find-content.js'
 import type { ContentActionOptions } from './hide-content.js'
 import { sendNotice } from './notices/send-notice.js'
-import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from './record-action.js'
+import {
+  type ActionOptions,
+  type ActionOutcome,
+  auditAction,
+  insertAction,
+  recordAction,
+  requireReason,
+} from './record-action.js'
 
 export interface RemovalOutcome extends ActionOutcome {
   /** A retraction was sent. False: the content was removed from this pod only. */
@@ -57,7 +64,7 @@ export async function removeContent(
     const tombstones =
       retraction === undefined ? await leaveTombstones(transaction, actor.personId, target, content) : []
 
-    const action = await recordAction(services, transaction, actor, {
+    const inserted = await insertAction(services, transaction, actor, {
       kind: 'remove',
       target: { type, guid, label: content.author.address },
       reason,
@@ -65,12 +72,13 @@ export async function removeContent(
       undo: { possible: retraction === undefined },
       after: { retracted: retraction !== undefined },
       details: { tombstones, caseId: content.caseId ?? null } satisfies ActionDetails['remove'],
-      effect: async (actionId) => {
-        if (retraction === undefined) await hideContentRows(transaction, actionId, contentIdsOf(target, content))
-        if (content.user === undefined || withoutNotice) return
-        await sendNotice(services, transaction, { kind: 'content_removed', userId: content.user.id, actionId, target })
-      },
     })
+    if (retraction === undefined) await hideContentRows(transaction, inserted.id, contentIdsOf(target, content))
+    if (content.user !== undefined && !withoutNotice) {
+      const notice = { kind: 'content_removed', userId: content.user.id, actionId: inserted.id, target } as const
+      await sendNotice(services, transaction, notice)
+    }
+    const action = await auditAction(services, transaction, inserted)
     return { changed: true, retracted: retraction !== undefined, action }
   })
 }

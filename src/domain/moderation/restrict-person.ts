@@ -14,7 +14,8 @@ import { followUpRestrictions } from './follow-up-restrictions.js'
 import {
   type ActionOptions,
   type ActionOutcome,
-  recordAction,
+  auditAction,
+  insertAction,
   requireFutureEnd,
   requireReason,
 } from './record-action.js'
@@ -89,7 +90,7 @@ async function restrictPerson(
     if (inForce !== undefined) return { changed: false }
     if (kind === 'block' && confirm !== person.address) await requireNoRelations(transaction, person)
     const label = user?.username ?? person.address
-    const action = await recordAction(services, transaction, actor, {
+    const inserted = await insertAction(services, transaction, actor, {
       kind,
       target: { type: 'person', guid, label },
       reason,
@@ -99,12 +100,10 @@ async function restrictPerson(
       before: { restriction: person.restriction },
       after: { restriction: person.restriction === 'block' ? 'block' : kind },
       details: { userId: user?.id ?? null },
-      effect: async (id) => {
-        const change = await restrictPeople(transaction, { source: 'action', id }, kind, [person.id])
-        await followUpRestrictions(services, transaction, change)
-      },
     })
-    return { changed: true, action }
+    const change = await restrictPeople(transaction, { source: 'action', id: inserted.id }, kind, [person.id])
+    await followUpRestrictions(services, transaction, change)
+    return { changed: true, action: await auditAction(services, transaction, inserted) }
   })
 }
 

@@ -14,7 +14,7 @@ import { MODERATION_LIMITS } from '../limits.js'
 import { unlockUsers } from '../lock-users.js'
 import { enforcePodRules } from '../pods/pod-rules.js'
 import type { RuleDomain } from '../pods/rule-domain.js'
-import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from '../record-action.js'
+import { type ActionOptions, type ActionOutcome, auditAction, insertAction, requireReason } from '../record-action.js'
 import { cleanAll, restoreInRequest } from './cleaning-work.js'
 import { CLEANING_OPERATIONS, lockOpenCluster } from './clusters.js'
 import { type CleanParts, type CleanPlan, type CleanPreview, planCleaning, previewOf } from './plan-cleaning.js'
@@ -55,8 +55,7 @@ export async function cleanCluster(
     })
     const isInBackground = isLong(plan)
     await changeClusterState(transaction, id, isInBackground ? 'cleaning' : 'cleaned')
-    let task: BackgroundTask | undefined
-    const action = await recordAction(services, transaction, actor, {
+    const inserted = await insertAction(services, transaction, actor, {
       kind: 'cluster.clean',
       target: { type: 'cluster', guid: String(id), label: `${cluster.kind}: ${cluster.label}` },
       reason,
@@ -71,20 +70,15 @@ export async function cleanCluster(
         authors: preview.authors,
       },
       details: { ...detailsOf(plan, parts), filterId: filterId ?? null, ruleIds } satisfies CleaningDetails,
-      effect: async (actionId) => {
-        if (!isInBackground) return cleanAll(services, transaction, actionId)
-        const work = {
-          kind: CLEANING_OPERATIONS.clean,
-          target: String(id),
-          total: plan.total,
-          reason,
-          details: { actionId },
-        }
-        task = await startBackgroundTask(services, transaction, actor, work)
-      },
     })
+    const details = { actionId: inserted.id }
+    const work = { kind: CLEANING_OPERATIONS.clean, target: String(id), total: plan.total, reason, details }
+    let operation: BackgroundTask | undefined
+    if (isInBackground) operation = await startBackgroundTask(services, transaction, actor, work)
+    else await cleanAll(services, transaction, inserted.id)
+    const action = await auditAction(services, transaction, inserted)
     await closeCaseOfCluster(transaction, cluster, { state: 'resolved', actorId: actor.userId, at: services.now() })
-    return { changed: true, action, preview, operation: task }
+    return { changed: true, action, preview, operation }
   })
   if (outcome.preview.filter !== undefined) await reloadFilters(services)
   return outcome

@@ -21,7 +21,7 @@ import {
 import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
-import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from '../record-action.js'
+import { type ActionOptions, type ActionOutcome, auditAction, insertAction, requireReason } from '../record-action.js'
 import { APPLY_FILTER, filterNotFound, powerForFilter } from './filters.js'
 import { scanDocuments, sinceDays } from './scan-documents.js'
 
@@ -68,8 +68,7 @@ export async function applyFilter(
   return inRequestTransaction(services, async (transaction) => {
     if ((await lockFilter(transaction, id)) === undefined) throw filterNotFound()
     const shouldHide = filter.action !== 'flag'
-    let task: BackgroundTask | undefined
-    const action = await recordAction(services, transaction, actor, {
+    const inserted = await insertAction(services, transaction, actor, {
       kind: 'filter.apply',
       target: { type: 'filter', guid: String(id), label: `${filter.kind}: ${filter.value}` },
       reason,
@@ -77,14 +76,14 @@ export async function applyFilter(
       undo: { possible: shouldHide },
       power,
       after: { hits, hidden: shouldHide },
-      effect: async (actionId) => {
-        const details: ApplyDetails = { actionId, shouldHide, ...ids }
-        if (hits <= MODERATION_LIMITS.cleanedInRequest) return changeHits(services, transaction, id, details, ids)
-        const work = { kind: APPLY_FILTER, target: String(id), total: hits, reason, details: { ...details } }
-        task = await startBackgroundTask(services, transaction, actor, work)
-      },
     })
-    return { changed: true, action, hits, complete, operation: task }
+    const details = { actionId: inserted.id, shouldHide, ...ids }
+    const work = { kind: APPLY_FILTER, target: String(id), total: hits, reason, details }
+    let operation: BackgroundTask | undefined
+    if (hits <= MODERATION_LIMITS.cleanedInRequest) await changeHits(services, transaction, id, details, ids)
+    else operation = await startBackgroundTask(services, transaction, actor, work)
+    const action = await auditAction(services, transaction, inserted)
+    return { changed: true, action, hits, complete, operation }
   })
 }
 

@@ -14,7 +14,7 @@ import { closeNow } from '../../accounts/closing/close-now.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requireOtherAdmin, requirePower } from '../actor.js'
 import type { LocalUser } from '../find-local-user.js'
-import { type ActionOptions, type ActionOutcome, recordAction } from '../record-action.js'
+import { type ActionOptions, type ActionOutcome, auditAction, insertAction } from '../record-action.js'
 import { withLockedUser } from '../restrict-user.js'
 
 export interface CloseOptions extends Omit<ActionOptions, 'until'> {
@@ -50,7 +50,7 @@ export async function closePerson(
     const closeAt = isClosedNow
       ? null
       : await beginClosing(services, transaction, user, { by: 'moderator', days, shouldRetractContent: retractContent })
-    const action = await recordAction(services, transaction, actor, {
+    const inserted = await insertAction(services, transaction, actor, {
       kind: 'close',
       target: { type: 'person', guid, label: user.username },
       reason,
@@ -59,12 +59,10 @@ export async function closePerson(
       before: { close_at: before?.closeAt ?? null },
       after: { close_at: closeAt?.toISOString() ?? null, retract_content: retractContent },
       details: { userId: user.id, before } satisfies ActionDetails['close'],
-      effect: async () => {
-        if (isClosedNow) await closeNow(services, transaction, user)
-        else if (immediately) await startDueClosing(services, transaction, user.username)
-      },
     })
-    return { changed: true, closeAt, action }
+    if (isClosedNow) await closeNow(services, transaction, user)
+    else if (immediately) await startDueClosing(services, transaction, user.username)
+    return { changed: true, closeAt, action: await auditAction(services, transaction, inserted) }
   })
 }
 

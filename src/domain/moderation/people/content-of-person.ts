@@ -32,7 +32,7 @@ import { personNotFound } from '../find-local-user.js'
 import type { ContentActionOptions } from '../hide-content.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { sendNotice } from '../notices/send-notice.js'
-import { type ActionOutcome, recordAction, requireReason } from '../record-action.js'
+import { type ActionOutcome, auditAction, insertAction, requireReason } from '../record-action.js'
 import { leaveTombstones } from '../remove-content.js'
 
 export interface PersonContentOptions extends Omit<ContentActionOptions, 'until'> {
@@ -96,7 +96,7 @@ async function startChange(
       })
     }
     const loses = kind === 'remove_content' ? { loses: 'Retractions by local people.' } : {}
-    const action = await recordAction(services, transaction, actor, {
+    const inserted = await insertAction(services, transaction, actor, {
       kind,
       target: { type: 'person', guid, label },
       reason,
@@ -109,12 +109,12 @@ async function startChange(
         personId: person.id,
         tombstones: [],
       } satisfies ActionDetails['remove_content'],
-      effect: async (actionId) => {
-        if (user === undefined || withoutNotice) return
-        const notice = kind === 'hide_content' ? 'content_hidden' : 'content_removed'
-        await sendNotice(services, transaction, { kind: notice, userId: user.id, actionId })
-      },
     })
+    if (user !== undefined && !withoutNotice) {
+      const notice = kind === 'hide_content' ? 'content_hidden' : 'content_removed'
+      await sendNotice(services, transaction, { kind: notice, userId: user.id, actionId: inserted.id })
+    }
+    const action = await auditAction(services, transaction, inserted)
     const work = { kind: OPERATION_OF[kind], target: String(action.id), total, reason }
     return { changed: true, action, operation: await startBackgroundTask(services, transaction, actor, work) }
   })

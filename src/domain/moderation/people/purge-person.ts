@@ -42,6 +42,7 @@ export async function purgePerson(
       const preview = await countRelations(transaction, [person.id])
       throw confirmationNeeded(person, preview)
     }
+    await endContacts(services, transaction, person.id)
     const action = await recordAction(services, transaction, actor, {
       kind: 'purge',
       target: { type: 'person', guid, label: person.address },
@@ -49,7 +50,6 @@ export async function purgePerson(
       caseId: options.caseId,
       undo: { possible: false },
       power: 'administration',
-      effect: () => endContacts(services, transaction, person.id),
     })
     const work = { kind: KIND, target: guid, total: 0, reason }
     return { changed: true, action, operation: await startBackgroundTask(services, transaction, actor, work) }

@@ -4,7 +4,7 @@ import { Refusal } from '../../refusals.js'
 import type { Actor } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { sendNotice } from '../notices/send-notice.js'
-import { type ActionOptions, type ActionOutcome, recordAction } from '../record-action.js'
+import { type ActionOptions, type ActionOutcome, auditAction, insertAction } from '../record-action.js'
 import { withLockedUser } from '../restrict-user.js'
 
 export interface WarnOptions extends Omit<ActionOptions, 'until'> {
@@ -22,15 +22,15 @@ export async function warnPerson(
   const text = written.trim()
   return withLockedUser(services, actor, guid, options, async (transaction, user, reason) => {
     requireWarning(text)
-    const action = await recordAction(services, transaction, actor, {
+    const inserted = await insertAction(services, transaction, actor, {
       kind: 'warn',
       target: { type: 'person', guid, label: user.username },
       reason,
       caseId: options.caseId,
       undo: { possible: false },
-      effect: (actionId) => sendNotice(services, transaction, { kind: 'warning', userId: user.id, actionId, text }),
     })
-    return { changed: true, action }
+    await sendNotice(services, transaction, { kind: 'warning', userId: user.id, actionId: inserted.id, text })
+    return { changed: true, action: await auditAction(services, transaction, inserted) }
   })
 }
 
