@@ -17,7 +17,7 @@ import type { Page } from '../../persistence/sql/keyset-page.js'
 import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { TEXT_LIMITS } from '../limits.js'
-import { requireUnfiltered } from '../moderation/filters/check-documents.js'
+import { applyFilterEffects, requireUnfiltered } from '../moderation/filters/check-documents.js'
 import { messageDocument } from '../moderation/filters/filter-document.js'
 import { newGuid } from '../new-guid.js'
 import { findTextFault } from '../posts/texts.js'
@@ -44,7 +44,7 @@ export async function startConversation(
 
   const guid = newGuid()
   const messageGuid = newGuid()
-  const checked = await requireUnfiltered(services, viewer, (author) =>
+  const filtered = await requireUnfiltered(services, viewer, (author) =>
     messageDocument({ guid: messageGuid, author }, [subject, text]),
   )
   const createdAt = services.now()
@@ -52,7 +52,7 @@ export async function startConversation(
     const sender = await Person.query(transaction).findById(viewer.personId).throwIfNotFound()
     const recipients = await requireMutualContacts(transaction, viewer, input.recipientGuids)
     await beginConversation(services, transaction, sender, { guid, messageGuid, recipients, subject, text, createdAt })
-    await checked.record(transaction)
+    await applyFilterEffects(services, transaction, filtered)
   })
   return getConversation(services, viewer, guid)
 }
@@ -68,7 +68,7 @@ export async function createMessage(
   requireText(text)
 
   const guid = newGuid()
-  const checked = await requireUnfiltered(services, viewer, (author) => messageDocument({ guid, author }, [text]))
+  const filtered = await requireUnfiltered(services, viewer, (author) => messageDocument({ guid, author }, [text]))
   const createdAt = services.now()
   const {
     address,
@@ -81,7 +81,7 @@ export async function createMessage(
     const dispatch = newDispatchJob(viewer.personId, { record: 'message', guid })
     const [written] = await addConversationMessages(services, transaction, [message], [dispatch])
     if (written === undefined) throw conversationNotFound()
-    await checked.record(transaction)
+    await applyFilterEffects(services, transaction, filtered)
   })
   return { guid, text, createdAt, author: { guid: authorGuid, address, name, avatarUrl } }
 }

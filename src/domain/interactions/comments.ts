@@ -11,7 +11,7 @@ import { Tag } from '../../persistence/models/tag.js'
 import type { Page, TimePage } from '../../persistence/sql/keyset-page.js'
 import type { Services } from '../../services/services.js'
 import { type Viewer, visibilityForViewer } from '../accounts/viewers.js'
-import { requireUnfiltered } from '../moderation/filters/check-documents.js'
+import { applyFilterEffects, requireUnfiltered } from '../moderation/filters/check-documents.js'
 import { commentDocument } from '../moderation/filters/filter-document.js'
 import { newGuid } from '../new-guid.js'
 import { enqueueDispatchAndLiveEvents } from '../notifications/enqueue-live-events.js'
@@ -61,7 +61,7 @@ export async function createComment(
   }
 
   const guid = newGuid()
-  const checked = await requireUnfiltered(services, viewer, (author) =>
+  const filtered = await requireUnfiltered(services, viewer, (author) =>
     commentDocument({ guid, author, isPublic: post.public }, text),
   )
   const createdAt = services.now()
@@ -112,7 +112,7 @@ export async function createComment(
       { record: 'comment', guid },
       { notifications },
     )
-    await checked.record(transaction)
+    await applyFilterEffects(services, transaction, filtered)
     return comment
   })
 }

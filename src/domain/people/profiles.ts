@@ -6,7 +6,7 @@ import { isCleanText } from '../../protocol/xml/xml.js'
 import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { TEXT_LIMITS } from '../limits.js'
-import { requireUnfiltered } from '../moderation/filters/check-documents.js'
+import { applyFilterEffects, requireUnfiltered } from '../moderation/filters/check-documents.js'
 import { profileDocument } from '../moderation/filters/filter-document.js'
 import { normaliseTagName } from '../posts/tags.js'
 import { findTextFault } from '../posts/texts.js'
@@ -33,7 +33,7 @@ export interface ProfileChange {
 export async function changeProfile(services: Services, viewer: Viewer, change: ProfileChange): Promise<OwnProfile> {
   const wanted = validateChange(change)
   const { firstName, bio, tags } = wanted
-  const checked = await requireUnfiltered(services, viewer, (author, guid) =>
+  const filtered = await requireUnfiltered(services, viewer, (author, guid) =>
     profileDocument({ guid, author }, { name: firstName ?? '', bio: bio ?? '', tags: tags ?? [] }),
   )
   await inRequestTransaction(services, async (transaction) => {
@@ -43,7 +43,7 @@ export async function changeProfile(services: Services, viewer: Viewer, change: 
     if (isUnchanged(profile, wanted)) return
     await Person.updateProfile(transaction, personId, { ...wanted, updatedAt: services.now() })
     await enqueueJobs(services, transaction, [newDispatchJob(personId, { record: 'profile', personId })])
-    await checked.record(transaction)
+    await applyFilterEffects(services, transaction, filtered)
   })
   return getOwnProfile(services, viewer)
 }

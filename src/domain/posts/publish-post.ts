@@ -10,7 +10,7 @@ import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { ownAspectIds } from '../contacts/aspects.js'
 import { TEXT_LIMITS } from '../limits.js'
-import { requireUnfiltered } from '../moderation/filters/check-documents.js'
+import { applyFilterEffects, requireUnfiltered } from '../moderation/filters/check-documents.js'
 import { postDocument } from '../moderation/filters/filter-document.js'
 import { newGuid } from '../new-guid.js'
 import { enqueueDispatchAndLiveEvents } from '../notifications/enqueue-live-events.js'
@@ -35,7 +35,7 @@ export async function publishPost(services: Services, viewer: Viewer, input: New
   validatePost(viewer, input)
   const location = input.location?.address.trim() === '' ? undefined : input.location
   const guid = newGuid()
-  const checked = await requireUnfiltered(services, viewer, (author) =>
+  const filtered = await requireUnfiltered(services, viewer, (author) =>
     postDocument(
       { guid, author, isPublic: input.public },
       { text: input.text, poll: input.poll && [input.poll.question, ...input.poll.answers] },
@@ -83,7 +83,7 @@ export async function publishPost(services: Services, viewer: Viewer, input: New
       { record: 'post', guid: post.guid },
       { notifications, posts: [post.id] },
     )
-    await checked.record(transaction)
+    await applyFilterEffects(services, transaction, filtered)
     return post
   })
 }

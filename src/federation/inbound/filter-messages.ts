@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
 import { loadActiveFilters } from '../../domain/moderation/filters/active-filters.js'
 import {
+  applyFilterEffects,
   checkDocuments,
   type FilteredDocument,
   isRejected,
-  recordStored,
 } from '../../domain/moderation/filters/check-documents.js'
 import type { Services } from '../../services/services.js'
 import type { ResolvedMessage, StepResult, StoredRecord, VerifiedMessage } from './batch.js'
@@ -55,8 +55,8 @@ async function findFiltered(services: Services, messages: readonly ResolvedMessa
   return new Map(checkedDocuments.map((each) => [each.document.message, each]))
 }
 
-/** Records the hits of a batch in its transaction. A repeated message counts once, a rejected one each time. */
-export async function recordFilteredMessages(
+/** Applies the effects of the filters that match messages of a batch. A repeated message counts once, a rejected one each time. */
+export async function applyFilterEffectsToBatch(
   services: Pick<Services, 'config' | 'jobs' | 'log' | 'now'>,
   transaction: Knex.Transaction,
   filtered: FilteredMessages,
@@ -64,5 +64,5 @@ export async function recordFilteredMessages(
 ): Promise<void> {
   if (filtered.size === 0) return
   const stored = records.flatMap(({ message }) => filtered.get(message) ?? [])
-  await recordStored(services, transaction, stored, [...filtered.values()].filter(isRejected))
+  await applyFilterEffects(services, transaction, stored, [...filtered.values()].filter(isRejected))
 }

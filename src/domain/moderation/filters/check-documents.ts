@@ -91,10 +91,10 @@ async function recordRejected(db: Knex, rejected: readonly FilteredDocument[], a
 }
 
 /**
- * Records the hits of stored and of rejected documents in the transaction that has stored them, opens cases, and hides what filters
- * hide. Call it after counting and notifying: hiding takes both back.
+ * Inserts the hits of stored and of rejected documents, opens the cases of filters that flag, and hides what filters hide. It is the last
+ * step of the transaction that stores the documents: hiding takes counts and notifications back, so both are written before.
  */
-export async function recordStored(
+export async function applyFilterEffects(
   services: Pick<Services, 'config' | 'jobs' | 'log' | 'now'>,
   transaction: Knex.Transaction,
   stored: readonly FilteredDocument[],
@@ -172,26 +172,21 @@ function latestOfEach(hits: readonly NewFilterHit[]): readonly NewFilterHit[] {
     .toReversed()
 }
 
-/** Filters that apply to a text of a local person. `record` is called in the transaction that stores the text. */
-export interface CheckedText {
-  record(transaction: Knex.Transaction): Promise<void>
-}
-
 /**
- * Throws `filtered` for a text that a filter rejects. The message does not name the word: it would help to avoid it. Without filters
- * nothing is read.
+ * Checks a text of a local person. Records the hits of a text that a filter rejects, and throws `filtered`; the message does not name the
+ * word: it would help to avoid it. Returns the matches of any other text, for `applyFilterEffects`. Without filters nothing is read.
  */
 export async function requireUnfiltered(
   services: Pick<Services, 'config' | 'db' | 'jobs' | 'log' | 'now'>,
   { personId }: Pick<Viewer, 'personId'>,
   documentOf: (author: string, authorGuid: string) => FilterDocument,
-): Promise<CheckedText> {
+): Promise<readonly FilteredDocument[]> {
   const matchedDocuments = await checkDocument(services, personId, documentOf)
   if (matchedDocuments.some(isRejected)) {
     await recordRejected(services.db, matchedDocuments, services.now())
     throw new Refusal('filtered', 'This text is not accepted on this pod.')
   }
-  return { record: (transaction) => recordStored(services, transaction, matchedDocuments) }
+  return matchedDocuments
 }
 
 async function checkDocument(

@@ -16,7 +16,7 @@ import type {
   StoredRecord,
   WaitingMessage,
 } from '../batch.js'
-import { type FilteredMessages, recordFilteredMessages } from '../filter-messages.js'
+import { applyFilterEffectsToBatch, type FilteredMessages } from '../filter-messages.js'
 import { forwardToMovedAuthors } from '../moved/forward-to-moved.js'
 import { recordReplays } from '../quarantine.js'
 import { type StoredEntities, storeEntities } from '../store/store-entities.js'
@@ -110,7 +110,8 @@ interface StoredBatch {
  * 5. notifications and activity after the counters: counting locks the post of a comment, which decides whose activity it moves; then the
  *    live events of the notifications,
  * 6. retractions to blocked authors, whom only the statements of the store know,
- * 7. checks of pods, hits of filters and results of replays, which lock rows that many batches share.
+ * 7. checks of pods, effects of filters and results of replays, which lock rows that many batches share. Hiding takes counts and
+ *    notifications back, so both are written before.
  */
 async function settleBatch(
   services: Services,
@@ -136,7 +137,7 @@ async function settleBatch(
   await enqueueLiveEvent(services, transaction, { notifications })
   await retractRelayablesOfBlocked(services, transaction, rejected)
   await requestChecksOfOfflinePods(transaction, ready)
-  await recordFilteredMessages(services, transaction, filtered, records)
+  await applyFilterEffectsToBatch(services, transaction, filtered, records)
   await recordReplays(transaction, {
     messages: [...ready, ...waiting, ...claimed.rejected, ...claimed.ignored].map(({ inbound }) => inbound),
     records,
