@@ -14,7 +14,14 @@ import type { InboundLoad } from './inbound-load.js'
 import { OutOfTime, outcomeOfError } from './job-outcome.js'
 import { createMessageReader, isMessageJob, splitJob } from './messages-of-job.js'
 import { retryAfterOutages } from './retry-after-outage.js'
-import { createJobRunner, endOfFailure, hasFurtherTries, type RunnerOptions } from './run-job.js'
+import {
+  createJobRunner,
+  failureOf,
+  hasFurtherTries,
+  type RunnerOptions,
+  recordJobFailure,
+  toFailedJob,
+} from './run-job.js'
 import { isSuspect } from './suspects.js'
 
 /**
@@ -66,11 +73,13 @@ export function createInboundRunner(
   async function receiveJob(job: Job, messages: readonly InboundMessage[]): Promise<void> {
     if (isSuspect(job) && messages.length > 1) return splitJob(services, job, messages, { alone: false })
     if (isSuspect(job)) {
-      return options.suspects(job, async () => endJob(services, job, messages, await receiveTogether(messages)))
+      return options.suspects(job, async () =>
+        retryFailedMessages(services, job, messages, await receiveTogether(messages)),
+      )
     }
     const receiveShared = isPackedApart(job) ? receiveApart : receiveMerged
     const failures = await (job.data.alone === true ? receiveTogether : receiveShared)(messages)
-    await endJob(services, job, messages, failures)
+    await retryFailedMessages(services, job, messages, failures)
   }
 
   return async (job) => {
@@ -78,7 +87,9 @@ export function createInboundRunner(
     try {
       await run(job)
     } catch (error) {
-      throw await endOfFailure(services, job, error)
+      const failure = failureOf(job, error)
+      await recordJobFailure(services, job, failure)
+      throw toFailedJob(failure)
     }
   }
 }
@@ -133,8 +144,11 @@ function isTemporary(error: unknown): boolean {
   return outcome.kind !== 'retry' || (outcome.fault !== 'internal' && outcome.fault !== 'timeout')
 }
 
-/** Ends a job. A message that fails never fails the others of its job: only jobs of one message fail permanently. */
-async function endJob(
+/**
+ * Has the failed messages of a job attempted again: throws while the job has further attempts for a temporary failure, or splits the job.
+ * A message that fails never fails the others of its job: only jobs of one message fail permanently.
+ */
+async function retryFailedMessages(
   services: Services,
   job: Job,
   messages: readonly InboundMessage[],
@@ -147,6 +161,11 @@ async function endJob(
   if (messages.length > 1 && failed.length > 0) return splitJob(services, job, failed, { alone: true })
   const [error] = errors
   if (error === undefined) return
-  if (!isTemporary(error)) await job.updateData({ ...job.data, alone: true })
+  if (!isTemporary(error)) await markAsAlone(job)
   throw error
+}
+
+/** The next attempts of the job receive its message in a batch of its own. */
+async function markAsAlone(job: Job): Promise<void> {
+  await job.updateData({ ...job.data, alone: true })
 }

@@ -19,6 +19,13 @@ export type JobOutcome =
   /** The database of this pod is unavailable: the work was not attempted. */
   | { readonly kind: 'unavailable'; readonly error: unknown }
 
+/** The outcomes after which a job is not attempted again and is no dead letter. */
+export type CompletedOutcome = Extract<JobOutcome, { readonly kind: 'done' | 'postponed' | 'drop' }>
+
+export function isCompleted(outcome: JobOutcome): outcome is CompletedOutcome {
+  return outcome.kind === 'done' || outcome.kind === 'postponed' || outcome.kind === 'drop'
+}
+
 /** Classifies an error by its class and fields, never by its text. */
 export function outcomeOfError(error: unknown): JobOutcome {
   if (error instanceof AlreadyDone) return { kind: 'done' }

@@ -9,7 +9,7 @@ import { type Services, withRequestContext } from '../src/services/services.js'
 import type { SpanOptions } from '../src/services/tracer.js'
 import { withDeadline } from './deadline.js'
 import { FailedJob } from './failed-job.js'
-import { type JobOutcome, outcomeOfError } from './job-outcome.js'
+import { type CompletedOutcome, isCompleted, outcomeOfError } from './job-outcome.js'
 import { retryAfterOutages } from './retry-after-outage.js'
 import { isSuspect, type SuspectQueue } from './suspects.js'
 
@@ -37,7 +37,9 @@ export function createJobRunner(services: Services, options: RunnerOptions): (jo
     try {
       await (isSuspect(job) ? options.suspects(job, run) : run())
     } catch (error) {
-      throw await endOfFailure(services, job, error)
+      const failure = failureOf(job, error)
+      await recordJobFailure(services, job, failure)
+      throw toFailedJob(failure)
     }
   }
 }
@@ -74,8 +76,10 @@ async function runJob(services: Services, { handlers, timeoutMs, stopping }: Run
       )
       await work.finishIfOpen()
     } catch (error) {
-      if (await completesJob(services, work, outcomeOfError(error))) return
-      throw error
+      const outcome = outcomeOfError(error)
+      if (!isCompleted(outcome)) throw error
+      logCompletion(services, outcome)
+      if (outcome.kind === 'drop') await work?.finishIfOpen()
     }
   })
 }
@@ -91,33 +95,41 @@ function servicesWithTrace(services: Services, { trace }: Pick<JobContext, 'trac
     : { ...withRequestContext(services, { trace }), log: services.log.child({ trace }) }
 }
 
-/** Whether the outcome completes the job. */
-async function completesJob(services: Services, work: LoadedJob | undefined, outcome: JobOutcome): Promise<boolean> {
-  switch (outcome.kind) {
-    case 'done':
-      services.log.debug('job already done')
-      return true
-    case 'postponed':
-      services.log.debug('job postponed')
-      return true
-    case 'drop':
-      services.log.warn({ err: outcome.error, fault: outcome.fault }, 'job dropped')
-      await work?.finishIfOpen()
-      return true
-    case 'retry':
-    case 'dead':
-    case 'unavailable':
-      return false
+function logCompletion({ log }: Pick<Services, 'log'>, outcome: CompletedOutcome): void {
+  if (outcome.kind === 'done') log.debug('job already done')
+  else if (outcome.kind === 'postponed') log.debug('job postponed')
+  else log.warn({ err: outcome.error, fault: outcome.fault }, 'job dropped')
+}
+
+/** A failed attempt of a job. */
+interface JobFailure {
+  readonly fault: string
+  readonly error: unknown
+  /** There is no further attempt. */
+  readonly isDead: boolean
+}
+
+export function failureOf(job: Job, thrown: unknown): JobFailure {
+  const outcome = outcomeOfError(thrown)
+  return {
+    fault: 'fault' in outcome ? outcome.fault : 'internal',
+    error: 'error' in outcome ? outcome.error : undefined,
+    isDead: outcome.kind === 'dead' || !hasFurtherTries(job),
   }
 }
 
-/** Turns a failure into an error for BullMQ; first marks the outbox row of a job without further attempts. */
-export async function endOfFailure(services: Services, job: Job, failure: unknown): Promise<FailedJob> {
+/** The error for BullMQ. */
+export function toFailedJob({ fault, error, isDead }: JobFailure): FailedJob {
+  return error instanceof FailedJob ? error : new FailedJob(fault, isDead ? 'dead' : 'retry', error)
+}
+
+/** Logs a failure. Without a further attempt it gives up the outbox row and the background task of the job. */
+export async function recordJobFailure(
+  services: Services,
+  job: Job,
+  { fault, error, isDead }: JobFailure,
+): Promise<void> {
   const log = logOf(services, job)
-  const outcome = outcomeOfError(failure)
-  const fault = 'fault' in outcome ? outcome.fault : 'internal'
-  const error = 'error' in outcome ? outcome.error : undefined
-  const isDead = outcome.kind === 'dead' || !hasFurtherTries(job)
   if (isDead || fault === 'internal') log.error({ err: error, fault, dead: isDead }, 'job failed')
   else log.info({ fault, reason: error instanceof Error ? error.message : undefined }, 'job failed, will be retried')
 
@@ -132,7 +144,6 @@ export async function endOfFailure(services: Services, job: Job, failure: unknow
       log.warn({ err }, 'operation not marked as failed'),
     )
   }
-  return error instanceof FailedJob ? error : new FailedJob(fault, isDead ? 'dead' : 'retry', error)
 }
 
 /** Whether the job has another attempt after a failure now. */
