@@ -8,7 +8,7 @@ import type {
   WaitingMessage,
 } from '../../src/federation/inbound/batch.js'
 import { type PreparationSteps, prepareBatch } from '../../src/federation/inbound/prepare-batch.js'
-import { receivePrepared } from '../../src/federation/inbound/receive-batch.js'
+import { storePreparedBatch } from '../../src/federation/inbound/receive-batch.js'
 import { inRequestTransaction } from '../../src/persistence/database/transactions.js'
 import { type Services, withTransaction } from '../../src/services/services.js'
 import { beginCounting, type Effects } from './effects.js'
@@ -64,12 +64,11 @@ async function runSteps(
   message: InboundMessage,
 ): Promise<EnvelopeDryRun> {
   const effects = await beginCounting(transaction)
-  const began = performance.now()
   const prepared = await prepareBatch(services, [message])
-  const end = await receivePrepared(services, prepared, began)
+  const outcomes = await storePreparedBatch(services, prepared)
 
   const { steps } = prepared
-  const [rejected, ignored, waiting] = [end.rejected[0], end.ignored[0], end.waiting[0]]
+  const [rejected, ignored, waiting] = [outcomes.rejected[0], outcomes.ignored[0], outcomes.waiting[0]]
   return {
     stoppedAt: stepThatStopped(steps) ?? (rejected || ignored ? 'store' : undefined),
     verified: steps.open.ready[0] ?? rejected?.message,

@@ -24,17 +24,20 @@ export async function receiveBatch(services: Services, messages: readonly Inboun
   const traces = messages.map(({ trace }) => trace)
   return inSpan(services.tracer, 'inbound batch', { kind: 'consumer', traces, isBatch: true }, async (span) => {
     const began = performance.now()
-    return receivePrepared(services, await prepareBatch(services, messages, span), began, span)
+    const prepared = await prepareBatch(services, messages, span)
+    const outcomes = await storePreparedBatch(services, prepared, span)
+    reportBatch(services, prepared, outcomes, performance.now() - began, span)
+    const { waiting, rejected, ignored, givenUp } = outcomes
+    return { waiting, rejected, ignored, givenUp }
   })
 }
 
-/** Stores a prepared batch, and counts and logs the ends of its messages. `began` is the time at which its preparation began. */
-export async function receivePrepared(
+/** Commits a prepared batch, then the bytes of its pods and a sample of its rejected messages. Logs rejected and ignored messages. */
+export async function storePreparedBatch(
   services: Services,
-  { messages, steps, sorted, givenUp }: PreparedBatch,
-  began: number,
+  { steps, sorted, givenUp }: PreparedBatch,
   span?: ActiveSpan,
-): Promise<UnstoredMessages> {
+): Promise<BatchOutcomes> {
   // Logged before the commit: a worker that dies in between logs these messages twice rather than never.
   logRejectedAndIgnored(services.log, sorted)
   const committed = await timeStep('store', span, () => commitBatch(services, sorted, steps.filter.filtered, span))
@@ -43,17 +46,24 @@ export async function receivePrepared(
     services,
     committed.records.map(({ message }) => message),
   )
-
-  const { waiting } = sorted
   const rejected = [...sorted.rejected, ...committed.rejected]
   await quarantineRejected(services, rejected)
   const ignored = [...sorted.ignored, ...committed.ignored]
-  const outcomes = { stored: committed.records.length, waiting, rejected, ignored, givenUp }
+  return { stored: committed.records.length, waiting: sorted.waiting, rejected, ignored, givenUp }
+}
+
+/** Reports the outcomes of a batch in the metrics, in the counts of the senders, in its span and with one log line. */
+function reportBatch(
+  services: Services,
+  { messages, steps }: PreparedBatch,
+  outcomes: BatchOutcomes,
+  ms: number,
+  span: ActiveSpan | undefined,
+): void {
   countBatch(messages, outcomes)
-  countSenders(services, steps.open, rejected)
+  countSenders(services, steps.open, outcomes.rejected)
   span?.set(describeBatch(messages, outcomes))
-  logBatch(services.log, messages, outcomes, performance.now() - began)
-  return { waiting, rejected, ignored, givenUp }
+  logBatch(services.log, messages, outcomes, ms)
 }
 
 function describeBatch(
