@@ -52,13 +52,14 @@ import {
 import { sweepAllNow } from '../../src/jobs/outbox/sweep-rows.js'
 import type { Schedule } from '../../src/jobs/queues/schedule-jobs.js'
 import { resumeWaiting } from '../../src/jobs/waiting/resume-messages.js'
-import { changeRows } from '../../src/persistence/database/database.js'
 import { readDatabaseTime, recordRun } from '../../src/persistence/database/periodic-runs.js'
 import { pruneFilterHits } from '../../src/persistence/moderation/filters.js'
 import { shortenOldAddresses } from '../../src/persistence/moderation/people-records.js'
 import { giveUpDeliveries } from '../../src/persistence/outbound/dead-deliveries.js'
 import { purgeDeletedPosts } from '../../src/persistence/posts/delete-posts.js'
+import { deleteBatch, type ExpiryDays, expiredRowConditions } from '../../src/persistence/retention/expired-rows.js'
 import type { Services } from '../../src/services/services.js'
+import type { Handler, HandlerTable } from '../run-job.js'
 import { runPeriodically } from '../run-periodically.js'
 import type { JobHandlers } from './job-handlers.js'
 
@@ -72,41 +73,31 @@ const MOVE_MS = 20_000
 /** PostgreSQL loses no schedule, and each check costs a request for each of them. */
 const MAINTENANCE_INTERVAL_MS = { redis: 10_000, postgresql: 60_000 }
 
-export const maintenanceSchedules: readonly Schedule[] = [
-  { job: pruneJob, every: 600_000 },
-  { job: checkPodsJob, every: 60_000 },
-  { job: checkStaffActivityJob, every: 60_000 },
-  { job: endPodRulesJob, every: 60_000 },
-  { job: endNetworkRulesJob, every: 60_000 },
-  { job: restrictRemainingPeopleJob, every: 60_000 },
-  { job: continueContentChangeJob, every: 60_000 },
-  { job: birthdaysJob, every: 60_000 },
-  { job: digestsJob, every: 60_000 },
-  { job: purgePostsJob, every: 60_000 },
-  { job: findClustersJob, every: 60_000 },
-  { job: closeAccountsJob, every: 60_000 },
-  { job: closeInactiveJob, every: 3_600_000 },
-  { job: countPicturesJob, every: 600_000 },
-]
+/** Work of a scheduled job. Each has a job of its own, so that an error in one does not keep the others back. */
+interface ScheduledWork extends Schedule {
+  readonly run: (services: Services, deadline: AbortSignal) => Promise<unknown>
+}
 
-type MaintenanceJob =
-  | typeof pruneJob
-  | typeof purgePostsJob
-  | typeof findClustersJob
-  | typeof closeAccountsJob
-  | typeof closeInactiveJob
-  | typeof countPicturesJob
-  | typeof resumeWaitingJob
-  | typeof moveInteractionsJob
-  | typeof checkPodsJob
-  | typeof checkStaffActivityJob
-  | typeof endPodRulesJob
-  | typeof endNetworkRulesJob
-  | typeof restrictRemainingPeopleJob
-  | typeof continueContentChangeJob
-  | typeof birthdaysJob
-  | typeof digestsJob
-  | typeof runBackgroundTaskJob
+export const maintenanceSchedules: readonly ScheduledWork[] = [
+  { job: pruneJob, every: 600_000, run: prune },
+  { job: checkPodsJob, every: 60_000, run: enqueuePodChecks },
+  { job: checkStaffActivityJob, every: 60_000, run: checkAttendance },
+  { job: endPodRulesJob, every: 60_000, run: endPodRules },
+  { job: endNetworkRulesJob, every: 60_000, run: endNetworkRules },
+  { job: restrictRemainingPeopleJob, every: 60_000, run: restrictMissedPeople },
+  { job: continueContentChangeJob, every: 60_000, run: continueMissedContentChange },
+  { job: birthdaysJob, every: 60_000, run: notifyContactsOfBirthdays },
+  { job: digestsJob, every: 60_000, run: sendDigests },
+  { job: purgePostsJob, every: 60_000, run: purgePosts },
+  { job: findClustersJob, every: 60_000, run: findAndLogClusters },
+  { job: closeAccountsJob, every: 60_000, run: closeDueAccountsAndLog },
+  { job: closeInactiveJob, every: 3_600_000, run: closeInactiveAccounts },
+  {
+    job: countPicturesJob,
+    every: 600_000,
+    run: (services, signal) => countPictures(services, { milliseconds: PICTURE_COUNT_MS, signal }),
+  },
+]
 
 const OPERATIONS: BackgroundTaskHandlers = {
   ...importTaskHandlers,
@@ -123,95 +114,67 @@ const OPERATIONS: BackgroundTaskHandlers = {
   ...showContentTaskHandlers,
 }
 
-export const maintenanceHandlers: JobHandlers<MaintenanceJob> = {
-  prune: (services) => prune(services),
-  'check-pods': (services) => enqueuePodChecks(services),
-  'check-attendance': (services) => checkAttendance(services),
-  async 'end-pod-rules'(services) {
-    await endPodRules(services)
-  },
-  async 'end-network-rules'(services) {
-    await endNetworkRules(services)
-  },
-  'restrict-missed-people': (services) => restrictMissedPeople(services),
-  'change-missed-content': (services) => continueMissedContentChange(services),
-  birthdays: (services) => notifyContactsOfBirthdays(services),
-  digests: (services) => sendDigests(services),
-  'purge-posts': (services) => purgePosts(services),
-  'find-clusters': (services) => findAndLogClusters(services),
-  'close-accounts': (services) => closeDueAccountsAndLog(services),
-  'close-inactive': (services) => closeInactiveAccounts(services),
-  'count-pictures': (services, _job, signal) => countPictures(services, { milliseconds: PICTURE_COUNT_MS, signal }),
+const scheduledHandlers: HandlerTable = Object.fromEntries(
+  maintenanceSchedules.map(({ job, run }): [string, Handler] => [
+    job.name,
+    async (services, _job, deadline) => {
+      await run(services, deadline)
+    },
+  ]),
+)
+
+/** Jobs that other work enqueues. */
+const enqueuedHandlers: JobHandlers<
+  typeof resumeWaitingJob | typeof moveInteractionsJob | typeof runBackgroundTaskJob
+> = {
   'wake-waiting': (services, { data }) => resumeWaiting(services, data.entityKeys),
   'move-interactions': (services, { data }, signal) =>
     moveRemainingInteractions(services, data.personId, AbortSignal.any([signal, AbortSignal.timeout(MOVE_MS)])),
   'run-operation': (services, work, deadline) => runBackgroundTask(services, work, OPERATIONS, deadline),
 }
 
-/** Conditions of expired rows by table. Rows with a retention setting are removed by `continuePrune`. */
-const expiredRows = {
-  access_tokens: `expires_at < now() - interval '1 day'`,
-  refresh_tokens: `expires_at < now() - interval '1 day'`,
-  authorization_codes: `expires_at < now() - interval '1 day'`,
-  oidc_records: 'expires_at < now()',
-  kept_forms: 'expires_at < now()',
-  second_steps: 'expires_at < now()',
-  passkey_challenges: 'expires_at < now()',
-  wrong_codes: `at < now() - interval '1 day'`,
-  ended_sessions: `ended_at < now() - interval '15 days'`, // no session lives longer
-  // A browser without a use in this time counts as new.
-  browser_sessions: `last_used_at < now() - interval '${ACCOUNT_LIMITS.knownBrowserDays} days'`,
-  // Anyone may register a client; these were never authorized.
-  clients: `created_at < now() - interval '30 days'
-    and not exists (select from authorizations where authorizations.client_id = clients.id)`,
-  invitations: `used_at is null and expires_at < now() - interval '30 days'`,
-  outbound_messages: `created_at < now() - interval '1 day'
-    and not exists (select from deliveries where deliveries.message_id = outbound_messages.id)`,
-  // A trigger deletes their files.
-  photos: `pending and created_at < now() - interval '1 day'`,
-  refused_uploads: `created_at < now() - interval '1 hour'`,
-  figures: `minute < now() - interval '2 days'`,
-  queue_samples: `minute < now() - interval '2 days'`,
-  // Only the oldest ones, so that ids have no gap; the latest stays, because clients count from it.
-  announcements: `id < coalesce(
-    (select min(id) from announcements where created_at >= now() - interval '2 days'),
-    (select max(id) from announcements)
-  )`,
-  quarantine: `last_at < now() - interval '${QUARANTINE_LIMITS.keptDays} days'`,
-  pod_bytes: `day < current_date - 7`,
-  pod_days: `day < current_date - 14`,
-  pod_slots: `slot < now() - interval '25 hours'`,
-  account_tokens: 'expires_at < now()',
-  mails: `created_at < now() - interval '${MAIL_LIMITS.listedDays} days'`,
-  mail_faults: `at < now() - interval '${MAIL_LIMITS.faultDays} days'`,
-  pending_sign_ups: 'expires_at < now()',
-  sign_up_addresses: `created_at < now() - interval '30 days'`,
-  case_pictures: `requested_at < now() - interval '1 day'`,
-  sign_up_attempts: `at < now() - interval '1 day'`,
-  idempotency_keys: `created_at < now() - interval '1 day'`,
-} as const
+export const maintenanceHandlers: HandlerTable = { ...scheduledHandlers, ...enqueuedHandlers }
 
-/** Deletes in small batches, so that other transactions do not wait long for its locks. */
+/** Limits of the subjects of these rows. */
+const EXPIRY_DAYS: ExpiryDays = {
+  knownBrowsers: ACCOUNT_LIMITS.knownBrowserDays,
+  quarantine: QUARANTINE_LIMITS.keptDays,
+  mails: MAIL_LIMITS.listedDays,
+  mailFaults: MAIL_LIMITS.faultDays,
+}
+
+/** Gives up, deletes or shortens what is too old, in small batches, so that other transactions do not wait long for its locks. */
 export async function prune(services: Services): Promise<void> {
-  let givenUp = ROW_BATCH_SIZE
-  while (givenUp === ROW_BATCH_SIZE) givenUp = await giveUpDeliveries(services.db, ROW_BATCH_SIZE)
-  for (const [category, rows] of Object.entries(await continuePrune(services, SCHEDULED_PRUNE_MS))) {
-    if (rows > 0) services.log.info({ category, rows }, 'old rows deleted')
-  }
-  for (const [table, isExpired] of Object.entries(expiredRows)) {
-    let deleted = ROW_BATCH_SIZE
-    while (deleted === ROW_BATCH_SIZE) {
-      const deleteChunk = `
-        delete from ${table}
-        where ctid = any(array(select ctid from ${table} where ${isExpired} limit ${ROW_BATCH_SIZE}))`
-      deleted = await changeRows(services.db, deleteChunk)
-      if (deleted > 0) services.log.info({ table, rows: deleted }, 'expired rows deleted')
-    }
-  }
+  await giveUpDeliveriesInBatches(services)
+  await pruneBySettings(services)
+  await deleteExpiredRows(services)
   await pruneFilterHits(services.db, MODERATION_LIMITS.hitsStored)
   await deleteOldEvidence(services)
   await shortenOldAddresses(services.db)
   await recordRun(services.db, 'prune')
+}
+
+/** Deliveries to sleeping or blocked pods. */
+async function giveUpDeliveriesInBatches({ db }: Services): Promise<void> {
+  let givenUp = ROW_BATCH_SIZE
+  while (givenUp === ROW_BATCH_SIZE) givenUp = await giveUpDeliveries(db, ROW_BATCH_SIZE)
+}
+
+/** Rows with a retention setting. */
+async function pruneBySettings(services: Services): Promise<void> {
+  for (const [category, rows] of Object.entries(await continuePrune(services, SCHEDULED_PRUNE_MS))) {
+    if (rows > 0) services.log.info({ category, rows }, 'old rows deleted')
+  }
+}
+
+async function deleteExpiredRows({ db, log }: Services): Promise<void> {
+  for (const [table, isExpired] of Object.entries(expiredRowConditions(EXPIRY_DAYS))) {
+    let deleted = ROW_BATCH_SIZE
+    while (deleted === ROW_BATCH_SIZE) {
+      deleted = await deleteBatch(db, table, isExpired, ROW_BATCH_SIZE)
+      if (deleted > 0) log.info({ table, rows: deleted }, 'expired rows deleted')
+    }
+  }
 }
 
 async function purgePosts(services: Services): Promise<void> {
