@@ -1,4 +1,5 @@
 import { endTemporaryActions } from '../src/domain/moderation/actions.js'
+import { checkForDueWork } from '../src/jobs/operations/due-work.js'
 import { enqueueDeliveries } from '../src/jobs/outbox/enqueue-deliveries.js'
 import { giveUpRowsOfUnknownQueues } from '../src/jobs/outbox/give-up-rows.js'
 import { findOverdueRows, postponeSweep } from '../src/jobs/outbox/sweep-rows.js'
@@ -6,10 +7,10 @@ import { QUEUES, type QueueName } from '../src/jobs/queues/queue-names.js'
 import { WAITING_LIMITS } from '../src/jobs/waiting/limits.js'
 import { boundMessages } from '../src/jobs/waiting/message-bounds.js'
 import { resumeOverdue } from '../src/jobs/waiting/resume-messages.js'
-import { enqueueSigners, findHostsWithLostLookups, IS_LOST_LOOKUP_SQL } from '../src/jobs/waiting/signer-lookups.js'
-import { queryPreparedRow, queryRow } from '../src/persistence/database/database.js'
+import { enqueueSigners, findHostsWithLostLookups } from '../src/jobs/waiting/signer-lookups.js'
+import { queryRow } from '../src/persistence/database/database.js'
 import { recordRun } from '../src/persistence/database/periodic-runs.js'
-import { findOverduePods, OVERDUE_PODS_SQL } from '../src/persistence/outbound/due-deliveries.js'
+import { findOverduePods } from '../src/persistence/outbound/due-deliveries.js'
 import type { Services } from '../src/services/services.js'
 import { WORK_LIMITS } from './limits.js'
 import { runPeriodically } from './run-periodically.js'
@@ -25,11 +26,11 @@ export function startSweeping(services: Services, every = CHECK_INTERVAL_MS): { 
   let boundedAt = Number.NEGATIVE_INFINITY
   return runPeriodically(every, async () => {
     try {
-      const { hasDueWork, hasEndedActions, isRunRecordStale, hasBoundedRows } = await checkForDueWork(services)
+      const { hasDueWork, hasEndedActions, isRunRecordStale, hasLimitedRows } = await checkForDueWork(services)
       if (hasDueWork) await sweep(services)
       else if (isRunRecordStale) await recordRun(services.db, 'sweep')
       if (hasEndedActions) await endTemporaryActions(services)
-      if (hasBoundedRows && performance.now() - boundedAt >= WAITING_LIMITS.pollIntervalMs) {
+      if (hasLimitedRows && performance.now() - boundedAt >= WAITING_LIMITS.pollIntervalMs) {
         boundedAt = performance.now()
         // At most one line in ten seconds. Without the bounds the tables grow, so it must be seen.
         await boundMessages(services).catch((err) => services.log.warn({ err }, 'waiting messages not bounded'))
@@ -38,33 +39,6 @@ export function startSweeping(services: Services, every = CHECK_INTERVAL_MS): { 
       services.log.debug({ err }, 'sweep failed') // health shows when the last sweep was
     }
   })
-}
-
-interface DueWork {
-  readonly hasDueWork: boolean
-  /** A temporary action of a moderator has ended. */
-  readonly hasEndedActions: boolean
-  /** The record of the last run is older than 20 seconds; the health check reads it. */
-  readonly isRunRecordStale: boolean
-  /** There are waiting messages or dead letters, which have limits. */
-  readonly hasBoundedRows: boolean
-}
-
-const DUE_WORK_SQL = `
-  select
-    exists (select from outbox where failed_at is null and sweep_at <= now())
-    or exists (select from waiting where due_at <= now())
-    or exists (select from signer_lookups where ${IS_LOST_LOOKUP_SQL})
-    or exists (select ${OVERDUE_PODS_SQL})
-    as "hasDueWork",
-    exists (
-      select from moderation_actions where until <= now() and can_be_undone and undone_by_id is null
-    ) as "hasEndedActions",
-    not exists (select from periodic where name = 'sweep' and last_run_at > now() - interval '20 seconds') as "isRunRecordStale",
-    exists (select from waiting) or exists (select from outbox where failed_at is not null) as "hasBoundedRows"`
-
-export async function checkForDueWork({ db }: Pick<Services, 'db'>): Promise<DueWork> {
-  return queryPreparedRow<DueWork>(db, 'due-work', DUE_WORK_SQL, [])
 }
 
 /**

@@ -6,6 +6,7 @@ import { enqueueMessage, enqueuePersonalMessages } from '../../src/domain/outbou
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'
 import { dispatchRelaysJob } from '../../src/jobs/definitions.js'
+import { checkForDueWork } from '../../src/jobs/operations/due-work.js'
 import { enqueueJobsOfKind } from '../../src/jobs/outbox/enqueue-jobs.js'
 import { deleteOutboxRows, loadJob } from '../../src/jobs/outbox/load-job.js'
 import { findMessageRows } from '../../src/jobs/outbox/message-rows.js'
@@ -50,7 +51,6 @@ import { listPostsOfPerson } from '../../src/persistence/posts/list-posts.js'
 import { listTagNames } from '../../src/persistence/posts/list-tags.js'
 import { listStreamPosts, type Stream } from '../../src/persistence/streams/list-streams.js'
 import type { Services } from '../../src/services/services.js'
-import { checkForDueWork } from '../../workers/sweeper.js'
 import {
   commentBy,
   likeBy,
