@@ -1,11 +1,11 @@
 import { connect } from 'node:net'
 import { pino } from 'pino'
 import { readConfig } from '../../src/config/config.js'
+import { deliver } from '../../src/federation/outbound/deliver.js'
 import type { DeliveryQueue } from '../../src/federation/outbound/delivery-metrics.js'
 import { openRemotePodClient } from '../../src/federation/remote-pod/client.js'
 import { openServices } from '../../src/services/open-services.js'
 import { maintenanceHandlers } from '../../workers/handlers/maintenance.js'
-import { deliverAndParticipate } from '../../workers/handlers/outbound.js'
 import type { Handler } from '../../workers/run-job.js'
 import { startWorkers } from '../../workers/start-workers.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
@@ -32,7 +32,7 @@ const crypto = threads ? openCryptoPool(1) : fixedKeyCrypto()
 const pod = { ...(await openServices(readConfig(environment), 'worker', { crypto, log })), remote }
 const handlersOf = (queue: DeliveryQueue): { readonly deliver: Handler } => ({
   deliver: (own, { data }: { readonly data: { readonly podIds: readonly number[] } }, signal) =>
-    deliverAndParticipate(own, data.podIds, { queue, signal, limits }),
+    deliver(own, data.podIds, { queue, signal, limits }),
 })
 startWorkers(pod, {
   handlers: {

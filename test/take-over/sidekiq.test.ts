@@ -218,11 +218,7 @@ describe.runIf(redisProgram() !== undefined)('the jobs of the old pod', () => {
       const picturesOf = async () =>
         (await pod.app.inject('/uploads/images/thumb_small_x.JPG')).headers['cache-control']
       await expect.poll(picturesOf, { timeout: 30_000 }).toContain('immutable')
-      await deliver(pod, [3], {
-        queue: 'outbound-slow',
-        signal: options.signal,
-        onParticipations: async () => undefined,
-      })
+      await deliver(pod, [3], { queue: 'outbound-slow', signal: options.signal })
       expect(received.toSorted()).toEqual([newer, sealed].toSorted())
       await pod.jobs.handOver(await pod.db('outbox').select('id', 'queue', 'name'))
       const textOf = (table: string, guid: string) => async () =>

@@ -1,9 +1,9 @@
 import { publishLiveEvents } from '../../src/domain/notifications/enqueue-live-events.js'
+import { deliver } from '../../src/federation/outbound/deliver.js'
 import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'
 import { participate } from '../../src/federation/outbound/participate.js'
 import { type DataOf, dispatchRelaysJob, liveEventJob, participateJob } from '../../src/jobs/definitions.js'
 import { groupOfRows } from '../../src/jobs/outbox/job-groups.js'
-import { deliverAndParticipate } from '../handlers/outbound.js'
 import { type LocalDelivery, type LocalHandler, runTogether } from './run-together.js'
 
 const LIVE_EVENTS_TOGETHER = 500
@@ -62,5 +62,5 @@ export const localHandlers: readonly LocalHandler[] = [
 /** Deliveries without a job, as many as a job of several pods has. The other pods of a post are left to jobs, for all worker processes. */
 export const localDelivery: LocalDelivery = {
   maxConcurrent: 64,
-  run: (services, podId, signal) => deliverAndParticipate(services, [podId], { queue: 'outbound', signal }),
+  run: (services, podId, signal) => deliver(services, [podId], { queue: 'outbound', signal }),
 }

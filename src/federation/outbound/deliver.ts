@@ -11,16 +11,15 @@ import type { Services } from '../../services/services.js'
 import type { DeliveryQueue } from './delivery-metrics.js'
 import { type DeliveryAttempt, didPodRespond, type LeasedRun, sendDeliveries } from './delivery-round.js'
 import { DELIVERY_LIMITS, type DeliveryLimits } from './limits.js'
+import { participateInPostponedPosts } from './participate.js'
 import { assessPod, toFailedDelivery } from './pod-health.js'
 import { sealDeliveries } from './seal-deliveries.js'
 import { getSharedDelivery } from './shared-delivery.js'
 
-export interface DeliverOptions {
+interface DeliverOptions {
   /** The slots of `outbound` are for proven pods. */
   readonly queue: DeliveryQueue
   readonly signal: AbortSignal
-  /** Called after the deliveries of a pod that has accepted participations. */
-  readonly onParticipations: (podId: number) => Promise<void>
   readonly limits?: Partial<DeliveryLimits>
 }
 
@@ -32,7 +31,8 @@ type DeliveryRunEnd = 'released' | 'yielded' | 'timed_out' | 'interrupted'
 
 /**
  * Sends the due deliveries of pods. Each pod has its own loop, so that a slow one delays no other; pods that need a statement at the
- * same time share it. Pods that get no slot before this run ends are enqueued again.
+ * same time share it. Pods that get no slot before this run ends are enqueued again. Where participations have arrived, those for
+ * postponed posts follow.
  */
 export async function deliver(services: Services, podIds: readonly number[], options: DeliverOptions): Promise<void> {
   const { queue, signal } = options
@@ -67,7 +67,7 @@ interface RunOptions extends DeliverOptions {
  * of this run is over. The lease allows one run for a pod at a time in all processes; a second run ends at once.
  */
 async function deliverToPod(services: Services, podId: number, run: RunOptions): Promise<void> {
-  const { queue, signal, limits, until, onParticipations } = run
+  const { queue, signal, limits, until } = run
   const leaseId = randomUUID()
   const request = { podId, leaseId, leaseMs: limits.leaseMs, onlyProven: queue === 'outbound' }
   const lease = await getSharedDelivery(services.db).lease(request)
@@ -82,7 +82,7 @@ async function deliverToPod(services: Services, podId: number, run: RunOptions):
     // `recordDeliveryResults` has ended the lease of a pod without further due deliveries, and of a silent one.
     if (end === 'timed_out' || end === 'interrupted') await releasePod(services.db, podId, leaseId)
   }
-  if (hasParticipated) await onParticipations(podId)
+  if (hasParticipated) await participateInPostponedPosts(services, podId)
   // A run that broke off is not enqueued again: its obstacle still exists. The sweeper finds the deliveries later.
   if (end === 'timed_out') await enqueueDeliveries(services, [{ podId, isProven: queue === 'outbound' }])
   if (end === 'yielded') await enqueueDeliveries(services, [{ podId, isProven: false }])

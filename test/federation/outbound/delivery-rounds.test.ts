@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { deliver } from '../../../src/federation/outbound/deliver.js'
 import { DELIVERY_LIMITS, type DeliveryLimits } from '../../../src/federation/outbound/limits.js'
 import { getSharedDelivery } from '../../../src/federation/outbound/shared-delivery.js'
-import { deliverAndParticipate as deliver } from '../../../workers/handlers/outbound.js'
 import { statementsDuring } from '../../support/assertions/statement-count.js'
 import { postBy } from '../../support/federation/entities.js'
 import { addRecordingPod, type RecordingPod, writeMessage } from '../../support/federation/recording-pod.js'
