@@ -149,6 +149,6 @@ export interface StoreResult<Entity extends ReceivableEntity = ReceivableEntity>
   readonly delivered?: readonly StoredRecord<Entity>[]
   /** Private posts, new or stored before, that became visible to their local recipients. */
   readonly shown?: readonly PostVisibility[]
-  /** Jobs that the caller enqueues in the same transaction. */
-  readonly jobs?: readonly NewJob[]
+  /** Jobs that the caller enqueues in the same transaction: they relay interactions with local posts. */
+  readonly relayJobs?: readonly NewJob[]
 }

@@ -3,7 +3,6 @@ import { enqueueLiveEvent, newLiveEventAndMailJobs } from '../../../domain/notif
 import { inChildSpan } from '../../../jobs/operations/in-span.js'
 import { raiseCountsResumeAndEnqueue } from '../../../jobs/waiting/resume-messages.js'
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
-import { NO_COUNTS } from '../../../persistence/inbound/raise-counts.js'
 import { recordFirstSignatures } from '../../../persistence/people/person-guids.js'
 import type { Services } from '../../../services/services.js'
 import type { ActiveSpan } from '../../../services/tracer.js'
@@ -126,11 +125,11 @@ async function settleBatch(
   await forwardToMovedAuthors(services, transaction, claimed.rejected)
   const resumable = await storeWaitingMessagesOfBatch(services, transaction, waitingToStore, records)
   const jobs = [
-    ...stored.jobs,
+    ...stored.relayJobs,
     ...newLiveEventAndMailJobs(services, { shown: stored.shown }),
     ...(await enqueueLookupsAndFetches(services, transaction, records)),
   ]
-  await raiseCountsResumeAndEnqueue(services, transaction, stored.uncounted ?? NO_COUNTS, resumable, jobs)
+  await raiseCountsResumeAndEnqueue(services, transaction, stored.pendingCounts, resumable, jobs)
   const notifications = await inChildSpan(span, 'notify', () =>
     recordNotificationsAndActivity(services, transaction, stored),
   )

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { NewJob } from '../../../jobs/outbox/enqueue-jobs.js'
 import type { PostVisibility } from '../../../persistence/inbound/insert-posts.js'
-import { type Counts, raiseCounts } from '../../../persistence/inbound/raise-counts.js'
+import { type Counts, NO_COUNTS, raiseCounts } from '../../../persistence/inbound/raise-counts.js'
 import { ENTITY_TYPES, type ReceivableEntity, STORING_ORDER } from '../../../protocol/entities/registry.js'
 import type { Services } from '../../../services/services.js'
 import type { IgnoredMessage, RejectedMessage, StorableMessage, StoredRecord, StoreResult } from '../batch.js'
@@ -50,10 +50,10 @@ export interface StoredEntities {
   readonly delivered: readonly StoredRecord[]
   /** Private posts, new or stored before, that became visible to their local recipients. */
   readonly shown: readonly PostVisibility[]
-  /** Counter changes that the caller still has to write; undefined: they had to be written before a deletion. */
-  readonly uncounted: Counts | undefined
-  /** Jobs that the caller still has to enqueue. */
-  readonly jobs: readonly NewJob[]
+  /** Counter changes that the caller raises; none if they had to be raised before a deletion. */
+  readonly pendingCounts: Counts
+  /** Jobs that the caller enqueues: they relay interactions with local posts. */
+  readonly relayJobs: readonly NewJob[]
 }
 
 /**
@@ -85,8 +85,8 @@ export async function storeEntities(
     ignored: results.flatMap(({ ignored = [] }) => ignored),
     delivered: results.flatMap(({ delivered = [] }) => delivered),
     shown: results.flatMap(({ shown = [] }) => shown),
-    uncounted: isCounted ? undefined : countChanges(records, now),
-    jobs: results.flatMap(({ jobs = [] }) => jobs),
+    pendingCounts: isCounted ? NO_COUNTS : countChanges(records, now),
+    relayJobs: results.flatMap(({ relayJobs = [] }) => relayJobs),
   }
 }
 

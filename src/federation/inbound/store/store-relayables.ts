@@ -157,7 +157,7 @@ async function storeRelayables<Entity extends StoredRelayable>(
       })
     // Every other message is a repeat without an effect.
   }
-  return { stored: { records, rejected, ignored, jobs: relaysOf(records, outcomes) }, outcomes }
+  return { stored: { records, rejected, ignored, relayJobs: relayJobsOf(records, outcomes) }, outcomes }
 }
 
 function faultOf(
@@ -172,8 +172,8 @@ function faultOf(
   return undefined
 }
 
-/** Relays of stored interactions with local posts to the other readers of each post. */
-function relaysOf(
+/** Jobs that relay stored interactions with local posts to the other readers of each post. */
+function relayJobsOf(
   records: readonly StoredRecord<StoredRelayable>[],
   outcomes: ReadonlyMap<string, RelayableOutcome>,
 ): readonly NewJob[] {
