@@ -64,6 +64,8 @@ export async function movePerson(
   const isComplete = await moveInteractions(transaction, move, limits)
   for (const statement of refreshCopies) await transaction.raw(statement, move)
   await startSharing(transaction, await queryRows<SharingPair>(transaction, LOCAL_SHARERS_SQL, [move.to]))
+  // Its result needs no follow-up: `store-account-migrations.ts` sends all contacts to the new pod, and the job `change-missed-content`
+  // continues with content that is left.
   await reapplyRestrictions(transaction, [move.to])
   return isComplete
 }
