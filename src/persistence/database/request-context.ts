@@ -8,8 +8,8 @@ import type { ClaimedKey } from '../accounts/idempotency-keys.js'
 export interface RequestContext {
   /** The trace of the request or message that causes the changes: 32 hexadecimal digits. Rows of the transaction have it. */
   readonly trace?: string | undefined
-  /** The Idempotency-Key that the request has claimed. Undefined: none, or its response is stored already. */
-  readonly claimedKey?: (() => ClaimedKey | undefined) | undefined
+  /** Reads the Idempotency-Key that the request holds at this moment. Undefined: none, or its response is stored already. */
+  readonly readClaimedKey?: (() => ClaimedKey | undefined) | undefined
   /** The `If-Match` of the request. */
   readonly precondition?: Precondition | undefined
 }
@@ -17,6 +17,10 @@ export interface RequestContext {
 export interface Precondition {
   /** A transaction with it is committed: later ones of the request need not compare again. */
   isMet: boolean
-  /** Locks the object and compares it. Returns what throws if the object was changed; the caller runs it after the work. */
-  lockAndCompare(transaction: Knex.Transaction): Promise<() => void>
+  /** Locks the object until the end of the transaction. */
+  lock(transaction: Knex.Transaction): Promise<void>
+  /** Whether the locked object is the version that the request names. */
+  isUnchanged(transaction: Knex.Transaction): Promise<boolean>
+  /** The error for a changed object. */
+  readonly refusal: Error
 }

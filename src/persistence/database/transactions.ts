@@ -32,15 +32,17 @@ export async function inRequestTransaction<Result>(
  */
 async function runForRequest<Result>(
   transaction: Knex.Transaction,
-  { trace, precondition, claimedKey }: RequestContext,
+  { trace, precondition, readClaimedKey }: RequestContext,
   work: (transaction: Knex.Transaction) => Promise<Result>,
 ): Promise<Result> {
   setTrace(transaction, trace)
-  const requireUnchanged = precondition?.isMet === false ? await precondition.lockAndCompare(transaction) : undefined
+  const uncompared = precondition?.isMet === false ? precondition : undefined
+  await uncompared?.lock(transaction)
+  const isChanged = uncompared !== undefined && !(await uncompared.isUnchanged(transaction))
   const result = await work(transaction)
-  requireUnchanged?.()
-  const claim = claimedKey?.()
-  if (claim !== undefined) await markKeyDone(transaction, claim)
+  if (isChanged) throw uncompared.refusal
+  const claimedKey = readClaimedKey?.()
+  if (claimedKey !== undefined) await markKeyDone(transaction, claimedKey)
   return result
 }
 

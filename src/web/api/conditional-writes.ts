@@ -46,14 +46,14 @@ export function addConditionalWrites(app: FastifyInstance, objects: ConditionalO
     const key = String(Reflect.get(Object(request.params), path.slice(path.lastIndexOf(':') + 1)))
     const precondition: Precondition = {
       isMet: false,
-      async lockAndCompare(transaction) {
+      refusal: changedMeanwhile(),
+      async lock(transaction) {
         await transaction(table).where(column, key).select('id').forNoKeyUpdate()
+      },
+      async isUnchanged(transaction) {
         // The use case reports a missing object.
         const current = await read(request, transaction, key).catch(() => undefined)
-        const isUnchanged = current === undefined || namesTag(wanted, tagOf(current))
-        return () => {
-          if (!isUnchanged) throw changedMeanwhile()
-        }
+        return current === undefined || namesTag(wanted, tagOf(current))
       },
     }
     request.services = withRequestContext(request.services, { precondition })

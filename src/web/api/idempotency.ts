@@ -57,7 +57,7 @@ export function addIdempotency(app: FastifyInstance): void {
   /** Not for uploads: files of an interrupted upload are deleted later, so it may run twice. */
   async function passClaim(request: FastifyRequest): Promise<void> {
     if (request.claimedKey === undefined || request.uploadHash !== undefined) return
-    request.services = withRequestContext(request.services, { claimedKey: () => request.claimedKey })
+    request.services = withRequestContext(request.services, { readClaimedKey: () => request.claimedKey })
   }
 
   async function storeResponse(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
