@@ -37,9 +37,12 @@ type RefusalName = ErrorReason | 'invalid' | 'malformed' | 'authorization_missin
 
 export type RouteRefusals = { readonly [Name in RefusalName]?: number | RefusalStatus }
 
-/** The message of every internal error; the cause is only logged. */
-const INTERNAL_ERROR = 'Something went wrong on this pod.'
-const UNAVAILABLE = 'The pod cannot do this at the moment. Please try again soon.'
+const NOT_FOUND: ErrorResponse = { status: 404, message: 'There is nothing here.', reason: 'not_found' }
+const UNAVAILABLE: ErrorResponse = {
+  status: 503,
+  message: 'The pod cannot do this at the moment. Please try again soon.',
+  reason: 'unavailable',
+}
 
 /** Messages for errors of Fastify, whose own messages name it. */
 const MESSAGE_OF_STATUS: Readonly<Record<number, string>> = {
@@ -50,8 +53,10 @@ const MESSAGE_OF_STATUS: Readonly<Record<number, string>> = {
   415: 'The body must be JSON or a form.',
 }
 
-/** The members of an error body besides its code. */
-interface ErrorContent {
+/** The response to an error: its status, and the members of its body. */
+interface ErrorResponse {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string | number>>
   readonly message: string
   readonly reason: ErrorReason
   readonly field?: string | undefined
@@ -60,69 +65,66 @@ interface ErrorContent {
   readonly more?: Readonly<Record<string, unknown>>
   /** The message of a page; default: that of the status. */
   readonly text?: ((t: Translate) => string) | undefined
+  /** The error is logged with the line of the request. */
+  readonly loggedAs?: 'outage' | 'failure'
 }
 
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { loggedAs, headers = {}, ...response } = classifyError(error, request)
+  if (loggedAs !== undefined) recordFailure(request, { error, isOutage: loggedAs === 'outage' })
+  return sendError(request, reply.headers(headers), response)
+}
+
+function classifyError(error: unknown, request: FastifyRequest): ErrorResponse {
   const refusals: RouteRefusals = request.routeOptions.config.refusals ?? {}
 
   if (error instanceof Refusal) {
     const expected = expectedRefusal(error, refusals)
-    if (expected !== undefined) return sendExpected(request, reply, expected)
+    if (expected !== undefined) return inDialect(request, expected)
   }
   if (error instanceof MalformedBody) {
     const { message, reason } = error
-    return sendExpected(request, reply, { status: statusOf(refusals.malformed) ?? error.status, message, reason })
+    return inDialect(request, { status: statusOf(refusals.malformed) ?? error.status, message, reason })
   }
   if (error instanceof RequestFault) {
     const { status, headers, message, reason, field, fields: more, text } = error
-    return sendError(request, reply.headers(headers), status, { message, reason, field, more, text })
+    return { status, headers, message, reason, field, more, text }
   }
-  if (error instanceof InvalidRequest) return sendInvalid(error, request, reply, refusals)
+  if (error instanceof InvalidRequest) return classifyInvalid(error, request, refusals)
   if (isDatabaseUnavailable(error) || error instanceof QueueUnavailable || error instanceof StorageUnavailable) {
-    recordFailure(request, { error, isOutage: true })
-    return sendUnavailable(request, reply.header('retry-after', HTTP_LIMITS.retryAfterSeconds))
+    return { ...UNAVAILABLE, headers: { 'retry-after': HTTP_LIMITS.retryAfterSeconds }, loggedAs: 'outage' }
   }
   // A parent was deleted after the use case had found it.
   if (isForeignKeyViolation(error)) {
-    recordFailure(request, { error, isOutage: false })
-    return sendError(request, reply, 404, { message: 'This was deleted in the meantime.', reason: 'not_found' })
+    return { status: 404, message: 'This was deleted in the meantime.', reason: 'not_found', loggedAs: 'failure' }
   }
   // The checks before the database missed a wrong value of the client.
   if (isUnstorableValue(error)) {
-    recordFailure(request, { error, isOutage: false })
     const message = 'A value in this request cannot be stored.'
-    return sendError(request, reply, 422, { message, reason: 'field_invalid' })
+    return { status: 422, message, reason: 'field_invalid', loggedAs: 'failure' }
   }
   const status = Number(fieldOf(error, 'statusCode') ?? 500)
-  if (status === 503) return sendUnavailable(request, reply)
-  if (status < 500 && request.is404) return sendNotFound(request, reply)
+  if (status === 503) return UNAVAILABLE
+  if (status < 500 && request.is404) return NOT_FOUND
   if (status >= 400 && status < 500) {
     const message = MESSAGE_OF_STATUS[status] ?? 'This request cannot be read.'
-    return sendError(request, reply, status, { message, reason: reasonOfStatus(status) })
+    return { status, message, reason: reasonOfStatus(status) }
   }
-  recordFailure(request, { error, isOutage: false })
-  return sendError(request, reply, 500, { message: INTERNAL_ERROR, reason: 'internal_error' })
+  // The cause is only logged.
+  const message = 'Something went wrong on this pod.'
+  return { status: 500, message, reason: 'internal_error', loggedAs: 'failure' }
 }
 
 export function sendNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  return sendError(request, reply, 404, { message: 'There is nothing here.', reason: 'not_found' })
-}
-
-function sendUnavailable(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  return sendError(request, reply, 503, { message: UNAVAILABLE, reason: 'unavailable' })
+  return sendError(request, reply, NOT_FOUND)
 }
 
 /** An invalid path parameter is answered with 404: no object can have such a path. */
-function sendInvalid(
-  error: InvalidRequest,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  refusals: RouteRefusals,
-): FastifyReply {
+function classifyInvalid(error: InvalidRequest, request: FastifyRequest, refusals: RouteRefusals): ErrorResponse {
   const { part, message, reason, fields } = error
-  if (part === 'params') return sendError(request, reply, 404, { message, reason: 'not_found' })
+  if (part === 'params') return { status: 404, message, reason: 'not_found' }
   const status = part === 'body' ? (statusOf(refusals.invalid) ?? 422) : 422
-  return sendExpected(request, reply, { status, message, reason, field: fields[0], fields })
+  return inDialect(request, { status, message, reason, field: fields[0], fields })
 }
 
 /** Undefined: the route does not expect this refusal. */
@@ -142,22 +144,17 @@ function statusOf(refusal: number | RefusalStatus | undefined): number | undefin
   return typeof refusal === 'object' ? refusal.status : refusal
 }
 
-/** Answers an error that the description of the operation lists, with the message that the dialect of the client has for it. */
-function sendExpected(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { status, ...error }: ErrorContent & { readonly status: number },
-): FastifyReply {
-  const message = diasporaMessage(request, { status, reason: error.reason }) ?? error.message
-  return sendError(request, reply, status, { ...error, message })
+/** Gives an error that the description of the operation lists the message that the dialect of the client has for it. */
+function inDialect(request: FastifyRequest, response: ErrorResponse): ErrorResponse {
+  const message = diasporaMessage(request, response) ?? response.message
+  return { ...response, message }
 }
 
 /** Answers with JSON on paths for clients, and with a page on paths for people. */
 function sendError(
   request: FastifyRequest,
   reply: FastifyReply,
-  status: number,
-  { message, reason, field, fields = [], more = {}, text }: ErrorContent,
+  { status, message, reason, field, fields = [], more = {}, text }: ErrorResponse,
 ): FastifyReply {
   const path = stripQuery(request.url)
   // Overrides the caching that the route has set for its success response.
