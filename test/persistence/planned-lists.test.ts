@@ -18,7 +18,11 @@ import {
   insertConversationMessages,
   type NewConversationMessage,
 } from '../../src/persistence/inbound/insert-conversations.js'
-import { findPostAuthors, insertNewPosts, type ReceivedPost } from '../../src/persistence/inbound/insert-posts.js'
+import {
+  findPostAuthors,
+  insertPostsAndSubscribeRootAuthors,
+  type ReceivedPost,
+} from '../../src/persistence/inbound/insert-posts.js'
 import {
   insertComments,
   insertLikes,
@@ -122,7 +126,7 @@ it.each<[string, () => Promise<unknown>]>([
   ['references', () => findPostReferences(db, { posts: [postGuid], deleted: [postGuid] })],
   ['retraction-targets', () => findRetractionTargets(db, [{ type: 'Post', guid: postGuid }])],
   ['authors-of-posts', () => findPostAuthors(db, [postGuid])],
-  ['new-posts', () => inTransaction(db, (transaction) => insertNewPosts(transaction, [post()]))],
+  ['new-posts', () => inTransaction(db, (transaction) => insertPostsAndSubscribeRootAuthors(transaction, [post()]))],
   ['new-comments', () => inTransaction(db, (transaction) => insertComments(transaction, [comment()]))],
   ['new-likes', () => inTransaction(db, (transaction) => insertLikes(transaction, [like()]))],
   ['new-votes', () => inTransaction(db, (transaction) => insertVotes(transaction, [vote()]))],

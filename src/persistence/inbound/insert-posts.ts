@@ -52,10 +52,10 @@ export interface ReceivedLocation {
 }
 
 /**
- * Inserts posts with one statement and subscribes local authors of roots to the reshares. Returns the new posts. Counters are raised
+ * Inserts posts and subscribes local authors of roots to the reshares, with one statement. Returns the new posts. Counters are raised
  * by `raiseCounts`.
  */
-export async function insertNewPosts(
+export async function insertPostsAndSubscribeRootAuthors(
   transaction: Knex.Transaction,
   posts: readonly ReceivedPost[],
 ): Promise<readonly NewPostRow[]> {

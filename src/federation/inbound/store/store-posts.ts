@@ -3,8 +3,8 @@ import { readMentionedAddresses, readTagNames } from '../../../domain/posts/text
 import {
   findPostAuthors,
   insertLocations,
-  insertNewPosts,
   insertPolls,
+  insertPostsAndSubscribeRootAuthors,
   insertPostVisibilities,
   type ReceivedPhoto,
   type ReceivedPost,
@@ -90,7 +90,7 @@ async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
       ...columnsOf(message),
     }
   })
-  const inserted = await insertNewPosts(transaction, rows)
+  const inserted = await insertPostsAndSubscribeRootAuthors(transaction, rows)
   const records = inserted.flatMap(({ id, guid }): StoredRecord<Entity>[] => {
     const message = byGuid.get(guid)
     return message === undefined ? [] : [{ id, message }]
