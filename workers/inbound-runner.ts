@@ -3,6 +3,7 @@ import type { Job } from 'bullmq'
 import type { InboundMessage } from '../src/federation/inbound/batch.js'
 import { receiveBatch } from '../src/federation/inbound/receive-batch.js'
 import { groupCommit } from '../src/jobs/group-commit.js'
+import { isSeparateJob } from '../src/jobs/inbound/pack-messages.js'
 import type { InboundQueue } from '../src/jobs/queues/queue-names.js'
 import { isResourceLimitError } from '../src/persistence/database/errors.js'
 import { envelopeBytes } from '../src/protocol/envelopes/envelope-bytes.js'
@@ -77,7 +78,7 @@ export function createInboundRunner(
         retryFailedMessages(services, job, messages, await receiveTogether(messages)),
       )
     }
-    const receiveShared = isPackedApart(job) ? receiveApart : receiveMerged
+    const receiveShared = isSeparateJob(job.opts) ? receiveApart : receiveMerged
     const failures = await (job.data.alone === true ? receiveTogether : receiveShared)(messages)
     await retryFailedMessages(services, job, messages, failures)
   }
@@ -92,11 +93,6 @@ export function createInboundRunner(
       throw toFailedJob(failure)
     }
   }
-}
-
-/** Jobs of messages that were packed apart have a priority (see pack-messages.ts). */
-function isPackedApart({ opts }: Job): boolean {
-  return (opts.priority ?? 0) > 0
 }
 
 async function receiveWithBisection(

@@ -32,8 +32,13 @@ const SECOND_JOB_MIN_MESSAGES = 32
  */
 const GROWTH: GrowthLimits = { busyItems: 12, busyMs: 2, startItems: 48, waitMs: 8 }
 
-/** A priority: jobs with one come after all jobs without. */
-const LOW_PRIORITY = 10
+/** The priority of separate jobs: jobs with one come after all jobs without. */
+const SEPARATE_PRIORITY = 10
+
+/** Whether a job is of a source over its share. Jobs that such a job is split into have its priority, too. */
+export function isSeparateJob({ priority = 0 }: { readonly priority?: number | undefined }): boolean {
+  return priority > 0
+}
 
 /** Jobs of large messages that are added at a time; a second one would take the connections that small messages need. */
 const MAX_CONCURRENT_LARGE_JOBS = 1
@@ -63,7 +68,7 @@ export function openPacking(
       )
     const openPackersOfSize = (maxConcurrent?: number) => ({
       shared: openPacker(undefined, maxConcurrent),
-      separate: openPacker(LOW_PRIORITY, maxConcurrent),
+      separate: openPacker(SEPARATE_PRIORITY, maxConcurrent),
     })
     // Large messages are jobs of their own and take long: small ones must not wait for them.
     return { small: openPackersOfSize(), large: openPackersOfSize(MAX_CONCURRENT_LARGE_JOBS) }
