@@ -73,15 +73,14 @@ async function deliverToPod(services: Services, podId: number, run: RunOptions):
   const lease = await getSharedDelivery(services.db).lease(request)
   if (lease === undefined) return
   if (!lease.isLeased) return enqueueDeliveries(services, [{ podId, isProven: false }])
-  let end: DeliveryRunEnd = 'interrupted'
-  let hasParticipated = false
+  let result: DeliveryRunResult = { end: 'interrupted', hasParticipated: false }
   try {
-    const leased = { services, remotePod: lease.pod, leaseId, queue, signal, limits }
-    ;({ end, hasParticipated } = await deliverInOrder(leased, until))
+    result = await deliverInOrder({ services, remotePod: lease.pod, leaseId, queue, signal, limits }, until)
   } finally {
     // `recordDeliveryResults` has ended the lease of a pod without further due deliveries, and of a silent one.
-    if (end === 'timed_out' || end === 'interrupted') await releasePod(services.db, podId, leaseId)
+    if (result.end === 'timed_out' || result.end === 'interrupted') await releasePod(services.db, podId, leaseId)
   }
+  const { end, hasParticipated } = result
   if (hasParticipated) await participateInPostponedPosts(services, podId)
   // A run that broke off is not enqueued again: its obstacle still exists. The sweeper finds the deliveries later.
   if (end === 'timed_out') await enqueueDeliveries(services, [{ podId, isProven: queue === 'outbound' }])
@@ -96,43 +95,74 @@ interface DeliveryRunResult {
 
 async function deliverInOrder(leased: LeasedRun, until: number): Promise<DeliveryRunResult> {
   const { services, remotePod, limits } = leased
-  const { findDue, recordLocalUserRound, isLocalUserRoundRecent } = getSharedDelivery(services.db)
-  let { failures } = remotePod
-  let hasResponded = false
-  let hasParticipated = false
+  const { recordLocalUserRound, isLocalUserRoundRecent } = getSharedDelivery(services.db)
+  let progress: RunProgress = { failures: remotePod.failures, hasResponded: false, hasParticipated: false }
   while (performance.now() < until) {
-    // The first round is a probe with one delivery: an unreachable pod costs one request.
     const began = performance.now()
-    const rows = await findDue({ podId: remotePod.id, limit: hasResponded ? limits.rowsPerBatch : 1 })
-    const due = selectForRound(
-      rows,
-      isLocalUserRoundRecent() ? limits.relaysPerRoundWhileLocalUsersWrite : limits.rowsPerBatch,
-    )
+    const due = await findDueForRound(leased, progress)
     const sealed = await sealDeliveries(
       services,
       due.filter(({ held }) => !held),
     )
-    if (hasMessageOfLocalUser(due)) recordLocalUserRound()
-    const startsUntil = hasMessageOfLocalUser(due) ? until : performance.now() + limits.relayRoundMs
-    const attempts = await sendDeliveries(leased, sealed, { hasResponded, startsUntil })
+    const isOfLocalUser = hasMessageOfLocalUser(due)
+    if (isOfLocalUser) recordLocalUserRound()
+    const startsUntil = isOfLocalUser ? until : performance.now() + limits.relayRoundMs
+    const attempts = await sendDeliveries(leased, sealed, { hasResponded: progress.hasResponded, startsUntil })
     const assessment = assessPod(
       attempts.map(({ outcome }) => outcome),
-      failures,
+      progress.failures,
     )
     const isMoreDue = await saveRound(leased, attempts, assessment)
     logRound(leased, attempts, performance.now() - began)
-    logPodChange(leased, assessment, failures)
-    if (assessment.kind === 'available') failures = 0
-    hasResponded ||= attempts.some(didPodRespond)
-    hasParticipated ||= attempts.some(isDeliveredParticipation)
-    if (assessment.kind === 'too_slow') return { end: 'yielded', hasParticipated }
-    if (!isMoreDue) return { end: 'released', hasParticipated }
-    if (attempts.some(({ outcome }) => outcome.kind === 'not_started' || outcome.kind === 'interrupted'))
-      return { end: 'interrupted', hasParticipated }
-    if (due.length > 0 && !hasMessageOfLocalUser(due) && isLocalUserRoundRecent())
-      await pauseFor(performance.now() - began, leased)
+    logPodChange(leased, assessment, progress.failures)
+    progress = progressAfter(progress, attempts, assessment)
+    const end = endOfRun(attempts, assessment, isMoreDue)
+    if (end !== undefined) return { end, hasParticipated: progress.hasParticipated }
+    if (due.length > 0 && !isOfLocalUser && isLocalUserRoundRecent()) await pauseFor(performance.now() - began, leased)
   }
-  return { end: 'timed_out', hasParticipated }
+  return { end: 'timed_out', hasParticipated: progress.hasParticipated }
+}
+
+/** What a run knows of its pod after its rounds so far. */
+interface RunProgress {
+  readonly failures: number
+  readonly hasResponded: boolean
+  /** The pod has accepted participations. */
+  readonly hasParticipated: boolean
+}
+
+function progressAfter(
+  { failures, hasResponded, hasParticipated }: RunProgress,
+  attempts: readonly DeliveryAttempt[],
+  assessment: PodHealthChange,
+): RunProgress {
+  return {
+    failures: assessment.kind === 'available' ? 0 : failures,
+    hasResponded: hasResponded || attempts.some(didPodRespond),
+    hasParticipated: hasParticipated || attempts.some(isDeliveredParticipation),
+  }
+}
+
+/** Undefined: the run continues. */
+function endOfRun(
+  attempts: readonly DeliveryAttempt[],
+  assessment: PodHealthChange,
+  isMoreDue: boolean,
+): DeliveryRunEnd | undefined {
+  if (assessment.kind === 'too_slow') return 'yielded'
+  if (!isMoreDue) return 'released'
+  const isInterrupted = attempts.some(({ outcome: { kind } }) => kind === 'not_started' || kind === 'interrupted')
+  return isInterrupted ? 'interrupted' : undefined
+}
+
+/** The first round is a probe with one delivery: an unreachable pod costs one request. */
+async function findDueForRound(
+  { services, remotePod, limits }: LeasedRun,
+  { hasResponded }: RunProgress,
+): Promise<readonly DueDelivery[]> {
+  const { findDue, isLocalUserRoundRecent } = getSharedDelivery(services.db)
+  const due = await findDue({ podId: remotePod.id, limit: hasResponded ? limits.rowsPerBatch : 1 })
+  return selectForRound(due, isLocalUserRoundRecent() ? limits.relaysPerRoundWhileLocalUsersWrite : limits.rowsPerBatch)
 }
 
 /** Messages of local users are sent before relays and participations, in rounds of their own. */
