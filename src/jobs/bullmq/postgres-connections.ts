@@ -104,7 +104,7 @@ function serialized(client: ListenClient): ListenClient {
 }
 
 /** A shared lock that each worker holds while it serves the queue; it is how workers are counted. */
-export const WORKER_LOCK_SQL = `hashtext('bullmq: serves'), hashtext($1)`
+const WORKER_LOCK_SQL = `hashtext('bullmq: serves'), hashtext($1)`
 
 /** The columns `(classid, objid)` of this lock in `pg_locks`, for the queue of an SQL expression. */
 export function workerLockIdSql(queue: string): string {

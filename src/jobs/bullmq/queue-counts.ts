@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { workerLockIdSql } from './postgres-connections.js'
 
 /** The jobs of a queue by state; those of a paused queue are waiting. Without jobs that schedules have made: `unscheduled`. */
-export interface CountedQueue {
+interface CountedQueue {
   readonly queue: string
   readonly waiting: number
   readonly active: number
