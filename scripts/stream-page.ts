@@ -6,7 +6,7 @@ export function streamPage(): string {
     `## ${name}`,
     '',
     '```sql',
-    ...indented(statement),
+    ...formatSql(statement),
     '```',
     '',
   ])
@@ -24,21 +24,50 @@ export function streamPage(): string {
   ].join('\n')
 }
 
-/** Indents each line by the parentheses that are open before it. */
-function indented(statement: string): readonly string[] {
-  let depth = 0
-  return statement
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '')
-    .map((line) => {
-      const closes = /^\)/.test(line) ? 1 : 0
-      const text = `${'  '.repeat(Math.max(0, depth - closes))}${line}`
-      depth += count(line, '(') - count(line, ')')
-      return text
-    })
+/** Longest text in parentheses that stays on its line. */
+const LINE_LENGTH = 110
+/** A line begins before each of these. */
+const CLAUSE = /\s(?=(?:from|where|and|or|order by|limit|union all|cross join|join|left join|select)\b)/g
+
+/** One clause per line; long parentheses are indented. */
+function formatSql(statement: string): readonly string[] {
+  return formatPart(statement.replaceAll(/\s+/g, ' ').replaceAll('( ', '(').replaceAll(' )', ')').trim(), '')
 }
 
-function count(line: string, character: string): number {
-  return line.split(character).length - 1
+function formatPart(text: string, indent: string): readonly string[] {
+  const parts = splitAtParentheses(text)
+  const lines = [indent]
+  const add = (more: string) => {
+    lines[lines.length - 1] += more
+  }
+  for (const part of parts) {
+    if (part.startsWith('(') && part.length > LINE_LENGTH) {
+      add('(')
+      lines.push(...formatPart(part.slice(1, -1), `${indent}  `), `${indent})`)
+    } else if (part.startsWith('(')) {
+      add(part)
+    } else {
+      const [first = '', ...clauses] = part.replaceAll(/, (?=\w+ as materialized )/g, ',\n').replaceAll(CLAUSE, '\n').split('\n')
+      add(first)
+      lines.push(...clauses.map((clause) => `${indent}${clause}`))
+    }
+  }
+  return lines.filter((line) => line.trim() !== '')
+}
+
+/** Outer parentheses with their content, and what is between them. */
+function splitAtParentheses(text: string): readonly string[] {
+  const parts: string[] = []
+  let depth = 0
+  let start = 0
+  for (const [index, character] of [...text].entries()) {
+    if (character === '(' && depth++ === 0) {
+      parts.push(text.slice(start, index))
+      start = index
+    } else if (character === ')' && --depth === 0) {
+      parts.push(text.slice(start, index + 1))
+      start = index + 1
+    }
+  }
+  return [...parts, text.slice(start)]
 }

@@ -10,11 +10,6 @@ import { type OpenDatabase, openEmptyDatabase } from '../support/databases/test-
 
 const names = [...migrations.keys()]
 
-it('are named in docs/data-model.md', () => {
-  const page = readFileSync(new URL('../../docs/data-model.md', import.meta.url), 'utf8')
-  expect(names.filter((name) => !page.includes(`\`${name}\``))).toEqual([])
-})
-
 describe('a migration', () => {
   /** Statements that stop the version before from working, or hold up requests on a large table. */
   const FORBIDDEN: Readonly<Record<string, RegExp>> = {

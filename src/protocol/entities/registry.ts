@@ -68,7 +68,7 @@ interface EntityTraits<Each extends Entity> {
   readonly isFetchable: boolean
   /** The names of the type in retractions. */
   readonly retractedAs: readonly TargetType[]
-  /** Whether it deletes something or ends a relation. Blocks and limits do not apply to these: nothing ended may stay here. */
+  /** Whether it deletes something or ends a relation. Blocks and limits do not apply to these: what others have deleted would stay here. */
   readonly deletesOrEnds: 'always' | 'never' | ((entity: Each) => boolean)
   /** The text with links to other entities; '' if there is none. */
   readonly linkText: (entity: Each) => string
