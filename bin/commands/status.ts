@@ -47,7 +47,7 @@ async function status(options: OutputOptions & { watch?: boolean; interval: numb
     past: await readRecentActivity(services),
     backup: await readBackupMetrics(services.db),
   }))
-  print(options, { ...workStatus, lately: presentActivity(past), backup }, [
+  print(options, { ...workStatus, ...presentActivity(past), backup }, [
     ...describe(workStatus, past, [['last backup', backup.age === null ? 'never' : `${age(backup.age)} ago`]]),
     '',
     ...describePast(past),
@@ -68,7 +68,7 @@ async function watch({ interval: seconds, json }: OutputOptions & { readonly int
         return {
           lines: [`${at}  ${rates}`, '', ...describe(workStatus, past), '', ...describePast(past)],
           summary: json
-            ? JSON.stringify({ at, ...workStatus, lately: presentActivity(past) })
+            ? JSON.stringify({ at, ...workStatus, ...presentActivity(past) })
             : `${at}  ${workIn(workStatus)}, ${rates}`,
         }
       })
@@ -76,11 +76,14 @@ async function watch({ interval: seconds, json }: OutputOptions & { readonly int
   )
 }
 
-/** The activity as `--json` prints it: the names of these fields do not change. */
+/** The activity as `--json` prints it. `lately` has the names of earlier versions, for scripts that read them. */
 function presentActivity({ perMinute, received, inboundResults, deliveryAttempts }: RecentActivity) {
   const { stored, ignored, rejected, waiting, dead } = inboundResults
   const takenIn = { stored, passedOver: ignored, wrong: rejected, waited: waiting, dead }
-  return { perMinute, received, takenIn, tries: deliveryAttempts }
+  return {
+    recentActivity: { perMinute, received, inboundResults, deliveryAttempts },
+    lately: { perMinute, received, takenIn, tries: deliveryAttempts },
+  }
 }
 
 /** Counters of the last hour at a time; the difference of two is a rate. */

@@ -20,8 +20,10 @@ it('status reports received messages, and why messages were refused', { timeout:
   expect(await ended).toBe(0)
 
   const { stdout } = await pod(['status', '--json'], settings)
-  const { lately } = JSON.parse(stdout)
-  expect(lately).toMatchObject({ received: { accepted: 2 }, takenIn: { stored: 0, wrong: { InvalidEnvelope: 2 } } })
+  expect(JSON.parse(stdout)).toMatchObject({
+    recentActivity: { received: { accepted: 2 }, inboundResults: { stored: 0, rejected: { InvalidEnvelope: 2 } } },
+    lately: { received: { accepted: 2 }, takenIn: { stored: 0, wrong: { InvalidEnvelope: 2 } } },
+  })
 
   const watching = start(['status', '--watch', '--interval', '1s', '--json'], settings)
   expect(await watching.logged(() => true)).toMatchObject({ at: expect.any(String), outbox: { waiting: 0 } })
