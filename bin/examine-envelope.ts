@@ -38,7 +38,7 @@ export type Examined =
       readonly reason: string
     }
 
-type OpenedEnvelope = Extract<VerifiedEnvelope, { readonly state: 'open' }>
+type OpenedEnvelope = Extract<VerifiedEnvelope, { readonly state: 'verified' }>
 
 /** Performs all steps of receiving an envelope that need no database. */
 export function examineEnvelope(

@@ -187,7 +187,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     levels: 'fault `DiscoveryFailed`',
   },
   WORK_LIMITS: {
-    startsAlone: 'a dead letter `crashed`',
+    startsOfSuspect: 'a dead letter `crashed`',
     sweptRows: 'left for the next run',
     maxJobsBeforeSweepStops: 'the row waits',
   },

@@ -47,7 +47,10 @@ function formatPart(text: string, indent: string): readonly string[] {
     } else if (part.startsWith('(')) {
       add(part)
     } else {
-      const [first = '', ...clauses] = part.replaceAll(/, (?=\w+ as materialized )/g, ',\n').replaceAll(CLAUSE, '\n').split('\n')
+      const [first = '', ...clauses] = part
+        .replaceAll(/, (?=\w+ as materialized )/g, ',\n')
+        .replaceAll(CLAUSE, '\n')
+        .split('\n')
       add(first)
       lines.push(...clauses.map((clause) => `${indent}${clause}`))
     }

@@ -31,7 +31,7 @@ async function startWeb(config: Config, { log }: RunningProcess): Promise<() => 
   registerStorageMetrics(metrics.registry, services.pictures)
   const app = await buildApp(services, { metrics })
   const counters = persistCounters(services, metrics.registry)
-  const heartbeat = startHeartbeat(services, { kind: 'web', podClock: () => services.remote.readClock?.() })
+  const heartbeat = startHeartbeat(services, { kind: 'web', podClock: () => services.remotePods.readClock?.() })
   const filters = startFilterLoader(services)
   const networks = startClosedNetworkLoader(services)
   const operator = await buildOperatorApp({ log: services.log, metrics, readiness: app.readiness })

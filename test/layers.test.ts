@@ -92,7 +92,7 @@ it('imports only from the same or a lower layer', () => {
 })
 
 it('recognizes an import from a higher layer', () => {
-  expect(layerOf('src/jobs/outbox/hand-over.ts')).toBeLessThan(layerOf('src/domain/accounts/accounts.ts'))
+  expect(layerOf('src/jobs/outbox/run-or-add.ts')).toBeLessThan(layerOf('src/domain/accounts/accounts.ts'))
   expect(layerOf('src/web/server/app.ts')).toBeLessThan(layerOf('src/services/open-services.ts'))
 })
 

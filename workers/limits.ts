@@ -1,7 +1,7 @@
 /** Background work of a worker. */
 export const WORK_LIMITS = {
   /** Starts of a job that runs alone, because its process died while running it. */
-  startsAlone: 5,
+  startsOfSuspect: 5,
   /** Overdue rows per run of the sweeper. */
   sweptRows: 1_000,
   /** Jobs in a queue above which the sweeper adds none. */

@@ -107,7 +107,7 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
     kind: 'worker',
     queues: config.workerQueues,
     runningJobs: workers.runningJobs,
-    podClock: () => services.remote.readClock?.(),
+    podClock: () => services.remotePods.readClock?.(),
   })
   const filters = startFilterLoader(services)
   const operator = await buildOperatorApp({

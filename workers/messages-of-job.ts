@@ -50,7 +50,7 @@ function messageOfRow({ id, data, payload, acceptedAt, trace }: MessageRow): Inb
 }
 
 /**
- * Adds a job for each of these messages of a job, so that none fails or waits because of another. The names of the jobs are derived
+ * Adds a job for each of these messages of a job, so that none fails or waits because of another. The deduplication keys are derived
  * from their content: when this worker dies before the packed job has ended, the next one adds no second copy.
  */
 export async function splitJob(
@@ -67,10 +67,14 @@ export async function splitJob(
   }))
   const definition: AnyJob = job.name === receivePublicJob.name ? receivePublicJob : receivePrivateJob
   const { priority } = job.opts
-  await services.jobs.enqueueAll(definition, jobData, { names: messages.map(nameOf(job)), priority, canDivide: true })
+  await services.jobs.addAll(definition, jobData, {
+    deduplicationKeys: messages.map(deduplicationKeyOf(job)),
+    priority,
+    canDivide: true,
+  })
 }
 
-function nameOf({ id }: Job): (inbound: InboundMessage) => string {
+function deduplicationKeyOf({ id }: Job): (inbound: InboundMessage) => string {
   return ({ recipientGuid = '', envelope }) => {
     return `of-${id}-${createHash('sha256').update(`${recipientGuid} ${envelope}`).digest('base64url')}`
   }

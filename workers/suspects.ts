@@ -17,15 +17,15 @@ export type SuspectQueue = (job: Job, run: () => Promise<void>) => Promise<void>
 export function openSuspectQueue(): SuspectQueue {
   let last: Promise<unknown> = Promise.resolve()
   return (job, run) => {
-    const turn = last.then(() => runAlone(job, run))
+    const turn = last.then(() => runSuspect(job, run))
     last = turn.catch(() => {})
     return turn
   }
 }
 
-async function runAlone(job: Job, run: () => Promise<void>): Promise<void> {
+async function runSuspect(job: Job, run: () => Promise<void>): Promise<void> {
   const { suspectStarts: starts = 0 } = job.data
-  if (starts >= WORK_LIMITS.startsAlone) throw new FailedJob('crashed', 'dead')
+  if (starts >= WORK_LIMITS.startsOfSuspect) throw new FailedJob('crashed', 'dead')
   await job.updateData({ ...job.data, suspectStarts: starts + 1 })
   try {
     await run()

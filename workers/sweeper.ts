@@ -1,13 +1,13 @@
 import { endTemporaryActions } from '../src/domain/moderation/actions.js'
 import { checkForDueWork } from '../src/jobs/operations/due-work.js'
-import { enqueueDeliveries } from '../src/jobs/outbox/enqueue-deliveries.js'
 import { giveUpRowsOfUnknownQueues } from '../src/jobs/outbox/give-up-rows.js'
+import { startDeliveries } from '../src/jobs/outbox/start-deliveries.js'
 import { findOverdueRows, postponeSweep } from '../src/jobs/outbox/sweep-rows.js'
 import { QUEUES, type QueueName } from '../src/jobs/queues/queue-names.js'
+import { deleteMessagesBeyondLimits } from '../src/jobs/waiting/delete-beyond-limits.js'
 import { WAITING_LIMITS } from '../src/jobs/waiting/limits.js'
-import { boundMessages } from '../src/jobs/waiting/message-bounds.js'
 import { resumeOverdue } from '../src/jobs/waiting/resume-messages.js'
-import { enqueueSigners, findHostsWithLostLookups } from '../src/jobs/waiting/signer-lookups.js'
+import { addSignerLookups, findHostsWithLostLookups } from '../src/jobs/waiting/signer-lookups.js'
 import { queryRow } from '../src/persistence/database/database.js'
 import { recordRun } from '../src/persistence/database/periodic-runs.js'
 import { findOverduePods } from '../src/persistence/outbound/due-deliveries.js'
@@ -33,7 +33,9 @@ export function startSweeping(services: Services, every = CHECK_INTERVAL_MS): { 
       if (hasLimitedRows && performance.now() - boundedAt >= WAITING_LIMITS.pollIntervalMs) {
         boundedAt = performance.now()
         // At most one line in ten seconds. Without the bounds the tables grow, so it must be seen.
-        await boundMessages(services).catch((err) => services.log.warn({ err }, 'waiting messages not bounded'))
+        await deleteMessagesBeyondLimits(services).catch((err) =>
+          services.log.warn({ err }, 'waiting messages not bounded'),
+        )
       }
     } catch (err) {
       services.log.debug({ err }, 'sweep failed') // health shows when the last sweep was
@@ -57,30 +59,30 @@ export async function sweep(services: Services): Promise<void> {
       ? await findOverdueRows(transaction, await listQueuesBelowLimit(services), WORK_LIMITS.sweptRows)
       : []
     if (rows.length > 0) {
-      await services.jobs.handOver(rows, ADD_AGAIN)
+      await services.jobs.addOutboxRows(rows, ADD_AGAIN)
       await postponeSweep(transaction, rows)
       services.log.info({ rows: rows.length }, 'outbox rows enqueued again')
     }
-    await enqueueDeliveriesAgain(services, transaction)
+    await startDeliveriesAgain(services, transaction)
     await lookUpSignersAgain(services, transaction)
     await recordRun(transaction, 'sweep')
   })
 }
 
 /** Enqueues deliveries to pods whose next attempt is due, and to pods whose job was lost. */
-async function enqueueDeliveriesAgain(services: Services, transaction: Services['db']): Promise<void> {
+async function startDeliveriesAgain(services: Services, transaction: Services['db']): Promise<void> {
   const pods = await findOverduePods(transaction, WORK_LIMITS.sweptRows)
   if (pods.length === 0) return
   const open = await listQueuesBelowLimit(services)
   const duePods = pods.filter(({ isProven }) => open.includes(isProven ? 'outbound' : 'outbound-slow'))
-  await enqueueDeliveries(services, duePods, ADD_AGAIN)
+  await startDeliveries(services, duePods, ADD_AGAIN)
 }
 
 /** Enqueues lookups at hosts whose retry is due, and at hosts whose job was lost. */
 async function lookUpSignersAgain(services: Services, transaction: Services['db']): Promise<void> {
   const hosts = await findHostsWithLostLookups(transaction, WORK_LIMITS.sweptRows)
   if (hosts.length === 0 || !(await listQueuesBelowLimit(services)).includes('fetch-unproven')) return
-  await enqueueSigners(services, hosts, ADD_AGAIN)
+  await addSignerLookups(services, hosts, ADD_AGAIN)
 }
 
 async function listQueuesBelowLimit({ jobs }: Services): Promise<readonly QueueName[]> {

@@ -38,7 +38,7 @@ export async function measureBacklog(
   const jobs = corpus.messages.map(({ envelope }) => ({ acceptedAt, messages: [envelope] }))
   worker.kill('SIGSTOP')
   for (let done = 0; done < jobs.length; done += JOB_BATCH_SIZE) {
-    await services.jobs.enqueueAll(receivePublicJob, jobs.slice(done, done + JOB_BATCH_SIZE))
+    await services.jobs.addAll(receivePublicJob, jobs.slice(done, done + JOB_BATCH_SIZE))
   }
   const pids = { worker: worker.pid ?? Number.NaN, ...stores.pids }
   const before = processorTimesOf(pids)

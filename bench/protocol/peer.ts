@@ -67,7 +67,7 @@ function taskOf({ statusMessages, comments, poster, keys }: Corpus): GemTask {
 }
 
 function readingOf(opened: VerifiedEnvelope): Reading {
-  if (opened.state !== 'open') return { refused: opened.state }
+  if (opened.state !== 'verified') return { refused: opened.state }
   const { entity, signature } = opened
   if (signature === 'invalid' || !('guid' in entity)) return { refused: entity.type }
   return { author: entity.author, guid: entity.guid }

@@ -142,7 +142,7 @@ async function measure(subject: Subject, rounds: number): Promise<Result> {
   let ok = true
   const once = async () => {
     for (const opened of await open()) {
-      ok &&= opened.state === 'open' && (signature === undefined || opened.signature === signature)
+      ok &&= opened.state === 'verified' && (signature === undefined || opened.signature === signature)
     }
   }
   // Once unmeasured, for the compiler of the JavaScript engine.

@@ -68,8 +68,8 @@ function openedText({ verified: message }: EnvelopeDryRun): string {
 
 function referencesText({ threadPost, target, conversation }: References): string {
   if (threadPost !== undefined) {
-    const home = threadPost.local ? 'local' : 'remote'
-    return `It refers to a ${threadPost.public ? 'public' : 'private'} post of ${threadPost.author}, a ${home} person.`
+    const home = threadPost.isLocal ? 'local' : 'remote'
+    return `It refers to a ${threadPost.isPublic ? 'public' : 'private'} post of ${threadPost.author}, a ${home} person.`
   }
   if (target !== undefined) {
     const under = target.threadPost === undefined ? '' : `, under a post of ${target.threadPost.author}`

@@ -7,10 +7,10 @@ import type { LookupServices } from '../../src/services/services.js'
 export type ProbeResult = { readonly response: RemoteResponse } | { readonly fault: string }
 
 /** Sends a request as other pods do; any status is a response. */
-export async function sendRequest({ remote }: LookupServices, url: string, accept = '*/*'): Promise<ProbeResult> {
+export async function sendRequest({ remotePods }: LookupServices, url: string, accept = '*/*'): Promise<ProbeResult> {
   try {
     const { redirects, discoveryBytes: maxBytes } = REMOTE_LIMITS
-    return { response: await remote.get(url, { accept, maxBytes, redirects, mayUsePlain: true }) }
+    return { response: await remotePods.get(url, { accept, maxBytes, redirects, mayUsePlain: true }) }
   } catch (error) {
     if (error instanceof RemotePodError) return { fault: error.message }
     throw error

@@ -10,7 +10,7 @@ export interface JobDefinition<Queue extends QueueName, Name extends string, Dat
   readonly queue: Queue
   readonly name: Name
   readonly options: JobsOptions
-  /** Never set: carries the payload type to `enqueue` and to the worker. */
+  /** Never set: carries the payload type to `add` and to the worker. */
   readonly data?: Data
 }
 

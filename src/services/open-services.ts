@@ -106,10 +106,10 @@ async function openParts(
   const replica = openReplica(config, databaseUrl, kind, log)
   closers.add(async () => replica?.close())
   const { name, version } = readSoftware()
-  const remote = config.isolated
+  const remotePods = config.isolated
     ? openIsolatedRemotePodClient()
     : openRemotePodClient({ allowPrivate: config.allowPrivateAddresses, userAgent: `${name}/${version}`, log })
-  closers.add(() => remote.close())
+  closers.add(() => remotePods.close())
   return {
     config,
     db,
@@ -118,7 +118,7 @@ async function openParts(
     ...(tracer && { tracer }),
     jobs,
     crypto: dependencies.crypto,
-    remote,
+    remotePods,
     secrets,
     mailExchanges: config.isolated ? async () => [] : openMailExchanges(),
     pictures: countFailures(openPictureStorage(config)),

@@ -23,7 +23,7 @@ export interface Services {
   readonly tracer?: Tracer | undefined
   readonly jobs: JobQueues
   readonly crypto: PodCrypto
-  readonly remote: RemotePodClient
+  readonly remotePods: RemotePodClient
   readonly secrets: Secrets
   /** The hosts that take the mail of a domain; none if they cannot be found. */
   readonly mailExchanges: (domain: string) => Promise<readonly string[]>
@@ -45,7 +45,7 @@ export type OperationsServices = Pick<Services, 'db' | 'requestContext' | 'jobs'
 export type MonitoringServices = Pick<Services, 'config' | 'db' | 'log'>
 
 /** Services for requests for documents of other pods. */
-export type LookupServices = Pick<Services, 'crypto' | 'remote'>
+export type LookupServices = Pick<Services, 'crypto' | 'remotePods'>
 
 /** The terms of the operator, which people accept when they sign up. */
 export interface Terms {

@@ -28,7 +28,7 @@ beforeAll(async () => {
     fakePods,
     change: (opened) => ({
       ...opened,
-      remote: { get: (...call) => way.get(...call), post: (...call) => way.post(...call) },
+      remotePods: { get: (...call) => way.get(...call), post: (...call) => way.post(...call) },
     }),
   })
 })

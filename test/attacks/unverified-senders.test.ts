@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
 import { showDeadLetter } from '../../src/jobs/dead-letters/show-dead-letter.js'
 import { RECEIVE_LIMITS } from '../../src/jobs/inbound/limits.js'
+import { deleteMessagesBeyondLimits } from '../../src/jobs/waiting/delete-beyond-limits.js'
 import { SIGNER_LIMITS, WAITING_LIMITS } from '../../src/jobs/waiting/limits.js'
-import { boundMessages } from '../../src/jobs/waiting/message-bounds.js'
 import { postBy } from '../support/federation/entities.js'
 import { envelopeOf } from '../support/federation/envelopes.js'
 import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
@@ -130,7 +130,7 @@ describe.each(queueBackends)('S90: signers without a verified identity, with the
     for (let host = 0; host < 40; host += 1) openTarpit(`long${host}.example`)
     await flood(40, (index) => unsigned(`u@long${index}.example`, long), 10)
     await vi.waitFor(isTakenIn, { timeout: 180_000, interval: 100 })
-    await boundMessages(pod)
+    await deleteMessagesBeyondLimits(pod)
     const { bytes } = await waitingSizes()
     expect(bytes).toBeLessThanOrEqual(WAITING_LIMITS.maxLongUnverifiedBytes)
 
@@ -156,7 +156,7 @@ describe.each(queueBackends)('S90: signers without a verified identity, with the
     expect(rest).toHaveLength(99)
     expect(await showDeadLetter(pod, first?.id ?? '')).toMatchObject({ payload })
 
-    await boundMessages(pod)
+    await deleteMessagesBeyondLimits(pod)
     const kept = WAITING_LIMITS.maxDeadBytes / payload.length
     expect(await pod.db('outbox').whereNotNull('failedAt').whereNotNull('payload').pluck('id')).toHaveLength(kept)
     expect(await dropDeadLetters(pod, { queue: 'inbound' })).toBeGreaterThanOrEqual(kept)

@@ -309,7 +309,7 @@ describe('the commands', { timeout: 180_000 }, () => {
 
   describe('work', () => {
     it('wait-idle prints the remaining work when its time limit expires', async () => {
-      await open.jobs.enqueue(pruneJob, {})
+      await open.jobs.add(pruneJob, {})
       const [row] = await open.db('outbox').insert({ queue: 'notify', name: 'probe', data: '{}' }).returning('id')
 
       expect(await failure('wait-idle', '--timeout', '1')).toEqual({

@@ -3,9 +3,9 @@ import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import {
   cancelCreations,
-  enqueueMessage,
   type OutgoingMessage,
   type RecipientSelector,
+  storeMessage,
 } from '../../src/domain/outbound/outgoing-messages.js'
 import { Contact } from '../../src/persistence/models/contact.js'
 import { Person } from '../../src/persistence/models/person.js'
@@ -56,7 +56,7 @@ function message(fields: Partial<OutgoingMessage> = {}): OutgoingMessage {
 }
 
 async function send(sent: OutgoingMessage, audience: RecipientSelector): Promise<void> {
-  await pod.db.transaction((transaction) => enqueueMessage(pod, transaction, sent, audience))
+  await pod.db.transaction((transaction) => storeMessage(pod, transaction, sent, audience))
 }
 
 function to(...people: readonly Person[]): RecipientSelector {
@@ -100,7 +100,7 @@ describe('something that goes out', () => {
     const sent = message()
 
     const failing = pod.db.transaction(async (transaction) => {
-      await enqueueMessage(pod, transaction, sent, to(person))
+      await storeMessage(pod, transaction, sent, to(person))
       throw new Error('no')
     })
 

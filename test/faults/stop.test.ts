@@ -73,7 +73,7 @@ describe.each(queueBackends)('a worker that receives a stop signal, with the que
       },
       timing: { abortAfterMs: 50, closeWithinMs: 10_000, backoff: () => 3_600_000 },
     })
-    await pod.jobs.enqueue(endless, {})
+    await pod.jobs.add(endless, {})
     await begun.promise
 
     await workers.close()

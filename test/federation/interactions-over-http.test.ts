@@ -28,10 +28,10 @@ import { type InboundPod, startInboundPod } from '../support/pods/inbound-pod.js
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 /** Deliveries go by https wherever that is the default, and the fake pods have no certificates. */
-function withoutTls(remote: RemotePodClient): RemotePodClient {
+function withoutTls(remotePods: RemotePodClient): RemotePodClient {
   return {
-    get: (url, options) => remote.get(url, options),
-    post: (url, ...rest) => remote.post(String(url).replace(/^https:/, 'http:'), ...rest),
+    get: (url, options) => remotePods.get(url, options),
+    post: (url, ...rest) => remotePods.post(String(url).replace(/^https:/, 'http:'), ...rest),
   }
 }
 
@@ -64,7 +64,7 @@ describe.each(queueBackends)('interactions and posts from other pods, with the q
         'outbound-slow',
         'relay',
       ],
-      change: (opened) => ({ ...opened, remote: withoutTls(opened.remote) }),
+      change: (opened) => ({ ...opened, remotePods: withoutTls(opened.remotePods) }),
     })
     ;({ ann, ben } = await pod.people('ann', 'ben'))
   })
@@ -113,7 +113,7 @@ describe.each(queueBackends)('interactions and posts from other pods, with the q
     const keys = new Map(people.map(({ address, publicKey }) => [address, readPublicKey(publicKey)] as const))
     const known = new Map([...keys].flatMap(([address, key]) => (key === undefined ? [] : [[address, key] as const])))
     const opened = verifyEnvelope(envelope, known, new Date())
-    if (opened.state !== 'open') throw new Error(`An envelope that was sent is ${opened.state}.`)
+    if (opened.state !== 'verified') throw new Error(`An envelope that was sent is ${opened.state}.`)
     return { sender, entity: opened.entity, signature: opened.signature }
   }
 

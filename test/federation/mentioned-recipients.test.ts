@@ -22,7 +22,7 @@ let ann: Viewer
 
 beforeAll(async () => {
   fakePods = await startFakePods()
-  test = await buildPod({ change: (opened) => ({ ...opened, remote: fakePods.remotePods() }) })
+  test = await buildPod({ change: (opened) => ({ ...opened, remotePods: fakePods.remotePods() }) })
   pod = test.pod
   ann = await viewerOf(pod, (await test.people('ann')).ann)
 })

@@ -38,7 +38,7 @@ describe.each(queueBackends)('accepted messages with the queue in $store', (back
   }
 
   it('are read from waiting, delayed and running jobs, and restored as outbox rows with their traces', async () => {
-    await pod.jobs.enqueue(receivePublicJob, { acceptedAt, messages: ['a running one'] })
+    await pod.jobs.add(receivePublicJob, { acceptedAt, messages: ['a running one'] })
     const begun = withResolvers()
     const end = withResolvers()
     const worker = pod.jobs.serve(
@@ -50,12 +50,12 @@ describe.each(queueBackends)('accepted messages with the queue in $store', (back
       { concurrency: 1, lockMs: 10_000, stalledCheckMs: 5_000, backoff: () => 60_000 },
     )
     await begun.promise
-    await pod.jobs.enqueueAll(receivePublicJob, [
+    await pod.jobs.addAll(receivePublicJob, [
       { acceptedAt, messages: ['b waiting', 'c waiting'], traces: [trace, null] },
     ])
-    await pod.jobs.enqueue(receivePublicJob, { acceptedAt, messages: ['d delayed'] }, { delay: 60_000 })
+    await pod.jobs.add(receivePublicJob, { acceptedAt, messages: ['d delayed'] }, { delay: 60_000 })
     const messages = [{ recipientGuid: 'a recipient', envelope: 'e private', trace }]
-    await pod.jobs.enqueue(receivePrivateJob, { acceptedAt, messages })
+    await pod.jobs.add(receivePrivateJob, { acceptedAt, messages })
 
     const found = await collect()
 
@@ -92,7 +92,7 @@ describe.each(queueBackends)('accepted messages with the queue in $store', (back
   })
 
   it('include those of jobs that have failed for the last time', async () => {
-    await pod.jobs.enqueue(receivePublicJob, { acceptedAt, messages: ['failed'] })
+    await pod.jobs.add(receivePublicJob, { acceptedAt, messages: ['failed'] })
     const workers = startTestWorkers(pod, {
       handlers: { inbound: { 'receive-public': () => Promise.reject(new Error('for this test')) } },
       queues: ['inbound'],

@@ -34,12 +34,12 @@ describe('a job that is added to the queue in PostgreSQL', () => {
     ['plain', {}],
     ['with a priority', { priority: 10 }],
     ['with a delay', { delay: 60_000 }],
-    ['with a name', { unique: 'a name' }],
+    ['with a name', { deduplicationKey: 'a name' }],
   ])('%s, has the row that the library writes', async (_kind, options) => {
     const now = vi.spyOn(Date, 'now').mockReturnValue(1_800_000_000_000)
-    await ours.enqueue(greet, { text: 'hello' }, options)
-    if ('unique' in options) await query('truncate bullmq.dedup')
-    await library.enqueue(greet, { text: 'hello' }, options)
+    await ours.add(greet, { text: 'hello' }, options)
+    if ('deduplicationKey' in options) await query('truncate bullmq.dedup')
+    await library.add(greet, { text: 'hello' }, options)
     now.mockRestore()
 
     const [mine, theirs, ...others] = await query('select * from bullmq.job order by seq')
@@ -53,7 +53,7 @@ describe('a job that is added to the queue in PostgreSQL', () => {
       const heard: string[] = []
       client.on('notification', ({ channel, payload }) => heard.push(`${channel} ${payload}`))
       await client.query('listen bullmq_jobs; listen bullmq_events')
-      await ours.enqueue(greet, { text: 'hello' })
+      await ours.add(greet, { text: 'hello' })
 
       await vi.waitFor(() => expect(heard).toEqual(['bullmq_jobs notify']))
     })
@@ -61,9 +61,9 @@ describe('a job that is added to the queue in PostgreSQL', () => {
   })
 
   it('takes one statement, with a name that the server keeps', async () => {
-    await ours.enqueue(greet, { text: 'the first connection' })
+    await ours.add(greet, { text: 'the first connection' })
     const statements = vi.spyOn(pg.Client.prototype, 'query')
-    await ours.enqueue(greet, { text: 'hello' })
+    await ours.add(greet, { text: 'hello' })
 
     const names = statements.mock.calls.map(([statement]) => Reflect.get(Object(statement), 'name'))
     expect(names).toEqual(['added-job'])

@@ -49,7 +49,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
   /** Both kinds: of an outbox row, and of a job without one. */
   async function let2Die(): Promise<void> {
     await pod.db.transaction((transaction) => enqueueJob(pod, transaction, countJob, { key: 'row' }))
-    await pod.jobs.enqueue(countJob, { key: 'job' })
+    await pod.jobs.add(countJob, { key: 'job' })
     const dead = { fault: 'internal', attempts: 1 }
     await untilFailed(2)
     expect(await listDeadLetters(pod)).toMatchObject([dead, dead])
@@ -93,7 +93,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
   })
 
   it('are counted by several properties at once, up to the latest; Redis reads each list of failed jobs once', async () => {
-    for (const key of ['one', 'two', 'three']) await pod.jobs.enqueue(countJob, { key })
+    for (const key of ['one', 'two', 'three']) await pod.jobs.add(countJob, { key })
     await untilFailed(3)
     const failedWithoutRow = vi.fn(pod.jobs.failedWithoutRow)
     const source = { ...pod, jobs: { ...pod.jobs, failedWithoutRow } }
@@ -122,7 +122,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
   })
 
   it('of one fault are found without reading the failed jobs of the others', async () => {
-    for (const key of ['one', 'two', 'three']) await pod.jobs.enqueue(countJob, { key })
+    for (const key of ['one', 'two', 'three']) await pod.jobs.add(countJob, { key })
     await untilFailed(3)
     const failedWithoutRow = vi.fn(pod.jobs.failedWithoutRow)
     const source = { ...pod, jobs: { ...pod.jobs, failedWithoutRow } }
@@ -157,9 +157,9 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
 
   it('are left to the sweeper when the queue does not accept them', async () => {
     await let2Die()
-    const handOver = () => Promise.reject(new Error('the queue is away'))
+    const addOutboxRows = () => Promise.reject(new Error('the queue is away'))
 
-    await replayDeadLetters({ ...pod, jobs: { ...pod.jobs, handOver } })
+    await replayDeadLetters({ ...pod, jobs: { ...pod.jobs, addOutboxRows } })
 
     const due = pod.db('outbox').whereNull('failedAt').where('sweepAt', '<=', pod.db.fn.now())
     expect(await due.select('data')).toEqual([{ data: { key: 'row' } }])

@@ -44,7 +44,7 @@ function open() {
 }
 
 async function add(...texts: readonly string[]): Promise<void> {
-  await jobs.enqueueAll(
+  await jobs.addAll(
     greet,
     texts.map((text) => ({ text })),
   )
@@ -219,7 +219,7 @@ describe('jobs that are finished at the same moment', () => {
   it('start no job when no worker needs one', async () => {
     const [job] = await take('one')
     if (job === undefined) throw new Error('No job is active.')
-    await jobs.enqueue(greet, { text: 'soon' }, { delay: 1 })
+    await jobs.add(greet, { text: 'soon' }, { delay: 1 })
     await pool.query('update job set process_at_ms = process_at_ms - 10')
 
     await open().finish({ ...job, wantsNext: false })
@@ -268,8 +268,8 @@ describe('jobs that are finished at the same moment', () => {
   it('start delayed jobs that are due', async () => {
     const [job] = await take('one')
     if (job === undefined) throw new Error('No job is active.')
-    await jobs.enqueue(greet, { text: 'soon' }, { delay: 1 })
-    await jobs.enqueue(greet, { text: 'later' }, { delay: 60_000 })
+    await jobs.add(greet, { text: 'soon' }, { delay: 1 })
+    await jobs.add(greet, { text: 'later' }, { delay: 60_000 })
     await pool.query('update job set process_at_ms = process_at_ms - 10')
     const { finish } = open()
 
@@ -282,7 +282,7 @@ describe('jobs that are finished at the same moment', () => {
 describe('a worker that wants a job', () => {
   it('gets one without finishing any, and learns what is left of the queue', async () => {
     await add('one', 'two')
-    await jobs.enqueue(greet, { text: 'later' }, { delay: 60_000 })
+    await jobs.add(greet, { text: 'later' }, { delay: 60_000 })
     const { finish, rests } = open()
 
     const [one, two, none] = await Promise.all(['a', 'b', 'c'].map((token) => finish({ token, wantsNext: true })))

@@ -31,7 +31,7 @@ describe.runIf(whyNoRedis() === undefined)('a pod whose REDIS_URL is switched on
 
   async function accept(redisUrl: string | undefined, payload: string): Promise<void> {
     const pod = await open(redisUrl)
-    await pod.jobs.enqueue(receivePublicJob, { acceptedAt: new Date().toISOString(), messages: [payload] })
+    await pod.jobs.add(receivePublicJob, { acceptedAt: new Date().toISOString(), messages: [payload] })
     await pod.close()
   }
 

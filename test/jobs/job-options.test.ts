@@ -57,13 +57,13 @@ describe.each(queueBackends)('the options of a job, with the queue in $store', (
   }
 
   it('are those of its definition when it is enqueued', async () => {
-    for (const job of jobs) await pod.jobs.enqueue(job, {})
-    for (const job of jobs) await pod.jobs.enqueueAll(job, [{}])
+    for (const job of jobs) await pod.jobs.add(job, {})
+    for (const job of jobs) await pod.jobs.addAll(job, [{}])
     expect(await optionsOfNext(2 * jobs.length)).toEqual(defined)
   })
 
-  it('are those of its definition when it is enqueued under a unique name', async () => {
-    for (const job of jobs) await pod.jobs.enqueueEach(job, [{ unique: job.name, data: {} }])
+  it('are those of its definition when it is enqueued with a deduplication key', async () => {
+    for (const job of jobs) await pod.jobs.addEach(job, [{ deduplicationKey: job.name, data: {} }])
     expect(await optionsOfNext(jobs.length)).toEqual(defined)
   })
 
@@ -89,7 +89,7 @@ describe.each(queueBackends)('the options of a job, with the queue in $store', (
   it('stay the same when the dead letter of a job without a row is replayed', async () => {
     const priority = 7
     const upload = { guid: 'g', file: 'f', name: 'n', userId: 1, use: 'pending', aspectIds: [] } as const
-    await pod.jobs.enqueue(makePhotoJob, upload, { priority })
+    await pod.jobs.add(makePhotoJob, upload, { priority })
     const before = await optionsOfNext(1, () => Promise.reject(new UnrecoverableError('given up')))
     expect(await replayDeadLetters(pod)).toBe(1)
     const after = await optionsOfNext(1)
@@ -100,7 +100,7 @@ describe.each(queueBackends)('the options of a job, with the queue in $store', (
   it('are those of its definition, with the priority of the packed job, when a packed job is split', async () => {
     const priority = 10
     const packed = { acceptedAt: new Date().toISOString(), messages: ['one', 'two'] }
-    await pod.jobs.enqueue(receivePublicJob, packed, { priority })
+    await pod.jobs.add(receivePublicJob, packed, { priority })
     const alone: JobsOptions[] = []
     await optionsOfNext(3, async (job) => {
       if (job.data.messages.length === 1) return void alone.push(ofDefinition(job.opts))

@@ -6,7 +6,7 @@ import { giveUpRow } from '../../src/jobs/outbox/give-up-rows.js'
 import { deleteOutboxRows, loadJob } from '../../src/jobs/outbox/load-job.js'
 import { findMessageRows } from '../../src/jobs/outbox/message-rows.js'
 import { findOverdueRows, sweepAllNow } from '../../src/jobs/outbox/sweep-rows.js'
-import type { OutboxJob } from '../../src/jobs/queues/add-jobs.js'
+import type { OutboxRow } from '../../src/jobs/queues/add-jobs.js'
 import { openDatabase } from '../../src/persistence/database/database.js'
 import { WORKER_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
 import { sweep } from '../../workers/sweeper.js'
@@ -101,12 +101,12 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
     const first = new Promise<void>((resolve) => {
       goOn = resolve
     })
-    async function handOver(rows: readonly OutboxJob[]): Promise<void> {
+    async function addOutboxRows(rows: readonly OutboxRow[]): Promise<void> {
       handedOver.push(rows.length)
       await first
-      await pod.jobs.handOver(rows)
+      await pod.jobs.addOutboxRows(rows)
     }
-    const slow = { ...pod, jobs: { ...pod.jobs, handOver } }
+    const slow = { ...pod, jobs: { ...pod.jobs, addOutboxRows } }
     const commit = (name: string) => pod.db.transaction((transaction) => enqueueJob(slow, transaction, greet, { name }))
 
     await commit('Alice')

@@ -106,8 +106,8 @@ describe.each(queueBackends)('the packing of messages into jobs, with the queue 
 /** A queue that accepts everything and reports the length that the test sets. */
 function cannedQueue(counts: { inbound: number }, memory = { isFree: true }) {
   const added: { readonly priority: number | undefined; readonly messages: number }[] = []
-  const jobs: Pick<Services['jobs'], 'enqueue' | 'counts' | 'hasFreeMemory'> = {
-    async enqueue(_job, data, { priority } = {}) {
+  const jobs: Pick<Services['jobs'], 'add' | 'counts' | 'hasFreeMemory'> = {
+    async add(_job, data, { priority } = {}) {
       const { messages } = data as { readonly messages: readonly unknown[] }
       added.push({ priority, messages: messages.length })
       counts.inbound += 1
@@ -124,12 +124,12 @@ describe('a job on its way to the queue', () => {
   it('is joined by a second concurrent job of 32 messages, and followed by the rest when it has arrived', async () => {
     const { pod } = cannedQueue({ inbound: 0 })
     const jobs: { readonly messages: number; arrive(): void }[] = []
-    const enqueue: Services['jobs']['enqueue'] = (_job, data) =>
+    const add: Services['jobs']['add'] = (_job, data) =>
       new Promise((resolve) => {
         const { messages } = data as { readonly messages: readonly unknown[] }
         jobs.push({ messages: messages.length, arrive: resolve })
       })
-    const packing = openPacking({ ...pod, jobs: { ...pod.jobs, enqueue } })
+    const packing = openPacking({ ...pod, jobs: { ...pod.jobs, add } })
     const send = async (count: number) => {
       const accepted = Array.from({ length: count }, () => packing.acceptPublic('an envelope', anybody))
       await new Promise(setImmediate)
@@ -322,11 +322,11 @@ describe('the admission of messages', () => {
 
   it('enqueues a small message without waiting for a large one', async () => {
     const { pod } = cannedQueue({ inbound: 0 })
-    const enqueue: Services['jobs']['enqueue'] = async (_job, data) => {
+    const add: Services['jobs']['add'] = async (_job, data) => {
       const { messages } = data as { readonly messages: readonly string[] }
       if (messages.some((message) => message.length > 1_000)) await new Promise(() => undefined)
     }
-    const packing = openPacking({ ...pod, jobs: { ...pod.jobs, enqueue } }, { ...limits, bytes: 1e9 })
+    const packing = openPacking({ ...pod, jobs: { ...pod.jobs, add } }, { ...limits, bytes: 1e9 })
     const large = 'x'.repeat(RECEIVE_LIMITS.bytesPerJob + 1)
     for (let message = 0; message < 3; message += 1) packing.acceptPublic(large, anybody).catch(() => undefined)
     await new Promise(setImmediate)
@@ -337,7 +337,7 @@ describe('the admission of messages', () => {
 
   it('does not count a message that the queue rejected', async () => {
     const { pod } = cannedQueue({ inbound: 0 })
-    const jobs = { ...pod.jobs, enqueue: () => Promise.reject(new Error('away')) }
+    const jobs = { ...pod.jobs, add: () => Promise.reject(new Error('away')) }
     const packing = openPacking({ ...pod, jobs }, limits)
 
     await expect(packing.acceptPublic('x'.repeat(900), anybody)).rejects.toThrow('away')

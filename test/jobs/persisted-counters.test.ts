@@ -24,7 +24,7 @@ describe('persisted counters of the processes', () => {
   function openProcess() {
     const registry = new Registry()
     const labelNames = ['queue', 'end', 'fault']
-    const takenIn = new Counter({
+    const inboundMessages = new Counter({
       name: PERSISTED_COUNTERS.inboundMessages,
       help: 'Messages.',
       labelNames,
@@ -36,17 +36,17 @@ describe('persisted counters of the processes', () => {
       labelNames: ['queue', 'end'],
       registers: [registry],
     })
-    return { takenIn, jobs, figures: persistCounters(pod, registry) }
+    return { inboundMessages, jobs, figures: persistCounters(pod, registry) }
   }
 
   it('are added up over processes, and stored once', async () => {
     const [one, other] = [openProcess(), openProcess()]
-    one.takenIn.inc({ queue: 'inbound', end: 'stored' }, 7)
-    one.takenIn.inc({ queue: 'inbound', end: 'rejected', fault: 'InvalidSender' })
-    other.takenIn.inc({ queue: 'inbound-private', end: 'rejected', fault: 'InvalidSender' }, 2)
+    one.inboundMessages.inc({ queue: 'inbound', end: 'stored' }, 7)
+    one.inboundMessages.inc({ queue: 'inbound', end: 'rejected', fault: 'InvalidSender' })
+    other.inboundMessages.inc({ queue: 'inbound-private', end: 'rejected', fault: 'InvalidSender' }, 2)
     await Promise.all([one.figures.keep(), other.figures.keep(), one.figures.keep()])
-    one.takenIn.inc({ queue: 'inbound', end: 'stored' }, 3)
-    one.takenIn.inc({ queue: 'inbound', end: 'waiting', fault: 'NotFetchable' }, 4)
+    one.inboundMessages.inc({ queue: 'inbound', end: 'stored' }, 3)
+    one.inboundMessages.inc({ queue: 'inbound', end: 'waiting', fault: 'NotFetchable' }, 4)
 
     await Promise.all([one.figures.close(), other.figures.close()])
 
@@ -60,15 +60,15 @@ describe('persisted counters of the processes', () => {
   })
 
   it('are kept in memory until the database accepts them', async () => {
-    const { takenIn, figures } = openProcess()
-    takenIn.inc({ queue: 'inbound', end: 'stored' }, 5)
+    const { inboundMessages, figures } = openProcess()
+    inboundMessages.inc({ queue: 'inbound', end: 'stored' }, 5)
 
     await pod.db.raw('alter table figures rename to figures_away')
     await figures.keep()
     await pod.db.raw('alter table figures_away rename to figures')
     expect(await pod.rows('figures')).toEqual([0])
 
-    takenIn.inc({ queue: 'inbound', end: 'stored' })
+    inboundMessages.inc({ queue: 'inbound', end: 'stored' })
     await figures.close()
     expect((await readRecentActivity(pod)).inboundResults.stored).toBe(6)
   })
@@ -95,9 +95,9 @@ describe('persisted counters of the processes', () => {
   })
 
   it('give rates over full minutes: messages of inbound queues, jobs of the other queues', async () => {
-    const { takenIn, jobs, figures } = openProcess()
-    takenIn.inc({ queue: 'inbound', end: 'stored' }, 90)
-    takenIn.inc({ queue: 'inbound', end: 'ignored' }, 10)
+    const { inboundMessages, jobs, figures } = openProcess()
+    inboundMessages.inc({ queue: 'inbound', end: 'stored' }, 90)
+    inboundMessages.inc({ queue: 'inbound', end: 'ignored' }, 10)
     jobs.inc({ queue: 'inbound', end: 'done' }, 3)
     jobs.inc({ queue: 'fetch', end: 'done' }, 15)
     jobs.inc({ queue: 'fetch', end: 'failed' }, 5)
@@ -113,8 +113,8 @@ describe('persisted counters of the processes', () => {
   })
 
   it('are not reported after an hour, and deleted after two days', async () => {
-    const { takenIn, figures } = openProcess()
-    takenIn.inc({ queue: 'inbound', end: 'stored' })
+    const { inboundMessages, figures } = openProcess()
+    inboundMessages.inc({ queue: 'inbound', end: 'stored' })
     await figures.close()
     await pod.db.raw(`update figures set minute = minute - interval '47 hours'`)
     await prune(pod)

@@ -73,10 +73,10 @@ describe('a long queue in PostgreSQL costs no more for a job than a short one', 
     const worker = serve(jobs, 1)
     // PostgreSQL chooses a generic plan after five executions of a statement.
     for (let times = 1; times <= 10; times += 1) {
-      await jobs.enqueue(greet, { text: 'hello' })
+      await jobs.add(greet, { text: 'hello' })
       await worker.untilDone(times)
     }
-    await jobs.enqueueAll(greet, greetings(LONG))
+    await jobs.addAll(greet, greetings(LONG))
     await worker.untilDone(TAKEN)
     await worker.close()
     await close(jobs)
@@ -88,14 +88,14 @@ describe('a long queue in PostgreSQL costs no more for a job than a short one', 
 
   it('with table statistics of an empty queue', async () => {
     const jobs = await open()
-    await jobs.enqueueAll(greet, greetings(300))
+    await jobs.addAll(greet, greetings(300))
     await administer(database.url, async (client) => {
       await client.query(`update bullmq.job set state = 'active'`)
       await client.query('analyze bullmq.job')
       await client.query('delete from bullmq.job')
       await client.query('vacuum (truncate off) bullmq.job')
     })
-    await jobs.enqueueAll(greet, greetings(LONG))
+    await jobs.addAll(greet, greetings(LONG))
     const before = await rowsRead()
     const worker = serve(jobs)
     await worker.untilDone(TAKEN)
@@ -120,8 +120,8 @@ describe('the queue in PostgreSQL', () => {
       return Reflect.apply(query, this, rest)
     })
     const jobs = await open()
-    await jobs.enqueue(greet, { text: 'hello' })
-    await jobs.enqueueAll(greet, greetings(2))
+    await jobs.add(greet, { text: 'hello' })
+    await jobs.addAll(greet, greetings(2))
     const worker = serve(jobs)
     await worker.untilDone(3)
     await worker.close()
@@ -135,8 +135,8 @@ describe('the queue in PostgreSQL', () => {
     expect(workers.filter((all) => !all.includes('synchronous_commit = off'))).toEqual([])
   })
 
-  /** The library adds a job with a unique name, and sends events of it. */
-  const byLibrary = { unique: 'a name' }
+  /** The library adds a job with a deduplication key, and sends events of it. */
+  const byLibrary = { deduplicationKey: 'a name' }
 
   it('sends no events while a worker holds the listening lock, and the next worker takes over', async () => {
     await administer(database.url, async (client) => {
@@ -150,13 +150,13 @@ describe('the queue in PostgreSQL', () => {
         return heard.splice(0).slice(0, -1)
       }
       const jobs = await open()
-      await jobs.enqueue(greet, { text: 'nobody is there yet' }, byLibrary)
+      await jobs.add(greet, { text: 'nobody is there yet' }, byLibrary)
       expect(await heardSoFar()).toEqual(['notify'])
 
       const first = serve(jobs)
       const holder = await untilHeld(jobs)
       await heardSoFar()
-      await jobs.enqueue(greet, { text: 'for the first' }, byLibrary)
+      await jobs.add(greet, { text: 'for the first' }, byLibrary)
       await untilEmpty(jobs)
       expect(await heardSoFar()).toEqual([])
 
@@ -165,7 +165,7 @@ describe('the queue in PostgreSQL', () => {
       await first.close()
       await untilHeld(jobs, holder)
       await heardSoFar()
-      await jobs.enqueue(greet, { text: 'for the second' }, byLibrary)
+      await jobs.add(greet, { text: 'for the second' }, byLibrary)
       await untilEmpty(jobs)
       expect(await heardSoFar()).toEqual([])
       expect(second.done()).toBeGreaterThan(0)
@@ -191,11 +191,11 @@ describe('the queue in PostgreSQL', () => {
     expect(after.size).toBe(1)
     expect(after).not.toEqual(before)
 
-    await jobs.enqueue(greet, { text: 'hello' })
+    await jobs.add(greet, { text: 'hello' })
     await worker.untilDone(1)
     await Promise.all(others.map((other) => other.close()))
     expect(await listening()).toHaveLength(1)
-    await jobs.enqueue(greet, { text: 'are you still there?' })
+    await jobs.add(greet, { text: 'are you still there?' })
     await worker.untilDone(2)
     await worker.close()
     expect(await listening()).toEqual([])
@@ -246,7 +246,7 @@ describe('the queue in PostgreSQL', () => {
    */
   async function untilHeld(jobs: Jobs, before?: number): Promise<number> {
     return vi.waitFor(async () => {
-      await jobs.enqueue(greet, { text: 'wait again' })
+      await jobs.add(greet, { text: 'wait again' })
       await untilEmpty(jobs)
       const [holder, ...others] = await holders()
       if (holder === undefined || holder === before || others.length > 0)
@@ -270,7 +270,7 @@ describe('the queue in PostgreSQL', () => {
 
   it('stores the data of a job unchanged', async () => {
     const jobs = await open()
-    await jobs.enqueue(greet, { text: 'again and '.repeat(10_000) })
+    await jobs.add(greet, { text: 'again and '.repeat(10_000) })
     const compressed = await administer(database.url, async (client) => {
       const { rows } = await client.query('select pg_column_compression(data) as method from bullmq.job')
       return rows

@@ -30,7 +30,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
   }
 
   async function untilAcknowledged(pod: QueuePod): Promise<void> {
-    await vi.waitFor(() => pod.jobs.enqueue(greet, { name: 'anybody' }), { timeout: 10_000, interval: 50 })
+    await vi.waitFor(() => pod.jobs.add(greet, { name: 'anybody' }), { timeout: 10_000, interval: 50 })
   }
 
   it('has its job in the queue when the promise resolves', async () => {
@@ -38,7 +38,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
     await untilAcknowledged(pod)
     const before = await waiting(pod)
 
-    await pod.jobs.enqueue(greet, { name: 'Alice' })
+    await pod.jobs.add(greet, { name: 'Alice' })
 
     expect(await waiting(pod)).toBe(before + 1)
   })
@@ -48,8 +48,8 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
     await untilAcknowledged(pod)
     const before = await waiting(pod)
 
-    await pod.jobs.enqueue(greet, { name: 'Alice' }, { unique: 'greet-alice' })
-    await pod.jobs.enqueue(greet, { name: 'Alice' }, { unique: 'greet-alice' })
+    await pod.jobs.add(greet, { name: 'Alice' }, { deduplicationKey: 'greet-alice' })
+    await pod.jobs.add(greet, { name: 'Alice' }, { deduplicationKey: 'greet-alice' })
 
     expect(await waiting(pod)).toBe(before + 1)
   })
@@ -59,7 +59,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
     await untilAcknowledged(pod)
 
     await proxy.refuse()
-    await expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueUnavailable)
+    await expect(pod.jobs.add(greet, { name: 'Alice' })).rejects.toThrow(QueueUnavailable)
 
     await proxy.recover()
     await untilAcknowledged(pod)
@@ -70,7 +70,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
     await untilAcknowledged(pod)
 
     proxy.freeze()
-    await expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueUnavailable)
+    await expect(pod.jobs.add(greet, { name: 'Alice' })).rejects.toThrow(QueueUnavailable)
 
     await proxy.recover()
     await untilAcknowledged(pod)
@@ -80,7 +80,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
     const pod = await openBehindProxy()
 
     proxy.freeze()
-    await expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueUnavailable)
+    await expect(pod.jobs.add(greet, { name: 'Alice' })).rejects.toThrow(QueueUnavailable)
 
     await proxy.recover()
     await untilAcknowledged(pod)
@@ -89,7 +89,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
   it('starts without the queue, gets an error, and works when the queue becomes available', async () => {
     await proxy.refuse()
     const pod = await openBehindProxy()
-    await expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueUnavailable)
+    await expect(pod.jobs.add(greet, { name: 'Alice' })).rejects.toThrow(QueueUnavailable)
 
     await proxy.recover()
     await untilAcknowledged(pod)
@@ -99,7 +99,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
     proxy.freeze()
     const opening = openBehindProxy()
     const refusal = opening.then((pod) =>
-      expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueUnavailable),
+      expect(pod.jobs.add(greet, { name: 'Alice' })).rejects.toThrow(QueueUnavailable),
     )
     await refusal
 

@@ -83,9 +83,9 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
 
   it('are counted together as each of them alone', async () => {
     await pauseQueue(pod, actor, 'notify', change)
-    await pod.jobs.enqueue(countJob, { key: 'waits' })
-    await pod.jobs.enqueue(laterJob, { key: 'waits with a priority' })
-    await pod.jobs.enqueue(countJob, { key: 'is delayed' }, { delay: 3_600_000 })
+    await pod.jobs.add(countJob, { key: 'waits' })
+    await pod.jobs.add(laterJob, { key: 'waits with a priority' })
+    await pod.jobs.add(countJob, { key: 'is delayed' }, { delay: 3_600_000 })
     const statesOf = (queues: readonly (QueueOverview | undefined)[]) =>
       queues.map((queue) => queue && { ...queue, oldestSeconds: queue.oldestSeconds !== null })
 
@@ -99,7 +99,7 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
 
   it('accept work while paused, count it as waiting, and run it when they are resumed', async () => {
     await pauseQueue(pod, actor, 'notify', change)
-    await pod.jobs.enqueue(countJob, { key: 'one' })
+    await pod.jobs.add(countJob, { key: 'one' })
 
     expect(await notifyQueue()).toMatchObject({
       state: 'paused',
@@ -133,7 +133,7 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
     await heartbeat.beatNow()
     await heartbeat.beatNow()
 
-    await expect(pod.jobs.enqueue(countJob, { key: 'lost' })).rejects.toThrow(QueueUnavailable)
+    await expect(pod.jobs.add(countJob, { key: 'lost' })).rejects.toThrow(QueueUnavailable)
     await pod.db.transaction((transaction) => enqueueJob(pod, transaction, countJob, { key: 'kept' }))
     await pod.db('outbox').update({ sweepAt: new Date(0) })
     await sweep(pod)
@@ -151,8 +151,8 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
 
   it('list their jobs without the data, and lose those that have not begun on request', async () => {
     await pauseQueue(pod, actor, 'notify', change)
-    await pod.jobs.enqueue(countJob, { key: 'now' })
-    await pod.jobs.enqueue(countJob, { key: 'later' }, { delay: 3_600_000 })
+    await pod.jobs.add(countJob, { key: 'now' })
+    await pod.jobs.add(countJob, { key: 'later' }, { delay: 3_600_000 })
 
     const shown = { name: 'count', attempts: 0, fault: null, finishedAt: null, addedAt: expect.any(Number) }
     for (const state of ['waiting', 'delayed'] as const) {
@@ -169,9 +169,9 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
   it('list waiting jobs page by page in the order in which they run, those with a priority last, also while paused', async () => {
     await pauseQueue(pod, actor, 'notify', change)
     expect(await notifyQueue()).toMatchObject({ waiting: 0, oldestSeconds: null })
-    await pod.jobs.enqueue(laterJob, { key: 'last' })
+    await pod.jobs.add(laterJob, { key: 'last' })
     expect(await notifyQueue()).toMatchObject({ waiting: 1, oldestSeconds: expect.any(Number) })
-    for (let added = 1; added <= 5; added += 1) await pod.jobs.enqueue(countJob, { key: String(added) })
+    for (let added = 1; added <= 5; added += 1) await pod.jobs.add(countJob, { key: String(added) })
 
     const keys = async (from: number) => {
       const jobs = await pod.jobs.list('notify', 'waiting', from, 2)
@@ -191,7 +191,7 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
     await pod.jobs.pause('inbound')
     const accepted = { acceptedAt: new Date(0).toISOString(), messages: ['<xml/>'] }
     const add = async (count: number, delay = 0) => {
-      for (let added = 0; added < count; added += 1) await pod.jobs.enqueue(receivePublicJob, accepted, { delay })
+      for (let added = 0; added < count; added += 1) await pod.jobs.add(receivePublicJob, accepted, { delay })
     }
     await add(150)
     await add(150, 3_600_000)
@@ -214,7 +214,7 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
   })
 
   it('run delayed jobs at once on request', async () => {
-    await pod.jobs.enqueue(countJob, { key: 'later' }, { delay: 3_600_000 })
+    await pod.jobs.add(countJob, { key: 'later' }, { delay: 3_600_000 })
 
     expect(await promoteJobs(pod, actor, 'notify', change)).toBe(1)
     await vi.waitFor(() => expect(ran).toEqual(['later']), { timeout: 10_000 })
@@ -233,7 +233,7 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
     await sampleQueues(pod)
     expect(await pod.db('queue_samples').count()).toMatchObject([{ count: 0 }])
     await pauseQueue(pod, actor, 'notify', change)
-    await pod.jobs.enqueue(countJob, { key: 'sampled' })
+    await pod.jobs.add(countJob, { key: 'sampled' })
     await sampleQueues(pod)
     await sampleQueues(pod)
     expect(await pod.db('queue_samples').select('queue', 'waiting')).toEqual([{ queue: 'notify', waiting: 1 }])

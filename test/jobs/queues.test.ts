@@ -29,7 +29,7 @@ describe.each(queueBackends)('the queues, in $store', (backend) => {
 
   it('count a worker as alive that gets each next job without a separate fetch', async () => {
     const job = defineJob<{ turn: number }>()('notify', 'turn', retriedForHours)
-    for (const turn of [1, 2]) await pod.jobs.enqueue(job, { turn })
+    for (const turn of [1, 2]) await pod.jobs.add(job, { turn })
     const heard: number[] = []
     const options = { concurrency: 1, lockMs: 5_000, stalledCheckMs: 5_000, backoff: () => 10 }
     const worker = pod.jobs.serve(
@@ -48,7 +48,7 @@ describe.each(queueBackends)('the queues, in $store', (backend) => {
 
   it('reject a job that cannot be stored with a specific error, not as unavailable', async () => {
     const job = defineJob<{ text: string }>()('notify', 'text', retriedForHours)
-    const adding = pod.jobs.enqueue(job, { text: 'a\u0000b' })
+    const adding = pod.jobs.add(job, { text: 'a\u0000b' })
 
     // Redis stores anything; PostgreSQL has no NUL in its texts.
     if (backend.store === 'Redis') await adding

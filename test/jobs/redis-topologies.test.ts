@@ -28,7 +28,7 @@ async function untilDone(jobs: Jobs, names: readonly string[]): Promise<void> {
   await Promise.all(workers.map((worker) => worker.close()))
 }
 
-const untilAcknowledged = (jobs: Jobs, name: string) => vi.waitFor(() => jobs.enqueue(receive, { name }), LATER)
+const untilAcknowledged = (jobs: Jobs, name: string) => vi.waitFor(() => jobs.add(receive, { name }), LATER)
 
 describe.skipIf(redisProgram() === undefined)('the queue in a Redis Cluster', () => {
   let cluster: RedisCluster
@@ -40,9 +40,9 @@ describe.skipIf(redisProgram() === undefined)('the queue in a Redis Cluster', ()
   it('accepts jobs of all queues and runs each once', async () => {
     const jobs = await open(cluster.url, 1, 'whole')
     try {
-      await jobs.enqueue(greet, { name: 'Alice' })
-      await jobs.enqueue(receive, { name: 'Bob' })
-      await jobs.enqueueAll(greet, [{ name: 'Carol' }, { name: 'Dave' }])
+      await jobs.add(greet, { name: 'Alice' })
+      await jobs.add(receive, { name: 'Bob' })
+      await jobs.addAll(greet, [{ name: 'Carol' }, { name: 'Dave' }])
       expect(await jobs.counts('notify')).toMatchObject({ waiting: 3 })
       expect(await jobs.warnings()).toEqual([])
       await untilDone(jobs, ['Alice', 'Bob', 'Carol', 'Dave'])
@@ -55,7 +55,7 @@ describe.skipIf(redisProgram() === undefined)('the queue in a Redis Cluster', ()
   it('rejects a job that too few replicas acknowledge', async () => {
     const jobs = await open(cluster.url, 2, 'few')
     try {
-      await expect(jobs.enqueue(receive, { name: 'Alice' })).rejects.toThrow(QueueUnavailable)
+      await expect(jobs.add(receive, { name: 'Alice' })).rejects.toThrow(QueueUnavailable)
       expect(await jobs.warnings()).toEqual([expect.stringContaining('REDIS_REPLICAS')])
     } finally {
       await jobs.close()
@@ -91,7 +91,7 @@ describe.skipIf(redisProgram() === undefined)('the queue in a Redis with Sentine
     try {
       await untilAcknowledged(jobs, 'Alice')
       frozen.servers[0]?.signal('SIGSTOP')
-      await expect(jobs.enqueue(receive, { name: 'Nobody' })).rejects.toThrow(QueueUnavailable)
+      await expect(jobs.add(receive, { name: 'Nobody' })).rejects.toThrow(QueueUnavailable)
       await untilAcknowledged(jobs, 'Bob')
       await untilDone(jobs, ['Alice', 'Bob'])
     } finally {
@@ -112,11 +112,11 @@ describe.skipIf(redisProgram() === undefined)('the queue in a Redis with Sentine
     const careless = await open(watched.url, 0, 'careless')
     const careful = await open(watched.url, replicas.length, 'safe')
     try {
-      await careless.enqueue(receive, { name: 'Alice' })
+      await careless.add(receive, { name: 'Alice' })
       await untilAcknowledged(careful, 'Alice') // any replica that is promoted later has everything up to here
       for (const replica of replicas) replica.signal('SIGSTOP')
-      await expect(jobs.enqueue(receive, { name: 'Bob' })).rejects.toThrow(QueueUnavailable)
-      await careless.enqueue(receive, { name: 'Bob' })
+      await expect(jobs.add(receive, { name: 'Bob' })).rejects.toThrow(QueueUnavailable)
+      await careless.add(receive, { name: 'Bob' })
       await master.kill()
       for (const replica of replicas) await replica.crash() // commands in transit to the replicas are lost
 

@@ -1,16 +1,16 @@
 import { expect, it } from 'vitest'
-import { enqueueSigners } from '../../src/jobs/waiting/signer-lookups.js'
+import { addSignerLookups } from '../../src/jobs/waiting/signer-lookups.js'
 import type { Services } from '../../src/services/services.js'
 
 /** The priorities of the lookups at these hosts, which no pod has named before. */
 async function prioritiesOf(hosts: readonly string[]): Promise<ReadonlySet<number | undefined>> {
   const priorities = new Set<number | undefined>()
   const jobs = {
-    async enqueueEach(_job, _jobs, options) {
+    async addEach(_job, _jobs, options) {
       priorities.add(options?.priority)
     },
   } as Partial<Services['jobs']> as Services['jobs'] // nothing else is called
-  await enqueueSigners(
+  await addSignerLookups(
     { jobs },
     hosts.map((host) => ({ host, source: undefined, isKnown: false, isRetry: false })),
   )

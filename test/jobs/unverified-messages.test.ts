@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { deleteMessagesBeyondLimits, type WaitingLimits } from '../../src/jobs/waiting/delete-beyond-limits.js'
 import { SIGNER_LIMITS, WAITING_LIMITS } from '../../src/jobs/waiting/limits.js'
 import { lockEntityKeys } from '../../src/jobs/waiting/lock-entity-keys.js'
-import { boundMessages, type WaitingLimits } from '../../src/jobs/waiting/message-bounds.js'
 import { resumeOverdue } from '../../src/jobs/waiting/resume-messages.js'
 import {
   findDueLookups,
@@ -224,7 +224,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
       maxDeadBytes: 300,
       rowsPerBatch: 2,
     }
-    const bound = () => boundMessages(pod, limits, 0)
+    const bound = () => deleteMessagesBeyondLimits(pod, limits, 0)
     const payloads = () => pod.db('waiting').orderBy('id').pluck('payload')
 
     async function insert(signed: boolean, ...sizes: readonly [host: string, bytes: number][]): Promise<void> {

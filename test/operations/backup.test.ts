@@ -173,8 +173,8 @@ describe('a backup', { timeout: 60_000 }, () => {
       const pod = await openServices(config, 'command', { crypto: fixedKeyCrypto() })
       try {
         expect(await checkRestoredPod(pod)).toEqual([])
-        await expect(pod.remote.get('https://other.example/', { maxBytes: 1 })).rejects.toThrow('isolated')
-        await expect(pod.remote.post('https://other.example/', 'text/plain', '')).rejects.toThrow('isolated')
+        await expect(pod.remotePods.get('https://other.example/', { maxBytes: 1 })).rejects.toThrow('isolated')
+        await expect(pod.remotePods.post('https://other.example/', 'text/plain', '')).rejects.toThrow('isolated')
         const app = await buildApp(pod)
         const pages = await Promise.all(['/', '/users/sign_in', '/health/ready'].map((url) => app.inject(url)))
         await app.close()

@@ -159,7 +159,7 @@ it('lets no pod start and nothing write to the old database until it has ended, 
 it('moves accepted messages that only the queue has', async () => {
   await using target = await openEmptyDatabase()
   const { jobs } = source
-  await jobs.enqueue(receivePublicJob, { acceptedAt: new Date().toISOString(), messages: ['accepted'] })
+  await jobs.add(receivePublicJob, { acceptedAt: new Date().toISOString(), messages: ['accepted'] })
 
   expect(await move(target.url)).toMatchObject({ messages: 1 })
   expect(await target.db('outbox').pluck('name')).toContain('receive-public')

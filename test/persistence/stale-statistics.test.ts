@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { newGuid } from '../../src/domain/new-guid.js'
-import { enqueueMessage, enqueuePersonalMessages } from '../../src/domain/outbound/outgoing-messages.js'
+import { storeMessage, storePersonalMessages } from '../../src/domain/outbound/outgoing-messages.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'
 import { dispatchRelaysJob } from '../../src/jobs/definitions.js'
@@ -11,7 +11,7 @@ import { enqueueJobsOfKind } from '../../src/jobs/outbox/enqueue-jobs.js'
 import { deleteOutboxRows, loadJob } from '../../src/jobs/outbox/load-job.js'
 import { findMessageRows } from '../../src/jobs/outbox/message-rows.js'
 import { findOverdueRows } from '../../src/jobs/outbox/sweep-rows.js'
-import { boundMessages } from '../../src/jobs/waiting/message-bounds.js'
+import { deleteMessagesBeyondLimits } from '../../src/jobs/waiting/delete-beyond-limits.js'
 import { giveUpOutboxRow, resumeOverdue } from '../../src/jobs/waiting/resume-messages.js'
 import {
   deleteLookups,
@@ -279,17 +279,17 @@ it.each<readonly [string, () => Promise<unknown>]>([
   [
     'a message to one person',
     () =>
-      within((transaction) => enqueueMessage(pod, transaction, retraction(), { kind: 'people', personIds: [quin.id] })),
+      within((transaction) => storeMessage(pod, transaction, retraction(), { kind: 'people', personIds: [quin.id] })),
   ],
   [
     'a message to the subscribers of a post',
-    () => within((transaction) => enqueueMessage(pod, transaction, retraction(), { kind: 'post', postId: 1 })),
+    () => within((transaction) => storeMessage(pod, transaction, retraction(), { kind: 'post', postId: 1 })),
   ],
   [
     'messages to one person each',
     () =>
       within(async (transaction) => {
-        await enqueuePersonalMessages(pod, transaction, [{ ...retraction(), public: false, personId: quin.id }])
+        await storePersonalMessages(pod, transaction, [{ ...retraction(), public: false, personId: quin.id }])
       }),
   ],
   ['a batch of relays', relayComments],
@@ -375,7 +375,7 @@ it.each<readonly [string, () => Promise<unknown>]>([
   ['pods with a lost job', () => findOverduePods(workerDb, 100)],
   ['deliveries to sleeping pods', () => giveUpDeliveries(workerDb, 1_000)],
   ['pods to check', () => findPodsToCheck(workerDb, { checkEveryHours: 24, recheckMinutes: 30, checksPerRun: 60 })],
-  ['bounds of waiting messages', () => boundMessages({ ...pod, db: workerDb })],
+  ['bounds of waiting messages', () => deleteMessagesBeyondLimits({ ...pod, db: workerDb })],
   ['hosts with lost lookups', () => findHostsWithLostLookups(workerDb, 100)],
   ['overdue outbox rows', () => within((transaction) => findOverdueRows(transaction, ['relay'], 100))],
 ])('%s: each row of a table is read at most twice', async (_what, run) => {

@@ -81,7 +81,8 @@ function references(entity: ReceivedEntity, { people, related }: KnownVectors): 
 }
 
 function rootOf(thing: RelatedVector | undefined): ReferencedEntity | undefined {
-  return thing?.parent ?? thing
+  const root = thing?.parent ?? thing
+  return root && { author: root.author, isLocal: root.local, isPublic: root.public }
 }
 
 function faultOrOpened(run: () => OpenVector): ProtocolFault | OpenVector {

@@ -134,7 +134,7 @@ function readEncryptedEnvelope(corpus: Corpus, random: Chance): RunResult {
 function open(corpus: Corpus, envelope: string): boolean {
   peekEnvelope(envelope)
   const opened = verifyEnvelope(envelope, corpus.keys, receivedAt)
-  if (opened.state !== 'open') return false
+  if (opened.state !== 'verified') return false
 
   const { entity } = opened
   deepEqual(readEntity(readXml(writeEntity(entity), 'InvalidPayload'), receivedAt), entity)

@@ -45,7 +45,7 @@ function open(envelope: string, known = keys) {
 
 describe('opening an envelope', () => {
   it('gives the sender and the entity', () => {
-    expect(open(seal(post))).toEqual({ state: 'open', sender: 'ann@p.example', entity: post, signature: 'absent' })
+    expect(open(seal(post))).toEqual({ state: 'verified', sender: 'ann@p.example', entity: post, signature: 'absent' })
   })
 
   it('gives plain data, which arrives in another thread as it was', () => {
@@ -90,7 +90,7 @@ describe('opening an envelope', () => {
 describe('opening what the author signed as well', () => {
   it('verifies that signature with the key of the author', () => {
     expect(open(seal(signedComment))).toMatchObject({
-      state: 'open',
+      state: 'verified',
       entity: { text: ' one; two\r\n' },
       signature: 'valid',
     })
@@ -100,13 +100,13 @@ describe('opening what the author signed as well', () => {
     const altered = { ...signedComment, text: ' one; two\n' }
     const imposed = { ...comment, author_signature: signRelayable(comment, ann.privateKey) }
 
-    expect(open(seal(altered))).toMatchObject({ state: 'open', signature: 'invalid' })
-    expect(open(seal(imposed))).toMatchObject({ state: 'open', signature: 'invalid' })
+    expect(open(seal(altered))).toMatchObject({ state: 'verified', signature: 'invalid' })
+    expect(open(seal(imposed))).toMatchObject({ state: 'verified', signature: 'invalid' })
   })
 
   it('leaves it open whether a signature that is not there was needed', () => {
-    expect(open(seal(comment))).toMatchObject({ state: 'open', signature: 'absent' })
-    expect(open(seal({ ...comment, author_signature: '' }))).toMatchObject({ state: 'open', signature: 'absent' })
+    expect(open(seal(comment))).toMatchObject({ state: 'verified', signature: 'absent' })
+    expect(open(seal({ ...comment, author_signature: '' }))).toMatchObject({ state: 'verified', signature: 'absent' })
   })
 
   it('requires the key of the author after the envelope is verified', () => {
@@ -131,7 +131,7 @@ describe('opening what the author signed as well', () => {
 
     const signed = { ...migration, signature: signMigration(identities, quin.privateKey) }
     const signedByItself = { ...migration, signature: signMigration(identities, ann.privateKey) }
-    expect(open(seal(signed))).toMatchObject({ state: 'open', signature: 'valid' })
-    expect(open(seal(signedByItself))).toMatchObject({ state: 'open', signature: 'invalid' })
+    expect(open(seal(signed))).toMatchObject({ state: 'verified', signature: 'valid' })
+    expect(open(seal(signedByItself))).toMatchObject({ state: 'verified', signature: 'invalid' })
   })
 })

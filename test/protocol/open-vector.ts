@@ -7,13 +7,13 @@ import type { VectorKeys } from './vector-keys.js'
 /** What is taken for the time of receipt; the vectors leave open what depends on it. */
 export const receivedAt = new Date('2024-05-06T07:08:09Z')
 
-export type OpenVector = Extract<VerifiedEnvelope, { readonly state: 'open' }>
+export type OpenVector = Extract<VerifiedEnvelope, { readonly state: 'verified' }>
 
 /** Opens an envelope with the keys of the file. Other persons cannot be discovered. */
 export function openVector(envelope: string, keys: VectorKeys): OpenVector {
   const opened = verifyEnvelope(envelope, keys.public, receivedAt)
   switch (opened.state) {
-    case 'open':
+    case 'verified':
       return opened
     case 'rejected':
       throw new ProtocolError(opened.fault, opened.reason)

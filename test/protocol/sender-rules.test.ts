@@ -9,8 +9,8 @@ const quin = 'quin@q.example'
 const remy = 'remy@r.example'
 const when = '2024-05-06T07:08:09Z'
 
-const annsPost = { author: ann, local: true, public: true }
-const remysPost = { author: remy, local: false, public: true }
+const annsPost = { author: ann, isLocal: true, isPublic: true }
+const remysPost = { author: remy, isLocal: false, isPublic: true }
 
 type Data = Readonly<Record<string, string | boolean>>
 
@@ -109,7 +109,7 @@ describe('an entity that is not a relayable', () => {
     expect(fault('reshare', reshare, {}, { threadPost: annsPost })).toBe('none')
     expect(fault('reshare', reshare, {})).toBe('NotFetchable')
     expect(fault('reshare', reshare, {}, { threadPost: remysPost })).toBe('ValidationError')
-    expect(fault('reshare', reshare, {}, { threadPost: { ...annsPost, public: false } })).toBe('NotAllowed')
+    expect(fault('reshare', reshare, {}, { threadPost: { ...annsPost, isPublic: false } })).toBe('NotAllowed')
     expect(fault('reshare', { author: quin, guid }, {})).toBe('none')
   })
 
@@ -125,7 +125,7 @@ describe.each(relayables)('a %s', (type, data) => {
 
   it('comes from its author if the thread post is local', () => {
     expect(fault(type, data, signed, { threadPost: annsPost })).toBe('none')
-    expect(fault(type, data, { ...signed, recipient: ann }, { threadPost: { ...annsPost, public: false } })).toBe(
+    expect(fault(type, data, { ...signed, recipient: ann }, { threadPost: { ...annsPost, isPublic: false } })).toBe(
       'none',
     )
     expect(fault(type, data, signed, { threadPost: remysPost })).toBe('InvalidSender')

@@ -16,14 +16,14 @@ const CLOSED_PORT = 1
 const { environment, othersPort, threads }: WorkerInstructions = JSON.parse(process.argv[2] ?? '{}')
 const log = pino({ level: 'warn' }, { write: (line) => void process.send?.({ said: JSON.parse(line) }) })
 const crypto = threads ? openCryptoPool(1) : fixedKeyCrypto()
-const remote = openRemotePodClient({
+const remotePods = openRemotePodClient({
   allowPrivate: 'all',
   userAgent: 'test/1.0',
   log,
   resolve: async () => ['127.0.0.1'],
   dial: ({ port }) => connect(port === 443 ? CLOSED_PORT : othersPort, '127.0.0.1'),
 })
-const pod = { ...(await openServices(readConfig(environment), 'worker', { crypto, log })), remote }
+const pod = { ...(await openServices(readConfig(environment), 'worker', { crypto, log })), remotePods }
 startWorkers(pod, {
   handlers: {
     fetch: openFetchHandlers(),

@@ -1,8 +1,9 @@
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { isIdle } from '../../src/jobs/operations/work-status.js'
-import { type DuePod, enqueueDeliveries } from '../../src/jobs/outbox/enqueue-deliveries.js'
+import { startDeliveries } from '../../src/jobs/outbox/start-deliveries.js'
 import { Person } from '../../src/persistence/models/person.js'
+import type { DuePod } from '../../src/persistence/outbound/due-deliveries.js'
 import type { Services } from '../../src/services/services.js'
 import { startFakePods } from '../support/federation/fake-pods.js'
 import { writeMessage } from '../support/federation/recording-pod.js'
@@ -97,7 +98,7 @@ export async function runDeadPods(options: DeadPodsOptions): Promise<DeadPodsRep
       const arrived = new Promise<void>((resolve) => arrivals.push(resolve))
       const id = await write(pods)
       const committed = performance.now()
-      await enqueueDeliveries(pod, duePods).catch(() => {}) // the sweeper finds them
+      await startDeliveries(pod, duePods).catch(() => {}) // the sweeper finds them
       await arrived
       return { id, milliseconds: performance.now() - committed }
     }

@@ -21,7 +21,7 @@ let isBack = false
 process.on('SIGUSR2', () => {
   isBack = true
 })
-const remote = openRemotePodClient({
+const remotePods = openRemotePodClient({
   allowPrivate: 'all',
   userAgent: 'test/1.0',
   log,
@@ -29,7 +29,7 @@ const remote = openRemotePodClient({
   dial: ({ port }) => connect(port === REFUSING_PORT && !isBack ? CLOSED_PORT : othersPort, '127.0.0.1'),
 })
 const crypto = threads ? openCryptoPool(1) : fixedKeyCrypto()
-const pod = { ...(await openServices(readConfig(environment), 'worker', { crypto, log })), remote }
+const pod = { ...(await openServices(readConfig(environment), 'worker', { crypto, log })), remotePods }
 const handlersOf = (queue: DeliveryQueue): { readonly deliver: Handler } => ({
   deliver: (own, { data }: { readonly data: { readonly podIds: readonly number[] } }, signal) =>
     deliver(own, data.podIds, { queue, signal, limits }),

@@ -1,7 +1,7 @@
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { isIdle } from '../../src/jobs/operations/work-status.js'
-import { enqueueDeliveries } from '../../src/jobs/outbox/enqueue-deliveries.js'
+import { startDeliveries } from '../../src/jobs/outbox/start-deliveries.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import type { Services } from '../../src/services/services.js'
@@ -125,7 +125,7 @@ async function writePosts(pod: Services, pods: readonly number[], posts: number)
     const ids: number[] = []
     for (const [record, guid, verb, entity] of steps) {
       ids.push((await writeMessage(pod, { senderId, record, guid, verb, entity, pods })).id)
-      await enqueueDeliveries(pod, duePods).catch(() => {}) // the sweeper finds them
+      await startDeliveries(pod, duePods).catch(() => {}) // the sweeper finds them
     }
     chains.push({ post: ids[0] ?? Number.NaN, after: ids.slice(1) })
   }

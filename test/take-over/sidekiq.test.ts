@@ -220,7 +220,7 @@ describe.runIf(redisProgram() !== undefined)('the jobs of the old pod', () => {
       await expect.poll(picturesOf, { timeout: 30_000 }).toContain('immutable')
       await deliver(pod, [3], { queue: 'outbound-slow', signal: options.signal })
       expect(received.toSorted()).toEqual([newer, sealed].toSorted())
-      await pod.jobs.handOver(await pod.db('outbox').select('id', 'queue', 'name'))
+      await pod.jobs.addOutboxRows(await pod.db('outbox').select('id', 'queue', 'name'))
       const textOf = (table: string, guid: string) => async () =>
         (await taken.rowsOf(`select text from ${table} where guid = ?`, [guidOf(guid)]))[0]?.['text']
       await expect.poll(textOf('messages', 'new-message'), { timeout: 30_000 }).toBe('words for Alice')

@@ -312,7 +312,7 @@ export function describeDeliveries(startedPods: () => CompletePods): void {
       expect(await personAt(left, bob)).toMatchObject({ closedAt: null })
 
       await right.open.db('users').where({ id: bob.userId }).update({ closeAt: closingBegan })
-      await right.open.jobs.enqueue(closeAccountsJob, {})
+      await right.open.jobs.add(closeAccountsJob, {})
       await vi.waitFor(async () => expect((await personAt(right, bob))?.closedAt).toBeInstanceOf(Date), 20_000)
       await quiet()
 

@@ -101,7 +101,7 @@ export function describeDiscovery(startedPods: () => CompletePods): void {
         public: true,
       })
 
-      await left.open.jobs.enqueue(fetchEntityJob, { type: 'post', guid: post.guid, from: bob.address, depth: 0 })
+      await left.open.jobs.add(fetchEntityJob, { type: 'post', guid: post.guid, from: bob.address, depth: 0 })
       await left.json('wait-idle', '--timeout', '30')
 
       expect(await Post.query(left.open.db).whereIn('guid', [post.guid, linked.guid])).toHaveLength(2)

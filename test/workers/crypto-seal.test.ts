@@ -28,7 +28,7 @@ it('a thread signs a comment for its author and seals it for the author of the p
     ['ann@p.example', createPublicKey(readKey('2.public.pem'))],
   ])
   expect(verifyEnvelope(envelope, keys, new Date())).toMatchObject({
-    state: 'open',
+    state: 'verified',
     sender: 'ann@p.example',
     signature: 'valid',
     entity: { author: 'ben@p.example', text: 'Hello;\r\n<ann>', created_at: new Date('2024-05-06T07:08:09Z') },

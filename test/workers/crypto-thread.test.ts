@@ -54,9 +54,9 @@ it('a thread seals, encrypts, decrypts and opens, with keys and dates passed unc
 
   expect(envelopes).toEqual([sealed[0], undefined])
   const expected = [
-    { state: 'open', sender: 'ann@p.example', entity: deletion, signature: 'absent' },
+    { state: 'verified', sender: 'ann@p.example', entity: deletion, signature: 'absent' },
     {
-      state: 'open',
+      state: 'verified',
       sender: 'ann@p.example',
       entity: expect.objectContaining({ type: vote.type }),
       signature: 'valid',

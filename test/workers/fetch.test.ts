@@ -31,7 +31,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
   beforeAll(async () => {
     fakePods = await startFakePods()
     stores = await openTestStores(backend)
-    pod = { ...(await stores.openPod()), remote: fakePods.remotePods(), crypto: fixedKeyCrypto() }
+    pod = { ...(await stores.openPod()), remotePods: fakePods.remotePods(), crypto: fixedKeyCrypto() }
   })
   afterAll(async () => {
     await stores.close()
@@ -65,11 +65,11 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     (await pod.jobs.failed('fetch', 0, 10)).map(({ failedReason, attemptsMade }) => ({ failedReason, attemptsMade }))
 
   function discover({ address }: Pick<FakePerson, 'address'>): Promise<void> {
-    return pod.jobs.enqueue(discoverPersonJob, { address }, { unique: `person:${address}` })
+    return pod.jobs.add(discoverPersonJob, { address }, { deduplicationKey: `person:${address}` })
   }
 
   function fetchPost(fetchRequest: FetchRequest): Promise<void> {
-    return pod.jobs.enqueue(fetchEntityJob, fetchRequest)
+    return pod.jobs.add(fetchEntityJob, fetchRequest)
   }
 
   function servePost(author: FakePerson, fields: Partial<StatusMessageEntity> = {}): FetchRequest {
@@ -90,7 +90,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
   it('discovers a person once for any number of concurrent requests in any number of processes', async () => {
     const quin = newPerson()
     await Promise.all(Array.from({ length: 50 }, () => discover(quin)))
-    work(pod, { ...pod, remote: fakePods.remotePods() })
+    work(pod, { ...pod, remotePods: fakePods.remotePods() })
     await untilIdle(pod)
 
     expect(await known()).toEqual([quin.address])
@@ -203,7 +203,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     await vi.waitFor(() => expect(held.length).toBeGreaterThan(0))
 
     await discover(known)
-    await pod.jobs.enqueue(discoverSearchedJob, { address: sought.address })
+    await pod.jobs.add(discoverSearchedJob, { address: sought.address })
     const both = [known.address, sought.address].sort()
     await vi.waitFor(async () => expect(await pod.db('people').orderBy('address').pluck('address')).toEqual(both), {
       timeout: 5_000,

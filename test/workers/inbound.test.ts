@@ -91,7 +91,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     envelopes: readonly string[],
     options: { readonly priority?: number } = {},
   ): Promise<void> {
-    await pod.jobs.enqueue(receivePublicJob, { acceptedAt: new Date().toISOString(), messages: envelopes }, options)
+    await pod.jobs.add(receivePublicJob, { acceptedAt: new Date().toISOString(), messages: envelopes }, options)
   }
 
   /** The threads of the pod, which behave differently for these envelopes. */

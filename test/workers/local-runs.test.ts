@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { enqueueJobsOfKind } from '../../src/jobs/outbox/enqueue-jobs.js'
 import { groupOfRows } from '../../src/jobs/outbox/job-groups.js'
-import { type LocalHandler, runTogether } from '../../workers/local-runs/run-together.js'
+import { type LocalHandler, runInGroups } from '../../workers/local-runs/run-in-groups.js'
 import type { HandlerTable } from '../../workers/run-job.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
@@ -61,22 +61,22 @@ describe.each(queueBackends)('rows that run without a job, with the queue in $st
     await pod.db.transaction((transaction) => enqueueJobsOfKind(pod, transaction, greet, all))
   }
 
-  const greetLocally = runTogether<Greeting>({ maxItems: 1 }, async ({ db }, rows) => {
+  const greetLocally = runInGroups<Greeting>({ maxItems: 1 }, async ({ db }, rows) => {
     if (rows.some(({ data }) => data.name === 'unknown')) throw new Error('There is no such name.')
     const taken = await db.transaction((transaction) => groupOfRows(rows).take(transaction))
     greetedLocally.push(...taken.map(({ name }) => name))
   })
 
   it('are done after their commit, and no job is added', async () => {
-    const handOver = vi.spyOn(pod.jobs, 'handOver')
+    const addOutboxRows = vi.spyOn(pod.jobs, 'addOutboxRows')
     start({ job: greet, maxConcurrent: 2, open: greetLocally })
     await commit('Alice', 'Bob')
     await untilIdle(pod)
 
     expect(greetedLocally.toSorted()).toEqual(['Alice', 'Bob'])
     expect(greetedByJob).toEqual([])
-    expect(handOver).not.toHaveBeenCalled()
-    handOver.mockRestore()
+    expect(addOutboxRows).not.toHaveBeenCalled()
+    addOutboxRows.mockRestore()
   })
 
   it('get a job when they fail', async () => {
@@ -89,7 +89,7 @@ describe.each(queueBackends)('rows that run without a job, with the queue in $st
 
   it('have no second effect when another worker has done them', async () => {
     const { released, release } = openGate()
-    const handOver = vi.spyOn(pod.jobs, 'handOver')
+    const addOutboxRows = vi.spyOn(pod.jobs, 'addOutboxRows')
     const open: LocalHandler['open'] = (...rest) => {
       const run = greetLocally(...rest)
       return async (row) => {
@@ -104,8 +104,8 @@ describe.each(queueBackends)('rows that run without a job, with the queue in $st
     await workers?.close()
 
     expect(greetedLocally).toEqual([])
-    expect(handOver).not.toHaveBeenCalled()
-    handOver.mockRestore()
+    expect(addOutboxRows).not.toHaveBeenCalled()
+    addOutboxRows.mockRestore()
   })
 
   it('get jobs when as many run as may', async () => {
@@ -132,7 +132,7 @@ describe.each(queueBackends)('rows that run without a job, with the queue in $st
     start({
       job: greet,
       maxConcurrent: 2,
-      open: runTogether<Greeting>({ maxItems: 1 }, async ({ db }, rows) => {
+      open: runInGroups<Greeting>({ maxItems: 1 }, async ({ db }, rows) => {
         await released
         const taken = await db.transaction((transaction) => groupOfRows(rows).take(transaction))
         greetedLocally.push(...taken.map(({ name }) => name))
@@ -153,7 +153,7 @@ describe.each(queueBackends)('rows that run without a job, with the queue in $st
     start({
       job: greet,
       maxConcurrent: 10,
-      open: runTogether<Greeting>({ maxItems: 10 }, async ({ db }, rows) => {
+      open: runInGroups<Greeting>({ maxItems: 10 }, async ({ db }, rows) => {
         groups.push(rows.length)
         await released
         await db.transaction((transaction) => groupOfRows(rows).take(transaction))
@@ -174,7 +174,7 @@ describe.each(queueBackends)('rows that run without a job, with the queue in $st
     start({
       job: greet,
       maxConcurrent: 10,
-      open: runTogether<Greeting>({ maxItems: 10, spacing: { ms: 3_600_000, startWork: 3 } }, async ({ db }, rows) => {
+      open: runInGroups<Greeting>({ maxItems: 10, spacing: { ms: 3_600_000, startWork: 3 } }, async ({ db }, rows) => {
         const taken = await db.transaction((transaction) => groupOfRows(rows).take(transaction))
         groups.push(taken.map(({ name }) => name))
       }),

@@ -205,8 +205,8 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
   })
 
   it('counts the pending work', async () => {
-    await pod.jobs.enqueue(greet, { name: 'Alice' })
-    await pod.jobs.enqueue(greet, { name: 'Bob' }, { delay: 3_600_000 })
+    await pod.jobs.add(greet, { name: 'Alice' })
+    await pod.jobs.add(greet, { name: 'Bob' }, { delay: 3_600_000 })
     await pod.db('outbox').insert([
       { queue: 'notify', name: 'greet' },
       { queue: 'notify', name: 'greet', failedAt: pod.db.fn.now() },
@@ -244,8 +244,8 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
   })
 
   it.each<[string, (pod: QueuePod) => Promise<unknown>]>([
-    ['a job waits', ({ jobs }) => jobs.enqueue(greet, { name: 'Alice' })],
-    ['a job comes later', ({ jobs }) => jobs.enqueue(greet, { name: 'Alice' }, { delay: 60_000 })],
+    ['a job waits', ({ jobs }) => jobs.add(greet, { name: 'Alice' })],
+    ['a job comes later', ({ jobs }) => jobs.add(greet, { name: 'Alice' }, { delay: 60_000 })],
     ['an outbox row waits', ({ db }) => db('outbox').insert({ queue: 'notify', name: 'greet' })],
     ['a delivery is due', (busy) => insertDelivery(busy, { dueAt: new Date(0) })],
   ])('is not idle while %s', async (_, insert) => {

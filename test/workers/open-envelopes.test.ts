@@ -33,7 +33,7 @@ it('threads open any number of envelopes, with one result for each, in order', a
   expect(opened).toHaveLength(150)
   for (const [index, result] of opened.entries()) {
     if (index % 10 === 9) expect(result).toMatchObject({ state: 'rejected', fault: 'InvalidEnvelope' })
-    else expect(result).toMatchObject({ state: 'open', sender: quin.address, entity: { text: `Number ${index}` } })
+    else expect(result).toMatchObject({ state: 'verified', sender: quin.address, entity: { text: `Number ${index}` } })
   }
   expect(await crypto.verifyEnvelopes(messages.slice(0, 1), new Map())).toEqual([
     { state: 'needs_key', keyOwner: quin.address },

@@ -1,17 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { newGuid } from '../../src/domain/new-guid.js'
-import { enqueuePodChecks } from '../../src/federation/discovery/pod-checks.js'
+import { addPodChecks } from '../../src/federation/discovery/pod-checks.js'
 import { checkPodJob } from '../../src/jobs/definitions.js'
 import { readWorkStatus } from '../../src/jobs/operations/work-status.js'
-import {
-  type DuePod,
-  enqueueDeliveries,
-  enqueueDeliveriesAfterCommit,
-} from '../../src/jobs/outbox/enqueue-deliveries.js'
+import { startDeliveries, startDeliveriesAfterCommit } from '../../src/jobs/outbox/start-deliveries.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { RemotePod } from '../../src/persistence/models/remote-pod.js'
-import { findOverduePods } from '../../src/persistence/outbound/due-deliveries.js'
+import { type DuePod, findOverduePods } from '../../src/persistence/outbound/due-deliveries.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import { maintenanceHandlers, prune } from '../../workers/handlers/maintenance.js'
 import { outboundHandlers, outboundSlowHandlers } from '../../workers/handlers/outbound.js'
@@ -39,7 +35,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
   beforeAll(async () => {
     fakePods = await startFakePods()
     stores = await openTestStores(backend)
-    pod = { ...(await stores.openPod()), crypto: fixedKeyCrypto(), remote: fakePods.remotePods() }
+    pod = { ...(await stores.openPod()), crypto: fixedKeyCrypto(), remotePods: fakePods.remotePods() }
     const { address } = await createUser(pod, { username: 'ann', password: 'the password of ann' })
     ann = await Person.byAddress(pod.db, address).throwIfNotFound()
   })
@@ -75,7 +71,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
   }
 
   async function enqueueFor(...pods: readonly RecordingPod[]): Promise<void> {
-    await enqueueDeliveries(pod, await duePodsOf(pods))
+    await startDeliveries(pod, await duePodsOf(pods))
   }
 
   function duePodsOf(pods: readonly RecordingPod[]): Promise<readonly DuePod[]> {
@@ -95,7 +91,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     workers = startTestWorkers(pod, { handlers, queues })
 
     const duePods = await duePodsOf([fresh, provenPod])
-    await pod.db.transaction(async (transaction) => enqueueDeliveriesAfterCommit(pod, transaction, duePods))
+    await pod.db.transaction(async (transaction) => startDeliveriesAfterCommit(pod, transaction, duePods))
     await untilIdle(pod)
 
     expect([fresh, provenPod].map(({ received: got }) => got.length)).toEqual([1, 1])
@@ -105,7 +101,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
   it('have no job for a proven pod in the process that has written its deliveries', async () => {
     const [fresh, provenPod] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
     workers = startTestWorkers(pod, { handlers, queues, localDelivery })
-    const enqueueEach = vi.spyOn(pod.jobs, 'enqueueEach')
+    const addEach = vi.spyOn(pod.jobs, 'addEach')
     await write(fresh, provenPod)
 
     await enqueueFor(fresh, provenPod)
@@ -113,34 +109,34 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     await workers.close()
 
     expect([fresh, provenPod].map(({ received }) => received.length)).toEqual([1, 1])
-    const jobs = enqueueEach.mock.calls.flatMap(([job, each]) => each.map(() => job.queue))
+    const jobs = addEach.mock.calls.flatMap(([job, each]) => each.map(() => job.queue))
     expect(jobs).toEqual(['outbound-slow'])
-    enqueueEach.mockRestore()
+    addEach.mockRestore()
   })
 
   it('deliver nothing of a transaction that is rolled back', async () => {
-    const enqueueEach = vi.fn(pod.jobs.enqueueEach)
-    const watched = { ...pod, jobs: { ...pod.jobs, enqueueEach } }
+    const addEach = vi.fn(pod.jobs.addEach)
+    const watched = { ...pod, jobs: { ...pod.jobs, addEach } }
     const other = await otherPod()
     const enqueueIn = (fails: boolean) =>
       pod.db.transaction(async (transaction) => {
-        enqueueDeliveriesAfterCommit(watched, transaction, [{ podId: other.id, isProven: false }])
+        startDeliveriesAfterCommit(watched, transaction, [{ podId: other.id, isProven: false }])
         if (fails) throw new Error('something is wrong')
       })
 
     await expect(enqueueIn(true)).rejects.toThrow('something is wrong')
-    expect(enqueueEach).not.toHaveBeenCalled()
+    expect(addEach).not.toHaveBeenCalled()
     await enqueueIn(false)
-    expect(enqueueEach).toHaveBeenCalledOnce()
+    expect(addEach).toHaveBeenCalledOnce()
   })
 
   it('receive their jobs in chunks of pods, so that other work does not wait for all of them', async () => {
-    const enqueueEach = vi.fn(pod.jobs.enqueueEach)
+    const addEach = vi.fn(pod.jobs.addEach)
     const duePods = Array.from({ length: 1_100 }, (_, podId) => ({ podId, isProven: false }))
 
-    await enqueueDeliveries({ jobs: { ...pod.jobs, enqueueEach } }, duePods)
+    await startDeliveries({ jobs: { ...pod.jobs, addEach } }, duePods)
 
-    const chunks = enqueueEach.mock.calls.map(([, each]) => each.length).filter((length) => length > 0)
+    const chunks = addEach.mock.calls.map(([, each]) => each.length).filter((length) => length > 0)
     expect(chunks).toEqual([500, 500, 100])
     expect(await waiting('outbound-slow')).toBe(1_100)
   })
@@ -201,7 +197,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     const checked = await otherPod()
     await write(...silent)
     await enqueueFor(...silent)
-    await pod.jobs.enqueueEach(checkPodJob, [{ unique: 'check', data: { podId: checked.id } }])
+    await pod.jobs.addEach(checkPodJob, [{ deduplicationKey: 'check', data: { podId: checked.id } }])
     const oneSlot = { ...pod, config: { ...pod.config, workerConcurrency: { 'outbound-slow': 1 } } }
     workers = startTestWorkers(oneSlot, {
       handlers,
@@ -309,7 +305,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     for (const { host } of [old, heard]) fakePods.script(`${host}/`, (_request, response) => response.end('a pod'))
     workers = startTestWorkers(pod, { handlers, queues: ['outbound-slow'] })
 
-    await enqueuePodChecks(pod)
+    await addPodChecks(pod)
     await untilIdle(pod)
 
     const asked = (other: RecordingPod) => fakePods.requests.some((request) => request === `${other.host}/`)
@@ -317,7 +313,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     const awake = { offlineSince: null, nextTryAt: null, checkWanted: false, status: 'version_failed' }
     expect(await old.row()).toMatchObject(awake)
     expect(await heard.row()).toMatchObject(awake)
-    await enqueuePodChecks(pod)
+    await addPodChecks(pod)
     expect(await waiting('outbound-slow')).toBe(0)
   })
 

@@ -298,8 +298,8 @@ describe('a reported picture', () => {
     const requested: string[] = []
     const pod = (body: Buffer) => ({
       ...test.pod,
-      remote: {
-        ...test.pod.remote,
+      remotePods: {
+        ...test.pod.remotePods,
         async get(url: string | URL) {
           requested.push(String(url))
           return { status: 200, url: new URL(url), contentType: 'image/png', body } as RemoteResponse

@@ -106,8 +106,8 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
       .db('outbox')
       .insert({ queue: 'notify', name: 'count', data: '{"key":"one"}' })
       .returning('id')
-    await pod.jobs.enqueue(rowJob, { outboxId: id })
-    await pod.jobs.enqueue(rowJob, { outboxId: id })
+    await pod.jobs.add(rowJob, { outboxId: id })
+    await pod.jobs.add(rowJob, { outboxId: id })
     await untilIdle(pod)
 
     expect(begun).toBe(2)
@@ -117,7 +117,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
 
   it('has no effect when the row is gone', async () => {
     work(count)
-    await pod.jobs.enqueue(rowJob, { outboxId: 4711 })
+    await pod.jobs.add(rowJob, { outboxId: 4711 })
     await untilIdle(pod)
 
     expect(await effects()).toEqual([])
@@ -179,10 +179,10 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
   it('puts back a job with an unknown name, as of a newer version; after all attempts it is a dead letter', async () => {
     work(count)
     const strange = defineJob<object>()('notify', 'of-tomorrow', retriedForHours)
-    await pod.jobs.enqueue(strange, {})
+    await pod.jobs.add(strange, {})
     await pod.db.transaction((transaction) => enqueueJob(pod, transaction, strange, {}))
     // A property name of every object is not the name of a handler.
-    await pod.jobs.enqueue(defineJob<object>()('notify', 'constructor', retriedForHours), {})
+    await pod.jobs.add(defineJob<object>()('notify', 'constructor', retriedForHours), {})
 
     const dead = { fault: 'unknown_name', attempts: 11 }
     await vi.waitFor(async () => expect(await listDeadLetters(pod)).toMatchObject([dead, dead, dead]), {

@@ -57,7 +57,7 @@ describe.each(queueBackends)('a job that kills its worker, with the queue in $st
 
   it('is split into one job per message, once, although the worker is killed during the split', async () => {
     const messages = ['one', 'two', 'three']
-    await pod.jobs.enqueue(receivePublicJob, { acceptedAt: new Date().toISOString(), messages })
+    await pod.jobs.add(receivePublicJob, { acceptedAt: new Date().toISOString(), messages })
     const job = await pod.jobs.oldestWaiting('inbound')
     if (job === undefined) throw new Error('The job has just been added.')
 

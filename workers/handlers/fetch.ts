@@ -1,6 +1,6 @@
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import { fetchEntity } from '../../src/federation/discovery/fetch-entity.js'
-import { enqueueFirstStream, fetchPersonStream } from '../../src/federation/discovery/fetch-person-stream.js'
+import { addFirstStreamFetch, fetchPersonStream } from '../../src/federation/discovery/fetch-person-stream.js'
 import { attachDiscoveredPerson } from '../../src/federation/inbound/mentioned-people.js'
 import { deliverToMentioned } from '../../src/federation/outbound/mentioned-recipients.js'
 import { REMOTE_LIMITS } from '../../src/federation/remote-pod/limits.js'
@@ -32,7 +32,7 @@ type FetchJob =
   | typeof fetchLinkedJob
 
 /** A retried job ignores the cache of recent failures. */
-const again = { again: true }
+const IGNORE_RECENT_FAILURES = { again: true } as const
 
 /** The handlers of one worker, which count its running jobs by host. */
 export function openFetchHandlers(): JobHandlers<FetchJob> {
@@ -43,25 +43,27 @@ export function openFetchHandlers(): JobHandlers<FetchJob> {
       const host = readHost(address)
       await requireUnpausedPod(services, work, host)
       await runInHostShare(slots, services, host, 'DiscoveryFailed', (within) =>
-        discoverPerson(services, address, { ...again, ...within }),
+        discoverPerson(services, address, { ...IGNORE_RECENT_FAILURES, ...within }),
       )
     },
 
     async 'fetch-entity'(services, work) {
       const host = readHost(work.data.from)
       await requireUnpausedPod(services, work, host)
-      await runInHostShare(slots, services, host, 'NotFetchable', () => fetchEntity(services, work.data, again))
+      await runInHostShare(slots, services, host, 'NotFetchable', () =>
+        fetchEntity(services, work.data, IGNORE_RECENT_FAILURES),
+      )
     },
 
     'discover-mentioned': (services, work) =>
       runInHalfHostShare(slots, services, readHost(work.data.address), 'DiscoveryFailed', () =>
-        runOnce(services, () => discoverMentioned(services, work)),
+        runWithoutRetry(services, () => discoverMentioned(services, work)),
       ),
 
     'discover-searched': (services, { data: { address } }) =>
-      runOnce(services, () =>
+      runWithoutRetry(services, () =>
         runWithinLimit(slots.jobsOfHost, hostShare(services), readHost(address), 'DiscoveryFailed', async () =>
-          enqueueFirstStream(services, await discoverPerson(services, address)),
+          addFirstStreamFetch(services, await discoverPerson(services, address)),
         ),
       ),
 
@@ -70,7 +72,7 @@ export function openFetchHandlers(): JobHandlers<FetchJob> {
       const host = readHost(address)
       await requireUnpausedPod(services, work, host)
       await runInHalfHostShare(slots, services, host, 'NotFetchable', () =>
-        runOnce(services, () => fetchPersonStream(services, address)),
+        runWithoutRetry(services, () => fetchPersonStream(services, address)),
       )
     },
 
@@ -79,7 +81,7 @@ export function openFetchHandlers(): JobHandlers<FetchJob> {
       const host = readHost(data.from)
       await requireUnpausedPod(services, work, host)
       await runInHalfHostShare(slots, services, host, 'NotFetchable', () =>
-        runOnce(services, () => fetchEntity(services, data)),
+        runWithoutRetry(services, () => fetchEntity(services, data)),
       )
     },
   }
@@ -107,7 +109,7 @@ async function discoverMentioned(
 }
 
 /** Runs work on which nothing depends: a failure is logged and not retried. */
-export async function runOnce(services: Services, work: () => Promise<unknown>): Promise<void> {
+export async function runWithoutRetry(services: Services, work: () => Promise<unknown>): Promise<void> {
   try {
     await work()
   } catch (error) {

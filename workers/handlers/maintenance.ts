@@ -28,7 +28,7 @@ import { quarantineTaskHandlers } from '../../src/domain/operations/quarantine.j
 import { discardTaskHandlers } from '../../src/domain/operations/queues.js'
 import { moveRemainingInteractions } from '../../src/domain/people/move-person.js'
 import { countPictures } from '../../src/domain/photos/orphaned-files.js'
-import { enqueuePodChecks } from '../../src/federation/discovery/pod-checks.js'
+import { addPodChecks } from '../../src/federation/discovery/pod-checks.js'
 import { QUARANTINE_LIMITS } from '../../src/federation/inbound/limits.js'
 import {
   birthdaysJob,
@@ -80,7 +80,7 @@ interface ScheduledWork extends Schedule {
 
 export const maintenanceSchedules: readonly ScheduledWork[] = [
   { job: pruneJob, every: 600_000, run: prune },
-  { job: checkPodsJob, every: 60_000, run: enqueuePodChecks },
+  { job: checkPodsJob, every: 60_000, run: addPodChecks },
   { job: checkStaffActivityJob, every: 60_000, run: checkAttendance },
   { job: endPodRulesJob, every: 60_000, run: endPodRules },
   { job: endNetworkRulesJob, every: 60_000, run: endNetworkRules },

@@ -18,7 +18,7 @@ const WIDTH = 700
 
 /** Creates a blurred and a clear copy of a reported picture. If the picture cannot be fetched or read, a moderator can request it again. */
 export async function makePreview(
-  services: Pick<Services, 'config' | 'db' | 'remote' | 'pictures' | 'log'>,
+  services: Pick<Services, 'config' | 'db' | 'remotePods' | 'pictures' | 'log'>,
   { photoGuid }: { readonly photoGuid: string },
 ): Promise<void> {
   let pictures: Readonly<Record<PictureVariant, Buffer>> | undefined
@@ -32,7 +32,7 @@ export async function makePreview(
 
 /** A remote picture is fetched like every other document: from public addresses only, with bounds. */
 async function readPhoto(
-  { db, config, pictures, remote }: Pick<Services, 'config' | 'db' | 'remote' | 'pictures'>,
+  { db, config, pictures, remotePods }: Pick<Services, 'config' | 'db' | 'remotePods' | 'pictures'>,
   photoGuid: string,
 ): Promise<Buffer> {
   const source = await findPhotoSource(db, photoGuid)
@@ -41,7 +41,7 @@ async function readPhoto(
       ? await pictures.read(source.name)
       : source &&
         (
-          await remote.get(`${photoBaseUrl(source, config.url)}${source.name}`, {
+          await remotePods.get(`${photoBaseUrl(source, config.url)}${source.name}`, {
             accept: 'image/*',
             maxBytes: MAX_BYTES,
             redirects: REDIRECTS,

@@ -4,14 +4,14 @@ import { fetchEntity } from '../../src/federation/discovery/fetch-entity.js'
 import { ANONYMOUS_LOOKUP_LIMITS } from '../../src/federation/discovery/limits.js'
 import type { discoverSignersJob, lookUpLinkedJob, lookUpPersonJob } from '../../src/jobs/definitions.js'
 import type { ProtocolFault } from '../../src/protocol/errors.js'
-import { readHost, runOnce } from './fetch.js'
+import { readHost, runWithoutRetry } from './fetch.js'
 import type { JobHandlers } from './job-handlers.js'
 import { runWithinLimit } from './run-within-limit.js'
 
 type UnverifiedFetchJob = typeof discoverSignersJob | typeof lookUpPersonJob | typeof lookUpLinkedJob
 
 /** A visitor waits for the page. */
-const within = { within: ANONYMOUS_LOOKUP_LIMITS.discoveryMs }
+const VISITOR_TIME_LIMIT = { within: ANONYMOUS_LOOKUP_LIMITS.discoveryMs }
 
 /**
  * Lookups that need neither a verified signature nor an account. They have a queue of their own, so that no other work waits for
@@ -33,13 +33,17 @@ export function openUnverifiedFetchHandlers(): JobHandlers<UnverifiedFetchJob> {
     'discover-signers': (services, { data: { host } }, deadline) => discoverSigners(services, host, deadline),
 
     'look-up-person': (services, { data }) =>
-      runOnce(services, () =>
+      runWithoutRetry(services, () =>
         'address' in data
-          ? withLimits(data.address, 'DiscoveryFailed', () => discoverPerson(services, data.address, within))
-          : withLimits(data.host, 'DiscoveryFailed', () => discoverProfile(services, data, within)),
+          ? withLimits(data.address, 'DiscoveryFailed', () =>
+              discoverPerson(services, data.address, VISITOR_TIME_LIMIT),
+            )
+          : withLimits(data.host, 'DiscoveryFailed', () => discoverProfile(services, data, VISITOR_TIME_LIMIT)),
       ),
 
     'look-up-linked': (services, { data }) =>
-      runOnce(services, () => withLimits(data.from, 'NotFetchable', () => fetchEntity(services, data, within))),
+      runWithoutRetry(services, () =>
+        withLimits(data.from, 'NotFetchable', () => fetchEntity(services, data, VISITOR_TIME_LIMIT)),
+      ),
   }
 }

@@ -4,7 +4,7 @@ import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js
 import { participate } from '../../src/federation/outbound/participate.js'
 import { type DataOf, dispatchRelaysJob, liveEventJob, participateJob } from '../../src/jobs/definitions.js'
 import { groupOfRows } from '../../src/jobs/outbox/job-groups.js'
-import { type LocalDelivery, type LocalHandler, runTogether } from './run-together.js'
+import { type LocalDelivery, type LocalHandler, runInGroups } from './run-in-groups.js'
 
 const LIVE_EVENTS_TOGETHER = 500
 /** Beyond these, rows get jobs. */
@@ -22,7 +22,7 @@ export const localHandlers: readonly LocalHandler[] = [
   {
     job: liveEventJob,
     maxConcurrent: LIVE_EVENTS_TOGETHER,
-    open: runTogether(
+    open: runInGroups(
       { maxItems: LIVE_EVENTS_TOGETHER, spacing: { ms: 250, startWork: RECORDS.startWork } },
       (services, rows) =>
         publishLiveEvents(
@@ -34,7 +34,7 @@ export const localHandlers: readonly LocalHandler[] = [
   {
     job: participateJob,
     maxConcurrent: CONSEQUENCES_TOGETHER,
-    open: runTogether<DataOf<typeof participateJob>>(
+    open: runInGroups<DataOf<typeof participateJob>>(
       {
         maxItems: CONSEQUENCES_TOGETHER,
         spacing: { ms: 2_000, startWork: RECORDS.startWork },
@@ -47,7 +47,7 @@ export const localHandlers: readonly LocalHandler[] = [
   {
     job: dispatchRelaysJob,
     maxConcurrent: CONSEQUENCES_TOGETHER,
-    open: runTogether<DataOf<typeof dispatchRelaysJob>>(
+    open: runInGroups<DataOf<typeof dispatchRelaysJob>>(
       {
         maxItems: CONSEQUENCES_TOGETHER,
         spacing: { ms: 1_000, startWork: RECORDS.startWork },

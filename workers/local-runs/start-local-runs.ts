@@ -2,7 +2,7 @@ import type { QueueName } from '../../src/jobs/queues/queue-names.js'
 import type { Services } from '../../src/services/services.js'
 import { withDeadline } from '../deadline.js'
 import type { RunCounters } from '../run-counters.js'
-import type { LocalDelivery, LocalHandler, LocalRunLimits } from './run-together.js'
+import type { LocalDelivery, LocalHandler, LocalRunLimits } from './run-in-groups.js'
 
 interface LocalRunsOptions {
   /** The queues that this process serves; the work of all others is left to jobs. */

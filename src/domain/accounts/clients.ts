@@ -60,7 +60,7 @@ const PRINTABLE_ASCII = /^[!-~]+$/
 
 /** Creates a client at each registration, because two devices of one model send equal metadata. The secret is returned once. */
 export async function registerClient(
-  services: Pick<Services, 'db' | 'remote'>,
+  services: Pick<Services, 'db' | 'remotePods'>,
   { name, redirectUris, sectorIdentifierUri, metadata, apiDialect }: ClientRegistration,
 ): Promise<{ readonly client: RegisteredClient; readonly secret: string | undefined }> {
   for (const uri of redirectUris) requireRedirectUri(uri)
@@ -134,7 +134,7 @@ function requireRedirectUri(uri: string): void {
 }
 
 async function requireSingleSector(
-  services: Pick<Services, 'remote'>,
+  services: Pick<Services, 'remotePods'>,
   redirectUris: readonly string[],
   sectorIdentifierUri: string | undefined,
   { subject_type }: ClientMetadata,
@@ -159,12 +159,15 @@ const PAIRWISE_METADATA: ClientMetadata = {
 }
 
 /** Fetches the sector document with the guarded HTTP client of federation, which refuses private addresses. */
-async function readSectorDocument({ remote }: Pick<Services, 'remote'>, uri: string): Promise<readonly unknown[]> {
+async function readSectorDocument(
+  { remotePods }: Pick<Services, 'remotePods'>,
+  uri: string,
+): Promise<readonly unknown[]> {
   if (!isUrl(uri) || new URL(uri).protocol !== 'https:') {
     throw invalidClientMetadata('sector_identifier_uri must be an https address.')
   }
   try {
-    const { status, body } = await remote.get(uri, { maxBytes: CLIENT_LIMITS.sectorDocumentBytes, redirects: 0 })
+    const { status, body } = await remotePods.get(uri, { maxBytes: CLIENT_LIMITS.sectorDocumentBytes, redirects: 0 })
     const list: unknown = status === 200 ? JSON.parse(body.toString('utf8')) : undefined
     if (Array.isArray(list)) return list
   } catch {

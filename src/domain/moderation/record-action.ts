@@ -178,7 +178,7 @@ async function requireCase(transaction: Knex.Transaction, { personId }: Actor, c
 }
 
 /** Runs several use cases in one transaction: if one of them refuses, none has an effect. */
-export function runTogether(
+export function runInOneTransaction(
   services: ModerationServices,
   useCases: readonly ((services: ModerationServices) => Promise<unknown>)[],
 ): Promise<void> {

@@ -44,17 +44,17 @@ export async function groupLiveEventsByRecipient<Recipient extends EventRecipien
   const ofUser = groupByKey(recipients.map((recipient) => [recipient.viewer.userId, recipient]))
   const readersOf = await findPostReaders(services, sources, recipients)
   const staff = [...new Set(recipients.filter(isCaseReader).map(({ viewer }) => viewer.userId))]
-  const audience = new Map<Recipient, LiveEventSource[]>()
+  const sourcesByRecipient = new Map<Recipient, LiveEventSource[]>()
   for (const source of sources) {
     const users = source.kind === 'moderation_case' ? staff : recipientUserIds(source, readersOf)
     for (const recipient of users.flatMap((userId) => ofUser.get(userId) ?? [])) {
       if (!recipient.kinds.has(source.kind)) continue
-      const sourcesOfRecipient = audience.get(recipient) ?? []
-      audience.set(recipient, sourcesOfRecipient)
+      const sourcesOfRecipient = sourcesByRecipient.get(recipient) ?? []
+      sourcesByRecipient.set(recipient, sourcesOfRecipient)
       sourcesOfRecipient.push(source)
     }
   }
-  return audience
+  return sourcesByRecipient
 }
 
 /** The role of a viewer is the one of the last check of the token. Reading the events checks it again. */

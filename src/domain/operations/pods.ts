@@ -1,5 +1,5 @@
 import { quantile } from '../../jobs/operations/quantile.js'
-import { enqueueDeliveriesAfterCommit } from '../../jobs/outbox/enqueue-deliveries.js'
+import { startDeliveriesAfterCommit } from '../../jobs/outbox/start-deliveries.js'
 import { type PodHost, RemotePod } from '../../persistence/models/remote-pod.js'
 import { type ListedPodRule, listRulesOfHost } from '../../persistence/moderation/pod-rules.js'
 import { LATENCY_BOUNDS, listPodDays, type PodDay, sumPodLatencies } from '../../persistence/operations/pod-activity.js'
@@ -129,7 +129,7 @@ export async function resumePod(
   return recordOperatorChange(services, actor, { action: 'pod.resume', target, reason }, async (transaction) => {
     const paused = RemotePod.query(transaction).findById(id).where('pausedUntil', '>', services.now())
     if ((await paused.patch({ pausedUntil: null })) === 0) return undefined
-    enqueueDeliveriesAfterCommit(services, transaction, [{ podId: id, isProven: false }])
+    startDeliveriesAfterCommit(services, transaction, [{ podId: id, isProven: false }])
     return { until: null }
   })
 }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { handOverAfterCommit } from '../../jobs/outbox/hand-over.js'
+import { runOrAddAfterCommit } from '../../jobs/outbox/run-or-add.js'
 import {
   countQuarantined,
   deleteQuarantined,
@@ -170,7 +170,7 @@ async function changeChunk(
     await deleteQuarantined(transaction, changed)
   } else {
     const rows = await replayQuarantined(transaction, changed, { isReleased: work === RELEASE })
-    handOverAfterCommit(services, transaction, rows)
+    runOrAddAfterCommit(services, transaction, rows)
   }
   const rest = { ...range, after: chunk.at(-1)?.id ?? range.end }
   return { changed: changed.length, skipped: chunk.length - changed.length, rest }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { enqueueDeliveriesAfterCommit } from '../../jobs/outbox/enqueue-deliveries.js'
+import { startDeliveriesAfterCommit } from '../../jobs/outbox/start-deliveries.js'
 import { findTrace } from '../../persistence/database/transactions.js'
 import { deleteCreations, type RecordKey } from '../../persistence/outbound/cancel-deliveries.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from '../../persistence/outbound/delivery-priority.js'
@@ -26,7 +26,7 @@ export interface OutgoingMessage {
   readonly senderId: number | null
   readonly public: boolean
   readonly entity: Entity
-  /** Default: `own`. */
+  /** Default: `localUsers`. */
   readonly priority?: DeliveryPriority
   /** Default: that of the transaction. */
   readonly trace?: string | null
@@ -36,19 +36,19 @@ export interface OutgoingMessage {
  * Stores a message and its deliveries in the caller's transaction, and enqueues delivery jobs after the commit. A public message has
  * one delivery for each pod, a private one for each person. A repeat stores no second message, except of a profile or a contact.
  */
-export async function enqueueMessage(
+export async function storeMessage(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   message: OutgoingMessage,
-  audience: RecipientSelector,
+  recipients: RecipientSelector,
 ): Promise<void> {
   const row = rowOf(transaction, message)
-  const reached = await insertDeliveries(transaction, row, audience)
-  enqueueDeliveriesAfterCommit(services, transaction, reached)
+  const reached = await insertDeliveries(transaction, row, recipients)
+  startDeliveriesAfterCommit(services, transaction, reached)
 }
 
-/** Stores any number of messages for one person each, as `enqueueMessage`. */
-export async function enqueuePersonalMessages(
+/** Stores any number of messages for one person each, as `storeMessage`. */
+export async function storePersonalMessages(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   messages: readonly (OutgoingMessage & { readonly personId: number })[],
@@ -57,14 +57,14 @@ export async function enqueuePersonalMessages(
     transaction,
     messages.map((message) => rowOf(transaction, message)),
   )
-  enqueueDeliveriesAfterCommit(services, transaction, reached)
+  startDeliveriesAfterCommit(services, transaction, reached)
 }
 
 /** A relayable of another pod that the subscribers of a local post receive. */
 export type Relay = OutgoingMessage & Pick<NewRelay, 'postId' | 'commentId' | 'authorId'>
 
-/** Stores any number of relays and their deliveries, as `enqueueMessage`. */
-export async function enqueueRelays(
+/** Stores any number of relays and their deliveries, as `storeMessage`. */
+export async function storeRelays(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   relays: readonly Relay[],
@@ -73,7 +73,7 @@ export async function enqueueRelays(
     transaction,
     relays.map((relay) => rowOf(transaction, relay)),
   )
-  enqueueDeliveriesAfterCommit(services, transaction, reached)
+  startDeliveriesAfterCommit(services, transaction, reached)
 }
 
 function rowOf<Message extends OutgoingMessage>(transaction: Knex.Transaction, message: Message) {

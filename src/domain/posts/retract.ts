@@ -8,7 +8,7 @@ import { type Destroyed, destroyEntities } from '../../persistence/posts/destroy
 import type { RetractableKind } from '../../protocol/entities/registry.js'
 import type { TargetType } from '../../protocol/entities/retraction.js'
 import type { Services } from '../../services/services.js'
-import { cancelCreations, enqueueMessage, type RecipientSelector } from '../outbound/outgoing-messages.js'
+import { cancelCreations, type RecipientSelector, storeMessage } from '../outbound/outgoing-messages.js'
 
 /** An entity of a local person that is to be retracted. */
 export interface EntityToRetract {
@@ -40,7 +40,7 @@ export async function retractEntity(
   const entity = { type: 'retraction', author: author.address, target_guid: guid, target_type: type } as const
   const message = { record: kind, guid, verb: 'retract', senderId: retractedById, public: isPublic, entity } as const
   // Before the deletion, which removes the relations that determine the recipients.
-  await enqueueMessage(services, transaction, message, recipients)
+  await storeMessage(services, transaction, message, recipients)
   const destroyed = await destroyEntities(transaction, kind, [id])
   // The record is deleted: its dispatch has either ended or will find no record.
   if (await isUndispatched(transaction, authorId, { record: kind, guid })) await deleteRetractions(transaction, message)

@@ -78,8 +78,8 @@ function isStale({ refreshedAt, closedAt }: Person, now: Date, { refresh = false
 /** Shared lookups of each open pod of this process. */
 const lookupsByRemote = stateByOwner<RemotePodClient, SharedLookups<Person>>()
 
-function lookupsOf({ remote }: Services): SharedLookups<Person> {
-  return lookupsByRemote(remote, openSharedLookups<Person>)
+function lookupsOf({ remotePods }: Services): SharedLookups<Person> {
+  return lookupsByRemote(remotePods, openSharedLookups<Person>)
 }
 
 interface LookUpOptions extends DiscoverOptions {
@@ -143,9 +143,9 @@ async function refuseBlocked(services: Services, url: URL): Promise<void> {
   if (await RemotePod.isBlocked(services.db, parsePodHost(url))) throw failed(`${url.host} is blocked by the operator`)
 }
 
-async function requestText({ remote }: Services, url: string, accept: string, until: number): Promise<string> {
+async function requestText({ remotePods }: Services, url: string, accept: string, until: number): Promise<string> {
   try {
-    const { status, body } = await remote.get(url, {
+    const { status, body } = await remotePods.get(url, {
       accept,
       maxBytes: REMOTE_LIMITS.discoveryBytes,
       redirects: REMOTE_LIMITS.redirects,

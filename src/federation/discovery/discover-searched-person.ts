@@ -5,7 +5,7 @@ import { QueueUnavailable } from '../../jobs/queues/queue-unavailable.js'
 import { Person } from '../../persistence/models/person.js'
 import { parseAddress } from '../../protocol/address.js'
 import type { Services } from '../../services/services.js'
-import { enqueueFirstStream } from './fetch-person-stream.js'
+import { addFirstStreamFetch } from './fetch-person-stream.js'
 import { isRemoteAddress } from './pod-location.js'
 
 /**
@@ -17,8 +17,8 @@ export async function discoverSearchedPerson(services: Services, text: string): 
   if (address === undefined || !isRemoteAddress(services, address)) return
   const storedPerson = await Person.byAddress(services.db, address)
   try {
-    if (storedPerson !== undefined) return await enqueueFirstStream(services, storedPerson)
-    await services.jobs.enqueue(discoverSearchedJob, { address }, { unique: `discover-${address}` })
+    if (storedPerson !== undefined) return await addFirstStreamFetch(services, storedPerson)
+    await services.jobs.add(discoverSearchedJob, { address }, { deduplicationKey: `discover-${address}` })
   } catch (error) {
     if (!(error instanceof QueueUnavailable)) throw error
     services.log.warn({ err: error }, 'remote search lookup skipped: queue unavailable')

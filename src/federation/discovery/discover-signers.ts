@@ -2,9 +2,9 @@ import { inChunks } from '../../jobs/chunks.js'
 import { SIGNER_LIMITS } from '../../jobs/waiting/limits.js'
 import { lockEntityKeys } from '../../jobs/waiting/lock-entity-keys.js'
 import {
+  addSignerLookups,
   delayLookups,
   deleteLookups,
-  enqueueSigners,
   findAllDueLookups,
   findDueLookups,
   findKnownHosts,
@@ -38,7 +38,7 @@ export async function discoverSigners(services: Services, host: string, signal: 
     if (addresses.length === 0) return
     if (performance.now() > until) {
       // The host goes to the end of the queue again, like a host with its first lookup.
-      return enqueueSigners(services, [{ host, isKnown, isRetry: false }])
+      return addSignerLookups(services, [{ host, isKnown, isRetry: false }])
     }
     const outcomes = await Promise.all(addresses.map((address) => lookUpSigner(services, address, within)))
     const withOutcome = (expected: LookupOutcome) => addresses.filter((_, index) => outcomes[index] === expected)

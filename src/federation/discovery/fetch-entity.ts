@@ -53,7 +53,7 @@ export async function fetchEntity(
   if (stored !== undefined) return stored
   // The requested pods are part of the key: the failure of one pod says nothing about another one.
   const key = `${fetchRequest.isUnreadable ?? ''}${fetchRequest.type}:${fetchRequest.guid} ${fetchRequest.from} ${fetchRequest.orFrom} ${fetchRequest.author}`
-  return sharedFetches(services.remote, openSharedLookups<Post>).run(
+  return sharedFetches(services.remotePods, openSharedLookups<Post>).run(
     key,
     () => fetchFromEither(services, fetchRequest, { guids: [], until }),
     { ...options, now: services.now },
@@ -144,9 +144,9 @@ async function findOrDiscoverPerson(services: Services, address: string, { until
   }
 }
 
-async function requestEnvelope({ remote }: Services, url: string, until: number): Promise<string> {
+async function requestEnvelope({ remotePods }: Services, url: string, until: number): Promise<string> {
   try {
-    const { status, body } = await remote.get(url, {
+    const { status, body } = await remotePods.get(url, {
       accept: 'application/magic-envelope+xml',
       maxBytes: REMOTE_LIMITS.fetchBytes,
       redirects: REMOTE_LIMITS.redirects,

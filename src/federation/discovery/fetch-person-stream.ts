@@ -14,10 +14,10 @@ import { readRemoteDocument } from './read-document.js'
 type StreamOwner = Pick<Person, 'address' | 'podId' | 'closedAt' | 'streamFetchedAt'>
 
 /** Enqueues the fetch of the recent public posts of a remote person, once per person. */
-export async function enqueueFirstStream({ jobs }: Pick<Services, 'jobs'>, person: StreamOwner): Promise<void> {
+export async function addFirstStreamFetch({ jobs }: Pick<Services, 'jobs'>, person: StreamOwner): Promise<void> {
   const { address, podId, closedAt, streamFetchedAt } = person
   if (podId === null || closedAt !== null || streamFetchedAt !== null) return
-  await jobs.enqueue(fetchStreamJob, { address }, { unique: `stream-${address}` })
+  await jobs.add(fetchStreamJob, { address }, { deduplicationKey: `stream-${address}` })
 }
 
 export interface StreamOptions {
@@ -90,9 +90,9 @@ async function maxTimeParam({ db }: Services, authorId: number): Promise<string>
   return oldest === undefined ? '' : `?max_time=${Math.floor(oldest.createdAt.getTime() / 1_000) + 1}`
 }
 
-async function requestStream({ remote }: Services, url: string): Promise<string> {
+async function requestStream({ remotePods }: Services, url: string): Promise<string> {
   try {
-    const { status, body } = await remote.get(url, {
+    const { status, body } = await remotePods.get(url, {
       accept: 'application/json',
       maxBytes: PERSON_STREAM_LIMITS.bytes,
       redirects: REMOTE_LIMITS.redirects,

@@ -78,7 +78,7 @@ async function requestFollowUrl(services: Services, address: string, visitor: st
   const home = parseHomeUrl(visitor)
   if (home === undefined || (await RemotePod.isBlocked(services.db, parsePodHost(home)))) return undefined
   try {
-    const lookups = lookupsByRemote(services.remote, openSharedLookups<string>)
+    const lookups = lookupsByRemote(services.remotePods, openSharedLookups<string>)
     const template = await lookups.run(visitor, () => requestTemplate(services, home, visitor), services)
     return followUrlOf(services, template, address)
   } catch (error) {
@@ -90,7 +90,7 @@ async function requestFollowUrl(services: Services, address: string, visitor: st
 
 async function requestTemplate(services: Services, home: URL, visitor: string): Promise<string> {
   try {
-    const { status, body } = await services.remote.get(webFingerUrl(home, visitor), {
+    const { status, body } = await services.remotePods.get(webFingerUrl(home, visitor), {
       accept: jrdTypes,
       maxBytes: REMOTE_LIMITS.discoveryBytes,
       redirects: REMOTE_LIMITS.redirects,

@@ -82,15 +82,15 @@ async function runJob<Definition extends AnyJob, Result>(
   { jobs }: Pick<Services, 'jobs'>,
   job: Definition,
   data: DataOf<Definition>,
-  unique: string,
+  deduplicationKey: string,
   find: () => Promise<Result | undefined>,
 ): Promise<LookUpResult<Result>> {
-  await jobs.enqueue(job, data, { unique })
+  await jobs.add(job, data, { deduplicationKey })
   const until = performance.now() + ANONYMOUS_LOOKUP_LIMITS.waitMs
   for (;;) {
     await pause(ANONYMOUS_LOOKUP_LIMITS.pollIntervalMs)
     // The state of the job is read first: a job stores its result before it ends.
-    const isOver = !(await jobs.isUnderWay(job.queue, unique))
+    const isOver = !(await jobs.isUnderWay(job.queue, deduplicationKey))
     const found = await find()
     if (found !== undefined) return { state: 'found', found }
     if (isOver) return { state: 'unknown' }

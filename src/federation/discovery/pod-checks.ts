@@ -12,10 +12,10 @@ import { checkPod, savePodCheck } from './pod-info.js'
 import { buildRequestOrigin } from './pod-location.js'
 
 /** Enqueues the daily check of each pod, and an earlier one for offline pods that have sent a message. */
-export async function enqueuePodChecks({ db, jobs }: Pick<Services, 'db' | 'jobs'>): Promise<void> {
+export async function addPodChecks({ db, jobs }: Pick<Services, 'db' | 'jobs'>): Promise<void> {
   const pods = await findPodsToCheck(db, DELIVERY_LIMITS)
-  const podJobs = pods.map((podId) => ({ data: { podId }, unique: `check-${podId}` }))
-  await jobs.enqueueEach(checkPodJob, podJobs, { again: true })
+  const podJobs = pods.map((podId) => ({ data: { podId }, deduplicationKey: `check-${podId}` }))
+  await jobs.addEach(checkPodJob, podJobs, { again: true })
 }
 
 /** Checks a pod now and saves the result with each step of a connection, on request of an operator. False: the pod has no usable address. */
@@ -23,7 +23,7 @@ export async function probeKnownPod(services: Services, other: PodHost): Promise
   const origin = buildRequestOrigin({ ...other, ssl: true })
   if (origin === undefined) return false
   const check = await checkPod(services, origin)
-  const steps = (await services.remote.probe?.(check.frontPage?.origin ?? origin)) ?? []
+  const steps = (await services.remotePods.probe?.(check.frontPage?.origin ?? origin)) ?? []
   await savePodCheck(services.db, other, check, services.now())
   const probe = { at: services.now().toISOString(), steps }
   await RemotePod.query(services.db)

@@ -73,8 +73,8 @@ export async function savePodCheck(
 }
 
 /** Returns the URL of the front page after redirects on the same host. */
-async function requestFrontPage({ remote }: LookupServices, origin: string): Promise<URL> {
-  const response = await remote.get(`${origin}/`, {
+async function requestFrontPage({ remotePods }: LookupServices, origin: string): Promise<URL> {
+  const response = await remotePods.get(`${origin}/`, {
     accept: 'text/html',
     maxBytes: REMOTE_LIMITS.fetchBytes,
     redirects: DISCOVERY_LIMITS.frontPageRedirects,
@@ -87,7 +87,7 @@ async function requestFrontPage({ remote }: LookupServices, origin: string): Pro
 
 async function requestNodeInfo(services: LookupServices, origin: string): Promise<NodeInfo> {
   const request = async (url: string | URL) => {
-    const response = await services.remote.get(url, {
+    const response = await services.remotePods.get(url, {
       accept: 'application/json',
       maxBytes: REMOTE_LIMITS.discoveryBytes,
       redirects: REMOTE_LIMITS.redirects,

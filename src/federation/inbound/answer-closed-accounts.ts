@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { enqueueMessage } from '../../domain/outbound/outgoing-messages.js'
+import { storeMessage } from '../../domain/outbound/outgoing-messages.js'
 import { Person, type Profile } from '../../persistence/models/person.js'
 import type { AccountDeletionEntity, AccountMigrationEntity, ProfileEntity } from '../../protocol/entities/people.js'
 import { verifyMigration } from '../../protocol/signatures/migration-signature.js'
@@ -40,7 +40,7 @@ export async function answerWithClosingEntity(
   if (entity === undefined) return
   const message = { record: entity.type, guid: recipient.guid, verb: 'create', senderId: recipient.personId } as const
   const personIds = people.map(({ id }) => id)
-  await enqueueMessage(services, transaction, { ...message, public: true, entity }, { kind: 'people', personIds })
+  await storeMessage(services, transaction, { ...message, public: true, entity }, { kind: 'people', personIds })
 }
 
 type MessageToClosedAccount = RejectedMessage & {

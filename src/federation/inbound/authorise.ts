@@ -2,7 +2,7 @@ import { endsContentOrContact, isRelayable, type ReceivableEntity } from '../../
 import { findSenderFault } from '../../protocol/envelopes/sender-rules.js'
 import type { IgnoredMessage, RejectedMessage, ResolvedMessage, StepResult } from './batch.js'
 import type { Signer } from './find-signers.js'
-import { listRetractionTargets, receivedType } from './received-entities.js'
+import { listRetractionTargets, receivingRulesOf } from './received-entities.js'
 
 /** Decides which entities their senders may send, from the resolved message alone: no I/O. */
 export function authorise(resolved: readonly ResolvedMessage[]): StepResult<ResolvedMessage> {
@@ -11,9 +11,9 @@ export function authorise(resolved: readonly ResolvedMessage[]): StepResult<Reso
   const ignored: IgnoredMessage[] = []
   for (const message of resolved) {
     const { inbound } = message
-    const ignoredAs = ignoredBy(message)
-    const fault = ignoredAs === undefined ? faultOf(message) : undefined
-    if (ignoredAs !== undefined) ignored.push({ inbound, message, ...ignoredAs })
+    const ignoreRule = findIgnoreRule(message)
+    const fault = ignoreRule === undefined ? findFault(message) : undefined
+    if (ignoreRule !== undefined) ignored.push({ inbound, message, ...ignoreRule })
     else if (fault !== undefined) rejected.push({ inbound, message, ...fault })
     else ready.push(message)
   }
@@ -22,16 +22,16 @@ export function authorise(resolved: readonly ResolvedMessage[]): StepResult<Reso
 
 /** Decides about one entity as `authorise` does. */
 export function isAuthorised(resolved: ResolvedMessage): boolean {
-  return ignoredBy(resolved) === undefined && faultOf(resolved) === undefined
+  return findIgnoreRule(resolved) === undefined && findFault(resolved) === undefined
 }
 
 /** The first rule by which an entity that may be valid is ignored; undefined: none. */
-function ignoredBy(message: ResolvedMessage): Pick<IgnoredMessage, 'fault' | 'reason'> | undefined {
+function findIgnoreRule(message: ResolvedMessage): Pick<IgnoredMessage, 'fault' | 'reason'> | undefined {
   const { entity, signer, author } = message
-  if (isIgnoredOfBlocked(entity, signer, author)) {
+  if (isIgnoredAsAuthorBlocked(entity, signer, author)) {
     return { fault: 'Moderated', reason: blockedAuthorReason(entity.author) }
   }
-  const reason = reasonToIgnore(message)
+  const reason = ignoreReasonOf(message)
   return reason === undefined ? undefined : { reason }
 }
 
@@ -40,10 +40,10 @@ export function blockedAuthorReason(address: string): string {
   return `the author ${address} is blocked`
 }
 
-function reasonToIgnore({ entity, signer, author, isDeleted, isAuthorLocal }: ResolvedMessage): string | undefined {
+function ignoreReasonOf({ entity, signer, author, isDeleted, isAuthorLocal }: ResolvedMessage): string | undefined {
   const reason =
-    reasonToIgnorePerson(signer, entity) ??
-    (isRelayable(entity) && author ? reasonToIgnorePerson(author, entity) : undefined)
+    ignoreReasonOfPerson(signer, entity) ??
+    (isRelayable(entity) && author ? ignoreReasonOfPerson(author, entity) : undefined)
   if (reason !== undefined) return reason
   // A stored entity would be a repeat; a deleted one could be restored by any pod that has kept its envelope.
   if (isAuthorLocal) return `${entity.author} is a local account`
@@ -53,12 +53,12 @@ function reasonToIgnore({ entity, signer, author, isDeleted, isAuthorLocal }: Re
 }
 
 /** The author of the entity counts, even if another pod relays it. Interactions with local posts are rejected and answered instead. */
-function isIgnoredOfBlocked(entity: ReceivableEntity, signer: Signer, author: Signer | undefined): boolean {
+function isIgnoredAsAuthorBlocked(entity: ReceivableEntity, signer: Signer, author: Signer | undefined): boolean {
   const isBlocked = author === undefined ? signer.isPersonBlocked : author.isPersonBlocked
   return isBlocked && !endsContentOrContact(entity) && !isRelayable(entity)
 }
 
-function reasonToIgnorePerson(
+function ignoreReasonOfPerson(
   { address, isPodBlocked, isClosed }: Signer,
   entity: ReceivableEntity,
 ): string | undefined {
@@ -66,7 +66,7 @@ function reasonToIgnorePerson(
   return isClosed ? `the account ${address} is closed` : undefined
 }
 
-function faultOf(message: ResolvedMessage): Pick<RejectedMessage, 'fault' | 'reason'> | undefined {
+function findFault(message: ResolvedMessage): Pick<RejectedMessage, 'fault' | 'reason'> | undefined {
   const { entity, sender, signature, references, hasLostParts, recipient, author } = message
   const name = () => `the ${nameOf(entity)} by ${entity.author}`
   if (recipient?.isClosed)
@@ -76,7 +76,7 @@ function faultOf(message: ResolvedMessage): Pick<RejectedMessage, 'fault' | 'rea
   if (author?.isPersonBlocked && isRelayable(entity)) {
     return { fault: 'Moderated', reason: blockedAuthorReason(entity.author) }
   }
-  if (!hasLostParts && receivedType(entity).isEmpty(entity))
+  if (!hasLostParts && receivingRulesOf(entity).isEmpty(entity))
     return { fault: 'ValidationError', reason: `${name()} is empty` }
   return undefined
 }

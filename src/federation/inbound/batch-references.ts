@@ -12,7 +12,7 @@ import {
   listParts,
   listRetractionTargets,
   type PartReference,
-  receivedType,
+  receivingRulesOf,
   type ThreadPost,
 } from './received-entities.js'
 
@@ -66,7 +66,7 @@ export async function findBatchReferences(
     reshares: new Set(),
     tombstones: new Set(postReferences.deleted.map(({ type, guid, by }) => `${type} ${guid} ${by}`)),
     localTombstones: new Set(
-      postReferences.deleted.flatMap(({ type, guid, local }) => (local ? [`${type} ${guid}`] : [])),
+      postReferences.deleted.flatMap(({ type, guid, isLocal: local }) => (local ? [`${type} ${guid}`] : [])),
     ),
     partAuthors: new Map(postReferences.parts.map(({ type, guid, author }) => [`${type} ${guid}`, author])),
     hasRetractions: entities.some(({ type }) => type === 'retraction'),
@@ -109,7 +109,7 @@ export function findReferences(entity: ReceivableEntity, batch: BatchReferences)
  * entity with the same guid keeps its place.
  */
 export function addEntityOfBatch(entity: ReceivableEntity, { threadPost }: References, batch: BatchReferences): void {
-  const { threadPosts = [], conversation } = receivedType(entity).parentsIn?.(entity, threadPost) ?? {}
+  const { threadPosts = [], conversation } = receivingRulesOf(entity).parentsIn?.(entity, threadPost) ?? {}
   for (const { kind, guid, threadPost } of threadPosts) setOnce(batch.threadPosts, `${kind} ${guid}`, threadPost)
   if (conversation !== undefined) setOnce(batch.conversations, conversation.guid, conversation)
   if (entity.type === 'reshare') batch.reshares.add(entity.guid)

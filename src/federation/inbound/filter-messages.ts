@@ -8,7 +8,7 @@ import {
 } from '../../domain/moderation/filters/check-documents.js'
 import type { Services } from '../../services/services.js'
 import type { ResolvedMessage, StepResult, StoredRecord, VerifiedMessage } from './batch.js'
-import { receivedType } from './received-entities.js'
+import { receivingRulesOf } from './received-entities.js'
 
 /** Messages that match filters. */
 export type FilteredMessages = ReadonlyMap<VerifiedMessage, FilteredDocument>
@@ -48,7 +48,7 @@ async function findFiltered(services: Services, messages: readonly ResolvedMessa
   const documents = messages.flatMap((message) => {
     if (message.inbound.isReleased) return []
     const { entity, references } = message
-    const document = receivedType(entity).documentOf(entity, references)
+    const document = receivingRulesOf(entity).documentOf(entity, references)
     return document === undefined ? [] : [{ ...document, message }]
   })
   const checkedDocuments = await checkDocuments(services, documents)

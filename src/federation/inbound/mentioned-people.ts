@@ -10,7 +10,7 @@ import type { Person } from '../../persistence/models/person.js'
 import type { Services } from '../../services/services.js'
 import { isRemoteAddress } from '../discovery/pod-location.js'
 import type { StoredRecord } from './batch.js'
-import { receivedType } from './received-entities.js'
+import { receivingRulesOf } from './received-entities.js'
 
 /** A stored text with the addresses it mentions. */
 interface MentioningText {
@@ -45,7 +45,7 @@ export async function attachDiscoveredPerson(
 }
 
 function remoteMentionsOf(services: Services, { id, message: { entity } }: StoredRecord): readonly MentioningText[] {
-  const mentioning = receivedType(entity).mentioningText(entity)
+  const mentioning = receivingRulesOf(entity).mentioningText(entity)
   if (mentioning === undefined) return []
   const { text, kind } = mentioning
   const addresses = readMentionedAddresses(text).filter((address) => isRemoteAddress(services, address))

@@ -63,8 +63,8 @@ function outcomeOf(
 ): EnvelopeOutcome {
   const { inbound, envelope } = decrypted
   switch (result.state) {
-    case 'open':
-      return outcomeOfOpen(decrypted, result, signers)
+    case 'verified':
+      return outcomeOfVerified(decrypted, result, signers)
     case 'rejected':
       return { kind: 'rejected', message: { inbound, envelope, fault: result.fault, reason: result.reason } }
     case 'needs_key':
@@ -73,9 +73,9 @@ function outcomeOf(
 }
 
 /** An envelope with valid signatures. */
-function outcomeOfOpen(
+function outcomeOfVerified(
   { inbound, recipient }: DecryptedMessage,
-  { sender, entity, signature }: VerifiedEnvelope & { readonly state: 'open' },
+  { sender, entity, signature }: VerifiedEnvelope & { readonly state: 'verified' },
   signers: Signers,
 ): EnvelopeOutcome {
   const signer = signers.get(sender.toLowerCase())

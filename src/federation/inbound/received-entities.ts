@@ -58,11 +58,11 @@ interface NotificationContext {
   isLocalAddress(address: string | undefined): boolean
 }
 
-/** Rules for received entities of a type. The entities are stored by the functions of `store/store-entities.ts`. */
-interface ReceivedType<Entity extends ReceivableEntity> {
+/** Rules for received entities of one type. The entities are stored by the functions of `store/store-entities.ts`. */
+interface ReceivingRules<Entity extends ReceivableEntity> {
   readonly referenceOf: (entity: Entity) => Reference | undefined
   /** False: the author field grants nothing, so a remote person may name a local one in it. */
-  readonly isAuthorSource: boolean
+  readonly isAuthorFieldAuthoritative: boolean
   readonly listParts: (entity: Entity) => readonly PartReference[]
   /** Undefined: only retractions refer to the type. */
   readonly parentsIn: ((entity: Entity, threadPost: ThreadPost | undefined) => ParentsOfOthers) | undefined
@@ -85,7 +85,7 @@ const no = () => false
 /** Functions of types without a text, a parent or recipients of notifications. */
 const withoutContent = {
   referenceOf: none,
-  isAuthorSource: true,
+  isAuthorFieldAuthoritative: true,
   listParts: () => [],
   parentsIn: undefined,
   isEmpty: no,
@@ -95,13 +95,13 @@ const withoutContent = {
   isPublicPost: no,
 } as const
 
-const RECEIVED_TYPES: { readonly [Type in ReceivableEntity['type']]: ReceivedType<EntityOfType<Type>> } = {
+const RECEIVING_RULES: { readonly [Type in ReceivableEntity['type']]: ReceivingRules<EntityOfType<Type>> } = {
   status_message: {
     referenceOf: none,
-    isAuthorSource: true,
+    isAuthorFieldAuthoritative: true,
     listParts: ({ photos, poll }) => [...photos, ...(poll === undefined ? [] : [poll])],
     parentsIn({ author, guid, public: isPublic, poll }) {
-      const threadPost = { author, local: false, public: isPublic }
+      const threadPost = { author, isLocal: false, isPublic }
       const polls = poll === undefined ? [] : [{ kind: 'poll', guid: poll.guid, threadPost } as const]
       return { threadPosts: [{ kind: 'post', guid, threadPost }, ...polls] }
     },
@@ -120,20 +120,20 @@ const RECEIVED_TYPES: { readonly [Type in ReceivableEntity['type']]: ReceivedTyp
     referenceOf: ({ root_guid: guid, root_author: author }) =>
       guid === undefined ? undefined : { parent: { kind: 'post', guid }, author },
     parentsIn: ({ author, guid }) => ({
-      threadPosts: [{ kind: 'post', guid, threadPost: { author, local: false, public: true } }],
+      threadPosts: [{ kind: 'post', guid, threadPost: { author, isLocal: false, isPublic: true } }],
     }),
     causeOf: ({ root_author: author }, { isLocalAddress }) => (isLocalAddress(author) ? 'reshares' : undefined),
     isPublicPost: () => true,
   },
   comment: {
     referenceOf: ({ parent_guid: guid }) => ({ parent: { kind: 'post', guid } }),
-    isAuthorSource: true,
+    isAuthorFieldAuthoritative: true,
     listParts: () => [],
     parentsIn: ({ guid }, threadPost) =>
       threadPost === undefined ? {} : { threadPosts: [{ kind: 'comment', guid, threadPost }] },
     isEmpty: ({ text }) => text.trim() === '',
     documentOf: ({ guid, author, text }, { threadPost }) =>
-      commentDocument({ guid, author, isPublic: threadPost?.public ?? false }, text),
+      commentDocument({ guid, author, isPublic: threadPost?.isPublic ?? false }, text),
     mentioningText: ({ text }) => ({ text, kind: 'comments' }),
     causeOf: () => 'comments',
     isPublicPost: no,
@@ -178,40 +178,40 @@ const RECEIVED_TYPES: { readonly [Type in ReceivableEntity['type']]: ReceivedTyp
   },
   contact: withoutContent,
   account_deletion: withoutContent,
-  account_migration: { ...withoutContent, isAuthorSource: false },
+  account_migration: { ...withoutContent, isAuthorFieldAuthoritative: false },
   retraction: {
     ...withoutContent,
     referenceOf: ({ target_type: type, target_guid: guid }) => ({ target: { type, guid } }),
-    isAuthorSource: false,
+    isAuthorFieldAuthoritative: false,
   },
 }
 
 /** The rules for received entities, by type. */
-export function receivedType({ type }: ReceivableEntity): ReceivedType<ReceivableEntity> {
-  return RECEIVED_TYPES[type] as ReceivedType<ReceivableEntity> // the table pairs each type with its functions
+export function receivingRulesOf({ type }: ReceivableEntity): ReceivingRules<ReceivableEntity> {
+  return RECEIVING_RULES[type] as ReceivingRules<ReceivableEntity> // the table pairs each type with its functions
 }
 
 /** The parent of an entity: none or one. */
 export function listParents(entity: ReceivableEntity): readonly ParentReference[] {
-  const reference = receivedType(entity).referenceOf(entity)
+  const reference = receivingRulesOf(entity).referenceOf(entity)
   return reference !== undefined && 'parent' in reference ? [reference.parent] : []
 }
 
 /** The target of a retraction: none or one. */
 export function listRetractionTargets(entity: ReceivableEntity): readonly RetractionTarget[] {
-  const reference = receivedType(entity).referenceOf(entity)
+  const reference = receivingRulesOf(entity).referenceOf(entity)
   return reference !== undefined && 'target' in reference ? [reference.target] : []
 }
 
 /** The conversation of a message: none or one. */
 export function listConversationGuids(entity: ReceivableEntity): readonly string[] {
-  const reference = receivedType(entity).referenceOf(entity)
+  const reference = receivingRulesOf(entity).referenceOf(entity)
   return reference !== undefined && 'conversation' in reference ? [reference.conversation] : []
 }
 
 /** The photos and the poll of a post. */
 export function listParts(entity: ReceivableEntity): readonly PartReference[] {
-  return receivedType(entity).listParts(entity)
+  return receivingRulesOf(entity).listParts(entity)
 }
 
 /** The guids of parents by kind, as `findPostReferences` takes them. */

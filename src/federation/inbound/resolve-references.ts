@@ -14,9 +14,9 @@ import {
   hasUnreadableParent,
   isPartOfOtherAuthor,
 } from './batch-references.js'
-import { keyOfTarget, receivedType } from './received-entities.js'
+import { keyOfTarget, receivingRulesOf } from './received-entities.js'
 import { isWebUrl } from './store/photo-values.js'
-import { hasDeletedParent, isPhotoRetracted, isRetracted } from './tombstones.js'
+import { isParentDeleted, isPhotoRetracted, wasRetractedBefore } from './tombstones.js'
 
 /**
  * Finds the entities that a batch refers to, with one statement for each kind of reference. A message with an unknown reference
@@ -73,12 +73,14 @@ function resolve(
     firstSigned,
     recipient,
     movedFrom,
-    isParentLocal: references.threadPost?.local ?? false,
+    isParentLocal: references.threadPost?.isLocal ?? false,
     references,
-    isDeleted: isRetracted(message, references, batch) || hasDeletedParent(message, references, batch),
+    isDeleted: wasRetractedBefore(message, references, batch) || isParentDeleted(message, references, batch),
     hasLostParts: entity !== received,
     isAuthorLocal:
-      movedFrom === undefined && receivedType(entity).isAuthorSource && entity.author.endsWith(`@${config.host}`),
+      movedFrom === undefined &&
+      receivingRulesOf(entity).isAuthorFieldAuthoritative &&
+      entity.author.endsWith(`@${config.host}`),
     hasUnreadableParent: hasUnreadableParent(entity, batch),
   }
 }
@@ -89,7 +91,7 @@ function inStoringOrder(messages: readonly VerifiedMessage<ReceivableEntity>[]):
 
 /** Only retractions refer to an entity that has no children. */
 function canBeReferredTo({ entity }: ResolvedMessage, { hasRetractions }: BatchReferences): boolean {
-  return hasRetractions || receivedType(entity).parentsIn !== undefined
+  return hasRetractions || receivingRulesOf(entity).parentsIn !== undefined
 }
 
 /** The unknown entity, and the pods that may have it. */
@@ -114,7 +116,7 @@ function unknownReferenceOf(
   { config }: Pick<Services, 'config'>,
   { entity, sender, references, hasUnreadableParent }: ResolvedMessage,
 ): MissingReference | undefined {
-  const reference = receivedType(entity).referenceOf(entity)
+  const reference = receivingRulesOf(entity).referenceOf(entity)
   if (reference === undefined) return undefined
   if ('target' in reference) {
     const waitsFor = keyOfTarget(reference.target)
@@ -135,10 +137,10 @@ function unknownReferenceOf(
 
 /** References that let the entity pass, for those that are still unknown. */
 function bestCaseReferences({ entity, sender, recipient }: ResolvedMessage): References {
-  const reference = receivedType(entity).referenceOf(entity)
+  const reference = receivingRulesOf(entity).referenceOf(entity)
   const { author = sender } = reference !== undefined && 'parent' in reference ? reference : {}
   return {
-    threadPost: { author, local: false, public: true },
+    threadPost: { author, isLocal: false, isPublic: true },
     target: { author: sender },
     conversation: { participants: [entity.author, ...(recipient === undefined ? [] : [recipient.address])] },
   }

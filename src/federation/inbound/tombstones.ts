@@ -17,7 +17,7 @@ type SignedEntity = Pick<VerifiedMessage<ReceivableEntity>, 'entity' | 'sender'>
  * True if a person with the right to retract the entity did so before it arrived. Tombstones of other people do not count:
  * anyone could leave one for an entity that another person is about to write.
  */
-export function isRetracted(
+export function wasRetractedBefore(
   { entity, sender }: SignedEntity,
   { threadPost, target }: References,
   { tombstones }: BatchReferences,
@@ -35,7 +35,7 @@ export function isRetracted(
  * True if a local person, or the sender, has deleted the parent of the entity. Tombstones of other people do not count. A remote post
  * that moderators have removed is still stored, hidden, with tombstones of a local person and of its author.
  */
-export function hasDeletedParent(
+export function isParentDeleted(
   { entity, sender }: SignedEntity,
   { threadPost }: References,
   batch: BatchReferences,
@@ -47,7 +47,10 @@ export function hasDeletedParent(
       const isDeletedHere = localTombstones.has(`${type} ${guid}`)
       if (threadPost === undefined) return isDeletedHere || tombstones.has(`${type} ${guid} ${sender}`)
       return (
-        kind === 'post' && isDeletedHere && !threadPost.local && tombstones.has(`${type} ${guid} ${threadPost.author}`)
+        kind === 'post' &&
+        isDeletedHere &&
+        !threadPost.isLocal &&
+        tombstones.has(`${type} ${guid} ${threadPost.author}`)
       )
     }),
   )

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type DuePod, enqueueDeliveries } from '../../jobs/outbox/enqueue-deliveries.js'
+import { startDeliveries } from '../../jobs/outbox/start-deliveries.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
 import type { PodHealthChange } from '../../persistence/outbound/delivery-results.js'
-import type { DueDelivery } from '../../persistence/outbound/due-deliveries.js'
+import type { DueDelivery, DuePod } from '../../persistence/outbound/due-deliveries.js'
 import { releasePod } from '../../persistence/outbound/pod-leases.js'
 import { formatAddressHost } from '../../protocol/address.js'
 import type { Services } from '../../services/services.js'
@@ -13,7 +13,7 @@ import { type DeliveryAttempt, didPodRespond, type LeasedRun, sendDeliveries } f
 import { DELIVERY_LIMITS, type DeliveryLimits } from './limits.js'
 import { participateInPostponedPosts } from './participate.js'
 import { assessPod, toFailedDelivery } from './pod-health.js'
-import { sealDeliveries } from './seal-deliveries.js'
+import { prepareDeliveries } from './prepare-deliveries.js'
 import { getSharedDelivery } from './shared-delivery.js'
 
 interface DeliverOptions {
@@ -38,20 +38,20 @@ export async function deliver(services: Services, podIds: readonly number[], opt
   const { queue, signal } = options
   setMaxListeners(0, signal) // each exchange adds one
   const limits = { ...DELIVERY_LIMITS, ...options.limits }
-  const run = { ...options, limits, until: performance.now() + limits.runMs }
+  const run = { ...options, limits, endsAt: performance.now() + limits.runMs }
   const { slots } = getSharedDelivery(services.db)
   const podsWithoutSlot: DuePod[] = []
   async function deliverInSlot(podId: number): Promise<void> {
     const release = queue === 'outbound' ? await slots.acquire(signal, run) : await slots.untilUncontended(signal)
     try {
-      if (performance.now() < run.until) await deliverToPod(services, podId, run)
+      if (performance.now() < run.endsAt) await deliverToPod(services, podId, run)
       else podsWithoutSlot.push({ podId, isProven: queue === 'outbound' })
     } finally {
       release?.()
     }
   }
   const results = await Promise.allSettled(podIds.map(deliverInSlot))
-  await enqueueDeliveries(services, podsWithoutSlot)
+  await startDeliveries(services, podsWithoutSlot)
   const failed = results.find((result) => result.status === 'rejected')
   if (failed !== undefined && !signal.aborted) throw failed.reason
 }
@@ -59,7 +59,7 @@ export async function deliver(services: Services, podIds: readonly number[], opt
 interface RunOptions extends DeliverOptions {
   readonly limits: DeliveryLimits
   /** The end of the time of this run. */
-  readonly until: number
+  readonly endsAt: number
 }
 
 /**
@@ -67,15 +67,15 @@ interface RunOptions extends DeliverOptions {
  * of this run is over. The lease allows one run for a pod at a time in all processes; a second run ends at once.
  */
 async function deliverToPod(services: Services, podId: number, run: RunOptions): Promise<void> {
-  const { queue, signal, limits, until } = run
+  const { queue, signal, limits, endsAt } = run
   const leaseId = randomUUID()
   const request = { podId, leaseId, leaseMs: limits.leaseMs, onlyProven: queue === 'outbound' }
   const lease = await getSharedDelivery(services.db).lease(request)
   if (lease === undefined) return
-  if (!lease.isLeased) return enqueueDeliveries(services, [{ podId, isProven: false }])
+  if (!lease.isLeased) return startDeliveries(services, [{ podId, isProven: false }])
   let result: DeliveryRunResult = { end: 'interrupted', hasParticipated: false }
   try {
-    result = await deliverInOrder({ services, remotePod: lease.pod, leaseId, queue, signal, limits }, until)
+    result = await deliverInOrder({ services, remotePod: lease.pod, leaseId, queue, signal, limits }, endsAt)
   } finally {
     // `recordDeliveryResults` has ended the lease of a pod without further due deliveries, and of a silent one.
     if (result.end === 'timed_out' || result.end === 'interrupted') await releasePod(services.db, podId, leaseId)
@@ -83,8 +83,8 @@ async function deliverToPod(services: Services, podId: number, run: RunOptions):
   const { end, hasParticipated } = result
   if (hasParticipated) await participateInPostponedPosts(services, podId)
   // A run that broke off is not enqueued again: its obstacle still exists. The sweeper finds the deliveries later.
-  if (end === 'timed_out') await enqueueDeliveries(services, [{ podId, isProven: queue === 'outbound' }])
-  if (end === 'yielded') await enqueueDeliveries(services, [{ podId, isProven: false }])
+  if (end === 'timed_out') await startDeliveries(services, [{ podId, isProven: queue === 'outbound' }])
+  if (end === 'yielded') await startDeliveries(services, [{ podId, isProven: false }])
 }
 
 interface DeliveryRunResult {
@@ -93,21 +93,21 @@ interface DeliveryRunResult {
   readonly hasParticipated: boolean
 }
 
-async function deliverInOrder(leased: LeasedRun, until: number): Promise<DeliveryRunResult> {
+async function deliverInOrder(leased: LeasedRun, endsAt: number): Promise<DeliveryRunResult> {
   const { services, remotePod, limits } = leased
   const { recordLocalUserRound, isLocalUserRoundRecent } = getSharedDelivery(services.db)
   let progress: RunProgress = { failures: remotePod.failures, hasResponded: false, hasParticipated: false }
-  while (performance.now() < until) {
+  while (performance.now() < endsAt) {
     const began = performance.now()
     const due = await findDueForRound(leased, progress)
-    const sealed = await sealDeliveries(
+    const prepared = await prepareDeliveries(
       services,
       due.filter(({ held }) => !held),
     )
     const isOfLocalUser = hasMessageOfLocalUser(due)
     if (isOfLocalUser) recordLocalUserRound()
-    const startsUntil = isOfLocalUser ? until : performance.now() + limits.relayRoundMs
-    const attempts = await sendDeliveries(leased, sealed, { hasResponded: progress.hasResponded, startsUntil })
+    const lastStartAt = isOfLocalUser ? endsAt : performance.now() + limits.relayRoundMs
+    const attempts = await sendDeliveries(leased, prepared, { hasResponded: progress.hasResponded, lastStartAt })
     const assessment = assessPod(
       attempts.map(({ outcome }) => outcome),
       progress.failures,
@@ -149,7 +149,7 @@ function endOfRun(
   assessment: PodHealthChange,
   isMoreDue: boolean,
 ): DeliveryRunEnd | undefined {
-  if (assessment.kind === 'too_slow') return 'yielded'
+  if (assessment.kind === 'silent') return 'yielded'
   if (!isMoreDue) return 'released'
   const isInterrupted = attempts.some(({ outcome: { kind } }) => kind === 'not_started' || kind === 'interrupted')
   return isInterrupted ? 'interrupted' : undefined
@@ -160,8 +160,8 @@ async function findDueForRound(
   { services, remotePod, limits }: LeasedRun,
   { hasResponded }: RunProgress,
 ): Promise<readonly DueDelivery[]> {
-  const { findDue, isLocalUserRoundRecent } = getSharedDelivery(services.db)
-  const due = await findDue({ podId: remotePod.id, limit: hasResponded ? limits.rowsPerBatch : 1 })
+  const { holdAndFindDue, isLocalUserRoundRecent } = getSharedDelivery(services.db)
+  const due = await holdAndFindDue({ podId: remotePod.id, limit: hasResponded ? limits.rowsPerBatch : 1 })
   return selectForRound(due, isLocalUserRoundRecent() ? limits.relaysPerRoundWhileLocalUsersWrite : limits.rowsPerBatch)
 }
 

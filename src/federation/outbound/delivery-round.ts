@@ -8,7 +8,7 @@ import { podOrigin } from '../discovery/pod-origin.js'
 import { type DeliveryQueue, recordDelivery, recordDeliveryLatency } from './delivery-metrics.js'
 import type { DeliveryLimits } from './limits.js'
 import { type DeliveryOutcome, deliveryOutcomeOfError, outcomeOfResponse } from './pod-health.js'
-import type { SealedDelivery } from './seal-deliveries.js'
+import type { PreparedDelivery } from './prepare-deliveries.js'
 import { openSenderOrder } from './sender-order.js'
 import { getSharedDelivery } from './shared-delivery.js'
 import { requestOrYield } from './yield-to-other-pods.js'
@@ -35,7 +35,7 @@ interface RoundOptions {
   /** The pod has answered in this run. */
   readonly hasResponded: boolean
   /** Time after which no delivery starts, except the first. */
-  readonly startsUntil: number
+  readonly lastStartAt: number
 }
 
 /**
@@ -44,18 +44,18 @@ interface RoundOptions {
  */
 export async function sendDeliveries(
   leased: LeasedRun,
-  sealed: readonly SealedDelivery[],
-  { hasResponded, startsUntil }: RoundOptions,
+  prepared: readonly PreparedDelivery[],
+  { hasResponded, lastStartAt }: RoundOptions,
 ): Promise<readonly DeliveryAttempt[]> {
   const attempts: DeliveryAttempt[] = []
   const takeTurn = openSenderOrder()
   // One iterator for all loops below: each takes the next delivery from it.
-  const pending = sealed.map((delivery) => ({ delivery, turn: takeTurn(delivery.due) })).values()
+  const pending = prepared.map((delivery) => ({ delivery, turn: takeTurn(delivery.due) })).values()
   let hasPodFailed = false
   async function sendOneByOne(): Promise<void> {
     for (const { delivery, turn } of pending) {
       await turn.predecessors
-      if (hasPodFailed || (attempts.length > 0 && performance.now() >= startsUntil)) return turn.finish()
+      if (hasPodFailed || (attempts.length > 0 && performance.now() >= lastStartAt)) return turn.finish()
       try {
         const began = performance.now()
         const outcome = await sendInSpan(leased, delivery, hasResponded)
@@ -71,7 +71,7 @@ export async function sendDeliveries(
       }
     }
   }
-  await Promise.all(Array.from({ length: Math.min(leased.limits.maxConcurrent, sealed.length) }, sendOneByOne))
+  await Promise.all(Array.from({ length: Math.min(leased.limits.maxConcurrent, prepared.length) }, sendOneByOne))
   return attempts
 }
 
@@ -81,7 +81,7 @@ function countForPod({ services, remotePod }: LeasedRun, { kind }: DeliveryOutco
   countDelivery(services.db, formatAddressHost(remotePod), { isDelivered: kind === 'delivered', ms })
 }
 
-function sendInSpan(leased: LeasedRun, delivery: SealedDelivery, hasResponded: boolean): Promise<DeliveryOutcome> {
+function sendInSpan(leased: LeasedRun, delivery: PreparedDelivery, hasResponded: boolean): Promise<DeliveryOutcome> {
   const { services, remotePod, queue } = leased
   const { trace, record: entity } = delivery.due
   const attributes = { host: remotePod.host, queue, entity }
@@ -94,7 +94,7 @@ function sendInSpan(leased: LeasedRun, delivery: SealedDelivery, hasResponded: b
 
 async function sendDelivery(
   { services, remotePod, queue, signal, limits }: LeasedRun,
-  delivery: SealedDelivery,
+  delivery: PreparedDelivery,
   hasResponded: boolean,
 ): Promise<DeliveryOutcome> {
   if ('fault' in delivery) return { kind: 'not_signable', fault: delivery.fault }
@@ -109,12 +109,12 @@ async function sendDelivery(
   try {
     const { path, contentType, body } = delivery
     const post = (signal: AbortSignal) =>
-      services.remote.post(`${origin}${path}`, contentType, body, { deadline: limits.exchangeMs, signal })
+      services.remotePods.post(`${origin}${path}`, contentType, body, { deadline: limits.exchangeMs, signal })
     const mayYield = queue === 'outbound' && !hasResponded
     const response = mayYield
       ? await requestOrYield(getSharedDelivery(services.db).unanswered, post, signal, limits)
       : await post(signal)
-    return response === undefined ? { kind: 'too_slow' } : outcomeOfResponse(response, delivery.due.isPublic)
+    return response === undefined ? { kind: 'silent' } : outcomeOfResponse(response, delivery.due.isPublic)
   } catch (error) {
     return signal.aborted ? { kind: 'interrupted' } : deliveryOutcomeOfError(error)
   }

@@ -25,7 +25,7 @@ import { signStoredRelayable } from './sign-stored-relayables.js'
 /** A message to other pods, with its recipients. */
 export interface DispatchPlan {
   readonly message: OutgoingMessage
-  readonly audience: RecipientSelector
+  readonly recipients: RecipientSelector
   /** Set for a public text of a local person, whose mentioned people may have to be discovered first. */
   readonly mentions?: PublicMentions
 }
@@ -89,7 +89,7 @@ async function planPost(
   if (post === undefined || entity === undefined) return undefined
   return {
     message: creationMessage('post', guid, { senderId: post.authorId, public: post.public, entity }),
-    audience: { kind: 'post', postId: post.id },
+    recipients: { kind: 'post', postId: post.id },
     ...(post.public && { mentions: { textId: { postId: post.id }, text: post.text, shouldDeliverToMentioned: true } }),
   }
 }
@@ -104,7 +104,7 @@ async function planPhoto(
   if (photo === undefined || entity === undefined) return undefined
   return {
     message: creationMessage('photo', guid, { senderId: photo.authorId, public: photo.public, entity }),
-    audience: photo.postId === null ? { kind: 'photo', photoId: photo.id } : { kind: 'post', postId: photo.postId },
+    recipients: photo.postId === null ? { kind: 'photo', photoId: photo.id } : { kind: 'post', postId: photo.postId },
   }
 }
 
@@ -119,13 +119,13 @@ async function planRelayable(
   const entity = stored && (await signDispatchedRelayable(dependencies, stored, record))
   if (record === undefined || route === undefined || entity === undefined) return undefined
   const { author, threadPost, text } = record
-  const hasMentions = kind === 'comment' && threadPost.public && author.isLocal
+  const hasMentions = kind === 'comment' && threadPost.isPublic && author.isLocal
   return {
     message: {
-      ...creationMessage(kind, guid, { senderId: route.senderId, public: threadPost.public, entity }),
+      ...creationMessage(kind, guid, { senderId: route.senderId, public: threadPost.isPublic, entity }),
       priority: author.isLocal ? DELIVERY_PRIORITY.localUsers : DELIVERY_PRIORITY.relay,
     },
-    audience: route.audience,
+    recipients: route.recipients,
     ...(hasMentions && {
       mentions: { textId: { commentId: record.id }, text, shouldDeliverToMentioned: threadPost.author.isLocal },
     }),
@@ -151,18 +151,18 @@ function signDispatchedRelayable(
 function routeOf(
   kind: RelayableKind,
   { id, author, threadPost }: DispatchedRelayable,
-): { readonly senderId: number; readonly audience: RecipientSelector } | undefined {
+): { readonly senderId: number; readonly recipients: RecipientSelector } | undefined {
   if (threadPost.author.isLocal) {
-    const audience: RecipientSelector = {
+    const recipients: RecipientSelector = {
       kind: 'post',
       postId: threadPost.id,
       ...(kind === 'comment' && { mentionedInCommentId: id }),
       ...(!author.isLocal && { exceptPodOfPersonId: author.id }),
     }
-    return { senderId: threadPost.author.id, audience }
+    return { senderId: threadPost.author.id, recipients }
   }
   if (!author.isLocal) return undefined
-  return { senderId: author.id, audience: { kind: 'people', personIds: [threadPost.author.id] } }
+  return { senderId: author.id, recipients: { kind: 'people', personIds: [threadPost.author.id] } }
 }
 
 /** Undefined for a participation by a remote person: only the pod of the participant sends it. */
@@ -177,7 +177,7 @@ async function planParticipation(
   const { author, threadPost } = participation
   return {
     message: creationMessage('participation', guid, { senderId: author.id, public: false, entity }),
-    audience: { kind: 'people', personIds: [threadPost.author.id] },
+    recipients: { kind: 'people', personIds: [threadPost.author.id] },
   }
 }
 
@@ -192,7 +192,7 @@ async function planConversation(
   if (message === undefined || entity === undefined) return undefined
   return {
     message: creationMessage(record, guid, { senderId: message.authorId, public: false, entity }),
-    audience: { kind: 'people', personIds: message.participants },
+    recipients: { kind: 'people', personIds: message.participants },
   }
 }
 
@@ -207,7 +207,7 @@ async function planProfile(
   if (user?.person === undefined || entity === undefined) return undefined
   return {
     message: creationMessage('profile', user.person.guid, { senderId: personId, public: entity.public, entity }),
-    audience: to === undefined ? { kind: 'contacts', userId: user.id } : { kind: 'people', personIds: [to] },
+    recipients: to === undefined ? { kind: 'contacts', userId: user.id } : { kind: 'people', personIds: [to] },
   }
 }
 
@@ -224,7 +224,7 @@ async function planContact(
   const entity = contactEntity(user.person, recipient, contact)
   return {
     message: creationMessage('contact', recipient.guid, { senderId: user.personId, public: false, entity }),
-    audience: { kind: 'people', personIds: [recipient.id] },
+    recipients: { kind: 'people', personIds: [recipient.id] },
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { enqueueRelays, type Relay } from '../../domain/outbound/outgoing-messages.js'
+import { type Relay, storeRelays } from '../../domain/outbound/outgoing-messages.js'
 import type { RelayedRecords } from '../../jobs/definitions.js'
 import type { JobGroup } from '../../jobs/outbox/job-groups.js'
 import { inRequestTransaction } from '../../persistence/database/transactions.js'
@@ -30,7 +30,7 @@ async function relayRecords(
     const guids = records.flatMap(({ record, guid }) => (record === kind ? [guid] : []))
     relays.push(...(await relaysOfKind(transaction, kind, guids)))
   }
-  await enqueueRelays(services, transaction, relays)
+  await storeRelays(services, transaction, relays)
 }
 
 async function relaysOfKind(
@@ -50,7 +50,7 @@ async function relaysOfKind(
       guid,
       verb: 'create',
       senderId: threadPost.author.id,
-      public: threadPost.public,
+      public: threadPost.isPublic,
       entity,
       priority: DELIVERY_PRIORITY.relay,
       postId: threadPost.id,

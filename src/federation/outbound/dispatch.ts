@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { enqueueMessage } from '../../domain/outbound/outgoing-messages.js'
+import { storeMessage } from '../../domain/outbound/outgoing-messages.js'
 import type { OutgoingRecord } from '../../jobs/definitions.js'
 import { deleteOutboxRows, isInOutbox, type JobContext } from '../../jobs/outbox/load-job.js'
 import { lockOldestOfSender } from '../../jobs/outbox/sender-rows.js'
@@ -82,7 +82,7 @@ async function dispatchRecord(
   await enqueueLinkedFetches(services, transaction, [
     { text: ownTextOf(services, plan.message.entity), depth: 0, fetchesLeft: REFERENCE_LIMITS.fetchesOfMessage },
   ])
-  await enqueueMessage(services, transaction, plan.message, plan.audience)
+  await storeMessage(services, transaction, plan.message, plan.recipients)
 }
 
 /** Empty for a relayed text: its links were fetched when it arrived. */

@@ -7,17 +7,17 @@ import type { Services } from '../../services/services.js'
 import { podOrigin } from '../discovery/pod-origin.js'
 import { DELIVERY_LIMITS } from './limits.js'
 
-type ForwardingDependencies = Pick<Services, 'db' | 'crypto' | 'remote' | 'secrets' | 'log'>
+type ForwardingDependencies = Pick<Services, 'db' | 'crypto' | 'remotePods' | 'secrets' | 'log'>
 
 /** Sends an envelope of another author to a pod, byte by byte. A refusal of the pod ends the job, any other failure is retried. */
 export async function forwardEnvelope(services: ForwardingDependencies, forwarded: ForwardedEnvelope): Promise<void> {
-  const { db, remote, log } = services
+  const { db, remotePods, log } = services
   const other = await RemotePod.query(db).findById(forwarded.podId)
   const origin = other === undefined || other.blockedAt !== null ? undefined : podOrigin(other)
   if (origin === undefined) return
   const delivery = await deliveryOf(services, forwarded)
   if (delivery === undefined) return
-  const { status } = await remote.post(`${origin}${delivery.path}`, delivery.contentType, delivery.body, {
+  const { status } = await remotePods.post(`${origin}${delivery.path}`, delivery.contentType, delivery.body, {
     deadline: DELIVERY_LIMITS.exchangeMs,
   })
   if (status >= 500) throw new Error(`${origin} answered a forwarded message with status ${status}.`)

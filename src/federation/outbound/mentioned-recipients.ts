@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { enqueueMessage } from '../../domain/outbound/outgoing-messages.js'
+import { storeMessage } from '../../domain/outbound/outgoing-messages.js'
 import { readMentionedAddresses } from '../../domain/posts/texts.js'
 import { discoverMentionedJob, type LocalText } from '../../jobs/definitions.js'
 import { enqueueJobsOfKind } from '../../jobs/outbox/enqueue-jobs.js'
@@ -52,7 +52,7 @@ export async function deliverToMentioned(
     if (plan?.mentions === undefined || !readMentionedAddresses(plan.mentions.text).includes(person.address)) return
     await Mention.attach(transaction, plan.mentions.textId, [person.address])
     if (!plan.mentions.shouldDeliverToMentioned) return
-    await enqueueMessage(services, transaction, plan.message, { kind: 'people', personIds: [person.id] })
+    await storeMessage(services, transaction, plan.message, { kind: 'people', personIds: [person.id] })
   })
 }
 

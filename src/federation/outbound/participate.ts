@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { enqueuePersonalMessages } from '../../domain/outbound/outgoing-messages.js'
+import { storePersonalMessages } from '../../domain/outbound/outgoing-messages.js'
 import type { JobGroup } from '../../jobs/outbox/job-groups.js'
 import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import {
@@ -61,7 +61,7 @@ async function participateIn(
     transaction,
     postGuids.map((postGuid) => ({ postGuid, guid: participationGuid(signer.guid, postGuid) })),
   )
-  await enqueuePersonalMessages(
+  await storePersonalMessages(
     services,
     transaction,
     next.map((post) => participationFor(post, signer)),

@@ -2,7 +2,7 @@ import { Person } from '../../persistence/models/person.js'
 import type { ContactEntity, ProfileEntity } from '../../protocol/entities/people.js'
 import type { Services } from '../../services/services.js'
 
-/** The complete profile of a local person, with its private part: the audience of the message keeps it private. */
+/** The complete profile of a local person, with its private part: the recipients of the message keep it private. */
 export async function profileEntity(
   { config, db }: Pick<Services, 'config' | 'db'>,
   personId: number,

@@ -36,7 +36,7 @@ export type DeliveryOutcome =
   /** This process was stopped before the answer. */
   | { readonly kind: 'interrupted' }
   /** The attempt was cancelled because too many other pods were silent at the same time. */
-  | { readonly kind: 'too_slow' }
+  | { readonly kind: 'silent' }
 
 /** The outcome of an answer. If the public inbox of a pod is gone, so is the pod; a private one may be gone for one person only. */
 export function outcomeOfResponse({ status, retryAfter }: DeliveryResponse, isPublic: boolean): DeliveryOutcome {
@@ -71,7 +71,7 @@ export function toFailedDelivery(
   { maxRefusals, maxRefusalsOfContact }: Pick<DeliveryLimits, 'maxRefusals' | 'maxRefusalsOfContact'>,
 ): Omit<FailedDelivery, 'id' | 'encryptedEnvelope'> | undefined {
   if (outcome.kind === 'delivered' || outcome.kind === 'not_started') return undefined
-  if (outcome.kind === 'interrupted' || outcome.kind === 'too_slow') {
+  if (outcome.kind === 'interrupted' || outcome.kind === 'silent') {
     // The delivery may have arrived. The attempt is recorded, because a later retraction must follow it.
     return { status: undefined, fault: 'timeout', countsAsAttempt: false, seconds: undefined, isFinal: false }
   }
@@ -111,7 +111,7 @@ export function assessPod(
     return { kind: 'away', status: toPodStatus(away.fault), error: away.reason, seconds }
   }
   if (outcomes.some(({ kind }) => kind === 'delivered')) return { kind: 'available' }
-  if (outcomes.some(({ kind }) => kind === 'too_slow')) return { kind: 'too_slow' }
+  if (outcomes.some(({ kind }) => kind === 'silent')) return { kind: 'silent' }
   const refused = outcomes.findLast((outcome) => outcome.kind === 'refused' || outcome.kind === 'forbidden')
   if (refused === undefined) return { kind: 'unchanged' }
   const { fault, reason } = refused

@@ -20,7 +20,7 @@ export interface SharedDelivery {
   readonly unanswered: UnansweredRequests
   /** Undefined: the pod may not be contacted now, or another run has leased it. */
   lease(request: LeaseRequest): Promise<LeaseResult | undefined>
-  findDue(request: DueRequest): Promise<readonly DueDelivery[]>
+  holdAndFindDue(request: DueRequest): Promise<readonly DueDelivery[]>
   /** True: more is due, and the lease is extended. */
   record(results: DeliveryResults): Promise<boolean>
   /** Messages of local users are sent. */
@@ -57,7 +57,7 @@ function openSharedDelivery(db: Knex): SharedDelivery {
     const results = await leasePods(db, ofPods)
     return new Map(ofPods.map(({ podId, leaseId }) => [leaseId, results.get(podId)]))
   })
-  const findDue = groupCommit(ONE_AT_A_TIME, async (requests: readonly DueRequest[]) => {
+  const holdAndFindDue = groupCommit(ONE_AT_A_TIME, async (requests: readonly DueRequest[]) => {
     const ofPods = new Map<number, DueDelivery[]>(requests.map(({ podId }) => [podId, []]))
     for (const due of await holdAndFindDueDeliveries(db, requests)) ofPods.get(due.podId)?.push(due)
     return ofPods
@@ -78,7 +78,7 @@ function openSharedDelivery(db: Knex): SharedDelivery {
     slots: openDeliverySlots(DELIVERY_LIMITS),
     unanswered: new Set(),
     lease: async (request) => (await lease([request])).get(request.leaseId),
-    findDue: async (request) => (await findDue([request])).get(request.podId) ?? [],
+    holdAndFindDue: async (request) => (await holdAndFindDue([request])).get(request.podId) ?? [],
     record: async (results) => (await record([results])).has(results.podId),
   }
 }

@@ -4,7 +4,7 @@ import type pg from 'pg'
 /** A job in the form in which the library passes it to its backend. */
 type AddedJob = Parameters<PostgresQueueBackend['addJob']>[0]
 
-/** Whether the job has no id, unique name, delay, flow or schedule of its own. All others are left to the library. */
+/** Whether the job has no id, deduplication key, delay, flow or schedule of its own. All others are left to the library. */
 export function isPlainJob({ id, parent, deduplicationId, repeatJobKey, opts, ...job }: AddedJob): boolean {
   const { delay = job.delay, lifo } = opts
   return ![id, parent, deduplicationId, repeatJobKey, delay, lifo].some(Boolean)

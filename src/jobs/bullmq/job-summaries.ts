@@ -13,7 +13,7 @@ export interface JobSummary {
   readonly attempts: number
   /** The error of the last attempt. */
   readonly fault: string | null
-  /** The unique name under which it was added. */
+  /** The deduplication key with which it was added. */
   readonly uniqueName: string | null
 }
 

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
 import { deleteDeadDeliveries, reviveDeliveries } from '../../persistence/outbound/dead-deliveries.js'
 import { inChunks } from '../chunks.js'
-import { enqueueDeliveriesAfterCommit } from '../outbox/enqueue-deliveries.js'
 import { reopenRows } from '../outbox/give-up-rows.js'
-import { handOverAfterCommit } from '../outbox/hand-over.js'
+import { runOrAddAfterCommit } from '../outbox/run-or-add.js'
+import { startDeliveriesAfterCommit } from '../outbox/start-deliveries.js'
 import { QUEUES } from '../queues/queue-names.js'
 import {
   compareDeadLetters,
@@ -80,7 +80,7 @@ async function replay(
   for (const ids of inChunks(deliveriesAmong(deadLetters), ROW_BATCH_SIZE)) {
     const podIds = await reviveDeliveries(transaction, ids)
     const duePods = podIds.map((podId) => ({ podId, isProven: false }))
-    enqueueDeliveriesAfterCommit(pod, transaction, duePods)
+    startDeliveriesAfterCommit(pod, transaction, duePods)
   }
   const ofRows = deadLetters.filter(({ outboxId }) => outboxId !== undefined)
   for (const some of inChunks(ofRows, ROW_BATCH_SIZE)) await replayRows(pod, transaction, some)
@@ -124,7 +124,7 @@ async function replayRows(
     const known = QUEUES.find((each) => each === queue)
     return known === undefined || outboxId === undefined ? [] : [{ id: outboxId, queue: known, name }]
   })
-  handOverAfterCommit(pod, transaction, rows)
+  runOrAddAfterCommit(pod, transaction, rows)
 }
 
 async function replayJob({ jobs }: Pick<DeadLetterDependencies, 'jobs'>, { queue, id }: FailedJobId): Promise<void> {

@@ -50,19 +50,19 @@ export function openPacking(
 ): Packing {
   const backlog = openBacklog(services.jobs, limits)
   const publicPackers = openPackers('inbound', (messages: readonly PostedEnvelope[], acceptedAt, priority) =>
-    services.jobs.enqueue(receivePublicJob, { acceptedAt, messages }, { priority }),
+    services.jobs.add(receivePublicJob, { acceptedAt, messages }, { priority }),
   )
   const privatePackers = openPackers('inbound-private', (messages: readonly PrivateMessage[], acceptedAt, priority) =>
-    services.jobs.enqueue(receivePrivateJob, { acceptedAt, messages }, { priority }),
+    services.jobs.add(receivePrivateJob, { acceptedAt, messages }, { priority }),
   )
 
-  function openPackers<Message extends PostedEnvelope>(queue: InboundQueue, enqueue: EnqueueMessages<Message>) {
+  function openPackers<Message extends PostedEnvelope>(queue: InboundQueue, add: AddMessages<Message>) {
     const openPacker = (priority?: number, maxConcurrent?: number) =>
       groupCommit(
         groupLimits(limits, maxConcurrent),
         (messages: readonly Message[]) =>
           backlog.add(queue, { messages: messages.length, bytes: sum(messages.map(bytesOf)) }, () =>
-            enqueue(messages, services.now().toISOString(), priority),
+            add(messages, services.now().toISOString(), priority),
           ),
         openGroupGrowth(GROWTH),
       )
@@ -96,7 +96,7 @@ export function openPacking(
 
 type InboundQueue = Parameters<Backlog['add']>[0]
 
-type EnqueueMessages<Message> = (
+type AddMessages<Message> = (
   messages: readonly Message[],
   acceptedAt: string,
   priority: number | undefined,

@@ -1,9 +1,9 @@
-import type { OutboxJob } from '../queues/add-jobs.js'
+import type { OutboxRow } from '../queues/add-jobs.js'
 import type { QueueName } from '../queues/queue-names.js'
 import { type LocalDeliveries, openLocalDeliveries } from './local-deliveries.js'
 
 /** Runs the work of one outbox row; rejects when a job of the queue has to do it instead. */
-export type LocalRun = (row: Pick<OutboxJob, 'id' | 'data' | 'trace'>) => Promise<void>
+export type LocalRun = (row: Pick<OutboxRow, 'id' | 'data' | 'trace'>) => Promise<void>
 
 interface LocalRunOptions {
   readonly queue: QueueName
@@ -25,7 +25,7 @@ export interface LocalRuns {
   /** Stops local runs for these queues: their rows get jobs. Rows of all other queues run here. */
   stopFor(queues: readonly QueueName[]): void
   /** Starts the rows for which there is capacity, and returns the others. A row that fails is passed to `onFailure`. */
-  start(rows: readonly OutboxJob[], onFailure: (row: OutboxJob) => void): readonly OutboxJob[]
+  start(rows: readonly OutboxRow[], onFailure: (row: OutboxRow) => void): readonly OutboxRow[]
 }
 
 interface Server extends LocalRunOptions {
@@ -37,7 +37,7 @@ export function openLocalRuns(): LocalRuns {
   const deliveries = openLocalDeliveries()
   let stopped: ReadonlySet<QueueName> = new Set()
 
-  async function runRow(server: Server, row: OutboxJob, onFailure: (row: OutboxJob) => void): Promise<void> {
+  async function runRow(server: Server, row: OutboxRow, onFailure: (row: OutboxRow) => void): Promise<void> {
     try {
       await server.run(row)
     } catch {
@@ -74,6 +74,6 @@ export function openLocalRuns(): LocalRuns {
   }
 }
 
-function keyOf({ queue, name }: Pick<OutboxJob, 'queue' | 'name'>): string {
+function keyOf({ queue, name }: Pick<OutboxRow, 'queue' | 'name'>): string {
   return `${queue} ${name}`
 }

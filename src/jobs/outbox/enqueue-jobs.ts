@@ -5,7 +5,7 @@ import { NOW_SQL } from '../../persistence/sql/database-time.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import type { Services } from '../../services/services.js'
 import { type AnyJob, type DataOf, dispatchJob, type OutgoingRecord } from '../definitions.js'
-import { handOverAfterCommit } from './hand-over.js'
+import { runOrAddAfterCommit } from './run-or-add.js'
 
 /** The sweeper adds a job again that no worker has taken within this time. */
 const SWEPT_AFTER_SECONDS = 5
@@ -20,7 +20,7 @@ export async function enqueueJob<Definition extends AnyJob>(
   await enqueueJobsOfKind(services, transaction, job, [data])
 }
 
-interface HandOverOptions {
+interface DelayOptions {
   /** Milliseconds until the jobs may begin. */
   readonly delay?: number
 }
@@ -31,13 +31,13 @@ export async function enqueueJobsOfKind<Definition extends AnyJob>(
   transaction: Knex.Transaction,
   job: Definition,
   all: readonly DataOf<Definition>[],
-  handOver: HandOverOptions = {},
+  options: DelayOptions = {},
 ): Promise<readonly number[]> {
   return enqueueJobs(
     services,
     transaction,
     all.map((data) => newJob(job, data)),
-    handOver,
+    options,
   )
 }
 
@@ -47,7 +47,7 @@ export interface NewJob {
   readonly data: unknown
   /** The local person whose rows are dispatched in order. */
   readonly senderId?: number
-  /** Seconds until the sweeper adds the job; not set: it is handed over after the commit. */
+  /** Seconds until the sweeper adds the job; not set: it runs, or is added, after the commit. */
   readonly dueInSeconds?: number
 }
 
@@ -65,31 +65,31 @@ export async function enqueueJobs(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   all: readonly NewJob[],
-  handOver: HandOverOptions = {},
+  options: DelayOptions = {},
 ): Promise<readonly number[]> {
   if (all.length === 0) return []
   const values = newOutboxRowsValues(transaction, all)
   const rows = await queryPrepared<{ id: number }>(transaction, 'new-outbox-rows', NEW_OUTBOX_ROWS_SQL, values)
   const ids = rows.map(({ id }) => id)
-  handOverNewRows(services, transaction, all, ids, handOver)
+  runOrAddNewRows(services, transaction, all, ids, options)
   return ids
 }
 
-/** Hands over the rows that a statement with `newOutboxRowsSql` has inserted for these jobs, in their order. */
-export function handOverNewRows(
+/** Runs or adds these jobs after the commit. A statement with `newOutboxRowsSql` has inserted their rows, in this order. */
+export function runOrAddNewRows(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
   all: readonly NewJob[],
   ids: readonly number[],
-  handOver: HandOverOptions = {},
+  options: DelayOptions = {},
 ): void {
   const trace = findTrace(transaction)
   const rows = ids.flatMap((id, index) => {
     const { job, data, dueInSeconds } = all[index] ?? {}
     if (job === undefined || dueInSeconds !== undefined) return []
-    return [{ id, queue: job.queue, name: job.name, data, trace, ...handOver }]
+    return [{ id, queue: job.queue, name: job.name, data, trace, ...options }]
   })
-  handOverAfterCommit(services, transaction, rows)
+  runOrAddAfterCommit(services, transaction, rows)
 }
 
 /** Parameters of `newOutboxRowsSql`. */

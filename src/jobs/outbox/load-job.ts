@@ -53,7 +53,7 @@ export async function loadJob(db: Knex, data: unknown): Promise<LoadedJob | unde
   if (outboxId === undefined) {
     return { outboxId, data, payload: undefined, acceptedAt: undefined, finish: doNothing, finishIfOpen: doNothing }
   }
-  const [row] = await queryPrepared<OutboxRow>(db, 'outbox-row', OUTBOX_ROW_SQL, [outboxId])
+  const [row] = await queryPrepared<LoadedRow>(db, 'outbox-row', OUTBOX_ROW_SQL, [outboxId])
   if (row === undefined) return undefined
   const { payload, acceptedAt, senderId, trace } = row
   return {
@@ -85,7 +85,7 @@ export function jobOfRow(db: Knex, outboxId: number, data: unknown, trace?: stri
   }
 }
 
-interface OutboxRow {
+interface LoadedRow {
   readonly data: unknown
   readonly payload: string | null
   readonly acceptedAt: Date | null

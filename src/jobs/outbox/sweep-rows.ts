@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { NOW_SQL } from '../../persistence/sql/database-time.js'
-import type { OutboxJob } from '../queues/add-jobs.js'
+import type { OutboxRow } from '../queues/add-jobs.js'
 import type { QueueName } from '../queues/queue-names.js'
 
 /** Finds rows that no job has completed in time, the oldest first. */
@@ -8,7 +8,7 @@ export async function findOverdueRows(
   transaction: Knex.Transaction,
   queues: readonly QueueName[],
   limit: number,
-): Promise<readonly OutboxJob[]> {
+): Promise<readonly OutboxRow[]> {
   const rows = await transaction('outbox')
     .whereNull('failedAt')
     .where('sweepAt', '<=', transaction.fn.now())
@@ -20,7 +20,7 @@ export async function findOverdueRows(
 }
 
 /** Postpones the next sweep of rows whose jobs were added again by a minute. */
-export async function postponeSweep(transaction: Knex.Transaction, rows: readonly OutboxJob[]): Promise<void> {
+export async function postponeSweep(transaction: Knex.Transaction, rows: readonly OutboxRow[]): Promise<void> {
   await transaction.raw(`update outbox set sweep_at = now() + interval '1 minute' where id = any(?)`, [
     rows.map((row) => row.id),
   ])

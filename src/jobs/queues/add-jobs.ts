@@ -5,9 +5,9 @@ import { QUEUES, type QueueName } from './queue-names.js'
 import type { QueueStore } from './queue-store.js'
 import { QueueDrained } from './queue-unavailable.js'
 
-interface EnqueueOptions {
-  /** Keeps a second, equal job out while the first is waiting or running. */
-  readonly unique?: string
+interface AddOneOptions {
+  /** A second job with the key is not added while the first is waiting or running. */
+  readonly deduplicationKey?: string
   /** Milliseconds until the job may begin. */
   readonly delay?: number
   /** Instead of that of the definition; a larger number comes later. */
@@ -26,8 +26,8 @@ export interface AddOptions {
   readonly priority?: number | undefined
 }
 
-/** An outbox row on its way to the queue. */
-export interface OutboxJob {
+/** An outbox row that becomes a job. */
+export interface OutboxRow {
   readonly id: number
   readonly queue: QueueName
   readonly name: string
@@ -40,25 +40,25 @@ export interface OutboxJob {
 
 export interface JobAdding {
   /** Resolves once the queue has acknowledged the job; rejects with QueueUnavailable after a second without. */
-  enqueue<Definition extends AnyJob>(job: Definition, data: DataOf<Definition>, options?: EnqueueOptions): Promise<void>
-  /** Adds one job for each unique name, unless one waits. While one of the name is running, exactly one more follows it. */
-  enqueueEach<Definition extends AnyJob>(
+  add<Definition extends AnyJob>(job: Definition, data: DataOf<Definition>, options?: AddOneOptions): Promise<void>
+  /** Adds one job for each key, unless one waits. While one with the key is running, exactly one more follows it. */
+  addEach<Definition extends AnyJob>(
     job: Definition,
-    each: readonly { readonly unique: string; readonly data: DataOf<Definition> }[],
+    each: readonly { readonly deduplicationKey: string; readonly data: DataOf<Definition> }[],
     options?: AddOptions,
   ): Promise<void>
-  /** Adds as many jobs as there is data; where they have names, each unless one of its name waits or is running. */
-  enqueueAll<Definition extends AnyJob>(
+  /** Adds as many jobs as there is data; where they have keys, each unless one with its key waits or is running. */
+  addAll<Definition extends AnyJob>(
     job: Definition,
     all: readonly DataOf<Definition>[],
     options?: {
-      readonly names?: readonly string[]
+      readonly deduplicationKeys?: readonly string[]
       /** The jobs divide one that the queue has accepted: they are added while it is being drained, too. */
       readonly canDivide?: boolean
     } & Pick<AddOptions, 'priority' | 'within'>,
   ): Promise<void>
   /** Adds one job per outbox row, unless there is one. */
-  handOver(rows: readonly OutboxJob[], options?: AddOptions): Promise<void>
+  addOutboxRows(rows: readonly OutboxRow[], options?: AddOptions): Promise<void>
   /** Refuses new work for these queues with QueueDrained, and accepts it for all others. */
   refuseJobsFor(queues: readonly QueueName[]): void
   acceptsJobs(queue: QueueName): boolean
@@ -104,41 +104,44 @@ export function createJobAdding({ client, store, prefix, optionsOf }: AddingOpti
     )
   }
 
-  function jobOfRow({ id, queue, name, delay }: OutboxJob) {
+  function jobOfRow({ id, queue, name, delay }: OutboxRow) {
     const opts = optionsOf({ queue, name }, { delay, deduplication: { id: `outbox-${id}` } })
     return { name, data: { outboxId: id }, opts }
   }
 
   return {
-    async enqueue(job, data, { unique, ...own } = {}) {
+    async add(job, data, { deduplicationKey, ...own } = {}) {
       requireAccepted(job.queue)
-      const options = optionsOf(job, { ...own, ...(unique !== undefined && { deduplication: { id: unique } }) })
+      const options = optionsOf(job, {
+        ...own,
+        ...(deduplicationKey !== undefined && { deduplication: { id: deduplicationKey } }),
+      })
       const keys = store.prefixOf(prefix, job.queue)
       const add = (queue: OpenQueue) => store.safely(keys, () => queue.add(job.name, data, options))
       await client.request(job.queue, add, { within: ACKNOWLEDGED_WITHIN_MS })
     },
 
-    async enqueueEach(job, each, options = {}) {
+    async addEach(job, each, options = {}) {
       if (each.length === 0) return
       const { priority } = options
-      const jobs = each.map(({ unique, data }) => {
-        const opts = optionsOf(job, { priority, deduplication: { id: unique, keepLastIfActive: true } })
+      const jobs = each.map(({ deduplicationKey, data }) => {
+        const opts = optionsOf(job, { priority, deduplication: { id: deduplicationKey, keepLastIfActive: true } })
         return { name: job.name, data, opts }
       })
       await addUnique(job.queue, jobs, options)
     },
 
-    async enqueueAll(job, all, { names = [], priority, within, canDivide = false } = {}) {
+    async addAll(job, all, { deduplicationKeys = [], priority, within, canDivide = false } = {}) {
       if (!canDivide) requireAccepted(job.queue)
       const jobs = all.map((data, index) => {
-        const id = names[index]
+        const id = deduplicationKeys[index]
         const opts = optionsOf(job, { priority, ...(id !== undefined && { deduplication: { id } }) })
         return { name: job.name, data, opts }
       })
       await client.request(job.queue, (queue) => queue.addBulk(jobs), within === undefined ? {} : { within })
     },
 
-    async handOver(rows, options = {}) {
+    async addOutboxRows(rows, options = {}) {
       const queues = QUEUES.filter((name) => rows.some((row) => row.queue === name))
       await Promise.all(
         queues.map((name) => addUnique(name, rows.filter((row) => row.queue === name).map(jobOfRow), options)),

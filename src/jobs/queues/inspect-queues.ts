@@ -21,8 +21,8 @@ interface CountedWorkers {
 }
 
 export interface QueueInspection {
-  /** Whether a job that was added under this unique name waits or is running. */
-  isUnderWay(queue: QueueName, unique: string): Promise<boolean>
+  /** Whether a job that was added under this deduplication key waits or is running. */
+  isUnderWay(queue: QueueName, deduplicationKey: string): Promise<boolean>
   counts(queue: QueueName): Promise<QueueCounts>
   /** The jobs and workers of all queues. */
   countsOfAll(): Promise<ReadonlyMap<QueueName, QueueCounts & CountedWorkers>>
@@ -102,8 +102,8 @@ async function countInLine(queue: JobLists, place: 'wait' | 'active'): Promise<n
 /** Reads the state of queues; changes nothing. */
 export function createQueueInspection({ client, store, prefix }: InspectedQueues): QueueInspection {
   const inspection: QueueInspection = {
-    async isUnderWay(name, unique) {
-      return (await client.request(name, (queue) => queue.getDeduplicationJobId(unique))) !== null
+    async isUnderWay(name, deduplicationKey) {
+      return (await client.request(name, (queue) => queue.getDeduplicationJobId(deduplicationKey))) !== null
     },
 
     async counts(name) {

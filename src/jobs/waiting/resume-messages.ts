@@ -8,14 +8,14 @@ import { resumeWaitingJob } from '../definitions.js'
 import {
   enqueueJobs,
   enqueueJobsOfKind,
-  handOverNewRows,
   type NewJob,
   newOutboxRowsSql,
   newOutboxRowsValues,
+  runOrAddNewRows,
 } from '../outbox/enqueue-jobs.js'
 import { giveUpRow, type RowFailure } from '../outbox/give-up-rows.js'
-import { handOverAfterCommit } from '../outbox/hand-over.js'
-import type { OutboxJob } from '../queues/add-jobs.js'
+import { runOrAddAfterCommit } from '../outbox/run-or-add.js'
+import type { OutboxRow } from '../queues/add-jobs.js'
 import type { EntityKey } from './entity-key.js'
 import { WAITING_LIMITS } from './limits.js'
 import { giveUpOverdueUnverified } from './unverified-messages.js'
@@ -83,7 +83,7 @@ export async function giveUpOutboxRow(
   await services.db.transaction(async (transaction) => {
     await giveUpRow(transaction, outboxId, failure)
     await saveFaultOfReplay(transaction, outboxId, failure.fault)
-    handOverAfterCommit(services, transaction, await resumeLast(transaction, 'asked_by = ?', outboxId))
+    runOrAddAfterCommit(services, transaction, await resumeLast(transaction, 'asked_by = ?', outboxId))
   })
 }
 
@@ -98,7 +98,7 @@ export async function resumeOverdue(
     select id from waiting where due_at <= now() and signed order by due_at limit ? for update skip locked
   )`
   const rows = await resumeLast(transaction, overdue, limit)
-  if (rows.length > 0) handOverAfterCommit(services, transaction, rows)
+  if (rows.length > 0) runOrAddAfterCommit(services, transaction, rows)
   return rows.length
 }
 
@@ -117,13 +117,13 @@ async function resume(
   ])
   const resumed = rows.filter(({ isResumed }) => isResumed)
   const newIds = rows.filter(({ isResumed }) => !isResumed).map(({ id }) => id)
-  handOverAfterCommit(services, transaction, resumed)
-  handOverNewRows(services, transaction, jobs, newIds)
+  runOrAddAfterCommit(services, transaction, resumed)
+  runOrAddNewRows(services, transaction, jobs, newIds)
   return resumed.length
 }
 
 /** An inserted outbox row: of a resumed message, or of a job. */
-type ResumedOrEnqueued = OutboxJob & { readonly isResumed: boolean }
+type ResumedOrEnqueued = OutboxRow & { readonly isResumed: boolean }
 
 /** Joined and not `= any(…)`: see post-references.ts. The parameters of each part stand behind those of the parts before it. */
 function resumeSql(): string {
@@ -143,9 +143,9 @@ function resumeSql(): string {
 }
 
 /** Resumes messages that may not wait again. */
-async function resumeLast(transaction: Knex.Transaction, which: string, value: number): Promise<readonly OutboxJob[]> {
+async function resumeLast(transaction: Knex.Transaction, which: string, value: number): Promise<readonly OutboxRow[]> {
   const text = `with ${resumedCte(`where ${which}`)} ${resumedRowsSql(true)}`
-  return queryRows<OutboxJob>(transaction, text, [value])
+  return queryRows<OutboxRow>(transaction, text, [value])
 }
 
 /** Takes the waiting messages that `which` selects. */

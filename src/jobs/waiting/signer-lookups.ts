@@ -85,7 +85,7 @@ const ENQUEUE_BATCH_SIZE = 500
 
 /** Adds one job for each host after the commit; the sweeper adds lost ones. */
 const enqueueSignersAfterCommit = afterCommit<SignerHost>((services, hosts) =>
-  enqueueSigners(services, hosts, { within: ENQUEUED_WITHIN_MS }),
+  addSignerLookups(services, hosts, { within: ENQUEUED_WITHIN_MS }),
 )
 
 /**
@@ -93,7 +93,7 @@ const enqueueSignersAfterCommit = afterCommit<SignerHost>((services, hosts) =>
  * hosts that their source, or their domain, has named in the last minute: a new pod comes before thousands of invented hosts. Retries come
  * last.
  */
-export async function enqueueSigners(
+export async function addSignerLookups(
   { jobs }: Pick<Services, 'jobs'>,
   hosts: readonly SignerHost[],
   options?: AddOptions,
@@ -104,9 +104,9 @@ export async function enqueueSigners(
     byPriority.set(priority, [...(byPriority.get(priority) ?? []), signerHost])
   }
   for (const [priority, some] of byPriority) {
-    const hostJobs = some.map(({ host }) => ({ data: { host }, unique: `signers-${host}` }))
+    const hostJobs = some.map(({ host }) => ({ data: { host }, deduplicationKey: `signers-${host}` }))
     for (const batch of inChunks(hostJobs, ENQUEUE_BATCH_SIZE)) {
-      await jobs.enqueueEach(discoverSignersJob, batch, { ...options, priority })
+      await jobs.addEach(discoverSignersJob, batch, { ...options, priority })
     }
   }
 }

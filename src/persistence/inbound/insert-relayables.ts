@@ -41,9 +41,9 @@ export interface RelayableOutcome {
   readonly existingAuthor: string | null
   /** The post of the relayable; null: its parent is not stored. */
   readonly threadPost: {
-    readonly local: boolean
+    readonly isLocal: boolean
     readonly createdAt: string
-    readonly public: boolean
+    readonly isPublic: boolean
     /** The author of the post blocks the author of the relayable; it is not inserted. */
     readonly isAuthorBlocked: boolean
     /** The poll has no such answer; the vote is not inserted. */
@@ -146,7 +146,7 @@ function outcomesSql(kind: RelayableKind): string {
       select people.address from ${table} join people on people.id = author_id where ${table}.guid = input.guid
     ) end as "existingAuthor",
     case when resolved.guid is not null then json_build_object(
-      'local', resolved.local, 'createdAt', resolved.root_created_at, 'public', resolved.root_public,
+      'isLocal', resolved.local, 'createdAt', resolved.root_created_at, 'isPublic', resolved.root_public,
       'isAuthorBlocked', resolved.is_author_blocked, 'isAnswerUnknown', resolved.is_answer_unknown
     ) end as "threadPost"
   from input

@@ -10,8 +10,8 @@ export interface ReferencedPost {
   /** Author of the post. */
   readonly authorId: number
   readonly author: string
-  readonly local: boolean
-  readonly public: boolean
+  readonly isLocal: boolean
+  readonly isPublic: boolean
   /** The given authors who receive the private local post. Null: no restriction. */
   readonly readers: readonly string[] | null
 }
@@ -22,7 +22,7 @@ interface DeletedEntity {
   readonly guid: string
   readonly by: string
   /** The deleter is a local person. */
-  readonly local: boolean
+  readonly isLocal: boolean
 }
 
 /** A stored photo or poll. */
@@ -71,8 +71,8 @@ function isNotEmpty(list: `$${number}`): string {
 /** Joins with `unnest`: for `= any(…)` of an unknown list, the planner may compare each text with each row of a table. */
 const THREAD_POSTS_SQL = `
   select
-    found.kind, found.guid, people.id as "authorId", people.address as author, people.pod_id is null as local,
-    found.public,
+    found.kind, found.guid, people.id as "authorId", people.address as author, people.pod_id is null as "isLocal",
+    found.public as "isPublic",
     case when people.pod_id is null and not found.public then (
       select coalesce(json_agg(writers.address), '[]')
       from unnest(${opaqueParam('$6', 'text[]')}) as address
@@ -113,7 +113,7 @@ const PARTS_SQL = `
   where ${isNotEmpty('$4')}`
 
 const TOMBSTONES_SQL = `
-  select tombstones.target_type as type, tombstones.guid, people.address as by, people.pod_id is null as local
+  select tombstones.target_type as type, tombstones.guid, people.address as by, people.pod_id is null as "isLocal"
   from unnest(${opaqueParam('$5', 'text[]')}) as guid join tombstones using (guid)
   join people on people.id = tombstones.deleted_by_id`
 

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { queryRow, queryRows } from '../database/database.js'
-import { EXEMPT_FROM_BLOCKS } from '../outbound/delivery-conditions.js'
+import { EXEMPT_FROM_BLOCKS_SQL } from '../outbound/delivery-conditions.js'
 import { NOW_SQL } from '../sql/database-time.js'
 import { escapeLike } from '../sql/escape-like.js'
 import { type IdPage, type ListPage, readIdPage } from '../sql/id-page.js'
@@ -193,7 +193,7 @@ export async function giveUpDeliveriesToBlocked(
     `update deliveries set state = 'dead', died_at = now(), last_fault = 'pod_blocked'
      from outbound_messages as messages
      where deliveries.pod_id = any(?) and deliveries.state = 'waiting'
-       and messages.id = deliveries.message_id and not ${EXEMPT_FROM_BLOCKS}`,
+       and messages.id = deliveries.message_id and not ${EXEMPT_FROM_BLOCKS_SQL}`,
     [[...podIds]],
   )
 }

@@ -37,7 +37,7 @@ export async function insertBirthdayNotifications(
   return rows.map((row) => row.notification_id)
 }
 
-const NOW = opaqueParam('$1', 'timestamptz')
+const NOW_SQL = opaqueParam('$1', 'timestamptz')
 
 /**
  * Inserts notifications and their actors. Blocks, restricted people, muted posts, posts hidden by moderators and closed accounts
@@ -74,14 +74,14 @@ function causedNotificationsSql(steps: string, occurrences: string, shouldMoveAc
     group by user_id, type, target_id, post_id, comment_id, mention_id, person_id
   ), inserted_mentions as (
     insert into notifications (guid, user_id, type, post_id, comment_id, mention_id, created_at, updated_at)
-    select guid, user_id, type, post_id, comment_id, mention_id, ${NOW}, ${NOW}
+    select guid, user_id, type, post_id, comment_id, mention_id, ${NOW_SQL}, ${NOW_SQL}
     from targets where mention_id is not null
     order by target_id
     on conflict do nothing
     returning id, user_id, type, target_id
   ), merged as (
     insert into notifications (guid, user_id, type, post_id, comment_id, person_id, created_at, updated_at)
-    select guid, user_id, type, post_id, comment_id, person_id, ${NOW}, ${NOW}
+    select guid, user_id, type, post_id, comment_id, person_id, ${NOW_SQL}, ${NOW_SQL}
     from targets where mention_id is null
     order by user_id, type, target_id
     on conflict (user_id, type, target_id) where not read and not superseded and type <> 'contacts_birthday'

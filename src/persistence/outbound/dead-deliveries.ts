@@ -3,7 +3,7 @@ import { changeRows, queryRows } from '../database/database.js'
 import { countEachSql, type GroupedCount } from '../sql/count-each.js'
 import { NOW_SQL } from '../sql/database-time.js'
 import { traceDigits } from '../sql/trace.js'
-import { DELIVERY_IS_EXPIRED_SQL, EXEMPT_FROM_BLOCKS, POD_IS_ASLEEP_SQL } from './delivery-conditions.js'
+import { DELIVERY_IS_EXPIRED_SQL, EXEMPT_FROM_BLOCKS_SQL, POD_IS_ASLEEP_SQL } from './delivery-conditions.js'
 
 /** A delivery that was given up, with its record. */
 export interface DeadDelivery {
@@ -189,7 +189,7 @@ export async function giveUpDeliveries(db: Knex, limit: number): Promise<number>
        from pods
        join deliveries on deliveries.pod_id = pods.id and deliveries.state = 'waiting'
        join outbound_messages as messages on messages.id = deliveries.message_id
-       where (pods.blocked_at is not null and not ${EXEMPT_FROM_BLOCKS}) or ${POD_IS_ASLEEP_SQL}
+       where (pods.blocked_at is not null and not ${EXEMPT_FROM_BLOCKS_SQL}) or ${POD_IS_ASLEEP_SQL}
        limit ?
      ) as lost
      where deliveries.id = lost.id`,

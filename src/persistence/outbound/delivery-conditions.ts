@@ -15,7 +15,7 @@ export function exemptFromBlocksSql(verb: string, record: string): string {
 }
 
 /** SQL condition on `messages`, as `exemptFromBlocksSql`. */
-export const EXEMPT_FROM_BLOCKS = exemptFromBlocksSql('messages.verb', 'messages.record')
+export const EXEMPT_FROM_BLOCKS_SQL = exemptFromBlocksSql('messages.verb', 'messages.record')
 
 /** SQL condition: an admin has paused deliveries and fetches. */
 export const POD_IS_PAUSED_SQL = `coalesce(pods.paused_until > now(), false)`

@@ -27,7 +27,7 @@ export type PodHealthChange =
   /** The pod is not contacted for some seconds. */
   | { readonly kind: 'away'; readonly status: PodStatus; readonly error: string; readonly seconds: number }
   /** The pod answers too slowly. Until its next success it uses only the slots of other pods. */
-  | { readonly kind: 'too_slow' }
+  | { readonly kind: 'silent' }
   | { readonly kind: 'unchanged' }
 
 export interface DeliveryResults {
@@ -104,7 +104,7 @@ const DELIVERY_RESULTS_SQL = `
     for no key update of pods
   ), rounds as materialized (
     select locked.*,
-      locked.kind not in ('away', 'too_slow') and exists (
+      locked.kind not in ('away', 'silent') and exists (
         select from deliveries
         where deliveries.pod_id = locked."podId" and state = 'waiting' and due_at <= now() and id <> all(locked.settled)
       ) as is_due
@@ -140,7 +140,7 @@ const DELIVERY_RESULTS_SQL = `
       check_wanted = pods.check_wanted or (
         kind = 'refuses' and pods.redirects < rounds."redirectsBeforeCheck" and pods.redirects + rounds.moved >= rounds."redirectsBeforeCheck"
       ),
-      last_success_at = case kind when 'available' then now() when 'too_slow' then null else pods.last_success_at end,
+      last_success_at = case kind when 'available' then now() when 'silent' then null else pods.last_success_at end,
       answered_at = coalesce(pods.answered_at, case when rounds."hasResponded" then now() end),
       participation_at = coalesce(pods.participation_at, case
         -- A subquery without a reference to the row is hashed.

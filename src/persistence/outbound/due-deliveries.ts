@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { queryPrepared, queryRows } from '../database/database.js'
 import { opaqueParam } from '../sql/opaque-param.js'
-import { EXEMPT_FROM_BLOCKS, POD_ACCEPTS_DELIVERIES_SQL, POD_IS_PROVEN_SQL } from './delivery-conditions.js'
+import { EXEMPT_FROM_BLOCKS_SQL, POD_ACCEPTS_DELIVERIES_SQL, POD_IS_PROVEN_SQL } from './delivery-conditions.js'
 import type { DeliveryPriority } from './delivery-priority.js'
 import type { OutboundRecord } from './outbound-record.js'
 
@@ -66,7 +66,7 @@ const DUE_DELIVERIES_SQL = `
       where deliveries.pod_id = requests.pod_id and state = 'waiting' and (due_at + interval '0 seconds') <= now()
         -- Once for each pod; the messages are read for blocked pods alone.
         and ((select pods.blocked_at is null from pods where pods.id = requests.pod_id) or exists (
-          select from outbound_messages as messages where messages.id = deliveries.message_id and ${EXEMPT_FROM_BLOCKS}
+          select from outbound_messages as messages where messages.id = deliveries.message_id and ${EXEMPT_FROM_BLOCKS_SQL}
         ))
       order by priority, id
       limit requests.row_limit
@@ -133,16 +133,19 @@ export const OVERDUE_PODS_SQL = `
       select from deliveries
       where pod_id = pods.id and state = 'waiting' and due_at <= now() - interval '5 seconds'
         and (pods.blocked_at is null or exists (
-          select from outbound_messages as messages where messages.id = deliveries.message_id and ${EXEMPT_FROM_BLOCKS}
+          select from outbound_messages as messages where messages.id = deliveries.message_id and ${EXEMPT_FROM_BLOCKS_SQL}
         ))
     )`
 
+/** A pod with due deliveries. Proven pods (docs/pod-states.md) do not wait for others. */
+export interface DuePod {
+  readonly podId: number
+  readonly isProven: boolean
+}
+
 /** Finds overdue pods, proven ones first. */
-export async function findOverduePods(
-  db: Knex,
-  limit: number,
-): Promise<readonly { readonly podId: number; readonly isProven: boolean }[]> {
-  return queryRows<{ readonly podId: number; readonly isProven: boolean }>(
+export async function findOverduePods(db: Knex, limit: number): Promise<readonly DuePod[]> {
+  return queryRows<DuePod>(
     db,
     `select id as "podId", ${POD_IS_PROVEN_SQL} as "isProven" ${OVERDUE_PODS_SQL} order by "isProven" desc, id limit ?`,
     [limit],

@@ -5,6 +5,7 @@ import { opaqueParam } from '../sql/opaque-param.js'
 import { rowByRowSql } from '../sql/row-by-row.js'
 import { exemptFromBlocksSql, POD_IS_ASLEEP_SQL, POD_IS_PROVEN_SQL } from './delivery-conditions.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
+import type { DuePod } from './due-deliveries.js'
 import { UNDELIVERED_LIMITS } from './limits.js'
 import type { OutboundRecord, OutboundVerb } from './outbound-record.js'
 import { remainingPodsSql } from './remaining-pods.js'
@@ -40,13 +41,6 @@ export interface NewOutboundMessage {
   readonly trace: string | null
 }
 
-/** A pod that has something to be delivered now. */
-export interface ReachedPod {
-  readonly podId: number
-  /** The pod is proven: its last delivery or check succeeded, within the last 7 days. */
-  readonly isProven: boolean
-}
-
 /**
  * Inserts a message and all its deliveries with one statement; returns the pods with new deliveries. Pods that are asleep get none
  * and count the skipped ones. Blocked pods get retractions and account deletions only. A message that exists gets the deliveries
@@ -55,16 +49,16 @@ export interface ReachedPod {
 export async function insertDeliveries(
   transaction: Knex.Transaction,
   message: NewOutboundMessage,
-  audience: RecipientSelector,
-): Promise<readonly ReachedPod[]> {
-  return queryRows<ReachedPod>(transaction, audienceDeliveriesSql(AUDIENCE_SQL[audience.kind]), {
+  recipients: RecipientSelector,
+): Promise<readonly DuePod[]> {
+  return queryRows<DuePod>(transaction, deliveriesToRecipientsSql(RECIPIENTS_SQL[recipients.kind]), {
     ...message,
-    postId: audience.kind === 'post' ? audience.postId : null,
-    commentId: audience.kind === 'post' ? (audience.mentionedInCommentId ?? null) : null,
-    photoId: audience.kind === 'photo' ? audience.photoId : null,
-    userId: audience.kind === 'contacts' ? audience.userId : null,
-    people: audience.kind === 'people' ? [...audience.personIds] : [...(audience.alsoPersonIds ?? [])],
-    exceptPodOf: audience.kind === 'post' ? (audience.exceptPodOfPersonId ?? null) : null,
+    postId: recipients.kind === 'post' ? recipients.postId : null,
+    commentId: recipients.kind === 'post' ? (recipients.mentionedInCommentId ?? null) : null,
+    photoId: recipients.kind === 'photo' ? recipients.photoId : null,
+    userId: recipients.kind === 'contacts' ? recipients.userId : null,
+    people: recipients.kind === 'people' ? [...recipients.personIds] : [...(recipients.alsoPersonIds ?? [])],
+    exceptPodOf: recipients.kind === 'post' ? (recipients.exceptPodOfPersonId ?? null) : null,
   })
 }
 
@@ -72,11 +66,9 @@ export async function insertDeliveries(
 export async function insertPersonalDeliveries(
   transaction: Knex.Transaction,
   messages: readonly (NewOutboundMessage & { readonly personId: number })[],
-): Promise<readonly ReachedPod[]> {
+): Promise<readonly DuePod[]> {
   if (messages.length === 0) return []
-  return queryPrepared<ReachedPod>(transaction, 'personal-deliveries', PERSONAL_DELIVERIES_SQL, [
-    JSON.stringify(messages),
-  ])
+  return queryPrepared<DuePod>(transaction, 'personal-deliveries', PERSONAL_DELIVERIES_SQL, [JSON.stringify(messages)])
 }
 
 /** A relayable of another pod, under a local post, for the subscribers of the post. */
@@ -92,13 +84,13 @@ export interface NewRelay extends NewOutboundMessage {
 export async function insertRelays(
   transaction: Knex.Transaction,
   relays: readonly NewRelay[],
-): Promise<readonly ReachedPod[]> {
+): Promise<readonly DuePod[]> {
   if (relays.length === 0) return []
-  return queryPrepared<ReachedPod>(transaction, 'relay-deliveries', RELAY_DELIVERIES_SQL, [JSON.stringify(relays)])
+  return queryPrepared<DuePod>(transaction, 'relay-deliveries', RELAY_DELIVERIES_SQL, [JSON.stringify(relays)])
 }
 
 /** Queries for the ids of recipients; ids can repeat. */
-const AUDIENCE_SQL: Readonly<Record<RecipientSelector['kind'], string>> = {
+const RECIPIENTS_SQL: Readonly<Record<RecipientSelector['kind'], string>> = {
   post: subscribersSql('cast(:postId as bigint)', 'cast(:commentId as bigint)'),
   photo: `
     with photo as (select id, author_id, ${sentPubliclySql('photos')} as public from photos where id = cast(:photoId as bigint))
@@ -207,10 +199,10 @@ function inputMessagesSql(particular: string): string {
  * One message and its deliveries. People who are named by id receive it even if their account is closed, because the message can be
  * the account deletion itself.
  */
-function audienceDeliveriesSql(audience: string): string {
+function deliveriesToRecipientsSql(recipientIdsSql: string): string {
   return insertDeliveriesSql({
-    recipients: `audience_people as (
-      select id, false as named from (${audience}) as audience
+    recipients: `people_reached as (
+      select id, false as named from (${recipientIdsSql}) as recipient_ids
       union all
       select unnest(cast(:people as bigint[])), true
     ), recipients as (
@@ -219,7 +211,7 @@ function audienceDeliveriesSql(audience: string): string {
         pods.id as pod_id,
         ${POD_IS_ASLEEP_SQL} as asleep,
         ${POD_IS_PROVEN_SQL} as is_proven
-      from (select id, bool_or(named) as named from audience_people group by id) as persons
+      from (select id, bool_or(named) as named from people_reached group by id) as persons
       ${rowByRowSql('people', 'people.id = persons.id')}
       ${rowByRowSql('pods', 'pods.id = people.pod_id')}
       where (people.closed_at is null or persons.named)
@@ -274,11 +266,11 @@ const PERSONAL_DELIVERIES_SQL = insertDeliveriesSql({
 const RELAY_DELIVERIES_SQL = insertDeliveriesSql({
   recipients: `relays as (${inputMessagesSql('"postId" bigint, "commentId" bigint, "authorId" bigint')}
   ), subscribers as (
-    select relayed_posts."postId", audience.id as person_id
+    select relayed_posts."postId", of_post.id as person_id
     from (select distinct "postId" from relays) as relayed_posts
-    cross join lateral (${subscribersSql('relayed_posts."postId"', 'cast(null as bigint)')}) as audience
+    cross join lateral (${subscribersSql('relayed_posts."postId"', 'cast(null as bigint)')}) as of_post
     group by 1, 2
-  ), audience_people as (
+  ), people_reached as (
     select relays.record, relays.guid, subscribers.person_id from relays join subscribers using ("postId")
     union
     select relays.record, relays.guid, mentions.person_id
@@ -289,9 +281,9 @@ const RELAY_DELIVERIES_SQL = insertDeliveriesSql({
     select relays.record, relays.guid, pods.id as pod_id,
       case when not relays.public then people.id end as person_id,
       ${POD_IS_ASLEEP_SQL} as asleep, ${POD_IS_PROVEN_SQL} as is_proven, pods.answered_at is null as unanswered
-    from audience_people
+    from people_reached
     join relays using (record, guid)
-    ${rowByRowSql('people', 'people.id = audience_people.person_id')}
+    ${rowByRowSql('people', 'people.id = people_reached.person_id')}
     ${rowByRowSql('pods', 'pods.id = people.pod_id')}
     ${rowByRowSql('people', `people.id = relays."authorId"`, 'authors')}
     where people.closed_at is null and pods.blocked_at is null and pods.id is distinct from authors.pod_id

@@ -26,7 +26,7 @@ export interface DispatchedRelayable {
   readonly author: DispatchedPerson
   /** The text of a comment; otherwise empty. */
   readonly text: string
-  readonly threadPost: { readonly id: number; readonly public: boolean; readonly author: DispatchedPerson }
+  readonly threadPost: { readonly id: number; readonly isPublic: boolean; readonly author: DispatchedPerson }
 }
 
 interface DispatchedPerson {
@@ -139,7 +139,7 @@ function relayableSql(kind: RelayableKind | 'participation', guids: '= ?' | '= a
     ${mentioningText} as text,
     json_build_object(
       'id', posts.id,
-      'public', ${SENT_PUBLICLY_SQL},
+      'isPublic', ${SENT_PUBLICLY_SQL},
       'author', json_build_object('id', root_author.id, 'isLocal', ${isLocalSql('root_author')})
     ) as "threadPost"
     ${hasTrace ? `, ${traceDigits(`${table}.trace_id`)} as trace` : ''}

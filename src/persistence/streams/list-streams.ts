@@ -16,7 +16,7 @@
 import type { Knex } from 'knex'
 import { type ListedPost, listPosts, type ViewerIds } from '../posts/list-posts.js'
 import type { PostQuery, SelectPosts } from '../posts/posts-statement.js'
-import { VIEWER_USER_ID, type Visibility } from '../posts/visibility.js'
+import { VIEWER_USER_ID_SQL, type Visibility } from '../posts/visibility.js'
 import { type KeysetClauseBuilder, keysetClausesFor, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
 import { firstPostsSql } from '../sql/merged-scan.js'
 import { opaqueParam } from '../sql/opaque-param.js'
@@ -178,18 +178,18 @@ function lookUpPosts(page: KeysetClauseBuilder, rows: string, condition = 'true'
     ${page.orderBy('stream_entry.time', 'stream_entry.id')} limit ${page.limit}`
 }
 
-const ASPECT_IDS = opaqueParam('$3', 'bigint[]')
+const ASPECT_IDS_SQL = opaqueParam('$3', 'bigint[]')
 
 /** People in any aspect: a user shares with exactly these. Index `contacts_receiving`. */
-const PEOPLE_IN_ANY_ASPECT_SQL = `select person_id from contacts where user_id = ${VIEWER_USER_ID} and receiving`
+const PEOPLE_IN_ANY_ASPECT_SQL = `select person_id from contacts where user_id = ${VIEWER_USER_ID_SQL} and receiving`
 
 const PEOPLE_IN_ASPECTS_SQL = `
   select person_id from contacts
-  where user_id = ${VIEWER_USER_ID}
-    and id = any(array(select contact_id from aspect_memberships where aspect_id = any(${ASPECT_IDS}::bigint[])))`
+  where user_id = ${VIEWER_USER_ID_SQL}
+    and id = any(array(select contact_id from aspect_memberships where aspect_id = any(${ASPECT_IDS_SQL}::bigint[])))`
 
 const IS_PUBLIC_OR_IN_ASPECTS_SQL = `(posts.public or (
-  select true from post_aspects where post_aspects.post_id = posts.id and post_aspects.aspect_id = any(${ASPECT_IDS}::bigint[]) limit 1
+  select true from post_aspects where post_aspects.post_id = posts.id and post_aspects.aspect_id = any(${ASPECT_IDS_SQL}::bigint[]) limit 1
 ) is true)`
 
 const IS_OWN_POST_VISIBLE_SQL: Readonly<Record<Visibility, string>> = { public: 'posts.public', readable: 'true' }

@@ -1,5 +1,5 @@
 import type { SelectPosts } from '../posts/posts-statement.js'
-import { VIEWER_PERSON_ID, VIEWER_USER_ID, type Visibility, visibilityCondition } from '../posts/visibility.js'
+import { VIEWER_PERSON_ID, VIEWER_USER_ID_SQL, type Visibility, visibilityCondition } from '../posts/visibility.js'
 import type { KeysetClauseBuilder } from '../sql/keyset-page.js'
 import { type MergedScans, mergeScans, type PostScan } from '../sql/merged-scan.js'
 import {
@@ -134,7 +134,7 @@ export function tagStreamInWindow(page: KeysetClauseBuilder, visibility: Visibil
 }
 
 function addPostsWithFollowedTags(merged: MergedScans, visibility: Visibility): void {
-  const tagIds = `select tag_id from tag_followings where user_id = ${VIEWER_USER_ID}`
+  const tagIds = `select tag_id from tag_followings where user_id = ${VIEWER_USER_ID_SQL}`
   merged.defineRows('followed_tags', keysSql(tagIds))
   merged.addPostsOfEachKey('tagged_posts', 'followed_tags', taggedPosts(visibility, 'key'))
 }
@@ -144,7 +144,7 @@ function keysSql(ids: string): string {
   return `select unnest(array(${ids})) as key`
 }
 
-const IS_BLOCKED_SQL = `(person_id in (select blocks.person_id from blocks where blocks.user_id = ${VIEWER_USER_ID})) is true`
+const IS_BLOCKED_SQL = `(person_id in (select blocks.person_id from blocks where blocks.user_id = ${VIEWER_USER_ID_SQL})) is true`
 
 type RecentScan = Omit<PostScan, 'check'>
 
@@ -157,7 +157,7 @@ const allPosts: RecentScan = {
 
 /** The private posts shared with the viewer, by any author. Index `post_visibilities_newest`. */
 const allSharedPosts: RecentScan = {
-  from: `select post_id as id, created_at as time, author_id from post_visibilities where user_id = ${VIEWER_USER_ID}`,
+  from: `select post_id as id, created_at as time, author_id from post_visibilities where user_id = ${VIEWER_USER_ID_SQL}`,
   time: 'created_at',
   id: 'post_id',
 }

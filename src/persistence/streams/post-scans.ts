@@ -1,4 +1,4 @@
-import { VIEWER_PERSON_ID, VIEWER_USER_ID, type Visibility, visibilityCondition } from '../posts/visibility.js'
+import { VIEWER_PERSON_ID, VIEWER_USER_ID_SQL, type Visibility, visibilityCondition } from '../posts/visibility.js'
 import { hasRowSql } from '../sql/has-row.js'
 import type { PostScan } from '../sql/merged-scan.js'
 import { notBlockedSql, notHiddenSql } from './stream-conditions.js'
@@ -40,7 +40,7 @@ export function publicPosts(authorCondition: string): PostScan {
  */
 export function sharedPosts(authorCondition: string): PostScan {
   return {
-    from: `post_visibilities as shared where shared.user_id = ${VIEWER_USER_ID} and ${authorCondition}`,
+    from: `post_visibilities as shared where shared.user_id = ${VIEWER_USER_ID_SQL} and ${authorCondition}`,
     check: notHiddenSql('shared.post_id'),
     time: 'shared.created_at',
     id: 'shared.post_id',
@@ -63,7 +63,7 @@ export function taggedPosts(visibility: Visibility, tagId: string): PostReferenc
 
 /** Posts with any tag that the viewer follows. */
 export function postsWithFollowedTags(visibility: Visibility): PostReferenceScan {
-  return taggedPosts(visibility, `any(array(select tag_id from tag_followings where user_id = ${VIEWER_USER_ID}))`)
+  return taggedPosts(visibility, `any(array(select tag_id from tag_followings where user_id = ${VIEWER_USER_ID_SQL}))`)
 }
 
 /** Posts that the viewer likes. Index `likes_of_person`. */
@@ -86,7 +86,7 @@ export function postsWithActivity(visibility: Visibility): PostReferenceScan {
     `participations where participations.author_id = ${VIEWER_PERSON_ID} and participations.post_id = posts.id`,
   )
   return scanReferences(visibility, 'activity_entries', {
-    where: `activity_entries.user_id = ${VIEWER_USER_ID}`,
+    where: `activity_entries.user_id = ${VIEWER_USER_ID_SQL}`,
     postCondition: `(posts.author_id = ${VIEWER_PERSON_ID} or ${viewerParticipates})`,
     time: 'interacted_at',
   })

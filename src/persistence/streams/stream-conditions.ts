@@ -1,10 +1,10 @@
 import { restrictedPeopleSql } from '../people/restricted-people.js'
-import { VIEWER_PERSON_ID, VIEWER_USER_ID } from '../posts/visibility.js'
+import { VIEWER_PERSON_ID, VIEWER_USER_ID_SQL } from '../posts/visibility.js'
 import { hasRowSql } from '../sql/has-row.js'
 
 /** The viewer has not hidden the post. One lookup by the primary key of `hidden_posts` per post. */
 export function notHiddenSql(postId: string): string {
-  return `not ${hasRowSql(`hidden_posts as hidden where hidden.user_id = ${VIEWER_USER_ID} and hidden.post_id = ${postId}`)}`
+  return `not ${hasRowSql(`hidden_posts as hidden where hidden.user_id = ${VIEWER_USER_ID_SQL} and hidden.post_id = ${postId}`)}`
 }
 
 /**
@@ -12,15 +12,15 @@ export function notHiddenSql(postId: string): string {
  * people once: a lookup per author costs more.
  */
 export function notBlockedSql(authorId: string): string {
-  return `${authorId} <> all(array(select blocks.person_id from blocks where blocks.user_id = ${VIEWER_USER_ID}))
-    and (${authorId} in (${restrictedPeopleSql(VIEWER_USER_ID, VIEWER_PERSON_ID)})) is not true`
+  return `${authorId} <> all(array(select blocks.person_id from blocks where blocks.user_id = ${VIEWER_USER_ID_SQL}))
+    and (${authorId} in (${restrictedPeopleSql(VIEWER_USER_ID_SQL, VIEWER_PERSON_ID)})) is not true`
 }
 
 /** Both conditions for rows of `posts` whose ids are in an array. Looks up the hidden ones of all ids at once. */
 export function notHiddenOrBlockedSql(ids: string): string {
   return `
     posts.id <> all(array(
-      select hidden.post_id from hidden_posts as hidden where hidden.user_id = ${VIEWER_USER_ID} and hidden.post_id = any(${ids})
+      select hidden.post_id from hidden_posts as hidden where hidden.user_id = ${VIEWER_USER_ID_SQL} and hidden.post_id = any(${ids})
     ))
     and ${notBlockedSql('posts.author_id')}`
 }

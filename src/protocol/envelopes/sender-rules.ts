@@ -8,8 +8,8 @@ import type { InnerSignature } from './verify-envelope.js'
 /** A stored entity that a received one refers to. */
 export interface ReferencedEntity {
   readonly author: string
-  readonly local: boolean
-  readonly public: boolean
+  readonly isLocal: boolean
+  readonly isPublic: boolean
 }
 
 /** The stored entities that a received one refers to. The thread post is the post above a parent: the post of a liked comment. */
@@ -97,7 +97,7 @@ function faultUnlessRootMayBeReshared(
   if (entity.root_author === undefined) return undefined
   if (threadPost === undefined) return 'NotFetchable'
   if (threadPost.author !== entity.root_author) return 'ValidationError'
-  return threadPost.public ? undefined : 'NotAllowed'
+  return threadPost.isPublic ? undefined : 'NotAllowed'
 }
 
 function faultUnlessThreadPostKnown(_message: SenderCheck, { threadPost }: References): ProtocolFault | undefined {
@@ -118,11 +118,11 @@ function faultUnlessSentToOrByThreadAuthor(
   { threadPost }: References,
 ): ProtocolFault | undefined {
   if (sender === threadPost?.author) return undefined
-  return sender === entity.author && threadPost?.local ? undefined : 'InvalidSender'
+  return sender === entity.author && threadPost?.isLocal ? undefined : 'InvalidSender'
 }
 
 function faultUnlessPostIsLocal(_message: SenderCheck, { threadPost }: References): ProtocolFault | undefined {
-  return threadPost?.local ? undefined : 'ParentNotLocal'
+  return threadPost?.isLocal ? undefined : 'ParentNotLocal'
 }
 
 function faultIfPrivateDetails({ entity, recipient }: SenderCheck<ProfileEntity>): ProtocolFault | undefined {

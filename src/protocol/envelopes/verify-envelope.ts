@@ -16,7 +16,7 @@ export type InnerSignature = 'valid' | 'invalid' | 'absent'
 /** The result of opening an envelope. Plain data, because errors lose their fields between threads. */
 export type VerifiedEnvelope =
   | {
-      readonly state: 'open'
+      readonly state: 'verified'
       readonly sender: string
       readonly entity: ReceivedEntity
       readonly signature: InnerSignature
@@ -52,10 +52,10 @@ function verifyAndRead(text: string, keys: KnownKeys, receivedAt: Date): Verifie
 
   const entity = readEntity(readXml(payload, 'InvalidPayload'), receivedAt)
   const signer = signerOf(entity)
-  if (signer === undefined) return { state: 'open', sender, entity, signature: 'absent' }
+  if (signer === undefined) return { state: 'verified', sender, entity, signature: 'absent' }
   const signerKey = keys.get(signer)
   if (signerKey === undefined) return { state: 'needs_key', keyOwner: signer, sender }
-  return { state: 'open', sender, entity, signature: isSigned(entity, signerKey) ? 'valid' : 'invalid' }
+  return { state: 'verified', sender, entity, signature: isSigned(entity, signerKey) ? 'valid' : 'invalid' }
 }
 
 /** The author of the inner signature; `undefined`: there is none. */

@@ -12,9 +12,6 @@ import { InvitationSchema } from '../schemas/invitations.js'
 import { LiveCase, LiveMessage, StreamEventData, StreamEvents, StreamReset } from '../schemas/live.js'
 import { CleanPreviewSchema, ClusterDetailsSchema, ClusterSchema } from '../schemas/moderation/clusters.js'
 import { DryRunSchema, FilterDetailsSchema, FilterSchema } from '../schemas/moderation/filters.js'
-import { IpRuleSchema, MailRuleSchema } from '../schemas/moderation/network-rules.js'
-import { OperationSchema, PodRuleImportSchema } from '../schemas/moderation/pod-rule-imports.js'
-import { PodPreviewSchema, PodRuleSchema } from '../schemas/moderation/pod-rules.js'
 import {
   ActionSchema,
   AuditEntrySchema,
@@ -24,7 +21,10 @@ import {
   ListedPersonSchema,
   OwnReportSchema,
   PersonDetailsSchema,
-} from '../schemas/moderation.js'
+} from '../schemas/moderation/moderation.js'
+import { IpRuleSchema, MailRuleSchema } from '../schemas/moderation/network-rules.js'
+import { OperationSchema, PodRuleImportSchema } from '../schemas/moderation/pod-rule-imports.js'
+import { PodPreviewSchema, PodRuleSchema } from '../schemas/moderation/pod-rules.js'
 import { Notification } from '../schemas/notifications.js'
 import {
   DeadLetterSchema,

@@ -1,6 +1,6 @@
 import type { CaseDetails, CaseWithActions, ListedCase } from '../../domain/moderation/cases.js'
 import type { ContentTarget, FoundContent } from '../../domain/moderation/find-content.js'
-import type { PersonDetails } from '../../domain/moderation/people.js'
+import type { PersonDetails } from '../../domain/moderation/people/people.js'
 import type { ActionRow } from '../../persistence/moderation/actions.js'
 import type { LiveEventCase, OwnReport } from '../../persistence/moderation/cases.js'
 import type { PersonRecord } from '../../persistence/moderation/people-records.js'

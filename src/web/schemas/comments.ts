@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { Timestamp } from './formats.js'
-import { Moderation } from './moderation.js'
+import { Moderation } from './moderation/moderation.js'
 import { PersonSummary } from './people.js'
 import { refTo } from './references.js'
 

@@ -105,7 +105,7 @@ describe('a paused inbound queue', () => {
 describe('the jobs of a queue', () => {
   it('are listed page by page without their data, and delayed ones are made due by name', async () => {
     const add = (address: string, delay: number) =>
-      api.pod.jobs.enqueue(fetchStreamJob, { address }, { unique: address, delay })
+      api.pod.jobs.add(fetchStreamJob, { address }, { deduplicationKey: address, delay })
     for (const name of ['ann', 'ben', 'cid']) await add(`${name}@far.example`, 3_600_000)
 
     const page = await adm.get('/queues/fetch/jobs?state=delayed&per_page=2')
@@ -147,7 +147,7 @@ describe('discarded messages', () => {
   it('become dead letters, one for each, and are received again when they are replayed', async () => {
     await api.pod.jobs.pause('inbound')
     const payloads = ['<one/>', '<two/>']
-    await api.pod.jobs.enqueue(receivePublicJob, { acceptedAt: new Date(0).toISOString(), messages: payloads })
+    await api.pod.jobs.add(receivePublicJob, { acceptedAt: new Date(0).toISOString(), messages: payloads })
 
     expect((await adm.post('/queues/inbound/discard', { reason, confirm: 'inbound' })).body).toEqual({ count: 2 })
     expect((await adm.get('/queues/inbound/jobs')).body).toEqual([])
@@ -167,7 +167,7 @@ describe('discarded messages', () => {
   it('of more than 200 jobs are stored by an operation, of which a queue has one at a time', async () => {
     await api.pod.jobs.pause('inbound')
     const accepted = { acceptedAt: new Date(0).toISOString(), messages: ['<xml/>'] }
-    await api.pod.jobs.enqueueAll(receivePublicJob, Array(201).fill(accepted))
+    await api.pod.jobs.addAll(receivePublicJob, Array(201).fill(accepted))
     const confirmed = { reason, confirm: 'inbound' }
 
     const { status, headers, body } = await adm.post('/queues/inbound/discard', confirmed)

@@ -327,28 +327,28 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       const long = await newest()
       await post(bob, 'Long ago')
       await announced()
-      const lately = await newest()
+      const newestId = await newest()
       await api.pod.db('announcements').update({ createdAt: new Date(Date.now() - 49 * 3_600_000) })
       await prune(api.pod)
-      expect(await api.pod.db('announcements').pluck('id')).toEqual([Number(lately)])
+      expect(await api.pod.db('announcements').pluck('id')).toEqual([Number(newestId)])
       const guid = await post(bob, 'Today')
       await announced()
 
       await using late = await listen(alice, { lastEventId: String(Number(long) - 1) })
       expect((await late.take(1))[0]).toMatchObject({ type: 'reset', data: { reason: 'too_old' } })
-      await using intime = await listen(alice, { lastEventId: lately })
-      expect((await intime.take(1)).map(({ data }) => data.guid)).toEqual([guid])
+      await using inTime = await listen(alice, { lastEventId: newestId })
+      expect((await inTime.take(1)).map(({ data }) => data.guid)).toEqual([guid])
     })
 
     it('keeps all events later than the retained ones, including those of earlier transactions', async () => {
       await post(bob, 'Just in time')
       await announced()
-      const intime = await newest()
+      const inTime = await newest()
       await post(bob, 'Waited for its turn')
       await announced()
       await api.pod
         .db('announcements')
-        .whereNot({ id: Number(intime) })
+        .whereNot({ id: Number(inTime) })
         .update({ createdAt: new Date(Date.now() - 49 * 3_600_000) })
       await post(bob, 'Later')
       await announced()
@@ -357,7 +357,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
 
       const kept = await api.pod.db('announcements').orderBy('id').pluck('id')
       expect(kept).toHaveLength(3)
-      expect(kept[0]).toBe(Number(intime))
+      expect(kept[0]).toBe(Number(inTime))
     })
 
     it('a client with a newer id gets no event twice', async () => {

@@ -253,7 +253,7 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
   })
 
   function startWorker(): void {
-    const pod = { ...api.pod, remote: fakePods.remotePods() }
+    const pod = { ...api.pod, remotePods: fakePods.remotePods() }
     workers = startTestWorkers(pod, { queues: ['fetch'], handlers: { fetch: openFetchHandlers() } })
   }
   function newUnknownPerson(): FakePerson {
@@ -345,7 +345,7 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
 it('people are found while the queue is unavailable', async () => {
   const change: NonNullable<PodOptions['change']> = (pod) => ({
     ...pod,
-    jobs: { ...pod.jobs, enqueue: () => Promise.reject(new QueueUnavailable('away')) },
+    jobs: { ...pod.jobs, add: () => Promise.reject(new QueueUnavailable('away')) },
   })
   await using api = await startSampleApiPod({ change })
 

@@ -452,7 +452,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     /** The database row requests the deletion; the sweeper enqueues it every few seconds. */
     async function untilRemoved(): Promise<void> {
       const rows = await api.pod.db('outbox').where({ queue: 'photos' }).select('id', 'queue', 'name')
-      await api.pod.jobs.handOver(rows)
+      await api.pod.jobs.addOutboxRows(rows)
       await untilIdle(api.pod, 10_000, ['photos'])
     }
     const lies = async (name: string) => (await api.files()).images.filter((file) => file.endsWith(name)).length

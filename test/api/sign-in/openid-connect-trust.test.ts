@@ -134,8 +134,8 @@ describe('a sector identifier', () => {
     buildPod({
       change: (pod) => ({
         ...pod,
-        remote: {
-          ...pod.remote,
+        remotePods: {
+          ...pod.remotePods,
           async get(url) {
             asked.push(String(url))
             const body = Buffer.from(JSON.stringify(await answer()))
@@ -184,8 +184,8 @@ it('fetches no key, logo or page URL that a client has registered', async () => 
   await using pod = await buildPod({
     change: (opened) => ({
       ...opened,
-      remote: {
-        ...opened.remote,
+      remotePods: {
+        ...opened.remotePods,
         get: async () => {
           throw new Error('No request is expected.')
         },

@@ -83,7 +83,7 @@ it('F24: a birthday is notified on its day', async () => {
   }
   await pod.db('periodic').where({ name: 'birthdays' }).delete()
 
-  await Promise.all(Array.from({ length: 8 }, () => pod.jobs.enqueue(birthdaysJob, {})))
+  await Promise.all(Array.from({ length: 8 }, () => pod.jobs.add(birthdaysJob, {})))
   await podUnderFaults.settled()
 
   expect(await pod.db('notifications').where({ type: 'contacts_birthday' }).select('id')).toHaveLength(1)

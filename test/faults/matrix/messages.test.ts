@@ -193,7 +193,7 @@ it('F23: unknown persons comment on an unknown post', async () => {
 })
 
 it('F31: a job has an unknown name', async () => {
-  await pod.jobs.enqueue(strangeJob, {})
+  await pod.jobs.add(strangeJob, {})
   await pod.db('outbox').insert({ queue: 'notify', name: 'no-such-job', data: {} })
 
   await until('both are dead', FOREVER, async () => {

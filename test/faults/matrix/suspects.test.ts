@@ -41,7 +41,7 @@ async function pack(text: string): Promise<void> {
   const messages = posts.map((post) => envelopeOf(author, post))
   ride.alsoSent(posts.filter((post) => post.text !== KILLING))
   await until('it is packed', 30_000, async () => {
-    await podUnderFaults.pod.jobs.enqueue(receivePublicJob, { acceptedAt: new Date().toISOString(), messages })
+    await podUnderFaults.pod.jobs.add(receivePublicJob, { acceptedAt: new Date().toISOString(), messages })
     return true
   })
 }

@@ -605,7 +605,7 @@ describe('the announcement of a move', () => {
         new Date(),
       )
     expect(open(stored.envelope, keys)).toMatchObject({
-      state: 'open',
+      state: 'verified',
       sender: old.address,
       signature: 'valid',
       entity: { author: old.address, old_identity: old.address, profile: { author: al.address, first_name: 'Old' } },

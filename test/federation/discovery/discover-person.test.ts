@@ -554,10 +554,10 @@ describe('concurrent lookups of one person', () => {
   it('share no failure that a limit of this process has caused', async () => {
     const quin = fakePods.person(`quin@${newHost()}`)
     const ways = fakePods.remotePods()
-    const remote = { ...ways, get: () => Promise.reject(new RemotePodError('busy', 'Too much was under way.')) }
-    await expect(discoverPerson({ ...pod, remote }, quin.address)).rejects.toMatchObject(DiscoveryFailed)
+    const remotePods = { ...ways, get: () => Promise.reject(new RemotePodError('busy', 'Too much was under way.')) }
+    await expect(discoverPerson({ ...pod, remotePods }, quin.address)).rejects.toMatchObject(DiscoveryFailed)
 
-    expect(await discoverPerson({ ...pod, remote: Object.assign(remote, ways) }, quin.address)).toMatchObject({
+    expect(await discoverPerson({ ...pod, remotePods: Object.assign(remotePods, ways) }, quin.address)).toMatchObject({
       guid: quin.guid,
     })
   })
@@ -565,7 +565,7 @@ describe('concurrent lookups of one person', () => {
   it('return the same person in two processes', async () => {
     const host = newHost()
     const quin = fakePods.person(`quin@${host}`)
-    const anotherProcess = { ...pod, remote: fakePods.remotePods() }
+    const anotherProcess = { ...pod, remotePods: fakePods.remotePods() }
 
     const found = await Promise.all([discoverPerson(pod, quin.address), discoverPerson(anotherProcess, quin.address)])
 

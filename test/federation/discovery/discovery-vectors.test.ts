@@ -24,7 +24,7 @@ describe('discovering a person of the vectors', () => {
       const { pathname, host: at } = new URL(url)
       pod.fakePods.script(`${at}${pathname}`, (_request, response) => response.end(hcard_html))
     }
-    const asking = { ...pod, remote: pod.fakePods.remotePods() }
+    const asking = { ...pod, remotePods: pod.fakePods.remotePods() }
 
     if (!expected.ok) {
       await expect(discoverPerson(asking, id)).rejects.toMatchObject({ fault: expected.error })

@@ -249,13 +249,13 @@ describe('fetchEntity', () => {
     const entity = postBy(quin)
     fakePods.serve(quin, entity)
     const ways = fakePods.remotePods()
-    const remote = { ...ways, get: () => Promise.reject(new RemotePodError('busy', 'Too much was under way.')) }
-    const fetching = () => fetchEntity({ ...pod, remote }, fetchRequest(quin, entity.guid))
+    const remotePods = { ...ways, get: () => Promise.reject(new RemotePodError('busy', 'Too much was under way.')) }
+    const fetching = () => fetchEntity({ ...pod, remotePods }, fetchRequest(quin, entity.guid))
 
     await expect(fetching()).rejects.toMatchObject(NotFetchable)
     await discoverPerson(pod, quin.address)
     await expect(fetching()).rejects.toMatchObject(NotFetchable)
-    Object.assign(remote, ways)
+    Object.assign(remotePods, ways)
 
     expect(await fetching()).toMatchObject({ guid: entity.guid })
   })

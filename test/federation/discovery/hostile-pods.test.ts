@@ -233,14 +233,14 @@ describe.each(requestForms)('with nothing or another port opened, %s', (_form, a
       try {
         const names = new Map([['evil.example', ['127.0.0.1']]])
         for (const setting of [undefined, `localhost:${listener.port + 1},127.0.0.1:${listener.port + 1}`]) {
-          const remote = fakePods.remotePods({
+          const remotePods = fakePods.remotePods({
             // What stands for the rest of the world has to be opened, because it is on loopback as well.
             allowPrivate: new Set([...(setting === undefined ? [] : readSetting(setting)), ...allHosts()]),
             resolve: async (name) => names.get(name) ?? ['127.0.0.1'],
             dial: ({ host: name, port }) =>
               connect(isOther(name) ? (port === 443 ? 1 : fakePods.server.port) : Number(port), '127.0.0.1'),
           })
-          const error: unknown = await ask({ ...pod, remote }, fakePods, `${host}:${listener.port}`).then(
+          const error: unknown = await ask({ ...pod, remotePods }, fakePods, `${host}:${listener.port}`).then(
             () => undefined,
             (reason: unknown) => reason,
           )
@@ -256,12 +256,12 @@ describe.each(requestForms)('with nothing or another port opened, %s', (_form, a
 
 it('the listener is reached when its port is allowed', async () => {
   const listener = await listenOnLoopback()
-  const remote = fakePods.remotePods({
+  const remotePods = fakePods.remotePods({
     allowPrivate: readSetting(`127.0.0.1:${listener.port}`),
     dial: (options) => connect(options),
   })
 
-  await expect(discoverPerson({ ...pod, remote }, `quin@127.0.0.1:${listener.port}`)).rejects.toMatchObject({
+  await expect(discoverPerson({ ...pod, remotePods }, `quin@127.0.0.1:${listener.port}`)).rejects.toMatchObject({
     fault: 'DiscoveryFailed',
   })
 
@@ -274,7 +274,7 @@ it('a name that changes its address between WebFinger and hCard is checked again
   const listener = await listenOnLoopback()
   const answers = [['93.184.215.14'], ['127.0.0.1']]
   const dialled: (number | undefined)[] = []
-  const remote = fakePods.remotePods({
+  const remotePods = fakePods.remotePods({
     allowPrivate: 'none',
     resolve: async () => answers.shift() ?? [],
     dial: ({ port }) => {
@@ -283,9 +283,9 @@ it('a name that changes its address between WebFinger and hCard is checked again
     },
   })
 
-  await expectFault(discoverPerson({ ...pod, remote }, person.address), 'DiscoveryFailed', 'net')
+  await expectFault(discoverPerson({ ...pod, remotePods }, person.address), 'DiscoveryFailed', 'net')
   await expectFault(
-    discoverPerson({ ...pod, remote }, person.address, { again: true }),
+    discoverPerson({ ...pod, remotePods }, person.address, { again: true }),
     'DiscoveryFailed',
     'not_allowed',
   )

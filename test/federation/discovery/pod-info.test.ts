@@ -136,7 +136,7 @@ describe('checkPod', () => {
     ['dns_failed', { resolve: () => Promise.reject(new Error('queryA ENOTFOUND')) }],
     ['unknown_error', { allowPrivate: 'none' }],
   ])('is %s when it does not get that far', async (status, options) => {
-    expect(await checkPod({ ...pod, remote: fakePods.remotePods(options) }, `https://${podWith()}`)).toMatchObject({
+    expect(await checkPod({ ...pod, remotePods: fakePods.remotePods(options) }, `https://${podWith()}`)).toMatchObject({
       status,
     })
   })
@@ -145,7 +145,7 @@ describe('checkPod', () => {
     const limits = { fetchesPerHostPerMinute: 0 }
 
     await expect(
-      checkPod({ ...pod, remote: fakePods.remotePods({ limits }) }, `https://${podWith()}`),
+      checkPod({ ...pod, remotePods: fakePods.remotePods({ limits }) }, `https://${podWith()}`),
     ).rejects.toMatchObject({
       fault: 'busy',
     })

@@ -9,7 +9,7 @@ import { findClusters } from '../../../src/domain/moderation/clusters/find-clust
 import { previewCleaning } from '../../../src/domain/moderation/clusters/plan-cleaning.js'
 import { reloadFilters } from '../../../src/domain/moderation/filters/active-filters.js'
 import { changeFilter } from '../../../src/domain/moderation/filters/filters.js'
-import { getPersonState } from '../../../src/domain/moderation/people.js'
+import { getPersonState } from '../../../src/domain/moderation/people/people.js'
 import { setPodRule } from '../../../src/domain/moderation/pods/pod-rules.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import type { Post } from '../../../src/persistence/models/post.js'

@@ -874,7 +874,7 @@ it('a delivery to a private address is refused, unless the settings allow it', a
   const other = await otherPod()
   await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
 
-  await run(other.id, {}, { ...pod, remote: pod.fakePods.remotePods({ allowPrivate: 'none' }) })
+  await run(other.id, {}, { ...pod, remotePods: pod.fakePods.remotePods({ allowPrivate: 'none' }) })
 
   expect(other.received).toEqual([])
   expect(await other.deliveries()).toMatchObject([{ state: 'dead', lastFault: 'not_allowed' }])

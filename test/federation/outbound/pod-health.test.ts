@@ -40,7 +40,7 @@ describe('assessPod', () => {
   it.each([
     ['nothing was started', [notStarted], 'unchanged'],
     ['nothing was sent', [], 'unchanged'],
-    ['there was no time to wait for an answer', [{ kind: 'too_slow' }], 'too_slow'],
+    ['there was no time to wait for an answer', [{ kind: 'silent' }], 'silent'],
     ['one delivery was accepted and others were refused', [refused, delivered, refused], 'available'],
     ['all was refused', [refused], 'refuses'],
     ['the pod failed after an accepted delivery', [delivered, away], 'away'],

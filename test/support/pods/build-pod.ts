@@ -76,7 +76,7 @@ export async function buildPod(options: PodOptions = {}): Promise<PodWithoutWeb 
     ...opened,
     mailExchanges,
     ...(jobs && { jobs }),
-    ...(fakePods && { remote: fakePods.remotePods() }),
+    ...(fakePods && { remotePods: fakePods.remotePods() }),
   }
   const pod = change ? change(assembled) : assembled
 

@@ -54,7 +54,7 @@ export async function openQueuePod(stores: PodStores): Promise<QueuePod> {
       encryptEnvelopes: noKeys,
       readDocument: noKeys,
     },
-    remote: { get: noRemotePods, post: noRemotePods },
+    remotePods: { get: noRemotePods, post: noRemotePods },
     mailExchanges: async () => [],
     secrets: {
       encrypt: (text) => Buffer.from(text),

@@ -309,7 +309,7 @@ describe('the page of an inbound queue', () => {
   it('shows the progress while many jobs are discarded', async () => {
     await console.pod.jobs.pause('inbound')
     const accepted = { acceptedAt: new Date(0).toISOString(), messages: ['<xml/>'] }
-    await console.pod.jobs.enqueueAll(receivePublicJob, Array(201).fill(accepted))
+    await console.pod.jobs.addAll(receivePublicJob, Array(201).fill(accepted))
     const { waiting } = await console.pod.jobs.counts('inbound')
     await adm.visit('/admin/queues/inbound')
     await adm.submit({ reason: '<i>a flood' }, '/admin/queues/inbound/discard')

@@ -57,11 +57,11 @@ describe('GET /fetch/:type/:guid', () => {
     publishPost(pod.pod, await viewerOf(pod.pod, ann), { text: 'Good morning', public: true, ...input })
   const annsPerson = () => Person.query(pod.pod.db).findOne({ guid: ann.account.guid }).throwIfNotFound()
 
-  async function opened(path: string): Promise<Extract<VerifiedEnvelope, { state: 'open' }>> {
+  async function opened(path: string): Promise<Extract<VerifiedEnvelope, { state: 'verified' }>> {
     const { body, statusCode } = await fetch(path)
     expect([path, statusCode]).toEqual([path, 200])
     const result = verifyEnvelope(body, keys, new Date())
-    if (result.state !== 'open') throw new Error(`The envelope is ${JSON.stringify(result)}.`)
+    if (result.state !== 'verified') throw new Error(`The envelope is ${JSON.stringify(result)}.`)
     return result
   }
 
@@ -272,7 +272,7 @@ describe('GET /fetch/:type/:guid', () => {
 
       const result = await opened(`comment/${comment.guid}`)
 
-      expect(result).toEqual({ state: 'open', sender: 'ann@p.example', entity: comment, signature: 'valid' })
+      expect(result).toEqual({ state: 'verified', sender: 'ann@p.example', entity: comment, signature: 'valid' })
     })
 
     it('of a local user on a local post is fetched with two signatures', async () => {
@@ -384,6 +384,6 @@ describe('GET /fetch/:type/:guid', () => {
 
     const { body } = await pod.inject({ url: `/fetch/post/${post.guid}`, headers: { host: 'evil.example' } })
 
-    expect(verifyEnvelope(body, keys, new Date())).toMatchObject({ state: 'open', sender: 'ann@p.example' })
+    expect(verifyEnvelope(body, keys, new Date())).toMatchObject({ state: 'verified', sender: 'ann@p.example' })
   })
 })

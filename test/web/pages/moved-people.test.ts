@@ -144,7 +144,7 @@ it('a private comment that comes late goes on to the new identity alone, and its
   expect(
     verifyEnvelope(envelope ?? '', new Map([[dora.address, createPublicKey(dora.publicKey)]]), new Date()),
   ).toMatchObject({
-    ...{ state: 'open', sender: dora.address, signature: 'valid', entity: { guid: comment.guid } },
+    ...{ state: 'verified', sender: dora.address, signature: 'valid', entity: { guid: comment.guid } },
   })
   expect(await api.pod.db('deliveries').join('pods', 'pods.id', 'podId').pluck('pods.id')).toEqual([person.podId])
 

@@ -5,7 +5,7 @@ import { type User, UserSecrets } from '../../../persistence/models/user.js'
 import { emptyPeople } from '../../../persistence/people/empty-people.js'
 import type { Services } from '../../../services/services.js'
 import { lockAdmins, requireOtherAdmin } from '../../moderation/actor.js'
-import { enqueueMessage } from '../../outbound/outgoing-messages.js'
+import { storeMessage } from '../../outbound/outgoing-messages.js'
 import { changeOpenUser, deleteAuthorizations, personOf, requireNotPodmin } from '../accounts.js'
 import { removeFactors } from '../factors/second-factor.js'
 
@@ -60,7 +60,7 @@ async function enqueueAccountDeletion(
     .where({ 'roots.authorId': user.personId })
     .distinct('reshares.authorId')
     .orderBy('reshares.authorId')
-  await enqueueMessage(
+  await storeMessage(
     services,
     transaction,
     {

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { enqueueDeliveriesAfterCommit } from '../../../jobs/outbox/enqueue-deliveries.js'
+import { startDeliveriesAfterCommit } from '../../../jobs/outbox/start-deliveries.js'
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import type { PodHost } from '../../../persistence/models/remote-pod.js'
 import { type PodPreview, previewPods } from '../../../persistence/moderation/pod-preview.js'
@@ -276,7 +276,7 @@ export async function enforcePodRules(
   await startRestricting(services, transaction)
   await giveUpDeliveriesToBlocked(transaction, applied.blocked)
   await reviveDeliveriesOfPods(transaction, applied.unblocked, 'pod_blocked')
-  enqueueDeliveriesAfterCommit(
+  startDeliveriesAfterCommit(
     services,
     transaction,
     applied.unblocked.map((podId) => ({ podId, isProven: false })),

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { raw } from 'objection'
-import { enqueueDeliveries } from '../../../jobs/outbox/enqueue-deliveries.js'
+import { startDeliveries } from '../../../jobs/outbox/start-deliveries.js'
 import { queryRows } from '../../../persistence/database/database.js'
 import { RemotePod } from '../../../persistence/models/remote-pod.js'
 import { giveUpDeliveries, reviveDeliveriesOfPods } from '../../../persistence/outbound/dead-deliveries.js'
@@ -48,7 +48,7 @@ export async function putPodToSleep({ db }: Pick<Services, 'db'>, podId: number)
 export async function wakePod(services: Pick<Services, 'db' | 'jobs'>, podId: number): Promise<void> {
   await RemotePod.query(services.db).findById(podId).patch({ offlineSince: null, failures: 0, nextTryAt: null })
   await reviveDeliveriesOfPods(services.db, [podId], 'pod_asleep')
-  await enqueueDeliveries(services, [{ podId, isProven: false }])
+  await startDeliveries(services, [{ podId, isProven: false }])
 }
 
 async function giveUpAllDeliveries(db: Knex): Promise<void> {

@@ -183,7 +183,7 @@ async function attachTexts(
     comments.map(({ commentId, text, threadPost }) => ({
       commentId,
       createdAt: new Date(threadPost?.createdAt ?? now),
-      isPublic: threadPost?.public ?? false,
+      isPublic: threadPost?.isPublic ?? false,
       names: readTagNames(text),
     })),
   )

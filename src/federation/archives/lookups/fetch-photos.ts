@@ -26,7 +26,7 @@ interface PhotosOfOldPod {
 
 /** Where each photo is on the old pod. Addresses of other pods do not count: the owner of the archive could have written them. */
 export async function openPhotoFetches(
-  services: Pick<Services, 'config' | 'remote'>,
+  services: Pick<Services, 'config' | 'remotePods'>,
   photos: PhotosOfOldPod,
 ): Promise<PhotoFetches> {
   const urls = await readPhotoUrls(services, photos)
@@ -39,7 +39,7 @@ export async function openPhotoFetches(
       if (url === undefined || failures >= FAILURES_IN_A_ROW) return undefined
       await pace.wait(url.host, signal)
       try {
-        const { status, body } = await services.remote.get(url, {
+        const { status, body } = await services.remotePods.get(url, {
           maxBytes: photos.maxBytes,
           mustStayOnHost: true,
           mayUsePlain: true,

@@ -65,7 +65,7 @@ export async function verifyEarlierMoves(
   )
   const signed = listed.flatMap(({ oldAddress: from, envelope }, index) => {
     const result = opened[index]
-    if (result?.state !== 'open' || result.entity.type !== 'account_migration') return []
+    if (result?.state !== 'verified' || result.entity.type !== 'account_migration') return []
     const { entity, sender, signature } = result
     const move = readMigration(entity)
     // Signed by both identities: the one that sends it, and the other one inside.

@@ -55,7 +55,8 @@ async function post(
   try {
     const options = { deadline: EXCHANGE_MS, signal }
     const url = `${origin}/receive/public`
-    return (await services.remote.post(url, 'application/magic-envelope+xml', announcement.envelope, options)).status
+    return (await services.remotePods.post(url, 'application/magic-envelope+xml', announcement.envelope, options))
+      .status
   } catch (error) {
     if (error instanceof RemotePodError || signal.aborted) return undefined
     throw error

@@ -8,7 +8,7 @@ import type { Services } from '../../../services/services.js'
 import { countRemainingFetches, enqueueLinkedFetches } from '../../discovery/linked-entities.js'
 import type { StoredRecord } from '../batch.js'
 import { enqueueMentionedLookups } from '../mentioned-people.js'
-import { receivedType } from '../received-entities.js'
+import { receivingRulesOf } from '../received-entities.js'
 
 /**
  * Enqueues lookups of mentioned people and fetches of linked entities that stored records cause, in their transaction. Returns the jobs
@@ -47,7 +47,7 @@ async function publicPostsForLocalUsers(
   records: readonly StoredRecord[],
 ): Promise<readonly PublicPost[]> {
   const posts = records.flatMap(({ id, message: { entity } }) =>
-    'guid' in entity && receivedType(entity).isPublicPost(entity) ? [{ id, guid: entity.guid }] : [],
+    'guid' in entity && receivingRulesOf(entity).isPublicPost(entity) ? [{ id, guid: entity.guid }] : [],
   )
   return posts.length > 0 && (await hasOpenAccount(services.db, transaction)) ? posts : []
 }

@@ -8,7 +8,7 @@ import type { Services } from '../../../services/services.js'
 import { isRemoteAddress } from '../../discovery/pod-location.js'
 import type { StoredRecord } from '../batch.js'
 import { INBOUND_LIMITS } from '../limits.js'
-import { type NotificationCause, receivedType } from '../received-entities.js'
+import { type NotificationCause, receivingRulesOf } from '../received-entities.js'
 import type { StoredEntities } from '../store/store-entities.js'
 
 /**
@@ -70,7 +70,7 @@ async function findUnnotifiedPosts(
   delivered: readonly StoredRecord[],
 ): Promise<Required<Pick<NotificationCauses, 'posts' | 'reshares'>>> {
   const mentioning = delivered.filter(({ message: { entity } }) => {
-    const text = receivedType(entity).mentioningText(entity)?.text ?? ''
+    const text = receivingRulesOf(entity).mentioningText(entity)?.text ?? ''
     return readMentionedAddresses(text).some((address) => !isRemoteAddress(services, address))
   })
   const { reshares } = causesOf(services, delivered)
@@ -85,7 +85,7 @@ function causesOf(services: Services, records: readonly StoredRecord[]): Readonl
   for (const { id, message } of records) {
     const { entity, isParentLocal } = message
     const isLocalAddress = (address: string | undefined) => address !== undefined && !isRemoteAddress(services, address)
-    const cause = receivedType(entity).causeOf(entity, { isParentLocal, isLocalAddress })
+    const cause = receivingRulesOf(entity).causeOf(entity, { isParentLocal, isLocalAddress })
     if (cause !== undefined) causes[cause].push(id)
   }
   return causes

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { enqueueMessage } from '../../../domain/outbound/outgoing-messages.js'
+import { storeMessage } from '../../../domain/outbound/outgoing-messages.js'
 import { findPostReferences } from '../../../persistence/inbound/post-references.js'
 import { Person } from '../../../persistence/models/person.js'
 import { DELIVERY_PRIORITY } from '../../../persistence/outbound/delivery-priority.js'
@@ -33,7 +33,7 @@ export async function retractRelayablesOfBlocked(
     const [parent] = listParents(relayable)
     const threadPost = threadPosts.find((post) => post.kind === parent?.kind && post.guid === parent.guid)
     const author = authors.find((person) => person.address === address)
-    if (threadPost === undefined || !threadPost.local || author === undefined) continue
+    if (threadPost === undefined || !threadPost.isLocal || author === undefined) continue
     const [name] = ENTITY_TYPES[type].retractedAs
     const entity = { type: 'retraction', author: address, target_guid: guid, target_type: name } as const
     const message = {
@@ -41,11 +41,11 @@ export async function retractRelayablesOfBlocked(
       guid,
       verb: 'retract',
       senderId: threadPost.authorId,
-      public: threadPost.public,
+      public: threadPost.isPublic,
       entity,
       priority: DELIVERY_PRIORITY.relay,
     } as const
-    await enqueueMessage(services, transaction, message, { kind: 'people', personIds: [author.id] })
+    await storeMessage(services, transaction, message, { kind: 'people', personIds: [author.id] })
   }
 }
 

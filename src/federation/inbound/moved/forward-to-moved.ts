@@ -30,7 +30,7 @@ export async function forwardToMovedAuthors(
   )
   const moves = await findMovedFromHere(
     transaction,
-    threadPosts.filter(({ local }) => !local).map(({ authorId }) => authorId),
+    threadPosts.filter(({ isLocal: local }) => !local).map(({ authorId }) => authorId),
     FORWARDED_DAYS,
   )
   for (const { entity, sender, inbound, recipient } of late) {
@@ -40,7 +40,7 @@ export async function forwardToMovedAuthors(
       ({ newestId, oldId }) =>
         newestId === threadPost?.authorId && (recipient === undefined || recipient.personId === oldId),
     )
-    if (move === undefined || threadPost?.public !== (recipient === undefined)) continue
+    if (move === undefined || threadPost?.isPublic !== (recipient === undefined)) continue
     const { oldId, newestId, podId } = move
     const forwarded = { envelope: inbound.envelope, podId, ...(recipient && { encryptedFor: { oldId, newestId } }) }
     await enqueueJobsOfKind(services, transaction, forwardEnvelopeJob, [forwarded])

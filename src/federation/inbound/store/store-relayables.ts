@@ -41,7 +41,7 @@ export async function storeComments(
       commentId: id,
       text: entity.text,
       postedAt: threadPost?.createdAt ?? now,
-      isPublic: threadPost?.public ?? false,
+      isPublic: threadPost?.isPublic ?? false,
     }
   })
   await Tag.attachToAll(
@@ -177,7 +177,7 @@ function relayJobsOf(
   records: readonly StoredRecord<StoredRelayable>[],
   outcomes: ReadonlyMap<string, RelayableOutcome>,
 ): readonly NewJob[] {
-  const underLocalPosts = records.filter(({ message }) => outcomes.get(message.entity.guid)?.threadPost?.local)
+  const underLocalPosts = records.filter(({ message }) => outcomes.get(message.entity.guid)?.threadPost?.isLocal)
   const relays = underLocalPosts.map(({ message: { entity } }) => ({ record: entity.type, guid: entity.guid }))
   return inChunks(relays, DELIVERY_LIMITS.relaysPerBatch).map((batch) => newJob(dispatchRelaysJob, { relays: batch }))
 }

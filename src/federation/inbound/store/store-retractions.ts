@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { cancelCreations, enqueueMessage } from '../../../domain/outbound/outgoing-messages.js'
+import { cancelCreations, storeMessage } from '../../../domain/outbound/outgoing-messages.js'
 import { destroyAndCancelCreations } from '../../../domain/posts/retract.js'
 import { stopSharing } from '../../../persistence/contacts/contact-changes.js'
 import {
@@ -169,7 +169,7 @@ async function relayRetraction(
   mentioned: readonly number[],
 ): Promise<void> {
   const entity = { type: 'retraction', author, target_guid: guid, target_type } as const
-  await enqueueMessage(
+  await storeMessage(
     services,
     transaction,
     {

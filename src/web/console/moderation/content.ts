@@ -4,7 +4,7 @@ import { undoAction } from '../../../domain/moderation/actions.js'
 import type { ContentTarget } from '../../../domain/moderation/find-content.js'
 import { hideContent } from '../../../domain/moderation/hide-content.js'
 import { readRecordedContent } from '../../../domain/moderation/read-content.js'
-import { runTogether } from '../../../domain/moderation/record-action.js'
+import { runInOneTransaction } from '../../../domain/moderation/record-action.js'
 import { purgeContent, removeContent } from '../../../domain/moderation/remove-content.js'
 import { formNumber, pathId, pathText } from '../../forms/form-fields.js'
 import { formText } from '../../forms/form-text.js'
@@ -64,7 +64,7 @@ ${forms(request, target, String(items[0]?.id ?? 0))}`,
   const runWithAuthorAndCase =
     (change: typeof hideContent | typeof removeContent): FormAction['run'] =>
     (request, confirm) =>
-      runTogether(request.services, [
+      runInOneTransaction(request.services, [
         (joined) => actOnAuthorIfChosen(joined, request, confirm),
         (joined) => change(joined, request.console.actor, targetOfForm(request), readActionOptions(request)),
         (joined) => resolveCaseIfTicked(joined, request),

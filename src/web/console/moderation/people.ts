@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { getPersonDetails, listPeople, readPerson } from '../../../domain/moderation/people.js'
+import { getPersonDetails, listPeople, readPerson } from '../../../domain/moderation/people/people.js'
 import { PERSON_STATES, type PersonFilter, type PersonRecord } from '../../../persistence/moderation/people-records.js'
 import { pathText } from '../../forms/form-fields.js'
 import { html } from '../../pages/markup.js'

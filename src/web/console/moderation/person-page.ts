@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { hasPower } from '../../../domain/accounts/role-powers.js'
-import type { PersonDetails } from '../../../domain/moderation/people.js'
+import type { PersonDetails } from '../../../domain/moderation/people/people.js'
 import type { ActionRow } from '../../../persistence/moderation/actions.js'
 import type { PersonRecord } from '../../../persistence/moderation/people-records.js'
 import { splitAddress } from '../../../protocol/address.js'

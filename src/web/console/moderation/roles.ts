@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { changeRole } from '../../../domain/moderation/change-role.js'
-import { listPeople } from '../../../domain/moderation/people.js'
+import { listPeople } from '../../../domain/moderation/people/people.js'
 import type { PersonRecord } from '../../../persistence/moderation/people-records.js'
 import { formChoice, pathText } from '../../forms/form-fields.js'
 import { formText } from '../../forms/form-text.js'

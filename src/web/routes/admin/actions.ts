@@ -4,7 +4,13 @@ import { listModerationActions, undoAction } from '../../../domain/moderation/ac
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
 import { presentAction } from '../../presenters/moderation.js'
-import { ActionSchema, actionBody, actionRefusals, actionResponse, targetRefusals } from '../../schemas/moderation.js'
+import {
+  ActionSchema,
+  actionBody,
+  actionRefusals,
+  actionResponse,
+  targetRefusals,
+} from '../../schemas/moderation/moderation.js'
 import { refTo } from '../../schemas/references.js'
 import { getRequestActor } from './actor-of.js'
 

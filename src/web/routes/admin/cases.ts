@@ -15,7 +15,7 @@ import { CASE_STATES, CASE_TARGETS, type CaseFilter } from '../../../persistence
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkOffsetPages, readOffsetPaging } from '../../api/offset-paging.js'
 import { presentCaseDetails, presentListedCase } from '../../presenters/moderation.js'
-import { actionRefusals, CaseDetailsSchema, Changed, ListedCaseSchema } from '../../schemas/moderation.js'
+import { actionRefusals, CaseDetailsSchema, Changed, ListedCaseSchema } from '../../schemas/moderation/moderation.js'
 import { nullable, refTo } from '../../schemas/references.js'
 import { getRequestActor } from './actor-of.js'
 

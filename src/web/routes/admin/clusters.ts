@@ -13,8 +13,8 @@ import {
   ClusterState,
   cleanBody,
 } from '../../schemas/moderation/clusters.js'
+import { ActionSummary, actionBody, actionRefusals, Changed } from '../../schemas/moderation/moderation.js'
 import { OperationSchema } from '../../schemas/moderation/pod-rule-imports.js'
-import { ActionSummary, actionBody, actionRefusals, Changed } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
 import { getRequestActor } from './actor-of.js'
 import { sendOperation } from './operations.js'

@@ -2,8 +2,14 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { hideContentOfPerson, removeContentOfPerson } from '../../../domain/moderation/people/content-of-person.js'
 import { deletePurgedPerson, purgePerson } from '../../../domain/moderation/people/purge-person.js'
+import {
+  actionBody,
+  actionRefusals,
+  actionResponse,
+  silent,
+  targetRefusals,
+} from '../../schemas/moderation/moderation.js'
 import { OperationSchema } from '../../schemas/moderation/pod-rule-imports.js'
-import { actionBody, actionRefusals, actionResponse, silent, targetRefusals } from '../../schemas/moderation.js'
 import { getRequestActor } from './actor-of.js'
 import { sendOperation } from './operations.js'
 

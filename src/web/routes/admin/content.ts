@@ -16,7 +16,7 @@ import {
   silent,
   targetRefusals,
   until,
-} from '../../schemas/moderation.js'
+} from '../../schemas/moderation/moderation.js'
 import { refTo } from '../../schemas/references.js'
 import { readTime } from '../../schemas/times.js'
 import { getRequestActor } from './actor-of.js'

@@ -21,7 +21,6 @@ import {
   FilterSchema,
   newFilterBody,
 } from '../../schemas/moderation/filters.js'
-import { OperationSchema } from '../../schemas/moderation/pod-rule-imports.js'
 import {
   ActionSummary,
   actionBody,
@@ -29,7 +28,8 @@ import {
   Changed,
   deletionFields,
   readDeletionReason,
-} from '../../schemas/moderation.js'
+} from '../../schemas/moderation/moderation.js'
+import { OperationSchema } from '../../schemas/moderation/pod-rule-imports.js'
 import { refTo } from '../../schemas/references.js'
 import { getRequestActor } from './actor-of.js'
 import { sendOperation } from './operations.js'

@@ -4,7 +4,13 @@ import { clearProfile } from '../../../domain/moderation/people/clear-profile.js
 import { closePerson } from '../../../domain/moderation/people/close-person.js'
 import { warnPerson } from '../../../domain/moderation/people/warn-person.js'
 import { Timestamp } from '../../schemas/formats.js'
-import { actionBody, actionRefusals, personResponse, podminRefusal, targetRefusals } from '../../schemas/moderation.js'
+import {
+  actionBody,
+  actionRefusals,
+  personResponse,
+  podminRefusal,
+  targetRefusals,
+} from '../../schemas/moderation/moderation.js'
 import { nullable } from '../../schemas/references.js'
 import { getRequestActor } from './actor-of.js'
 import { withPerson } from './person-responses.js'

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import type { Actor } from '../../../domain/moderation/actor.js'
 import { endSessionsAsModerator } from '../../../domain/moderation/end-sessions.js'
 import { addPersonNote } from '../../../domain/moderation/people/note-person.js'
-import { listPeople, muteReports, readPerson } from '../../../domain/moderation/people.js'
+import { listPeople, muteReports, readPerson } from '../../../domain/moderation/people/people.js'
 import type { ActionOutcome } from '../../../domain/moderation/record-action.js'
 import { blockOnPod, type RestrictOptions, silencePerson } from '../../../domain/moderation/restrict-person.js'
 import { suspendAccount } from '../../../domain/moderation/restrict-user.js'
@@ -20,7 +20,7 @@ import {
   personResponse,
   targetRefusals,
   until,
-} from '../../schemas/moderation.js'
+} from '../../schemas/moderation/moderation.js'
 import { refTo } from '../../schemas/references.js'
 import { readTime } from '../../schemas/times.js'
 import { getRequestActor } from './actor-of.js'

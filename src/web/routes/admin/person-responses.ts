@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Actor } from '../../../domain/moderation/actor.js'
-import { getPersonState } from '../../../domain/moderation/people.js'
+import { getPersonState } from '../../../domain/moderation/people/people.js'
 import { presentPersonRecord } from '../../presenters/moderation.js'
 
 /** The answer to an action on a person, with the person as they are now. */

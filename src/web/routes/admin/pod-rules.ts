@@ -14,7 +14,6 @@ import {
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
 import { presentPodRule } from '../../presenters/pod-rules.js'
-import { PodPreviewSchema, PodRuleSchema, PodRuleState } from '../../schemas/moderation/pod-rules.js'
 import {
   ActionSummary,
   actionBody,
@@ -22,7 +21,8 @@ import {
   Changed,
   deletionFields,
   readDeletionReason,
-} from '../../schemas/moderation.js'
+} from '../../schemas/moderation/moderation.js'
+import { PodPreviewSchema, PodRuleSchema, PodRuleState } from '../../schemas/moderation/pod-rules.js'
 import { refTo } from '../../schemas/references.js'
 import { readTime } from '../../schemas/times.js'
 import { getRequestActor } from './actor-of.js'

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { changeRole } from '../../../domain/moderation/change-role.js'
-import { actionBody, actionRefusals, personResponse } from '../../schemas/moderation.js'
+import { actionBody, actionRefusals, personResponse } from '../../schemas/moderation/moderation.js'
 import { getRequestActor } from './actor-of.js'
 import { withPerson } from './person-responses.js'
 

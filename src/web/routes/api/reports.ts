@@ -14,7 +14,7 @@ import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
 import { missingFirst } from '../../api/missing-first.js'
 import { tooMany } from '../../limits/rate-limit.js'
 import { presentOwnReport } from '../../presenters/moderation.js'
-import { OwnReportSchema } from '../../schemas/moderation.js'
+import { OwnReportSchema } from '../../schemas/moderation/moderation.js'
 import { refTo } from '../../schemas/references.js'
 
 const tags = ['Reports']

@@ -107,7 +107,7 @@ async function sendOriginal(
   }
   if (method !== 'HEAD') {
     await services.jobs
-      .enqueue(makeMissingSizesJob, { name: original }, { unique: `sizes-${original}` })
+      .add(makeMissingSizesJob, { name: original }, { deduplicationKey: `sizes-${original}` })
       .catch((err: unknown) => log.warn({ err, picture: original }, 'missing sizes not enqueued'))
   }
   reply.header('cache-control', 'no-store').header('content-length', pictureFile.bytes).type(mediaType)

@@ -10,7 +10,13 @@ import { cursorPaging } from '../../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../../api/id-paging.js'
 import { presentInvitation } from '../../../presenters/invitations.js'
 import { InvitationSchema } from '../../../schemas/invitations.js'
-import { actionBody, actionRefusals, Changed, deletionFields, readDeletionReason } from '../../../schemas/moderation.js'
+import {
+  actionBody,
+  actionRefusals,
+  Changed,
+  deletionFields,
+  readDeletionReason,
+} from '../../../schemas/moderation/moderation.js'
 import { refTo } from '../../../schemas/references.js'
 import { readTime } from '../../../schemas/times.js'
 import { getRequestActor } from '../actor-of.js'

@@ -14,19 +14,19 @@ import { cursorPaging } from '../../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../../api/id-paging.js'
 import { presentIpRule, presentListedDomain, presentMailRule } from '../../../presenters/network-rules.js'
 import {
-  IpRuleSchema,
-  IpRuleSeveritySchema,
-  MailRuleSchema,
-  MailRuleSeveritySchema,
-} from '../../../schemas/moderation/network-rules.js'
-import {
   ActionSummary,
   actionBody,
   actionRefusals,
   Changed,
   deletionFields,
   readDeletionReason,
-} from '../../../schemas/moderation.js'
+} from '../../../schemas/moderation/moderation.js'
+import {
+  IpRuleSchema,
+  IpRuleSeveritySchema,
+  MailRuleSchema,
+  MailRuleSeveritySchema,
+} from '../../../schemas/moderation/network-rules.js'
 import { refTo } from '../../../schemas/references.js'
 import { readTime } from '../../../schemas/times.js'
 import { addRoutes } from '../../../server/add-routes.js'

@@ -10,7 +10,7 @@ import { endUnattended } from '../../../../domain/accounts/sign-ups/unattended.j
 import { cursorPaging } from '../../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../../api/id-paging.js'
 import { presentSignUp } from '../../../presenters/sign-ups.js'
-import { actionBody, actionRefusals, Changed } from '../../../schemas/moderation.js'
+import { actionBody, actionRefusals, Changed } from '../../../schemas/moderation/moderation.js'
 import { refTo } from '../../../schemas/references.js'
 import { SignUpSchema } from '../../../schemas/sign-ups.js'
 import { getRequestActor } from '../actor-of.js'

@@ -32,7 +32,7 @@ export interface LocalRunLimits {
   readonly load: InboundLoad
 }
 
-interface Together<Data> {
+interface GroupLimits<Data> {
   /** Rows of a group. */
   readonly maxItems: number
   /** Not set: a row starts a group as soon as no other one runs. */
@@ -44,8 +44,8 @@ interface Together<Data> {
 }
 
 /** Runs rows that are written in the meantime together, with one call. If it fails, each of them gets a job. */
-export function runTogether<Data>(
-  { maxItems, spacing, afterInbound = false, work }: Together<Data>,
+export function runInGroups<Data>(
+  { maxItems, spacing, afterInbound = false, work }: GroupLimits<Data>,
   handleAll: (services: Services, rows: readonly OutboxRowOf<Data>[]) => Promise<void>,
 ): LocalHandler['open'] {
   return (services, { timeoutMs, startNothingNew, abortRunning, load }) => {

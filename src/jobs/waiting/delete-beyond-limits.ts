@@ -15,7 +15,7 @@ const UNCOUNTED_BYTES = 32 * 1024 * 1024
  * Deletes waiting and dead messages beyond their limits, the oldest first. No statement reads a payload. The limits of a host for
  * unverified messages are applied when they are stored; all other limits here.
  */
-export async function boundMessages(
+export async function deleteMessagesBeyondLimits(
   services: Pick<Services, 'db' | 'log'>,
   limits: WaitingLimits = WAITING_LIMITS,
   uncountedBytes = UNCOUNTED_BYTES,

@@ -6,22 +6,22 @@ import { parsePublicKey } from '../inbound/find-signers.js'
 import { signMessages } from './sign-messages.js'
 
 /** A delivery with the request to send, or with the fault that prevents it. */
-export type SealedDelivery = { readonly due: DueDelivery } & (
+export type PreparedDelivery = { readonly due: DueDelivery } & (
   | { readonly path: string; readonly contentType: string; readonly body: string }
   | { readonly fault: 'internal' | 'no_key' }
 )
 
-/** Seals and encrypts due deliveries in threads. Deliveries of retracted messages are left out. */
-export async function sealDeliveries(
+/** Signs and encrypts the messages of due deliveries in threads. Deliveries of retracted messages are left out. */
+export async function prepareDeliveries(
   services: Services,
   due: readonly DueDelivery[],
-): Promise<readonly SealedDelivery[]> {
+): Promise<readonly PreparedDelivery[]> {
   const unencrypted = due.filter(({ isPublic, encryptedEnvelope }) => isPublic || encryptedEnvelope === null)
-  const sealed = await signMessagesOf(services, unencrypted)
-  const encrypted = await encryptForRecipients(services, unencrypted, sealed)
-  return due.flatMap((one): SealedDelivery[] => {
+  const signed = await signMessagesOf(services, unencrypted)
+  const encrypted = await encryptForRecipients(services, unencrypted, signed)
+  return due.flatMap((one): PreparedDelivery[] => {
     if (!one.isPublic && one.encryptedEnvelope !== null) return [privateDelivery(one, one.encryptedEnvelope)]
-    const { envelope, fault } = sealed.get(one.messageId) ?? {}
+    const { envelope, fault } = signed.get(one.messageId) ?? {}
     if (fault !== undefined) return [{ due: one, fault }]
     if (envelope === undefined) return []
     if (one.isPublic) return [publicDelivery(one, envelope)]
@@ -31,7 +31,7 @@ export async function sealDeliveries(
 }
 
 /** The envelope of a message, or the fault that prevents it. Both unset: the message was retracted. */
-interface SealedOrFault {
+interface SignedOrFault {
   readonly envelope?: string | undefined
   readonly fault?: 'internal'
 }
@@ -41,26 +41,26 @@ interface EncryptedOrFault {
   readonly fault?: 'internal'
 }
 
-/** A message that cannot be sealed does not stop the others. */
+/** A message that cannot be signed does not stop the others. */
 async function signMessagesOf(
   services: Services,
   due: readonly DueDelivery[],
-): Promise<ReadonlyMap<number, SealedOrFault>> {
+): Promise<ReadonlyMap<number, SignedOrFault>> {
   const ids = [...new Set(due.map(({ messageId }) => messageId))]
-  const sealed = await signMessages(services, ids)
+  const signed = await signMessages(services, ids)
   return new Map(
-    [...sealed].map(([id, { envelope, error }]) => [
+    [...signed].map(([id, { envelope, error }]) => [
       id,
       error === undefined ? { envelope } : { fault: faultOf(services, error, id) },
     ]),
   )
 }
 
-function publicDelivery(due: DueDelivery, body: string): SealedDelivery {
+function publicDelivery(due: DueDelivery, body: string): PreparedDelivery {
   return { due, path: '/receive/public', contentType: 'application/magic-envelope+xml', body }
 }
 
-function privateDelivery(due: DueDelivery, body: string): SealedDelivery {
+function privateDelivery(due: DueDelivery, body: string): PreparedDelivery {
   const path = `/receive/users/${encodeURIComponent(due.personGuid ?? '')}`
   return { due, path, contentType: 'application/json', body }
 }
@@ -74,11 +74,11 @@ interface EncryptedMessage {
 async function encryptForRecipients(
   services: Services,
   due: readonly DueDelivery[],
-  sealed: ReadonlyMap<number, SealedOrFault>,
+  signed: ReadonlyMap<number, SignedOrFault>,
 ): Promise<ReadonlyMap<number, EncryptedOrFault>> {
   const messages = new Map<number, EncryptedMessage>()
   for (const { id, messageId, isPublic, publicKey } of due) {
-    const envelope = sealed.get(messageId)?.envelope
+    const envelope = signed.get(messageId)?.envelope
     const key = isPublic || publicKey === null ? undefined : parsePublicKey(publicKey)
     if (envelope === undefined || key === undefined) continue
     const message = messages.get(messageId) ?? { envelope, recipients: [] }

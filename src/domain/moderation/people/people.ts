@@ -1,8 +1,8 @@
-import { readNetwork } from '../../networks/trusted-proxies.js'
-import { inRequestTransaction } from '../../persistence/database/transactions.js'
-import { Person } from '../../persistence/models/person.js'
-import { User } from '../../persistence/models/user.js'
-import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
+import { readNetwork } from '../../../networks/trusted-proxies.js'
+import { inRequestTransaction } from '../../../persistence/database/transactions.js'
+import { Person } from '../../../persistence/models/person.js'
+import { User } from '../../../persistence/models/user.js'
+import { appendAuditEntry } from '../../../persistence/moderation/audit-log.js'
 import {
   findPersonRecord,
   listPersonRecords,
@@ -12,14 +12,14 @@ import {
   type PersonRecord,
   readPersonContact,
   readPersonHistory,
-} from '../../persistence/moderation/people-records.js'
-import { countRelations, type PersonRelations } from '../../persistence/moderation/person-relations.js'
-import type { IdPage, ListPage } from '../../persistence/sql/id-page.js'
-import type { Services } from '../../services/services.js'
-import { Refusal } from '../refusals.js'
-import { type Actor, requireActionOn, requirePower } from './actor.js'
-import { lockLocalUser, personNotFound } from './find-local-user.js'
-import { auditContext, requireReason } from './record-action.js'
+} from '../../../persistence/moderation/people-records.js'
+import { countRelations, type PersonRelations } from '../../../persistence/moderation/person-relations.js'
+import type { IdPage, ListPage } from '../../../persistence/sql/id-page.js'
+import type { Services } from '../../../services/services.js'
+import { Refusal } from '../../refusals.js'
+import { type Actor, requireActionOn, requirePower } from '../actor.js'
+import { lockLocalUser, personNotFound } from '../find-local-user.js'
+import { auditContext, requireReason } from '../record-action.js'
 
 /** Lists people. A search for an e-mail or a network address is recorded in the audit log, without the address. */
 export async function listPeople(

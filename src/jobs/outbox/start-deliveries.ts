@@ -1,14 +1,9 @@
+import type { DuePod } from '../../persistence/outbound/due-deliveries.js'
 import type { Services } from '../../services/services.js'
 import { inChunks } from '../chunks.js'
 import { deliverJob, deliverToUnprovenPodsJob } from '../definitions.js'
 import type { AddOptions } from '../queues/add-jobs.js'
 import { afterCommit } from './after-commit.js'
-
-/** A pod with due deliveries. Proven pods (docs/pod-states.md) do not wait for others. */
-export interface DuePod {
-  readonly podId: number
-  readonly isProven: boolean
-}
 
 const ENQUEUED_WITHIN_MS = 500
 /** The client builds a bulk request synchronously, which blocks the event loop: some 40 ms for this number of jobs. */
@@ -17,8 +12,8 @@ const ENQUEUE_BATCH_SIZE = 500
 const PODS_IN_JOB = 64
 
 /** Enqueues deliveries after the commit of the transaction that has written them; the sweeper adds lost jobs. */
-export const enqueueDeliveriesAfterCommit = afterCommit<DuePod>((services, duePods) =>
-  enqueueDeliveries(services, duePods, { within: ENQUEUED_WITHIN_MS }),
+export const startDeliveriesAfterCommit = afterCommit<DuePod>((services, duePods) =>
+  startDeliveries(services, duePods, { within: ENQUEUED_WITHIN_MS }),
 )
 
 /**
@@ -26,7 +21,7 @@ export const enqueueDeliveriesAfterCommit = afterCommit<DuePod>((services, duePo
  * one more for a pod with a running job, which may have read its deliveries already. Several proven pods share a job, unless the jobs
  * are added again: then each pod has its own, which is not added twice.
  */
-export async function enqueueDeliveries(
+export async function startDeliveries(
   { jobs }: Pick<Services, 'jobs'>,
   duePods: readonly DuePod[],
   options: AddOptions = {},
@@ -37,7 +32,7 @@ export async function enqueueDeliveries(
   const isShared = remaining.length > 1 && !options.again
   await Promise.all([
     isShared
-      ? jobs.enqueueAll(
+      ? jobs.addAll(
           deliverJob,
           inChunks(remaining, PODS_IN_JOB).map((podIds) => ({ podIds })),
           options,
@@ -57,6 +52,6 @@ async function enqueueForEach(
   ids: readonly number[],
   options: AddOptions,
 ): Promise<void> {
-  const podJobs = ids.map((podId) => ({ data: { podIds: [podId] }, unique: `pod-${podId}` }))
-  for (const chunk of inChunks(podJobs, ENQUEUE_BATCH_SIZE)) await jobs.enqueueEach(job, chunk, options)
+  const podJobs = ids.map((podId) => ({ data: { podIds: [podId] }, deduplicationKey: `pod-${podId}` }))
+  for (const chunk of inChunks(podJobs, ENQUEUE_BATCH_SIZE)) await jobs.addEach(job, chunk, options)
 }

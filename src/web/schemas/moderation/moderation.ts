@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox'
-import { Timestamp } from './formats.js'
-import { Count } from './moderation/counts.js'
-import type { PersonSummary } from './people.js'
-import { nullable } from './references.js'
+import { Timestamp } from '../formats.js'
+import type { PersonSummary } from '../people.js'
+import { nullable } from '../references.js'
+import { Count } from './counts.js'
 
 /** Moderation state of a post or a comment, for its author. */
 export const Moderation = Type.Object(
