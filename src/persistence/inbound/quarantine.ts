@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
 import { queryPrepared, queryRows } from '../database/database.js'
+import { inTransaction } from '../database/transactions.js'
 import { type IdPage, type ListPage, readIdPage } from '../sql/id-page.js'
 import { traceDigits } from '../sql/trace.js'
 
@@ -40,8 +41,8 @@ export interface QuarantineBounds {
 }
 
 /**
- * Stores rejected messages with one statement, and deletes the oldest beyond the bounds. The statement does not see its own rows, so
- * it also deletes as many as it stores. An equal message is counted.
+ * Stores rejected messages with one statement, one process after the other, and deletes the oldest beyond the bounds. The statement does
+ * not see its own rows, so it also deletes as many as it stores. An equal message is counted.
  */
 export async function insertQuarantined(
   db: Knex,
@@ -50,11 +51,12 @@ export async function insertQuarantined(
 ): Promise<void> {
   const added = messages.reduce((sum, { payload }) => sum + envelopeBytes(payload), 0)
   const otherRows = [maxMessages, rowsOfFault, rowsOfHost].map((bound) => Math.max(0, bound - messages.length))
-  await queryPrepared(db, 'quarantined-messages', QUARANTINED_SQL, [
-    JSON.stringify(messages),
-    ...otherRows,
-    maxBytes - added,
-  ])
+  const values = [JSON.stringify(messages), ...otherRows, maxBytes - added]
+  await inTransaction(db, async (transaction) => {
+    // Statements that run at the same time do not see each other's rows: together they would exceed the bounds.
+    await transaction.raw(`select pg_advisory_xact_lock(hashtextextended('quarantine', 0))`)
+    await queryPrepared(transaction, 'quarantined-messages', QUARANTINED_SQL, values)
+  })
 }
 
 const QUARANTINED_SQL = `

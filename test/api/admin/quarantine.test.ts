@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { reloadFilters } from '../../../src/domain/moderation/filters/active-filters.js'
 import { quarantineTaskHandlers, readQuarantinedPayload } from '../../../src/domain/operations/quarantine.js'
@@ -7,6 +8,7 @@ import { QUARANTINE_LIMITS } from '../../../src/federation/inbound/limits.js'
 import { type QuarantineLimits, quarantineRejected } from '../../../src/federation/inbound/quarantine.js'
 import { receiveBatch } from '../../../src/federation/inbound/receive-batch.js'
 import { giveUpOutboxRow, resumeOverdue } from '../../../src/jobs/waiting/resume-messages.js'
+import { insertQuarantined } from '../../../src/persistence/inbound/quarantine.js'
 import { createMessageReader } from '../../../workers/messages-of-job.js'
 import { statementsDuring } from '../../support/assertions/statement-count.js'
 import { commentBy, postBy } from '../../support/federation/entities.js'
@@ -212,7 +214,7 @@ describe('a rejected message', () => {
 })
 
 describe('the quarantine', () => {
-  it('stores ten messages a second with one statement, and only the beginning of a long one', async () => {
+  it('stores ten messages a second in one transaction, and only the beginning of a long one', async () => {
     const many = Array.from({ length: 40 }, () => forged())
     const statements = await statementsDuring(async () => {
       clock += 1_000
@@ -225,7 +227,7 @@ describe('the quarantine', () => {
         )
       }
     })
-    expect([statements, await listed()]).toMatchObject([1, { length: QUARANTINE_LIMITS.insertsPerSecond }])
+    expect([statements, await listed()]).toMatchObject([4, { length: QUARANTINE_LIMITS.insertsPerSecond }])
 
     await api.pod.db('quarantine').delete()
     const long = { ...forged(), envelope: forged().envelope + ' '.repeat(QUARANTINE_LIMITS.payloadBytes) }
@@ -255,6 +257,50 @@ describe('the quarantine', () => {
     await store('NotPublic', 'last.example', { ...limits, maxBytes: 60 })
     expect(await count()).toEqual(['NotPublic last.example', 'NotPublic six.example'])
   })
+})
+
+it('a message that another process stores at the same time counts for the bounds', async () => {
+  const { db } = api.pod
+  const store = (connection: typeof db, payload: string) =>
+    insertQuarantined(
+      connection,
+      [
+        {
+          ...{
+            receivedAt: new Date(),
+            recipientGuid: null,
+            source: null,
+            author: 'ann@one.example',
+            host: 'one.example',
+          },
+          ...{
+            entity: null,
+            guid: null,
+            fault: 'NotPublic',
+            detail: null,
+            payload,
+            bytes: payload.length,
+            trace: null,
+          },
+          ...{ isWhole: true, digest: createHash('sha256').update(payload).digest('hex') },
+        },
+      ],
+      { ...QUARANTINE_LIMITS, rowsOfHost: 1 },
+    )
+  let other: Promise<void> | undefined
+  await db.transaction(async (transaction) => {
+    await store(transaction, 'first')
+    other = store(db, 'second')
+    await vi.waitFor(async () => expect(await waitingLocks()).toBeGreaterThan(0), { timeout: 1_000 }).catch(() => other)
+  })
+  await other
+  expect(await db('quarantine').pluck('payload')).toEqual(['second'])
+
+  async function waitingLocks(): Promise<number> {
+    const { rows } = await db.raw(`select from pg_locks where locktype = 'advisory' and not granted
+      and database = (select oid from pg_database where datname = current_database())`)
+    return rows.length
+  }
 })
 
 describe('more than 1 000 rejected messages', () => {
