@@ -487,8 +487,8 @@ const elsewhere: readonly (readonly [what: string, file: string, name: string, b
   ],
   [
     'ms for adding outbox jobs after a commit',
-    'src/jobs/outbox/hand-over.ts',
-    'HAND_OVER_TIMEOUT_MS',
+    'src/jobs/outbox/run-or-add.ts',
+    'ADDED_WITHIN_MS',
     'the sweeper adds them',
   ],
   ['ms to connect to PostgreSQL', 'src/persistence/database/database.ts', 'CONNECT_TIMEOUT_MS', '503'],
