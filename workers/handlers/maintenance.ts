@@ -14,7 +14,7 @@ import {
 } from '../../src/domain/moderation/follow-up-restrictions.js'
 import { showContentTaskHandlers } from '../../src/domain/moderation/hide-content.js'
 import { MODERATION_LIMITS } from '../../src/domain/moderation/limits.js'
-import { personContentOperations } from '../../src/domain/moderation/people/content-of-person.js'
+import { personContentTaskHandlers } from '../../src/domain/moderation/people/content-of-person.js'
 import { purgeTaskHandlers } from '../../src/domain/moderation/people/purge-person.js'
 import { importTaskHandlers } from '../../src/domain/moderation/pods/pod-rule-imports.js'
 import { endPodRules } from '../../src/domain/moderation/pods/pod-rules.js'
@@ -99,12 +99,12 @@ export const maintenanceSchedules: readonly ScheduledWork[] = [
   },
 ]
 
-const OPERATIONS: BackgroundTaskHandlers = {
+const BACKGROUND_TASK_HANDLERS: BackgroundTaskHandlers = {
   ...importTaskHandlers,
   ...restrictTaskHandlers,
   ...contentChangeTaskHandlers,
   ...closingTaskHandlers,
-  ...personContentOperations,
+  ...personContentTaskHandlers,
   ...purgeTaskHandlers,
   ...deadLetterTaskHandlers,
   ...quarantineTaskHandlers,
@@ -130,7 +130,7 @@ const enqueuedHandlers: JobHandlers<
   'wake-waiting': (services, { data }) => resumeWaiting(services, data.entityKeys),
   'move-interactions': (services, { data }, signal) =>
     moveRemainingInteractions(services, data.personId, AbortSignal.any([signal, AbortSignal.timeout(MOVE_MS)])),
-  'run-operation': (services, work, deadline) => runBackgroundTask(services, work, OPERATIONS, deadline),
+  'run-operation': (services, work, deadline) => runBackgroundTask(services, work, BACKGROUND_TASK_HANDLERS, deadline),
 }
 
 export const maintenanceHandlers: HandlerTable = { ...scheduledHandlers, ...enqueuedHandlers }

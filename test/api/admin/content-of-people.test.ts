@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createComment } from '../../../src/domain/interactions/comments.js'
-import { personContentOperations } from '../../../src/domain/moderation/people/content-of-person.js'
+import { personContentTaskHandlers } from '../../../src/domain/moderation/people/content-of-person.js'
 import { purgeTaskHandlers } from '../../../src/domain/moderation/people/purge-person.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { runBackgroundTask } from '../../../src/domain/operations/background-tasks.js'
@@ -36,7 +36,7 @@ const reason = 'Spam'
 
 async function run(): Promise<void> {
   const { data } = await api.pod.db('outbox').where({ name: 'run-operation' }).first('data')
-  const works = { ...personContentOperations, ...purgeTaskHandlers }
+  const works = { ...personContentTaskHandlers, ...purgeTaskHandlers }
   await runBackgroundTask(api.pod, { data, finish: async () => {} }, works, new AbortController().signal)
   await api.pod.db('outbox').where({ name: 'run-operation' }).delete()
 }

@@ -16,7 +16,7 @@ import { enforcePodRules } from '../pods/pod-rules.js'
 import type { RuleDomain } from '../pods/rule-domain.js'
 import { type ActionOptions, type ActionOutcome, auditAction, insertAction, requireReason } from '../record-action.js'
 import { cleanAll, restoreInRequest } from './cleaning-work.js'
-import { CLEANING_OPERATIONS, lockOpenCluster } from './clusters.js'
+import { CLEANING_TASKS, lockOpenCluster } from './clusters.js'
 import { type CleanParts, type CleanPlan, type CleanPreview, planCleaning, previewOf } from './plan-cleaning.js'
 
 export interface CleanOutcome extends ActionOutcome {
@@ -72,7 +72,7 @@ export async function cleanCluster(
       details: { ...detailsOf(plan, parts), filterId: filterId ?? null, ruleIds } satisfies CleaningDetails,
     })
     const details = { actionId: inserted.id }
-    const work = { kind: CLEANING_OPERATIONS.clean, target: String(id), total: plan.total, reason, details }
+    const work = { kind: CLEANING_TASKS.clean, target: String(id), total: plan.total, reason, details }
     let operation: BackgroundTask | undefined
     if (isInBackground) operation = await startBackgroundTask(services, transaction, actor, work)
     else await cleanAll(services, transaction, inserted.id)
@@ -128,7 +128,7 @@ export async function undoCleaning(
   if (left === 0) return reopenCluster(transaction, clusterId)
   await changeClusterState(transaction, clusterId, 'restoring')
   const reason = 'The cleaning is undone.'
-  const work = { kind: CLEANING_OPERATIONS.restore, target: targetGuid, total: left, reason, details: { actionId: id } }
+  const work = { kind: CLEANING_TASKS.restore, target: targetGuid, total: left, reason, details: { actionId: id } }
   await startBackgroundTask(services, transaction, SYSTEM_ACTOR, work)
 }
 

@@ -31,7 +31,7 @@ import { findContent } from '../find-content.js'
 import { followUpRestrictions } from '../follow-up-restrictions.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { lockUsersWithoutRole } from '../lock-users.js'
-import { CLEANING_OPERATIONS } from './clusters.js'
+import { CLEANING_TASKS } from './clusters.js'
 
 type CleaningDependencies = Pick<Services, 'jobs' | 'now'>
 
@@ -161,7 +161,7 @@ async function restorePeople(
 
 /** Cleans clusters, and takes cleanings back. The target is the cluster, so that only one of a kind runs for it. */
 export const cleaningTaskHandlers: Pick<BackgroundTaskHandlers, 'cluster.clean' | 'cluster.restore'> = {
-  [CLEANING_OPERATIONS.clean]: {
+  [CLEANING_TASKS.clean]: {
     async runChunk(services, transaction, { details }) {
       return { done: await cleanNext(services, transaction, actionIn(details)), skipped: 0 }
     },
@@ -170,7 +170,7 @@ export const cleaningTaskHandlers: Pick<BackgroundTaskHandlers, 'cluster.clean' 
       if (action?.undoneById === null) await changeClusterState(transaction, Number(target), 'cleaned')
     },
   },
-  [CLEANING_OPERATIONS.restore]: {
+  [CLEANING_TASKS.restore]: {
     async runChunk(services, transaction, { details }) {
       const shown = await showContentOfAction(transaction, actionIn(details), ROW_BATCH_SIZE)
       const done = shown > 0 ? shown : await restorePeople(services, transaction, actionIn(details))

@@ -30,7 +30,7 @@ export interface ShownAuthor extends ClusterAuthor {
 }
 
 /** The kinds of operations that clean a cluster, and that take a cleaning back. */
-export const CLEANING_OPERATIONS = { clean: 'cluster.clean', restore: 'cluster.restore' } as const
+export const CLEANING_TASKS = { clean: 'cluster.clean', restore: 'cluster.restore' } as const
 
 export interface ClusterDetails extends ListedCluster {
   /** The cleaning or undo in progress. */
@@ -65,7 +65,7 @@ export async function readCluster(
   ])
   if (cluster === undefined) throw clusterNotFound()
   const isInProgress = cluster.state === 'cleaning' || cluster.state === 'restoring'
-  const task = isInProgress ? await findLatestTask(db, Object.values(CLEANING_OPERATIONS), String(id)) : undefined
+  const task = isInProgress ? await findLatestTask(db, Object.values(CLEANING_TASKS), String(id)) : undefined
   return { ...cluster, items, authors: authors.map((author) => withProposal(author, now())), operation: task }
 }
 

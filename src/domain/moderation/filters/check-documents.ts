@@ -41,11 +41,11 @@ export async function checkDocuments<Document extends FilterDocument>(
     const matches = filters.match(document)
     return matches.length === 0 ? [] : [{ document, matches }]
   })
-  return filterApplicable(services, matchedDocuments)
+  return keepApplicableMatches(services, matchedDocuments)
 }
 
 /** Leaves out the matches whose conditions do not hold for the author. */
-export async function filterApplicable<Document extends FilterDocument>(
+export async function keepApplicableMatches<Document extends FilterDocument>(
   { db, now }: Pick<Services, 'db' | 'now'>,
   documents: readonly FilteredDocument<Document>[],
 ): Promise<readonly FilteredDocument<Document>[]> {

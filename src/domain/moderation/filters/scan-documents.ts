@@ -4,7 +4,7 @@ import { DAY_MS } from '../../../protocol/durations.js'
 import type { Services } from '../../../services/services.js'
 import { Refusal } from '../../refusals.js'
 import { MODERATION_LIMITS } from '../limits.js'
-import { type FilteredDocument, filterApplicable } from './check-documents.js'
+import { type FilteredDocument, keepApplicableMatches } from './check-documents.js'
 import {
   commentDocument,
   type FilterDocument,
@@ -77,7 +77,7 @@ export async function scanDocuments(
           const matched = match(document)
           return matched.length === 0 ? [] : [{ document, matches: matched }]
         })
-      documents.push(...(await filterApplicable(services, matches)))
+      documents.push(...(await keepApplicableMatches(services, matches)))
     }
     open = scans.filter(({ isOver }) => !isOver)
   }

@@ -141,7 +141,7 @@ const ROW_BATCH_SIZE = 500
 const REMOVAL_BATCH_SIZE = 50
 
 /** Hides, removes and shows content of a person. The target is the action: once it is undone, the rest stays as it is. */
-export const personContentOperations: Pick<
+export const personContentTaskHandlers: Pick<
   BackgroundTaskHandlers,
   (typeof OPERATION_OF)[keyof typeof OPERATION_OF] | typeof SHOW
 > = {
