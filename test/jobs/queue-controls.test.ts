@@ -82,6 +82,7 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
   })
 
   it('are counted together as each of them alone', async () => {
+    await vi.waitFor(async () => expect(await notifyQueue()).toMatchObject({ workers: 1 }), { timeout: 10_000 })
     await pauseQueue(pod, actor, 'notify', change)
     await pod.jobs.add(countJob, { key: 'waits' })
     await pod.jobs.add(laterJob, { key: 'waits with a priority' })
