@@ -15,14 +15,7 @@ import type { InboundLoad } from './inbound-load.js'
 import { OutOfTime, outcomeOfError } from './job-outcome.js'
 import { createMessageReader, isMessageJob, splitJob } from './messages-of-job.js'
 import { retryAfterOutages } from './retry-after-outage.js'
-import {
-  createJobRunner,
-  failureOf,
-  hasFurtherTries,
-  type RunnerOptions,
-  recordJobFailure,
-  toFailedJob,
-} from './run-job.js'
+import { createJobRunner, hasFurtherTries, type RunnerOptions, recordingFailure } from './run-job.js'
 import { isSuspect } from './suspects.js'
 
 /**
@@ -85,13 +78,7 @@ export function createInboundRunner(
 
   return async (job) => {
     if (!isMessageJob(job)) return runOther(job)
-    try {
-      await run(job)
-    } catch (error) {
-      const failure = failureOf(job, error)
-      await recordJobFailure(services, job, failure)
-      throw toFailedJob(failure)
-    }
+    await recordingFailure(services, job, () => run(job))
   }
 }
 

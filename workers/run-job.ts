@@ -34,13 +34,18 @@ export function createJobRunner(services: Services, options: RunnerOptions): (jo
   return async (job) => {
     if (isEvicted(job)) return logEvicted(services, job)
     const run = () => runJob({ ...services, log: logOf(services, job) }, options, job)
-    try {
-      await (isSuspect(job) ? options.suspects(job, run) : run())
-    } catch (error) {
-      const failure = failureOf(job, error)
-      await recordJobFailure(services, job, failure)
-      throw toFailedJob(failure)
-    }
+    await recordingFailure(services, job, () => (isSuspect(job) ? options.suspects(job, run) : run()))
+  }
+}
+
+/** Runs a job. Records its failure, and throws the error for BullMQ. */
+export async function recordingFailure(services: Services, job: Job, run: () => Promise<void>): Promise<void> {
+  try {
+    await run()
+  } catch (error) {
+    const failure = failureOf(job, error)
+    await recordJobFailure(services, job, failure)
+    throw toFailedJob(failure)
   }
 }
 
@@ -109,7 +114,7 @@ interface JobFailure {
   readonly isDead: boolean
 }
 
-export function failureOf(job: Job, thrown: unknown): JobFailure {
+function failureOf(job: Job, thrown: unknown): JobFailure {
   const outcome = outcomeOfError(thrown)
   return {
     fault: 'fault' in outcome ? outcome.fault : 'internal',
@@ -119,16 +124,12 @@ export function failureOf(job: Job, thrown: unknown): JobFailure {
 }
 
 /** The error for BullMQ. */
-export function toFailedJob({ fault, error, isDead }: JobFailure): FailedJob {
+function toFailedJob({ fault, error, isDead }: JobFailure): FailedJob {
   return error instanceof FailedJob ? error : new FailedJob(fault, isDead ? 'dead' : 'retry', error)
 }
 
 /** Logs a failure. Without a further attempt it gives up the outbox row and the background task of the job. */
-export async function recordJobFailure(
-  services: Services,
-  job: Job,
-  { fault, error, isDead }: JobFailure,
-): Promise<void> {
+async function recordJobFailure(services: Services, job: Job, { fault, error, isDead }: JobFailure): Promise<void> {
   const log = logOf(services, job)
   if (isDead || fault === 'internal') log.error({ err: error, fault, dead: isDead }, 'job failed')
   else log.info({ fault, reason: error instanceof Error ? error.message : undefined }, 'job failed, will be retried')

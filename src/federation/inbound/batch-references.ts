@@ -66,7 +66,7 @@ export async function findBatchReferences(
     reshares: new Set(),
     tombstones: new Set(postReferences.deleted.map(({ type, guid, by }) => `${type} ${guid} ${by}`)),
     localTombstones: new Set(
-      postReferences.deleted.flatMap(({ type, guid, isLocal: local }) => (local ? [`${type} ${guid}`] : [])),
+      postReferences.deleted.flatMap(({ type, guid, isLocal }) => (isLocal ? [`${type} ${guid}`] : [])),
     ),
     partAuthors: new Map(postReferences.parts.map(({ type, guid, author }) => [`${type} ${guid}`, author])),
     hasRetractions: entities.some(({ type }) => type === 'retraction'),

@@ -80,7 +80,7 @@ export function postgresFailedJobs(pool: Pick<pg.Pool, 'query'>): ReadFailedJobs
       finishedAt: Number(row.finished_at_ms),
       attempts: row.attempts_made,
       fault: row.failed_reason,
-      uniqueName: row.dedup_id,
+      deduplicationKey: row.dedup_id,
     }))
   }
 }
@@ -164,7 +164,7 @@ export function redisFailedJobs(redis: Pick<Redis | Cluster, 'eval'>): ReadFaile
 
 type ScriptResult = readonly [readonly (string | null)[][], 0 | 1]
 
-function summaryOf([name, addedAt, finishedAt, attempts, fault, uniqueName, id]: readonly (string | null)[]) {
+function summaryOf([name, addedAt, finishedAt, attempts, fault, deduplicationKey, id]: readonly (string | null)[]) {
   return {
     id: id ?? '',
     name: name ?? '',
@@ -172,7 +172,7 @@ function summaryOf([name, addedAt, finishedAt, attempts, fault, uniqueName, id]:
     finishedAt: Number(finishedAt),
     attempts: Number(attempts ?? 0),
     fault: fault ?? null,
-    uniqueName: uniqueName ?? null,
+    deduplicationKey: deduplicationKey ?? null,
   }
 }
 

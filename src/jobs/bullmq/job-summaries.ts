@@ -14,7 +14,7 @@ export interface JobSummary {
   /** The error of the last attempt. */
   readonly fault: string | null
   /** The deduplication key with which it was added. */
-  readonly uniqueName: string | null
+  readonly deduplicationKey: string | null
 }
 
 /** Reads the jobs with these ids, in their order; ended ones are left out. */
@@ -38,7 +38,7 @@ export function postgresSummaries(pool: Pick<pg.Pool, 'query'>): ReadSummaries {
       finishedAt: row.finished_at_ms === null ? null : Number(row.finished_at_ms),
       attempts: row.attempts_made,
       fault: row.failed_reason,
-      uniqueName: row.dedup_id,
+      deduplicationKey: row.dedup_id,
     }))
   }
 }
@@ -85,7 +85,7 @@ export function redisSummaries(redis: Pick<Redis | Cluster, 'eval'>): ReadSummar
   return async (queue, prefix, ids) => {
     if (ids.length === 0) return []
     const jobFields = (await redis.eval(READ_FIELDS_SQL, 1, `${prefix}:${queue}:`, ...ids)) as (string | null)[][] // one for each id
-    return jobFields.flatMap(([name, addedAt, finishedAt, attempts, fault, uniqueName], index) => {
+    return jobFields.flatMap(([name, addedAt, finishedAt, attempts, fault, deduplicationKey], index) => {
       if (typeof name !== 'string') return [] // it has ended, or was evicted
       return {
         id: ids[index] ?? '',
@@ -94,7 +94,7 @@ export function redisSummaries(redis: Pick<Redis | Cluster, 'eval'>): ReadSummar
         finishedAt: typeof finishedAt === 'string' ? Number(finishedAt) : null,
         attempts: Number(attempts ?? 0),
         fault: fault ?? null,
-        uniqueName: uniqueName ?? null,
+        deduplicationKey: deduplicationKey ?? null,
       }
     })
   }

@@ -4,7 +4,13 @@ import { addPlainJob, isPlainJob } from './add-job.js'
 import { DelayedCompletions } from './delayed-completions.js'
 import { EmptyQueueState } from './empty-queue-state.js'
 import { openJobExchange } from './exchange-jobs.js'
-import { RecoveringConnection, SharedListener, WorkerConnection, workerLockIdSql } from './postgres-connections.js'
+import {
+  IS_HELD_SHARED_LOCK_SQL,
+  RecoveringConnection,
+  SharedListener,
+  WorkerConnection,
+  workerLockIdSql,
+} from './postgres-connections.js'
 
 interface BackendOptions {
   readonly producers: pg.Pool
@@ -81,10 +87,7 @@ class ProducerBackend extends PostgresQueueBackend {
 
   override async getClientList(): Promise<string[]> {
     const { rows } = await this.#pool.query(
-      `select pid from pg_locks
-       where locktype = 'advisory' and mode = 'ShareLock' and granted
-         and database = (select oid from pg_database where datname = current_database())
-         and (classid, objid) = ${workerLockIdSql('$1')}`,
+      `select pid from pg_locks where ${IS_HELD_SHARED_LOCK_SQL} and (classid, objid) = ${workerLockIdSql('$1')}`,
       [this.queueName],
     )
     return [rows.map(() => `name=${this.queueName}`).join('\n')]

@@ -104,11 +104,16 @@ function serialized(client: ListenClient): ListenClient {
 }
 
 /** A shared lock that each worker holds while it serves the queue; it is how workers are counted. */
-const WORKER_LOCK_SQL = `hashtext('bullmq: serves'), hashtext($1)`
+const WORKER_LOCK_GROUP_SQL = `hashtext('bullmq: serves')`
+const WORKER_LOCK_SQL = `${WORKER_LOCK_GROUP_SQL}, hashtext($1)`
 
-/** The columns `(classid, objid)` of this lock in `pg_locks`, for the queue of an SQL expression. */
+/** Condition on `pg_locks`: a shared advisory lock that is held in this database. */
+export const IS_HELD_SHARED_LOCK_SQL = `locktype = 'advisory' and mode = 'ShareLock' and granted
+  and database = (select oid from pg_database where datname = current_database())`
+
+/** The columns `(classid, objid)` of the lock of a worker in `pg_locks`, for the queue of an SQL expression. */
 export function workerLockIdSql(queue: string): string {
-  const [group, key] = [`hashtext('bullmq: serves')`, `hashtext(${queue})`].map(
+  const [group, key] = [WORKER_LOCK_GROUP_SQL, `hashtext(${queue})`].map(
     (half) => `(${half}::bigint & 4294967295)::oid`,
   )
   return `(${group}, ${key})`

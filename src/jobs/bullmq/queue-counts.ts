@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { workerLockIdSql } from './postgres-connections.js'
+import { IS_HELD_SHARED_LOCK_SQL, workerLockIdSql } from './postgres-connections.js'
 
 /** The jobs of a queue by state; those of a paused queue are waiting. Without jobs that schedules have made: `unscheduled`. */
 interface CountedQueue {
@@ -29,9 +29,7 @@ const countUnscheduled = ['waiting', 'active', 'delayed']
  */
 const COUNT_QUEUES_SQL = `
   with workers as (
-    select classid, objid, count(*)::integer as workers from pg_locks
-    where locktype = 'advisory' and mode = 'ShareLock' and granted
-      and database = (select oid from pg_database where datname = current_database())
+    select classid, objid, count(*)::integer as workers from pg_locks where ${IS_HELD_SHARED_LOCK_SQL}
     group by classid, objid
   )
   select input.queue, ${['waiting', 'active', 'delayed', 'failed'].map(countOf).join(', ')},

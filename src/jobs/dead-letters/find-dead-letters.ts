@@ -144,9 +144,9 @@ async function findJob(
     finishedAt: finishedOn,
     attempts: attemptsMade,
     fault: failedReason ?? null,
-    uniqueName: deduplicationId ?? null,
+    deduplicationKey: deduplicationId ?? null,
   }
-  const isOfRow = summary.uniqueName?.startsWith('outbox-') === true
+  const isOfRow = summary.deduplicationKey?.startsWith('outbox-') === true
   return !isOfRow && matches(summary, filter) ? [deadLetterOfJob(queue, summary)] : []
 }
 

@@ -1,7 +1,7 @@
 import { queryRow } from '../../persistence/database/database.js'
 import { POD_IS_ASLEEP_SQL, POD_IS_PAUSED_SQL } from '../../persistence/outbound/delivery-conditions.js'
 import type { Services } from '../../services/services.js'
-import type { QueueCounts } from '../queues/inspect-queues.js'
+import { type QueueCounts, type QueueCountsWithWorkers, SCHEDULED_QUEUE } from '../queues/inspect-queues.js'
 import { QUEUES, type QueueName } from '../queues/queue-names.js'
 
 export interface QueueStatus extends QueueCounts {
@@ -34,32 +34,32 @@ export async function readWorkStatus(services: Pick<Services, 'db' | 'jobs'>): P
 export async function readQueueStatuses(
   services: Pick<Services, 'jobs'>,
 ): Promise<Readonly<Record<QueueName, QueueStatus>>> {
-  const counted = await services.jobs.countsOfAll()
+  const counted = await services.jobs.countAllWithWorkers()
   const statuses = await Promise.all(
-    [...counted].map(async ([queue, counts]) => [queue, await withOldest(services, queue, counts)] as const),
+    QUEUES.map(async (queue) => [queue, await readQueueStatus(services, queue, counted?.get(queue))] as const),
   )
   return Object.fromEntries(statuses) as Record<QueueName, QueueStatus> // one for each of QUEUES
 }
 
-/** Rejects while the queue store is unavailable. */
-export async function readQueueStatus(services: Pick<Services, 'jobs'>, queue: QueueName): Promise<QueueStatus> {
-  const { jobs } = services
-  const [counts, unscheduled, workers] = await Promise.all([
-    jobs.counts(queue),
-    queue === 'maintenance' ? jobs.unscheduled(queue) : Number.POSITIVE_INFINITY,
-    jobs.workers(queue),
-  ])
-  return withOldest(services, queue, { ...counts, unscheduled, workers })
-}
-
-async function withOldest(
-  { jobs }: Pick<Services, 'jobs'>,
+/** Rejects while the queue store is unavailable. `counted`: what is known of the queue already. */
+export async function readQueueStatus(
+  services: Pick<Services, 'jobs'>,
   queue: QueueName,
-  { unscheduled, ...counts }: QueueCounts & { readonly unscheduled: number; readonly workers: number },
+  counted?: QueueCountsWithWorkers,
 ): Promise<QueueStatus> {
-  const oldest = counts.waiting === 0 ? undefined : await jobs.oldestWaiting(queue)
+  const { unscheduled, ...counts } = counted ?? (await countWithWorkers(services, queue))
+  const oldest = counts.waiting === 0 ? undefined : await services.jobs.oldestWaiting(queue)
   const oldestWaiting = oldest === undefined ? null : Math.max(0, (Date.now() - oldest.timestamp) / 1_000)
   return { ...counts, delayed: Math.min(counts.delayed, unscheduled), oldestWaiting }
+}
+
+async function countWithWorkers({ jobs }: Pick<Services, 'jobs'>, queue: QueueName): Promise<QueueCountsWithWorkers> {
+  const [counts, unscheduled, workers] = await Promise.all([
+    jobs.counts(queue),
+    queue === SCHEDULED_QUEUE ? jobs.unscheduled(queue) : Number.POSITIVE_INFINITY,
+    jobs.workers(queue),
+  ])
+  return { ...counts, unscheduled, workers }
 }
 
 /** Numbers of PostgreSQL's type `numeric` are read as texts. */
@@ -131,7 +131,7 @@ async function rowsAreIdle({ db }: Pick<Services, 'db'>, queues: readonly QueueN
 async function queuesAreIdle({ jobs }: Pick<Services, 'jobs'>, queues: readonly QueueName[]): Promise<boolean> {
   const busy = await Promise.all(
     queues.map(async (queue) => {
-      if (queue === 'maintenance') return (await jobs.unscheduled(queue)) > 0
+      if (queue === SCHEDULED_QUEUE) return (await jobs.unscheduled(queue)) > 0
       const { waiting, active, delayed } = await jobs.counts(queue)
       return waiting + active + delayed > 0
     }),

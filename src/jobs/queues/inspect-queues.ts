@@ -2,7 +2,7 @@ import type { Job, Queue } from 'bullmq'
 import type { FailedJobCount, FailedJobPage, FailedJobSelection } from '../bullmq/failed-jobs.js'
 import type { JobSummary } from '../bullmq/job-summaries.js'
 import { PAUSED_JOBS } from '../bullmq/paused-jobs.js'
-import type { QueueClient } from './queue-client.js'
+import type { OpenQueue, QueueClient } from './queue-client.js'
 import { QUEUES, type QueueName } from './queue-names.js'
 import type { QueueStore } from './queue-store.js'
 
@@ -13,7 +13,7 @@ export interface QueueCounts {
   readonly failed: number
 }
 
-interface CountedWorkers {
+export interface QueueCountsWithWorkers extends QueueCounts {
   /** Workers in all processes. */
   readonly workers: number
   /** Waiting, running and delayed jobs that no schedule has made. */
@@ -24,8 +24,8 @@ export interface QueueInspection {
   /** Whether a job that was added under this deduplication key waits or is running. */
   isUnderWay(queue: QueueName, deduplicationKey: string): Promise<boolean>
   counts(queue: QueueName): Promise<QueueCounts>
-  /** The jobs and workers of all queues. */
-  countsOfAll(): Promise<ReadonlyMap<QueueName, QueueCounts & CountedWorkers>>
+  /** The jobs and workers of all queues, with one statement. Undefined: this store counts one queue after the other. */
+  countAllWithWorkers(): Promise<ReadonlyMap<QueueName, QueueCountsWithWorkers> | undefined>
   /** The oldest of the next jobs in line: with a priority and without one, also while the queue is paused. */
   oldestWaiting(queue: QueueName): Promise<Job | undefined>
   /** The latest first, with their data. */
@@ -60,7 +60,7 @@ interface InspectedQueues {
 }
 
 /** The only queue with schedules. */
-const SCHEDULED = 'maintenance'
+export const SCHEDULED_QUEUE = 'maintenance'
 
 const NOT_DONE = ['wait', 'prioritized', 'delayed', 'active', 'failed'] as const
 
@@ -99,9 +99,20 @@ async function countInLine(queue: JobLists, place: 'wait' | 'active'): Promise<n
   return Object.values(counts).reduce((sum, count) => sum + count, 0)
 }
 
+function toQueueCounts(jobCounts: Readonly<Record<string, number>>): QueueCounts {
+  const count = (state: string) => jobCounts[state] ?? 0
+  return {
+    // The library counts the waiting jobs of a paused queue as `paused`.
+    waiting: count('waiting') + count('paused') + count('prioritized'),
+    active: count('active'),
+    delayed: count('delayed'),
+    failed: count('failed'),
+  }
+}
+
 /** Reads the state of queues; changes nothing. */
 export function createQueueInspection({ client, store, prefix }: InspectedQueues): QueueInspection {
-  const inspection: QueueInspection = {
+  return {
     async isUnderWay(name, deduplicationKey) {
       return (await client.request(name, (queue) => queue.getDeduplicationJobId(deduplicationKey))) !== null
     },
@@ -110,29 +121,18 @@ export function createQueueInspection({ client, store, prefix }: InspectedQueues
       const jobCounts = await client.request(name, (queue) =>
         queue.getJobCounts('waiting', PAUSED_JOBS, 'prioritized', 'active', 'delayed', 'failed'),
       )
-      const count = (state: string) => jobCounts[state] ?? 0
-      return {
-        // The library counts the waiting jobs of a paused queue as `paused`.
-        waiting: count('waiting') + count('paused') + count('prioritized'),
-        active: count('active'),
-        delayed: count('delayed'),
-        failed: count('failed'),
-      }
+      return toQueueCounts(jobCounts)
     },
 
-    async countsOfAll() {
+    async countAllWithWorkers() {
       const { countQueues } = store
-      if (countQueues === undefined) return new Map(await Promise.all(QUEUES.map(countOne)))
-      return client.request(SCHEDULED, async (queue) => {
-        await queue.waitUntilReady() // only then the tables exist
-        const counted = await countQueues(QUEUES, SCHEDULED)
-        return new Map(counted.map(({ queue: name, ...counts }) => [name as QueueName, counts])) // one of QUEUES
-      })
+      if (countQueues === undefined) return undefined
+      const counted = await whenReady(SCHEDULED_QUEUE, () => countQueues(QUEUES, SCHEDULED_QUEUE))
+      return new Map(counted.map(({ queue, ...counts }) => [queue as QueueName, counts])) // one of QUEUES
     },
 
     async oldestWaiting(name) {
-      return client.request(name, async (queue) => {
-        await queue.waitUntilReady() // only then the tables exist
+      return whenReady(name, async (queue) => {
         const ids = await store.nextJobs(name, store.prefixOf(prefix, name))
         const jobs: readonly (Job | undefined)[] = await Promise.all(ids.map((id) => queue.getJob(id)))
         return jobs
@@ -150,24 +150,16 @@ export function createQueueInspection({ client, store, prefix }: InspectedQueues
         return store.summaries(name, store.prefixOf(prefix, name), ids)
       }),
 
-    failedWithoutRow: (name, page) =>
-      client.request(name, async (queue) => {
-        await queue.waitUntilReady() // only then the tables exist
-        return store.failedJobs(name, store.prefixOf(prefix, name), page)
-      }),
+    failedWithoutRow: (name, page) => whenReady(name, () => store.failedJobs(name, store.prefixOf(prefix, name), page)),
 
     async countFailedWithoutRow(name, selection) {
       const { countFailedJobs } = store
       if (countFailedJobs === undefined) return undefined
-      return client.request(name, async (queue) => {
-        await queue.waitUntilReady() // only then the tables exist
-        return countFailedJobs(name, selection)
-      })
+      return whenReady(name, () => countFailedJobs(name, selection))
     },
 
     queuesWithFailedJobs: () =>
-      client.request('maintenance', async (queue) => {
-        await queue.waitUntilReady() // only then the tables exist
+      whenReady('maintenance', async () => {
         const found = await store.failedQueues(
           QUEUES.map((name) => ({ queue: name, prefix: store.prefixOf(prefix, name) })),
         )
@@ -190,15 +182,11 @@ export function createQueueInspection({ client, store, prefix }: InspectedQueues
     },
   }
 
-  async function countOne(name: QueueName) {
-    const [counts, workers, unscheduled] = await Promise.all([
-      inspection.counts(name),
-      inspection.workers(name),
-      name === SCHEDULED ? inspection.unscheduled(name) : undefined,
-    ])
-    const { waiting, active, delayed } = counts
-    return [name, { ...counts, workers, unscheduled: unscheduled ?? waiting + active + delayed }] as const
+  /** Runs a statement of our own: the tables exist only once the queue is ready. */
+  function whenReady<Result>(name: QueueName, read: (queue: OpenQueue) => Promise<Result>): Promise<Result> {
+    return client.request(name, async (queue) => {
+      await queue.waitUntilReady()
+      return read(queue)
+    })
   }
-
-  return inspection
 }

@@ -21,6 +21,6 @@ export interface Precondition {
   lock(transaction: Knex.Transaction): Promise<void>
   /** Whether the locked object is the version that the request names. */
   isUnchanged(transaction: Knex.Transaction): Promise<boolean>
-  /** The error for a changed object. */
-  readonly refusal: Error
+  /** Makes the error for a changed object. */
+  refusal(): Error
 }

@@ -40,7 +40,7 @@ async function runForRequest<Result>(
   await uncompared?.lock(transaction)
   const isChanged = uncompared !== undefined && !(await uncompared.isUnchanged(transaction))
   const result = await work(transaction)
-  if (isChanged) throw uncompared.refusal
+  if (isChanged) throw uncompared.refusal()
   const claimedKey = readClaimedKey?.()
   if (claimedKey !== undefined) await markKeyDone(transaction, claimedKey)
   return result

@@ -3,7 +3,7 @@ import { opaqueParam } from '../sql/opaque-param.js'
 
 /** In every statement that lists posts, $1 is the user id of the viewer and $2 the person id. */
 export const VIEWER_USER_ID_SQL = opaqueParam('$1', 'bigint')
-export const VIEWER_PERSON_ID = opaqueParam('$2', 'bigint')
+export const VIEWER_PERSON_ID_SQL = opaqueParam('$2', 'bigint')
 
 /** The posts that a token may show: `public` ones alone, or all that the viewer may see. It also applies to the viewer's own posts. */
 export type Visibility = 'public' | 'readable'
@@ -19,7 +19,7 @@ export function isReadableBySql(personId: string, userId: string): string {
 /** SQL conditions for visible rows of `posts`. */
 export const visibilityCondition: Readonly<Record<Visibility, string>> = {
   public: 'posts.public',
-  readable: isReadableBySql(VIEWER_PERSON_ID, VIEWER_USER_ID_SQL),
+  readable: isReadableBySql(VIEWER_PERSON_ID_SQL, VIEWER_USER_ID_SQL),
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { SelectPosts } from '../posts/posts-statement.js'
-import { VIEWER_PERSON_ID, VIEWER_USER_ID_SQL, type Visibility, visibilityCondition } from '../posts/visibility.js'
+import { VIEWER_PERSON_ID_SQL, VIEWER_USER_ID_SQL, type Visibility, visibilityCondition } from '../posts/visibility.js'
 import type { KeysetClauseBuilder } from '../sql/keyset-page.js'
 import { type MergedScans, mergeScans, type PostScan } from '../sql/merged-scan.js'
 import {
@@ -107,7 +107,7 @@ export function peopleStreamInSparseWindow(
   windowEnd: string,
 ): SelectPosts {
   const windowPage = createSparseWindowPage(page, windowEnd)
-  const isOwn = `posts.author_id = ${VIEWER_PERSON_ID}`
+  const isOwn = `posts.author_id = ${VIEWER_PERSON_ID_SQL}`
   const isShared = `posts.id = any(${windowPage.idsInWindow(sharedPosts('true'))})`
   const authorsInWindow = `select person_id from (${authors}) as authors where person_id = any(${windowPage.authorIds})`
   const reasons = [`posts.author_id = any(array(${authorsInWindow}))`, `${isOwn} and ${ownCondition}`]

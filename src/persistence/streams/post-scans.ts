@@ -1,4 +1,4 @@
-import { VIEWER_PERSON_ID, VIEWER_USER_ID_SQL, type Visibility, visibilityCondition } from '../posts/visibility.js'
+import { VIEWER_PERSON_ID_SQL, VIEWER_USER_ID_SQL, type Visibility, visibilityCondition } from '../posts/visibility.js'
 import { hasRowSql } from '../sql/has-row.js'
 import type { PostScan } from '../sql/merged-scan.js'
 import { notBlockedSql, notHiddenSql } from './stream-conditions.js'
@@ -17,7 +17,7 @@ export interface PostReferenceScan extends PostScan {
 /** The viewer's own posts. Index `posts_of_author`. */
 export function ownPosts(condition: string): PostScan {
   return {
-    from: `posts where posts.author_id = ${VIEWER_PERSON_ID} and ${condition}`,
+    from: `posts where posts.author_id = ${VIEWER_PERSON_ID_SQL} and ${condition}`,
     check: notHiddenSql('posts.id'),
     time: 'posts.created_at',
     id: 'posts.id',
@@ -50,7 +50,7 @@ export function sharedPosts(authorCondition: string): PostScan {
 /** Posts that mention the viewer. Mentions in comments do not count. Index `mentions_of_person`. */
 export function mentioningPosts(visibility: Visibility): PostReferenceScan {
   return scanReferences(visibility, 'mentions', {
-    where: `mentions.person_id = ${VIEWER_PERSON_ID} and mentions.post_id is not null`,
+    where: `mentions.person_id = ${VIEWER_PERSON_ID_SQL} and mentions.post_id is not null`,
   })
 }
 
@@ -68,13 +68,13 @@ export function postsWithFollowedTags(visibility: Visibility): PostReferenceScan
 
 /** Posts that the viewer likes. Index `likes_of_person`. */
 export function likedPosts(visibility: Visibility): PostReferenceScan {
-  const where = `likes.author_id = ${VIEWER_PERSON_ID} and likes.post_created_at is not null and likes.positive`
+  const where = `likes.author_id = ${VIEWER_PERSON_ID_SQL} and likes.post_created_at is not null and likes.positive`
   return scanReferences(visibility, 'likes', { where, time: 'post_created_at' })
 }
 
 /** Posts that the viewer has commented on, once per comment. Index `comments_of_person`. */
 export function commentedPosts(visibility: Visibility): PostScan {
-  const where = `comments.author_id = ${VIEWER_PERSON_ID} and comments.post_created_at is not null`
+  const where = `comments.author_id = ${VIEWER_PERSON_ID_SQL} and comments.post_created_at is not null`
   return { ...scanReferences(visibility, 'comments', { where, time: 'post_created_at' }), hasDuplicates: true }
 }
 
@@ -83,11 +83,11 @@ export function commentedPosts(visibility: Visibility): PostScan {
  */
 export function postsWithActivity(visibility: Visibility): PostReferenceScan {
   const viewerParticipates = hasRowSql(
-    `participations where participations.author_id = ${VIEWER_PERSON_ID} and participations.post_id = posts.id`,
+    `participations where participations.author_id = ${VIEWER_PERSON_ID_SQL} and participations.post_id = posts.id`,
   )
   return scanReferences(visibility, 'activity_entries', {
     where: `activity_entries.user_id = ${VIEWER_USER_ID_SQL}`,
-    postCondition: `(posts.author_id = ${VIEWER_PERSON_ID} or ${viewerParticipates})`,
+    postCondition: `(posts.author_id = ${VIEWER_PERSON_ID_SQL} or ${viewerParticipates})`,
     time: 'interacted_at',
   })
 }

@@ -1,5 +1,5 @@
 import { restrictedPeopleSql } from '../people/restricted-people.js'
-import { VIEWER_PERSON_ID, VIEWER_USER_ID_SQL } from '../posts/visibility.js'
+import { VIEWER_PERSON_ID_SQL, VIEWER_USER_ID_SQL } from '../posts/visibility.js'
 import { hasRowSql } from '../sql/has-row.js'
 
 /** The viewer has not hidden the post. One lookup by the primary key of `hidden_posts` per post. */
@@ -13,7 +13,7 @@ export function notHiddenSql(postId: string): string {
  */
 export function notBlockedSql(authorId: string): string {
   return `${authorId} <> all(array(select blocks.person_id from blocks where blocks.user_id = ${VIEWER_USER_ID_SQL}))
-    and (${authorId} in (${restrictedPeopleSql(VIEWER_USER_ID_SQL, VIEWER_PERSON_ID)})) is not true`
+    and (${authorId} in (${restrictedPeopleSql(VIEWER_USER_ID_SQL, VIEWER_PERSON_ID_SQL)})) is not true`
 }
 
 /** Both conditions for rows of `posts` whose ids are in an array. Looks up the hidden ones of all ids at once. */

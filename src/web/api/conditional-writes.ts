@@ -46,7 +46,7 @@ export function addConditionalWrites(app: FastifyInstance, objects: ConditionalO
     const key = String(Reflect.get(Object(request.params), path.slice(path.lastIndexOf(':') + 1)))
     const precondition: Precondition = {
       isMet: false,
-      refusal: changedMeanwhile(),
+      refusal: changedMeanwhile,
       async lock(transaction) {
         await transaction(table).where(column, key).select('id').forNoKeyUpdate()
       },

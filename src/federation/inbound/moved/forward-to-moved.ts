@@ -30,7 +30,7 @@ export async function forwardToMovedAuthors(
   )
   const moves = await findMovedFromHere(
     transaction,
-    threadPosts.filter(({ isLocal: local }) => !local).map(({ authorId }) => authorId),
+    threadPosts.filter(({ isLocal }) => !isLocal).map(({ authorId }) => authorId),
     FORWARDED_DAYS,
   )
   for (const { entity, sender, inbound, recipient } of late) {
