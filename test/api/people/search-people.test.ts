@@ -273,15 +273,16 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
   it('concurrent searches cause one lookup on the pod', async () => {
     startWorker()
     const { address } = newUnknownPerson()
-    const before = fakePods.requests.length
+    const [, host] = address.split('@')
 
     const answers = await Promise.all([alice, api.bob, alice, api.carol].map((who) => named(who, address)))
 
     expect(answers.map(addresses)).toEqual(Array(4).fill([address]))
     await untilIdle(api.pod, 15_000, ['fetch'])
-    const asked = fakePods.requests.slice(before).map((request) => request.replace(address, 'ADDRESS'))
-    expect(asked.filter((request) => !request.includes('/stream'))).toHaveLength(2)
-    expect(asked.filter((request) => request.includes('/stream'))).toHaveLength(1)
+    // Jobs of the person of another test may still run.
+    const requests = fakePods.requests.filter((request) => request.startsWith(`${host}/`))
+    expect(requests.filter((request) => !request.includes('/stream'))).toHaveLength(2)
+    expect(requests.filter((request) => request.includes('/stream'))).toHaveLength(1)
   })
 
   it('an unknown address finds no person, and leaves no dead letter', async () => {
