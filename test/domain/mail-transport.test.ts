@@ -225,6 +225,10 @@ describe('pod mail test', () => {
       ['name', 'connection', 'certificate', 'auth', 'sending'].map((step) => [step, true]),
     )
     expect(smtp.mails).toHaveLength(1)
+
+    const isolated = { ...pod, config: { ...pod.config, isolated: true } }
+    await expect(testMail(isolated, 'operator@mail.example')).rejects.toThrow('isolated')
+    expect(smtp.mails).toHaveLength(1)
   })
 
   it('sends no credentials to a server of another name that offers no STARTTLS', async () => {

@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { checkBackups } from '../../bin/doctor/check-backups.js'
 import { backUpBeforeMigrations } from '../../bin/start/backup-before-migrations.js'
 import { readConfig } from '../../src/config/config.js'
+import { issueToken } from '../../src/domain/accounts/account-tokens.js'
 import { closeUser } from '../../src/domain/accounts/closing/close-now.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { removeOrphanedFiles } from '../../src/domain/photos/orphaned-files.js'
@@ -31,7 +32,7 @@ import { openServices } from '../../src/services/open-services.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { photoHandlers } from '../../workers/handlers/photos.js'
 import { testLog } from '../support/assertions/test-log.js'
-import { addPost } from '../support/databases/rows.js'
+import { addPost, countRows } from '../support/databases/rows.js'
 import { openSmallDisk } from '../support/files/small-disk.js'
 import { viewerOf } from '../support/people/local-users.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
@@ -100,7 +101,7 @@ describe('a backup', { timeout: 60_000 }, () => {
     const large = await addPost(source.pod, { id: ben.personId })
     await db('posts')
       .where({ id: large.id })
-      .update({ text: '\\\t'.repeat(2 ** 18) })
+      .update({ text: '\\\t'.repeat(2 ** 21) })
     const hidden = await addPost(source.pod, { id: ben.personId })
     await db('posts').where({ id: hidden.id }).update({ text: PRIVATE_TEXT, public: false })
     // An id that was given away and is free again.
@@ -490,6 +491,25 @@ describe('the repository', () => {
     expect(await verify(next)).toContainEqual(expect.stringContaining(part))
   })
 
+  it('ends links in mails and waiting sign-ins when it is restored, and tokens of applications on demand', async () => {
+    const { db } = source.pod
+    const { userId } = (await viewers(source)).ann
+    await issueToken(db, { userId, purpose: 'password_reset', email: null })
+    const expiresAt = new Date(Date.now() + 60_000)
+    await db('second_steps').insert({ idHash: randomBytes(32), userId, expiresAt })
+    const manifest = await source.backUp()
+    const { repository, identity } = source
+    const countsAfter = async (shouldEndTokens: boolean) => {
+      await using place = await openRestorePlace()
+      await place.restore(manifest, { repository, identities: [identity], secretKey: SECRET_KEY, shouldEndTokens })
+      return countRows(place, ['account_tokens', 'second_steps', 'authorizations', 'access_tokens'])
+    }
+
+    expect(await countRows(source.pod, ['account_tokens', 'second_steps', 'access_tokens'])).toEqual([1, 1, 2])
+    expect(await countsAfter(false)).toEqual([0, 0, 2, 2])
+    expect(await countsAfter(true)).toEqual([0, 0, 0, 0])
+  })
+
   it('forgets old backups and the pictures that only they have, never the newest', async () => {
     const [first, second] = [await source.backUp(), await source.backUp()]
     const photo = await Photo.query(source.pod.db).whereNull('remotePath').first().throwIfNotFound()
@@ -637,6 +657,12 @@ describe('the repository', () => {
     expect(forgotten).toHaveLength(1)
     store.fail(503)
     await expect(source.backUp({ repository })).rejects.toThrow('s3://pictures/backups/ cannot be used')
+    const runs = await source.pod.db('backup_runs').orderBy('startedAt').pluck('fault')
+    expect(runs).toEqual([null, null, expect.stringContaining('cannot be used')])
+    store.fail(undefined)
+    const [left] = await listBackups(repository)
+    expect(left?.complete).toBe(true)
+    expect(await verifyBackup(again, { repository, identities: [source.identity], ...uninterrupted })).toEqual([])
     expect(() => openRepository('s3://pictures', undefined)).toThrow('BACKUP_S3_ACCESS_KEY_ID')
   })
 

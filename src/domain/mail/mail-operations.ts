@@ -60,6 +60,9 @@ export async function testMail(
   { config }: Pick<Services, 'config'>,
   address: string,
 ): Promise<readonly MailCheckStep[]> {
+  if (config.isolated) {
+    throw new Refusal('mail_unavailable', 'This copy of the pod is isolated (ISOLATED): it sends no mail.')
+  }
   if (config.mail === undefined) throw new Refusal('mail_unavailable', 'SMTP_URL is not set: the pod sends no mail.')
   const host = new URL(config.url).hostname
   const text = `This is a test mail of ${config.podName}.`

@@ -26,7 +26,7 @@ import { readPart } from './parts.js'
 import type { Repository } from './repository.js'
 import { hasPictures } from './restore-checks.js'
 import { restorePictures } from './restore-pictures.js'
-import { endTokens, restoreTables } from './restore-tables.js'
+import { endAccountTokens, endTokens, restoreTables } from './restore-tables.js'
 
 export interface RestoreOptions {
   readonly repository: Repository
@@ -79,6 +79,7 @@ export async function restoreBackup(
     options.report({ step: 'statistics', done: 0, total: undefined })
     await analyze(db)
     await migrate(db)
+    await endAccountTokens(db)
     await migrateQueue(databaseUrl)
     const closedAgain = await closeAgain(db, manifest, options)
     await unmark(db)

@@ -1,4 +1,5 @@
 import { pipeline } from 'node:stream/promises'
+import type { Knex } from 'knex'
 import type pg from 'pg'
 import { type AcceptedMessage, insertAcceptedMessages } from '../../jobs/inbound/accepted-messages.js'
 import { copyIn } from '../../persistence/database/copy.js'
@@ -66,6 +67,11 @@ async function restoreMessages(session: pg.Client, manifest: Manifest, options: 
     await insertAcceptedMessages(session, group)
   })
   return count
+}
+
+/** Links in mails, and sign-ins that wait for a second step: some were used or withdrawn after the backup. */
+export async function endAccountTokens(db: Knex): Promise<void> {
+  for (const table of ['account_tokens', 'second_steps']) await db(table).delete()
 }
 
 /** Ends the access of all applications; their users sign in again. */
