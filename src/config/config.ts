@@ -122,6 +122,8 @@ export interface Config {
   readonly podminContact: string | undefined
   /** A file with the terms that people accept when they sign up. */
   readonly termsFile: string | undefined
+  /** The source code of the running version. */
+  readonly sourceUrl: string | undefined
   /** Who may sign up; published in NodeInfo. */
   readonly registrations: 'open' | 'invite' | 'closed'
   /** Sign-ups in 24 hours after which open sign-up stops; 0: unlimited. */
@@ -254,6 +256,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     checkAddressScheme(name, given[name], ['http:', 'https:'], faults)
   }
   checkAddressScheme('IMAGE_REDIRECT_URL', given.IMAGE_REDIRECT_URL, ['http:', 'https:'], faults)
+  checkAddressScheme('SOURCE_URL', given.SOURCE_URL, ['http:', 'https:'], faults)
   checkAddressScheme('UPDATE_CHECK_URL', given.UPDATE_CHECK_URL, ['http:', 'https:'], faults)
   const s3 = readS3(given, faults)
   const uploadsBaseUrl = readUploadsBaseUrl(given.UPLOADS_BASE_URL, faults)
@@ -305,6 +308,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     localesDir: given.LOCALES_DIR === undefined ? undefined : resolve(given.LOCALES_DIR),
     podminAccount: given.PODMIN_ACCOUNT?.toLowerCase(),
     podminContact: given.PODMIN_CONTACT,
+    sourceUrl: given.SOURCE_URL,
     termsFile: given.TERMS_FILE === undefined ? undefined : resolve(given.TERMS_FILE),
     ...signUpSettings(given, url, mail),
     closeGraceDays: given.CLOSE_GRACE_DAYS,

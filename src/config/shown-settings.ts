@@ -79,6 +79,7 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
   reportEvidenceDays: (days) => ({ REPORT_EVIDENCE_DAYS: days }),
   podminAccount: (name) => ({ PODMIN_ACCOUNT: name ?? null }),
   podminContact: (contact) => ({ PODMIN_CONTACT: contact ?? null }),
+  sourceUrl: (url) => ({ SOURCE_URL: url ?? null }),
   termsFile: (file) => ({ TERMS_FILE: file ?? null }),
   mail: (mail) => ({
     SMTP_URL: withoutPassword(mail?.url),

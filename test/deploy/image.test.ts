@@ -40,6 +40,14 @@ describe('the container image', () => {
     expect(variables).not.toMatch(/SECRET|PASSWORD|TOKEN|DATABASE_URL|REDIS_URL/)
   })
 
+  it('has labels for source, revision and licence', async () => {
+    const labels = valuesOf(lastStage(await readDockerfile()), 'LABEL').join(' ')
+
+    for (const label of ['source="$SOURCE_URL"', 'revision="$REVISION"', 'licenses="AGPL-3.0-or-later"']) {
+      expect(labels).toContain(`org.opencontainers.image.${label}`)
+    }
+  })
+
   it('gets named paths only from the build context', async () => {
     const ignored = await readFile(new URL('../../.dockerignore', import.meta.url), 'utf8')
     const [first, ...others] = ignored.split('\n').filter((line) => line !== '' && !line.startsWith('#'))

@@ -1,4 +1,4 @@
-import { folder, onOff, setting, text } from '../schemas.js'
+import { folder, httpAddress, onOff, setting, text } from '../schemas.js'
 
 export const POD_VARIABLES = {
   POD_URL: setting(
@@ -29,6 +29,11 @@ export const POD_VARIABLES = {
     { type: 'string', maxLength: 255, description: 'a name of at most 255 characters' },
     'The local account used to subscribe to comments on remote posts (it signs the participations)',
     { whenNotSet: '`pod-account`, which belongs to no person', example: 'alice' },
+  ),
+  SOURCE_URL: setting(
+    httpAddress,
+    'Where the source code of the running version is. The AGPL requires this link on a pod whose program was changed: pages show it at their foot, and NodeInfo has it',
+    { example: 'https://code.example/pod' },
   ),
   STATISTICS: setting(onOff('off'), '`on`: publish the numbers of users, posts and comments in NodeInfo'),
   DATA_DIR: setting(

@@ -2,6 +2,7 @@ export const COMMON = {
   'common.error_title': 'Fehler: {title}',
   'common.more_pages': 'Weitere Seiten',
   'common.start_page': 'Startseite',
+  'common.source_code': 'Quelltext',
   'common.language': 'Sprache',
   'common.save': 'Speichern',
   'common.continue': 'Weiter',

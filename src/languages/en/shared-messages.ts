@@ -3,6 +3,7 @@ export const COMMON = {
   'common.error_title': 'Error: {title}',
   'common.more_pages': 'More pages',
   'common.start_page': 'Start page',
+  'common.source_code': 'Source code',
   'common.language': 'Language',
   'common.save': 'Save',
   'common.continue': 'Continue',

@@ -2,6 +2,7 @@ export const COMMON = {
   'common.error_title': 'Error: {title}',
   'common.more_pages': 'Más páginas',
   'common.start_page': 'Página de inicio',
+  'common.source_code': 'Código fuente',
   'common.language': 'Idioma',
   'common.save': 'Guardar',
   'common.continue': 'Continuar',

@@ -2,6 +2,7 @@ export const COMMON = {
   'common.error_title': 'Erreur : {title}',
   'common.more_pages': 'Autres pages',
   'common.start_page': 'Page d’accueil',
+  'common.source_code': 'Code source',
   'common.language': 'Langue',
   'common.save': 'Enregistrer',
   'common.continue': 'Continuer',

@@ -19,8 +19,8 @@ import { siteFileRoutes } from '../routes/pages/site-files.js'
 import { handleError, sendNotFound } from './error-handler.js'
 import { addHeaders } from './headers.js'
 import { addHealthRoutes, type Readiness } from './health.js'
-import { addIsolationBanner } from './isolation-banner.js'
 import { HTTP_LIMITS, type HttpLimits } from './limits.js'
+import { addIsolationBanner, addSourceLink } from './page-additions.js'
 import { addProxyProbe } from './proxy-probe.js'
 import { publicRoutes } from './public-routes.js'
 import { webReadiness } from './readiness.js'
@@ -129,6 +129,7 @@ export async function buildApp(
     addRequestServices(publicApp)
     addAuthentication(publicApp, services)
     if (services.config.isolated) addIsolationBanner(publicApp)
+    if (services.config.sourceUrl !== undefined) addSourceLink(publicApp, services, services.config.sourceUrl)
 
     await addApiDocs(publicApp)
     await publicApp.register(async (forPeople) => {

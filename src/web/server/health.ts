@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { readSoftware } from '../../config/software.js'
 import { singleFlight } from '../../throttling/single-flight.js'
 
 /** Whether a process can do its work now, and the state of its dependencies. */
@@ -20,11 +21,12 @@ export function addHealthRoutes(app: FastifyInstance, readiness: () => Promise<R
     reply.header('cache-control', 'no-store')
     return { live: true }
   })
+  const { version } = readSoftware()
   app.get('/health/ready', { config, schema: { hide: true } }, async (_request, reply) => {
     const response = await readReadiness()
     return reply
       .code(response.ready ? 200 : 503)
       .header('cache-control', 'no-store')
-      .send(response)
+      .send({ ...response, version })
   })
 }

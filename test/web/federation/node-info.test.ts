@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { Ajv } from 'ajv'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readConfig } from '../../../src/config/config.js'
 import { createComment } from '../../../src/domain/interactions/comments.js'
 import { publishPost } from '../../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../../src/domain/posts/reshares.js'
@@ -113,6 +114,26 @@ describe('NodeInfo', () => {
     const { software } = (await pod.inject('/nodeinfo/2.1')).json()
 
     expect(Number(software.version.split('.')[0])).toBeGreaterThanOrEqual(1)
+  })
+
+  it('names the source code of SOURCE_URL, which is at the foot of each page too', async () => {
+    const environment = { SOURCE_URL: 'https://code.example/pod?at=1&x=2' }
+    await using other = await buildPod({ environment })
+    const softwareIn = async (version: string) => (await other.inject(`/nodeinfo/${version}`)).json().software
+
+    expect(await softwareIn('2.1')).toMatchObject({ repository: environment.SOURCE_URL })
+    expect(await softwareIn('2.0')).not.toHaveProperty('repository')
+    const german = { 'accept-language': 'de' }
+    for (const [url, headers, text] of [
+      ['/', {}, 'Source code'],
+      ['/users/sign_in', german, 'Quelltext'],
+      ['/posts/missing', {}, 'Source code'],
+    ] as const) {
+      const { body } = await other.inject({ url, headers: { accept: 'text/html', ...headers } })
+      expect(body).toContain(`<a href="https://code.example/pod?at=1&amp;x=2">${text}</a></footer>\n</body>`)
+    }
+    expect((await pod.inject('/')).body).not.toContain('Source code')
+    expect(() => readConfig({ SOURCE_URL: 'javascript:alert(1)' })).toThrow('SOURCE_URL')
   })
 
   it('has no usage without STATISTICS=on', async () => {

@@ -131,7 +131,7 @@ describe('without a database', () => {
     expect(user.json()).toMatchObject({ code: 503 })
     expect(Number(user.headers['retry-after'])).toBeGreaterThan(0)
     expect(ready.statusCode).toBe(503)
-    expect(ready.json()).toEqual({ ready: false, database: 'unavailable', queue: 'ok' })
+    expect(ready.json()).toMatchObject({ ready: false, database: 'unavailable', queue: 'ok' })
     expect(live.statusCode).toBe(200)
   })
 })
@@ -147,6 +147,7 @@ describe('without a queue', () => {
 
     const response = await pod.inject('/health/ready')
 
-    expect([response.statusCode, response.json()]).toEqual([200, { ready: true, database: 'ok', queue: 'unavailable' }])
+    expect(response.statusCode).toBe(200)
+    expect(response.json()).toMatchObject({ ready: true, database: 'ok', queue: 'unavailable' })
   })
 })

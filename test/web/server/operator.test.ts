@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { readSoftware } from '../../../src/config/software.js'
 import { StartError } from '../../../src/errors/start-error.js'
 import { type Metrics, openMetrics } from '../../../src/operations/metrics.js'
 import { buildOperatorApp } from '../../../src/operations/operator-server.js'
@@ -35,7 +36,10 @@ describe('the server of the operator', () => {
   it('reports the health of the process', async () => {
     expect((await operator.inject('/health/live')).json()).toEqual({ live: true })
     const ready = await operator.inject('/health/ready')
-    expect([ready.statusCode, ready.json()]).toEqual([200, { ready: true, database: 'ok', queue: 'ok' }])
+    expect([ready.statusCode, ready.json()]).toEqual([
+      200,
+      { ready: true, database: 'ok', queue: 'ok', version: readSoftware().version },
+    ])
   })
 
   it('counts the responses of the public server by route, never by path', async () => {

@@ -12,7 +12,8 @@ export const nodeInfoRoutes: FastifyPluginAsync = async (app) => {
   const { services } = app
   const config = { public: true, quiet: true } as const
   const schema = { hide: true }
-  const software = readSoftware()
+  const { sourceUrl } = services.config
+  const software = { ...readSoftware(), ...(sourceUrl !== undefined && { repository: sourceUrl }) }
   const usage: () => Promise<Usage> = cacheResult(() => countUsage(services.db), SERVE_LIMITS.usageAgeMs)
 
   const approval = cacheResult(() => isApprovalOn(services), SERVE_LIMITS.approvalAgeMs)
