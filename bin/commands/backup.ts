@@ -195,10 +195,11 @@ async function list({ from, ...options }: OutputOptions & FromOption): Promise<v
   if (backups.length === 0) return print(options, [], [`There is no complete backup in ${repository.place}.`])
   print(options, backups.map(present), [
     ...table([
-      ['id', 'made at', 'version', 'rows', 'new', 'total', 'state', 'verified'],
+      ['id', 'made at', 'age', 'version', 'rows', 'new', 'total', 'state', 'verified'],
       ...backups.map(({ manifest, complete, verifiedAt }) => [
         manifest.id,
         manifest.started_at,
+        describeAge(manifest.started_at),
         manifest.version,
         String(manifest.rows),
         describeBytes(manifest.bytes_new),
@@ -209,6 +210,11 @@ async function list({ from, ...options }: OutputOptions & FromOption): Promise<v
     ]),
     backups.length === 1 ? '1 backup' : `${backups.length} backups`,
   ])
+}
+
+function describeAge(startedAt: string): string {
+  const hours = Math.floor((Date.now() - Date.parse(startedAt)) / 3_600_000)
+  return hours < 48 ? `${hours} hours` : `${Math.floor(hours / 24)} days`
 }
 
 function present({ manifest, complete, verifiedAt }: ListedBackup) {

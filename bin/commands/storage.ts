@@ -4,7 +4,7 @@ import { openPictureStorageOfKind } from '../../src/persistence/photos/open-pict
 import { CommandError } from '../command-error.js'
 import { interruptible } from '../interruptible.js'
 import { type OutputOptions, print } from '../output.js'
-import { showProgress } from '../progress.js'
+import { describeBytes, showProgress } from '../progress.js'
 import { requirePictureStores } from '../require-picture-stores.js'
 import { withPod } from '../with-pod.js'
 
@@ -43,18 +43,22 @@ export function storageCommands(program: Command): void {
 }
 
 async function check(options: OutputOptions): Promise<void> {
-  const { photos, missing, orphaned } = await interruptible('Nothing was changed.', (signal) =>
+  const { photos, missing, orphaned, empty, sizes } = await interruptible('Nothing was changed.', (signal) =>
     withPod(async (services) => {
       await requirePictureStores(services)
       return checkPictures(services.db, services.pictures, signal)
     }),
   )
-  print(options, { photos, missing, orphaned }, [
+  print(options, { photos, missing, orphaned, empty, sizes }, [
     ...missing.slice(0, SHOWN).map((name) => `missing: ${name}`),
     ...orphaned.slice(0, SHOWN).map((name) => `without a photo: ${name}`),
-    `${photos} photos, ${missing.length} without a picture; ${orphaned.length} pictures without a photo.`,
+    ...empty.slice(0, SHOWN).map((name) => `empty: ${name}`),
+    ...Object.entries(sizes).map(
+      ([prefix, { files, bytes }]) => `${prefix || 'original'}: ${files} files, ${describeBytes(bytes)}`,
+    ),
+    `${photos} photos, ${missing.length} without a picture; ${orphaned.length} pictures without a photo, ${empty.length} empty ones.`,
   ])
-  if (missing.length > 0) throw new CommandError('Pictures are missing.')
+  if (missing.length + empty.length > 0) throw new CommandError('Pictures are missing or empty.')
 }
 
 async function move({

@@ -21,7 +21,7 @@ export function upgradeCommands(program: Command): void {
 async function check(options: OutputOptions): Promise<void> {
   const config = await readCommandConfig(process.env)
   await requireDatabase(config)
-  const findings = await withDatabase(config, (db) => checkUpgrade(db, config))
+  const findings = await withDatabase(config, (db) => checkUpgrade(db, config, process.env))
   const failed = findings.filter(({ state }) => state === 'fail')
   print(
     options,

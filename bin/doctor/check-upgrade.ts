@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import type { Knex } from 'knex'
 import { migrations } from '../../migrations/index.js'
-import type { Config } from '../../src/config/config.js'
+import { type Config, namesOfSettings } from '../../src/config/config.js'
 import { readSoftware } from '../../src/config/software.js'
 import {
   type CheckResult,
@@ -23,8 +23,13 @@ const MIN_REDIS = [6, 2] as const
 const RECENT_BACKUP_HOURS = 26
 
 /** Checks whether this version of the program may start on the database of the pod. Only reads. */
-export async function checkUpgrade(db: Knex, config: Config): Promise<readonly CheckResult[]> {
+export async function checkUpgrade(
+  db: Knex,
+  config: Config,
+  environment: NodeJS.ProcessEnv = {},
+): Promise<readonly CheckResult[]> {
   return [
+    checkSettings(environment),
     checkNode(process.versions.node),
     ...(await withCheckFailure('postgresql', async () => [await checkServer(db)])),
     ...(config.redisUrl === undefined ? [] : [await checkQueueServer(config.redisUrl)]),
@@ -33,6 +38,23 @@ export async function checkUpgrade(db: Knex, config: Config): Promise<readonly C
     ...(await withCheckFailure('backup', async () => [await checkBackup(db)])),
     ...(await withCheckFailure('processes', async () => [await checkProcesses(db)])),
   ]
+}
+
+/** Beginnings of names that only settings of the pod have. */
+const SETTING_PREFIX = /^(BACKUP|IMPORT|PHOTO|RETENTION|S3|SIGN_UP|SPAM|UPLOADS|WORKER)_/
+
+/** A setting that this version does not have has no effect, for example because it was renamed. */
+export function checkSettings(environment: NodeJS.ProcessEnv): CheckResult {
+  const given = Object.keys(environment).filter((name) => SETTING_PREFIX.test(name) && environment[name] !== '')
+  const settingOf = (name: string) => name.replace(/_FILE$/, '')
+  const known = namesOfSettings(Object.fromEntries(given.map((name) => [settingOf(name), name])))
+  const unknown = given.filter((name) => !known.includes(settingOf(name)))
+  return unknown.length === 0
+    ? checkPassed('settings', 'This version has all settings that are set.')
+    : checkWarning(
+        'settings',
+        `This version has no setting ${unknown.join(', ')}: look for its new name in docs/settings.md, or remove it.`,
+      )
 }
 
 export function checkNode(version: string): CheckResult {

@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { checkFreeDisk, checkNode, checkPostgresql, checkRedis, checkUpgrade } from '../../bin/doctor/check-upgrade.js'
+import {
+  checkFreeDisk,
+  checkNode,
+  checkPostgresql,
+  checkRedis,
+  checkSettings,
+  checkUpgrade,
+} from '../../bin/doctor/check-upgrade.js'
 import { migrations } from '../../migrations/index.js'
 import { readConfig } from '../../src/config/config.js'
 import { migrate, migrateTo } from '../../src/persistence/database/migrate.js'
@@ -79,4 +86,14 @@ it('refuses a Node that is too old', () => {
   expect(checkNode('20.18.1').state).toBe('fail')
   expect(checkNode('20.19.0').state).toBe('ok')
   expect(checkNode('24.1.0').state).toBe('ok')
+})
+
+it('names settings that this version does not have', () => {
+  const known = { S3_ACCESS_KEY_ID_FILE: '/run/secrets/key', BACKUP_AT: 'off', PATH: '/bin', RETENTION_POSTS: '' }
+
+  expect(checkSettings(known)).toMatchObject({ check: 'settings', state: 'ok' })
+  expect(checkSettings({ ...known, RETENTION_POST_DAYS: '90' })).toMatchObject({
+    state: 'warn',
+    message: expect.stringMatching(/^This version has no setting RETENTION_POST_DAYS: /),
+  })
 })

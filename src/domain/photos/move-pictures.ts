@@ -4,7 +4,7 @@ import { inChunks } from '../../jobs/chunks.js'
 import { withSessionLock } from '../../persistence/database/session-lock.js'
 import type { PictureStorage } from '../../persistence/photos/picture-storage.js'
 import { Refusal } from '../refusals.js'
-import { orphanedFiles } from './orphaned-files.js'
+import { readFiles, sizePrefixOf } from './orphaned-files.js'
 
 const MAX_CONCURRENT_COPIES = 8
 const PHOTO_BATCH_SIZE = 500
@@ -98,6 +98,15 @@ export interface PictureCheck {
   readonly missing: readonly string[]
   /** Files without a photo. */
   readonly orphaned: readonly string[]
+  /** Files without content. */
+  readonly empty: readonly string[]
+  /** The files of photos by the prefix of their size. */
+  readonly sizes: Readonly<Record<string, FilesOfSize>>
+}
+
+interface FilesOfSize {
+  readonly files: number
+  readonly bytes: number
 }
 
 /** Compares the photos of this pod with the pictures of a store. */
@@ -121,7 +130,25 @@ export async function checkPictures(db: Knex, pictures: PictureStorage, signal: 
     if (last === undefined) break
     after = last.id
   }
-  const orphaned: string[] = []
-  for await (const group of orphanedFiles(db, pictures, signal)) orphaned.push(...group.map(({ name }) => name))
-  return { photos, missing, orphaned }
+  return { photos, missing, ...(await checkFiles(db, pictures, signal)) }
+}
+
+async function checkFiles(
+  db: Knex,
+  pictures: PictureStorage,
+  signal: AbortSignal,
+): Promise<Pick<PictureCheck, 'orphaned' | 'empty' | 'sizes'>> {
+  const [orphaned, empty]: [string[], string[]] = [[], []]
+  const sizes: Record<string, FilesOfSize> = {}
+  for await (const { files, orphans } of readFiles(db, pictures, '', signal)) {
+    orphaned.push(...orphans.map(({ name }) => name))
+    const orphanedNames = new Set(orphans.map(({ name }) => name))
+    for (const file of files.filter(({ name }) => !orphanedNames.has(name))) {
+      if (file.bytes === 0) empty.push(file.name)
+      const prefix = sizePrefixOf(file.name)
+      const { files: count, bytes } = sizes[prefix] ?? { files: 0, bytes: 0 }
+      sizes[prefix] = { files: count + 1, bytes: bytes + file.bytes }
+    }
+  }
+  return { orphaned, empty, sizes }
 }

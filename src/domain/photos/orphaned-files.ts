@@ -8,7 +8,7 @@ import { Refusal } from '../refusals.js'
 import { listPhotoFiles } from './photos.js'
 
 /** Yields the pictures of a store that belong to no photo, in groups. */
-export async function* orphanedFiles(
+async function* orphanedFiles(
   db: Knex,
   pictures: Pick<PictureStorage, 'list'>,
   signal: AbortSignal,
@@ -23,7 +23,7 @@ interface FileGroup {
 }
 
 /** Yields the pictures of a store behind a name, in groups. */
-async function* readFiles(
+export async function* readFiles(
   db: Knex,
   pictures: Pick<PictureStorage, 'list'>,
   start: string,
@@ -43,8 +43,12 @@ async function* readFiles(
 
 /** The name without the prefix of its size. */
 function photoNameOf(file: string): string {
-  const [prefix = ''] = listPhotoFiles('').filter((each) => each !== '' && file.startsWith(each))
-  return file.slice(prefix.length)
+  return file.slice(sizePrefixOf(file).length)
+}
+
+/** The prefix of the size of a file; empty for an original. */
+export function sizePrefixOf(file: string): string {
+  return listPhotoFiles('').find((each) => each !== '' && file.startsWith(each)) ?? ''
 }
 
 /** The photo of a file that is younger may not be stored yet. */

@@ -342,10 +342,18 @@ describe('the move of pictures from a folder to S3', () => {
     await api.pod.pictures.delete([name])
     await api.pod.pictures.write('thumb_small_unknown.png', Buffer.from('x'))
 
-    const { missing, orphaned } = await checkPictures(api.pod.db, api.pod.pictures, signal)
+    await api.pod.pictures.write(`thumb_medium_${name}`, Buffer.alloc(0))
+
+    const { missing, orphaned, empty, sizes } = await checkPictures(api.pod.db, api.pod.pictures, signal)
 
     expect(missing).toContain(name)
     expect(orphaned).toEqual(['thumb_small_unknown.png'])
+    expect(empty).toEqual([`thumb_medium_${name}`])
+    expect(Object.keys(sizes)).toEqual(expect.arrayContaining(['scaled_full_', 'thumb_medium_', 'thumb_small_']))
+    const listed = await api.pod.pictures.list('')
+    const counted = Object.values(sizes)
+    expect(counted.reduce((sum, { files }) => sum + files, 0)).toBe(listed.length - 1)
+    expect(counted.reduce((sum, { bytes }) => sum + bytes, 1)).toBe(listed.reduce((sum, { bytes }) => sum + bytes, 0))
 
     const remove = (days: number, dryRun = false) =>
       removeOrphanedFiles(api.pod.db, api.pod.pictures, {
