@@ -1,4 +1,7 @@
 import { createCipheriv, createHash, randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { readConfig } from '../src/config/config.js'
 import { createUser } from '../src/domain/accounts/accounts.js'
@@ -56,6 +59,18 @@ it('opening a pod fails for accounts created with another secret key', async () 
 
   expect(await sentenceOf(open({ SECRET_KEY: SECRET_KEY.toUpperCase() }))).toMatch(/another secret key .* SECRET_KEY/)
   await (await open({})).close()
+})
+
+it('a key that is made at the start is refused for a database with accounts', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'pod-new-key-'))
+  const pod = await open({})
+  await createUser(pod, { username: 'carl', password: 'correct horse' })
+  await pod.close()
+
+  expect(await sentenceOf(open({ SECRET_KEY: '', DATA_DIR: dataDir }))).toContain(
+    `another secret key than the one in the file secret-key in ${dataDir}`,
+  )
+  await rm(dataDir, { recursive: true })
 })
 
 it('a pod that cannot be opened closes its read replica and its database', async () => {
