@@ -502,7 +502,7 @@ describe('the repository', () => {
     const countsAfter = async (shouldEndTokens: boolean) => {
       await using place = await openRestorePlace()
       await place.restore(manifest, { repository, identities: [identity], secretKey: SECRET_KEY, shouldEndTokens })
-      return countRows(place, ['account_tokens', 'second_steps', 'authorizations', 'access_tokens'])
+      return await countRows(place, ['account_tokens', 'second_steps', 'authorizations', 'access_tokens'])
     }
 
     expect(await countRows(source.pod, ['account_tokens', 'second_steps', 'access_tokens'])).toEqual([1, 1, 2])

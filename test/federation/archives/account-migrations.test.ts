@@ -5,6 +5,8 @@ import { searchPeople } from '../../../src/domain/people/search-people.js'
 import { Person } from '../../../src/persistence/models/person.js'
 import { Post } from '../../../src/persistence/models/post.js'
 import { User } from '../../../src/persistence/models/user.js'
+import { liftRestrictions, restrictPeople } from '../../../src/persistence/moderation/restrictions.js'
+import { movePerson } from '../../../src/persistence/people/move-person.js'
 import type { AccountMigrationEntity } from '../../../src/protocol/entities/people.js'
 import { signMigration } from '../../../src/protocol/signatures/migration-signature.js'
 import { addPost } from '../../support/databases/rows.js'
@@ -289,6 +291,23 @@ describe('an account migration', () => {
     ])
     expect(await pod.db('claimed_followers')).toEqual([])
     expect(await pod.db('notifications')).toEqual([])
+  })
+
+  it('of a blocked person to a local account makes contacts active again, for both people', async () => {
+    const action = { source: 'action', id: 1 } as const
+    await addAspect(pod, ben.userId, [quin])
+    await pod.db.transaction((transaction) => restrictPeople(transaction, action, 'block', [quin.id]))
+    expect(await pod.db('contacts').select('receiving', 'inactiveReceiving')).toEqual([
+      { receiving: false, inactiveReceiving: true },
+    ])
+
+    await pod.db.transaction((transaction) => movePerson(transaction, { from: quin.id, to: ann.id }))
+
+    expect(await pod.db('contacts').orderBy('userId').select('userId', 'personId', 'sharing', 'receiving')).toEqual([
+      { userId: ann.userId, personId: ben.id, sharing: true, receiving: false },
+      { userId: ben.userId, personId: ann.id, sharing: false, receiving: true },
+    ])
+    await pod.db.transaction((transaction) => liftRestrictions(transaction, action))
   })
 
   it('to a blocked pod changes nothing', async () => {

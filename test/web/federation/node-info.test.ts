@@ -130,7 +130,7 @@ describe('NodeInfo', () => {
       ['/posts/missing', {}, 'Source code'],
     ] as const) {
       const { body } = await other.inject({ url, headers: { accept: 'text/html', ...headers } })
-      expect(body).toContain(`<a href="https://code.example/pod?at=1&amp;x=2">${text}</a></footer>\n</body>`)
+      expect(body).toContain(`<a href="https://code.example/pod?at=1&#38;x=2">${text}</a></footer>\n</body>`)
     }
     expect((await pod.inject('/')).body).not.toContain('Source code')
     expect(() => readConfig({ SOURCE_URL: 'javascript:alert(1)' })).toThrow('SOURCE_URL')
