@@ -8,7 +8,7 @@ import { createBackup } from '../../src/operations/backup/create-backup.js'
 import { generateBackupKey, readIdentities, readRecipients } from '../../src/operations/backup/encryption.js'
 import { deleteBackups, type Forgotten } from '../../src/operations/backup/forget-backups.js'
 import { type ListedBackup, listBackups, recordVerification } from '../../src/operations/backup/list-backups.js'
-import { type Manifest, requireManifest } from '../../src/operations/backup/manifest.js'
+import { ageInHours, type Manifest, requireManifest } from '../../src/operations/backup/manifest.js'
 import { openRepository, type Repository } from '../../src/operations/backup/repository.js'
 import { type Restored, restoreBackup } from '../../src/operations/backup/restore-backup.js'
 import { checkRestore } from '../../src/operations/backup/restore-checks.js'
@@ -199,7 +199,7 @@ async function list({ from, ...options }: OutputOptions & FromOption): Promise<v
       ...backups.map(({ manifest, complete, verifiedAt }) => [
         manifest.id,
         manifest.started_at,
-        describeAge(manifest.started_at),
+        describeAge(manifest),
         manifest.version,
         String(manifest.rows),
         describeBytes(manifest.bytes_new),
@@ -212,8 +212,8 @@ async function list({ from, ...options }: OutputOptions & FromOption): Promise<v
   ])
 }
 
-function describeAge(startedAt: string): string {
-  const hours = Math.floor((Date.now() - Date.parse(startedAt)) / 3_600_000)
+function describeAge(manifest: Manifest): string {
+  const hours = ageInHours(manifest, new Date())
   return hours < 48 ? `${hours} hours` : `${Math.floor(hours / 24)} days`
 }
 

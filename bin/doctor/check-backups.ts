@@ -4,6 +4,7 @@ import type { Config } from '../../src/config/config.js'
 import { type CheckResult, checkPassed, checkWarning } from '../../src/domain/operations/check-result.js'
 import { readRecipients } from '../../src/operations/backup/encryption.js'
 import { listBackups } from '../../src/operations/backup/list-backups.js'
+import { ageInHours } from '../../src/operations/backup/manifest.js'
 import { openRepository } from '../../src/operations/backup/repository.js'
 
 const OLD_HOURS = 26
@@ -42,7 +43,7 @@ export async function checkBackups(
     return [...findings, checkWarning('backup', `There is no complete backup in ${backupTo}: run "pod backup create".`)]
   }
   const { manifest, verifiedAt } = newest
-  const hours = Math.floor((now.getTime() - Date.parse(manifest.started_at)) / 3_600_000)
+  const hours = ageInHours(manifest, now)
   if (hours >= OLD_HOURS) {
     findings.push(
       checkWarning('backup', `The newest backup ${manifest.id} is ${hours} hours old: run "pod backup create" daily.`),

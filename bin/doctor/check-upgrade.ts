@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import type { Knex } from 'knex'
 import { migrations } from '../../migrations/index.js'
-import { type Config, namesOfSettings } from '../../src/config/config.js'
+import { type Config, isNameOfSetting } from '../../src/config/config.js'
 import { readSoftware } from '../../src/config/software.js'
 import {
   type CheckResult,
@@ -46,9 +46,7 @@ const SETTING_PREFIX = /^(BACKUP|IMPORT|PHOTO|RETENTION|S3|SIGN_UP|SPAM|UPLOADS|
 /** A setting that this version does not have has no effect, for example because it was renamed. */
 export function checkSettings(environment: NodeJS.ProcessEnv): CheckResult {
   const given = Object.keys(environment).filter((name) => SETTING_PREFIX.test(name) && environment[name] !== '')
-  const settingOf = (name: string) => name.replace(/_FILE$/, '')
-  const known = namesOfSettings(Object.fromEntries(given.map((name) => [settingOf(name), name])))
-  const unknown = given.filter((name) => !known.includes(settingOf(name)))
+  const unknown = given.filter((name) => !isNameOfSetting(name.replace(/_FILE$/, '')))
   return unknown.length === 0
     ? checkPassed('settings', 'This version has all settings that are set.')
     : checkWarning(

@@ -217,6 +217,10 @@ export class SettingsError extends StartError {
   }
 }
 
+export function isNameOfSetting(name: string): boolean {
+  return Object.hasOwn(VARIABLES, name)
+}
+
 /** The names of the settings that an environment has. */
 export function namesOfSettings(environment: NodeJS.ProcessEnv): readonly string[] {
   return Object.keys(VARIABLES).filter((name) => Boolean(environment[name]))

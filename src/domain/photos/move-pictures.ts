@@ -142,8 +142,8 @@ async function checkFiles(
   const sizes: Record<string, FilesOfSize> = {}
   for await (const { files, orphans } of readFiles(db, pictures, '', signal)) {
     orphaned.push(...orphans.map(({ name }) => name))
-    const orphanedNames = new Set(orphans.map(({ name }) => name))
-    for (const file of files.filter(({ name }) => !orphanedNames.has(name))) {
+    const withoutPhoto = new Set(orphans)
+    for (const file of files.filter((each) => !withoutPhoto.has(each))) {
       if (file.bytes === 0) empty.push(file.name)
       const prefix = sizePrefixOf(file.name)
       const { files: count, bytes } = sizes[prefix] ?? { files: 0, bytes: 0 }

@@ -7,15 +7,6 @@ import type { Services } from '../../services/services.js'
 import { Refusal } from '../refusals.js'
 import { listPhotoFiles } from './photos.js'
 
-/** Yields the pictures of a store that belong to no photo, in groups. */
-async function* orphanedFiles(
-  db: Knex,
-  pictures: Pick<PictureStorage, 'list'>,
-  signal: AbortSignal,
-): AsyncGenerator<readonly ListedPicture[]> {
-  for await (const { orphans } of readFiles(db, pictures, '', signal)) yield orphans
-}
-
 interface FileGroup {
   readonly files: readonly ListedPicture[]
   /** Files that belong to no photo. */
@@ -88,7 +79,7 @@ export async function removeOrphanedFiles(
 ): Promise<RemovedFiles> {
   const limit = new Date(now.getTime() - ORPHAN_DAYS * DAY_MS)
   let [rows, bytes, oldest]: [number, number, Date | null] = [0, 0, null]
-  for await (const group of orphanedFiles(db, pictures, signal)) {
+  for await (const { orphans: group } of readFiles(db, pictures, '', signal)) {
     const old = group.filter(({ modifiedAt }) => modifiedAt < limit)
     if (!dryRun) {
       // After the lookup of the photos: a backup that begins now has none of these in its snapshot.

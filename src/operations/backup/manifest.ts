@@ -137,3 +137,8 @@ export function listManifestParts({ tables, inbound, secret_key, closed_accounts
   const optional = closed_accounts === undefined ? [] : [closed_accounts]
   return [...tables.flatMap(({ parts }) => parts), inbound, secret_key, ...optional]
 }
+
+/** The age of a backup in full hours. */
+export function ageInHours({ started_at }: Pick<Manifest, 'started_at'>, now: Date): number {
+  return Math.floor((now.getTime() - Date.parse(started_at)) / 3_600_000)
+}
