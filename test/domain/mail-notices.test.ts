@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { composeAccountMail } from '../../src/domain/mail/account-mails.js'
 import { changeMailPreferences } from '../../src/domain/mail/mail-settings.js'
 import { enqueueDigests } from '../../src/domain/mail/notification-mails.js'
@@ -244,6 +244,57 @@ it('a notice about reports has numbers by type and a link, no text, and does not
     },
   ])
   expect(smtp.mails[0]?.source).not.toContain('sEcReT')
+})
+
+describe('reports of a minute', () => {
+  const first = '5 new reports on The pod under test'
+  const sum = '6 new reports on The pod under test'
+  const reportBy = (by: TestPerson, guid: string) => by.post(`/api/v1/posts/${guid}/report`, { reason: 'Spam' })
+  const sent = () => smtp.mails.map(({ to, headers }) => `${to[0]}: ${headers['subject']}`).sort()
+  beforeAll(async () => {
+    await opened.people('carol', 'mia')
+    await opened.pod.db('users').whereIn('username', ['carol', 'mia']).update({ role: 'moderator' })
+    for (const name of ['carol', 'mia']) await confirmMailbox(opened.pod, name)
+  })
+  beforeEach(() => opened.pod.db('moderation_cases').delete())
+
+  it('are one mail to each moderator; later ones are one mail with their number', async () => {
+    const reporters = Object.values(await opened.people('bob', 'dora', 'emil', 'fay'))
+    const posts = await Promise.all(Array.from({ length: 6 }, (_, number) => post(`Spam ${number}`)))
+    const reportAll = (guids: readonly string[]) =>
+      Promise.all(guids.flatMap((guid) => reporters.map((by) => reportBy(by, guid))))
+
+    const answers = await reportAll(posts.slice(0, 5))
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual(Array.from({ length: 20 }, () => 204))
+    await runMails(opened.pod)
+    const ofFirst = [`carol@mail.example: ${first}`, `mia@mail.example: ${first}`]
+    expect(sent()).toEqual(ofFirst)
+
+    await reportAll(posts.slice(5))
+    const waiting = await opened.pod.db('outbox').where({ queue: 'mail' })
+    expect(waiting.map(({ sweepAt }) => sweepAt > Date.now() + 500_000)).toEqual([true, true])
+    await runMails(opened.pod)
+    expect(sent()).toEqual([...ofFirst, `carol@mail.example: ${sum}`, `mia@mail.example: ${sum}`].sort())
+  })
+
+  it('cause one mail, also if none of them sees that of the other', async () => {
+    const { bob: one, dora: other } = await opened.people('bob', 'dora')
+    const posts = [await post('Spam one'), await post('Spam two')] as const
+    const { db } = opened.pod
+    const held = await db.transaction()
+    await held.raw('lock table mails in share mode') // both may read it, none may insert
+    const reports = Promise.all([reportBy(one, posts[0]), reportBy(other, posts[1])])
+    await vi.waitFor(async () => {
+      const waiting = await db('pg_stat_activity')
+        .whereRaw('datname = current_database()')
+        .where({ waitEventType: 'Lock' })
+      expect(waiting).toHaveLength(2)
+    })
+    await held.commit()
+    expect((await reports).map(({ statusCode }) => statusCode)).toEqual([204, 204])
+
+    expect(await db('mails').where({ kind: 'someone_reported' })).toHaveLength(2)
+  })
 })
 
 it('a mail has the day of a closing in its own language, even if the setting is not a language tag', async () => {

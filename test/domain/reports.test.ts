@@ -4,6 +4,7 @@ import { createReport } from '../../src/domain/moderation/reports.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { reasonOf } from '../support/assertions/refusal-reasons.js'
 import { addPost } from '../support/databases/rows.js'
+import { confirmMailbox } from '../support/mail/mail-runs.js'
 import { type DomainPod, openDomainPod } from '../support/pods/domain-pod.js'
 
 describe('reporting', () => {
@@ -34,6 +35,19 @@ describe('reporting', () => {
       { userId: ben.userId, postId: null, commentId, reason: 'My own' },
     ])
     expect(await domainPod.dispatched()).toEqual([])
+  })
+
+  it('enqueues no mail for moderators without a mail server', async () => {
+    const { pod, ann, ben } = domainPod
+    await pod.db('users').where({ id: ben.userId }).update({ role: 'moderator' })
+    await confirmMailbox(pod, 'ben')
+    const { guid: postGuid } = await publishPost(pod, ann, { text: 'Good night', public: true })
+
+    expect(await reasonOf(createReport(pod, ann, { postGuid, reason: 'Spam' }))).toBe('done')
+    await pod.db('users').where({ id: ben.userId }).update({ role: null })
+
+    expect(await pod.db('mails')).toEqual([])
+    expect(await pod.db('outbox').where({ queue: 'mail' })).toEqual([])
   })
 
   it('needs a reason, and something that is there', async () => {

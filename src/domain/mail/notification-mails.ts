@@ -20,6 +20,7 @@ import {
   findNotificationMail,
   findStaffForMail,
   listTimeZones,
+  lockStaffMails,
   type NotificationMailRow,
   recordNotificationMails,
   takeDueConversations,
@@ -129,6 +130,7 @@ export async function enqueueStaffMail(
   exceptPersonGuid?: string,
 ): Promise<void> {
   if (services.config.mail === undefined) return
+  await lockStaffMails(transaction)
   const staff = await findStaffForMail(transaction, kind, exceptPersonGuid)
   const pause = MAIL_LIMITS.reportMailMinutes * 60
   for (const { userId, secondsSinceLast } of staff) {

@@ -233,6 +233,11 @@ export async function recordDigest(transaction: Knex.Transaction, userId: number
     .update({ digestAt: transaction('mails').where({ id: mailId }).select('createdAt') })
 }
 
+/** Takes an advisory lock: two simultaneous transactions would each enqueue a mail for the same moderator. */
+export async function lockStaffMails(transaction: Knex.Transaction): Promise<void> {
+  await transaction.raw(`select pg_advisory_xact_lock(hashtextextended('staff mails', 0))`)
+}
+
 /** Moderators and admins who want a mail of this kind, except one person; none while such a mail of theirs is unsent. */
 export async function findStaffForMail(
   db: Knex,
