@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { blockHost, unblockHost } from '../../src/domain/moderation/pods/pod-rules.js'
-import { purgePod } from '../../src/domain/moderation/pods/pods.js'
+import { purgePod } from '../../src/domain/moderation/pods/purge-pod.js'
 import { changePod, pausePod, readPodActivity, resumePod } from '../../src/domain/operations/pods.js'
 import { probeKnownPod } from '../../src/federation/discovery/pod-checks.js'
 import { isThisPod } from '../../src/federation/discovery/pod-location.js'
@@ -38,7 +38,7 @@ export function podsCommands(program: Command): void {
   command('probe', 'Checks a pod now and stores the result.', probe)
   action(
     'sleep',
-    'Discards pending deliveries and queues no more until the pod responds; then deliveries of the last 14 days are sent.',
+    'Gives up waiting deliveries and stores no new ones until the pod responds; then those of the last 14 days are sent.',
     (hostPort, options) => change(hostPort, options, 'sleep'),
   )
   action('wake', 'Clears the failures of a pod and sends the due deliveries.', (hostPort, options) =>
@@ -164,8 +164,9 @@ async function block(hostPort: PodHost, { purge, yes, reason, ...options }: Bloc
     const { id } = await services.db.transaction((transaction) =>
       RemotePod.findOrInsert(transaction, { ...hostPort, ssl: false }),
     )
-    await blockHost(services, await getActor(services, options, 'moderation'), hostPort, { reason })
-    if (purge) await purgePod(services, id)
+    const actor = await getActor(services, options, purge ? 'administration' : 'moderation')
+    await blockHost(services, actor, hostPort, { reason })
+    if (purge) await purgePod(services, actor, { id, ...hostPort }, { reason })
     return known(services, hostPort)
   })
   printPod(changed, options)

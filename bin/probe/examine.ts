@@ -38,8 +38,8 @@ async function compareWithStored(
 /** Checks a pod; the result is stored if one of its people is known. */
 export async function examinePod(services: Services, origin: string): Promise<readonly CheckResult[]> {
   const { check, findings } = await probePod(services, origin)
-  const noted = await savePodCheck(services.db, parsePodHost(new URL(origin)), check, services.now())
-  return noted === undefined
+  const podAfter = await savePodCheck(services.db, parsePodHost(new URL(origin)), check, services.now())
+  return podAfter === undefined
     ? findings
-    : [...findings, checkPassed('noted', `The pod is known here; it is listed as ${noted.status} from now on.`)]
+    : [...findings, checkPassed('noted', `The pod is known here; it is listed as ${podAfter.status} from now on.`)]
 }

@@ -122,7 +122,11 @@ describe('the commands about deliveries', { timeout: 180_000 }, () => {
     expect([asked.code, asked.stderr]).toEqual([1, expect.stringContaining('delete 1 person of spam.example')])
     expect(await db('pods').where({ id: podId }).first('blocked_at')).toEqual({ blockedAt: null })
 
-    expect(await json('pods', 'block', 'spam.example', '--purge', '--yes', ...reason)).toMatchObject({
+    await db('users').insert({ username: 'mod', personId: await personAt(null, 'mod@pod.example'), role: 'moderator' })
+    const purge = ['pods', 'block', 'spam.example', '--purge', '--yes', ...reason]
+    expect((await pod([...purge, '--as', 'mod'], settings)).code).toBe(1)
+    expect(await db('people').where({ podId }).pluck('id')).toEqual([spammer])
+    expect(await json(...purge)).toMatchObject({
       state: 'blocked',
       people: 0,
     })
@@ -130,6 +134,9 @@ describe('the commands about deliveries', { timeout: 180_000 }, () => {
       { id: kept.id, commentsCount: 0 },
     ])
     expect(await db('comments').pluck('id')).toEqual([])
+    expect(await db('audit_entries').where({ action: 'pod.purge' }).select('target', 'reason', 'after')).toEqual([
+      { target: expect.objectContaining({ label: 'spam.example' }), reason: 'For a test', after: { people: 1 } },
+    ])
   })
 
   it('block a pod, which gives up its pending deliveries, and unblock it', async () => {

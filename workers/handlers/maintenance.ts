@@ -55,7 +55,7 @@ import { resumeWaiting } from '../../src/jobs/waiting/resume-messages.js'
 import { readDatabaseTime, recordRun } from '../../src/persistence/database/periodic-runs.js'
 import { pruneFilterHits } from '../../src/persistence/moderation/filters.js'
 import { shortenOldAddresses } from '../../src/persistence/moderation/people-records.js'
-import { giveUpDeliveries } from '../../src/persistence/outbound/dead-deliveries.js'
+import { giveUpDeliveriesInBatches } from '../../src/persistence/outbound/dead-deliveries.js'
 import { purgeDeletedPosts } from '../../src/persistence/posts/delete-posts.js'
 import { deleteBatch, type ExpiryDays, expiredRowConditions } from '../../src/persistence/retention/expired-rows.js'
 import type { Services } from '../../src/services/services.js'
@@ -145,19 +145,13 @@ const EXPIRY_DAYS: ExpiryDays = {
 
 /** Gives up, deletes or shortens what is too old, in small batches, so that other transactions do not wait long for its locks. */
 export async function prune(services: Services): Promise<void> {
-  await giveUpDeliveriesInBatches(services)
+  await giveUpDeliveriesInBatches(services.db)
   await pruneBySettings(services)
   await deleteExpiredRows(services)
   await pruneFilterHits(services.db, MODERATION_LIMITS.hitsStored)
   await deleteOldEvidence(services)
   await shortenOldAddresses(services.db)
   await recordRun(services.db, 'prune')
-}
-
-/** Deliveries to sleeping or blocked pods. */
-async function giveUpDeliveriesInBatches({ db }: Services): Promise<void> {
-  let givenUp = ROW_BATCH_SIZE
-  while (givenUp === ROW_BATCH_SIZE) givenUp = await giveUpDeliveries(db, ROW_BATCH_SIZE)
 }
 
 /** Rows with a retention setting. */

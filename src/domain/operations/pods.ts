@@ -1,3 +1,5 @@
+import type { Knex } from 'knex'
+import { raw } from 'objection'
 import { quantile } from '../../jobs/operations/quantile.js'
 import { startDeliveriesAfterCommit } from '../../jobs/outbox/start-deliveries.js'
 import { type PodHost, RemotePod } from '../../persistence/models/remote-pod.js'
@@ -10,27 +12,19 @@ import {
   type PodError,
   type PodListFilter,
 } from '../../persistence/operations/pod-pages.js'
+import { giveUpDeliveriesInBatches, reviveDeliveriesOfPods } from '../../persistence/outbound/dead-deliveries.js'
 import { type KnownPod, listKnownPods } from '../../persistence/outbound/known-pods.js'
 import type { OffsetPage } from '../../persistence/sql/keyset-page.js'
 import { formatAddressHost } from '../../protocol/address.js'
 import { DAY_MS } from '../../protocol/durations.js'
 import type { ModerationServices, Services } from '../../services/services.js'
-import type { Power } from '../accounts/role-powers.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
 import { blockHost, unblockHost } from '../moderation/pods/pod-rules.js'
-import { putPodToSleep, wakePod } from '../moderation/pods/pods.js'
 import { requireReason } from '../moderation/record-action.js'
 import { Refusal } from '../refusals.js'
 import { recordOperatorChange } from './record-operator-change.js'
 
-const ACTIONS = {
-  wake: { power: 'administration', run: wakePod },
-  sleep: { power: 'administration', run: putPodToSleep },
-} as const satisfies Readonly<
-  Record<string, { power: Power; run: (services: ModerationServices, podId: number) => Promise<void> }>
->
-
-export type PodAction = keyof typeof ACTIONS | 'block' | 'unblock'
+export type PodAction = 'wake' | 'sleep' | 'block' | 'unblock'
 
 export interface PodWithRules {
   readonly pod: KnownPod
@@ -143,10 +137,34 @@ export async function changePod(
 ): Promise<void> {
   if (action === 'block') return void (await blockHost(services, actor, { host, port }, options))
   if (action === 'unblock') return void (await unblockHost(services, actor, { host, port }, options))
-  const { power, run } = ACTIONS[action]
-  requirePower(actor, power)
+  requirePower(actor, 'administration')
   const reason = requireReason(options)
-  await run(services, id)
   const target = { type: 'pod', label: formatAddressHost({ host, port }) }
-  await recordOperatorChange(services, actor, { action: `pod.${action}`, target, reason })
+  await recordOperatorChange(services, actor, { action: `pod.${action}`, target, reason }, async (transaction) => {
+    await (action === 'wake' ? wakePod(services, transaction, id) : putPodToSleep(transaction, id))
+    return {}
+  })
+  if (action === 'sleep') await giveUpDeliveriesInBatches(services.db)
+}
+
+/**
+ * Treats a pod as if it had been offline for two weeks: no deliveries are stored until a check of the pod succeeds. A message from it
+ * requests a check.
+ */
+async function putPodToSleep(transaction: Knex.Transaction, podId: number): Promise<void> {
+  const offlineSince = raw('coalesce(offline_since, now())')
+  await RemotePod.query(transaction)
+    .findById(podId)
+    .patch({ offlineSince, asleepAt: raw('now()'), checkWanted: false })
+}
+
+/** Clears the failures of a pod, revives deliveries that it lost while asleep, and enqueues due deliveries after the commit. */
+async function wakePod(
+  services: Pick<Services, 'jobs' | 'log'>,
+  transaction: Knex.Transaction,
+  podId: number,
+): Promise<void> {
+  await RemotePod.query(transaction).findById(podId).patch({ offlineSince: null, failures: 0, nextTryAt: null })
+  await reviveDeliveriesOfPods(transaction, [podId], 'pod_asleep')
+  startDeliveriesAfterCommit(services, transaction, [{ podId, isProven: false }])
 }

@@ -64,8 +64,8 @@ export async function checkKnownPod(services: Services, podId: number): Promise<
   const origin = other === undefined ? undefined : buildRequestOrigin(other)
   if (other === undefined || origin === undefined) return
   try {
-    const noted = await savePodCheck(services.db, other, await checkPod(services, origin), services.now())
-    const isBack = other.offlineSince !== null && noted?.offlineSince === null
+    const podAfter = await savePodCheck(services.db, other, await checkPod(services, origin), services.now())
+    const isBack = other.offlineSince !== null && podAfter?.offlineSince === null
     if (isBack) services.log.info({ pod: formatAddressHost(other) }, 'pod reachable again')
   } catch (error) {
     if (!isLocalOverload(error)) throw error

@@ -48,28 +48,33 @@ export async function savePodCheck(
   now: Date,
 ): Promise<RemotePod | undefined> {
   const isOffline = check.status !== 'no_errors' && check.status !== 'version_failed'
-  const storedPod = await RemotePod.query(db)
-    .findOne({ host: hostPort.host, port: hostPort.port })
-    .select('offlineSince')
-  const [noted] = await RemotePod.query(db)
-    .where({ host: hostPort.host, port: hostPort.port })
-    .patch({
-      status: check.status,
-      lastError: check.error,
-      checkedAt: now,
-      checkWanted: false,
-      offlineSince: isOffline ? raw('coalesce(offline_since, ?::timestamptz)', [now]) : null,
-      redirects: 0,
-      // The inbox has not been tested: the next delivery is a probe, and the others wait for its result.
-      ...(!isOffline && { lastSuccessAt: now, nextTryAt: null }),
-      ...(check.frontPage?.protocol === 'https:' && { ssl: true }),
-      ...(check.nodeInfo && { software: check.nodeInfo.software, softwareVersion: check.nodeInfo.version }),
-      ...(check.nodeInfo && { adminAccount: check.nodeInfo.adminAccount }),
-    })
-    .returning('*')
-  const isBack = !isOffline && storedPod !== undefined && storedPod.offlineSince !== null
-  if (isBack && noted !== undefined) await reviveDeliveriesOfPods(db, [noted.id], 'pod_asleep')
-  return noted
+  return db.transaction(async (transaction) => {
+    const podBefore = await RemotePod.query(transaction)
+      .findOne({ host: hostPort.host, port: hostPort.port })
+      .select('id', 'offlineSince')
+      .forUpdate()
+    if (podBefore === undefined) return undefined
+    const podAfter = await RemotePod.query(transaction)
+      .findById(podBefore.id)
+      .patch({
+        status: check.status,
+        lastError: check.error,
+        checkedAt: now,
+        checkWanted: false,
+        offlineSince: isOffline ? raw('coalesce(offline_since, ?::timestamptz)', [now]) : null,
+        redirects: 0,
+        // The inbox has not been tested: the next delivery is a probe, and the others wait for its result.
+        ...(!isOffline && { lastSuccessAt: now, nextTryAt: null }),
+        ...(check.frontPage?.protocol === 'https:' && { ssl: true }),
+        ...(check.nodeInfo && { software: check.nodeInfo.software, softwareVersion: check.nodeInfo.version }),
+        ...(check.nodeInfo && { adminAccount: check.nodeInfo.adminAccount }),
+      })
+      .returning('*')
+      .first()
+    const isBack = !isOffline && podBefore.offlineSince !== null
+    if (isBack) await reviveDeliveriesOfPods(transaction, [podBefore.id], 'pod_asleep')
+    return podAfter
+  })
 }
 
 /** Returns the URL of the front page after redirects on the same host. */

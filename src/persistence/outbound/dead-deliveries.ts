@@ -34,6 +34,8 @@ export interface DeadDeliveryFilter {
   readonly until?: Date | undefined
 }
 
+const ROW_BATCH_SIZE = 1_000
+
 const NAME_OF_POD_SQL = `pods.host || case when pods.port = 443 then '' else ':' || pods.port end`
 
 /** The id of the pod of the filter, as one value: the planner then uses the index of its dead deliveries. */
@@ -177,6 +179,12 @@ export async function countDeadDeliveries(
      ${counts}`,
     { ...bindings(filter), ...(latest !== undefined && { latest }) },
   )
+}
+
+/** Gives up waiting deliveries to all sleeping or blocked pods, in transactions that do not hold their locks long. */
+export async function giveUpDeliveriesInBatches(db: Knex): Promise<void> {
+  let givenUp = ROW_BATCH_SIZE
+  while (givenUp === ROW_BATCH_SIZE) givenUp = await giveUpDeliveries(db, ROW_BATCH_SIZE)
 }
 
 /** Gives up waiting deliveries to sleeping or blocked pods; returns how many, at most `limit`. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { checkPod, type PodCheck, savePodCheck } from '../../../src/federation/discovery/pod-info.js'
 import { RemotePod } from '../../../src/persistence/models/remote-pod.js'
 import type { FakePods } from '../../support/federation/fake-pods.js'
@@ -190,6 +190,25 @@ describe('savePodCheck', () => {
       offlineSince: null,
       software: 'otherpod',
     })
+  })
+
+  it('leaves a pod offline whose deliveries cannot be revived, so that the next check revives them', async () => {
+    const { id: podId } = await RemotePod.query(pod.db).insert({
+      host: 'revived.example',
+      port: 443,
+      offlineSince: at(0),
+    })
+    await pod.db.raw(
+      `create function fail() returns trigger language plpgsql as $$ begin raise 'revival failed'; end $$`,
+    )
+    await pod.db.raw('create trigger fail before update on deliveries for each statement execute function fail()')
+    onTestFinished(() => pod.db.raw('drop function fail cascade'))
+
+    await expect(savePodCheck(pod.db, { host: 'revived.example', port: 443 }, well, at(1))).rejects.toThrow(
+      'revival failed',
+    )
+
+    expect(await RemotePod.query(pod.db).findById(podId)).toMatchObject({ offlineSince: at(0), checkedAt: null })
   })
 
   it('inserts no row for a pod without a known person', async () => {

@@ -1,0 +1,38 @@
+import { type PodHost, RemotePod } from '../../../persistence/models/remote-pod.js'
+import { deletePerson } from '../../../persistence/people/delete-person.js'
+import { countPeopleOfPod, listPeopleOfPod } from '../../../persistence/people/people-of-pod.js'
+import { formatAddressHost } from '../../../protocol/address.js'
+import type { ModerationServices } from '../../../services/services.js'
+import { recordOperatorChange } from '../../operations/record-operator-change.js'
+import { Refusal } from '../../refusals.js'
+import { type Actor, requirePower } from '../actor.js'
+import { requireReason } from '../record-action.js'
+
+const PERSON_BATCH_SIZE = 100
+
+/**
+ * Deletes the people of a blocked pod with all that came from them, person by person; returns how many. The audit entry is written
+ * first: a purge that stops halfway has one, and goes on with the next call.
+ */
+export async function purgePod(
+  services: ModerationServices,
+  actor: Actor,
+  { id, host, port }: PodHost & { readonly id: number },
+  options: { readonly reason?: string | undefined },
+): Promise<number> {
+  requirePower(actor, 'administration')
+  const reason = requireReason(options)
+  const { db, now } = services
+  const target = { type: 'pod', label: formatAddressHost({ host, port }) }
+  await recordOperatorChange(services, actor, { action: 'pod.purge', target, reason }, async (transaction) => {
+    const pod = await RemotePod.query(transaction).findById(id).select('blockedAt')
+    if (!pod?.blockedAt) throw new Refusal('bad_transition', 'Block the pod first.')
+    return { people: await countPeopleOfPod(transaction, id) }
+  })
+  for (let purged = 0; ; ) {
+    const ids = await listPeopleOfPod(db, id, PERSON_BATCH_SIZE)
+    if (ids.length === 0) return purged
+    for (const personId of ids) await deletePerson(db, personId, now())
+    purged += ids.length
+  }
+}
