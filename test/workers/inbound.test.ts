@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { mintToken } from '../../src/domain/accounts/tokens.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
+import { changeRole } from '../../src/domain/moderation/change-role.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { readTrace } from '../../src/domain/operations/traces.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
@@ -18,6 +20,7 @@ import { OutOfTime } from '../../workers/job-outcome.js'
 import { openSuspectQueue } from '../../workers/suspects.js'
 import { sweep } from '../../workers/sweeper.js'
 import { openRecordedLog } from '../support/assertions/recorded-log.js'
+import { openBrowser } from '../support/browser/scriptless-browser.js'
 import { addPost } from '../support/databases/rows.js'
 import { postBy } from '../support/federation/entities.js'
 import { envelopeOf, signedBy } from '../support/federation/envelopes.js'
@@ -156,18 +159,40 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     await vi.waitFor(async () => expect(await pod.db('outbound_messages')).toHaveLength(1), { timeout: 60_000 })
 
     expect(trace).toMatch(/^[0-9a-f]{32}$/)
-    expect(await readTrace(pod, admin, trace)).toMatchObject([
+    const steps = [
       { event: 'stored', type: 'comment' },
       { event: 'notified', count: 1 },
       { event: 'sent', type: 'comment', count: 1 },
       { event: 'delivery_waiting', pod: hostOf(remy) },
-    ])
+    ]
+    expect(await readTrace(pod, admin, trace)).toMatchObject(steps)
+    expect(await answerAndPage(pod, trace)).toMatchObject({
+      answer: { id: trace, steps },
+      page: ['stored comment', 'notified comment', 'sent comment', 'delivery waiting comment'],
+    })
     expect(await readTrace(pod, admin, forgedTrace)).toMatchObject([{ event: 'rejected', detail: 'InvalidSignature' }])
     const lines = recorded.lines.filter((line) => line.includes(trace))
     expect(lines.filter((line) => line.includes('inbound batch processed'))).not.toEqual([])
     expect(lines.filter((line) => line.includes('inbound message answered'))).toHaveLength(1)
     await expect(readTrace(pod, admin, newGuid())).rejects.toMatchObject({ reason: 'trace_not_found' })
   })
+
+  /** A trace as the admin API answers it, and the rows of its page. */
+  async function answerAndPage(pod: InboundPod, trace: string) {
+    const { adm } = await pod.people('adm')
+    await changeRole(pod, COMMAND_ACTOR, adm.account.guid, { role: 'admin', reason: 'For a test', confirm: 'adm' })
+    const { accessToken } = await mintToken(pod, 'adm', { scopes: ['administration'], lifetime: 3_600 })
+    const headers = { authorization: `Bearer ${accessToken}` }
+    const browser = openBrowser(pod.app, pod.config.url)
+    await browser.visit('/users/sign_in')
+    await browser.submit({ username: 'adm', password: 'the password of adm' })
+    const { body } = await browser.visit(`/admin/traces/${trace}`)
+    const rows = body.matchAll(/<th scope="row">([^<]*)<\/th><td><time[^<]*<\/time><\/td><td>([^<]*)<\/td>/g)
+    return {
+      answer: (await pod.app.inject({ url: `/api/admin/v1/traces/${trace}`, headers })).json(),
+      page: Array.from(rows, ([, step, type]) => `${step} ${type}`),
+    }
+  }
 
   it('are processed in one batch when they arrive at the same time', async () => {
     const sizes: number[] = []
