@@ -44,6 +44,8 @@ export const ACCOUNT_LIMITS = {
   maxFormSeconds: 86_400,
   /** Days without a sign-in after which a browser counts as new. */
   knownBrowserDays: 90,
+  /** Days for which e-mail address and password of an account stay that has moved to another pod. */
+  movedAccountDays: 30,
   /** Days after the sign-up until a user can invite people. */
   invitationsAfterDays: 7,
   /** Bytes of a name or address that is typed to reset a password. */

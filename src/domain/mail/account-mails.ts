@@ -2,6 +2,7 @@ import type { MailData } from '../../jobs/definitions.js'
 import { ACCOUNT_MAIL_KINDS, type AccountMailKind } from '../../persistence/mail/mail-kinds.js'
 import { countMailsOfUser } from '../../persistence/mail/mails.js'
 import { User } from '../../persistence/models/user.js'
+import { findNewestAddresses } from '../../persistence/people/moved-people.js'
 import { DAY_MS } from '../../protocol/durations.js'
 import type { Services } from '../../services/services.js'
 import { issueToken, issueUndoToken, TOKEN_HOURS, type TokenPurpose } from '../accounts/account-tokens.js'
@@ -48,15 +49,18 @@ export function linkLifetime(kind: AccountMailKind): number | undefined {
   return undefined
 }
 
-/** A mail about an open account, to the confirmed address or to the one that is to be confirmed. */
+/** A mail about an open account, or one that has moved, to the confirmed address or to the one that is to be confirmed. */
 export async function composeAccountMail(services: Services, mail: AccountMail): Promise<ComposedMail | undefined> {
   const { kind, userId } = mail
   const user =
     userId === undefined ? undefined : await User.query(services.db).findById(userId).withGraphFetched('person')
-  if (user?.person === undefined || user.closedAt !== null || user.lockedAt !== null) return undefined
+  if (user?.person === undefined || user.closedAt !== null) return undefined
+  if (user.lockedAt !== null && kind !== 'account_moved') return undefined
   if (await isSuppressed(services, user)) return undefined
   const day = dayOf(services, kind, user)
   if (day === undefined && MAILS_OF_A_DAY.has(kind)) return undefined
+  const movedTo = kind === 'account_moved' ? await findNewAddress(services, user.person.address) : undefined
+  if (movedTo === undefined && kind === 'account_moved') return undefined
   const link = TOKEN_MAILS[kind]
   const recipient = await findRecipient(services, user, mail)
   if (recipient === undefined) return undefined
@@ -66,13 +70,17 @@ export async function composeAccountMail(services: Services, mail: AccountMail):
     ...writeAccountMail(services, kind, user.language, {
       data: {
         account: user.person.address,
-        address: user.unconfirmedEmail ?? user.email ?? undefined,
+        address: movedTo ?? user.unconfirmedEmail ?? user.email ?? undefined,
         count: kind === 'recovery_code_used' ? (await findFactors(services.db, user.id)).recoveryCodesLeft : undefined,
         day,
       },
       path: link === undefined ? PAGES[kind] : `${link.path}?token=${token}`,
     }),
   }
+}
+
+async function findNewAddress({ db }: Pick<Services, 'db'>, oldAddress: string): Promise<string | undefined> {
+  return (await findNewestAddresses(db, [oldAddress])).get(oldAddress)
 }
 
 /** The day of the end of the account; in the warning before, the day on which its closing begins. */

@@ -15,7 +15,7 @@ export interface AccountMailData {
   readonly pod: string
   /** The network id of the account. */
   readonly account: string
-  /** The new address of the account, where the mail is about it. */
+  /** The new e-mail address or network ID of the account, where the mail is about it. */
   readonly address?: string | undefined
   /** The text that a moderator has written. */
   readonly note?: string | undefined

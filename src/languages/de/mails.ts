@@ -71,6 +71,9 @@ export const MAILS = {
   'mail.account_unused_closing.text':
     'Das Konto {account} wurde lange nicht benutzt und wird deshalb am {day} endgültig geschlossen. Bis dahin wird nichts gelöscht.\n\nUm das Konto zu behalten, melde dich vorher an.',
   'mail.account_unused_closing.action': 'Konto behalten',
+  'mail.account_moved.subject': 'Dein Konto auf {pod} ist umgezogen',
+  'mail.account_moved.text':
+    'Das Konto {account} ist mit Beiträgen, Kontakten und Nachrichten zu {address} umgezogen. Hier ist es nicht mehr nutzbar.\n\nWenn du das nicht warst, hat jemand einen Export deines Kontos. Frag die Betreiber des Pods und sag deinen Kontakten Bescheid: Ein Umzug lässt sich nicht rückgängig machen.',
   'mail.archive_ready.subject': 'Dein Export von {pod} ist fertig',
   'mail.archive_ready.text':
     'Der Export von {account} ist fertig. Er wird 14 Tage aufbewahrt.\n\nWenn du das nicht warst, setz dein Passwort zurück und beende in den Einstellungen alle Sitzungen, oder frag die Betreiber des Pods.',

@@ -70,6 +70,9 @@ export const MAILS = {
   'mail.account_unused_closing.text':
     'The account {account} has not been used for a long time and will be closed permanently on {day}. Until then nothing is deleted.\n\nTo keep the account, sign in before that day.',
   'mail.account_unused_closing.action': 'Keep the account',
+  'mail.account_moved.subject': 'Your account on {pod} has moved',
+  'mail.account_moved.text':
+    'The account {account} has moved to {address}, with its posts, contacts and messages. It can no longer be used here.\n\nIf this was not you, someone has an export of your account. Ask the operator of the pod for help, and tell your contacts: a move cannot be undone.',
   'mail.archive_ready.subject': 'Your export from {pod} is ready',
   'mail.archive_ready.text':
     'The export of {account} is ready. It is kept for 14 days.\n\nIf this was not you, reset your password and end all sessions in the settings, or ask the operator of the pod.',

@@ -69,6 +69,9 @@ export const MAILS = {
   'mail.account_unused_closing.text':
     'Hace mucho tiempo que nadie usa la cuenta {account}, así que se cerrará definitivamente el {day}. Hasta entonces no se elimina nada.\n\nPara conservar la cuenta, inicia sesión antes.',
   'mail.account_unused_closing.action': 'Conservar la cuenta',
+  'mail.account_moved.subject': 'Tu cuenta en {pod} se ha mudado',
+  'mail.account_moved.text':
+    'La cuenta {account} se ha mudado a {address}, con sus publicaciones, contactos y mensajes. Aquí ya no se puede usar.\n\nSi no has sido tú, alguien tiene una exportación de tu cuenta. Pregunta a los responsables del pod y avisa a tus contactos: una mudanza no se puede deshacer.',
   'mail.archive_ready.subject': 'Tu exportación de {pod} está lista',
   'mail.archive_ready.text':
     'La exportación de {account} está lista. Se conserva 14 días.\n\nSi no has sido tú, restablece tu contraseña y termina todas las sesiones en los ajustes, o pregunta a los responsables del pod.',

@@ -69,6 +69,9 @@ export const MAILS = {
   'mail.account_unused_closing.text':
     'Personne n’a utilisé le compte {account} depuis longtemps ; il sera donc définitivement fermé le {day}. D’ici là, rien n’est supprimé.\n\nPour garder le compte, connectez-vous avant cette date.',
   'mail.account_unused_closing.action': 'Garder le compte',
+  'mail.account_moved.subject': 'Votre compte sur {pod} a déménagé',
+  'mail.account_moved.text':
+    'Le compte {account} a déménagé vers {address}, avec ses publications, contacts et messages. Il n’est plus utilisable ici.\n\nSi ce n’était pas vous, quelqu’un possède une exportation de votre compte. Adressez-vous aux responsables du pod et prévenez vos contacts : un déménagement est définitif.',
   'mail.archive_ready.subject': 'Votre exportation de {pod} est prête',
   'mail.archive_ready.text':
     'L’exportation de {account} est prête. Elle est conservée 14 jours.\n\nSi ce n’était pas vous, réinitialisez votre mot de passe et mettez fin à toutes les sessions dans les paramètres, ou adressez-vous aux responsables du pod.',

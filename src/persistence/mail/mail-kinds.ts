@@ -20,6 +20,7 @@ export const ACCOUNT_MAIL_KINDS = [
   'account_closing',
   'account_unused',
   'account_unused_closing',
+  'account_moved',
   'archive_ready',
   'archive_downloaded',
   'sign_ups_unattended',

@@ -8,18 +8,20 @@ const POST_BATCH_SIZE = 500
 
 /**
  * Closes people and deletes their posts, photos, contacts, profile, conversation memberships and, for local users, all user data. Their
- * comments and likes under the posts of others stay, without a name.
+ * comments and likes under the posts of others stay, without a name. `keepsEmail`: a mail about it follows.
  */
 export async function emptyPeople(
   transaction: Knex.Transaction,
   personIds: readonly number[],
   now: Date,
+  { keepsEmail = false }: { readonly keepsEmail?: boolean } = {},
 ): Promise<void> {
   if (personIds.length === 0) return
   const ids = [...personIds]
   await transaction.raw(CLOSED_PEOPLE_SQL, { ids, now })
   await destroyPosts(transaction, ids)
   for (const statement of deleteData) await transaction.raw(statement, { ids })
+  await transaction.raw(EMPTIED_USERS_SQL, { ids, keepsEmail })
 }
 
 /** Destroys the posts. Above `ROW_BATCH_SIZE` they are only soft-deleted, and purged later. */
@@ -83,7 +85,10 @@ const deleteData: readonly string[] = [
   `delete from email_undos where user_id in ${USER_IDS_SQL}`,
   `delete from mail_preferences where user_id in ${USER_IDS_SQL}`,
   `delete from mail_faults where user_id in ${USER_IDS_SQL}`,
-  `update users set
-     role = null, email = null, email_confirmed_at = null, unconfirmed_email = null, sign_up_network = null, settings = '{}'
-   where person_id = any(:ids)`,
 ]
+
+const EMPTIED_USERS_SQL = `
+  update users set
+    role = null, unconfirmed_email = null, sign_up_network = null, settings = '{}',
+    email = case when :keepsEmail then email end, email_confirmed_at = case when :keepsEmail then email_confirmed_at end
+  where person_id = any(:ids)`

@@ -814,6 +814,18 @@ describe('an archive is refused', () => {
     expect(await pod.rows('imports', 'account_migrations')).toEqual([0, 0])
   })
 
+  it('if the stored key of its account cannot be read, as after a take-over', async () => {
+    const { id } = await pod.addRemotePerson(old.address)
+    await pod.db('people').where({ id }).update({ publicKey: 'no key' })
+    await expect(begin(archiveOf(old))).rejects.toMatchObject({ fault: 'key_mismatch' })
+    const pem = old.publicKey.toString()
+    await pod
+      .db('people')
+      .where({ id })
+      .update({ publicKey: createPublicKey(pem).export({ type: 'pkcs1', format: 'pem' }) })
+    await expect(begin(archiveOf(old))).resolves.toMatchObject({ identity: 'proven' })
+  })
+
   it('if it is not UTF-8, expands beyond measure, or is incomplete', async () => {
     const spool = async (bytes: Buffer) => {
       const file = join(folder, newGuid())

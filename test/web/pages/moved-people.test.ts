@@ -1,28 +1,36 @@
 import { createPublicKey } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { findNewAccountRefusals } from '../../../src/domain/accounts/accounts.js'
 import { loadPrivateKey } from '../../../src/domain/accounts/private-keys.js'
+import { requestExport } from '../../../src/domain/archives/exports.js'
 import { forwardEnvelope } from '../../../src/federation/outbound/forward-envelope.js'
 import type { AccountMigrationEntity } from '../../../src/protocol/entities/people.js'
 import { decryptEnvelope } from '../../../src/protocol/envelopes/encrypted-envelope.js'
 import { verifyEnvelope } from '../../../src/protocol/envelopes/verify-envelope.js'
 import { signMigration } from '../../../src/protocol/signatures/migration-signature.js'
+import { prune } from '../../../workers/handlers/maintenance.js'
+import { openBrowser } from '../../support/browser/scriptless-browser.js'
 import { addPost } from '../../support/databases/rows.js'
 import { commentBy, profileOf } from '../../support/federation/entities.js'
 import { type FakePerson, type FakePods, startFakePods } from '../../support/federation/fake-pods.js'
 import { allStored, privateMessage, publicMessage, receive } from '../../support/federation/inbound-messages.js'
+import { confirmMailbox, runMails } from '../../support/mail/mail-runs.js'
+import { startSmtpServer, type TestSmtpServer } from '../../support/mail/smtp-server.js'
 import { addLocalUser, type LocalUser } from '../../support/people/local-users.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { type ApiPerson, type ApiPod, startApiPod } from '../../support/pods/api-pod.js'
 
 let fakePods: FakePods
 let api: ApiPod
+let smtp: TestSmtpServer
 let bob: ApiPerson
 let ann: LocalUser
 let quin: FakePerson
 beforeAll(async () => {
   fakePods = await startFakePods()
-  api = await startApiPod({ fakePods })
+  smtp = await startSmtpServer()
+  api = await startApiPod({ fakePods, environment: { SMTP_URL: smtp.url, MAIL_FROM: 'pod@pod.example' } })
   ;({ bob } = await api.people('bob'))
   ann = await addLocalUser(api.pod, 'ann')
   quin = fakePods.person('quin@q.example')
@@ -32,9 +40,10 @@ beforeAll(async () => {
 afterAll(async () => {
   await api.close()
   await fakePods.close()
+  await smtp.close()
 })
 
-async function moveOf(from: LocalUser, to: FakePerson) {
+async function moveOf(from: Pick<LocalUser, 'id' | 'address'>, to: FakePerson) {
   const privateKey = await loadPrivateKey(api.pod, from.id)
   const entity: AccountMigrationEntity = {
     type: 'account_migration',
@@ -155,6 +164,63 @@ it('a private comment that comes late goes on to the new identity alone, and its
   const other = await addPost(api.pod, person, { public: false })
   await receive(api.pod, privateMessage(dora, ann, commentBy(dora, other)))
   expect(await api.pod.db('outbox').where({ name: 'forward-envelope' })).toEqual([])
+})
+
+it('sessions and tokens end, the owner gets a mail, and the name stays taken', async () => {
+  const { cleo } = await api.people('cleo')
+  await confirmMailbox(api.pod, 'cleo')
+  const browser = openBrowser(api.app, api.pod.config.url)
+  await browser.visit('/users/sign_in')
+  await browser.submit({ username: 'cleo', password: 'the password of cleo' }, '/users/sign_in')
+  const readSettings = async () => (await browser.visit('/settings')).body.includes('<h1>Settings</h1>')
+  expect([await readSettings(), (await cleo.get('/user')).status]).toEqual([true, 200])
+  await api.pod.db('outbox').where({ queue: 'mail' }).delete()
+  const sessionsOfCleo = () =>
+    api.pod.db('oidc_records').where({ model: 'Session' }).whereRaw(`payload ->> 'accountId' = ?`, [cleo.address])
+  expect(await sessionsOfCleo()).toHaveLength(1)
+  const { uid } = await requestExport(api.pod, cleo.viewer, 'archive')
+  await api.pod.db('exports').where({ uid }).update({ state: 'ready' })
+
+  const from = { id: cleo.viewer.personId, address: cleo.address }
+  expect(await receive(api.pod, await moveOf(from, quin))).toEqual(allStored)
+
+  expect([await readSettings(), (await cleo.get('/user')).status]).toEqual([false, 401])
+  expect(await api.pod.db('authorizations').where({ userId: cleo.viewer.userId })).toEqual([])
+  expect(await sessionsOfCleo()).toEqual([])
+  expect((await api.pod.db('exports').where({ uid }).first()).expiresAt.getTime()).toBeLessThanOrEqual(Date.now())
+  expect(await findNewAccountRefusals(api.pod, { username: 'cleo', password: 'a long enough one' })).toMatchObject([
+    { reason: 'username_taken' },
+  ])
+  expect(await runMails(api.pod)).toEqual(['done'])
+  const [mail] = smtp.mails
+  expect(mail?.to).toEqual(['cleo@mail.example'])
+  expect(mail?.text).toContain(`${cleo.address} has moved to ${quin.address}`)
+})
+
+it('e-mail address, password and second factor are deleted 30 days after the move, the key stays', async () => {
+  const { dan, eve } = await api.people('dan', 'eve')
+  for (const name of ['dan', 'eve']) await confirmMailbox(api.pod, name)
+  const { userId } = dan.viewer
+  await api.pod.db('recovery_codes').insert({ userId, codeHash: Buffer.alloc(32) })
+  await receive(api.pod, await moveOf({ id: dan.viewer.personId, address: dan.address }, quin))
+  const move = api.pod.db('account_migrations').where({ oldPersonId: dan.viewer.personId })
+  const kept = async () => {
+    const user = await api.pod.db('users').where({ id: userId }).first()
+    const secrets = await api.pod.db('user_secrets').where({ userId }).first()
+    const codes = await api.pod.db('recovery_codes').where({ userId })
+    return [user.email, user.username, secrets.passwordHash !== null, secrets.sealedPrivateKey !== null, codes.length]
+  }
+
+  await move.clone().update({ createdAt: api.pod.db.raw(`now() - interval '29 days'`) })
+  await prune(api.pod)
+  expect(await kept()).toEqual(['dan@mail.example', 'dan', true, true, 1])
+
+  await move.clone().update({ createdAt: api.pod.db.raw(`now() - interval '31 days'`) })
+  await prune(api.pod)
+  expect(await kept()).toEqual([null, 'dan', false, true, 0])
+  expect(await api.pod.db('users').where({ id: eve.viewer.userId }).first()).toMatchObject({
+    email: 'eve@mail.example',
+  })
 })
 
 it('nothing leads to a blocked pod', async () => {

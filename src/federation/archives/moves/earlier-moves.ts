@@ -1,9 +1,9 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import type { Knex } from 'knex'
+import { closeMovedPerson } from '../../../domain/accounts/closing/close-moved.js'
 import { movePersonAndEnqueue } from '../../../domain/people/move-person.js'
 import { findMoveOfPerson, insertMove, saveAnnouncedEnvelope } from '../../../persistence/archives/account-moves.js'
 import { Person } from '../../../persistence/models/person.js'
-import { emptyPeople } from '../../../persistence/people/empty-people.js'
 import { parseAddress } from '../../../protocol/address.js'
 import { readMigration } from '../../../protocol/signatures/migration-signature.js'
 import { readPublicKey } from '../../../protocol/signatures/rsa.js'
@@ -96,7 +96,7 @@ function addressesLeadingTo(
 
 /** Applies earlier moves that this pod has not received, before the newest one, and keeps their messages for the announcement. */
 export async function applyEarlierMoves(
-  services: Pick<Services, 'jobs'>,
+  services: Pick<Services, 'config' | 'jobs'>,
   transaction: Knex.Transaction,
   moves: readonly EarlierMove[],
   {
@@ -117,6 +117,6 @@ export async function applyEarlierMoves(
     await insertMove(transaction, row)
     if (old === undefined) continue
     await movePersonAndEnqueue(services, transaction, { from: old.id, to: newPersonId })
-    await emptyPeople(transaction, [old.id], now)
+    await closeMovedPerson(services, transaction, old, now)
   }
 }

@@ -1,12 +1,10 @@
 import type { KeyObject } from 'node:crypto'
 import type { Knex } from 'knex'
-import { endAllAccess } from '../../../domain/accounts/accounts.js'
+import { closeMovedPerson } from '../../../domain/accounts/closing/close-moved.js'
 import { loadPrivateKey } from '../../../domain/accounts/private-keys.js'
 import { movePersonAndEnqueue } from '../../../domain/people/move-person.js'
 import { type AccountMove, findMoveOfPerson, insertMove } from '../../../persistence/archives/account-moves.js'
 import { Person } from '../../../persistence/models/person.js'
-import { User } from '../../../persistence/models/user.js'
-import { emptyPeople } from '../../../persistence/people/empty-people.js'
 import { writeEntity } from '../../../protocol/entities/entity-xml.js'
 import type { AccountMigrationEntity } from '../../../protocol/entities/people.js'
 import type { Services } from '../../../services/services.js'
@@ -61,7 +59,7 @@ export async function signMove(
 
 /** Closes the old account on this pod and moves everything that refers to it. An account that this pod does not know has only its row. */
 export async function applyMove(
-  services: Pick<Services, 'jobs'>,
+  services: Pick<Services, 'config' | 'jobs'>,
   transaction: Knex.Transaction,
   move: Omit<AccountMove, 'oldPersonId'>,
   now: Date,
@@ -75,10 +73,5 @@ export async function applyMove(
   await insertMove(transaction, { ...move, oldPersonId: old?.id ?? null })
   if (old === undefined) return
   await movePersonAndEnqueue(services, transaction, { from: old.id, to: move.newPersonId })
-  await emptyPeople(transaction, [old.id], now)
-  if (old.podId !== null) return
-  const user = await User.query(transaction).findOne({ personId: old.id })
-  if (user === undefined) return
-  await user.$query(transaction).patch({ lockedAt: now })
-  await endAllAccess(transaction, { userId: user.id, address: old.address })
+  await closeMovedPerson(services, transaction, old, now)
 }

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { parseAddress } from '../../../protocol/address.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
-import { readPrivateKey } from '../../../protocol/signatures/rsa.js'
+import { readPrivateKey, readPublicKey } from '../../../protocol/signatures/rsa.js'
 
 export type ArchiveVersion = '1.0' | '2.0'
 
@@ -60,8 +60,9 @@ export function readMembers(value: unknown): Readonly<Record<string, unknown>> |
   return isObject ? (value as Readonly<Record<string, unknown>>) : undefined // every object has members by name
 }
 
-/** Compares two keys independently of their text form. */
+/** Compares two keys independently of their text form. A stored key that cannot be read, as of a pod that was taken over, equals none. */
 export function isSameKey(key: KeyObject, pem: string): boolean {
   const der = (one: KeyObject) => one.export({ type: 'spki', format: 'der' })
-  return der(key).equals(der(createPublicKey(pem)))
+  const storedKey = readPublicKey(pem)
+  return storedKey !== undefined && der(key).equals(der(storedKey))
 }

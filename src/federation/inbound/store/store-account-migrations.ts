@@ -1,10 +1,9 @@
 import type { Knex } from 'knex'
+import { closeMovedPerson } from '../../../domain/accounts/closing/close-moved.js'
 import { movePersonAndEnqueue } from '../../../domain/people/move-person.js'
 import { enqueueJobs, newDispatchJob } from '../../../jobs/outbox/enqueue-jobs.js'
 import { lockProfileOwners, replaceProfiles } from '../../../persistence/inbound/replace-profiles.js'
 import { Person } from '../../../persistence/models/person.js'
-import { User } from '../../../persistence/models/user.js'
-import { emptyPeople } from '../../../persistence/people/empty-people.js'
 import { findMigration, findNewestIdentity, movePhotos } from '../../../persistence/people/move-person.js'
 import { countMovesInARow } from '../../../persistence/people/moved-people.js'
 import type { AccountMigrationEntity } from '../../../protocol/entities/people.js'
@@ -98,8 +97,7 @@ async function migrate(
   })
   if (remotePhotoPath !== null) await movePhotos(transaction, from.id, remotePhotoPath)
   await movePersonAndEnqueue(services, transaction, { from: from.id, to: newest.id })
-  await emptyPeople(transaction, [from.id], now)
-  await User.query(transaction).patch({ lockedAt: now }).where({ personId: from.id }).whereNull('lockedAt')
+  await closeMovedPerson(services, transaction, from, now)
   if (newest.podId !== null) await dispatchContacts(services, transaction, newest.id)
 }
 
