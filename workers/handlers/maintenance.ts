@@ -52,7 +52,7 @@ import {
 import { sweepAllNow } from '../../src/jobs/outbox/sweep-rows.js'
 import type { Schedule } from '../../src/jobs/queues/schedule-jobs.js'
 import { resumeWaiting } from '../../src/jobs/waiting/resume-messages.js'
-import { forgetMovedAccounts } from '../../src/persistence/accounts/moved-accounts.js'
+import { deleteMovedCredentials } from '../../src/persistence/accounts/moved-accounts.js'
 import { readDatabaseTime, recordRun } from '../../src/persistence/database/periodic-runs.js'
 import { pruneFilterHits } from '../../src/persistence/moderation/filters.js'
 import { shortenOldAddresses } from '../../src/persistence/moderation/people-records.js'
@@ -152,7 +152,7 @@ export async function prune(services: Services): Promise<void> {
   await pruneFilterHits(services.db, MODERATION_LIMITS.hitsStored)
   await deleteOldEvidence(services)
   await shortenOldAddresses(services.db)
-  await forgetAccountsThatMoved(services)
+  await deleteCredentialsOfMoved(services)
   await recordRun(services.db, 'prune')
 }
 
@@ -173,8 +173,8 @@ async function deleteExpiredRows({ db, log }: Services): Promise<void> {
   }
 }
 
-async function forgetAccountsThatMoved({ db, log }: Services): Promise<void> {
-  const accounts = await forgetMovedAccounts(db, ACCOUNT_LIMITS.movedAccountDays)
+async function deleteCredentialsOfMoved({ db, log }: Services): Promise<void> {
+  const accounts = await deleteMovedCredentials(db, ACCOUNT_LIMITS.movedAccountDays)
   if (accounts > 0) log.info({ accounts }, 'passwords of moved accounts deleted')
 }
 

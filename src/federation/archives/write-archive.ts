@@ -26,6 +26,7 @@ import {
 import { archivedPhotos } from '../../persistence/archives/archived-photos.js'
 import { User } from '../../persistence/models/user.js'
 import { type EntityJson, entityToJson } from '../../protocol/entities/entity-json.js'
+import type { ReshareEntity, StatusMessageEntity } from '../../protocol/entities/posts.js'
 import type { Services } from '../../services/services.js'
 import { podOrigin } from '../discovery/pod-origin.js'
 import { profileEntity } from '../outbound/person-entities.js'
@@ -168,7 +169,7 @@ class ArchiveSections {
         const byGuid = new Map(entities.map((entity) => [entity.guid, entity]))
         yield rows.flatMap((row) => {
           const entity = byGuid.get(row.guid)
-          if (entity === undefined) return [] // deleted in the meantime
+          if (entity === undefined || isRootless(entity)) return [] // deleted in the meantime, or only its root
           return [{ ...audienceOf(row, { followers, url: config.url }), ...withPixels(entityToJson(entity)) }]
         })
       }
@@ -271,6 +272,11 @@ class ArchiveSections {
     const key = await loadPrivateKey(this.#source, this.#owner.personId)
     return key.export({ type: 'pkcs1', format: 'pem' }).toString()
   }
+}
+
+/** A reshare of a deleted post. The schema of diaspora* wants its root, and would refuse the whole archive. */
+function isRootless(entity: StatusMessageEntity | ReshareEntity): boolean {
+  return entity.type === 'reshare' && entity.root_guid === undefined
 }
 
 /** The schema of diaspora* wants the size of each photo. Old photos have none: 0 stands for unknown. */

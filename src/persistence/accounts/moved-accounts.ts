@@ -5,11 +5,11 @@ import { queryRows } from '../database/database.js'
  * Deletes e-mail address, password and second factors of local accounts that moved more than this number of days ago. Returns how many
  * accounts had any.
  */
-export async function forgetMovedAccounts(db: Knex, days: number): Promise<number> {
-  return (await queryRows(db, FORGET_MOVED_SQL, { days })).length
+export async function deleteMovedCredentials(db: Knex, days: number): Promise<number> {
+  return (await queryRows(db, DELETE_MOVED_CREDENTIALS_SQL, { days })).length
 }
 
-const FORGET_MOVED_SQL = `
+const DELETE_MOVED_CREDENTIALS_SQL = `
   with moved as (
     select users.id from users join account_migrations on old_person_id = users.person_id
     where account_migrations.created_at < now() - make_interval(days => :days)

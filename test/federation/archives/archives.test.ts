@@ -11,6 +11,7 @@ import type { ExportKind } from '../../../src/persistence/archives/exports.js'
 import { entityFromJson } from '../../../src/protocol/entities/entity-json.js'
 import { isRelayable } from '../../../src/protocol/entities/registry.js'
 import { verifyRelayable } from '../../../src/protocol/signatures/relayable-signature.js'
+import { compileArchiveSchema } from '../../support/federation/archive-schema.js'
 import { twoColours } from '../../support/files/pictures.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import type { ApiPerson } from '../../support/pods/api-pod.js'
@@ -23,6 +24,8 @@ interface Item {
   readonly entity_data: Readonly<Record<string, unknown>>
   readonly [name: string]: unknown
 }
+
+const fixtures = process.env['DIASPORA_FIXTURES']
 
 describe('an archive of an account', () => {
   let api: PhotoPod
@@ -159,6 +162,43 @@ describe('an archive of an account', () => {
     expect(all.length).toBeGreaterThan(10)
     for (const item of all) expect(entityFromJson(item, new Date())).toHaveProperty('type', item.entity_type)
     expect(entityFromJson(archive.user['profile'], new Date())).toMatchObject({ type: 'profile', first_name: 'Alice' })
+  })
+
+  it('has the form that the importer of diaspora* accepts, also with a deleted root and photos of unknown size', async () => {
+    const validate = compileArchiveSchema()
+    const faultsOf = (value: unknown) => {
+      validate(value)
+      return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)
+    }
+    expect(faultsOf(archive)).toEqual([])
+
+    const [lost] = await api.pod.db('posts').where({ type: 'Reshare' }).update({ rootId: null }).returning('guid')
+    await api.pod.db('photos').update({ width: null, height: null })
+    const second = JSON.parse(gunzipSync(await readFile((await write('archive')).file)).toString())
+    expect(second.user.posts).toHaveLength(items('posts').length - 1)
+    expect(JSON.stringify(second)).not.toContain(lost.guid)
+    expect(faultsOf(second)).toEqual([])
+
+    // What the importer refuses is refused: it stops at a reshare that says `public`, or has no root.
+    for (const change of [{ public: true }, { root_guid: undefined }]) {
+      const posts = items('posts').map((post) => ({ ...post, entity_data: { ...post.entity_data } }))
+      Object.assign(posts.at(-1)?.entity_data ?? {}, change)
+      expect(faultsOf({ ...archive, user: { ...archive.user, posts } })).not.toEqual([])
+    }
+  })
+
+  it.runIf(fixtures !== undefined)('has the form of an archive that diaspora* has made', async () => {
+    const file = await readFile(join(fixtures ?? '', 'dora-archive.json.gz'))
+    const validate = compileArchiveSchema()
+    const real = JSON.parse(gunzipSync(file).toString())
+
+    validate(real)
+    expect(validate.errors).toBeNull()
+    const missing = [real.user, archive.user].map((user) => Object.keys(user).slice(0, 16))
+    expect(missing[1]).toEqual(missing[0])
+    for (const list of ['contacts', 'contact_groups']) {
+      expect(Object.keys(items(list)[0] ?? {}), list).toEqual(Object.keys(real.user[list][0]))
+    }
   })
 
   it('without the private key is a copy to read', async () => {
