@@ -78,7 +78,7 @@ export function createInboundRunner(
 
   return async (job) => {
     if (!isMessageJob(job)) return runOther(job)
-    await recordingFailure(services, job, () => run(job))
+    await recordingFailure(services, options, job, () => run(job))
   }
 }
 

@@ -5,7 +5,7 @@ const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60
 
 const jobs = new Counter({
   name: 'pod_jobs_run_total',
-  help: 'Jobs that this process has run, by queue and by how they ended; one that failed may be tried again.',
+  help: 'Jobs that this process has run, by queue and by how they ended; one that failed may be tried again. put_back: it needs a newer version.',
   labelNames: ['queue', 'end'],
   registers: [],
 })
@@ -31,7 +31,7 @@ export function recordJobWait(queue: QueueName, ms: number): void {
   if (!Number.isNaN(ms)) waitSeconds.observe({ queue }, Math.max(0, ms) / 1_000)
 }
 
-export function countJob(queue: QueueName, end: 'done' | 'failed', ms: number): void {
+export function countJob(queue: QueueName, end: 'done' | 'failed' | 'put_back', ms: number): void {
   jobs.inc({ queue, end })
   seconds.observe({ queue, end }, ms / 1_000)
 }

@@ -4,6 +4,7 @@ import type { InboundMessage } from '../src/federation/inbound/batch.js'
 import { type AnyJob, type PostedEnvelope, receivePrivateJob, receivePublicJob } from '../src/jobs/definitions.js'
 import { groupCommit } from '../src/jobs/group-commit.js'
 import { readPostedEnvelopes } from '../src/jobs/inbound/accepted-messages.js'
+import { requireKnownVersion } from '../src/jobs/job-version.js'
 import { readOutboxId } from '../src/jobs/outbox/load-job.js'
 import { findMessageRows, type MessageRow } from '../src/jobs/outbox/message-rows.js'
 import type { ResumedMessage } from '../src/jobs/waiting/resume-messages.js'
@@ -18,12 +19,20 @@ export function isMessageJob({ name }: Job): boolean {
 const READING = { maxConcurrent: 2, maxItems: 256 }
 
 /** Finds the messages of a job: those it carries, or the one of its outbox row, if the row still exists. */
-export function createMessageReader({ db }: Pick<Services, 'db'>): (job: Job) => Promise<readonly InboundMessage[]> {
+export function createMessageReader({
+  db,
+  jobs,
+}: Pick<Services, 'db' | 'jobs'>): (job: Job) => Promise<readonly InboundMessage[]> {
   const readRows = groupCommit(READING, (ids: readonly number[]) => findMessageRows(db, ids))
   return async (job) => {
+    const known = jobs.versionOf(definitionOf(job))
     const outboxId = readOutboxId(job.data)
-    if (outboxId === undefined) return messagesIn(job)
+    if (outboxId === undefined) {
+      requireKnownVersion(known, job.data)
+      return messagesIn(job)
+    }
     const row = (await readRows([outboxId])).find(({ id }) => id === outboxId)
+    requireKnownVersion(known, row?.data)
     return row === undefined ? [] : [messageOfRow(row)]
   }
 }
@@ -65,13 +74,16 @@ export async function splitJob(
     messages: [{ recipientGuid, envelope, source, trace }],
     ...rest,
   }))
-  const definition: AnyJob = job.name === receivePublicJob.name ? receivePublicJob : receivePrivateJob
   const { priority } = job.opts
-  await services.jobs.addAll(definition, jobData, {
+  await services.jobs.addAll(definitionOf(job), jobData, {
     deduplicationKeys: messages.map(deduplicationKeyOf(job)),
     priority,
     canDivide: true,
   })
+}
+
+function definitionOf({ name }: Job): AnyJob {
+  return name === receivePublicJob.name ? receivePublicJob : receivePrivateJob
 }
 
 function deduplicationKeyOf({ id }: Job): (inbound: InboundMessage) => string {

@@ -2,6 +2,7 @@ import type { Job } from 'bullmq'
 import type { QueueName } from '../src/jobs/queues/queue-names.js'
 import type { RunningJob } from '../src/persistence/operations/processes.js'
 import { countJob, recordJobWait } from './job-metrics.js'
+import { isPutBack } from './put-back.js'
 
 /** Counts what this process runs, for the metrics and for the end of the process. */
 export interface RunCounters {
@@ -30,7 +31,7 @@ export function openRunCounters(): RunCounters {
       await run()
       countJob(queue, 'done', performance.now() - began)
     } catch (error) {
-      countJob(queue, 'failed', performance.now() - began)
+      countJob(queue, isPutBack(error) ? 'put_back' : 'failed', performance.now() - began)
       throw error
     } finally {
       running.delete(entry)

@@ -1,8 +1,10 @@
 import { setMaxListeners } from 'node:events'
 import type { Job } from 'bullmq'
 import type { Logger } from 'pino'
+import { NewerVersionNeeded, requireKnownVersion } from '../src/jobs/job-version.js'
 import { inSpan } from '../src/jobs/operations/in-span.js'
 import { AlreadyDone, type JobContext, type LoadedJob, loadJob, readOutboxId } from '../src/jobs/outbox/load-job.js'
+import type { QueueName } from '../src/jobs/queues/queue-names.js'
 import { giveUpOutboxRow } from '../src/jobs/waiting/resume-messages.js'
 import { failTaskOfJob } from '../src/persistence/operations/background-tasks.js'
 import { type Services, withRequestContext } from '../src/services/services.js'
@@ -10,6 +12,7 @@ import type { SpanOptions } from '../src/services/tracer.js'
 import { withDeadline } from './deadline.js'
 import { FailedJob } from './failed-job.js'
 import { type CompletedOutcome, isCompleted, outcomeOfError } from './job-outcome.js'
+import { putBack } from './put-back.js'
 import { retryAfterOutages } from './retry-after-outage.js'
 import { isSuspect, type SuspectQueue } from './suspects.js'
 
@@ -26,6 +29,8 @@ export interface RunnerOptions {
   /** Aborts running jobs, as an ordinary failed attempt. */
   readonly stopping: AbortSignal
   readonly suspects: SuspectQueue
+  /** Milliseconds until a job that needs a newer version is taken again. */
+  putBackDelay(timesPutBack: number): number
 }
 
 /** The runner of all queues except the inbound ones, whose jobs are merged. */
@@ -34,19 +39,31 @@ export function createJobRunner(services: Services, options: RunnerOptions): (jo
   return async (job) => {
     if (isEvicted(job)) return logEvicted(services, job)
     const run = () => runJob({ ...services, log: logOf(services, job) }, options, job)
-    await recordingFailure(services, job, () => (isSuspect(job) ? options.suspects(job, run) : run()))
+    await recordingFailure(services, options, job, () => (isSuspect(job) ? options.suspects(job, run) : run()))
   }
 }
 
-/** Runs a job. Records its failure, and throws the error for BullMQ. */
-export async function recordingFailure(services: Services, job: Job, run: () => Promise<void>): Promise<void> {
+/** Runs a job. Records its failure or puts it back, and throws the error for BullMQ. */
+export async function recordingFailure(
+  services: Services,
+  { putBackDelay }: Pick<RunnerOptions, 'putBackDelay'>,
+  job: Job,
+  run: () => Promise<void>,
+): Promise<void> {
   try {
     await run()
   } catch (error) {
+    if (error instanceof NewerVersionNeeded) return endForNewerVersion(job, logOf(services, job), putBackDelay)
     const failure = failureOf(job, error)
     await recordJobFailure(services, job, failure)
     throw toFailedJob(failure)
   }
+}
+
+/** Scheduled jobs are dropped instead: the schedule adds the next one, and a schedule of a withdrawn version would add more and more. */
+async function endForNewerVersion(job: Job, log: Logger, delay: RunnerOptions['putBackDelay']): Promise<void> {
+  if (job.repeatJobKey === undefined) return putBack(job, { log, delay })
+  log.info('scheduled job needs a newer version of the program, dropped')
 }
 
 /** A Redis that evicts keys may have lost all but the id of a job. It cannot be replayed; a job of an outbox row is added again. */
@@ -65,14 +82,14 @@ function logOf({ log }: Pick<Services, 'log'>, job: Job): Logger {
 /** Runs one job; throws when it has failed. */
 async function runJob(services: Services, { handlers, timeoutMs, stopping }: RunnerOptions, job: Job): Promise<void> {
   const handle = Object.hasOwn(handlers, job.name) ? handlers[job.name] : undefined
-  // A job of a newer version, whose workers start during an upgrade: they will run one of the next attempts.
-  if (handle === undefined) throw new FailedJob('unknown_name', 'retry')
+  if (handle === undefined) throw new NewerVersionNeeded(`This program has no job ${job.name}.`)
 
   return retryAfterOutages(services, stopping, async () => {
     let work: LoadedJob | undefined
     try {
       work = await loadJob(services.db, job.data)
       if (work === undefined) throw new AlreadyDone('The outbox row is gone.')
+      requireKnownVersion(services.jobs.versionOf({ queue: job.queueName as QueueName, name: job.name }), work.data)
       const loadedJob = work
       await withDeadline(timeoutMs, stopping, (signal) =>
         inSpan(services.tracer, `job ${job.name}`, spanOf(job, loadedJob), () =>

@@ -15,6 +15,7 @@ import { openInboundLoad } from './inbound-load.js'
 import { createInboundRunner } from './inbound-runner.js'
 import type { LocalDelivery, LocalHandler } from './local-runs/run-in-groups.js'
 import { startLocalRuns } from './local-runs/start-local-runs.js'
+import { putBackDelay } from './put-back.js'
 import { openRunCounters } from './run-counters.js'
 import { createJobRunner, type HandlerTable } from './run-job.js'
 import { startQueueSampling } from './sample-queues.js'
@@ -48,6 +49,8 @@ interface Timing {
   /** … and after which it stops waiting for them. */
   readonly closeWithinMs: number
   backoff(attemptsMade: number): number
+  /** Milliseconds until a job that needs a newer version is taken again. */
+  putBackDelay(timesPutBack: number): number
 }
 
 const TIMING: Timing = {
@@ -57,6 +60,7 @@ const TIMING: Timing = {
   abortAfterMs: 25_000,
   closeWithinMs: 28_000,
   backoff: (attemptsMade) => federationBackoff(attemptsMade),
+  putBackDelay: (timesPutBack) => putBackDelay(timesPutBack),
 }
 
 export interface WorkersOptions {
@@ -126,7 +130,8 @@ export function startWorkers(services: Services, options: WorkersOptions): Runni
 
   const workers = queues.map((queue) => {
     const handlers: HandlerTable = { probe: async () => {}, ...options.handlers[queue] }
-    const runner = { handlers, suspects, timeoutMs: timing.timeoutMs, stopping: abortRunning.signal }
+    const { timeoutMs, putBackDelay } = timing
+    const runner = { handlers, suspects, timeoutMs, putBackDelay, stopping: abortRunning.signal }
     const run = isInboundQueue(queue)
       ? createInboundRunner(services, queue, { ...runner, load })
       : createJobRunner(services, runner)

@@ -1,10 +1,11 @@
 import type { Job } from 'bullmq'
 import { FailedJob } from './failed-job.js'
 import { WORK_LIMITS } from './limits.js'
+import { timesPutBack } from './put-back.js'
 
-/** Whether the job was running when a worker died: a run that neither succeeded nor failed ended with its worker. */
+/** Whether the job was running when a worker died: a run that neither succeeded, failed nor put the job back ended with its worker. */
 export function isSuspect(job: Job): boolean {
-  return job.attemptsStarted - 1 - job.attemptsMade > 0
+  return job.attemptsStarted - 1 - job.attemptsMade - timesPutBack(job) > 0
 }
 
 /** Runs suspects one at a time. */

@@ -10,6 +10,8 @@ export interface JobDefinition<Queue extends QueueName, Name extends string, Dat
   readonly queue: Queue
   readonly name: Name
   readonly options: JobsOptions
+  /** Raised when workers of earlier versions would misread the data; they put such jobs back. Not set: 1. */
+  readonly version?: number | undefined
   /** Never set: carries the payload type to `add` and to the worker. */
   readonly data?: Data
 }
@@ -23,7 +25,8 @@ export function defineJob<Data>() {
     queue: Queue,
     name: Name,
     options: JobsOptions,
-  ): JobDefinition<Queue, Name, Data> => ({ queue, name, options })
+    version?: number,
+  ): JobDefinition<Queue, Name, Data> => ({ queue, name, options, version })
 }
 
 /** Eleven attempts in about five hours; after the last one the job is a dead letter for the operator. */

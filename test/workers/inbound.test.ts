@@ -9,6 +9,7 @@ import type { ObservedWorker } from '../../src/jobs/bullmq/observed-worker.js'
 import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
 import { showDeadLetter } from '../../src/jobs/dead-letters/show-dead-letter.js'
 import { receivePublicJob } from '../../src/jobs/definitions.js'
+import { sweepAllNow } from '../../src/jobs/outbox/sweep-rows.js'
 import { SIGNER_LIMITS } from '../../src/jobs/waiting/limits.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
@@ -31,6 +32,7 @@ import { type InboundPod, type InboundPodOptions, startInboundPod } from '../sup
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { dropDeadLetters, replayDeadLetters } from '../support/queues/change-dead-letters.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
+import { startTestWorkers } from '../support/queues/test-workers.js'
 
 function commentBy(author: FakePerson, parentGuid: string, text = 'Nice') {
   return signedBy(author, {
@@ -353,6 +355,36 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     expect(await listDeadLetters(pod)).toEqual([])
   })
 
+  it('of a newer version are put back, and stored by a worker that knows it', async () => {
+    const pod = await start({ queues: ['inbound'] })
+    const quin = await known(pod)
+    const [posted, resumed] = [postBy(quin), postBy(quin)]
+    const acceptedAt = new Date().toISOString()
+    const newerJob = { ...receivePublicJob, version: 2 }
+    await pod.jobs.add(newerJob, { acceptedAt, messages: [envelopeOf(quin, posted)] })
+    await pod.db('outbox').insert({
+      queue: 'inbound',
+      name: receivePublicJob.name,
+      data: { recipientGuid: null, times: 0, last: false, jobVersion: 2 },
+      payload: envelopeOf(quin, resumed),
+      acceptedAt,
+    })
+    await sweepAllNow(pod.db)
+    await sweep(pod)
+    await vi.waitFor(async () => {
+      const delayed = await pod.jobs.list('inbound', 'delayed', 0, 10)
+      const jobs = await Promise.all(delayed.map(({ id }) => pod.jobs.find('inbound', id)))
+      expect(jobs).toMatchObject([{ data: { timesPutBack: expect.any(Number) } }, { attemptsMade: 0 }])
+    }, 10_000)
+    expect(await postGuids(pod)).toEqual([])
+
+    await pod.workers.close()
+    const newer = { ...pod, jobs: { ...pod.jobs, versionOf: () => 2 } }
+    open.push(startTestWorkers(newer, { queues: ['inbound'], handlers: {} }))
+    await pod.waitUntilIdle()
+    expect(await postGuids(pod)).toEqual(guidsOf([posted, resumed]))
+  })
+
   it('that kill the worker end as dead letters, and their neighbours are stored', async () => {
     const poison: string[] = []
     let deaths = 0
@@ -374,6 +406,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
         stopping: new AbortController().signal,
         suspects: openSuspectQueue(),
         load: openInboundLoad(),
+        putBackDelay: () => 10,
       })
       let isDead = false
       const worker = pod.jobs.serve('inbound', (job) => (isDead ? new Promise(() => {}) : run(job)), {

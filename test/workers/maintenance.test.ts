@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { SYSTEM_ACTOR } from '../../src/domain/moderation/actor.js'
-import { startBackgroundTask } from '../../src/domain/operations/background-tasks.js'
+import { runBackgroundTask, startBackgroundTask } from '../../src/domain/operations/background-tasks.js'
 import { birthdaysJob, defineJob, pruneJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { checkForDueWork } from '../../src/jobs/operations/due-work.js'
 import { findUnservedQueues } from '../../src/jobs/operations/probe-queues.js'
@@ -9,6 +9,7 @@ import { QUEUES } from '../../src/jobs/queues/queue-names.js'
 import type { Schedule } from '../../src/jobs/queues/schedule-jobs.js'
 import { FailedJob } from '../../workers/failed-job.js'
 import { maintenanceHandlers, maintenanceSchedules, prune } from '../../workers/handlers/maintenance.js'
+import type { Handler } from '../../workers/run-job.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { startSweeping, sweep } from '../../workers/sweeper.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
@@ -132,6 +133,26 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     expect(await replayDeadLetters(pod)).toBe(1)
 
     await vi.waitFor(async () => expect(await states()).toMatchObject([{ state: 'done' }]), 10_000)
+  })
+
+  it('puts back the job of an operation of an unknown kind', async () => {
+    await pod.db('operations').delete()
+    const run: Handler = (services, work, deadline) => runBackgroundTask(services, work, {}, deadline)
+    workers = startTestWorkers(pod, { handlers: { ...handlers, maintenance: { 'run-operation': run } } })
+    const operation = { kind: 'people.content', target: 'people', total: 0, reason: 'For a test' } as const
+    await pod.db.transaction((transaction) => startBackgroundTask(pod, transaction, SYSTEM_ACTOR, operation))
+    const isPutBack = async () => (await listJobs()).some(({ data }) => data.timesPutBack > 0)
+    const listJobs = async () => {
+      const delayed = await pod.jobs.list('maintenance', 'delayed', 0, 100)
+      const jobs = await Promise.all(delayed.map(({ id }) => pod.jobs.find('maintenance', id)))
+      return jobs.flatMap((job) => job ?? [])
+    }
+    await vi.waitFor(async () => expect(await isPutBack()).toBe(true), 10_000)
+
+    expect(await pod.db('operations').pluck('state')).not.toContain('failed')
+    await workers.close()
+    workers = startTestWorkers(pod, { handlers })
+    await vi.waitFor(async () => expect(await pod.db('operations').pluck('state')).toEqual(['done']), 10_000)
   })
 
   it('removes schedules of other versions', async () => {

@@ -1,8 +1,10 @@
+import { Job } from 'bullmq'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Refusal } from '../../src/domain/refusals.js'
 import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
 import { showDeadLetter } from '../../src/jobs/dead-letters/show-dead-letter.js'
 import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
+import { NewerVersionNeeded } from '../../src/jobs/job-version.js'
 import { enqueueJob } from '../../src/jobs/outbox/enqueue-jobs.js'
 import type { JobContext } from '../../src/jobs/outbox/load-job.js'
 import { sweepAllNow } from '../../src/jobs/outbox/sweep-rows.js'
@@ -176,17 +178,105 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
     })
   })
 
-  it('puts back a job with an unknown name, as of a newer version; after all attempts it is a dead letter', async () => {
-    work(count)
-    const strange = defineJob<object>()('notify', 'of-tomorrow', retriedForHours)
-    await pod.jobs.add(strange, {})
-    await pod.db.transaction((transaction) => enqueueJob(pod, transaction, strange, {}))
-    // A property name of every object is not the name of a handler.
-    await pod.jobs.add(defineJob<object>()('notify', 'constructor', retriedForHours), {})
+  describe('puts back a job that needs a newer version, without counting an attempt,', () => {
+    const onceMore = { ...retriedForHours, attempts: 1 }
+    const newerCountJob = defineJob<{ key: string }>()('notify', 'count', onceMore, 2)
+    const strangeJob = defineJob<{ key: string }>()('notify', 'of-tomorrow', onceMore)
+    /** A pod of the next release on the same stores. */
+    let newerPod: QueuePod
+    beforeAll(async () => {
+      newerPod = await stores.openPod({ definitions: [newerCountJob, strangeJob] })
+    })
 
-    const dead = { fault: 'unknown_name', attempts: 11 }
-    await vi.waitFor(async () => expect(await listDeadLetters(pod)).toMatchObject([dead, dead, dead]), {
-      timeout: 10_000,
+    /** The newer release adds a job directly, and one with an outbox row. */
+    async function addBoth(job: typeof newerCountJob | typeof strangeJob): Promise<void> {
+      await newerPod.jobs.add(job, { key: 'direct' })
+      await newerPod.db.transaction((transaction) => enqueueJob(newerPod, transaction, job, { key: 'row' }))
+    }
+
+    async function untilPutBack(jobs: number, times: number): Promise<void> {
+      await vi.waitFor(async () => {
+        const [waiting, delayed] = await Promise.all(
+          (['waiting', 'delayed'] as const).map((state) => pod.jobs.list('notify', state, 0, 10)),
+        )
+        const found = await Promise.all(
+          [...(waiting ?? []), ...(delayed ?? [])].map(({ id }) => pod.jobs.find('notify', id)),
+        )
+        expect(found.filter((job) => job !== undefined && job.data.timesPutBack >= times)).toHaveLength(jobs)
+      }, 10_000)
+    }
+
+    /** The worker of the newer release: each job is its first attempt, and no suspect. */
+    async function expectRunByNewer(name: string): Promise<void> {
+      await workers?.close()
+      const runs: unknown[] = []
+      const handle: Handler = async (_, { data }: JobContext<{ key: string }>) => void runs.push(data.key)
+      workers = startTestWorkers(newerPod, { queues: ['notify'], handlers: { notify: { [name]: handle } } })
+      await untilIdle(newerPod)
+      expect(runs.sort()).toEqual(['direct', 'row'])
+      expect(await listDeadLetters(newerPod)).toEqual([])
+    }
+
+    it('because its name is unknown', async () => {
+      work(count)
+      await addBoth(strangeJob)
+      await untilPutBack(2, 3)
+
+      expect(await listDeadLetters(pod)).toEqual([])
+      await expectRunByNewer('of-tomorrow')
+    })
+
+    it('because its data is newer', async () => {
+      const handler = vi.fn(count)
+      work(handler)
+      await addBoth(newerCountJob)
+      await untilPutBack(2, 3)
+
+      expect(handler).not.toHaveBeenCalled()
+      expect(await listDeadLetters(pod)).toEqual([])
+      await expectRunByNewer('count')
+    })
+
+    it('because its name is that of a property of every object', async () => {
+      work(count)
+      await pod.jobs.add(defineJob<object>()('notify', 'constructor', retriedForHours), {})
+      await untilPutBack(1, 1)
+    })
+
+    it('because its handler finds data of a newer version', async () => {
+      work(() => Promise.reject(new NewerVersionNeeded('This program has no operation x.')))
+      await enqueue('one')
+      await untilPutBack(1, 3)
+    })
+
+    it('and runs it as usual afterwards: its starts are those of no killed worker', async () => {
+      let runs = 0
+      work(async (inner, work: JobContext<never>, deadline) => {
+        runs += 1
+        if (runs < 4) throw new NewerVersionNeeded('later')
+        await count(inner, work, deadline)
+      })
+      const job = vi.spyOn(Job.prototype, 'updateData')
+      await enqueue('one')
+      await untilIdle(pod)
+
+      expect(await effects()).toEqual(['one'])
+      const noted = job.mock.calls.map(([data]) => data)
+      expect(noted).toMatchObject([{ timesPutBack: 1 }, { timesPutBack: 2 }, { timesPutBack: 3 }])
+      job.mockRestore()
+    })
+
+    it('but drops one that a schedule adds again', async () => {
+      const schedule = { job: defineJob<object>()('notify', 'scheduled', { attempts: 1 }), every: 3_600_000 }
+      await pod.jobs.keepSchedules('notify', [schedule])
+      const states = ['waiting', 'delayed'] as const
+      const [job] = (await Promise.all(states.map((state) => pod.jobs.list('notify', state, 0, 10)))).flat()
+      if (job === undefined) throw new Error('The schedule has added no job.')
+      work(count)
+      await pod.jobs.promote('notify', 10)
+      await vi.waitFor(async () => expect(await pod.jobs.find('notify', job.id)).toBeUndefined(), 10_000)
+      expect(await pod.jobs.counts('notify')).toMatchObject({ failed: 0 })
+      await pod.jobs.endOtherSchedules('notify', [])
     })
   })
 

@@ -47,6 +47,7 @@ describe.each(queueBackends)('a job that kills its worker, with the queue in $st
         timeoutMs: 60_000,
         stopping: new AbortController().signal,
         suspects: openSuspectQueue(),
+        putBackDelay: () => 10,
       })
       const alive: typeof run = (job) => (dead ? new Promise(() => {}) : run(job))
       worker = pod.jobs.serve('notify', alive, { concurrency: 32, lockMs: 300, stalledCheckMs: 150, backoff: () => 10 })

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { runBackgroundTaskJob } from '../../jobs/definitions.js'
+import { NewerVersionNeeded } from '../../jobs/job-version.js'
 import { enqueueJob } from '../../jobs/outbox/enqueue-jobs.js'
 import type { JobContext } from '../../jobs/outbox/load-job.js'
 import { inRequestTransaction } from '../../persistence/database/transactions.js'
@@ -83,7 +84,7 @@ export async function runBackgroundTask(
         return true
       }
       const work = handlers[task.kind]
-      if (work === undefined) throw new Error(`There is no operation ${task.kind}.`)
+      if (work === undefined) throw new NewerVersionNeeded(`This program has no operation ${task.kind}.`)
       const chunk = await work.runChunk(services, transaction, task)
       const isLast = chunk.done + chunk.skipped === 0
       await recordProgress(transaction, task.id, { ...chunk, state: isLast ? 'done' : 'running' })

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { OutgoingMessage, RecipientSelector } from '../../domain/outbound/outgoing-messages.js'
 import type { OutgoingRecord } from '../../jobs/definitions.js'
+import { NewerVersionNeeded } from '../../jobs/job-version.js'
 import { Block, Contact } from '../../persistence/models/contact.js'
 import { Person } from '../../persistence/models/person.js'
 import { User } from '../../persistence/models/user.js'
@@ -77,6 +78,7 @@ export async function planDispatch(
     dependencies: PlanDependencies,
     record: OutgoingRecord,
   ) => Promise<DispatchPlan | undefined> // the table pairs each type with its function
+  if (plan === undefined) throw new NewerVersionNeeded(`This program sends no ${record.record}.`)
   return plan({ config, crypto, secrets, db: transaction }, record)
 }
 

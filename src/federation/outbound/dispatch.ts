@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { storeMessage } from '../../domain/outbound/outgoing-messages.js'
-import type { OutgoingRecord } from '../../jobs/definitions.js'
+import { dispatchJob, type OutgoingRecord } from '../../jobs/definitions.js'
+import { requireKnownVersion } from '../../jobs/job-version.js'
 import { deleteOutboxRows, isInOutbox, type JobContext } from '../../jobs/outbox/load-job.js'
 import { lockOldestOfSender } from '../../jobs/outbox/sender-rows.js'
 import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
@@ -38,7 +39,7 @@ export async function dispatchInOrder(services: Services, work: DispatchWork): P
 interface SenderQueue {
   readonly senderId: number
   readonly outboxId: number
-  /** Outbox rows of earlier records whose dispatch failed. Their own jobs retry them. */
+  /** Outbox rows of earlier records whose dispatch failed, or needs a newer version. Their own jobs retry them. */
   readonly failed: number[]
 }
 
@@ -59,6 +60,7 @@ async function dispatchOldest(
         return 'own'
       }
       earlier = oldest.id
+      requireKnownVersion(services.jobs.versionOf(dispatchJob), oldest.data)
       setTrace(transaction, oldest.trace ?? undefined)
       await deleteOutboxRows(transaction, [oldest.id])
       await dispatchRecord(services, transaction, oldest.data)

@@ -5,6 +5,7 @@ import { NOW_SQL } from '../../persistence/sql/database-time.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import type { Services } from '../../services/services.js'
 import { type AnyJob, type DataOf, dispatchJob, type OutgoingRecord } from '../definitions.js'
+import { versionedData } from '../job-version.js'
 import { runOrAddAfterCommit } from './run-or-add.js'
 
 /** The sweeper adds a job again that no worker has taken within this time. */
@@ -97,7 +98,7 @@ export function newOutboxRowsValues(transaction: Knex.Transaction, all: readonly
   return [
     all.map(({ job }) => job.queue),
     all.map(({ job }) => job.name),
-    all.map(({ data }) => JSON.stringify(data)),
+    all.map(({ job, data }) => JSON.stringify(versionedData(job, data))),
     all.map(({ senderId }) => senderId ?? null),
     all.map(({ dueInSeconds }) => dueInSeconds ?? SWEPT_AFTER_SECONDS),
     findTrace(transaction),

@@ -1,4 +1,5 @@
 import type { AnyJob, DataOf } from '../definitions.js'
+import { versionedData } from '../job-version.js'
 import type { OptionsOf } from './job-options.js'
 import type { OpenQueue, QueueClient } from './queue-client.js'
 import { QUEUES, type QueueName } from './queue-names.js'
@@ -117,7 +118,7 @@ export function createJobAdding({ client, store, prefix, optionsOf }: AddingOpti
         ...(deduplicationKey !== undefined && { deduplication: { id: deduplicationKey } }),
       })
       const keys = store.prefixOf(prefix, job.queue)
-      const add = (queue: OpenQueue) => store.safely(keys, () => queue.add(job.name, data, options))
+      const add = (queue: OpenQueue) => store.safely(keys, () => queue.add(job.name, versionedData(job, data), options))
       await client.request(job.queue, add, { within: ACKNOWLEDGED_WITHIN_MS })
     },
 
@@ -126,7 +127,7 @@ export function createJobAdding({ client, store, prefix, optionsOf }: AddingOpti
       const { priority } = options
       const jobs = each.map(({ deduplicationKey, data }) => {
         const opts = optionsOf(job, { priority, deduplication: { id: deduplicationKey, keepLastIfActive: true } })
-        return { name: job.name, data, opts }
+        return { name: job.name, data: versionedData(job, data), opts }
       })
       await addUnique(job.queue, jobs, options)
     },
@@ -136,7 +137,7 @@ export function createJobAdding({ client, store, prefix, optionsOf }: AddingOpti
       const jobs = all.map((data, index) => {
         const id = deduplicationKeys[index]
         const opts = optionsOf(job, { priority, ...(id !== undefined && { deduplication: { id } }) })
-        return { name: job.name, data, opts }
+        return { name: job.name, data: versionedData(job, data), opts }
       })
       await client.request(job.queue, (queue) => queue.addBulk(jobs), within === undefined ? {} : { within })
     },

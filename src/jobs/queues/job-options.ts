@@ -1,6 +1,7 @@
 import type { JobsOptions } from 'bullmq'
 import * as definitions from '../definitions.js'
 import { type AnyJob, probeJob, retriedForHours } from '../definitions.js'
+import { versionOfDefinition } from '../job-version.js'
 import { QUEUES } from './queue-names.js'
 
 /** Every job that is added to a queue: those that definitions.ts exports, and the probe of each queue. */
@@ -29,11 +30,20 @@ export type OptionsOf = (job: Pick<AnyJob, 'queue' | 'name'>, own?: OwnOptions) 
 export function openJobOptions(others: readonly AnyJob[] = []): OptionsOf {
   const optionsByKey = new Map([...JOB_DEFINITIONS, ...others].map((job) => [keyOf(job), job.options]))
   return (job, own = {}) => {
-    // An outbox row of a newer version may have an unknown name. It is tried for hours, and then a dead letter, which has to be kept.
+    // An outbox row of a newer version may have an unknown name.
     const options = optionsByKey.get(keyOf(job)) ?? retriedForHours
     const set = Object.entries(own).filter(([, value]) => value !== undefined)
     return { ...options, ...Object.fromEntries(set) }
   }
+}
+
+/** Returns the version of a job that this program knows. */
+export type VersionOf = (job: Pick<AnyJob, 'queue' | 'name'>) => number
+
+/** Definitions given here replace those of the program, as for `openJobOptions`. */
+export function openJobVersions(others: readonly AnyJob[] = []): VersionOf {
+  const definitionsByKey = new Map([...JOB_DEFINITIONS, ...others].map((job) => [keyOf(job), job]))
+  return (job) => versionOfDefinition(definitionsByKey.get(keyOf(job)) ?? {})
 }
 
 function keyOf({ queue, name }: Pick<AnyJob, 'queue' | 'name'>): string {

@@ -9,7 +9,7 @@ import { type LocalRuns, openLocalRuns } from '../local-runs/local-runs.js'
 import { createJobAdding, type JobAdding } from './add-jobs.js'
 import { createQueueControl, type QueueControl } from './control-queues.js'
 import { createQueueInspection, type QueueInspection } from './inspect-queues.js'
-import { openJobOptions } from './job-options.js'
+import { openJobOptions, openJobVersions, type VersionOf } from './job-options.js'
 import { openPostgresStore } from './postgres-store.js'
 import { openQueueClient, REQUEST_TIMEOUT_MS } from './queue-client.js'
 import type { QueueName } from './queue-names.js'
@@ -27,6 +27,7 @@ export interface JobQueues extends JobAdding, QueueInspection, JobScheduling, Qu
   hasFreeMemory(): Promise<boolean>
   /** Advice to the operator about the store, in sentences. */
   warnings(): Promise<readonly string[]>
+  readonly versionOf: VersionOf
   /** Outbox rows that this process runs without a job. */
   readonly localRuns: LocalRuns
   serve(queue: QueueName, run: (job: Job) => Promise<void>, options: ServeOptions): ObservedWorker
@@ -78,6 +79,7 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
     ...createQueueInspection({ client, store, prefix }),
     ...createQueueControl(client),
     ...createJobScheduling(client, optionsOf),
+    versionOf: openJobVersions(settings.definitions),
     localRuns: openLocalRuns(),
     serve: (name, run, options) => serveQueue({ store, prefix, report }, name, run, options),
     hasFreeMemory: () => client.request('inbound', () => store.hasFreeMemory()),

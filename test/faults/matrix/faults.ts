@@ -30,7 +30,7 @@ export const FAULTS = {
   F28: 'all processes are restarted in turn, ten times: no client that retries once is refused',
   F29: 'old code works with the tables of new code: migrations only expand',
   F30: 'dead letters are replayed, twice: each effect exists once',
-  F31: 'a job has an unknown name: it is put back, and becomes a dead letter after hours',
+  F31: 'a job has an unknown name: it is put back without an attempt, and is never a dead letter',
   F32: 'a worker is blocked until others have run its jobs: nothing is stored twice',
   F33: 'clients are slow: others are not delayed, and slow connections are closed',
   F34: 'no file descriptors are left: the pod refuses connections, and recovers',

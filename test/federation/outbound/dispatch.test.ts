@@ -9,6 +9,7 @@ import { publishPost } from '../../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../../src/domain/posts/reshares.js'
 import { dispatchInOrder } from '../../../src/federation/outbound/dispatch.js'
 import { planDispatch } from '../../../src/federation/outbound/dispatch-plan.js'
+import { NewerVersionNeeded } from '../../../src/jobs/job-version.js'
 import { AlreadyDone, loadJob } from '../../../src/jobs/outbox/load-job.js'
 import { Block, Contact } from '../../../src/persistence/models/contact.js'
 import { Mention } from '../../../src/persistence/models/mention.js'
@@ -672,6 +673,24 @@ describe('the order of dispatches', () => {
 
     expect(await sentGuids(broken.guid, sound.guid)).toEqual([sound.guid])
     expect(await rowsOfSender(ann)).toMatchObject([{ id: first?.id }])
+  })
+
+  it('leaves out a record of a newer version, and keeps its row', async () => {
+    const [newer, known] = [await publish(ann), await publish(ann)]
+    const [first, second] = await rowsOfSender(ann)
+    await pod
+      .db('outbox')
+      .where({ id: first?.id })
+      .update({ data: { record: 'post', guid: newer.guid, jobVersion: 2 } })
+
+    await dispatchRow(second?.id)
+
+    expect(await sentGuids(newer.guid, known.guid)).toEqual([known.guid])
+    expect(await rowsOfSender(ann)).toMatchObject([{ id: first?.id }])
+  })
+
+  it('puts back a record of an unknown kind', async () => {
+    await expect(dispatchNow(pod, { record: 'event', guid: newGuid() } as never)).rejects.toThrow(NewerVersionNeeded)
   })
 
   it('does not wait for a record whose job has ended as a dead letter', async () => {

@@ -5,7 +5,7 @@ import type { Services } from '../../../src/services/services.js'
 import { type RunningWorkers, startWorkers, type WorkersOptions } from '../../../workers/start-workers.js'
 
 /** Short lock and retry times, so that a test waits only for the work itself. */
-const SHORT_TIMES = { lockMs: 2_000, stalledCheckMs: 500, backoff: () => 10 }
+const SHORT_TIMES = { lockMs: 2_000, stalledCheckMs: 500, backoff: () => 10, putBackDelay: () => 10 }
 
 /** Starts workers in the process of the test. */
 export function startTestWorkers(pod: Services, options: WorkersOptions): RunningWorkers {
