@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
+import { hideContent } from '../../src/domain/moderation/hide-content.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { continuePrune, type PruneOptions, previewPrune, prune } from '../../src/domain/operations/prune.js'
 import type { Person } from '../../src/persistence/models/person.js'
@@ -120,6 +122,18 @@ const reasons: Readonly<Record<string, () => Promise<Post>>> = {
   async reshare_of_local_post() {
     const root = await addPost(test.pod, { id: local.personId }, { resharesCount: 1 })
     return addOldPost({ type: 'Reshare', rootId: root.id, text: '' })
+  },
+  async 'hidden_by_moderator: the post'() {
+    const post = await addOldPost()
+    await hideContent(test.pod, COMMAND_ACTOR, { type: 'post', guid: post.guid }, { reason: 'Spam' })
+    return post
+  },
+  async 'hidden_by_moderator: a comment under it'() {
+    const post = await addOldPost()
+    const guid = newGuid()
+    await insert('comments', { guid, authorId: author.id, postId: post.id, text: 'x' })
+    await hideContent(test.pod, COMMAND_ACTOR, { type: 'comment', guid }, { reason: 'Spam' })
+    return post
   },
   async private() {
     return addOldPost({ public: false })

@@ -152,7 +152,9 @@ const reasonsBelow = KINDS_BELOW_POST.flatMap((kind) => {
 /** Returns the first reason for which each post stays. Each exists() reads an index of the table by post, comment or person. */
 const REASONS_SQL = `
   select posts.id, pg_column_size(posts.*) as bytes, posts.created_at as "createdAt", case
-    when posts.public_before_hiding is not null then 'hidden_by_moderator'
+    when posts.public_before_hiding is not null or exists (
+      select from comments join hidden_content on hidden_content.comment_id = comments.id where comments.post_id = posts.id
+    ) then 'hidden_by_moderator'
     ${reasonsBelow.join('\n    ')}
     when exists (select from activity_entries where post_id = posts.id) then 'participated'
     when exists (

@@ -55,6 +55,8 @@ describe('a case', () => {
       reporter_count: 2,
       history: [{ event: 'reported' }, { event: 'reported' }],
     })
+    // Clients know the types of notifications of diaspora* only.
+    expect((await mod.person.get('/notifications')).body).toEqual([])
   })
 
   it('keeps the text when the author deletes the post, and can be resolved then', async () => {
@@ -364,6 +366,11 @@ describe('private content', () => {
     const audit = await mod.get(`/audit?action=case.private_read&target=${secret}`)
     expect(audit.body).toMatchObject([{ actor: { name: 'mod' }, case_id: id }])
     expect(JSON.stringify(audit.body)).not.toContain(text)
+    for (const format of ['csv', 'ndjson']) {
+      const url = `/api/admin/v1/audit/export?format=${format}`
+      const exported = await api.app.inject({ url, headers: { authorization: `Bearer ${adm.token}` } })
+      expect([exported.body.includes(secret), exported.body.includes(text)]).toEqual([true, false])
+    }
   })
 })
 

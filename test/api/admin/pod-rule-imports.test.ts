@@ -149,16 +149,21 @@ describe('an import', () => {
   })
 
   it('keeps rules, makes them stricter, or replaces them, as the mode says', async () => {
+    const suspend = 'domain,severity\nm.example,suspend'
+    const silence = 'domain,severity\nm.example,silence'
     const modes = [
-      ['keep', 'normal'],
-      ['stricter', 'blocked'],
-      ['replace', 'blocked'],
+      ['keep', 'normal', suspend, 'normal'],
+      ['keep', 'limited', suspend, 'limited'],
+      ['stricter', 'limited', suspend, 'blocked'],
+      ['stricter', 'blocked', silence, 'blocked'],
+      ['replace', 'limited', suspend, 'blocked'],
+      ['replace', 'blocked', silence, 'limited'],
     ] as const
-    for (const [mode, expected] of modes) {
+    for (const [mode, state, list, expected] of modes) {
       await api.pod.db('pod_rules').delete()
-      await set('m.example', 'normal')
-      await apply((await plan('m.example', mode)).body.id)
-      expect([mode, (await rules()).map(({ state }) => state)]).toEqual([mode, [expected]])
+      await set('m.example', state)
+      await apply((await plan(list, mode)).body.id)
+      expect([mode, state, (await rules()).map((rule) => rule.state)]).toEqual([mode, state, [expected]])
     }
   })
 

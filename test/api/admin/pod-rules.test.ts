@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { endPodRules } from '../../../src/domain/moderation/pods/pod-rules.js'
+import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
+import { endPodRules, setPodRule } from '../../../src/domain/moderation/pods/pod-rules.js'
 import { restrictTaskHandlers } from '../../../src/domain/moderation/pods/restrict-pod-people.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { runBackgroundTask } from '../../../src/domain/operations/background-tasks.js'
 import { RemotePod } from '../../../src/persistence/models/remote-pod.js'
 import { holdAndFindDueDeliveries } from '../../../src/persistence/outbound/due-deliveries.js'
 import { leasePods } from '../../../src/persistence/outbound/pod-leases.js'
+import { reasonOf } from '../../support/assertions/refusal-reasons.js'
 import { addPost } from '../../support/databases/rows.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
@@ -120,6 +122,11 @@ describe('a rule', () => {
       ['https://bad.example/', 'domain_invalid'],
     ] as const) {
       expect([domain, (await set(domain, 'blocked')).body.reason]).toEqual([domain, refusal])
+    }
+    const below = { ...api.pod, config: { ...api.pod.config, url: 'https://social.own.example' } }
+    for (const domain of ['own.example', 'social.own.example', '*.own.example']) {
+      const refused = setPodRule(below, COMMAND_ACTOR, { domain, state: 'blocked' }, { reason, confirm: domain })
+      expect([domain, await reasonOf(refused)]).toEqual([domain, 'own_pod'])
     }
     expect((await set('localhost', 'blocked')).body).toMatchObject({ domain: 'localhost' })
     expect((await set('p.example:3000', 'limited')).body).toMatchObject({ domain: 'p.example', port: 3000 })

@@ -158,6 +158,26 @@ describe('a rejected message', () => {
     await reloadFilters(api.pod)
   })
 
+  it('by a filter is stored once when it is replayed after the filter is off, and is a repeated one after that', async () => {
+    const { filter } = (
+      await adm.post('/filters', { kind: 'word', value: 'bingo', action: 'reject', state: 'active', reason })
+    ).body
+    await reloadFilters(api.pod)
+    await receive(publicMessage(quin, postBy(quin, { text: 'The best bingo' })))
+    const [row] = await listed()
+    const results: unknown[] = [row?.['fault']]
+    await adm.call('PATCH', `/filters/${filter.id}`, { state: 'off', reason })
+    await reloadFilters(api.pod)
+
+    for (let turn = 0; turn < 2; turn += 1) {
+      await adm.post('/quarantine/replay', { ids: [row?.['id']], reason })
+      await receiveReplayed()
+      results.push((await listed())[0]?.['result'])
+    }
+    expect(results).toEqual(['Filtered', 'stored', 'repeated'])
+    expect(await api.pod.db('posts').where({ text: 'The best bingo' })).toHaveLength(1)
+  })
+
   it('a released message stays released, with its row, while it waits for its parent', async () => {
     await adm.post('/filters', { kind: 'word', value: 'roulette', action: 'reject', state: 'active', reason })
     await reloadFilters(api.pod)

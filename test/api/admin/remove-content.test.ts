@@ -7,7 +7,7 @@ import { addPost } from '../../support/databases/rows.js'
 import { sentAbout } from '../../support/federation/outbound-messages.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
-import { aspectOf, publish, type SampleApiPod, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
+import { aspectOf, publish, type SampleApiPod, share, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
 
 let api: SampleApiPod
 let mod: StaffClient
@@ -65,8 +65,28 @@ describe('removing content', () => {
     expect(await sentAbout(api.pod, guid)).not.toEqual([])
   })
 
-  it('of a remote author sends nothing, and leaves tombstones', async () => {
-    const { guid } = await addPost(api.pod, rita, { public: true, text: 'Rare watches' })
+  it('of a remote author sends nothing, leaves tombstones, and takes it from all lists, pages and notifications', async () => {
+    const { guid, id } = await addPost(api.pod, rita, { public: true, text: 'Rare #watches' })
+    const [tag] = await api.pod.db('tags').insert({ name: 'watches' }).returning('id')
+    await api.pod.db('taggings').insert({ tagId: tag.id, postId: id, createdAt: new Date() })
+    await share(api, api.carol, rita)
+    await api.alice.post('/tag_followings', { name: 'watches' })
+    await createComment(api.pod, api.alice.viewer, { postGuid: guid, text: 'Really rare' })
+    await createComment(api.pod, api.carol.viewer, { postGuid: guid, text: 'Yes' })
+    const lists = [
+      ...['/search/posts?tag=watches', '/streams/tags', '/streams/activity', '/notifications'],
+      `/users/${rita.guid}/posts`,
+    ]
+    const listsWith = async () => {
+      const found = await Promise.all(lists.map(async (path) => (await api.alice.get(path)).text.includes(guid)))
+      return lists.filter((_, index) => found[index])
+    }
+    const pages = async () =>
+      Promise.all(
+        [`/posts/${guid}`, `/fetch/post/${guid}`].map(async (path) => (await api.app.inject(path)).statusCode),
+      )
+    expect(await listsWith()).toEqual(lists)
+    expect((await api.carol.get('/streams/main')).text).toContain(guid)
     expect((await api.alice.get(`/posts/${guid}`)).status).toBe(200)
 
     expect((await mod.post(`/posts/${guid}/remove`, { reason })).body).toMatchObject({
@@ -75,6 +95,9 @@ describe('removing content', () => {
     })
 
     expect((await api.alice.get(`/posts/${guid}`)).status).toBe(404)
+    expect(await listsWith()).toEqual([])
+    expect((await api.carol.get('/streams/main')).text).not.toContain(guid)
+    expect(await pages()).toEqual([404, 404])
     expect(await sentAbout(api.pod, guid)).toEqual([])
     expect(await tombstonesOf(guid)).toEqual([`Post ${mod.person.address}`, 'Post rita@r.example'])
   })

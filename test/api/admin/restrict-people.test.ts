@@ -87,7 +87,8 @@ describe('a silenced person', () => {
     const comment = newGuid()
     const post = await api.pod.db('posts').where({ guid: api.PA }).first('id')
     await Comment.query(api.pod.db).insert({ guid: comment, authorId: rita.id, postId: post.id, text: 'Hello' })
-    const lists = ['/search/posts?tag=tea']
+    const lists = ['/search/posts?tag=tea', '/streams/tags']
+    for (const user of [api.alice, api.bob]) await user.post('/tag_followings', { name: 'tea' })
     for (const path of lists) expect([path, guidsOf((await api.alice.get(path)).body)]).toEqual([path, [guid]])
 
     const action = await act(rita.guid, 'silence')

@@ -115,6 +115,34 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     expect([first?.data.guid, second?.data.guid]).toEqual([own, last])
   })
 
+  it('ends at once for a locked account, and has no posts of a silenced person for those who do not follow them', async () => {
+    const mod = await makeStaff(api, 'silencing-mod', 'moderator')
+    const { hugo, ivy } = await api.people('hugo', 'ivy')
+    await share(api, bob, hugo)
+    await using stream = await listen(alice, { query: 'types=post' })
+    await using following = await listen(bob, { query: 'types=post' })
+    await using own = await listen(hugo, { query: 'types=post' })
+    await using other = await listen(ivy, { query: 'types=post' })
+    const mention = 'Hello @{alice@pod.example}'
+
+    const heard = await post(hugo, mention)
+    expect((await stream.take(1)).map(({ data }) => data.guid)).toEqual([heard])
+    const action = await mod.post(`/people/${hugo.guid}/silence`, { reason: 'Spam' })
+    expect(action.body).toMatchObject({ changed: true })
+    const unheard = await post(hugo, mention)
+    const last = await post(alice, 'After it')
+
+    expect((await stream.take(1)).map(({ data }) => data.guid)).toEqual([last])
+    expect((await following.take(3)).map(({ data }) => data.guid)).toEqual([heard, unheard, last])
+    await mod.post(`/people/${hugo.guid}/lock`, { reason: 'Spam' })
+    expect(await own.ended).toBe('ended')
+    expect((await openEventStream({ base, token: hugo.token })).status).toBe(401)
+    await post(bob, 'After the lock')
+    await announced()
+    expect((await openEventStream({ base, token: ivy.token })).status).toBe(200)
+    other.close()
+  })
+
   it('declares its media type to clients and proxies', async () => {
     await using stream = await listen(alice)
 

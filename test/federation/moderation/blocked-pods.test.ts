@@ -106,6 +106,7 @@ it('a person whose address is at a blocked host is ignored, wherever the pod is 
   await block('r.example')
 
   expect(await receive(pod, publicMessage(remy, postBy(remy, { guid: newGuid() })))).toEqual(ignored)
+  expect(await receive(pod, publicMessage(quin, postBy(quin)))).toEqual(allStored)
 })
 
 describe('a blocked person', () => {
