@@ -12,6 +12,7 @@ import { RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { DISCOVERY_LIMITS } from './limits.js'
 import { isSamePodHost, isThisPod, parseHomeUrl, parsePodHost } from './pod-location.js'
 import { readRemoteDocument } from './read-document.js'
+import { receiveMove } from './receive-move.js'
 import { savePerson } from './save-person.js'
 import { openSharedLookups, type SharedLookups } from './shared-lookups.js'
 
@@ -103,7 +104,11 @@ async function lookUp(
   await refuseBlocked(services, podUrl)
   const html = await requestText(services, links.hcardUrl, 'text/html', until)
   const hcard = await readRemoteDocument(services, { type: 'hcard', text: html })
-  return savePerson(services, { address, podUrl, hcard, began })
+  const person = await savePerson(services, { address, podUrl, hcard, began })
+  const { successorUrl } = links
+  if (successorUrl !== undefined && person.closedAt === null)
+    await receiveMove(services, { address, podUrl, successorUrl, until })
+  return person
 }
 
 interface ClaimedPod {

@@ -13,6 +13,8 @@ export interface PersonLinks {
   readonly hcardUrl: string
   /** The root of the pod, with a slash at the end. */
   readonly podUrl: string
+  /** The signed message of the move of a person who has moved. */
+  readonly successorUrl?: string
 }
 
 /** The contents of a person's hCard. */
@@ -40,6 +42,9 @@ const podRel = 'http://joindiaspora.com/seed_location'
 /** The page on which users of a pod follow others. */
 const subscribeRel = 'http://ostatus.org/schema/1.0/subscribe'
 
+/** On documents of people who have moved. */
+const successorRel = 'successor-version'
+
 /** Throws `DiscoveryFailed` unless the document describes this address and links to its pod and hCard. */
 export function readWebFinger(json: string, address: string): PersonLinks {
   const document = parseJson(json)
@@ -56,7 +61,8 @@ export function readWebFinger(json: string, address: string): PersonLinks {
   if (podUrl === undefined) {
     throw new ProtocolError('DiscoveryFailed', 'the WebFinger document has no usable link to a pod')
   }
-  return { hcardUrl, podUrl: `${podUrl.origin}/` }
+  const successorUrl = webUrl(hrefOf(successorRel) ?? '')
+  return { hcardUrl, podUrl: `${podUrl.origin}/`, ...(successorUrl && { successorUrl: successorUrl.href }) }
 }
 
 /** Returns where users of a pod follow others, from the WebFinger document of one of them; `{uri}` stands for the address. */
@@ -110,7 +116,7 @@ export function writeWebFinger(person: {
       { rel: 'http://openid.net/specs/connect/1.0/issuer', href: issuer },
       ...(successorUrl === undefined
         ? []
-        : [{ rel: 'successor-version', type: 'application/magic-envelope+xml', href: successorUrl }]),
+        : [{ rel: successorRel, type: 'application/magic-envelope+xml', href: successorUrl }]),
     ],
   }
 }

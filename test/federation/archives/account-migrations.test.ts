@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadPrivateKey } from '../../../src/domain/accounts/private-keys.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { searchPeople } from '../../../src/domain/people/search-people.js'
+import { discoverPerson } from '../../../src/federation/discovery/discover-person.js'
 import { Person } from '../../../src/persistence/models/person.js'
 import { Post } from '../../../src/persistence/models/post.js'
 import { User } from '../../../src/persistence/models/user.js'
@@ -308,6 +309,64 @@ describe('an account migration', () => {
       { userId: ben.userId, personId: ann.id, sharing: false, receiving: true },
     ])
     await pod.db.transaction((transaction) => liftRestrictions(transaction, action))
+  })
+
+  it('is fetched when the old address is looked up, at most once a day', async () => {
+    const from = pod.fakePods.person('olga@old.example')
+    const linkTo = (person: FakePerson, href: string) =>
+      pod.fakePods.script(`${new URL(href).host}/.well-known/webfinger`, (_request, response) => {
+        const document = pod.fakePods.webFinger(person)
+        const link = { rel: 'successor-version', type: 'application/magic-envelope+xml', href }
+        const links = [...(document.links as readonly object[]), link]
+        response.setHeader('content-type', 'application/jrd+json').end(JSON.stringify({ ...document, links }))
+      })
+    const path = `old.example/fetch/account_migration/${from.guid}`
+    const requests = () => pod.fakePods.requests.filter((request) => request === path).length
+    linkTo(from, `https://${path}`)
+    const { envelope } = publicMessage(from, migration(from, quin2))
+    pod.fakePods.script(path, (_request, response) => void response.end(envelope))
+
+    const found = await discoverPerson(pod, from.address)
+    await discoverPerson(pod, from.address)
+
+    expect(requests()).toBe(1)
+    const [row, ...more] = await pod.db('outbox').where({ name: 'receive-public' })
+    expect([row.queue, row.payload, more]).toEqual(['inbound', envelope, []])
+    expect(await receive(pod, { envelope: row.payload, acceptedAt: row.acceptedAt })).toEqual(allStored)
+    expect(await pod.db('accountMigrations').select('oldPersonId', 'newPersonId')).toEqual([
+      { oldPersonId: found.id, newPersonId: quin2.id },
+    ])
+
+    // A day later the moved person is closed, so that nothing is requested.
+    await pod
+      .db('people')
+      .where({ id: found.id })
+      .update({ refreshedAt: new Date(0) })
+    await discoverPerson(pod, from.address)
+    expect(requests()).toBe(1)
+  })
+
+  it('is not fetched from another host, nor received from another sender', async () => {
+    const other = publicMessage(quin, migration(quin, quin2)).envelope
+    for (const [name, host, href] of [
+      ['pia', 'p1.example', 'https://elsewhere.example/move'],
+      ['pam', 'p2.example', 'https://p2.example/move'],
+      ['pat', 'p3.example', 'https://p3.example/missing'],
+    ] as const) {
+      const person = pod.fakePods.person(`${name}@${host}`)
+      pod.fakePods.script(`${host}/.well-known/webfinger`, (_request, response) => {
+        const document = pod.fakePods.webFinger(person)
+        const links = [...(document.links as readonly object[]), { rel: 'successor-version', href }]
+        response.setHeader('content-type', 'application/jrd+json').end(JSON.stringify({ ...document, links }))
+      })
+      pod.fakePods.script(
+        href.slice('https://'.length).replace('missing', 'none'),
+        (_request, response) => void response.end(other),
+      )
+      expect(await discoverPerson(pod, person.address)).toMatchObject({ address: person.address })
+    }
+    expect(pod.fakePods.requests).not.toContain('elsewhere.example/move')
+    expect(await pod.db('outbox').where({ name: 'receive-public' })).toEqual([])
   })
 
   it('to a blocked pod changes nothing', async () => {

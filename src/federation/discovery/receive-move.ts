@@ -1,0 +1,61 @@
+import { receivePublicJob } from '../../jobs/definitions.js'
+import { NOW_SQL } from '../../persistence/sql/database-time.js'
+import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
+import type { Services } from '../../services/services.js'
+import { REMOTE_LIMITS } from '../remote-pod/limits.js'
+import { RemotePodError } from '../remote-pod/remote-pod-error.js'
+import { isSamePodHost, parsePodHost } from './pod-location.js'
+
+export interface SuccessorLink {
+  readonly address: string
+  readonly podUrl: URL
+  /** Where WebFinger says that the signed message of the move is. */
+  readonly successorUrl: string
+  /** The end of the lookup, by `performance.now`. */
+  readonly until: number
+}
+
+/**
+ * A person who was looked up has moved: fetches the message of the move from their old pod, and receives it like any message. So a pod
+ * that has not received the move finds the new account. Without a usable message the lookup succeeds all the same.
+ */
+export async function receiveMove(
+  services: Pick<Services, 'db' | 'remotePods' | 'now' | 'log'>,
+  { address, podUrl, successorUrl, until }: SuccessorLink,
+): Promise<void> {
+  if (!isSamePodHost(parsePodHost(podUrl), parsePodHost(new URL(successorUrl)))) return
+  const envelope = await requestMove(services, successorUrl, until)
+  if (envelope === undefined || peekEnvelope(envelope).sender !== address) {
+    services.log.info({ address }, 'message of a move not fetched')
+    return
+  }
+  await services.db.raw(
+    `insert into outbox (queue, name, data, payload, accepted_at, sweep_at) values (?, ?, ?, ?, ?, ${NOW_SQL})`,
+    [
+      ...[receivePublicJob.queue, receivePublicJob.name],
+      JSON.stringify({ recipientGuid: null, times: 0, last: false }),
+      envelope.replaceAll('\0', '\ufffd'), // as in the inbound endpoint
+      services.now(),
+    ],
+  )
+}
+
+async function requestMove(
+  { remotePods }: Pick<Services, 'remotePods'>,
+  url: string,
+  until: number,
+): Promise<string | undefined> {
+  try {
+    const { status, body } = await remotePods.get(url, {
+      accept: 'application/magic-envelope+xml',
+      maxBytes: REMOTE_LIMITS.discoveryBytes,
+      redirects: REMOTE_LIMITS.redirects,
+      mayUsePlain: true,
+      deadline: Math.max(1, until - performance.now()),
+    })
+    return status >= 200 && status <= 299 ? body.toString() : undefined
+  } catch (error) {
+    if (error instanceof RemotePodError) return undefined
+    throw error
+  }
+}
