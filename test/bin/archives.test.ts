@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createUser } from '../../src/domain/accounts/accounts.js'
+import { loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import type { OpenServices } from '../../src/services/open-services.js'
 import { openPodBySettings } from '../support/pods/pod-by-settings.js'
@@ -82,6 +83,35 @@ describe('a stopped command', { timeout: 180_000 }, () => {
     expect(await pod(words, place.settings)).toMatchObject({ code: 0 })
     expect((await files()).map((name) => join(place.folder, name))).toEqual([out])
     await rm(out)
+  })
+
+  it('archive import --restore-key gives an account that was made anew its old key and guid, unless it is in use', async () => {
+    await createUser(open, { username: 'carol', password: PASSWORD })
+    const carol = () => open.db('people').where({ address: 'carol@pod.example' }).first('id', 'guid', 'publicKey')
+    const old = await carol()
+    expect(await pod(['archive', 'export', 'carol', '--out', out], place.settings)).toMatchObject({ code: 0 })
+    await open.db('people').where({ id: old.id }).update({ address: 'gone@pod.example', guid: newGuid() })
+    await open.db('users').where({ username: 'carol' }).update({ username: 'gone' })
+    await createUser(open, { username: 'carol', password: PASSWORD })
+    const made = await carol()
+    const words = ['archive', 'import', out, '--as', 'carol', '--restore-key']
+    expect(await pod([...words.slice(0, 4), 'alice', '--restore-key'], place.settings)).toMatchObject({ code: 1 })
+
+    await open
+      .db('posts')
+      .insert({ guid: newGuid(), authorId: made.id, type: 'StatusMessage', text: 'Hi', public: true })
+    expect(await pod(words, place.settings)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('The account has a post, contact or delivery'),
+    })
+    expect(await carol()).toEqual(made)
+
+    await open.db('posts').where({ authorId: made.id }).delete()
+    expect(await pod(words, place.settings)).toMatchObject({ code: 0 })
+    expect(await carol()).toEqual({ ...old, id: made.id })
+    const pem = (await loadPrivateKey(open, made.id)).export({ type: 'pkcs1', format: 'pem' })
+    expect(pem).toEqual((await loadPrivateKey(open, old.id)).export({ type: 'pkcs1', format: 'pem' }))
+    expect(await open.db('audit_entries').where({ action: 'archive.restore_key' })).toHaveLength(1)
   })
 
   it('archive import that Ctrl-C stops continues when it is repeated', async () => {

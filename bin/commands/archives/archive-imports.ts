@@ -9,6 +9,7 @@ import { beginImport, findImportOfFile } from '../../../src/federation/archives/
 import { checkArchive } from '../../../src/federation/archives/imports/check-archive.js'
 import { toImportingUser } from '../../../src/federation/archives/imports/import-run-context.js'
 import { presentReport } from '../../../src/federation/archives/imports/present-report.js'
+import { restoreKey } from '../../../src/federation/archives/imports/restore-key.js'
 import { runImport } from '../../../src/federation/archives/imports/run-import.js'
 import type { ImportingUser } from '../../../src/federation/archives/owner.js'
 import { openPlainFile } from '../../../src/federation/archives/reading/archive-file.js'
@@ -42,6 +43,7 @@ interface ImportCommandOptions extends OutputOptions {
   readonly as: string
   readonly photos?: string
   readonly move?: string
+  readonly restoreKey?: boolean
   /** Commander turns --no-… into these. */
   readonly settings: boolean
   readonly profile: boolean
@@ -64,6 +66,10 @@ export function archiveImportCommands(archive: Command): void {
     .requiredOption('--as <username>', 'the account that imports it')
     .option('--photos <zip>', 'the zip of its photos')
     .option('--move <network id>', 'the old network ID: its account moves to this one, with posts, comments and likes')
+    .option(
+      '--restore-key',
+      'only give an account that was made anew the key of its own archive, after the database was lost',
+    )
     .option('--no-settings', 'do not import language and following back')
     .option('--no-profile', 'do not import the profile')
     .option('--no-wait', 'only start the import; a worker of the running pod continues it')
@@ -135,6 +141,7 @@ const NO_ACCOUNT: ImportingUser = { userId: 0, personId: 0, username: '', addres
 
 async function importFile(file: string, options: ImportCommandOptions): Promise<void> {
   await requireFiles(file, options.photos)
+  if (options.restoreKey) return restoreKeyOf(file, options)
   const moveFrom = options.move === undefined ? undefined : parseAddress(options.move)
   if (options.move !== undefined && moveFrom === undefined) {
     throw new CommandError(`${options.move} is not a network ID: --move takes the old one, such as alice@old.example.`)
@@ -163,6 +170,19 @@ async function importFile(file: string, options: ImportCommandOptions): Promise<
     .finally(progress.end)
   print(options, presentArchiveImport(done), describeImport(done).map(printable))
   if (done.state === 'failed') throw new CommandError(`The import failed: ${done.error ?? 'unknown'}.`)
+}
+
+async function restoreKeyOf(file: string, options: ImportCommandOptions): Promise<void> {
+  const address = await interruptible('Nothing was changed.', (signal) =>
+    withPod(async (services) => {
+      const user = await requireUser(services, options.as)
+      await restoreKey(services, COMMAND_ACTOR, { file, user, signal })
+      return user.address
+    }),
+  ).catch(explainArchiveError)
+  print(options, { address, key_restored: true }, [
+    `${address} has the key of the archive. Import the archive without --restore-key now.`,
+  ])
 }
 
 const POLL_INTERVAL_MS = 500

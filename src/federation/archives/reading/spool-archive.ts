@@ -71,6 +71,7 @@ const PLAN: SplitPlan = {
   values: new Set(
     [
       'username',
+      'guid',
       'name',
       'private_key',
       'serialized_private_key',
