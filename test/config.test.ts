@@ -248,6 +248,24 @@ it('reads queues, concurrency and a socket path', () => {
   expect(config.workerConcurrency).toEqual({ fetch: 32, outbound: 128 })
 })
 
+describe('ISOLATED', () => {
+  it.each(['127.0.0.1', '127.1.2.3', '::1', 'localhost', '/run/pod/copy.sock'])('serves this machine on %s', (HOST) => {
+    expect(readConfig({ ISOLATED: 'true', HOST })).toMatchObject({ isolated: true })
+  })
+
+  it.each(['0.0.0.0', '::', '192.168.1.2', 'pod.example', '127.0.0.1.example'])('refuses HOST=%s', (HOST) => {
+    expect(faultsOf({ ISOLATED: 'true', HOST })).toEqual([expect.stringMatching(/serves only this machine: set HOST/)])
+    expect(readConfig({ HOST }).isolated).toBe(false)
+  })
+
+  it('refuses figures for other machines', () => {
+    expect(faultsOf({ ISOLATED: 'true', ADMIN_LISTEN: '0.0.0.0:9394' })).toEqual([
+      expect.stringMatching(/set ADMIN_LISTEN/),
+    ])
+    expect(readConfig({ ISOLATED: 'true', ADMIN_LISTEN: '127.0.0.1:9394' }).isolated).toBe(true)
+  })
+})
+
 describe('backups and retention', () => {
   it('have defaults, and refuse times and days that are out of range', () => {
     expect(readConfig({})).toMatchObject({

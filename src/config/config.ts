@@ -272,6 +272,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     faults.push('SIGN_UP_CONFIRMATION=on needs SMTP_URL: without a mail server no mailbox can be confirmed.')
   }
   checkBackupPictures(given, faults)
+  checkIsolation(given, adminListen, faults)
   if (faults.length > 0 || url === undefined) throw new SettingsError(faults)
 
   return {
@@ -407,6 +408,21 @@ function retentionOf(given: Environment): Config['retention'] {
 
 /** Queues whose jobs cause no request to another pod. */
 const LOCAL_QUEUES: ReadonlySet<QueueName> = new Set(['inbound', 'inbound-private', 'notify', 'photos'])
+
+/** An isolated copy has the passwords and private texts of the pod, and old ones too: only this machine may reach it. */
+function checkIsolation(given: Environment, adminListen: Config['adminListen'], faults: string[]): void {
+  if (given.ISOLATED !== 'true') return
+  if (!given.HOST.includes('/') && !isLoopback(given.HOST)) {
+    faults.push('ISOLATED=true serves only this machine: set HOST to 127.0.0.1, ::1 or the path of a socket.')
+  }
+  if (typeof adminListen === 'object' && 'host' in adminListen && !isLoopback(adminListen.host)) {
+    faults.push('ISOLATED=true serves only this machine: set ADMIN_LISTEN to a port of 127.0.0.1, or leave it out.')
+  }
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
+}
 
 /** Who may sign up, and what they must do for it. */
 function signUpSettings(given: Environment, url: URL, mail: Config['mail']) {

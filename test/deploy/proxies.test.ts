@@ -9,7 +9,14 @@ import { RECEIVE_LIMITS } from '../../src/jobs/inbound/limits.js'
 import { freePort } from '../support/http/free-port.js'
 import { type EchoUpstream, startEchoUpstream } from './echo-upstream.js'
 import { findProgram } from './find-program.js'
-import { askProxy, type ProxyAnswer, type RunningProxy, startCaddy, startNginx } from './running-proxies.js'
+import {
+  askProxy,
+  NGINX_CONNECTIONS,
+  type ProxyAnswer,
+  type RunningProxy,
+  startCaddy,
+  startNginx,
+} from './running-proxies.js'
 
 const HOST = 'pod.example'
 /** The default of PHOTO_BYTES, and what a form adds to it. */
@@ -21,7 +28,7 @@ const proxies = [
   { name: 'Caddy', program: caddy, start: startCaddy },
 ]
 
-describe.each(proxies.filter(({ program }) => program !== undefined))('$name', ({ program = '', start }) => {
+describe.each(proxies.filter(({ program }) => program !== undefined))('$name', ({ name, program = '', start }) => {
   let folder: string
   let upstream: EchoUpstream
   let proxy: RunningProxy
@@ -87,22 +94,38 @@ describe.each(proxies.filter(({ program }) => program !== undefined))('$name', (
     expect({ status, bytes: JSON.parse(body).bytes }).toEqual({ status: 200, bytes })
   })
 
+  /** A request that stays open. */
+  function openStream(): Promise<[ReturnType<typeof request>, NodeJS.ReadableStream]> {
+    return new Promise((resolve, reject) => {
+      const sent = request(
+        {
+          ...{ host: '127.0.0.1', port: proxy.https, servername: HOST, rejectUnauthorized: false, agent: false },
+          path: '/api/v1/streaming',
+          headers: { host: HOST, 'accept-encoding': 'gzip' },
+        },
+        // A destroyed request also ends its response with an error.
+        (response) => resolve([sent, response.on('error', () => {})]),
+      )
+      sent.on('error', reject)
+      sent.end()
+    })
+  }
+
+  it.runIf(name === 'nginx')('limits the connections of an address, but not those of a pod that delivers', async () => {
+    const streams = await Promise.all(Array.from({ length: NGINX_CONNECTIONS }, openStream))
+    const post = (path: string) => askProxy(proxy, path, { method: 'POST' }, Buffer.from('x'))
+
+    expect((await post('/api/v1/posts')).status).toBe(503)
+    expect((await post('/receive/public')).status).toBe(200)
+    expect((await post('/receive/users/0123')).status).toBe(200)
+    for (const [stream] of streams) stream.destroy()
+    let status = 503
+    while (status === 503) status = (await askProxy(proxy, '/')).status
+  })
+
   it('sends each event of a stream at once', async () => {
     const texts: string[] = []
-    const [stream, response] = await new Promise<[ReturnType<typeof request>, NodeJS.ReadableStream]>(
-      (resolve, reject) => {
-        const sent = request(
-          {
-            ...{ host: '127.0.0.1', port: proxy.https, servername: HOST, rejectUnauthorized: false, agent: false },
-            path: '/api/v1/streaming',
-            headers: { host: HOST, 'accept-encoding': 'gzip' },
-          },
-          (response) => resolve([sent, response]),
-        )
-        sent.on('error', reject)
-        sent.end()
-      },
-    )
+    const [stream, response] = await openStream()
     const chunks = response.on('data', (chunk: Buffer) => void texts.push(chunk.toString()))
     while (!texts.join('').includes(': open')) await once(chunks, 'data')
     upstream.sendEvent('first')

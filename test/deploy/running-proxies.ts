@@ -9,8 +9,10 @@ import { freePort } from '../support/http/free-port.js'
 
 const run = promisify(execFile)
 const HOST = 'pod.example'
+/** Connections of one address, which a test can open. */
+export const NGINX_CONNECTIONS = 10
 
-/** A running proxy with an example of the folder `deploy`, changed only in addresses and paths. */
+/** A running proxy with an example of the folder `deploy`, changed only in addresses, paths and the number of connections. */
 export interface RunningProxy {
   readonly https: number
   readonly http: number
@@ -43,6 +45,7 @@ export async function startNginx(
     )
     .replace(/\/etc\/letsencrypt\/\S+fullchain.pem/, certificate)
     .replace(/\/etc\/letsencrypt\/\S+privkey.pem/, key)
+    .replace('limit_conn pod_connections 200;', `limit_conn pod_connections ${NGINX_CONNECTIONS};`)
     .replace('/var/cache/nginx/pod', join(folder, 'cache'))
     .replace('/var/log/nginx/pod.log', join(folder, 'access.log'))
   const bodies = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']

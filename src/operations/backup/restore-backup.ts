@@ -50,7 +50,10 @@ export interface Restored {
   readonly renamed: readonly string[]
 }
 
-type RestoreConfig = Pick<Config, 'dataDir' | 'uploadsDir' | 'secretKey' | 'storage' | 'uploadsFallback' | 's3'>
+type RestoreConfig = Pick<
+  Config,
+  'dataDir' | 'uploadsDir' | 'secretKey' | 'storage' | 'uploadsFallback' | 's3' | 'isolated'
+>
 
 /** Lies in the folder of pictures until the restore is finished, so that it can be repeated. */
 const MARK_FILE = 'unfinished-restore'

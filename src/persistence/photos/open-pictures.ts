@@ -1,5 +1,6 @@
 import { openS3Client, type S3Settings } from '../s3/s3-client.js'
 import { openFolderPictures } from './folder-pictures.js'
+import { openKeptPictures } from './kept-pictures.js'
 import { openMovingPictures } from './moving-pictures.js'
 import type { PictureStorage } from './picture-storage.js'
 import { openS3Pictures } from './s3-pictures.js'
@@ -10,6 +11,8 @@ export interface StorageSettings {
   /** The store from which pictures are being moved. */
   readonly uploadsFallback: PictureStorage['kind'] | undefined
   readonly s3: S3Settings | undefined
+  /** The pod is a copy: nothing is deleted from the bucket. */
+  readonly isolated: boolean
 }
 
 /** Which stores a process uses. All processes of a pod and its commands must use the same. */
@@ -36,10 +39,11 @@ export function openPictureStorage(settings: StorageSettings): PictureStorage {
 
 /** Opens one store, whichever the settings use. */
 export function openPictureStorageOfKind(
-  { uploadsDir, s3 }: StorageSettings,
+  { uploadsDir, s3, isolated }: StorageSettings,
   kind: PictureStorage['kind'],
 ): PictureStorage {
   if (kind === 'folder') return openFolderPictures(uploadsDir)
   if (s3 === undefined) throw new Error('The settings name no S3 store.')
-  return openS3Pictures(openS3Client(s3))
+  const pictures = openS3Pictures(openS3Client(s3))
+  return isolated ? openKeptPictures(pictures) : pictures
 }

@@ -17,7 +17,7 @@ import { startHeartbeat } from '../../../src/jobs/operations/heartbeat.js'
 import { registerStorageMetrics } from '../../../src/operations/storage-metrics.js'
 import { openFolderPictures } from '../../../src/persistence/photos/folder-pictures.js'
 import { openMovingPictures } from '../../../src/persistence/photos/moving-pictures.js'
-import { openPictureStorage } from '../../../src/persistence/photos/open-pictures.js'
+import { openPictureStorage, openPictureStorageOfKind } from '../../../src/persistence/photos/open-pictures.js'
 import type { PictureStorage } from '../../../src/persistence/photos/picture-storage.js'
 import { photoHandlers } from '../../../workers/handlers/photos.js'
 import { plain } from '../../support/files/pictures.js'
@@ -185,6 +185,23 @@ describe('pictures in an S3 store', () => {
     await check({})
     expect(() => readConfig({ STORAGE: 's3' })).toThrow('An S3 store needs S3_BUCKET')
     expect(() => readConfig({ ...store.environment, S3_ENDPOINT: 'ftp://x' })).toThrow('S3_ENDPOINT')
+  })
+
+  it('are not deleted by an isolated copy, whose bucket may be that of the original', async () => {
+    const copied = readConfig({ ...store.environment, ISOLATED: 'true' })
+    const copy = openPictureStorage(copied)
+    const name = await upload()
+    const file = await api.pod.pictures.storeUpload(Readable.from([Buffer.from('x')]), signal)
+    const before = [await keys('images/'), await keys('spool/')]
+
+    await copy.delete([name])
+    await openPictureStorageOfKind(copied, 's3').delete([name])
+    await copy.deleteUploads([file])
+    expect(await copy.deleteOldUploads(new Date(Date.now() + 60_000))).toBe(0)
+    await copy.deleteExports(['any.zip'])
+
+    expect([await keys('images/'), await keys('spool/')]).toEqual(before)
+    await api.pod.pictures.deleteUploads([file])
   })
 
   it('are uploaded without being in memory, again after a failure', async () => {

@@ -1,0 +1,13 @@
+import type { PictureStorage } from './picture-storage.js'
+
+/** A store from which an isolated copy deletes nothing, because the bucket may be that of the original pod. */
+export function openKeptPictures(store: PictureStorage): PictureStorage {
+  // The methods of a store do not use `this`.
+  return {
+    ...store,
+    delete: async () => {},
+    deleteUploads: async () => {},
+    deleteOldUploads: async () => 0,
+    deleteExports: async () => {},
+  }
+}
