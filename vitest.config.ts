@@ -36,7 +36,7 @@ const queueTests = [
   'job-options',
   'outbox',
   'pack-messages',
-  'producer',
+  'queue-outage',
   'queues',
   'unverified-messages',
   'waiting-messages',

@@ -343,7 +343,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     maxRefusals: 'dead letter (`pod dead`); only refusals count',
     maxRefusalsOfContact: 'dead letter (`pod dead`)',
     maxConcurrentPods: 'waits for a slot',
-    podsBeyondSlots: 'keeps its slot',
+    maxPodsWithoutSlot: 'keeps its slot',
     maxConcurrent: 'waits for a slot',
     exchangeMs: 'the attempt has failed',
     maxConcurrentSilentPods: 'the slowest yield their slot',

@@ -11,10 +11,10 @@ const layers: readonly (readonly [RegExp, number])[] = [
     /^src\/(errors|logging\/(loop-lag|outage-log)|config\/(schemas|variables\/|mail-settings|tracing-settings|make-folder|setting-files|software))\b/,
     0,
   ],
-  [/^src\/(protocol|networks|throttling|languages)\//, 1],
+  [/^src\/(protocol|networks|concurrency|languages)\//, 1],
   [/^(src\/persistence|embedded-postgres|migrations)\//, 2],
   [
-    /^src\/(jobs\/|config\/(config|variables|addresses|storage-settings|backup-settings|shown-settings)\.ts$|services\/(services|tracer|pod-crypto|remote-pod-client)\.ts$)/,
+    /^src\/(jobs\/|config\/(config|variables|addresses|storage-settings|backup-settings|shown-settings)\.ts$|services\/(services|tracer|in-span|pod-crypto|remote-pod-client)\.ts$)/,
     3,
   ],
   [/^src\/domain\//, 4],

@@ -64,7 +64,7 @@ const TIMING: Timing = {
 }
 
 export interface WorkersOptions {
-  /** Handlers of the jobs of each served queue; jobs that carry messages need none. */
+  /** Handlers of the jobs of each served queue; messages have no handler: see `inbound-runner.ts`. */
   readonly handlers: Readonly<Partial<Record<QueueName, HandlerTable>>>
   /** Work that this process does without a job after it has written the row; of the served queues only. */
   readonly localHandlers?: readonly LocalHandler[]
@@ -96,7 +96,7 @@ export interface RunningWorkers {
   runningJobs(): readonly RunningJob[]
 }
 
-/** Longer than the deadline: while every slot runs a slow job, the worker sends no request. */
+/** Above the time limit of a job: while all slots are busy, the worker sends no request to the queue. */
 const ANSWERED_WITHIN_MS = 60_000
 const CHECK_INTERVAL_MS = 250
 

@@ -15,7 +15,7 @@ import type { Services } from '../src/services/services.js'
 import { WORK_LIMITS } from './limits.js'
 import { runPeriodically } from './run-periodically.js'
 
-const ADD_AGAIN = { within: 10_000, again: true } as const
+const ADD_AGAIN = { withinMs: 10_000, mayExist: true } as const
 const CHECK_INTERVAL_MS = 4_000
 
 /**

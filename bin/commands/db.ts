@@ -80,7 +80,7 @@ async function move({ to, again = false, ...output }: MoveCommandOptions): Promi
         const onMoved = async () => {
           if (!toEmbedded) await markMovedDatabase(config.dataDir)
         }
-        const options = { again, onMoved, signal, report: progress.report }
+        const options = { isRepeated: again, onMoved, signal, report: progress.report }
         return await withPod((services) => moveDatabase(services, target?.url ?? to, options))
       } finally {
         await target?.release()

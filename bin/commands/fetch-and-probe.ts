@@ -19,7 +19,7 @@ interface FetchOptions extends OutputOptions {
 }
 
 /** Options of interactive commands: the current state, without cached failures. */
-const NOW: DiscoverOptions = { again: true, refresh: true }
+const NOW: DiscoverOptions = { ignoresRecentFailures: true, refresh: true }
 
 export function federationCommands(program: Command): void {
   program
@@ -96,7 +96,7 @@ async function fetchPerson(address: string, options: FetchOptions): Promise<void
 async function fetchPost(fetchRequest: FetchRequest, options: OutputOptions): Promise<void> {
   const post = await withPod(async (services) => {
     const { id } = await explainFailure(`${fetchRequest.guid} could not be fetched`, () =>
-      fetchEntity(services, fetchRequest, { again: true }),
+      fetchEntity(services, fetchRequest, { ignoresRecentFailures: true }),
     )
     return Post.query(services.db)
       .findById(id)

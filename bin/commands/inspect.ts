@@ -73,7 +73,7 @@ async function fetchMissing(
 ): Promise<string> {
   const [kind, name] = splitEntityKey(waitsFor)
   try {
-    if (kind === 'person') await discoverPerson(services, name, { again: true })
+    if (kind === 'person') await discoverPerson(services, name, { ignoresRecentFailures: true })
     else if (isFetchable(kind)) {
       const fetchRequest = {
         ...toFetchable(kind),
@@ -83,7 +83,7 @@ async function fetchMissing(
         author,
         depth: 0,
       }
-      await fetchEntity(services, fetchRequest, { again: true })
+      await fetchEntity(services, fetchRequest, { ignoresRecentFailures: true })
     } else return `The ${kind} ${name} cannot be fetched; its author must send it.`
     return `The ${kind} ${name} was fetched and saved.`
   } catch (error) {

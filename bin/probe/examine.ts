@@ -1,5 +1,5 @@
 import { type CheckResult, checkFailure, checkPassed } from '../../src/domain/operations/check-result.js'
-import { savePodCheck } from '../../src/federation/discovery/pod-info.js'
+import { savePodCheck } from '../../src/federation/discovery/check-pod.js'
 import { parsePodHost } from '../../src/federation/discovery/pod-location.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'

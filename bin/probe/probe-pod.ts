@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type CheckResult, checkFailure, checkPassed, checkWarning } from '../../src/domain/operations/check-result.js'
-import { checkPod, type PodCheck } from '../../src/federation/discovery/pod-info.js'
+import { checkPod, type PodCheck } from '../../src/federation/discovery/check-pod.js'
 import type { LookupServices } from '../../src/services/services.js'
 import { isSuccess, sendRequest } from './send-request.js'
 

@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client'
+import { singleFlight } from '../concurrency/single-flight.js'
 import { type BackupMetrics, readBackupMetrics } from '../persistence/operations/backup-runs.js'
 import type { MonitoringServices } from '../services/services.js'
-import { singleFlight } from '../throttling/single-flight.js'
 import { findNewestVerified } from './backup/list-backups.js'
 import { openRepository } from './backup/repository.js'
 

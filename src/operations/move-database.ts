@@ -16,8 +16,8 @@ import type { ReportProgress } from '../persistence/operations/progress.js'
 import {
   dropUnfinished,
   inspectRestoreTarget,
-  listPodProcesses,
-  MOVE,
+  listConnectedProcesses,
+  MOVE_SOURCE,
   markRestore,
   unmarkRestore,
 } from '../persistence/operations/restore-target.js'
@@ -27,7 +27,7 @@ import { BackupError } from './backup/backup-error.js'
 
 export interface MoveOptions {
   /** Empties the target of a move that was interrupted. */
-  readonly again: boolean
+  readonly isRepeated: boolean
   /** Called when the new database is complete, before anything may write to the old one again. */
   readonly onMoved?: () => Promise<void>
   readonly signal: AbortSignal
@@ -76,7 +76,7 @@ async function moveLocked(
     const source = await openUnlimitedSession(services.db, 'move')
     try {
       await lockTables(source)
-      await markRestore(target, MOVE)
+      await markRestore(target, MOVE_SOURCE)
       await migrateTo(target, (await migrationStatus(services.db)).applied)
       const moved = await copyAll(services.jobs, source, target, options)
       await finish(target, targetUrl)
@@ -201,7 +201,7 @@ async function compare(
 }
 
 async function requireStopped(db: Knex): Promise<void> {
-  const processes = await listPodProcesses(db)
+  const processes = await listConnectedProcesses(db)
   if (processes.length > 0) {
     throw new BackupError(`The database is in use by ${processes.join(' and ')}: stop the pod first.`)
   }
@@ -237,13 +237,13 @@ export function findServerFault({ version, name, encoding, ...server }: ServerPr
 }
 
 /** Checks everything before anything is written. */
-async function requireUsable(target: Knex, { again }: MoveOptions): Promise<void> {
+async function requireUsable(target: Knex, { isRepeated }: MoveOptions): Promise<void> {
   const fault = findServerFault(await readServerProperties(target))
   if (fault !== undefined) throw new BackupError(fault)
   const state = await inspectRestoreTarget(target)
   if (state === 'full') throw new BackupError('The new database has tables: it must be empty.')
   if (state === 'unfinished') {
-    if (!again) throw new BackupError('The new database holds an unfinished move: --again empties it.')
+    if (!isRepeated) throw new BackupError('The new database holds an unfinished move: --again empties it.')
     await dropUnfinished(target)
   }
 }

@@ -1,6 +1,6 @@
 import { type FastifyInstance, fastify } from 'fastify'
 import type { Logger } from 'pino'
-import { singleFlight } from '../throttling/single-flight.js'
+import { singleFlight } from '../concurrency/single-flight.js'
 import { addHealthRoutes, type Readiness } from '../web/server/health.js'
 import { serverOptions } from '../web/server/server-options.js'
 import type { Metrics } from './metrics.js'

@@ -1,6 +1,10 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { readFolderSpaces } from '../domain/operations/storage.js'
-import { readPeerMetrics, readSharedMetrics, type SharedMetrics } from '../persistence/operations/shared-metrics.js'
+import {
+  readMetricsOfOtherPods,
+  readSharedMetrics,
+  type SharedMetrics,
+} from '../persistence/operations/shared-metrics.js'
 import type { MonitoringServices, Services } from '../services/services.js'
 
 /** Milliseconds for which the numbers of the database are cached: a scrape of each process must not count rows each time. */
@@ -29,7 +33,7 @@ export function openSharedMetrics(registry: Registry, services: MonitoringServic
     const counters = await readSharedMetrics(services.db)
     return { ...counters, offset: (counters.databaseClock - (begun + Date.now()) / 2) / 1_000 }
   })
-  const peers = cacheFor(PEER_METRICS_CACHE_MS, () => readPeerMetrics(services.db, services.config.metricsPeers))
+  const peers = cacheFor(PEER_METRICS_CACHE_MS, () => readMetricsOfOtherPods(services.db, services.config.metricsPeers))
 
   return async () => {
     const [found, foundPeers, folders] = await Promise.all([
@@ -148,7 +152,7 @@ function openSharedGauges(registry: Registry): (values: GaugeValues | undefined)
   }
 }
 
-function openPeerGauges(registry: Registry): (peers: Awaited<ReturnType<typeof readPeerMetrics>>) => void {
+function openPeerGauges(registry: Registry): (peers: Awaited<ReturnType<typeof readMetricsOfOtherPods>>) => void {
   const gauge = (name: string, help: string) => new Gauge({ name, help, labelNames: ['peer'], registers: [registry] })
   const waiting = gauge('pod_peer_waiting', 'Deliveries that wait for a pod; other: all pods without a series.')
   const oldest = gauge('pod_peer_oldest_seconds', 'Age of the oldest delivery that waits for a pod.')

@@ -24,7 +24,7 @@ import { migrationStatus } from '../persistence/database/migrate.js'
 import { openReadReplica, type ReadReplica } from '../persistence/database/read-replica.js'
 import { watchSlowStatements } from '../persistence/database/slow-statements.js'
 import { UserSecrets } from '../persistence/models/user.js'
-import { findUnfinishedRestore, isDatabaseMoving, MOVE } from '../persistence/operations/restore-target.js'
+import { findUnfinishedRestore, isDatabaseMoving, MOVE_SOURCE } from '../persistence/operations/restore-target.js'
 import { findTakeOver } from '../persistence/operations/take-over-state.js'
 import { type CountedPictures, countFailures } from '../persistence/photos/counted-pictures.js'
 import { openPictureStorage } from '../persistence/photos/open-pictures.js'
@@ -55,7 +55,7 @@ const COMMAND_POOL = 4
 /** A busy database responds more slowly; this is not an outage. */
 const ANSWERED_WITHIN_MS = 3_000
 
-/** Opens all parts of a pod. Throws a StartError that names the missing part; the opened parts are closed. */
+/** Opens all services of a process. Throws a StartError that names the missing one; the opened ones are closed. */
 export async function openServices(
   config: Config,
   kind: ProcessKind,
@@ -300,7 +300,7 @@ export async function requireCompleteDatabase(db: Knex): Promise<void> {
     throw new StartError('A command is moving this database to another server: wait until it has ended.')
   }
   const source = await findUnfinishedRestore(db)
-  if (source === MOVE) {
+  if (source === MOVE_SOURCE) {
     throw new StartError('The database holds an unfinished move: run the same "pod db move" again, with --again.')
   }
   if (source !== undefined) {

@@ -39,6 +39,7 @@ export async function hasSecretKey({ secretKey, dataDir }: Pick<Config, 'secretK
   )
 }
 
+/** Columns with the prefix `sealed_` hold values that `encrypt` and `encryptBytes` have made. */
 export function createSecrets(key: Buffer): Secrets {
   function open(sealed: Buffer, owner: SecretOwner | undefined): Buffer {
     const decipher = createDecipheriv(CIPHER, key, sealed.subarray(0, NONCE_BYTES))

@@ -85,7 +85,7 @@ export interface Secrets {
   encrypt(text: string, owner: SecretOwner): Buffer
   /** Throws for another owner, and for texts that an earlier version encrypted without owner. */
   decrypt(encrypted: Buffer, owner: SecretOwner): string
-  /** Decrypts a private key on the calling thread, and keeps the key until the pod is gone. Undefined: it cannot be parsed. */
+  /** Decrypts a private key on the calling thread, and keeps the key until the services are closed. Undefined: it cannot be parsed. */
   decryptPrivateKey(encrypted: Buffer, owner: SecretOwner): KeyObject | undefined
   /** Decrypts a text that an earlier version encrypted without owner. */
   decryptUnbound(encrypted: Buffer): string

@@ -8,7 +8,7 @@ import { isSameRedis } from '../jobs/queues/redis-address.js'
 import { openUnlimitedSession, queryRow } from '../persistence/database/database.js'
 import { migrate, migrationStatus } from '../persistence/database/migrate.js'
 import type { ReportProgress } from '../persistence/operations/progress.js'
-import { listPodProcesses } from '../persistence/operations/restore-target.js'
+import { listConnectedProcesses } from '../persistence/operations/restore-target.js'
 import {
   beginStep,
   deleteTakeOver,
@@ -264,7 +264,7 @@ async function storePepper(db: Knex, secrets: Secrets, pepper: string | undefine
 }
 
 async function requireStopped(db: Knex): Promise<void> {
-  const processes = await listPodProcesses(db)
+  const processes = await listConnectedProcesses(db)
   if (processes.length > 0) {
     throw new TakeOverError(`The database is in use by ${processes.join(' and ')}: stop the pod first.`)
   }

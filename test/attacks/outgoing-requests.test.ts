@@ -279,7 +279,7 @@ describe('S43: an answer that', () => {
     const { person, host } = newRemotePerson()
     fakePods.script(`${host}${WEBFINGER}`, (_request, response) => answer(response))
 
-    await expect(discoverPerson(pod, person.address, { within: 300 })).rejects.toMatchObject({
+    await expect(discoverPerson(pod, person.address, { withinMs: 300 })).rejects.toMatchObject({
       fault: 'DiscoveryFailed',
     })
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { limitOfSite } from '../../src/concurrency/rate-counters.js'
 import { deleteMessagesBeyondLimits, type WaitingLimits } from '../../src/jobs/waiting/delete-beyond-limits.js'
 import { SIGNER_LIMITS, WAITING_LIMITS } from '../../src/jobs/waiting/limits.js'
 import { lockEntityKeys } from '../../src/jobs/waiting/lock-entity-keys.js'
@@ -10,7 +11,6 @@ import {
 } from '../../src/jobs/waiting/signer-lookups.js'
 import { type NewWaitingMessage, storeWaitingAndResume } from '../../src/jobs/waiting/store-waiting-messages.js'
 import { giveUpSigners } from '../../src/jobs/waiting/unverified-messages.js'
-import { limitOfSite } from '../../src/throttling/rate-counters.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 

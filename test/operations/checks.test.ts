@@ -65,7 +65,7 @@ async function checkThrough(proxy: Proxy) {
   })
   onTestFinished(() => server.close())
   const via = { host: '127.0.0.1', port: server.port }
-  const findings = await runChecks(pod.pod, { via, ca, within: proxy.buffers ? 300 : 5_000 })
+  const findings = await runChecks(pod.pod, { via, ca, withinMs: proxy.buffers ? 300 : 5_000 })
   return Object.fromEntries(findings.map(({ check, state, message }) => [check, `${state}: ${message}`]))
 }
 

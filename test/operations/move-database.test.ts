@@ -38,7 +38,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-const uninterrupted = { again: false, signal: new AbortController().signal, report: () => undefined }
+const uninterrupted = { isRepeated: false, signal: new AbortController().signal, report: () => undefined }
 const move = (url: string, options: Partial<MoveOptions> = {}) =>
   moveDatabase(source, url, { ...uninterrupted, ...options })
 
@@ -80,7 +80,7 @@ it('an interrupted move leaves the old database unchanged and a new one that no 
   await expect(requireCompleteDatabase(target.db)).rejects.toThrow('unfinished move')
   expect(await rowsOf(source.db)).toEqual(before)
   await expect(move(target.url)).rejects.toThrow('--again empties it')
-  await move(target.url, { again: true })
+  await move(target.url, { isRepeated: true })
   expect(await findUnfinishedRestore(target.db)).toBeUndefined()
   expect(await rowsOf(target.db)).toEqual(before)
 })

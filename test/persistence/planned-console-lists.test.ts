@@ -8,7 +8,7 @@ import { listAuditEntries } from '../../src/persistence/moderation/audit-log.js'
 import { listCases } from '../../src/persistence/moderation/cases.js'
 import { listClusters } from '../../src/persistence/moderation/clusters.js'
 import { listPersonRecords } from '../../src/persistence/moderation/people-records.js'
-import { listPodPage, POD_SORTS } from '../../src/persistence/operations/pod-pages.js'
+import { listPodPage, POD_SORTS } from '../../src/persistence/operations/pod-lists.js'
 import { openTestDatabase } from '../support/databases/test-database.js'
 
 const MANY = 20_000

@@ -174,10 +174,13 @@ describe.each(queueBackends)('rows that run without a job, with the queue in $st
     start({
       job: greet,
       maxConcurrent: 10,
-      open: runInGroups<Greeting>({ maxItems: 10, spacing: { ms: 3_600_000, startWork: 3 } }, async ({ db }, rows) => {
-        const taken = await db.transaction((transaction) => groupOfRows(rows).take(transaction))
-        groups.push(taken.map(({ name }) => name))
-      }),
+      open: runInGroups<Greeting>(
+        { maxItems: 10, spacing: { intervalMs: 3_600_000, fullGroupWork: 3 } },
+        async ({ db }, rows) => {
+          const taken = await db.transaction((transaction) => groupOfRows(rows).take(transaction))
+          groups.push(taken.map(({ name }) => name))
+        },
+      ),
     })
     await commit('Alice')
     await vi.waitFor(() => expect(groups).toEqual([['Alice']]))

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { newGuid } from '../../src/domain/new-guid.js'
-import { addPodChecks } from '../../src/federation/discovery/pod-checks.js'
+import { addPodChecks } from '../../src/federation/discovery/scheduled-pod-checks.js'
 import { checkPodJob } from '../../src/jobs/definitions.js'
 import { readWorkStatus } from '../../src/jobs/operations/work-status.js'
 import { startDeliveries, startDeliveriesAfterCommit } from '../../src/jobs/outbox/start-deliveries.js'

@@ -32,7 +32,7 @@ type FetchJob =
   | typeof fetchLinkedJob
 
 /** A retried job ignores the cache of recent failures. */
-const IGNORE_RECENT_FAILURES = { again: true } as const
+const IGNORE_RECENT_FAILURES = { ignoresRecentFailures: true } as const
 
 /** The handlers of one worker, which count its running jobs by host. */
 export function openFetchHandlers(): JobHandlers<FetchJob> {
@@ -42,8 +42,8 @@ export function openFetchHandlers(): JobHandlers<FetchJob> {
       const { address } = work.data
       const host = readHost(address)
       await requireUnpausedPod(services, work, host)
-      await runInHostShare(slots, services, host, 'DiscoveryFailed', (within) =>
-        discoverPerson(services, address, { ...IGNORE_RECENT_FAILURES, ...within }),
+      await runInHostShare(slots, services, host, 'DiscoveryFailed', (timeLimit) =>
+        discoverPerson(services, address, { ...IGNORE_RECENT_FAILURES, ...timeLimit }),
       )
     },
 
@@ -143,14 +143,14 @@ async function runInHostShare(
   services: Services,
   host: string,
   fault: ProtocolFault,
-  work: (within?: { readonly within: number }) => Promise<unknown>,
+  work: (timeLimit?: { readonly withinMs: number }) => Promise<unknown>,
 ): Promise<void> {
   const isKnown = (await findKnownHosts(services.db, [host])).has(host)
   if (isKnown) return runWithinLimit(slots.jobsOfHost, hostShare(services), host, fault, () => work())
   // Verified senders may name invented hosts too: each gets half of a share, and all together half of the slots.
-  const within = { within: SIGNER_LIMITS.unknownHostMs }
+  const timeLimit = { withinMs: SIGNER_LIMITS.unknownHostMs }
   await runWithinLimit(slots.jobsAtUnknownHosts, hostShare(services), UNKNOWN_HOSTS, fault, () =>
-    runWithinLimit(slots.jobsOfHost, halfHostShare(services), host, fault, () => work(within)),
+    runWithinLimit(slots.jobsOfHost, halfHostShare(services), host, fault, () => work(timeLimit)),
   )
 }
 

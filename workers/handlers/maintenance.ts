@@ -28,7 +28,7 @@ import { quarantineTaskHandlers } from '../../src/domain/operations/quarantine.j
 import { discardTaskHandlers } from '../../src/domain/operations/queues.js'
 import { moveRemainingInteractions } from '../../src/domain/people/move-person.js'
 import { countPictures } from '../../src/domain/photos/orphaned-files.js'
-import { addPodChecks } from '../../src/federation/discovery/pod-checks.js'
+import { addPodChecks } from '../../src/federation/discovery/scheduled-pod-checks.js'
 import { QUARANTINE_LIMITS } from '../../src/federation/inbound/limits.js'
 import {
   birthdaysJob,

@@ -1,4 +1,4 @@
-import { checkKnownPod } from '../../src/federation/discovery/pod-checks.js'
+import { checkKnownPod } from '../../src/federation/discovery/scheduled-pod-checks.js'
 import { deliver } from '../../src/federation/outbound/deliver.js'
 import { dispatchInOrder } from '../../src/federation/outbound/dispatch.js'
 import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'

@@ -11,7 +11,7 @@ import { runWithinLimit } from './run-within-limit.js'
 type UnverifiedFetchJob = typeof discoverSignersJob | typeof lookUpPersonJob | typeof lookUpLinkedJob
 
 /** A visitor waits for the page. */
-const VISITOR_TIME_LIMIT = { within: ANONYMOUS_LOOKUP_LIMITS.discoveryMs }
+const VISITOR_TIME_LIMIT = { withinMs: ANONYMOUS_LOOKUP_LIMITS.discoveryMs }
 
 /**
  * Lookups that need neither a verified signature nor an account. They have a queue of their own, so that no other work waits for

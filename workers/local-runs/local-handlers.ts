@@ -10,7 +10,7 @@ const LIVE_EVENTS_TOGETHER = 500
 /** Beyond these, rows get jobs. */
 const CONSEQUENCES_TOGETHER = 64
 /** Posts or relayables of a transaction, and those with which a group need not wait for more. */
-const RECORDS = { max: 256, startWork: 64 } as const
+const RECORDS = { max: 256, fullGroupWork: 64 } as const
 
 /**
  * Rows of remote messages share a transaction, so that a group costs as much as one. At a low rate they wait for each other: live
@@ -23,7 +23,7 @@ export const localHandlers: readonly LocalHandler[] = [
     job: liveEventJob,
     maxConcurrent: LIVE_EVENTS_TOGETHER,
     open: runInGroups(
-      { maxItems: LIVE_EVENTS_TOGETHER, spacing: { ms: 250, startWork: RECORDS.startWork } },
+      { maxItems: LIVE_EVENTS_TOGETHER, spacing: { intervalMs: 250, fullGroupWork: RECORDS.fullGroupWork } },
       (services, rows) =>
         publishLiveEvents(
           services,
@@ -37,7 +37,7 @@ export const localHandlers: readonly LocalHandler[] = [
     open: runInGroups<DataOf<typeof participateJob>>(
       {
         maxItems: CONSEQUENCES_TOGETHER,
-        spacing: { ms: 2_000, startWork: RECORDS.startWork },
+        spacing: { intervalMs: 2_000, fullGroupWork: RECORDS.fullGroupWork },
         afterInbound: true,
         work: { max: RECORDS.max, of: ({ postGuids }) => postGuids.length },
       },
@@ -50,7 +50,7 @@ export const localHandlers: readonly LocalHandler[] = [
     open: runInGroups<DataOf<typeof dispatchRelaysJob>>(
       {
         maxItems: CONSEQUENCES_TOGETHER,
-        spacing: { ms: 1_000, startWork: RECORDS.startWork },
+        spacing: { intervalMs: 1_000, fullGroupWork: RECORDS.fullGroupWork },
         afterInbound: true,
         work: { max: RECORDS.max, of: ({ relays }) => relays.length },
       },

@@ -1,5 +1,5 @@
+import { groupCommit } from '../../src/concurrency/group-commit.js'
 import type { AnyJob } from '../../src/jobs/definitions.js'
-import { groupCommit } from '../../src/jobs/group-commit.js'
 import type { LocalRun } from '../../src/jobs/local-runs/local-runs.js'
 import type { OutboxRowOf } from '../../src/jobs/outbox/job-groups.js'
 import type { Services } from '../../src/services/services.js'

@@ -15,7 +15,7 @@ import {
 } from '../../../src/domain/operations/queues.js'
 import { JOB_STATES, type JobState } from '../../../src/jobs/queues/inspect-queues.js'
 import { QUEUES, type QueueName } from '../../../src/jobs/queues/queue-names.js'
-import { listPodProcesses } from '../../../src/persistence/operations/restore-target.js'
+import { listConnectedProcesses } from '../../../src/persistence/operations/restore-target.js'
 import { moveFormerQueue } from '../../../src/services/former-queue.js'
 import { queueSettings } from '../../../src/services/open-services.js'
 import type { Services } from '../../../src/services/services.js'
@@ -121,7 +121,7 @@ async function list(options: OutputOptions): Promise<void> {
 
 async function move({ lost = false, ...options }: OutputOptions & { readonly lost?: boolean }): Promise<void> {
   const moved = await withPod(async (services) => {
-    const running = await listPodProcesses(services.db)
+    const running = await listConnectedProcesses(services.db)
     if (running.length > 0) {
       throw new CommandError(`The database is in use by ${running.join(' and ')}: stop the pod first.`)
     }

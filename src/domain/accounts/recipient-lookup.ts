@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { groupCommit } from '../../jobs/group-commit.js'
+import { groupCommit } from '../../concurrency/group-commit.js'
 import { RECEIVE_LIMITS } from '../../jobs/inbound/limits.js'
 import { findLocalGuids } from '../../persistence/inbound/find-local-guids.js'
 import { isGuid } from '../../protocol/values.js'
@@ -22,7 +22,7 @@ export function openRecipientLookup(
   limits: RecipientsLimits = RECEIVE_LIMITS,
   now = () => performance.now(),
 ): RecipientLookup {
-  const cachedUserIds = new LRUCache<string, number>({ max: limits.recipients })
+  const localUntil = new LRUCache<string, number>({ max: limits.recipients })
   const ask = groupCommit(
     { maxConcurrent: 1, maxItems: RECEIVE_LIMITS.recipientsPerQuery },
     (guids: readonly string[]) => findLocalGuids(db, guids),
@@ -30,10 +30,10 @@ export function openRecipientLookup(
 
   return {
     async isLocal(guid) {
-      if ((cachedUserIds.get(guid) ?? 0) > now()) return true
-      cachedUserIds.delete(guid)
+      if ((localUntil.get(guid) ?? 0) > now()) return true
+      localUntil.delete(guid)
       if (!isGuid(guid) || !(await ask([guid])).has(guid)) return false
-      cachedUserIds.set(guid, now() + limits.recipientAgeMs)
+      localUntil.set(guid, now() + limits.recipientAgeMs)
       return true
     },
   }

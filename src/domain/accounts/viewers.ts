@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { groupCommit } from '../../jobs/group-commit.js'
+import { groupCommit } from '../../concurrency/group-commit.js'
 import { AccessToken, type TokenHolder } from '../../persistence/models/access-token.js'
 import type { ClientApiDialect } from '../../persistence/models/client.js'
 import type { Role } from '../../persistence/models/user.js'

@@ -74,7 +74,7 @@ const UNDO_OF_KIND: Readonly<Record<ActionKind, Undo | undefined>> = {
   'ip_rule.remove': undefined,
 }
 
-/** An undo is an action too, which is final. */
+/** False for undos, which cannot be undone. */
 function isKindOfAction(kind: string): kind is ActionKind {
   return Object.hasOwn(UNDO_OF_KIND, kind)
 }
@@ -121,7 +121,7 @@ export async function undoAction(
     await undo(services, transaction, action)
     return { changed: true, action: await auditAction(services, transaction, inserted) }
   })
-  if (outcome.changed) await reloadFilters(services) // an action may have added one
+  if (outcome.changed) await reloadFilters(services) // cleaning a cluster adds a filter, which its undo removes
   return outcome
 }
 

@@ -1,3 +1,4 @@
+import { cacheResult } from '../../concurrency/cache-result.js'
 import { readSoftware } from '../../config/software.js'
 import { readWorkStatus } from '../../jobs/operations/work-status.js'
 import { type BackupMetrics, readBackupMetrics } from '../../persistence/operations/backup-runs.js'
@@ -7,7 +8,6 @@ import { listProcesses, type PodProcess } from '../../persistence/operations/pro
 import { listRequestedStates } from '../../persistence/operations/queue-controls.js'
 import { findPictureCount, type PictureCount } from '../../persistence/photos/picture-counts.js'
 import type { Services } from '../../services/services.js'
-import { cacheResult } from '../../throttling/cache-result.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
 import { findNewerRelease } from './newer-release.js'
 import { type FolderSpace, readFolderSpaces } from './storage.js'

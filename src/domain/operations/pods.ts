@@ -11,7 +11,7 @@ import {
   listPodPage,
   type PodError,
   type PodListFilter,
-} from '../../persistence/operations/pod-pages.js'
+} from '../../persistence/operations/pod-lists.js'
 import { giveUpDeliveriesInBatches, reviveDeliveriesOfPods } from '../../persistence/outbound/dead-deliveries.js'
 import { type KnownPod, listKnownPods } from '../../persistence/outbound/known-pods.js'
 import type { OffsetPage } from '../../persistence/sql/keyset-page.js'

@@ -38,10 +38,10 @@ export async function uploadPhoto(
   services: Services,
   viewer: Viewer,
   photo: NewPhoto,
-  within: number = PHOTO_LIMITS.madeWithinMs,
+  withinMs: number = PHOTO_LIMITS.madeWithinMs,
 ): Promise<string> {
   const upload = await enqueueUpload(services, viewer, photo)
-  const until = performance.now() + within
+  const until = performance.now() + withinMs
   for (let wait: number = PHOTO_LIMITS.firstPollMs; performance.now() < until; wait *= 1.5) {
     const progress = await getProgress(services, upload)
     if (progress === 'made') return upload.guid

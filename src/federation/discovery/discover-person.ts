@@ -1,3 +1,4 @@
+import { stateByOwner } from '../../concurrency/state-by-owner.js'
 import { Person } from '../../persistence/models/person.js'
 import { RemotePod } from '../../persistence/models/remote-pod.js'
 import { parseAddress } from '../../protocol/address.js'
@@ -6,7 +7,6 @@ import { ProtocolError } from '../../protocol/errors.js'
 import { isUrl } from '../../protocol/is-url.js'
 import type { RemotePodClient } from '../../services/remote-pod-client.js'
 import type { Services } from '../../services/services.js'
-import { stateByOwner } from '../../throttling/state-by-owner.js'
 import { REMOTE_LIMITS } from '../remote-pod/limits.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { DISCOVERY_LIMITS } from './limits.js'
@@ -18,11 +18,11 @@ import { openSharedLookups, type SharedLookups } from './shared-lookups.js'
 
 export interface DiscoverOptions {
   /** Whether the person is looked up although a lookup has failed in the last minute, as retries do. */
-  readonly again?: boolean
+  readonly ignoresRecentFailures?: boolean
   /** Reads the profile of a known person again, even if it is fresh. */
   readonly refresh?: boolean
   /** Milliseconds for the whole lookup. */
-  readonly within?: number
+  readonly withinMs?: number
 }
 
 /**
@@ -58,16 +58,16 @@ export async function discoverPerson(services: Services, text: string, options: 
 export async function discoverProfile(
   services: Services,
   { host, guid }: { readonly host: string; readonly guid: string },
-  { within = REMOTE_LIMITS.exchangeMs }: Pick<DiscoverOptions, 'within'> = {},
+  { withinMs = REMOTE_LIMITS.exchangeMs }: Pick<DiscoverOptions, 'withinMs'> = {},
 ): Promise<Person> {
   const home = isUrl(`https://${host}/`) ? new URL(`https://${host}/`) : undefined
   if (home === undefined || isThisPod(services.config, parsePodHost(home))) throw failed(`${host} is not another pod`)
   await refuseBlocked(services, home)
-  const until = performance.now() + within
+  const until = performance.now() + withinMs
   const html = await requestText(services, `${home.origin}/hcard/users/${encodeURIComponent(guid)}`, 'text/html', until)
   const hcard = await readRemoteDocument(services, { type: 'hcard', text: html })
   if (hcard.guid !== guid) throw failed(`${host} returns another person for ${guid}`)
-  return discoverPerson(services, `${hcard.nickname}@${host}`, { within: Math.max(1, until - performance.now()) })
+  return discoverPerson(services, `${hcard.nickname}@${host}`, { withinMs: Math.max(1, until - performance.now()) })
 }
 
 function isStale({ refreshedAt, closedAt }: Person, now: Date, { refresh = false }: DiscoverOptions): boolean {
@@ -76,7 +76,7 @@ function isStale({ refreshedAt, closedAt }: Person, now: Date, { refresh = false
   return refresh || age > DISCOVERY_LIMITS.personFreshMs
 }
 
-/** Shared lookups of each open pod of this process. */
+/** Shared lookups, one state for each set of open services. */
 const lookupsByRemote = stateByOwner<RemotePodClient, SharedLookups<Person>>()
 
 function lookupsOf({ remotePods }: Services): SharedLookups<Person> {
@@ -92,11 +92,11 @@ async function lookUp(
   services: Services,
   address: string,
   home: URL,
-  { within, isKnown }: LookUpOptions,
+  { withinMs, isKnown }: LookUpOptions,
 ): Promise<Person> {
   await refuseBlocked(services, home)
   const began = services.now()
-  const until = performance.now() + (within ?? REMOTE_LIMITS.exchangeMs)
+  const until = performance.now() + (withinMs ?? REMOTE_LIMITS.exchangeMs)
   const claimed = await requestWebFinger(services, home, address, until)
   const links = isKnown ? claimed : await confirmPod(services, { address, home, claimed, until })
   const podUrl = new URL(links.podUrl)

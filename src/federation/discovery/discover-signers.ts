@@ -30,7 +30,7 @@ type LookupOutcome = 'found' | 'failed' | 'absent' | 'overloaded'
 export async function discoverSigners(services: Services, host: string, signal: AbortSignal): Promise<void> {
   const until = performance.now() + SIGNER_LIMITS.runMs
   const isKnown = (await findKnownHosts(services.db, [host])).has(host)
-  const within = isKnown ? SIGNER_LIMITS.knownHostMs : SIGNER_LIMITS.unknownHostMs
+  const withinMs = isKnown ? SIGNER_LIMITS.knownHostMs : SIGNER_LIMITS.unknownHostMs
   const maxAttempts = isKnown ? SIGNER_LIMITS.attemptsAtKnownHost : SIGNER_LIMITS.attemptsAtUnknownHost
   let maxConcurrent = 1
   while (!signal.aborted) {
@@ -40,7 +40,7 @@ export async function discoverSigners(services: Services, host: string, signal: 
       // The host goes to the end of the queue again, like a host with its first lookup.
       return addSignerLookups(services, [{ host, isKnown, isRetry: false }])
     }
-    const outcomes = await Promise.all(addresses.map((address) => lookUpSigner(services, address, within)))
+    const outcomes = await Promise.all(addresses.map((address) => lookUpSigner(services, address, withinMs)))
     const withOutcome = (expected: LookupOutcome) => addresses.filter((_, index) => outcomes[index] === expected)
     await deleteLookups(services.db, withOutcome('found'))
     await recordFailures(services, withOutcome('failed'), maxAttempts)
@@ -51,9 +51,9 @@ export async function discoverSigners(services: Services, host: string, signal: 
   }
 }
 
-async function lookUpSigner(services: Services, address: string, within: number): Promise<LookupOutcome> {
+async function lookUpSigner(services: Services, address: string, withinMs: number): Promise<LookupOutcome> {
   try {
-    await discoverPerson(services, address, { again: true, within })
+    await discoverPerson(services, address, { ignoresRecentFailures: true, withinMs: withinMs })
     return 'found'
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error

@@ -1,4 +1,5 @@
 import type { QueryBuilder } from 'objection'
+import { stateByOwner } from '../../concurrency/state-by-owner.js'
 import type { FetchRequest } from '../../jobs/definitions.js'
 import { isFetchable, splitEntityKey, toFetchable } from '../../jobs/waiting/entity-key.js'
 import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
@@ -14,7 +15,6 @@ import { isUrl } from '../../protocol/is-url.js'
 import { isGuid } from '../../protocol/values.js'
 import type { RemotePodClient } from '../../services/remote-pod-client.js'
 import type { Services } from '../../services/services.js'
-import { stateByOwner } from '../../throttling/state-by-owner.js'
 import type { InboundMessage, WaitingMessage } from '../inbound/batch.js'
 import { receiveBatch } from '../inbound/receive-batch.js'
 import { REMOTE_LIMITS } from '../remote-pod/limits.js'
@@ -26,9 +26,9 @@ import { openSharedLookups, type SharedLookups } from './shared-lookups.js'
 
 export interface FetchOptions {
   /** Whether the entity is fetched although a fetch has failed in the last minute, as retries do. */
-  readonly again?: boolean
+  readonly ignoresRecentFailures?: boolean
   /** Milliseconds for the whole fetch. */
-  readonly within?: number
+  readonly withinMs?: number
 }
 
 /** The state of a fetch that causes further fetches. */
@@ -48,7 +48,7 @@ export async function fetchEntity(
   fetchRequest: FetchRequest,
   options: FetchOptions = {},
 ): Promise<Post> {
-  const until = performance.now() + (options.within ?? REMOTE_LIMITS.exchangeMs)
+  const until = performance.now() + (options.withinMs ?? REMOTE_LIMITS.exchangeMs)
   const stored = fetchRequest.isUnreadable ? undefined : await findStoredPost(services, fetchRequest)
   if (stored !== undefined) return stored
   // The requested pods are part of the key: the failure of one pod says nothing about another one.
@@ -60,7 +60,7 @@ export async function fetchEntity(
   )
 }
 
-/** Shared fetches of each open pod of this process. */
+/** Shared fetches, one state for each set of open services. */
 const sharedFetches = stateByOwner<RemotePodClient, SharedLookups<Post>>()
 
 async function findStoredPost({ db }: Services, { type, guid }: FetchRequest): Promise<Post | undefined> {
@@ -138,7 +138,7 @@ async function findOrDiscoverPerson(services: Services, address: string, { until
   const storedPerson = await Person.byAddress(services.db, address)
   if (storedPerson !== undefined) return storedPerson
   try {
-    return await discoverPerson(services, address, { within: millisecondsUntil(until) })
+    return await discoverPerson(services, address, { withinMs: millisecondsUntil(until) })
   } catch (error) {
     throw error instanceof ProtocolError ? notFetchable(error.message, error) : error
   }

@@ -62,7 +62,7 @@ export async function fetchPersonStream(
   for (const guid of unknown.reverse()) {
     const left = until - performance.now()
     if (left <= 0) break
-    if (await fetchPost(services, { address, guid, within: Math.min(left, REMOTE_LIMITS.exchangeMs) })) stored += 1
+    if (await fetchPost(services, { address, guid, withinMs: Math.min(left, REMOTE_LIMITS.exchangeMs) })) stored += 1
   }
   return stored
 }
@@ -70,12 +70,16 @@ export async function fetchPersonStream(
 /** Fetches a post, with the root of a reshare but without links. Returns false if that fails. */
 async function fetchPost(
   services: Services,
-  { address, guid, within }: { readonly address: string; readonly guid: string; readonly within: number },
+  { address, guid, withinMs }: { readonly address: string; readonly guid: string; readonly withinMs: number },
 ): Promise<boolean> {
   const depth = REFERENCE_LIMITS.linkDepth
   const fetchesLeft = PERSON_STREAM_LIMITS.fetchesOfPost
   try {
-    await fetchEntity(services, { type: 'post', guid, from: address, author: address, depth, fetchesLeft }, { within })
+    await fetchEntity(
+      services,
+      { type: 'post', guid, from: address, author: address, depth, fetchesLeft },
+      { withinMs },
+    )
     return true
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error

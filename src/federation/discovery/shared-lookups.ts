@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
+import { openSingleFlight } from '../../concurrency/single-flight.js'
 import { ProtocolError } from '../../protocol/errors.js'
-import { openSingleFlight } from '../../throttling/single-flight.js'
 import { isLocalOverload } from '../remote-pod/remote-pod-error.js'
 import { DISCOVERY_LIMITS } from './limits.js'
 
@@ -14,7 +14,7 @@ export interface SharedLookups<Result> {
 
 interface LookupOptions {
   readonly now: () => Date
-  readonly again?: boolean | undefined
+  readonly ignoresRecentFailures?: boolean | undefined
 }
 
 interface Failure {
@@ -49,7 +49,7 @@ export function openSharedLookups<Result>(): SharedLookups<Result> {
     run(name, lookUp, options) {
       const failure = failures.get(name)
       const isRecent = failure !== undefined && failure.until > options.now().getTime()
-      if (isRecent && options.again !== true && !lookups.has(name)) return Promise.reject(failure.error)
+      if (isRecent && options.ignoresRecentFailures !== true && !lookups.has(name)) return Promise.reject(failure.error)
       return lookups.run(name, () => lookUpAndRemember(name, lookUp, options))
     },
   }

@@ -2,7 +2,7 @@ import { endsContentOrContact, isRelayable, type ReceivableEntity } from '../../
 import { findSenderFault } from '../../protocol/envelopes/sender-rules.js'
 import type { IgnoredMessage, RejectedMessage, ResolvedMessage, StepResult } from './batch.js'
 import type { Signer } from './find-signers.js'
-import { listRetractionTargets, receivingRulesOf } from './received-entities.js'
+import { listRetractionTargets, receivingRulesOf } from './receiving-rules.js'
 
 /** Decides which entities their senders may send, from the resolved message alone: no I/O. */
 export function authorise(resolved: readonly ResolvedMessage[]): StepResult<ResolvedMessage> {

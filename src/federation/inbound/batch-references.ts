@@ -14,7 +14,7 @@ import {
   type PartReference,
   receivingRulesOf,
   type ThreadPost,
-} from './received-entities.js'
+} from './receiving-rules.js'
 
 type Target = NonNullable<References['target']>
 type Conversation = NonNullable<References['conversation']>

@@ -1,10 +1,10 @@
+import { stateByOwner } from '../../concurrency/state-by-owner.js'
 import { addPodBytes } from '../../persistence/inbound/pod-bytes.js'
 import { splitAddress } from '../../protocol/address.js'
 import { DAY_MS } from '../../protocol/durations.js'
 import { ENTITY_TYPES, type ReceivedEntity } from '../../protocol/entities/registry.js'
 import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
 import type { Services } from '../../services/services.js'
-import { stateByOwner } from '../../throttling/state-by-owner.js'
 import type { StepResult, VerifiedMessage } from './batch.js'
 
 const FLUSH_INTERVAL_MS = 5_000
@@ -18,7 +18,7 @@ interface DailyUsage {
   day: number
 }
 
-/** One entry for each open pod of this process. */
+/** One entry for each set of open services. */
 const usageByPod = stateByOwner<Services['jobs'], DailyUsage>()
 
 function usageOf({ jobs, now }: Pick<Services, 'jobs' | 'now'>): DailyUsage {

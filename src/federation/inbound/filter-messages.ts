@@ -8,7 +8,7 @@ import {
 } from '../../domain/moderation/filters/check-documents.js'
 import type { Services } from '../../services/services.js'
 import type { ResolvedMessage, StepResult, StoredRecord, VerifiedMessage } from './batch.js'
-import { receivingRulesOf } from './received-entities.js'
+import { receivingRulesOf } from './receiving-rules.js'
 
 /** Messages that match filters. */
 export type FilteredMessages = ReadonlyMap<VerifiedMessage, FilteredDocument>

@@ -15,13 +15,13 @@ export interface Signer extends Omit<SignerRow, 'publicKey'> {
 export async function findSigners(db: Knex, addresses: readonly string[]): Promise<readonly Signer[]> {
   if (addresses.length === 0) return []
   const rows = await Person.findSigners(db, addresses)
-  return rows.map(({ publicKey, ...signer }) => ({ ...signer, key: parsePublicKey(publicKey) }))
+  return rows.map(({ publicKey, ...signer }) => ({ ...signer, key: parseStoredKey(publicKey) }))
 }
 
 /** Parsed keys by PEM text: parsing a key takes longer than verifying a signature with it. */
 const parsedKeys = new LRUCache<string, KeyObject>({ max: INBOUND_LIMITS.keysCached })
 
-export function parsePublicKey(pem: string): KeyObject | undefined {
+export function parseStoredKey(pem: string): KeyObject | undefined {
   const key = parsedKeys.get(pem) ?? readPublicKey(pem)
   if (key !== undefined) parsedKeys.set(pem, key)
   return key

@@ -10,7 +10,7 @@ import type { Person } from '../../persistence/models/person.js'
 import type { Services } from '../../services/services.js'
 import { isRemoteAddress } from '../discovery/pod-location.js'
 import type { StoredRecord } from './batch.js'
-import { receivingRulesOf } from './received-entities.js'
+import { receivingRulesOf } from './receiving-rules.js'
 
 /** A stored text with the addresses it mentions. */
 interface MentioningText {

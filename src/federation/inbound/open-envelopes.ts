@@ -20,7 +20,7 @@ import type {
 } from './batch.js'
 import { type DecryptedMessage, decryptEnvelopes } from './decrypt-envelopes.js'
 import { findSigners, type Signer } from './find-signers.js'
-import { listParts, recordKeysOf } from './received-entities.js'
+import { listParts, recordKeysOf } from './receiving-rules.js'
 
 /** Decrypts private messages, finds the keys of the signers, and verifies all envelopes in threads. */
 export async function openEnvelopes(

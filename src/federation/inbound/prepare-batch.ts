@@ -43,13 +43,13 @@ export async function prepareBatch(
   span?: ActiveSpan,
 ): Promise<PreparedBatch> {
   const open = await timeStep('open', span, () => openEnvelopes(services, messages))
-  const limit = ignoreOverDailyBytes(services, open.ready)
-  const known = await followMovedAuthors(services, limit.ready)
-  const resolve = await timeStep('resolve', span, () => resolveReferences(services, known))
+  const withinDailyBytes = ignoreOverDailyBytes(services, open.ready)
+  const underNewestIdentity = await followMovedAuthors(services, withinDailyBytes.ready)
+  const resolve = await timeStep('resolve', span, () => resolveReferences(services, underNewestIdentity))
   const authorised = authorise(await followMovedRootAuthors(services, resolve.ready))
   const filter = await filterMessages(services, authorised.ready)
 
-  const steps = { open, limit, resolve, authorise: authorised, filter }
+  const steps = { open, limit: withinDailyBytes, resolve, authorise: authorised, filter }
   const all = Object.values(steps)
   const unresolved = all.flatMap((step) => step.waiting)
   const waiting = unresolved.filter(({ inbound: { resumed } }) => resumed === undefined || mayWaitAgain(resumed))

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
+import { stateByOwner } from '../../concurrency/state-by-owner.js'
 import {
   insertQuarantined,
   type NewQuarantinedMessage,
@@ -9,7 +10,6 @@ import { splitAddress } from '../../protocol/address.js'
 import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import type { Services } from '../../services/services.js'
-import { stateByOwner } from '../../throttling/state-by-owner.js'
 import type { IgnoredMessage, InboundMessage, RejectedMessage, StoredRecord, WaitingMessage } from './batch.js'
 import { QUARANTINE_LIMITS } from './limits.js'
 
@@ -21,7 +21,7 @@ interface Budget {
 
 export type QuarantineLimits = { readonly [Name in keyof typeof QUARANTINE_LIMITS]: number }
 
-/** One entry for each open pod of this process. */
+/** One entry for each set of open services. */
 const budgetOf = stateByOwner<Services['jobs'], Budget>()
 
 /**

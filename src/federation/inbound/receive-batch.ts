@@ -1,4 +1,4 @@
-import { inSpan } from '../../jobs/operations/in-span.js'
+import { inSpan } from '../../services/in-span.js'
 import type { Services } from '../../services/services.js'
 import type { ActiveSpan, SpanAttributes } from '../../services/tracer.js'
 import type { InboundMessage, StepResult, WaitingMessage } from './batch.js'
@@ -18,7 +18,7 @@ export interface UnstoredMessages extends Omit<StepResult<never>, 'ready'> {
 
 /**
  * Receives one message or many, with the same steps. If this throws, nothing of the batch is stored.
- * Waiting messages are stored; a waiting message that this pod has fetched is only returned to the caller.
+ * Waiting messages are stored; one that this pod has fetched is only returned, because its fetch job tries again.
  */
 export async function receiveBatch(services: Services, messages: readonly InboundMessage[]): Promise<UnstoredMessages> {
   const traces = messages.map(({ trace }) => trace)

@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
-import { inChildSpan } from '../../jobs/operations/in-span.js'
+import { inChildSpan } from '../../services/in-span.js'
 import type { ActiveSpan } from '../../services/tracer.js'
 import type { IgnoredMessage, InboundMessage, RejectedMessage, WaitingMessage } from './batch.js'
 

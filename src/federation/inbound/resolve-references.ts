@@ -14,7 +14,7 @@ import {
   hasUnreadableParent,
   isPartOfOtherAuthor,
 } from './batch-references.js'
-import { keyOfTarget, receivingRulesOf } from './received-entities.js'
+import { keyOfTarget, receivingRulesOf } from './receiving-rules.js'
 import { isWebUrl } from './store/photo-values.js'
 import { isParentDeleted, isPhotoRetracted, wasRetractedBefore } from './tombstones.js'
 

@@ -9,7 +9,7 @@ import type { TargetType } from '../../protocol/entities/retraction.js'
 import type { References } from '../../protocol/envelopes/sender-rules.js'
 import type { VerifiedMessage } from './batch.js'
 import { type BatchReferences, hasUnreadableParent } from './batch-references.js'
-import { listParents } from './received-entities.js'
+import { listParents } from './receiving-rules.js'
 
 type SignedEntity = Pick<VerifiedMessage<ReceivableEntity>, 'entity' | 'sender'>
 

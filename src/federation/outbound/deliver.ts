@@ -24,10 +24,10 @@ interface DeliverOptions {
 }
 
 /**
- * `released`: nothing is due, and the lease has been given back. `yielded`: too many pods were silent. `interrupted`: this process could
- * not go on.
+ * `none_due`: the results have given the lease back. `yielded`: too many pods were silent. `stopped`: this process is ending, or has no
+ * capacity.
  */
-type DeliveryRunEnd = 'released' | 'yielded' | 'timed_out' | 'interrupted'
+type DeliveryRunEnd = 'none_due' | 'yielded' | 'time_over' | 'stopped'
 
 /**
  * Sends the due deliveries of pods. Each pod has its own loop, so that a slow one delays no other; pods that need a statement at the
@@ -73,17 +73,17 @@ async function deliverToPod(services: Services, podId: number, run: RunOptions):
   const lease = await getSharedDelivery(services.db).lease(request)
   if (lease === undefined) return
   if (!lease.isLeased) return startDeliveries(services, [{ podId, isProven: false }])
-  let result: DeliveryRunResult = { end: 'interrupted', hasParticipated: false }
+  let result: DeliveryRunResult = { end: 'stopped', hasParticipated: false }
   try {
     result = await deliverInOrder({ services, remotePod: lease.pod, leaseId, queue, signal, limits }, endsAt)
   } finally {
     // `recordDeliveryResults` has ended the lease of a pod without further due deliveries, and of a silent one.
-    if (result.end === 'timed_out' || result.end === 'interrupted') await releasePod(services.db, podId, leaseId)
+    if (result.end === 'time_over' || result.end === 'stopped') await releasePod(services.db, podId, leaseId)
   }
   const { end, hasParticipated } = result
   if (hasParticipated) await participateInPostponedPosts(services, podId)
-  // A run that broke off is not enqueued again: its obstacle still exists. The sweeper finds the deliveries later.
-  if (end === 'timed_out') await startDeliveries(services, [{ podId, isProven: queue === 'outbound' }])
+  // A stopped run is not enqueued again: it would stop again. The sweeper finds the deliveries later.
+  if (end === 'time_over') await startDeliveries(services, [{ podId, isProven: queue === 'outbound' }])
   if (end === 'yielded') await startDeliveries(services, [{ podId, isProven: false }])
 }
 
@@ -102,7 +102,7 @@ async function deliverInOrder(leased: LeasedRun, endsAt: number): Promise<Delive
     const due = await findDueForRound(leased, progress)
     const prepared = await prepareDeliveries(
       services,
-      due.filter(({ held }) => !held),
+      due.filter(({ isHeld }) => !isHeld),
     )
     const isOfLocalUser = hasMessageOfLocalUser(due)
     if (isOfLocalUser) recordLocalUserRound()
@@ -120,7 +120,7 @@ async function deliverInOrder(leased: LeasedRun, endsAt: number): Promise<Delive
     if (end !== undefined) return { end, hasParticipated: progress.hasParticipated }
     if (due.length > 0 && !isOfLocalUser && isLocalUserRoundRecent()) await pauseFor(performance.now() - began, leased)
   }
-  return { end: 'timed_out', hasParticipated: progress.hasParticipated }
+  return { end: 'time_over', hasParticipated: progress.hasParticipated }
 }
 
 /** What a run knows of its pod after its rounds so far. */
@@ -150,9 +150,9 @@ function endOfRun(
   isMoreDue: boolean,
 ): DeliveryRunEnd | undefined {
   if (assessment.kind === 'silent') return 'yielded'
-  if (!isMoreDue) return 'released'
+  if (!isMoreDue) return 'none_due'
   const isInterrupted = attempts.some(({ outcome: { kind } }) => kind === 'not_started' || kind === 'interrupted')
-  return isInterrupted ? 'interrupted' : undefined
+  return isInterrupted ? 'stopped' : undefined
 }
 
 /** The first round is a probe with one delivery: an unreachable pod costs one request. */

@@ -1,4 +1,4 @@
-import { Semaphore } from '../../throttling/semaphore.js'
+import { Semaphore } from '../../concurrency/semaphore.js'
 import type { DeliveryLimits } from './limits.js'
 
 export interface DeliverySlots {
@@ -12,30 +12,31 @@ const POLL_INTERVAL_MS = 50
 
 /**
  * Slots for proven pods. Runs take turns, so that a run for one pod does not wait for a post to thousands. A pod that is not done
- * after `slotMs` passes its slot on, so that pods that do not answer hold up no other; `podsBeyondSlots` bounds their number.
+ * after `slotMs` continues without its slot, so that pods that do not answer hold no slots. At most `maxPodsWithoutSlot` do so at a time; a
+ * pod that may not is checked again after the next `slotMs`.
  */
 export function openDeliverySlots({
   maxConcurrentPods,
-  podsBeyondSlots,
+  maxPodsWithoutSlot,
   slotMs,
   unprovenWaitMs,
-}: Pick<DeliveryLimits, 'maxConcurrentPods' | 'podsBeyondSlots' | 'slotMs' | 'unprovenWaitMs'>): DeliverySlots {
+}: Pick<DeliveryLimits, 'maxConcurrentPods' | 'maxPodsWithoutSlot' | 'slotMs' | 'unprovenWaitMs'>): DeliverySlots {
   const semaphore = new Semaphore(maxConcurrentPods)
-  let beyond = 0
+  let podsWithoutSlot = 0
   return {
     async acquire(signal, run) {
       await semaphore.acquire(signal, run)
-      let isBeyond = false
+      let isWithoutSlot = false
       const timer = setInterval(() => {
-        if (beyond >= podsBeyondSlots) return
+        if (podsWithoutSlot >= maxPodsWithoutSlot) return
         clearInterval(timer)
-        isBeyond = true
-        beyond += 1
+        isWithoutSlot = true
+        podsWithoutSlot += 1
         semaphore.release()
       }, slotMs)
       return () => {
         clearInterval(timer)
-        if (isBeyond) beyond -= 1
+        if (isWithoutSlot) podsWithoutSlot -= 1
         else semaphore.release()
       }
     },

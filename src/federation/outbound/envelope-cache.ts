@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
+import { openSingleFlight } from '../../concurrency/single-flight.js'
 import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
-import { openSingleFlight } from '../../throttling/single-flight.js'
 
 /** Limits for one process: number, bytes and age of the kept envelopes. */
 export interface EnvelopeCacheLimits {

@@ -21,7 +21,7 @@ export const DELIVERY_LIMITS = {
   /** Time in a slot after which a pod passes the slot on and continues: it answers slowly, or much is due. */
   slotMs: 250,
   /** Pods that continue in this way at the same time. */
-  podsBeyondSlots: 512,
+  maxPodsWithoutSlot: 512,
   /** The maximum time for which an unproven pod waits while proven ones wait for slots. */
   unprovenWaitMs: 2_000,
   /** Concurrent deliveries to one pod, after a first success. The HTTP client has the same limit. */

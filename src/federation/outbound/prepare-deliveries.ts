@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { isDatabaseUnavailable } from '../../persistence/database/errors.js'
 import type { DueDelivery } from '../../persistence/outbound/due-deliveries.js'
 import type { Services } from '../../services/services.js'
-import { parsePublicKey } from '../inbound/find-signers.js'
+import { parseStoredKey } from '../inbound/find-signers.js'
 import { signMessages } from './sign-messages.js'
 
 /** A delivery with the request to send, or with the fault that prevents it. */
@@ -79,7 +79,7 @@ async function encryptForRecipients(
   const messages = new Map<number, EncryptedMessage>()
   for (const { id, messageId, isPublic, publicKey } of due) {
     const envelope = signed.get(messageId)?.envelope
-    const key = isPublic || publicKey === null ? undefined : parsePublicKey(publicKey)
+    const key = isPublic || publicKey === null ? undefined : parseStoredKey(publicKey)
     if (envelope === undefined || key === undefined) continue
     const message = messages.get(messageId) ?? { envelope, recipients: [] }
     messages.set(messageId, message)

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
-import { type GroupCommitLimits, groupCommit } from '../../jobs/group-commit.js'
-import { type GrowthLimits, openGroupGrowth } from '../../jobs/group-growth.js'
+import { type GroupCommitLimits, groupCommit } from '../../concurrency/group-commit.js'
+import { type GrowthLimits, openGroupGrowth } from '../../concurrency/group-growth.js'
+import { stateByOwner } from '../../concurrency/state-by-owner.js'
 import { type DeliveryResults, recordDeliveryResults } from '../../persistence/outbound/delivery-results.js'
 import {
   type DueDelivery,
@@ -8,7 +9,6 @@ import {
   holdAndFindDueDeliveries,
 } from '../../persistence/outbound/due-deliveries.js'
 import { type LeaseRequest, type LeaseResult, leasePods } from '../../persistence/outbound/pod-leases.js'
-import { stateByOwner } from '../../throttling/state-by-owner.js'
 import { type DeliverySlots, openDeliverySlots } from './delivery-slots.js'
 import { DELIVERY_LIMITS } from './limits.js'
 import type { UnansweredRequests } from './yield-to-other-pods.js'

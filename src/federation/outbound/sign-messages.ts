@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
+import { type GroupCommitLimits, groupCommit } from '../../concurrency/group-commit.js'
+import { stateByOwner } from '../../concurrency/state-by-owner.js'
 import { decryptPrivateKey } from '../../domain/accounts/private-keys.js'
-import { type GroupCommitLimits, groupCommit } from '../../jobs/group-commit.js'
 import {
   findSignableMessages,
   type NewEnvelope,
@@ -10,7 +11,6 @@ import {
 import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
 import type { PodCrypto } from '../../services/pod-crypto.js'
 import type { Services } from '../../services/services.js'
-import { stateByOwner } from '../../throttling/state-by-owner.js'
 
 /** The envelope of a message, or the error that prevents it. Both unset: the message was retracted. */
 export interface SignedMessage {
@@ -23,7 +23,7 @@ type SignMessages = (ids: readonly number[]) => Promise<ReadonlyMap<number, Sign
 /** The services of a pod that the signer keeps: never the log or the trace of the job that has opened it. */
 type SigningDependencies = Pick<Services, 'db' | 'crypto' | 'secrets'>
 
-/** One for each open pod, so that concurrent callers share statements and signatures. */
+/** One for each set of open services, so that concurrent callers share statements and signatures. */
 const messageSignerOf = stateByOwner<PodCrypto, SignMessages>()
 
 /** Returns the envelopes of messages, or their errors; each is signed once and stored for all pods and all retries. */

@@ -4,8 +4,8 @@ import type { DeliveryLimits } from './limits.js'
 export type UnansweredRequests = Set<AbortController>
 
 /**
- * Sends a request to a proven pod, and aborts it after some seconds if too many such requests are unanswered at once, as in an
- * outage of a data centre. Without this, silent pods would occupy all slots of the queue `outbound`. Undefined: aborted.
+ * Sends a request to a proven pod. It is checked after each `silentAfterMs` and aborted if more than `maxConcurrentSilentPods` such
+ * requests are unanswered, as in an outage of a data centre. Without this, silent pods would occupy all slots of the queue `outbound`. Undefined: aborted.
  */
 export async function requestOrYield<Answer>(
   unanswered: UnansweredRequests,

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { privateAddressesWarning } from '../../networks/private-hosts.js'
 import type { GetOptions, RemotePodClient, RemoteResponse } from '../../services/remote-pod-client.js'
-import { type Deadline, withDeadline } from './deadline.js'
+import { type ExchangeDeadline, withExchangeDeadline } from './deadline.js'
 import { getFollowingRedirects } from './follow-redirects.js'
 import { REMOTE_LIMITS, type RemoteLimits } from './limits.js'
 import { probeConnection } from './probe-connection.js'
@@ -30,7 +30,7 @@ export function openRemotePodClient(options: RemotePodClientOptions): RemotePodC
   async function getPlain(
     https: URL,
     get: GetOptions,
-    deadline: Deadline,
+    deadline: ExchangeDeadline,
     httpsError: RemotePodError,
   ): Promise<RemoteResponse> {
     const http = new URL(https)
@@ -50,7 +50,7 @@ export function openRemotePodClient(options: RemotePodClientOptions): RemotePodC
 
   return {
     get: (text, get) =>
-      withDeadline(get.deadline ?? limits.exchangeMs, get.signal, async (deadline) => {
+      withExchangeDeadline(get.deadline ?? limits.exchangeMs, get.signal, async (deadline) => {
         const url = parseRequestUrl(text, allowPrivate)
         try {
           return await getFollowingRedirects(following, url, get, deadline)
@@ -67,7 +67,7 @@ export function openRemotePodClient(options: RemotePodClientOptions): RemotePodC
       }),
 
     post: (text, contentType, body, post = {}) =>
-      withDeadline(post.deadline ?? limits.exchangeMs, post.signal, async (deadline) => {
+      withExchangeDeadline(post.deadline ?? limits.exchangeMs, post.signal, async (deadline) => {
         const url = parseRequestUrl(text, allowPrivate)
         const headers = { 'content-type': contentType }
         return send(url, { purpose: 'delivery', method: 'POST', headers, body }, deadline, (response) =>

@@ -1,16 +1,16 @@
 import { RemotePodError } from './remote-pod-error.js'
 
-export interface Deadline {
+export interface ExchangeDeadline {
   readonly signal: AbortSignal
   /** Excludes a wait inside this process from the time that the other pod has had. */
   exclude<Value>(wait: Promise<Value>): Promise<Value>
 }
 
 /** Runs one exchange and aborts it when its time is over or the caller aborts. */
-export async function withDeadline<Value>(
+export async function withExchangeDeadline<Value>(
   milliseconds: number,
   caller: AbortSignal | undefined,
-  run: (deadline: Deadline) => Promise<Value>,
+  run: (deadline: ExchangeDeadline) => Promise<Value>,
 ): Promise<Value> {
   const controller = new AbortController()
   const abort = () => controller.abort(caller?.reason)

@@ -1,6 +1,6 @@
 import type { AllowPrivate } from '../../networks/private-hosts.js'
 import type { GetOptions, RemoteResponse } from '../../services/remote-pod-client.js'
-import type { Deadline } from './deadline.js'
+import type { ExchangeDeadline } from './deadline.js'
 import type { RemoteLimits } from './limits.js'
 import { readResponse } from './read-response.js'
 import { RemotePodError } from './remote-pod-error.js'
@@ -18,7 +18,7 @@ export async function getFollowingRedirects(
   { send, allowPrivate, limits }: FollowOptions,
   start: URL,
   get: GetOptions,
-  deadline: Deadline,
+  deadline: ExchangeDeadline,
   onResponse = () => {},
 ): Promise<RemoteResponse> {
   const maxRedirects = get.redirects ?? 0

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { Agent, type Dispatcher } from 'undici'
 import { type AllowPrivate, isPrivateHostAllowed } from '../../networks/private-hosts.js'
 import { checkedConnector, type Dial } from './connect.js'
-import type { Deadline } from './deadline.js'
+import type { ExchangeDeadline } from './deadline.js'
 import type { RemoteLimits } from './limits.js'
 import { openRemoteClock, type RemoteClock } from './remote-clock.js'
 import { RemotePodError } from './remote-pod-error.js'
@@ -36,7 +36,7 @@ interface RemoteRequest {
 export type SendRequest = <Answer>(
   url: URL,
   request: RemoteRequest,
-  deadline: Deadline,
+  deadline: ExchangeDeadline,
   read: (response: Dispatcher.ResponseData) => Promise<Answer>,
 ) => Promise<Answer>
 

@@ -1,4 +1,4 @@
-import { Semaphore } from '../../throttling/semaphore.js'
+import { Semaphore } from '../../concurrency/semaphore.js'
 import type { RemoteLimits } from './limits.js'
 import { RemotePodError } from './remote-pod-error.js'
 

@@ -1,6 +1,6 @@
 import type { JobJson } from 'bullmq'
 import type pg from 'pg'
-import { groupCommit } from '../group-commit.js'
+import { groupCommit } from '../../concurrency/group-commit.js'
 import type { EmptyQueueState } from './empty-queue-state.js'
 
 /** A finished job, and whether its worker takes the next one; or a worker that only takes one. */

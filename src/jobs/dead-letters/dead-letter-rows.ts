@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { countEachSql, type GroupedCount } from '../../persistence/sql/count-each.js'
-import { traceDigits } from '../../persistence/sql/trace.js'
+import { traceDigitsSql } from '../../persistence/sql/trace.js'
 import { type DeadLetterFilter, keysOfSource, type SourcePage } from './dead-letter.js'
 
 /** An outbox row that was given up, without its payload: payloads may be gigabytes together. */
@@ -55,7 +55,7 @@ export async function listDeadLetterRows(
     .select('id', 'queue', 'name', 'createdAt', 'failedAt')
     .select(db.raw(`data ->> 'fault' as fault, ${POD_SQL} as pod, ${ENTITY_SQL} as entity, data ->> 'guid' as guid`))
     .select(db.raw(`(data #>> '{failure,attempts}')::integer as attempts, data #>> '{failure,job}' as "jobId"`))
-    .select(db.raw(`${traceDigits('trace_id')} as trace`))
+    .select(db.raw(`${traceDigitsSql('trace_id')} as trace`))
     .select({ hasNoPayload: db.raw(`payload is null and name in ('receive-public', 'receive-private')`) })
 }
 

@@ -1,5 +1,5 @@
+import { openWindowCounter } from '../../concurrency/rate-counters.js'
 import { siteOfNetwork } from '../../networks/network-source.js'
-import { openWindowCounter } from '../../throttling/rate-counters.js'
 import type { JobQueues } from '../queues/job-queues.js'
 import { type InboundQueueSize, openInboundQueueSize } from './inbound-queue-size.js'
 import type { RECEIVE_LIMITS } from './limits.js'

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { performance } from 'node:perf_hooks'
+import { singleFlight } from '../../concurrency/single-flight.js'
 import { readSoftware } from '../../config/software.js'
 import { listSlowStatements } from '../../persistence/database/slow-statements.js'
 import {
@@ -13,7 +14,6 @@ import {
 import type { RequestedQueueState } from '../../persistence/operations/queue-controls.js'
 import { listPictureStores } from '../../persistence/photos/open-pictures.js'
 import type { Services } from '../../services/services.js'
-import { singleFlight } from '../../throttling/single-flight.js'
 import type { JobQueues } from '../queues/job-queues.js'
 import { isQueueName, type QueueName } from '../queues/queue-names.js'
 

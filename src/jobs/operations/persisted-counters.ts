@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client'
+import { singleFlight } from '../../concurrency/single-flight.js'
 import { type ActivityCounter, addCounters } from '../../persistence/operations/activity-counters.js'
 import type { Services } from '../../services/services.js'
-import { singleFlight } from '../../throttling/single-flight.js'
 import { savePodActivity } from './pod-activity.js'
 
 /** Counters that other processes read. */

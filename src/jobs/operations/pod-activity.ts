@@ -1,9 +1,9 @@
 import { domainToASCII } from 'node:url'
 import type { Knex } from 'knex'
+import { stateByOwner } from '../../concurrency/state-by-owner.js'
 import type { PodHost } from '../../persistence/models/remote-pod.js'
 import { addPodActivity, LATENCY_BOUNDS, type PodActivity } from '../../persistence/operations/pod-activity.js'
 import type { Services } from '../../services/services.js'
-import { stateByOwner } from '../../throttling/state-by-owner.js'
 
 /** Hosts of invented senders must not fill the memory between two writes. */
 const MAX_PODS = 10_000

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { queryPrepared } from '../../persistence/database/database.js'
 import { NOW_SQL } from '../../persistence/sql/database-time.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
-import { traceDigits } from '../../persistence/sql/trace.js'
+import { traceDigitsSql } from '../../persistence/sql/trace.js'
 
 /** The input of a handler, and the function that completes the job. */
 export interface JobContext<Data = unknown> {
@@ -94,7 +94,7 @@ interface LoadedRow {
 }
 
 const OUTBOX_ROW_SQL = `
-  select data, payload, accepted_at as "acceptedAt", sender_id as "senderId", ${traceDigits('trace_id')} as trace
+  select data, payload, accepted_at as "acceptedAt", sender_id as "senderId", ${traceDigitsSql('trace_id')} as trace
   from outbox where id = $1`
 
 export async function isInOutbox(db: Knex, outboxId: number): Promise<boolean> {

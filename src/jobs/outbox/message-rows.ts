@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../../persistence/database/database.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
-import { traceDigits } from '../../persistence/sql/trace.js'
+import { traceDigitsSql } from '../../persistence/sql/trace.js'
 
 /** The outbox row of a resumed message. */
 export interface MessageRow {
@@ -19,6 +19,6 @@ export async function findMessageRows(db: Knex, ids: readonly number[]): Promise
 }
 
 const MESSAGES_OF_ROWS_SQL = `
-  select id, data, payload, accepted_at as "acceptedAt", ${traceDigits('trace_id')} as trace
+  select id, data, payload, accepted_at as "acceptedAt", ${traceDigitsSql('trace_id')} as trace
   from unnest(${opaqueParam('$1', 'bigint[]')}) as id join outbox using (id)
   where payload is not null`

@@ -1,6 +1,6 @@
+import { groupCommit } from '../../concurrency/group-commit.js'
+import { stateByOwner } from '../../concurrency/state-by-owner.js'
 import type { Services } from '../../services/services.js'
-import { stateByOwner } from '../../throttling/state-by-owner.js'
-import { groupCommit } from '../group-commit.js'
 import type { OutboxRow } from '../queues/add-jobs.js'
 import { afterCommit } from './after-commit.js'
 
@@ -22,6 +22,6 @@ const addingOf = stateByOwner<Services['jobs'], AddRows>()
 /** Rows committed while others are being added go together in the next call: ten jobs cost PostgreSQL three times as much as one. */
 function openAdding(jobs: Services['jobs']): AddRows {
   return groupCommit({ maxConcurrent: 1, maxItems: ADD_BATCH_SIZE }, (rows: readonly OutboxRow[]) =>
-    jobs.addOutboxRows(rows, { within: ADDED_WITHIN_MS }),
+    jobs.addOutboxRows(rows, { withinMs: ADDED_WITHIN_MS }),
   )
 }

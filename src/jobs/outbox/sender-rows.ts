@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../../persistence/database/database.js'
-import { traceDigits } from '../../persistence/sql/trace.js'
+import { traceDigitsSql } from '../../persistence/sql/trace.js'
 import type { OutgoingRecord } from '../definitions.js'
 
 /** A row of a sender, locked until the transaction ends. */
@@ -29,7 +29,7 @@ export async function lockOldestOfSender(
 }
 
 const OLDEST_OF_SENDER_SQL = `
-  select id, data, ${traceDigits('trace_id')} as trace from outbox
+  select id, data, ${traceDigitsSql('trace_id')} as trace from outbox
   where sender_id = $1 and id <= $2 and failed_at is null and id <> all($3::bigint[])
   order by sender_id, id limit 1
   for update`

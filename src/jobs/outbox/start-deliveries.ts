@@ -13,7 +13,7 @@ const PODS_IN_JOB = 64
 
 /** Enqueues deliveries after the commit of the transaction that has written them; the sweeper adds lost jobs. */
 export const startDeliveriesAfterCommit = afterCommit<DuePod>((services, duePods) =>
-  startDeliveries(services, duePods, { within: ENQUEUED_WITHIN_MS }),
+  startDeliveries(services, duePods, { withinMs: ENQUEUED_WITHIN_MS }),
 )
 
 /**
@@ -27,9 +27,9 @@ export async function startDeliveries(
   options: AddOptions = {},
 ): Promise<void> {
   const proven = idsOf(duePods.filter((duePod) => duePod.isProven))
-  const remaining = options.again ? proven : jobs.localRuns.deliveries.start(proven)
+  const remaining = options.mayExist ? proven : jobs.localRuns.deliveries.start(proven)
   const unproven = idsOf(duePods.filter((duePod) => !duePod.isProven))
-  const isShared = remaining.length > 1 && !options.again
+  const isShared = remaining.length > 1 && !options.mayExist
   await Promise.all([
     isShared
       ? jobs.addAll(

@@ -17,12 +17,12 @@ interface AddOneOptions {
 
 export interface AddOptions {
   /** Milliseconds in which the queue has to acknowledge the jobs. */
-  readonly within?: number
+  readonly withinMs?: number
   /**
    * The jobs were added before, without an effect. A Redis that evicts keys may have lost a job and kept its deduplication key,
    * which would keep every later one out.
    */
-  readonly again?: boolean
+  readonly mayExist?: boolean
   /** Priority of all these jobs, instead of that of the definition. */
   readonly priority?: number | undefined
 }
@@ -56,7 +56,7 @@ export interface JobAdding {
       readonly deduplicationKeys?: readonly string[]
       /** The jobs divide one that the queue has accepted: they are added while it is being drained, too. */
       readonly canDivide?: boolean
-    } & Pick<AddOptions, 'priority' | 'within'>,
+    } & Pick<AddOptions, 'priority' | 'withinMs'>,
   ): Promise<void>
   /** Adds one job per outbox row, unless there is one. */
   addOutboxRows(rows: readonly OutboxRow[], options?: AddOptions): Promise<void>
@@ -88,20 +88,20 @@ export function createJobAdding({ client, store, prefix, optionsOf }: AddingOpti
   async function addUnique(
     name: QueueName,
     jobs: Parameters<OpenQueue['addBulk']>[0],
-    { within = ACKNOWLEDGED_WITHIN_MS, again = false }: AddOptions,
+    { withinMs = ACKNOWLEDGED_WITHIN_MS, mayExist = false }: AddOptions,
   ): Promise<void> {
     requireAccepted(name)
     await client.request(
       name,
       async (queue) => {
         const added = await queue.addBulk(jobs) // the existing job where the key was taken
-        if (!again) return
+        if (!mayExist) return
         const unfinished = new Set<string | undefined>(await queue.getRanges([...UNFINISHED], 0, -1))
         const freed = await Promise.all(added.map((job) => !unfinished.has(job.id) && job.removeDeduplicationKey()))
         const lost = jobs.filter((_, index) => freed[index])
         if (lost.length > 0) await queue.addBulk(lost)
       },
-      { within },
+      { withinMs },
     )
   }
 
@@ -119,7 +119,7 @@ export function createJobAdding({ client, store, prefix, optionsOf }: AddingOpti
       })
       const keys = store.prefixOf(prefix, job.queue)
       const add = (queue: OpenQueue) => store.safely(keys, () => queue.add(job.name, versionedData(job, data), options))
-      await client.request(job.queue, add, { within: ACKNOWLEDGED_WITHIN_MS })
+      await client.request(job.queue, add, { withinMs: ACKNOWLEDGED_WITHIN_MS })
     },
 
     async addEach(job, each, options = {}) {
@@ -132,14 +132,14 @@ export function createJobAdding({ client, store, prefix, optionsOf }: AddingOpti
       await addUnique(job.queue, jobs, options)
     },
 
-    async addAll(job, all, { deduplicationKeys = [], priority, within, canDivide = false } = {}) {
+    async addAll(job, all, { deduplicationKeys = [], priority, withinMs, canDivide = false } = {}) {
       if (!canDivide) requireAccepted(job.queue)
       const jobs = all.map((data, index) => {
         const id = deduplicationKeys[index]
         const opts = optionsOf(job, { priority, ...(id !== undefined && { deduplication: { id } }) })
         return { name: job.name, data: versionedData(job, data), opts }
       })
-      await client.request(job.queue, (queue) => queue.addBulk(jobs), within === undefined ? {} : { within })
+      await client.request(job.queue, (queue) => queue.addBulk(jobs), withinMs === undefined ? {} : { withinMs })
     },
 
     async addOutboxRows(rows, options = {}) {

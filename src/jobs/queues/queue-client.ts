@@ -12,7 +12,7 @@ export interface QueueClient {
   request<Answer>(
     name: QueueName,
     send: (queue: OpenQueue) => Promise<Answer>,
-    options?: { readonly within?: number | undefined },
+    options?: { readonly withinMs?: number | undefined },
   ): Promise<Answer>
   /** Whether the queue answers, and soon. Never rejects. */
   answers(): Promise<boolean>
@@ -64,14 +64,14 @@ export function openQueueClient(options: ClientOptions): QueueClient {
   }
 
   /** The time limit is around the whole request: parts of it have none of their own. */
-  const request: QueueClient['request'] = async (name, send, { within = requestTimeoutMs } = {}) => {
+  const request: QueueClient['request'] = async (name, send, { withinMs = requestTimeoutMs } = {}) => {
     if (!store.isReady()) throw unavailable(new QueueUnavailable('The queue is unavailable.'))
     const answer = send(queueOf(name))
     underWay.add(answer)
     const settled = () => void underWay.delete(answer)
     answer.then(settled, settled)
     try {
-      return await withTimeLimit(answer, within)
+      return await withTimeLimit(answer, withinMs)
     } catch (error) {
       if (isInvalidData(error)) throw error
       if (error instanceof QueueUnavailable) throw unavailable(error)
@@ -85,7 +85,7 @@ export function openQueueClient(options: ClientOptions): QueueClient {
     request,
 
     answers: () =>
-      request('inbound', (queue) => queue.getJobCounts('waiting'), { within: HEALTH_CHECK_WITHIN_MS }).then(
+      request('inbound', (queue) => queue.getJobCounts('waiting'), { withinMs: HEALTH_CHECK_WITHIN_MS }).then(
         () => true,
         () => false,
       ),

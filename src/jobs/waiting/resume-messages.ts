@@ -42,8 +42,8 @@ export function mayWaitAgain({ times, last }: Pick<ResumedMessage, 'times' | 'la
 
 /**
  * Raises the counters of what was stored, turns messages that wait for these entities into outbox rows, and enqueues jobs. One statement
- * for all: a batch of one message stays within its number of statements. Each stored entity that raises a counter has a key of its own, so
- * that without keys nothing is to be counted.
+ * for all, because every message pays for each statement. Counters change only together with stored entities, so without keys only the
+ * jobs are enqueued.
  */
 export async function raiseCountsResumeAndEnqueue(
   services: Pick<Services, 'jobs'>,
@@ -125,7 +125,7 @@ async function resume(
 /** An inserted outbox row: of a resumed message, or of a job. */
 type ResumedOrEnqueued = OutboxRow & { readonly isResumed: boolean }
 
-/** Joined and not `= any(…)`: see post-references.ts. The parameters of each part stand behind those of the parts before it. */
+/** Joined, because for `= any(…)` the planner would expect too few rows. The parameters of each part stand behind those of the parts before it. */
 function resumeSql(): string {
   const keys = [[]]
   const raisedCounts = [...keys, ...raiseCountsValues(NO_COUNTS)]

@@ -1,13 +1,13 @@
 import type { Knex } from 'knex'
 import { getDomain } from 'tldts'
+import { openTokenBuckets, openWindowCounter } from '../../concurrency/rate-counters.js'
+import { stateByOwner } from '../../concurrency/state-by-owner.js'
 import { siteOfSource } from '../../networks/network-source.js'
 import { queryPrepared, queryRows } from '../../persistence/database/database.js'
 import { NOW_SQL } from '../../persistence/sql/database-time.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import { rowsAsColumns } from '../../persistence/sql/rows-as-columns.js'
 import type { Services } from '../../services/services.js'
-import { openTokenBuckets, openWindowCounter } from '../../throttling/rate-counters.js'
-import { stateByOwner } from '../../throttling/state-by-owner.js'
 import { inChunks } from '../chunks.js'
 import { discoverSignersJob } from '../definitions.js'
 import { afterCommit } from '../outbox/after-commit.js'
@@ -85,7 +85,7 @@ const ENQUEUE_BATCH_SIZE = 500
 
 /** Adds one job for each host after the commit; the sweeper adds lost ones. */
 const enqueueSignersAfterCommit = afterCommit<SignerHost>((services, hosts) =>
-  addSignerLookups(services, hosts, { within: ENQUEUED_WITHIN_MS }),
+  addSignerLookups(services, hosts, { withinMs: ENQUEUED_WITHIN_MS }),
 )
 
 /**
@@ -139,7 +139,7 @@ function domainOf(host: string): string {
   return getDomain(host) ?? host
 }
 
-/** Counts of one open pod. */
+/** One for each set of open services. */
 const budgetsOf = stateByOwner<Services['jobs'], ReturnType<typeof openSignerBudgets>>()
 
 function openSignerBudgets() {

@@ -12,7 +12,7 @@ import type { ReportProgress } from '../../persistence/operations/progress.js'
 import {
   dropUnfinished,
   inspectRestoreTarget,
-  listPodProcesses,
+  listConnectedProcesses,
   markRestore,
   moveAside,
   unmarkRestore,
@@ -129,7 +129,7 @@ async function prepareTarget(
   { replace }: RestoreOptions,
 ): Promise<readonly string[]> {
   const { dataDir, uploadsDir, secretKey: setting } = config
-  const processes = await listPodProcesses(db)
+  const processes = await listConnectedProcesses(db)
   if (processes.length > 0) {
     throw new BackupError(`The database is in use by ${processes.join(' and ')}: stop the pod first.`)
   }

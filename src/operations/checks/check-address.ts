@@ -102,7 +102,7 @@ interface SeenRequest {
 
 async function checkProxy(url: URL, options: OwnRequestOptions): Promise<readonly CheckResult[]> {
   try {
-    const response = await requestOwnPod(url, 'data', { within: EVENT_WITHIN_MS, ...options })
+    const response = await requestOwnPod(url, 'data', { withinMs: EVENT_WITHIN_MS, ...options })
     const [, data = ''] = /^data: (.+)$/m.exec(response.body) ?? []
     if (response.status !== 200 || data === '') {
       return [

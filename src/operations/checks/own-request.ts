@@ -8,7 +8,7 @@ export interface OwnRequestOptions {
   /** Certificate authorities to trust instead of the default ones. */
   readonly ca?: string | Buffer
   /** Milliseconds until the first bytes of the body. */
-  readonly within?: number
+  readonly withinMs?: number
 }
 
 export interface SelfCheckResponse {
@@ -30,7 +30,7 @@ const MAX_BYTES = 64 * 1024
 export function requestOwnPod(
   url: URL,
   until: 'end' | 'data',
-  { via, ca, within = WITHIN_MS }: OwnRequestOptions = {},
+  { via, ca, withinMs = WITHIN_MS }: OwnRequestOptions = {},
 ): Promise<SelfCheckResponse> {
   return new Promise((resolve, reject) => {
     const options = {
@@ -39,7 +39,7 @@ export function requestOwnPod(
       path: `${url.pathname}${url.search}`,
       headers: { host: url.host, 'user-agent': 'pod-checks' },
       agent: false,
-      signal: AbortSignal.timeout(within),
+      signal: AbortSignal.timeout(withinMs),
     } as const
     const tls = { ...(ca !== undefined && { ca }), servername: url.hostname, rejectUnauthorized: false }
     const request = url.protocol === 'https:' ? requestHttps({ ...options, ...tls }) : requestHttp(options)

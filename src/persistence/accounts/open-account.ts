@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { stateByOwner } from '../../throttling/state-by-owner.js'
+import { stateByOwner } from '../../concurrency/state-by-owner.js'
 import { queryPrepared } from '../database/database.js'
 import { User } from '../models/user.js'
 import { opaqueParam } from '../sql/opaque-param.js'

@@ -124,7 +124,7 @@ export async function claimUpload(
   return claimed && db('importUploads').where({ id: claimed.id }).first()
 }
 
-/** A sign of life of the check; false: the upload is gone. */
+/** A heartbeat of the check; false: the upload is gone. */
 export async function recordUploadHeartbeat(db: Knex, id: number): Promise<boolean> {
   const changed = await db('importUploads').where({ id, state: 'checking' }).update({ aliveAt: db.fn.now() })
   return changed > 0

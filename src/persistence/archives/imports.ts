@@ -196,7 +196,7 @@ export async function lockArchiveImport(
   return transaction('imports').where(by).forUpdate().first()
 }
 
-/** Pauses an import, or lets it go on. The worker that runs it notices it with its next sign of life. */
+/** Pauses an import, or lets it go on. The worker that runs it notices it with its next heartbeat. */
 export async function setArchiveImportState(
   transaction: Knex.Transaction,
   id: number,

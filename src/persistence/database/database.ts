@@ -104,10 +104,10 @@ export function onConnectionAcquired(db: Knex, report: (ms: number) => void): vo
 }
 
 /** The database answers within this many milliseconds. */
-export async function isDatabaseReachable(db: Knex, within = 1_000): Promise<boolean> {
+export async function isDatabaseReachable(db: Knex, withinMs = 1_000): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const timeout = new Promise<false>((resolve) => {
-    timer = setTimeout(resolve, within, false)
+    timer = setTimeout(resolve, withinMs, false)
   })
   const answer = db.raw('select 1').then(
     () => true,

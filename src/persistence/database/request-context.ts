@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { ClaimedKey } from '../accounts/idempotency-keys.js'
 
 /**
- * What `inRequestTransaction` adds to the transactions of one request or job. Web process and worker derive a pod with it for each of them,
+ * What `inRequestTransaction` adds to the transactions of one request or job. Web process and worker derive services with it for each of them,
  * and only `inRequestTransaction` reads it. The context of a process, such as that of a command, is empty and adds nothing.
  */
 export interface RequestContext {

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import pg from 'pg'
-import { stateByOwner } from '../../throttling/state-by-owner.js'
+import { stateByOwner } from '../../concurrency/state-by-owner.js'
 
 /** A statement that took long. The text has no values. */
 export interface SlowStatement {

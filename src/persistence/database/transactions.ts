@@ -16,7 +16,7 @@ export async function inTransaction<Result>(
   return retryAfter(isConflict, () => db.transaction(work))
 }
 
-/** Runs work like `inTransaction`, with the steps that the request or job of the pod adds, see `runForRequest`. */
+/** Runs work like `inTransaction`, with the steps that the request or job adds, see `runForRequest`. */
 export async function inRequestTransaction<Result>(
   { db, requestContext }: { readonly db: Knex; readonly requestContext: RequestContext },
   work: (transaction: Knex.Transaction) => Promise<Result>,
@@ -27,8 +27,11 @@ export async function inRequestTransaction<Result>(
 }
 
 /**
- * Sets the trace of the rows, compares the `If-Match` before the work and refuses after it, so that a refusal of the work has precedence,
- * and marks the Idempotency-Key as done, so that the effect and its mark are committed together.
+ * 1. Sets the trace of the rows.
+ * 2. Locks the object of an `If-Match` and compares it.
+ * 3. Runs the work.
+ * 4. Refuses if the object had changed: after the work, so that a refusal of the work has precedence.
+ * 5. Marks the Idempotency-Key as done, so that the effect and its mark are committed together.
  */
 async function runForRequest<Result>(
   transaction: Knex.Transaction,

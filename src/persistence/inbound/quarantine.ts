@@ -3,7 +3,7 @@ import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
 import { queryPrepared, queryRows } from '../database/database.js'
 import { inTransaction } from '../database/transactions.js'
 import { type IdPage, type ListPage, readIdPage } from '../sql/id-page.js'
-import { traceDigits } from '../sql/trace.js'
+import { traceDigitsSql } from '../sql/trace.js'
 
 export interface NewQuarantinedMessage {
   readonly receivedAt: Date
@@ -111,7 +111,7 @@ const COLUMNS = [
   'result',
 ]
 
-const DIGITS_SQL = `encode(digest, 'hex') as digest, ${traceDigits('trace_id')} as trace`
+const DIGITS_SQL = `encode(digest, 'hex') as digest, ${traceDigitsSql('trace_id')} as trace`
 
 export interface QuarantineFilter {
   readonly ids?: readonly number[] | undefined

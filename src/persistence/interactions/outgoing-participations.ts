@@ -25,10 +25,12 @@ export async function lockParticipations(transaction: Knex.Transaction): Promise
 }
 
 /**
- * Divides the posts into those that get a participation now and others, which are stored as postponed. A pod that has never accepted any gets one in all. Any other
- * pod gets a limited number, and at least one for each author. Posts whose participation is written get none, even after its delivery:
- * the outbox row of a post may wait while an earlier delivery causes its participation. Waiting deliveries are found with the index
- * `deliveries_line`.
+ * Divides the posts into those that get a participation now and others, which are stored as postponed:
+ * - A pod that has never accepted a participation gets one in all.
+ * - Any other pod gets a limited number, and at least one for each author.
+ * - A post whose participation is written gets none, even after its delivery: the outbox row of the post may wait meanwhile.
+ *
+ * Waiting deliveries are found with the index `deliveries_line`.
  */
 export async function planParticipations(
   transaction: Knex.Transaction,

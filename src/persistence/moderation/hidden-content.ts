@@ -23,7 +23,7 @@ export async function findContentType(db: Knex, guid: string): Promise<'post' | 
   return content?.type
 }
 
-/** Posts and comments that an action hides. Returns how many of them this action hides now. */
+/** Hides posts and comments by an action. Returns how many of them this action hides now. */
 export async function hideContentRows(
   transaction: Knex.Transaction,
   actionId: number,
@@ -116,14 +116,14 @@ const NEW_REASONS_SQL = `
   select cast(:actionId as bigint), null, comments.id from comments where id = any(:commentIds)
   on conflict do nothing`
 
-const GIVEN = 'any(cast(:ids as bigint[]))'
+const IDS_SQL = 'any(cast(:ids as bigint[]))'
 
 /** Notifications about a comment, and those about all comments of one author under a post if none of these is still visible. */
 const ABOUT_COMMENTS_SQL = `
-  notifications.comment_id = ${GIVEN}
+  notifications.comment_id = ${IDS_SQL}
   or (
     notifications.type in ('commented_on_post', 'also_commented')
-    and notifications.post_id in (select post_id from comments where id = ${GIVEN})
+    and notifications.post_id in (select post_id from comments where id = ${IDS_SQL})
     and not exists (
       select from notification_actors as actors
       join comments on comments.author_id = actors.person_id and comments.post_id = notifications.post_id and not comments.hidden
@@ -148,14 +148,14 @@ function moveNotificationsSql(condition: string): string {
 /** Hidden notifications about given content that is visible again. */
 function hiddenAboutContentSql(column: 'post_id' | 'comment_id', isHidden: string): string {
   const table = column === 'post_id' ? 'posts' : 'comments'
-  return `using ${table} where ${table}.id = hidden_notifications.${column} and ${table}.id = ${GIVEN} and not (${isHidden})`
+  return `using ${table} where ${table}.id = hidden_notifications.${column} and ${table}.id = ${IDS_SQL} and not (${isHidden})`
 }
 
 /** Hidden notifications about all comments under a post, of which one is visible again. */
 const OF_COMMENTS_OF_POST_SQL = `
   using posts
   where hidden_notifications.comment_id is null and posts.id = hidden_notifications.post_id and posts.public_before_hiding is null
-    and posts.id in (select post_id from comments where id = ${GIVEN})
+    and posts.id in (select post_id from comments where id = ${IDS_SQL})
     and exists (
       select from comments
       where comments.post_id = posts.id and not comments.hidden and comments.author_id = any(hidden_notifications.actor_ids)
@@ -218,7 +218,7 @@ const IS_ACTOR_HIDDEN_SQL = `case
 /** People without a visible comment on a post are not named in the notifications about its comments. */
 const HIDDEN_ACTORS_OF_COMMENTS_SQL = `
   update notification_actors as actors set hidden = true
-  from (select distinct author_id, post_id from comments where id = ${GIVEN}) as input
+  from (select distinct author_id, post_id from comments where id = ${IDS_SQL}) as input
   join notifications on notifications.post_id = input.post_id and notifications.type in ('commented_on_post', 'also_commented')
   where actors.notification_id = notifications.id and actors.person_id = input.author_id and not actors.hidden
     and not exists (
@@ -227,7 +227,7 @@ const HIDDEN_ACTORS_OF_COMMENTS_SQL = `
 
 const SHOWN_ACTORS_OF_COMMENTS_SQL = `
   update notification_actors as actors set hidden = false
-  from (select distinct author_id, post_id from comments where id = ${GIVEN} and not hidden) as input
+  from (select distinct author_id, post_id from comments where id = ${IDS_SQL} and not hidden) as input
   join notifications on notifications.post_id = input.post_id and notifications.type in ('commented_on_post', 'also_commented')
   where actors.notification_id = notifications.id and actors.person_id = input.author_id and actors.hidden`
 
@@ -235,23 +235,23 @@ const SHOWN_ACTORS_OF_COMMENTS_SQL = `
 const CHANGE_ACTORS_OF_RESHARES_SQL = `
   update notification_actors as actors set hidden = reshares.public_before_hiding is not null
   from posts as reshares join notifications on notifications.post_id = reshares.root_id and notifications.type = 'reshared'
-  where reshares.id = ${GIVEN} and actors.notification_id = notifications.id and actors.person_id = reshares.author_id
+  where reshares.id = ${IDS_SQL} and actors.notification_id = notifications.id and actors.person_id = reshares.author_id
     and actors.hidden <> (reshares.public_before_hiding is not null)`
 
 const hidePostsStatements = [
-  `update posts set public_before_hiding = public, public = false where id = ${GIVEN} and public_before_hiding is null`,
+  `update posts set public_before_hiding = public, public = false where id = ${IDS_SQL} and public_before_hiding is null`,
   `with moved as (
-     delete from post_visibilities where post_id = ${GIVEN} returning user_id, post_id
+     delete from post_visibilities where post_id = ${IDS_SQL} returning user_id, post_id
    )
    insert into hidden_post_visibilities (user_id, post_id) select user_id, post_id from moved on conflict do nothing`,
   `with moved as (
-     delete from photo_visibilities where photo_id in (select id from photos where post_id = ${GIVEN})
+     delete from photo_visibilities where photo_id in (select id from photos where post_id = ${IDS_SQL})
      returning user_id, photo_id
    )
    insert into hidden_photo_visibilities (user_id, photo_id) select user_id, photo_id from moved on conflict do nothing`,
   `update photos set public_before_hiding = public, public = false
-   where post_id = ${GIVEN} and public_before_hiding is null`,
-  moveNotificationsSql(`notifications.post_id = ${GIVEN}`),
+   where post_id = ${IDS_SQL} and public_before_hiding is null`,
+  moveNotificationsSql(`notifications.post_id = ${IDS_SQL}`),
   CHANGE_ACTORS_OF_RESHARES_SQL,
 ]
 
@@ -261,18 +261,18 @@ const HAS_NO_REASON_FOR_POST_SQL = `not exists (select from hidden_content where
 
 const showPostsStatements = [
   `update posts set public = public_before_hiding, public_before_hiding = null
-   where id = ${GIVEN} and public_before_hiding is not null and author_id is not null and ${HAS_NO_REASON_FOR_POST_SQL}`,
+   where id = ${IDS_SQL} and public_before_hiding is not null and author_id is not null and ${HAS_NO_REASON_FOR_POST_SQL}`,
   `with moved as (
      delete from hidden_post_visibilities using posts
-     where posts.id = post_id and posts.id = ${GIVEN} and posts.public_before_hiding is null
+     where posts.id = post_id and posts.id = ${IDS_SQL} and posts.public_before_hiding is null
      returning hidden_post_visibilities.user_id, posts.id, posts.author_id, posts.created_at
    )
    insert into post_visibilities (user_id, post_id, author_id, created_at) select * from moved on conflict do nothing`,
   `update photos set public = coalesce(photos.public_before_hiding, posts.public), public_before_hiding = null
-   from posts where posts.id = photos.post_id and posts.id = ${GIVEN} and posts.public_before_hiding is null`,
+   from posts where posts.id = photos.post_id and posts.id = ${IDS_SQL} and posts.public_before_hiding is null`,
   `with moved as (
      delete from hidden_photo_visibilities using photos
-     where photos.id = photo_id and photos.post_id = ${GIVEN} and photos.public_before_hiding is null
+     where photos.id = photo_id and photos.post_id = ${IDS_SQL} and photos.public_before_hiding is null
      returning hidden_photo_visibilities.user_id, photos.id
    )
    insert into photo_visibilities (user_id, photo_id) select * from moved on conflict do nothing`,
@@ -282,11 +282,11 @@ const showPostsStatements = [
 
 /** Posts are locked before their comments, as in all other changes of comments. */
 const LOCKED_POSTS_OF_COMMENTS_SQL = `
-  select id from posts where id in (select post_id from comments where id = ${GIVEN}) order by id for no key update`
+  select id from posts where id in (select post_id from comments where id = ${IDS_SQL}) order by id for no key update`
 
 const HIDDEN_COMMENTS_SQL = `
   with hidden as (
-    update comments set hidden = true where id = ${GIVEN} and not hidden returning post_id
+    update comments set hidden = true where id = ${IDS_SQL} and not hidden returning post_id
   )
   update posts set comments_count = greatest(0, comments_count - lost.count)
   from (select post_id, count(*) from hidden group by post_id) as lost
@@ -295,7 +295,7 @@ const HIDDEN_COMMENTS_SQL = `
 const SHOWN_COMMENTS_SQL = `
   with shown as (
     update comments set hidden = false
-    where id = ${GIVEN} and hidden
+    where id = ${IDS_SQL} and hidden
       and not exists (select from hidden_content where hidden_content.comment_id = comments.id)
       and not exists (select from people where people.id = comments.author_id and people.restriction = 'block')
     returning post_id

@@ -6,7 +6,7 @@ import { isLockedSql } from '../database/session-lock.js'
 /** The table that is there while the database holds an unfinished restore. */
 export const RESTORE_MARK = 'unfinished_restore'
 /** The mark of a database that is the target of a move. */
-export const MOVE = 'a move of the database'
+export const MOVE_SOURCE = 'a move of the database'
 
 export type RestoreTarget =
   /** `empty`: it has no tables of a pod. `unfinished`: it has those of a restore that was interrupted. */
@@ -40,7 +40,7 @@ export async function findUnfinishedRestore(db: Knex): Promise<string | undefine
     `select backup_id as source from public.${RESTORE_MARK}`,
   )
   // A move has emptied all tables, this one too, before it compares them.
-  return mark?.source ?? MOVE
+  return mark?.source ?? MOVE_SOURCE
 }
 
 export async function markRestore(db: Knex, source: string): Promise<void> {
@@ -52,7 +52,7 @@ export async function unmarkRestore(session: Pick<pg.Client, 'query'>): Promise<
 }
 
 /** The names of the processes of a pod that use this database. */
-export async function listPodProcesses(db: Knex): Promise<readonly string[]> {
+export async function listConnectedProcesses(db: Knex): Promise<readonly string[]> {
   const rows = await queryRows<{ readonly name: string }>(
     db,
     `

@@ -119,7 +119,7 @@ export interface PeerMetrics {
 }
 
 /** The pods with the most waiting deliveries, failures and received messages, and the sum of all others. */
-export async function readPeerMetrics(db: Knex, peers: number): Promise<readonly PeerMetrics[]> {
+export async function readMetricsOfOtherPods(db: Knex, peers: number): Promise<readonly PeerMetrics[]> {
   return queryRows<PeerMetrics>(
     db,
     `with counted as (

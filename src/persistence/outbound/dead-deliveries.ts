@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { changeRows, queryRows } from '../database/database.js'
 import { countEachSql, type GroupedCount } from '../sql/count-each.js'
 import { NOW_SQL } from '../sql/database-time.js'
-import { traceDigits } from '../sql/trace.js'
+import { traceDigitsSql } from '../sql/trace.js'
 import { DELIVERY_IS_EXPIRED_SQL, EXEMPT_FROM_BLOCKS_SQL, POD_IS_ASLEEP_SQL } from './delivery-conditions.js'
 
 /** A delivery that was given up, with its record. */
@@ -88,7 +88,7 @@ export async function listDeadDeliveries(
     `select deliveries.id, deliveries.last_fault as fault, deliveries.last_status as status, deliveries.attempts,
        deliveries.created_at as "createdAt", deliveries.died_at as "diedAt", pods.host, pods.port,
        people.address as person, messages.record, messages.guid, messages.verb,
-       ${traceDigits('messages.trace_id')} as trace
+       ${traceDigitsSql('messages.trace_id')} as trace
      from (
        select deliveries.* from deliveries ${joinForFilter(filter)}
        where ${filterSql(filter)} and (deliveries.died_at, deliveries.id) ${compare} (:at, cast(:startAfterId as bigint))

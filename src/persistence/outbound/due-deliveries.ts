@@ -24,7 +24,7 @@ export interface DueDelivery {
   /** The encrypted bytes of an earlier attempt. */
   readonly encryptedEnvelope: string | null
   /** An entity that it refers to has not been delivered to this pod yet. */
-  readonly held: boolean
+  readonly isHeld: boolean
   /** The request that has caused the message. */
   readonly trace: string | null
 }
@@ -73,7 +73,7 @@ const DUE_DELIVERIES_SQL = `
     ) as waiting
   ), due as materialized (
     select first_rows.*, messages.record, messages.about, messages.sender_id, messages.public, messages.trace_id,
-      greatest(earlier.due_at, announcement_hold.held_until) as held_until, earlier.priority as held_priority
+      greatest(earlier.due_at, move_hold.held_until) as held_until, earlier.priority as held_priority
     from first_rows
     join outbound_messages as messages on messages.id = first_rows.message_id
     cross join lateral (
@@ -108,7 +108,7 @@ const DUE_DELIVERIES_SQL = `
         offset 0
       ) as unannounced
       where unannounced.held_until > now()
-    ) as announcement_hold
+    ) as move_hold
     offset 0
   ), postponed as (
     update deliveries set
@@ -119,7 +119,7 @@ const DUE_DELIVERIES_SQL = `
   )
   select due.id, due.pod_id as "podId", due.message_id as "messageId", due.record, due.about, due.priority,
     due.sender_id as "senderId", due.public as "isPublic", due.attempts, due.encrypted_envelope as "encryptedEnvelope", due.created_at as "writtenAt",
-    coalesce(people.guid_at_pod, people.guid) as "personGuid", people.public_key as "publicKey", due.held_until is not null as held, due.trace_id as trace
+    coalesce(people.guid_at_pod, people.guid) as "personGuid", people.public_key as "publicKey", due.held_until is not null as "isHeld", due.trace_id as trace
   from due
   left join people on people.id = due.person_id
   order by due.priority, due.id`

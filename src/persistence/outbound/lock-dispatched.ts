@@ -3,7 +3,7 @@ import { RELAYABLE_KINDS, type RelayableKind } from '../../protocol/entities/reg
 import { queryRows } from '../database/database.js'
 import { SENT_PUBLICLY_SQL, sentPubliclySql } from '../posts/visibility.js'
 import { RECORD_TABLES } from '../sql/record-tables.js'
-import { traceDigits } from '../sql/trace.js'
+import { traceDigitsSql } from '../sql/trace.js'
 
 /** A record of a local person, locked until the end of the transaction so that it is not deleted while it is dispatched. */
 export interface DispatchedPost {
@@ -142,7 +142,7 @@ function relayableSql(kind: RelayableKind | 'participation', guids: '= ?' | '= a
       'isPublic', ${SENT_PUBLICLY_SQL},
       'author', json_build_object('id', root_author.id, 'isLocal', ${isLocalSql('root_author')})
     ) as "threadPost"
-    ${hasTrace ? `, ${traceDigits(`${table}.trace_id`)} as trace` : ''}
+    ${hasTrace ? `, ${traceDigitsSql(`${table}.trace_id`)} as trace` : ''}
   from ${table}
   join posts on posts.id = ${post}
   join people as author on author.id = ${author}

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { LRUCache } from 'lru-cache'
-import { stateByOwner } from '../../throttling/state-by-owner.js'
+import { stateByOwner } from '../../concurrency/state-by-owner.js'
 import { queryPreparedRow } from '../database/database.js'
 import type { Poll, PollAnswer } from '../models/poll.js'
 import type { Location, Post, PostType } from '../models/post.js'

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { LRUCache } from 'lru-cache'
-import { stateByOwner } from '../../throttling/state-by-owner.js'
+import { stateByOwner } from '../../concurrency/state-by-owner.js'
 import type { ListedPost } from '../posts/list-posts.js'
 import type { TimePage } from '../sql/keyset-page.js'
 

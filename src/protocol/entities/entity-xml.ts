@@ -9,7 +9,7 @@ import { xmlSource } from './xml-source.js'
 
 /** The entities that can be at the top of a payload. */
 const definitionOfPayload = new Map<string, EntityDefinition>(
-  Object.entries(ENTITY_TYPES).flatMap(([type, { use, definition }]) => (use === 'nested' ? [] : [[type, definition]])),
+  Object.entries(ENTITY_TYPES).flatMap(([type, { role, definition }]) => (role === 'part' ? [] : [[type, definition]])),
 )
 
 /** Reads the entity of a payload. Throws `UnknownEntity` or `ValidationError`. */

@@ -60,8 +60,8 @@ export type EntityType = Entity['type']
 /** The properties of an entity type. Tables of the other layers say how its entities are stored and received (CONTRIBUTING.md). */
 interface EntityTraits<Each extends Entity> {
   readonly definition: EntityDefinition<Each['type']>
-  /** `stored` and `verified` are at the top of payloads; the latter are rejected as `UnknownEntity`. `nested` are inside others. */
-  readonly use: 'stored' | 'verified' | 'nested'
+  /** A payload has a `received` or a `rejected` entity (`UnknownEntity`). A `part` is inside another entity. */
+  readonly role: 'received' | 'rejected' | 'part'
   /** The kind of record that it is stored as; undefined: it is part of a record, or changes other records. */
   readonly record: string | undefined
   /** Pods fetch a public one by its guid. */
@@ -74,9 +74,7 @@ interface EntityTraits<Each extends Entity> {
   readonly linkText: (entity: Each) => string
 }
 
-/** Part of another entity. */
-const nestedPart = {
-  use: 'nested',
+const withoutRecord = {
   record: undefined,
   isFetchable: false,
   retractedAs: [],
@@ -84,18 +82,20 @@ const nestedPart = {
   linkText: () => '',
 } as const
 
+const part = { ...withoutRecord, role: 'part' } as const
+
 /** Changes records of other types or people. */
-const change = { ...nestedPart, use: 'stored' } as const
+const change = { ...withoutRecord, role: 'received' } as const
 
 /** Read and verified, but no pod of the network stores it. */
-const notStored = { ...nestedPart, use: 'verified' } as const
+const neverStored = { ...withoutRecord, role: 'rejected' } as const
 
 /** All entities of the protocol. */
 export const ENTITY_TYPES = {
   profile: { definition: profile, ...change },
   status_message: {
     definition: statusMessage,
-    use: 'stored',
+    role: 'received',
     record: 'post',
     isFetchable: true,
     retractedAs: ['Post', 'StatusMessage', 'Reshare'], // other pods may name a post by any of them
@@ -104,7 +104,7 @@ export const ENTITY_TYPES = {
   },
   reshare: {
     definition: reshare,
-    use: 'stored',
+    role: 'received',
     record: 'post',
     isFetchable: true,
     retractedAs: ['Post', 'StatusMessage', 'Reshare'],
@@ -113,7 +113,7 @@ export const ENTITY_TYPES = {
   },
   photo: {
     definition: photo,
-    use: 'stored',
+    role: 'received',
     record: 'photo',
     isFetchable: false,
     retractedAs: ['Photo'],
@@ -122,7 +122,7 @@ export const ENTITY_TYPES = {
   },
   comment: {
     definition: relayables.comment,
-    use: 'stored',
+    role: 'received',
     record: 'comment',
     isFetchable: true,
     retractedAs: ['Comment'],
@@ -131,7 +131,7 @@ export const ENTITY_TYPES = {
   },
   like: {
     definition: relayables.like,
-    use: 'stored',
+    role: 'received',
     record: 'like',
     isFetchable: false,
     retractedAs: ['Like'],
@@ -140,7 +140,7 @@ export const ENTITY_TYPES = {
   },
   poll_participation: {
     definition: relayables.poll_participation,
-    use: 'stored',
+    role: 'received',
     record: 'poll_participation',
     isFetchable: false,
     retractedAs: ['PollParticipation'],
@@ -149,18 +149,18 @@ export const ENTITY_TYPES = {
   },
   participation: {
     definition: participation,
-    use: 'stored',
+    role: 'received',
     record: 'participation',
     isFetchable: false,
     retractedAs: ['Participation'],
     deletesOrEnds: 'never',
     linkText: () => '',
   },
-  poll: { definition: poll, ...nestedPart, record: 'poll', isFetchable: true, retractedAs: ['Poll'] },
+  poll: { definition: poll, ...part, record: 'poll', isFetchable: true, retractedAs: ['Poll'] },
   contact: { definition: contact, ...change, deletesOrEnds: ({ sharing }) => !sharing },
   conversation: {
     definition: conversation,
-    use: 'stored',
+    role: 'received',
     record: 'conversation',
     isFetchable: false,
     retractedAs: ['Conversation'],
@@ -169,7 +169,7 @@ export const ENTITY_TYPES = {
   },
   message: {
     definition: message,
-    use: 'stored',
+    role: 'received',
     record: 'message',
     isFetchable: false,
     retractedAs: [], // a message cannot be retracted
@@ -179,18 +179,18 @@ export const ENTITY_TYPES = {
   retraction: { definition: retraction, ...change, deletesOrEnds: 'always' },
   account_migration: { definition: accountMigration, ...change, deletesOrEnds: 'always' },
   account_deletion: { definition: accountDeletion, ...change, deletesOrEnds: 'always' },
-  event: { definition: event, ...notStored },
-  event_participation: { definition: relayables.event_participation, ...notStored },
-  location: { definition: location, ...nestedPart },
-  embed: { definition: embed, ...nestedPart },
-  poll_answer: { definition: pollAnswer, ...nestedPart },
+  event: { definition: event, ...neverStored },
+  event_participation: { definition: relayables.event_participation, ...neverStored },
+  location: { definition: location, ...part },
+  embed: { definition: embed, ...part },
+  poll_answer: { definition: pollAnswer, ...part },
 } as const satisfies { readonly [Type in EntityType]: EntityTraits<Extract<Entity, { readonly type: Type }>> }
 
 type EntityTypes = typeof ENTITY_TYPES
 type TypesWith<Wanted> = { [Type in EntityType]: EntityTypes[Type] extends Wanted ? Type : never }[EntityType]
 
 /** Entities that are stored, or change stored rows. */
-export type ReceivableEntity = Extract<ReceivedEntity, { readonly type: TypesWith<{ readonly use: 'stored' }> }>
+export type ReceivableEntity = Extract<ReceivedEntity, { readonly type: TypesWith<{ readonly role: 'received' }> }>
 
 /** The receivable entity of a type. */
 export type EntityOfType<Type extends ReceivableEntity['type']> = Extract<ReceivableEntity, { readonly type: Type }>
@@ -247,7 +247,7 @@ const rows = Object.values(ENTITY_TYPES)
 
 /** The kinds of relayables that are stored. */
 export const RELAYABLE_KINDS = Object.keys(relayables).filter(
-  (type) => ENTITY_TYPES[type as Relayable['type']].use === 'stored',
+  (type) => ENTITY_TYPES[type as Relayable['type']].role === 'received',
 ) as readonly RelayableKind[] // the keys of the table
 
 /** The record that a retraction deletes, by the name in the retraction; in `STORING_ORDER`, polls last. */
@@ -284,7 +284,7 @@ export function isRelayable(entity: Entity): entity is Relayable {
 }
 
 export function isReceivable(entity: ReceivedEntity): entity is ReceivableEntity {
-  return ENTITY_TYPES[entity.type].use === 'stored'
+  return ENTITY_TYPES[entity.type].role === 'received'
 }
 
 export function isStoredRelayable(entity: ReceivedEntity): entity is StoredRelayable {

@@ -1,6 +1,6 @@
-import { insertSkippedRowsSql, isCopiedSql, sqlSetting, sqlTime, sqlTimeOrNull } from './sql.js'
+import { insertSkippedRowsSql, isCopiedSql, settingSql, timeOrNullSql, timeSql } from './sql.js'
 
-const BUILT_AT_SQL = `${sqlSetting('built_at')}::timestamptz`
+const BUILT_AT_SQL = `${settingSql('built_at')}::timestamptz`
 
 /** The time of the last use of an account; of accounts that only applications use, that of the newest token. */
 const LAST_SEEN_SQL = `coalesce(greatest(source.last_seen, source.current_sign_in_at, source.last_sign_in_at), (
@@ -32,11 +32,11 @@ const INSERT_USERS_SQL = `
     ${LANGUAGE_SQL},
     jsonb_build_object('diaspora', jsonb_strip_nulls(jsonb_build_object(
       'show_community_spotlight_in_stream', source.show_community_spotlight_in_stream, 'color_theme', source.color_theme,
-      'getting_started', source.getting_started, 'remove_after', ${sqlTimeOrNull('source.remove_after')},
+      'getting_started', source.getting_started, 'remove_after', ${timeOrNullSql('source.remove_after')},
       'invited_by_id', source.invited_by_id
     ))),
-    ${sqlTimeOrNull(LAST_SEEN_SQL)}, case when people.closed_at is null then ${sqlTimeOrNull('source.locked_at')} end,
-    people.closed_at, ${sqlTime('source.created_at', 'source.updated_at')}, ${sqlTime('source.created_at', 'source.updated_at')},
+    ${timeOrNullSql(LAST_SEEN_SQL)}, case when people.closed_at is null then ${timeOrNullSql('source.locked_at')} end,
+    people.closed_at, ${timeSql('source.created_at', 'source.updated_at')}, ${timeSql('source.created_at', 'source.updated_at')},
     case when source.auto_follow_back then (
       select aspects.id from take_over.aspects where aspects.id = source.auto_follow_back_aspect_id and aspects.user_id = source.id
     ) end,
@@ -64,7 +64,7 @@ const INSERT_ASPECTS_SQL = `
   insert into aspects (id, user_id, name, position, created_at, post_default) overriding system value
   select source.id, source.user_id, (select name from take_over.map_aspects where map_aspects.id = source.id),
     row_number() over (partition by source.user_id order by source.order_id nulls last, source.id) - 1,
-    ${sqlTime('source.created_at', 'source.updated_at')}, coalesce(source.post_default, false)
+    ${timeSql('source.created_at', 'source.updated_at')}, coalesce(source.post_default, false)
   from take_over.aspects as source where ${isCopiedSql('aspects', 'source.id')}`
 
 /** The name of an aspect; a later one with a name that differs only in case gets the first free number. */
@@ -98,7 +98,7 @@ const FREE_NAMES_SQL = `
 const INSERT_CONTACTS_SQL = `
   insert into contacts (id, user_id, person_id, sharing, receiving, created_at) overriding system value
   select source.id, source.user_id, map.new_id, coalesce(source.sharing, false),
-    coalesce(source.receiving, false) or member.contact_id is not null, ${sqlTime('source.created_at', 'source.updated_at')}
+    coalesce(source.receiving, false) or member.contact_id is not null, ${timeSql('source.created_at', 'source.updated_at')}
   from take_over.contacts as source join take_over.map_people as map on map.id = source.person_id
   left join (select distinct contact_id from take_over.aspect_memberships) as member on member.contact_id = source.id
   where ${isCopiedSql('contacts', 'source.id')}`
@@ -180,7 +180,7 @@ export const accountStatements: readonly string[] = [
   INSERT_CONTACTS_SQL,
   insertSkippedRowsSql('aspect_memberships', SKIPPED_MEMBERSHIPS_SQL),
   `insert into aspect_memberships (aspect_id, contact_id, created_at)
-   select aspect_id, contact_id, ${sqlTime('created_at', 'updated_at')} from take_over.aspect_memberships as source
+   select aspect_id, contact_id, ${timeSql('created_at', 'updated_at')} from take_over.aspect_memberships as source
    where ${isCopiedSql('aspect_memberships', 'source.id')}`,
   insertSkippedRowsSql('blocks', SKIPPED_BLOCKS_SQL),
   `insert into blocks (user_id, person_id, created_at)

@@ -1,8 +1,8 @@
-import { insertSkippedRowsSql, isCopiedSql, sqlSetting, sqlTime, sqlTimeOrNull } from './sql.js'
+import { insertSkippedRowsSql, isCopiedSql, settingSql, timeOrNullSql, timeSql } from './sql.js'
 
 /** The payload of a stored token for the authorization server; client, person and scopes come from its authorization. */
 function payloadSql(kind: 'AccessToken' | 'RefreshToken', created: string): string {
-  const seconds = `extract(epoch from ${sqlTime(created)})::bigint`
+  const seconds = `extract(epoch from ${timeSql(created)})::bigint`
   return `jsonb_build_object('kind', '${kind}', 'gty', 'authorization_code', 'iat', ${seconds}, 'iiat', ${seconds})`
 }
 
@@ -29,7 +29,7 @@ export const clientStatements: readonly string[] = [
        'logo_uri', source.logo_uri, 'client_uri', source.client_uri, 'policy_uri', source.policy_uri, 'tos_uri', source.tos_uri,
        'sector_identifier_uri', source.sector_identifier_uri, 'jwks_uri', source.jwks_uri, 'jwks', source.jwks,
        'contacts', case when jsonb_typeof(source.contacts) = 'array' then source.contacts end
-     )), 'diaspora', ${sqlTime('source.created_at', 'source.updated_at')}, ${sqlTime('source.updated_at', 'source.created_at')}
+     )), 'diaspora', ${timeSql('source.created_at', 'source.updated_at')}, ${timeSql('source.updated_at', 'source.created_at')}
    from take_over.o_auth_applications as source where ${isCopiedSql('o_auth_applications', 'source.id')}`,
   insertSkippedRowsSql(
     'authorizations',
@@ -43,21 +43,21 @@ export const clientStatements: readonly string[] = [
   ),
   `insert into authorizations (id, user_id, client_id, grant_id, scopes, created_at, updated_at, last_used_at) overriding system value
    select source.id, source.user_id, source.o_auth_application_id,
-     left(encode(sha256(convert_to(${sqlSetting('subject_key')} || 'grant ' || source.id, 'UTF8')), 'hex'), 43),
+     left(encode(sha256(convert_to(${settingSql('subject_key')} || 'grant ' || source.id, 'UTF8')), 'hex'), 43),
      array(
        select name from (
          select jsonb_array_elements_text(case when jsonb_typeof(source.scopes) = 'array' then source.scopes else '[]' end)
          union select 'public:read'
        ) as listed(name) where name = any(current_setting('take_over.scopes')::text[]) order by name
      ),
-     ${sqlTime('source.created_at', 'source.updated_at')}, ${sqlTime('source.updated_at', 'source.created_at')}, (
-       select ${sqlTimeOrNull('max(tokens.created_at)')} from take_over.o_auth_access_tokens as tokens
+     ${timeSql('source.created_at', 'source.updated_at')}, ${timeSql('source.updated_at', 'source.created_at')}, (
+       select ${timeOrNullSql('max(tokens.created_at)')} from take_over.o_auth_access_tokens as tokens
        where tokens.authorization_id = source.id
      )
    from take_over.authorizations as source where ${isCopiedSql('authorizations', 'source.id')}`,
   `insert into refresh_tokens (authorization_id, token_hash, payload, expires_at, created_at)
    select source.id, source.refresh_token, ${payloadSql('RefreshToken', 'source.created_at')},
-     ${sqlSetting('built_at')}::timestamptz + interval '400 days', ${sqlTime('source.created_at', 'source.updated_at')}
+     ${settingSql('built_at')}::timestamptz + interval '400 days', ${timeSql('source.created_at', 'source.updated_at')}
    from take_over.authorizations as source
    where source.refresh_token is not null and ${isCopiedSql('authorizations', 'source.id')} order by source.id
    on conflict (token_hash) do nothing`,
@@ -65,13 +65,13 @@ export const clientStatements: readonly string[] = [
     'o_auth_access_tokens',
     `select source.id, case
        when authorizations.id is null or source.token is null then 'D07'
-       when source.expires_at is null or ${sqlTimeOrNull('source.expires_at')} <= ${sqlSetting('built_at')}::timestamptz then 'expired'
+       when source.expires_at is null or ${timeOrNullSql('source.expires_at')} <= ${settingSql('built_at')}::timestamptz then 'expired'
        when row_number() over (partition by source.token order by source.id) > 1 then 'D09'
      end as code
      from take_over.o_auth_access_tokens as source left join authorizations on authorizations.id = source.authorization_id`,
   ),
   `insert into access_tokens (id, authorization_id, token_hash, payload, expires_at, created_at) overriding system value
    select source.id, source.authorization_id, source.token, ${payloadSql('AccessToken', 'source.created_at')},
-     ${sqlTimeOrNull('source.expires_at')}, ${sqlTime('source.created_at')}
+     ${timeOrNullSql('source.expires_at')}, ${timeSql('source.created_at')}
    from take_over.o_auth_access_tokens as source where ${isCopiedSql('o_auth_access_tokens', 'source.id')}`,
 ]

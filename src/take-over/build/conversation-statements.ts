@@ -1,4 +1,4 @@
-import { insertSkippedRowsSql, isCopiedSql, sqlGuid, sqlSetting, sqlTime, sqlTimeOfContent } from './sql.js'
+import { guidSql, insertSkippedRowsSql, isCopiedSql, settingSql, timeOfContentSql, timeSql } from './sql.js'
 
 const conversations: readonly string[] = [
   insertSkippedRowsSql(
@@ -14,9 +14,9 @@ const conversations: readonly string[] = [
      from take_over.conversations as source left join take_over.map_people as map on map.id = source.author_id`,
   ),
   `insert into conversations (id, guid, author_id, subject, created_at, updated_at) overriding system value
-   select source.id, ${sqlGuid('conversations', 'source')}, map.new_id,
+   select source.id, ${guidSql('conversations', 'source')}, map.new_id,
      case when coalesce(trim(source.subject), '') = '' then 'No subject' else source.subject end,
-     ${sqlTime('source.created_at', 'source.updated_at')}, ${sqlTime('source.updated_at', 'source.created_at')}
+     ${timeSql('source.created_at', 'source.updated_at')}, ${timeSql('source.updated_at', 'source.created_at')}
    from take_over.conversations as source join take_over.map_people as map on map.id = source.author_id
    where ${isCopiedSql('conversations', 'source.id')}`,
   insertSkippedRowsSql(
@@ -43,9 +43,9 @@ const conversations: readonly string[] = [
      left join take_over.map_people as map on map.id = source.author_id`,
   ),
   `insert into messages (id, guid, conversation_id, author_id, text, created_at, arrived_at) overriding system value
-   select source.id, ${sqlGuid('messages', 'source')}, source.conversation_id, map.new_id, source.text,
-     ${sqlTimeOfContent('map.user_id is null and not map.is_local', 'source.created_at', 'source.updated_at')},
-     ${sqlTimeOfContent('map.user_id is null and not map.is_local', 'source.created_at', 'source.updated_at')}
+   select source.id, ${guidSql('messages', 'source')}, source.conversation_id, map.new_id, source.text,
+     ${timeOfContentSql('map.user_id is null and not map.is_local', 'source.created_at', 'source.updated_at')},
+     ${timeOfContentSql('map.user_id is null and not map.is_local', 'source.created_at', 'source.updated_at')}
    from take_over.messages as source join take_over.map_people as map on map.id = source.author_id
    where ${isCopiedSql('messages', 'source.id')}`,
 ]
@@ -107,13 +107,13 @@ const notifications: readonly string[] = [
   `insert into notifications (
      id, guid, user_id, type, post_id, comment_id, mention_id, person_id, day, read, superseded, created_at, updated_at
    ) overriding system value
-   select source.id, ${sqlGuid('notifications', 'source')}, map.user_id, map.type, map.post_id, map.comment_id, map.mention_id,
+   select source.id, ${guidSql('notifications', 'source')}, map.user_id, map.type, map.post_id, map.comment_id, map.mention_id,
      map.person_id, map.day, not map.unread,
      map.unread and map.day is null and row_number() over (
        partition by map.unread, map.user_id, map.type, coalesce(map.mention_id, map.comment_id, map.post_id, map.person_id)
        order by map.changed_at desc, map.id desc
      ) > 1,
-     ${sqlTime('source.created_at', 'source.updated_at')}, ${sqlTime('source.updated_at', 'source.created_at')}
+     ${timeSql('source.created_at', 'source.updated_at')}, ${timeSql('source.updated_at', 'source.created_at')}
    from take_over.map_notifications as map join take_over.notifications as source on source.id = map.id
    where ${isCopiedSql('notifications', 'source.id')}`,
   insertSkippedRowsSql(
@@ -158,8 +158,8 @@ const reports: readonly string[] = [
   insertSkippedRowsSql('reports', SKIPPED_REPORTS_SQL),
   `insert into reports (id, user_id, post_id, comment_id, reason, reviewed_at, created_at) overriding system value
    select source.id, source.user_id, case when item_type = 'Post' then item_id end, case when item_type = 'Comment' then item_id end,
-     coalesce(source.text, ''), case when source.reviewed then ${sqlTime('source.updated_at', 'source.created_at')} end,
-     ${sqlTime('source.created_at', 'source.updated_at')}
+     coalesce(source.text, ''), case when source.reviewed then ${timeSql('source.updated_at', 'source.created_at')} end,
+     ${timeSql('source.created_at', 'source.updated_at')}
    from take_over.reports as source where ${isCopiedSql('reports', 'source.id')}`,
   `insert into moderation_cases (${CASE_COLUMNS_SQL})
    select 'post', posts.guid, people.id, people.guid, people.address, posts.public, posts.text, roots.guid,
@@ -205,7 +205,7 @@ const derived: readonly string[] = [
    union
    select users.id, posts.id, posts.interacted_at from participations
    join users on users.person_id = participations.author_id join posts on posts.id = participations.post_id`,
-  `insert into periodic (name, last_run_at) values ('birthdays', date_trunc('milliseconds', ${sqlSetting('built_at')}::timestamptz))`,
+  `insert into periodic (name, last_run_at) values ('birthdays', date_trunc('milliseconds', ${settingSql('built_at')}::timestamptz))`,
 ]
 
 /** Conversations, notifications, reports, counters, and what follows from other rows. */

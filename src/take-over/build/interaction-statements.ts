@@ -1,4 +1,4 @@
-import { insertSkippedRowsSql, isCopiedSql, sqlGuid, sqlTime, sqlTimeOfContent } from './sql.js'
+import { guidSql, insertSkippedRowsSql, isCopiedSql, timeOfContentSql, timeSql } from './sql.js'
 
 const REMOTE = 'map.user_id is null and not map.is_local'
 
@@ -92,8 +92,8 @@ const comments: readonly string[] = [
   ),
   `insert into comments (id, guid, post_id, author_id, text, author_signature, signed_elements, created_at, post_created_at)
    overriding system value
-   select source.id, ${sqlGuid('comments', 'source')}, posts.id, map.new_id, source.text, ${byComment.signature}, ${byComment.elements},
-     ${sqlTimeOfContent(REMOTE, 'source.created_at', 'source.updated_at')}, case when map.user_id is not null then posts.created_at end
+   select source.id, ${guidSql('comments', 'source')}, posts.id, map.new_id, source.text, ${byComment.signature}, ${byComment.elements},
+     ${timeOfContentSql(REMOTE, 'source.created_at', 'source.updated_at')}, case when map.user_id is not null then posts.created_at end
    from take_over.comments as source
    join posts on posts.id = source.commentable_id
    join take_over.posts as parent on parent.id = posts.id
@@ -130,8 +130,8 @@ const likes: readonly string[] = [
   `insert into likes (
      id, guid, author_id, post_id, comment_id, positive, author_signature, signed_elements, created_at, post_created_at
    ) overriding system value
-   select source.id, ${sqlGuid('likes', 'source')}, map.new_id, posts.id, commented.id, source.positive is not false,
-     ${byLike.signature}, ${byLike.elements}, ${sqlTimeOfContent(REMOTE, 'source.created_at', 'source.updated_at')},
+   select source.id, ${guidSql('likes', 'source')}, map.new_id, posts.id, commented.id, source.positive is not false,
+     ${byLike.signature}, ${byLike.elements}, ${timeOfContentSql(REMOTE, 'source.created_at', 'source.updated_at')},
      case when map.user_id is not null then posts.created_at end
    from take_over.likes as source
    left join posts on posts.id = source.target_id and source.target_type = 'Post'
@@ -157,8 +157,8 @@ const votes: readonly string[] = [
   ),
   `insert into poll_participations (id, guid, poll_id, poll_answer_id, author_id, author_signature, signed_elements, created_at)
    overriding system value
-   select source.id, ${sqlGuid('poll_participations', 'source', 'source.number = 1')}, source.poll_id, source.poll_answer_id, map.new_id,
-     ${byVote.signature}, ${byVote.elements}, ${sqlTimeOfContent(REMOTE, 'source.created_at', 'source.updated_at', 'parent.created_at')}
+   select source.id, ${guidSql('poll_participations', 'source', 'source.number = 1')}, source.poll_id, source.poll_answer_id, map.new_id,
+     ${byVote.signature}, ${byVote.elements}, ${timeOfContentSql(REMOTE, 'source.created_at', 'source.updated_at', 'parent.created_at')}
    from (
      select poll_participations.*, row_number() over (partition by guid order by id) as number from take_over.poll_participations
    ) as source
@@ -192,8 +192,8 @@ const participations: readonly string[] = [
      left join take_over.map_people as map on map.id = source.author_id`,
   ),
   `insert into participations (id, guid, post_id, author_id, count, created_at) overriding system value
-   select source.id, ${sqlGuid('participations', 'source', 'source.number = 1')}, source.target_id, map.new_id,
-     greatest(source.count, 1), ${sqlTimeOfContent(REMOTE, 'source.created_at', 'source.updated_at')}
+   select source.id, ${guidSql('participations', 'source', 'source.number = 1')}, source.target_id, map.new_id,
+     greatest(source.count, 1), ${timeOfContentSql(REMOTE, 'source.created_at', 'source.updated_at')}
    from (
      select participations.*, row_number() over (partition by guid order by id) as number from take_over.participations
      where ${isCopiedSql('participations', 'participations.id')}
@@ -249,7 +249,7 @@ const tags: readonly string[] = [
      left join take_over.map_tags as map on map.id = source.tag_id`,
   ),
   `insert into tag_followings (user_id, tag_id, created_at)
-   select source.user_id, map.new_id, ${sqlTime('source.created_at', 'source.updated_at')}
+   select source.user_id, map.new_id, ${timeSql('source.created_at', 'source.updated_at')}
    from take_over.tag_followings as source join take_over.map_tags as map on map.id = source.tag_id
    where ${isCopiedSql('tag_followings', 'source.id')}`,
 ]

@@ -1,6 +1,6 @@
-import { insertSkippedRowsSql, isCopiedSql, sqlGuid, sqlSetting, sqlTime, sqlTimeOrNull } from './sql.js'
+import { guidSql, insertSkippedRowsSql, isCopiedSql, settingSql, timeOrNullSql, timeSql } from './sql.js'
 
-const OWN_HOSTS_SQL = `(${sqlSetting('host')}, 'www.' || ${sqlSetting('host')})`
+const OWN_HOSTS_SQL = `(${settingSql('host')}, 'www.' || ${settingSql('host')})`
 const DEFAULT_PORTS_SQL = `(-1, 0, 80, 443)`
 
 /** A row for each pod of the source; `new_id` null: it has no usable host, or is this pod. The lowest id of doubled ones is kept. */
@@ -50,7 +50,7 @@ const PODS_OF_HANDLES_SQL = `
   ), added as (
     insert into pods (id, host, port, created_at) overriding system value
     select (select coalesce(max(id), 0) from take_over.pods) + row_number() over (order by host, port),
-      host, case when port in ${DEFAULT_PORTS_SQL} or port > 65535 then 443 else port end, ${sqlSetting('copied_at')}::timestamptz
+      host, case when port in ${DEFAULT_PORTS_SQL} or port > 65535 then 443 else port end, ${settingSql('copied_at')}::timestamptz
     from missing
     on conflict (host, port) do nothing
   )
@@ -71,10 +71,10 @@ const INSERT_PODS_SQL = `
     software_version
   ) overriding system value
   select source.id, map.host, map.port, coalesce(source.ssl, false), coalesce(${STATUS_SQL}, 'unknown_error'), nullif(source.error, ''),
-    ${sqlTimeOrNull('source.offline_since')},
-    case when source.checked_at > timestamp '1971-01-01' then ${sqlTimeOrNull('source.checked_at')} end,
-    coalesce(source.scheduled_check, false), case when source.blocked then ${sqlTime('source.updated_at')} end,
-    ${sqlTime('source.created_at', 'source.updated_at')}, nullif(split_part(source.software, ' ', 1), ''),
+    ${timeOrNullSql('source.offline_since')},
+    case when source.checked_at > timestamp '1971-01-01' then ${timeOrNullSql('source.checked_at')} end,
+    coalesce(source.scheduled_check, false), case when source.blocked then ${timeSql('source.updated_at')} end,
+    ${timeSql('source.created_at', 'source.updated_at')}, nullif(split_part(source.software, ' ', 1), ''),
     nullif(substr(source.software, strpos(source.software, ' ') + 1), source.software)
   from take_over.pods as source join take_over.map_pods as map on map.id = source.id and map.new_id = source.id`
 
@@ -82,9 +82,9 @@ const INSERT_PODS_SQL = `
 function pictureSql(column: string): string {
   return `case
     when ${column} is null or ${column} = '' or ${column} ~ '/user/default' then null
-    when ${column} ~ '^/' then ${sqlSetting('url')} || ${column}
+    when ${column} ~ '^/' then ${settingSql('url')} || ${column}
     when split_part(${column}, '/', 3) in ${OWN_HOSTS_SQL} and ${column} ~ '^https?://'
-      then ${sqlSetting('url')} || substr(${column}, strpos(substr(${column}, 9), '/') + 8)
+      then ${settingSql('url')} || substr(${column}, strpos(substr(${column}, 9), '/') + 8)
     else ${column}
   end`
 }
@@ -103,20 +103,20 @@ const INSERT_PEOPLE_SQL = `
     id, guid, address, pod_id, public_key, name, avatar_url, refreshed_at, stream_fetched_at, closed_at, created_at, proven_at,
     spotlight
   ) overriding system value
-  select source.id, ${sqlGuid('people', 'source')}, map.address, case when map.is_local then null else map.pod_id end,
+  select source.id, ${guidSql('people', 'source')}, map.address, case when map.is_local then null else map.pod_id end,
     source.serialized_public_key, trim(concat_ws(' ', profile.first_name, profile.last_name)),
     coalesce(profile.image_url_medium, profile.image_url),
-    case when not map.is_local then ${sqlTime('source.updated_at', 'source.created_at')} end,
+    case when not map.is_local then ${timeSql('source.updated_at', 'source.created_at')} end,
     case when not map.is_local and (source.fetch_status >= 4 or authors.author_id is not null)
-      then ${sqlTime('source.updated_at', 'source.created_at')} end,
+      then ${timeSql('source.updated_at', 'source.created_at')} end,
     case
       -- The closing of an account that was interrupted is completed when this pod opens.
       when map.user_id is not null and deleted.person_id is not null and deleted.completed_at is null then null
       when source.closed_account or map.is_local and map.user_id is null or deleted.person_id is not null
-      then ${sqlTime('deleted.completed_at', 'users.locked_at', 'source.updated_at')}
+      then ${timeSql('deleted.completed_at', 'users.locked_at', 'source.updated_at')}
     end,
-    ${sqlTime('source.created_at', 'source.updated_at')},
-    case when not map.is_local then ${sqlTime('source.created_at', 'source.updated_at')} end,
+    ${timeSql('source.created_at', 'source.updated_at')},
+    case when not map.is_local then ${timeSql('source.created_at', 'source.updated_at')} end,
     source.closed_account is not true and exists (
       select from take_over.roles where roles.person_id = source.id and roles.name = 'spotlight'
     )
@@ -139,8 +139,8 @@ const INSERT_PROFILES_SQL = `
     case when source.birthday between date '0001-01-01' and date '9999-12-31' then to_char(source.birthday, 'YYYY-MM-DD') end,
     coalesce(source.searchable, people.closed_at is null), coalesce(source.public_details, false), coalesce(source.nsfw, false),
     coalesce(tagged.names, '{}'),
-    case when people.pod_id is not null then ${sqlTime('source.updated_at', 'source.created_at')} end,
-    ${sqlTime('source.updated_at', 'source.created_at')}
+    case when people.pod_id is not null then ${timeSql('source.updated_at', 'source.created_at')} end,
+    ${timeSql('source.updated_at', 'source.created_at')}
   from people
   left join take_over.map_profiles as map on map.person_id = people.id
   left join take_over.profiles as source on source.id = map.id
@@ -155,7 +155,7 @@ const INSERT_PROFILES_SQL = `
 
 const INSERT_MIGRATIONS_SQL = `
   insert into account_migrations (old_person_id, new_person_id, signature, remote_photo_path, created_at)
-  select old.new_id, new.new_id, nullif(source.signature, ''), source.remote_photo_path, ${sqlTime('source.completed_at')}
+  select old.new_id, new.new_id, nullif(source.signature, ''), source.remote_photo_path, ${timeSql('source.completed_at')}
   from take_over.account_migrations as source
   join take_over.map_people as old on old.id = source.old_person_id
   join take_over.map_people as new on new.id = source.new_person_id

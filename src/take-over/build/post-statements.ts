@@ -1,4 +1,4 @@
-import { insertSkippedRowsSql, isCopiedSql, sqlGuid, sqlSetting, sqlSettingOnce, sqlTimeOfContent } from './sql.js'
+import { guidSql, insertSkippedRowsSql, isCopiedSql, settingOnceSql, settingSql, timeOfContentSql } from './sql.js'
 
 const REMOTE = 'map.user_id is null and not map.is_local'
 
@@ -32,24 +32,24 @@ const INSERT_POSTS_SQL = `
   insert into posts (
     id, guid, author_id, type, public, text, provider_display_name, embed, root_id, interacted_at, created_at, stored_at
   ) overriding system value
-  select source.id, ${sqlGuid('posts', 'source')}, kept.author_id, kept.type, kept.public,
+  select source.id, ${guidSql('posts', 'source')}, kept.author_id, kept.type, kept.public,
     case when kept.type = 'Reshare' then '' else coalesce(source.text, '') end, nullif(source.provider_display_name, ''),
     case when source.open_graph_cache_id is not null or source.o_embed_cache_id is not null then ${EMBED_SQL} end, roots.root_id,
-    ${sqlTimeOfContent(REMOTE, 'source.interacted_at', 'source.created_at', 'source.updated_at')},
-    ${sqlTimeOfContent(REMOTE, 'source.created_at', 'source.updated_at')}, ${sqlTimeOfContent(REMOTE, 'source.created_at', 'source.updated_at')}
+    ${timeOfContentSql(REMOTE, 'source.interacted_at', 'source.created_at', 'source.updated_at')},
+    ${timeOfContentSql(REMOTE, 'source.created_at', 'source.updated_at')}, ${timeOfContentSql(REMOTE, 'source.created_at', 'source.updated_at')}
   from take_over.posts as source
   join take_over.map_posts as kept on kept.id = source.id
   join take_over.map_people as map on map.id = kept.author_id
   left join take_over.map_roots as roots on roots.id = source.id
   where ${isCopiedSql('posts', 'source.id')}`
 
-const OWN_PATH_SQL = `(source.remote_photo_path is null or source.remote_photo_path = any(${sqlSettingOnce('own_paths', 'text[]')}::text[]))`
+const OWN_PATH_SQL = `(source.remote_photo_path is null or source.remote_photo_path = any(${settingOnceSql('own_paths', 'text[]')}::text[]))`
 
 const INSERT_PHOTOS_SQL = `
   insert into photos (
     id, guid, author_id, post_id, post_guid, position, public, pending, text, remote_path, name, height, width, created_at
   ) overriding system value
-  select source.id, ${sqlGuid('photos', 'source')}, map.new_id, posts.id,
+  select source.id, ${guidSql('photos', 'source')}, map.new_id, posts.id,
     case when posts.id is null then nullif(source.status_message_guid, '') end,
     row_number() over (partition by posts.id order by source.id) - 1,
     coalesce(posts.public, source.public), source.pending, nullif(source.text, ''),
@@ -59,7 +59,7 @@ const INSERT_PHOTOS_SQL = `
       else source.remote_photo_path
     end,
     coalesce(nullif(source.remote_photo_name, ''), nullif(source.processed_image, ''), source.unprocessed_image, ''),
-    source.height, source.width, ${sqlTimeOfContent(REMOTE, 'source.created_at', 'source.updated_at')}
+    source.height, source.width, ${timeOfContentSql(REMOTE, 'source.created_at', 'source.updated_at')}
   from take_over.photos as source
   join take_over.map_people as map on map.id = source.author_id
   left join take_over.map_posts as kept on kept.guid = source.status_message_guid
@@ -113,7 +113,7 @@ const visibilities: readonly string[] = [
   `insert into photo_visibilities (user_id, photo_id) select user_id, shareable_id from take_over.share_visibilities as source
    where shareable_type = 'Photo' and ${isCopiedSql('share_visibilities', 'source.id')}`,
   `insert into hidden_posts (user_id, post_id, created_at)
-   select hidden.user_id, hidden.post_id, ${sqlSetting('built_at')}::timestamptz from (
+   select hidden.user_id, hidden.post_id, ${settingSql('built_at')}::timestamptz from (
      select user_id, shareable_id as post_id from take_over.share_visibilities as source
      where hidden and shareable_type = 'Post' and ${isCopiedSql('share_visibilities', 'source.id')}
      union
@@ -133,7 +133,7 @@ const polls: readonly string[] = [
      end as code from take_over.polls as source left join posts on posts.id = source.status_message_id`,
   ),
   `insert into polls (id, guid, post_id, question) overriding system value
-   select source.id, ${sqlGuid('polls', 'source', 'source.number = 1')}, source.status_message_id, source.question
+   select source.id, ${guidSql('polls', 'source', 'source.number = 1')}, source.status_message_id, source.question
    from (select polls.*, row_number() over (partition by guid order by id) as number from take_over.polls) as source
    where ${isCopiedSql('polls', 'source.id')}`,
   insertSkippedRowsSql(
@@ -142,7 +142,7 @@ const polls: readonly string[] = [
      from take_over.poll_answers as source left join polls on polls.id = source.poll_id`,
   ),
   `insert into poll_answers (id, guid, poll_id, position, answer) overriding system value
-   select source.id, ${sqlGuid('poll_answers', 'source', 'source.number = 1')}, source.poll_id,
+   select source.id, ${guidSql('poll_answers', 'source', 'source.number = 1')}, source.poll_id,
      row_number() over (partition by source.poll_id order by source.id) - 1, source.answer
    from (select poll_answers.*, row_number() over (partition by guid order by id) as number from take_over.poll_answers) as source
    where ${isCopiedSql('poll_answers', 'source.id')}`,

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import { cacheResult } from '../../concurrency/cache-result.js'
 import type { BackgroundTask } from '../../domain/operations/background-tasks.js'
 import {
   discardJobs,
@@ -14,7 +15,6 @@ import {
 } from '../../domain/operations/queues.js'
 import { activityHistory } from '../../jobs/operations/activity-history.js'
 import { isQueueName, type QueueName } from '../../jobs/queues/queue-names.js'
-import { cacheResult } from '../../throttling/cache-result.js'
 import { formText } from '../forms/form-text.js'
 import { html, type Markup } from '../pages/markup.js'
 import { RequestFault } from '../server/request-faults.js'

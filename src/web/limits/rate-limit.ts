@@ -1,5 +1,5 @@
+import { limitOfSite, openWindowCounter } from '../../concurrency/rate-counters.js'
 import { networkOfAddress, siteOfNetwork } from '../../networks/network-source.js'
-import { limitOfSite, openWindowCounter } from '../../throttling/rate-counters.js'
 import { RequestFault } from '../server/request-faults.js'
 import { countRateLimited, type RateLimitName } from './rejection-metrics.js'
 

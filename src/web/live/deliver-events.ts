@@ -1,3 +1,4 @@
+import { Semaphore } from '../../concurrency/semaphore.js'
 import { findViewersByTokenIds } from '../../domain/accounts/viewers.js'
 import { findLiveEvents, groupLiveEventsByRecipient } from '../../domain/notifications/live-events.js'
 import { inChunks } from '../../jobs/chunks.js'
@@ -9,7 +10,6 @@ import {
   listLiveEventsOfUser,
 } from '../../persistence/notifications/live-event-sources.js'
 import type { Services } from '../../services/services.js'
-import { Semaphore } from '../../throttling/semaphore.js'
 import { dialectContext } from '../api/dialect.js'
 import { eventText, type Gap, positionText, resetText } from './event-text.js'
 import type { LiveLimits } from './limits.js'

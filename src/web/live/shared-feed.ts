@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { Semaphore } from '../../concurrency/semaphore.js'
 import { listLiveEventsAfter } from '../../persistence/notifications/live-event-sources.js'
 import type { Services } from '../../services/services.js'
-import { Semaphore } from '../../throttling/semaphore.js'
 import type { EventDelivery } from './deliver-events.js'
 import type { LiveLimits } from './limits.js'
 import type { Listener } from './listener.js'

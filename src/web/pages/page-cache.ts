@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { openSingleFlight } from '../../throttling/single-flight.js'
+import { openSingleFlight } from '../../concurrency/single-flight.js'
 import { PAGE_LIMITS } from './limits.js'
 
 /** Rendered pages, kept for seconds. Requests for a page that is being rendered wait for that rendering. */

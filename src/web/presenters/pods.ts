@@ -1,5 +1,5 @@
 import type { PodWithRules } from '../../domain/operations/pods.js'
-import type { ListedPod } from '../../persistence/operations/pod-pages.js'
+import type { ListedPod } from '../../persistence/operations/pod-lists.js'
 import { type PodStateFields, toPodState } from '../../persistence/outbound/pod-state.js'
 import { formatAddressHost } from '../../protocol/address.js'
 import { presentPodRule } from './pod-rules.js'

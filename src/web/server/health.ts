@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
+import { singleFlight } from '../../concurrency/single-flight.js'
 import { readSoftware } from '../../config/software.js'
-import { singleFlight } from '../../throttling/single-flight.js'
 
 /** Whether a process can do its work now, and the state of its dependencies. */
 export interface Readiness {

@@ -82,7 +82,7 @@ it('a pod that was away for 60 days gets the move first, then the posts of the n
   const isHeld = async () => {
     await pod.db('deliveries').update({ dueAt: new Date(Date.now() - 1_000) })
     const due = await holdAndFindDueDeliveries(pod.db, [{ podId: away.id, limit: 10 }])
-    return due.map(({ held }) => held)
+    return due.map(({ isHeld: held }) => held)
   }
   await announce(0)
   const { dueAt, lastStatus, attempts } = await findAnnouncement(away.id)

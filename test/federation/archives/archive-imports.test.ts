@@ -390,7 +390,7 @@ describe('a message of the new account', () => {
     const held = async () => {
       await pod.db('deliveries').update({ dueAt: new Date(Date.now() - 1_000) })
       const due = await holdAndFindDueDeliveries(pod.db, [{ podId: other.id, limit: 10 }])
-      return Object.fromEntries(due.map((delivery) => [delivery.record, delivery.held]))
+      return Object.fromEntries(due.map((delivery) => [delivery.record, delivery.isHeld]))
     }
     expect(await held()).toEqual({ post: true, contact: true })
     await pod.db('migrationAnnouncements').update({ deliveredAt: new Date() })

@@ -505,9 +505,9 @@ describe('a known person', () => {
     fakePods.script(`${host}${WEBFINGER}`, (_request, response) => response.destroy())
 
     expect(await discoverPerson(pod.at(tomorrow()), quin.address)).toMatchObject({ name: 'quin Tester' })
-    await expect(discoverPerson(pod, quin.address, { refresh: true, again: true })).rejects.toMatchObject(
-      DiscoveryFailed,
-    )
+    await expect(
+      discoverPerson(pod, quin.address, { refresh: true, ignoresRecentFailures: true }),
+    ).rejects.toMatchObject(DiscoveryFailed)
   })
 
   it('is not looked up again when the account is closed', async () => {
@@ -542,7 +542,9 @@ describe('concurrent lookups of one person', () => {
     await expect(discoverPerson(at(50), quin.address)).rejects.toMatchObject(DiscoveryFailed)
     expect(askedAt(host)).toHaveLength(1)
 
-    await expect(discoverPerson(pod, quin.address, { again: true })).rejects.toMatchObject(DiscoveryFailed)
+    await expect(discoverPerson(pod, quin.address, { ignoresRecentFailures: true })).rejects.toMatchObject(
+      DiscoveryFailed,
+    )
     expect(askedAt(host)).toHaveLength(2)
 
     fakePods.script(`${host}${WEBFINGER}`, (_request, response) =>

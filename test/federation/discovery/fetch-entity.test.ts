@@ -240,7 +240,9 @@ describe('fetchEntity', () => {
       `/fetch/post/${entity.guid}`,
       `/fetch/post/${missing}`,
     ])
-    await expect(fetchEntity(pod, fetchRequest(quin, missing), { again: true })).rejects.toMatchObject(NotFetchable)
+    await expect(fetchEntity(pod, fetchRequest(quin, missing), { ignoresRecentFailures: true })).rejects.toMatchObject(
+      NotFetchable,
+    )
     expect(askedAt(quin).filter((path) => path.endsWith(missing))).toHaveLength(2)
   })
 
@@ -350,7 +352,7 @@ describe('a fetched entity ends as NotFetchable, with nothing stored,', () => {
     expect(askedAt(liar)).toEqual([])
 
     await discoverPerson(pod, liar.address)
-    await expectNothingFetched(() => fetchEntity(pod, fetchRequest(quin, entity.guid), { again: true }))
+    await expectNothingFetched(() => fetchEntity(pod, fetchRequest(quin, entity.guid), { ignoresRecentFailures: true }))
   })
 
   it('an entity signed with a changed key ends as NotFetchable', async () => {
@@ -384,7 +386,11 @@ describe('a fetched entity ends as NotFetchable, with nothing stored,', () => {
 
     await expectNothingFetched(() => fetchEntity(pod, fetchRequest(quin, entity.guid)))
     await expectNothingFetched(() =>
-      fetchEntity(pod, { type: 'post', guid: entity.guid, from: hostOf(quin), depth: 0 }, { again: true }),
+      fetchEntity(
+        pod,
+        { type: 'post', guid: entity.guid, from: hostOf(quin), depth: 0 },
+        { ignoresRecentFailures: true },
+      ),
     )
     expect(askedAt(quin).filter((path) => path.startsWith('/fetch/'))).toEqual([])
   })

@@ -113,7 +113,7 @@ function innermost(error: unknown): unknown {
 const everything = ['people', 'profiles', 'pods', 'posts', 'outbox', 'waiting'] as const
 
 describe.each(scripts)('a pod that %s', (_what, fault, script) => {
-  const limits = { within: fault === 'timeout' ? within : PLENTY }
+  const limits = { withinMs: fault === 'timeout' ? within : PLENTY }
 
   it('makes the WebFinger lookup fail', async () => {
     const { person, host } = newRemotePerson()
@@ -158,8 +158,10 @@ it('WebFinger and hCard share one deadline', async () => {
     fakePods.script(`${host}${path}`, (_request, response) => void setTimeout(() => response.end(text), 250))
   }
 
-  await expectFault(discoverPerson(pod, person.address, { within }), 'DiscoveryFailed', 'timeout')
-  expect(await discoverPerson(pod, person.address, { within: 5_000, again: true })).toMatchObject({ guid: person.guid })
+  await expectFault(discoverPerson(pod, person.address, { withinMs: within }), 'DiscoveryFailed', 'timeout')
+  expect(await discoverPerson(pod, person.address, { withinMs: 5_000, ignoresRecentFailures: true })).toMatchObject({
+    guid: person.guid,
+  })
 })
 
 /** Every way in which another pod can cause a request of this pod. */
@@ -285,7 +287,7 @@ it('a name that changes its address between WebFinger and hCard is checked again
 
   await expectFault(discoverPerson({ ...pod, remotePods }, person.address), 'DiscoveryFailed', 'net')
   await expectFault(
-    discoverPerson({ ...pod, remotePods }, person.address, { again: true }),
+    discoverPerson({ ...pod, remotePods }, person.address, { ignoresRecentFailures: true }),
     'DiscoveryFailed',
     'not_allowed',
   )

@@ -133,7 +133,7 @@ describe('a guid that two people claim', () => {
     await discover(thief)
     await discover(victim)
     await pod.db('people').where({ address: thief.address }).update({ guid: newGuid() })
-    await discoverPerson(pod, victim.address, { refresh: true, again: true })
+    await discoverPerson(pod, victim.address, { refresh: true, ignoresRecentFailures: true })
 
     expect(await guidsOf(victim)).toEqual({ guid, guidAtPod: null })
   })

@@ -8,7 +8,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-const limits = { maxConcurrentPods: 1, podsBeyondSlots: 2, slotMs: 250, unprovenWaitMs: 2_000 }
+const limits = { maxConcurrentPods: 1, maxPodsWithoutSlot: 2, slotMs: 250, unprovenWaitMs: 2_000 }
 
 /** Acquires slots and records the order in which they are granted. */
 function openRecordedSlots() {

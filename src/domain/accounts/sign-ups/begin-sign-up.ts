@@ -20,7 +20,7 @@ import { Refusal } from '../../refusals.js'
 import { type Account, ARGON2, findNewAccountRefusals, usernameTaken } from '../accounts.js'
 import { findSignUpRefusal, findUsableInvitation, signUp } from '../invitations.js'
 import { ACCOUNT_LIMITS } from '../limits.js'
-import { countSignUpRules, findNetworkRefusal, getSignUpRules, namesOfRules } from './sign-up-rules.js'
+import { applySignUpRules, countSignUpRules, findNetworkRefusal, namesOfRules } from './sign-up-rules.js'
 import { checkAttendance, isApprovalOn } from './unattended.js'
 
 /** The fields of a sign-up form. */
@@ -72,7 +72,7 @@ async function findEmailRefusals(
   if (services.config.mail === undefined) return []
   try {
     const address = readMailbox(email ?? '')
-    await getSignUpRules(services, { email: address, ip })
+    await applySignUpRules(services, { email: address, ip })
     if (password.toLowerCase() !== address.toLowerCase()) return []
     const message = 'Choose a password that is not your e-mail address.'
     return [new Refusal('password_invalid', message, { details: { explanation: 'password_is_email' } })]
@@ -98,7 +98,7 @@ export async function beginSignUp(services: Services, form: SignUpForm): Promise
   await checkAttendance(services)
   const email = services.config.mail === undefined ? null : readMailbox(form.email ?? '')
   const invitation = form.invitation === undefined ? undefined : await findUsableInvitation(services, form.invitation)
-  const rules = await getSignUpRules(services, { email, ip: form.ip })
+  const rules = await applySignUpRules(services, { email, ip: form.ip })
   const approval = invitation === undefined && (rules.needsApproval || (await needsApproval(services, form.invitation)))
   const termsVersion = (services.terms && form.terms) ?? null
   const needs = { confirmation: services.config.signUpConfirmation, approval }

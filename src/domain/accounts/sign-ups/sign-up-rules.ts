@@ -32,11 +32,11 @@ export async function findNetworkRefusal({ db }: Pick<Services, 'db'>, ip: strin
 }
 
 /** Finds the rules for a sign-up. A mailbox that must not be used is refused, which counts as a hit. */
-export async function getSignUpRules(
+export async function applySignUpRules(
   services: SignUpRuleDependencies,
   { email, ip }: { readonly email: string | null; readonly ip: string },
 ): Promise<SignUpRules> {
-  const mail = email === null ? [] : await getRulesOfMailbox(services, email)
+  const mail = email === null ? [] : await requireAllowedMailbox(services, email)
   const rejecting = mail.filter(({ severity }) => severity === 'reject')
   await countRuleHits(
     services.db,
@@ -70,7 +70,7 @@ export function namesOfRules({ mail, ip }: SignUpRules): readonly string[] {
 }
 
 /** The hosts that take the mail are looked up only where a rule about a domain exists. */
-async function getRulesOfMailbox(services: SignUpRuleDependencies, email: string): Promise<readonly MailRule[]> {
+async function requireAllowedMailbox(services: SignUpRuleDependencies, email: string): Promise<readonly MailRule[]> {
   const { emailDomainBlocklist: listed } = services.config
   const domain = email.slice(email.indexOf('@') + 1)
   const hasRules = listed.length > 0 || (await hasDomainRules(services.db))

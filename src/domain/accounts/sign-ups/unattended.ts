@@ -20,7 +20,7 @@ export async function isApprovalOn({ db, config }: Pick<Services, 'config' | 'db
   return config.signUpApproval || (mayBeUnattended({ config }) && (await findUnattendedSince(db)) !== null)
 }
 
-/** After UNATTENDED_DAYS without an active moderator or admin, sign-ups of an open pod need a decision. */
+/** After UNATTENDED_DAYS without an active moderator or admin, sign-ups of a pod with open registration need a decision. */
 function mayBeUnattended({ config }: Pick<Services, 'config'>): boolean {
   return config.registrations === 'open' && config.unattendedDays > 0
 }

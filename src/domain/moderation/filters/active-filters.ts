@@ -1,6 +1,6 @@
+import { stateByOwner } from '../../../concurrency/state-by-owner.js'
 import { listUsedFilters, readFiltersVersion } from '../../../persistence/moderation/filters.js'
 import type { Services } from '../../../services/services.js'
-import { stateByOwner } from '../../../throttling/state-by-owner.js'
 import { type Reloading, startReloading } from '../../operations/start-reloading.js'
 import { compileFilters, type FilterMatcher } from './filter-matcher.js'
 
@@ -16,7 +16,7 @@ interface FilterState {
   reloading?: Reloading
 }
 
-/** The filters of each open pod. */
+/** The filters, one state for each set of open services. */
 const stateOf = stateByOwner<Services['jobs'], FilterState>()
 
 function filtersOf({ jobs }: Pick<Services, 'jobs'>): FilterState {

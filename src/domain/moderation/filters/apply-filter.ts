@@ -41,7 +41,7 @@ export interface ApplyOutcome extends ActionOutcome {
 
 /**
  * Applies a filter to the posts and comments of the last days. A filter that flags opens cases; one that hides or rejects hides them as
- * one action, which one undo takes back. Many hits are changed in the background: those that were counted, even if the filter changes.
+ * one action, so that one undo shows all of it. The undo leaves the filter itself as it is. Many hits are changed in the background: those that were counted, even if the filter changes.
  */
 export async function applyFilter(
   services: ModerationServices,
@@ -131,7 +131,7 @@ async function changeHits(
 
 const ROW_BATCH_SIZE = 500
 
-/** Applies filters. The target is the filter; once the action is undone, the rest stays as it is. */
+/** Applies filters. The target is the filter. If the action is undone meanwhile, the remaining hits are left as they are. */
 export const applyFilterTaskHandlers: Pick<BackgroundTaskHandlers, typeof APPLY_FILTER> = {
   [APPLY_FILTER]: {
     async runChunk(services, transaction, { target, details, done, skipped }) {

@@ -1,7 +1,7 @@
+import { stateByOwner } from '../../../concurrency/state-by-owner.js'
 import { parseNetworkList } from '../../../networks/trusted-proxies.js'
 import { listClosedNetworks } from '../../../persistence/moderation/network-rules.js'
 import type { Services } from '../../../services/services.js'
-import { stateByOwner } from '../../../throttling/state-by-owner.js'
 import { type Reloading, startReloading } from '../../operations/start-reloading.js'
 
 type HasAccess = (address: string) => boolean
@@ -13,7 +13,7 @@ interface NetworkState {
   reloading?: Reloading
 }
 
-/** The rules of each open pod, whose requests look them up. */
+/** The rules, one state for each set of open services. */
 const stateOf = stateByOwner<Services['jobs'], NetworkState>()
 
 function networksOf({ jobs }: Pick<Services, 'jobs'>): NetworkState {

@@ -4,7 +4,7 @@ import { findUserBlocks } from '../../../persistence/archives/imported-people.js
 import { findUnsigned, storeSignatures } from '../../../persistence/interactions/kept-signatures.js'
 import { RELAYABLE_KINDS } from '../../../protocol/entities/registry.js'
 import { verifyRelayable } from '../../../protocol/signatures/relayable-signature.js'
-import { parsePublicKey } from '../../inbound/find-signers.js'
+import { parseStoredKey } from '../../inbound/find-signers.js'
 import { type OutgoingRelayable, relayableEntities } from '../../outbound/relayable-entities.js'
 import type { FoundPerson } from '../lookups/people-finder.js'
 import { BatchResults, type ImportContext, type ListImporter } from './import-context.js'
@@ -197,7 +197,7 @@ function openVerification() {
 /** Verifies with the key of the network ID in the entity; the newest identity of the author becomes the author. */
 function verifySignature(each: ReadyRelayable, author: FoundPerson | undefined): ReadyRelayable | undefined {
   if (author?.state !== 'found') return undefined
-  const key = parsePublicKey(author.person.publicKey)
+  const key = parseStoredKey(author.person.publicKey)
   const { entity } = each
   if (key === undefined || entity.elements === undefined || !verifyRelayable(entity, key)) return undefined
   const signed = { signature: entity.author_signature, elements: entity.elements }

@@ -18,6 +18,7 @@ import {
   insertItemOutcomes,
   recordImportHeartbeat,
   releaseImport,
+  type SectionCounts,
   saveImportProgress,
 } from '../../../persistence/archives/imports.js'
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
@@ -162,7 +163,7 @@ class ImportRun {
     for (const [index, phase] of phases.entries()) {
       if (index < from) continue
       this.#options.signal.throwIfAborted()
-      if (index > from) await this.#saveAlone(phase.name, 0, [])
+      if (index > from) await this.#saveInOwnTransaction(phase.name, 0, [])
       await phase.run()
     }
   }
@@ -228,14 +229,14 @@ class ImportRun {
     return counts
   }
 
-  async #saveAlone(phase: string, lines: number, outcomes: readonly ItemOutcome[]): Promise<void> {
+  async #saveInOwnTransaction(phase: string, lines: number, outcomes: readonly ItemOutcome[]): Promise<void> {
     this.#counts = await this.#services.db.transaction((transaction) => this.#save(transaction, phase, lines, outcomes))
   }
 
   /** The old account moves on this pod. Afterwards the move cannot be undone, because the key of the archive is deleted. */
   async #move(): Promise<void> {
     const { sealedKey, userId, oldAddress } = this.#import
-    if (sealedKey === null) return // signed before this process went on
+    if (sealedKey === null) return // an earlier attempt has signed it
     await this.#importProfile('move')
     const oldKey = readPrivateKey(this.#services.secrets.decrypt(sealedKey, `user ${userId}`))
     if (oldKey === undefined) throw new Error('The key of the archive cannot be parsed.')
@@ -269,7 +270,7 @@ class ImportRun {
       profile: Object(header['profile']),
       fromEntry: phase === 'photos' ? lines : 0,
       makePicture: this.#options.makePicture,
-      save: (entries, outcomes) => this.#saveAlone('photos', entries, outcomes),
+      save: (entries, outcomes) => this.#saveInOwnTransaction('photos', entries, outcomes),
       reportProgress: (done) => this.#options.reportProgress?.({ section: 'photos', done, total: undefined }),
     })
   }
@@ -298,8 +299,7 @@ class ImportRun {
       const reason = await importProfile(this.#context, transaction, Object(header['profile']))
       if (reason === undefined) await showProfilePicture(this.#context, transaction, Object(header['profile']))
       const outcome = { section: 'profile', position: 0, ref: 'profile', reason: reason ?? null } as const
-      // A repetition does not count again.
-      if (this.#counts.profile?.imported !== 0 || this.#counts.profile.refused !== 0) return this.#counts
+      if (!isUncounted(this.#counts.profile)) return this.#counts // a repetition
       const result = { ...outcome, outcome: reason === undefined ? 'imported' : 'refused' } as const
       return this.#save(transaction, phase, 0, [result])
     })
@@ -319,7 +319,7 @@ class ImportRun {
   async #settings(): Promise<void> {
     const { options, header } = this.#import
     if (!options.move) await this.#importProfile('settings')
-    if (!options.settings || this.#counts.settings?.imported !== 0) return
+    if (!options.settings || !isUncounted(this.#counts.settings)) return
     this.#counts = await inRequestTransaction(this.#services, async (transaction) => {
       await importSettings(this.#context, transaction, header)
       const outcome = { section: 'settings', position: 0, ref: 'settings', outcome: 'imported', reason: null } as const
@@ -330,6 +330,11 @@ class ImportRun {
   async #announce(): Promise<void> {
     await announceMove(this.#context, importFolder(this.#services, this.#import))
   }
+}
+
+/** Whether a section is part of the import, and nothing of it is counted yet. */
+function isUncounted(counts: SectionCounts | undefined): boolean {
+  return counts !== undefined && counts.imported + counts.refused === 0
 }
 
 /** Adds the earlier addresses of the archive that have moved to the importing account. */
@@ -343,7 +348,7 @@ async function withEarlierAddresses(context: ImportContext, claimed: ArchiveImpo
   return { ...context, earlierAddresses: new Set(moves.map((move) => move.oldAddress)) }
 }
 
-/** The names of phases that the contract of the interface uses. */
+/** The names of phases in the API, where they differ from the list. */
 const PHASE_OF_LIST: Readonly<Record<string, string>> = {
   contact_groups: 'aspects',
   followed_tags: 'tags',

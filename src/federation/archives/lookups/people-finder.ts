@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { Semaphore } from '../../../concurrency/semaphore.js'
 import { claimLookup } from '../../../persistence/archives/archive-lookups.js'
 import { Person } from '../../../persistence/models/person.js'
 import { RemotePod } from '../../../persistence/models/remote-pod.js'
@@ -6,7 +7,6 @@ import { findNewestIdentities } from '../../../persistence/people/move-person.js
 import { parseAddress, splitAddress } from '../../../protocol/address.js'
 import { ProtocolError } from '../../../protocol/errors.js'
 import type { Services } from '../../../services/services.js'
-import { Semaphore } from '../../../throttling/semaphore.js'
 import { discoverPerson } from '../../discovery/discover-person.js'
 import { isThisPod, parseHomeUrl, parsePodHost } from '../../discovery/pod-location.js'
 import { IMPORT_LIMITS } from '../limits.js'

@@ -1,3 +1,4 @@
+import { Semaphore } from '../../../concurrency/semaphore.js'
 import {
   type AnnouncementResult,
   type DueAnnouncement,
@@ -6,7 +7,6 @@ import {
 } from '../../../persistence/archives/account-moves.js'
 import { DAY_MS } from '../../../protocol/durations.js'
 import type { Services } from '../../../services/services.js'
-import { Semaphore } from '../../../throttling/semaphore.js'
 import { podOrigin } from '../../discovery/pod-origin.js'
 import { RemotePodError } from '../../remote-pod/remote-pod-error.js'
 import { IMPORT_LIMITS } from '../limits.js'

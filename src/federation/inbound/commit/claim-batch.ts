@@ -19,7 +19,7 @@ export interface ClaimedBatch {
   readonly waitingToStore: readonly WaitingMessage[]
   readonly rejected: readonly RejectedMessage[]
   readonly ignored: readonly IgnoredMessage[]
-  /** Rejected and ignored messages whose people or pods were blocked since the envelopes were opened. */
+  /** The part of `rejected` and `ignored` whose people or pods were blocked since the envelopes were opened. */
   readonly newlyBlocked: Pick<ClaimedBatch, 'rejected' | 'ignored'>
 }
 

@@ -8,7 +8,7 @@ import type { Services } from '../../../services/services.js'
 import { countRemainingFetches, enqueueLinkedFetches } from '../../discovery/linked-entities.js'
 import type { StoredRecord } from '../batch.js'
 import { enqueueMentionedLookups } from '../mentioned-people.js'
-import { receivingRulesOf } from '../received-entities.js'
+import { receivingRulesOf } from '../receiving-rules.js'
 
 /**
  * Enqueues lookups of mentioned people and fetches of linked entities that stored records cause, in their transaction. Returns the jobs

@@ -8,7 +8,7 @@ import type { Services } from '../../../services/services.js'
 import { isRemoteAddress } from '../../discovery/pod-location.js'
 import type { StoredRecord } from '../batch.js'
 import { INBOUND_LIMITS } from '../limits.js'
-import { type NotificationCause, receivingRulesOf } from '../received-entities.js'
+import { type NotificationCause, receivingRulesOf } from '../receiving-rules.js'
 import type { StoredEntities } from '../store/store-entities.js'
 
 /**

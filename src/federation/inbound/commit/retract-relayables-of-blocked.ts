@@ -7,7 +7,7 @@ import { ENTITY_TYPES, isStoredRelayable, type StoredRelayable } from '../../../
 import type { ProtocolFault } from '../../../protocol/errors.js'
 import type { Services } from '../../../services/services.js'
 import type { RejectedMessage } from '../batch.js'
-import { groupGuidsByKind, listParents } from '../received-entities.js'
+import { groupGuidsByKind, listParents } from '../receiving-rules.js'
 
 /** The author of the post blocks the author, or moderators do. */
 const ANSWERED: ReadonlySet<ProtocolFault> = new Set(['AuthorIgnored', 'Moderated'])

@@ -7,7 +7,7 @@ import { isStoredRelayable, type StoredRelayable } from '../../../protocol/entit
 import type { Services } from '../../../services/services.js'
 import { answerWithClosingEntity } from '../answer-closed-accounts.js'
 import type { RejectedMessage, VerifiedMessage } from '../batch.js'
-import { groupGuidsByKind, listParents } from '../received-entities.js'
+import { groupGuidsByKind, listParents } from '../receiving-rules.js'
 
 /** Time for which a pod may not know that the author of a post has moved. */
 const FORWARDED_DAYS = 400

@@ -10,7 +10,7 @@ import {
   listRetractionTargets,
   type PartReference,
   recordKeysOf,
-} from '../received-entities.js'
+} from '../receiving-rules.js'
 
 /**
  * Locks what a batch stores, retracts or waits for exclusively, and the parents of its entities shared: other transactions may

@@ -9,7 +9,7 @@ import {
   readPod,
   resumePod,
 } from '../../../domain/operations/pods.js'
-import { probePodForAdmin } from '../../../federation/discovery/pod-checks.js'
+import { probePodForAdmin } from '../../../federation/discovery/scheduled-pod-checks.js'
 import { inEnglish } from '../../../languages/locales.js'
 import {
   type ListedPod,
@@ -17,7 +17,7 @@ import {
   MAX_COUNTED,
   POD_SORTS,
   POD_STATES,
-} from '../../../persistence/operations/pod-pages.js'
+} from '../../../persistence/operations/pod-lists.js'
 import type { KnownPod } from '../../../persistence/outbound/known-pods.js'
 import { formatAddressHost } from '../../../protocol/address.js'
 import { formTime, pathText } from '../../forms/form-fields.js'

@@ -1,4 +1,4 @@
-import type { ActiveSpan, SpanOptions, Tracer } from '../../services/tracer.js'
+import type { ActiveSpan, SpanOptions, Tracer } from './tracer.js'
 
 /** Runs work within a span if there is a tracer and a trace of the work is sampled. The span ends with the work. */
 export async function inSpan<Result>(

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest'
-import { groupCommit } from '../../src/jobs/group-commit.js'
-import { type GroupGrowth, openGroupGrowth } from '../../src/jobs/group-growth.js'
+import { groupCommit } from '../../src/concurrency/group-commit.js'
+import { type GroupGrowth, openGroupGrowth } from '../../src/concurrency/group-growth.js'
 
 /** Groups that the test ends. */
 function openGroups(limits: Partial<Parameters<typeof groupCommit<string, string>>[0]> = {}, growth?: GroupGrowth) {

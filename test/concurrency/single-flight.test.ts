@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { openSingleFlight, singleFlight } from '../../src/throttling/single-flight.js'
+import { openSingleFlight, singleFlight } from '../../src/concurrency/single-flight.js'
 
 it('runs an operation once for the callers that need it while it runs, each key apart', async () => {
   const flight = openSingleFlight<string, number>()

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { checkPod, type PodCheck, savePodCheck } from '../../../src/federation/discovery/pod-info.js'
+import { checkPod, type PodCheck, savePodCheck } from '../../../src/federation/discovery/check-pod.js'
 import { RemotePod } from '../../../src/persistence/models/remote-pod.js'
 import type { FakePods } from '../../support/federation/fake-pods.js'
 import { type FederationPod, openFederationPod } from '../../support/pods/federation-pod.js'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { limitOfSite, openTokenBuckets, openWindowCounter } from '../../src/throttling/rate-counters.js'
+import { limitOfSite, openTokenBuckets, openWindowCounter } from '../../src/concurrency/rate-counters.js'
 
 /** The source of one of the 65 536 networks of 2001:db8:1::/48. */
 const sourceOfNetwork = (network: number) => `2001:db8:1:${network.toString(16)}`

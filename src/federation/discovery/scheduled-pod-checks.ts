@@ -8,14 +8,14 @@ import { formatAddressHost } from '../../protocol/address.js'
 import type { Services } from '../../services/services.js'
 import { DELIVERY_LIMITS } from '../outbound/limits.js'
 import { isLocalOverload } from '../remote-pod/remote-pod-error.js'
-import { checkPod, savePodCheck } from './pod-info.js'
+import { checkPod, savePodCheck } from './check-pod.js'
 import { buildRequestOrigin } from './pod-location.js'
 
 /** Enqueues the daily check of each pod, and an earlier one for offline pods that have sent a message. */
 export async function addPodChecks({ db, jobs }: Pick<Services, 'db' | 'jobs'>): Promise<void> {
   const pods = await findPodsToCheck(db, DELIVERY_LIMITS)
   const podJobs = pods.map((podId) => ({ data: { podId }, deduplicationKey: `check-${podId}` }))
-  await jobs.addEach(checkPodJob, podJobs, { again: true })
+  await jobs.addEach(checkPodJob, podJobs, { mayExist: true })
 }
 
 /** Checks a pod now and saves the result with each step of a connection, on request of an operator. False: the pod has no usable address. */
