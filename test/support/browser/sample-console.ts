@@ -5,7 +5,14 @@ import { type ConsolePod, startConsolePod } from '../pods/console-pod.js'
 import { seedModeration } from './sample-moderation.js'
 
 /** A text as an attacker may send it: markup, a script address, another direction of text, and no space. */
-const HOSTILE = `<script>document.title='hacked'</script><img src=x onerror=alert(1)> javascript:alert(1) \u202eمرحبا ${'x'.repeat(2_000)}`
+const HOSTILE =
+  `<script>document.title='hacked'</script><img src=x onerror=alert(1)> javascript:alert(1) \u202eمرحبا `.padEnd(
+    65_535,
+    'x',
+  )
+
+/** Of a rejected message. */
+const TRACE = 'a'.repeat(32)
 
 /** A console that listens and has something on each page. */
 export interface SampleConsole {
@@ -31,6 +38,8 @@ export async function openSampleConsole(text = HOSTILE): Promise<SampleConsole> 
       overview: '/admin',
       reports: '/admin/reports?state=all',
       report: `/admin/reports/${made.caseId}`,
+      picture: `/admin/reports/${made.caseId}/pictures/${made.photoGuid}`,
+      'clear picture': `/admin/reports/${made.caseId}/pictures/${made.photoGuid}?variant=clear`,
       content: `/admin/content/${made.postGuid}`,
       people: '/admin/people?local=false',
       person: `/admin/people/${made.personGuid}`,
@@ -63,9 +72,11 @@ export async function openSampleConsole(text = HOSTILE): Promise<SampleConsole> 
       'dead letters': '/admin/dead-letters?queue=inbound',
       'no dead letters': '/admin/dead-letters?queue=photos',
       'dead letter': `/admin/dead-letters/outbox-${letterId}`,
+      'content of a dead letter': `/admin/dead-letters/outbox-${letterId}/payload`,
       'rejected messages': '/admin/quarantine',
       'no rejected messages': '/admin/quarantine?fault=NotPublic',
       'rejected message': '/admin/quarantine/1',
+      trace: `/admin/traces/${TRACE}`,
       processes: '/admin/workers',
       database: '/admin/database',
       storage: '/admin/storage',
@@ -82,6 +93,7 @@ async function seedOperations({ pod }: ConsolePod, text: string): Promise<number
   await db('quarantine').insert({
     ...{ receivedAt: new Date(), author: 'eve@evil.example', host: 'evil.example', fault: 'InvalidSignature' },
     ...{ detail: text, payload: text, bytes: text.length, isWhole: true, digest: Buffer.from('digest') },
+    traceId: TRACE,
   })
   const eve = await addRemotePerson(pod, 'eve@evil.example')
   for (const name of ['far.example', 'slow.example:8443', 'gone.example']) await addRemotePerson(pod, `quin@${name}`)

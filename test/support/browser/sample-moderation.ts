@@ -13,10 +13,17 @@ import type { ConsolePod } from '../pods/console-pod.js'
 
 const actor = COMMAND_ACTOR
 
+/** Characters of a post. axe is slow with such texts, so only the reported post has it. */
+const LONGEST_TEXT = 65_535
+
+/** A picture. */
+const ONE_PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
+
 export interface SampleModeration {
   readonly caseId: number
   readonly personGuid: string
   readonly postGuid: string
+  readonly photoGuid: string
   readonly ruleId: number
   readonly importId: number
   readonly filterId: number
@@ -34,7 +41,9 @@ export async function seedModeration({ pod, people }: ConsolePod, text: string):
     .where({ id: author.id })
     .update({ name: text.split(':')[0]?.slice(0, 200) })
   const posts = await Promise.all(
-    [text, 'Cheap watches', 'Cheaper watches'].map((each) => addPost(pod, author, { text: each })),
+    [text.padEnd(LONGEST_TEXT, 'x'), 'Cheap watches', 'Cheaper watches'].map((each) =>
+      addPost(pod, author, { text: each }),
+    ),
   )
   for (const { guid } of posts) await dan.post(`/api/v1/posts/${guid}/report`, { reason })
   await dan.post(`/api/v1/users/${author.guid}/report`, { reason })
@@ -70,11 +79,19 @@ export async function seedModeration({ pod, people }: ConsolePod, text: string):
   await pod.db('unattended_sign_ups').insert({ since: new Date() })
   await inviteByStaff(pod, actor, { uses: 5, note: reason }, { reason })
   const found = await pod.db('moderation_cases').where({ targetGuid: post.guid }).first('id')
+  const photoGuid = 'a-photo-of-the-sample'
+  await pod
+    .db('moderation_cases')
+    .where({ id: found.id })
+    .update({ photoGuids: [photoGuid] })
+  const png = Buffer.from(ONE_PIXEL, 'base64')
+  await pod.db('case_pictures').insert({ photoGuid, state: 'ready', blurred: png, clear: png })
   const cluster = await pod.db('clusters').first('id')
   return {
     caseId: found.id,
     personGuid: author.guid,
     postGuid: post.guid,
+    photoGuid,
     ruleId: rule.id,
     importId: plan.id,
     filterId: filter.id,
