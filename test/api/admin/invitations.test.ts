@@ -80,6 +80,7 @@ describe('an invitation of a moderator', () => {
       const signedUp = signUpBy('emil', codeOf(made.url), registrations)
       await expect(signedUp).rejects.toMatchObject({ reason: 'invitation_unusable' })
     }
+    expect((await api.app.inject(new URL(made.url).pathname + new URL(made.url).search)).statusCode).toBe(404)
     await setLock(null)
     await signUpBy('emil', codeOf(made.url))
   })

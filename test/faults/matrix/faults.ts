@@ -39,4 +39,8 @@ export const FAULTS = {
   F37: 'one message of a batch fails permanently: the others do not',
   F38: 'a backup is made while messages arrive and workers are killed: what was accepted before is restored once',
   F39: 'half of the processes are of another release, and are killed: each message is stored once',
+  F40: 'a filter and a pod rule are in force in all processes within five seconds',
+  F41: 'workers are killed while they apply an import of pod rules: each row is applied once',
+  F42: 'a queue is paused, all processes are restarted, and Redis is emptied: the queue stays paused',
+  F43: 'a worker is killed: it is listed for half a minute',
 } as const

@@ -158,6 +158,11 @@ describe('the pages', () => {
     const { id } = await pod.pod.db('invitations').first('id')
     await dan.submit({ id: String(id), do: 'recall' }, '/settings/invitations')
     expect(dan.page.body).toContain('The invitation is recalled.')
+    for (let number = 0; number < 5; number += 1) await dan.submit({ uses: '1', do: 'invite' }, '/settings/invitations')
+    expect(dan.page.body).toContain('/users/sign_up?invitation=')
+    await dan.submit({ uses: '1', do: 'invite' }, '/settings/invitations')
+    expect([dan.page.statusCode, dan.page.body.includes('sign_up?invitation=')]).toEqual([422, false])
+    expect(await pod.pod.db('invitations').where({ recalledAt: null })).toHaveLength(5)
   })
 
   it('block a person by the address, and unblock', async () => {
