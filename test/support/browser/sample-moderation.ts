@@ -14,7 +14,7 @@ import type { ConsolePod } from '../pods/console-pod.js'
 const actor = COMMAND_ACTOR
 
 /** Characters of a post. axe is slow with such texts, so only the reported post has it. */
-const LONGEST_TEXT = 65_535
+const MAX_TEXT_CHARACTERS = 65_535
 
 /** A picture. */
 const ONE_PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
@@ -41,7 +41,7 @@ export async function seedModeration({ pod, people }: ConsolePod, text: string):
     .where({ id: author.id })
     .update({ name: text.split(':')[0]?.slice(0, 200) })
   const posts = await Promise.all(
-    [text.padEnd(LONGEST_TEXT, 'x'), 'Cheap watches', 'Cheaper watches'].map((each) =>
+    [text.padEnd(MAX_TEXT_CHARACTERS, 'x'), 'Cheap watches', 'Cheaper watches'].map((each) =>
       addPost(pod, author, { text: each }),
     ),
   )

@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { mintToken } from '../../../src/domain/accounts/tokens.js'
+import { getActorByName } from '../../../src/domain/moderation/actor.js'
 import { findClusters } from '../../../src/domain/moderation/clusters/find-clusters.js'
+import { hideContent } from '../../../src/domain/moderation/hide-content.js'
+import { setPodRule } from '../../../src/domain/moderation/pods/pod-rules.js'
+import { silencePerson } from '../../../src/domain/moderation/restrict-person.js'
 import type { TestBrowser } from '../../support/browser/scriptless-browser.js'
 import { addPost } from '../../support/databases/rows.js'
 import type { TestPerson } from '../../support/people/local-users.js'
@@ -433,3 +438,48 @@ async function sendTo(browser: TestBrowser, action: string, fields: Record<strin
 function confirm(browser: TestBrowser, label: string) {
   return browser.submit({ confirm: label }, browser.url.pathname)
 }
+
+describe('an entry of the audit log', () => {
+  it('is the same for an action in the API, in the console and by a command, except for the way', async () => {
+    const { pod } = console
+    const { accessToken } = await mintToken(pod, 'mod', { scopes: ['moderation'], lifetime: 60 })
+    const byCommand = await getActorByName(pod, 'mod', 'moderation')
+    const call = (url: string, payload: object) =>
+      console.inject({
+        ...{ method: 'POST', url: `/api/admin/v1${url}`, payload },
+        headers: { authorization: `Bearer ${accessToken}` },
+      })
+    const ways = ['api', 'console', 'command'] as const
+    const entries: Record<string, unknown>[] = []
+    for (const via of ways) {
+      const author = await addRemotePerson(pod, `same@${via}.example`)
+      const { guid } = await addPost(pod, author, { text: 'An offer' })
+      const rule = { domain: `rule.${via}.example`, state: 'limited' } as const
+      if (via === 'api') {
+        await call(`/posts/${guid}/hide`, { reason })
+        await call(`/people/${author.guid}/silence`, { reason })
+        await call('/pod_rules', { ...rule, reason })
+      } else if (via === 'console') {
+        await mod.visit(`/admin/content/${guid}`)
+        await mod.submit({ reason }, `/admin/content/${guid}/hide`)
+        await mod.visit(`/admin/people/${author.guid}`)
+        await mod.submit({ reason }, `/admin/people/${author.guid}/silence`)
+        await sendTo(mod, '/admin/rules', { ...rule, subdomains: 'true', reason })
+      } else {
+        await hideContent(pod, byCommand, { type: 'post', guid }, { reason })
+        await silencePerson(pod, byCommand, author.guid, { reason })
+        await setPodRule(pod, byCommand, rule, { reason })
+      }
+      const rows = await pod.db('audit_entries').orderBy('id', 'desc').limit(3)
+      for (const { id, at, hash, traceId, ...entry } of rows) {
+        expect(entry.via).toBe(via)
+        const text = JSON.stringify({ ...entry, via: '' })
+        entries.push(JSON.parse(text.replaceAll(via, 'WAY').replaceAll(guid, 'POST').replaceAll(author.guid, 'PERSON')))
+      }
+    }
+
+    expect(entries.slice(0, 3)).toMatchObject([{ action: 'pod_rule' }, { action: 'silence' }, { action: 'hide' }])
+    expect(entries.slice(3, 6)).toEqual(entries.slice(0, 3))
+    expect(entries.slice(6)).toEqual(entries.slice(0, 3))
+  })
+})
