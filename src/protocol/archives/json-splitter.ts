@@ -1,3 +1,4 @@
+import { cleanText } from '../xml/xml.js'
 import { ArchiveError } from './archive-fault.js'
 import { ARCHIVE_READ_LIMITS } from './limits.js'
 
@@ -274,14 +275,28 @@ function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 }
 
-/** Parses the text of a part. `__proto__` is a name like any other. */
+/** May have a character that XML forbids: an escaped one, or one that JSON allows. */
+const MAY_BE_UNCLEAN = /\\u|[\ufffe\uffff]/
+
+/**
+ * Parses the text of a part. `__proto__` is a name like any other. Characters that XML forbids are replaced: PostgreSQL cannot store
+ * U+0000, and no other pod could receive the others.
+ */
 export function parsed(text: string): unknown {
   try {
-    return JSON.parse(text)
+    const value: unknown = JSON.parse(text)
+    return MAY_BE_UNCLEAN.test(text) ? cleanTexts(value) : value
   } catch (cause) {
     // The message of the parser would quote the text, which is private.
     throw broken('an item cannot be parsed', cause instanceof SyntaxError ? undefined : cause)
   }
+}
+
+function cleanTexts(value: unknown): unknown {
+  if (typeof value === 'string') return cleanText(value)
+  if (Array.isArray(value)) return value.map(cleanTexts)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [cleanText(name), cleanTexts(each)]))
 }
 
 function broken(reason: string, cause?: unknown): ArchiveError {

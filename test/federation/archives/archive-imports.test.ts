@@ -508,6 +508,23 @@ describe('the photos of an archive', () => {
     expect(imageUrl).toBe(`https://pod.example/uploads/images/thumb_large_${al.guid}-me.png`)
   })
 
+  it('are not read from an encrypted entry', async () => {
+    const zip = new yazl.ZipFile()
+    zip.addBuffer(await twoColours().png().toBuffer(), 'p1.png')
+    zip.end()
+    const chunks: Buffer[] = []
+    for await (const chunk of zip.outputStream) chunks.push(chunk as Buffer)
+    const bytes = Buffer.concat(chunks)
+    const flagsOf = (signature: string, offset: number) => bytes.indexOf(Buffer.from(signature, 'latin1')) + offset
+    for (const at of [flagsOf('PK\x03\x04', 6), flagsOf('PK\x01\x02', 8)]) bytes.writeUInt8(bytes.readUInt8(at) | 1, at)
+    const photos = join(folder, newGuid())
+    await writeFile(photos, bytes)
+    const photo = photoBy(old, { remote_photo_name: 'p1.png', remote_photo_path: 'https://gone.example/' })
+    const archive = archiveOf(old, { user: { posts: [archivedPost(postBy(old, { photos: [photo] }))] } })
+
+    expect((await check(archive, photos)).photos).toMatchObject({ named: 1, found: 0, missing: 1 })
+  })
+
   it('are fetched from the old pod without a zip, and from no other one', async () => {
     const picture = await twoColours().png().toBuffer()
     for (const host of ['old.example', 'pictures.example']) {
@@ -765,6 +782,28 @@ describe('an item is refused', () => {
     })
   })
 
+  it('never for characters that PostgreSQL or XML cannot have: they are replaced', async () => {
+    const bad = 'a\u0000b\u0001c'
+    const post = postBy(old, { text: bad })
+    const archive = archiveOf(old, {
+      user: {
+        posts: [archivedPost(post)],
+        relayables: [archivedRelayable(commentBy(old, post, { text: bad }))],
+        contact_groups: [{ name: 'New ones' }, { name: 'x\u0000y' }],
+        followed_tags: ['soup', 'sou\u0000p'],
+        blocks: ['e\u0000@e.example'],
+        profile: { entity_type: 'profile', entity_data: { author: old.address, first_name: 'Al\u0000', bio: bad } },
+      },
+    })
+    const done = await importAll(archive)
+
+    expect([done.state, counts(done, 'posts')]).toEqual(['done', { imported: 1, skipped: 0 }])
+    expect(await pod.db('posts').pluck('text')).toEqual(['a\ufffdb\ufffdc'])
+    expect(await pod.db('comments').pluck('text')).toEqual(['a\ufffdb\ufffdc'])
+    expect(await pod.db('profiles').where({ personId: al.id }).first()).toMatchObject({ bio: 'a\ufffdb\ufffdc' })
+    await pod.db('aspects').where('name', 'like', 'x%').delete()
+  })
+
   it('alone, if it is malformed; the others are imported', async () => {
     const post = postBy(old)
     const { photos: _, ...data } = entityToJson(post).entity_data
@@ -849,6 +888,13 @@ describe('an archive is refused', () => {
       const damaged = Buffer.concat(chunks).fill(0xff, start, start + 20)
       await expect(spool(damaged)).rejects.toMatchObject({ fault: 'broken_json' })
     }
+  })
+
+  it('if it has more contacts than are read, and nothing is created', async () => {
+    const contacts = Array.from({ length: 20_001 }, (_, index) => archivedContact(`c${index}@many.example`))
+    await expect(begin(archiveOf(old, { user: { contacts } }))).rejects.toMatchObject({ fault: 'too_many' })
+    expect(await pod.rows('imports', 'account_migrations', 'contacts')).toEqual([0, 0, 0])
+    expect(pod.fakePods.requests.filter((request) => request.startsWith('many.example'))).toEqual([])
   })
 
   it('if the zip of photos is damaged', async () => {
@@ -957,6 +1003,34 @@ describe('a check', () => {
     expect(counts({ counts: report.sections }, 'others_relayables')).toEqual({ imported: 3, skipped: 0 })
     expect(await pod.rows(...tables)).toEqual(before)
     expect(await foldersOf()).toEqual(folders)
+  })
+
+  it('warns if the account has contacts already, whose aspects other pods would lose', async () => {
+    expect((await check(archiveOf(old))).warnings).toEqual([])
+    await pod.db('contacts').insert({ userId: al.userId, personId: carl.id, receiving: true })
+    expect((await check(archiveOf(old))).warnings).toEqual(['new_account_has_contacts'])
+  })
+
+  it('warns of contacts on Friendica', async () => {
+    const friend = await pod.addRemotePerson('fred@friendica.example')
+    await pod.db('pods').where({ host: 'friendica.example' }).update({ software: 'friendica' })
+    const archive = archiveOf(old, { user: { contacts: [archivedContact(friend.address)] } })
+    expect((await check(archive)).warnings).toEqual(['friendica_contacts'])
+  })
+
+  it('proves a known account on an unreachable pod by its stored key', async () => {
+    const known = await pod.addRemotePerson(`kim-${newGuid().slice(0, 6)}@down.example`)
+    await pod.db('people').where({ id: known.id }).update({ refreshedAt: null })
+    let requests = 0
+    pod.fakePods.script('down.example/.well-known/webfinger', (_request, response) => {
+      requests += 1
+      response.writeHead(503).end()
+    })
+    expect(await check(archiveOf(known))).toMatchObject({ identity: 'proven' })
+    expect(requests).toBeGreaterThan(0)
+    await expect(check(archiveOf({ ...known, privateKey: carl.privateKey }))).rejects.toMatchObject({
+      fault: 'key_mismatch',
+    })
   })
 
   it('reports an unproven identity for an unknown account on an unreachable pod', async () => {
