@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
 import type { Command } from 'commander'
 import { type Config, namesOfSettings, readConfig } from '../../src/config/config.js'
 import { messageOf } from '../../src/errors/thrown.js'
@@ -9,6 +10,11 @@ import { generateBackupKey, readIdentities, readRecipients } from '../../src/ope
 import { deleteBackups, type Forgotten } from '../../src/operations/backup/forget-backups.js'
 import { type ListedBackup, listBackups, recordVerification } from '../../src/operations/backup/list-backups.js'
 import { ageInHours, type Manifest, requireManifest } from '../../src/operations/backup/manifest.js'
+import {
+  hasPassphraseIdentity,
+  openPassphraseRecipient,
+  readPassphraseIdentities,
+} from '../../src/operations/backup/passphrase-identity.js'
 import { openRepository, type Repository } from '../../src/operations/backup/repository.js'
 import { type Restored, restoreBackup } from '../../src/operations/backup/restore-backup.js'
 import { checkRestore } from '../../src/operations/backup/restore-checks.js'
@@ -33,11 +39,13 @@ interface FromOption {
 
 interface IdentityOption {
   readonly identity?: string
+  readonly passphrase?: boolean
 }
 
 interface CreateOptions extends OutputOptions {
   readonly to?: string
   readonly plain?: boolean
+  readonly passphrase?: boolean
   readonly forget?: boolean
   readonly yes?: boolean
 }
@@ -76,6 +84,7 @@ export function backupCommands(program: Command): void {
     .command('create')
     .description('Creates a backup. The pod may be running. Pictures that the target already has are not stored again.')
     .option('--to <target>', 'a folder, s3://bucket/prefix, or - for a tar stream; default: BACKUP_TO')
+    .option('--passphrase', 'encrypt with a passphrase, typed by hand, instead of BACKUP_RECIPIENTS')
     .option('--plain', 'without encryption')
     .option('--yes', 'confirm --plain')
     .option('--forget', 'then remove old backups according to BACKUP_KEEP')
@@ -96,6 +105,7 @@ export function backupCommands(program: Command): void {
     .description('Checks that all files of a backup are present and unchanged. With an identity it also decrypts them.')
     .option('--from <folder>', 'where backups are stored; default: BACKUP_TO')
     .option('--identity <file>', 'file with the identity that decrypts the backup')
+    .option('--passphrase', 'decrypt with the passphrase of the backup, typed by hand')
     .option('--json', 'print JSON')
     .option('--start', 'also restore it into a temporary database, and check pages and keys of the copy')
     .addHelpText('after', '\nExample:\n  pod backup verify 20260731T033000Z-5f0c --identity identity.txt')
@@ -128,6 +138,7 @@ export function backupCommands(program: Command): void {
     .command('restore <folder> <id>')
     .description('Restores a backup into an empty database and an empty folder of pictures. The pod must be stopped.')
     .option('--identity <file>', 'file with the identity that decrypts the backup')
+    .option('--passphrase', 'decrypt with the passphrase of the backup, typed by hand')
     .option('--pictures-to <folder>', 'where pictures are written; default: UPLOADS_DIR')
     .option('--replace', 'rename the existing database, pictures and secret key; nothing is deleted')
     .option('--confirm <host>', 'the host of the pod, to confirm --replace without being asked')
@@ -151,19 +162,22 @@ async function keygen(options: OutputOptions): Promise<void> {
   }
 }
 
-async function create({ to, plain, yes, forget: removeOld, ...options }: CreateOptions): Promise<void> {
+async function create({ to, plain, passphrase, yes, forget: removeOld, ...options }: CreateOptions): Promise<void> {
   const config = readConfig(process.env)
   const stream = to === '-' ? openTarRepository(process.stdout) : undefined
   const repository = stream ?? repositoryOf(to, config)
   if (stream !== undefined && removeOld) throw new CommandError('--forget needs a folder or bucket, not a stream.')
-  const recipients = plain ? [] : await readRecipients(config.backupRecipients)
+  if (plain && passphrase) throw new CommandError('Give --plain or --passphrase, not both.')
   if (plain && !yes) {
     throw new CommandError(
       'A backup without encryption holds all private messages and keys as text: add --yes to confirm.',
     )
   }
+  const recipients = await recipientsOf(repository, config, { plain, passphrase })
   if (!plain && recipients.length === 0) {
-    throw new CommandError('There is no recipient: set BACKUP_RECIPIENTS to the recipient of "pod backup keygen".')
+    throw new CommandError(
+      'There is no recipient: set BACKUP_RECIPIENTS to the recipient of "pod backup keygen", or use --passphrase.',
+    )
   }
   const progress = showProgress()
   const manifest = await interruptible(
@@ -225,10 +239,10 @@ function summaryOf({ id, started_at: created_at, version, rows, bytes_new, bytes
   return { id, created_at, version, rows, bytes_new, bytes }
 }
 
-async function verify(id: string, { from, identity, start, ...options }: VerifyOptions): Promise<void> {
+async function verify(id: string, { from, identity, passphrase, start, ...options }: VerifyOptions): Promise<void> {
   const repository = repositoryOf(from, readConfig(process.env))
   const manifest = await requireManifest(repository, id)
-  const identities = await identitiesOf(identity)
+  const identities = await identitiesOf(repository, { identity, passphrase })
   if (start && identities === undefined && manifest.recipients.length > 0) {
     throw new CommandError('--start decrypts the backup: name the file of its identity with --identity.')
   }
@@ -312,7 +326,7 @@ async function restore(target: string, id: string, options: RestoreOptions): Pro
   const { backupS3 } = readConfig(process.env)
   const repository = openRepository(target, backupS3)
   const manifest = await requireManifest(repository, id)
-  const identities = await identitiesOf(options.identity)
+  const identities = await identitiesOf(repository, options)
   if (identities === undefined && manifest.recipients.length > 0) {
     throw new CommandError('The backup is encrypted: name the file of its identity with --identity.')
   }
@@ -377,7 +391,28 @@ function repositoryOf(target: string | undefined, { backupTo, backupS3 }: Config
   return openRepository(place, backupS3)
 }
 
-async function identitiesOf(path: string | undefined): Promise<readonly string[] | undefined> {
+async function recipientsOf(
+  repository: Repository,
+  { backupRecipients }: Config,
+  {
+    plain = false,
+    passphrase = false,
+  }: { readonly plain: boolean | undefined; readonly passphrase: boolean | undefined },
+): Promise<readonly string[]> {
+  if (plain) return []
+  if (!passphrase) return readRecipients(backupRecipients)
+  const typed = await askPassphrase()
+  const isNew = process.stdin.isTTY && !(await hasPassphraseIdentity(repository))
+  if (isNew && (await askPassphrase('again')) !== typed) throw new CommandError('The two passphrases differ.')
+  return [await openPassphraseRecipient(repository, typed)]
+}
+
+async function identitiesOf(
+  repository: Repository,
+  { identity: path, passphrase = false }: { readonly [Name in keyof IdentityOption]: IdentityOption[Name] | undefined },
+): Promise<readonly string[] | undefined> {
+  if (passphrase && path !== undefined) throw new CommandError('Give --identity or --passphrase, not both.')
+  if (passphrase) return readPassphraseIdentities(repository, await askPassphrase())
   if (path === undefined) return undefined
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     throw new CommandError(`The identity file cannot be read (${messageOf(error)}).`)
@@ -390,8 +425,16 @@ async function confirmHost(host: string, confirmed: string | undefined): Promise
   if (typed.trim() !== host) throw new CommandError(`Nothing was changed: the host of the pod is ${host}.`)
 }
 
-async function ask(question: string): Promise<string> {
-  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+/** A passphrase is typed by hand, never a setting, and not shown. */
+async function askPassphrase(again = ''): Promise<string> {
+  process.stderr.write(`Passphrase of the backups${again && ', again'}: `)
+  const typed = await ask('', new Writable({ write: (_chunk, _encoding, done) => done() }))
+  process.stderr.write('\n')
+  return typed
+}
+
+async function ask(question: string, output: NodeJS.WritableStream = process.stderr): Promise<string> {
+  const terminal = createInterface({ input: process.stdin, output, terminal: process.stdin.isTTY })
   try {
     const closed = new Promise<string>((resolve) => terminal.once('close', () => resolve('')))
     return await Promise.race([terminal.question(question), closed])

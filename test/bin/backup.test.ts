@@ -7,6 +7,8 @@ import { borrowDatabase } from '../../bin/borrow-database.js'
 import { readConfig } from '../../src/config/config.js'
 import { loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
 import { signIn } from '../../src/domain/accounts/sign-in.js'
+import { openFolderRepository } from '../../src/operations/backup/folder-repository.js'
+import { openPassphraseRecipient } from '../../src/operations/backup/passphrase-identity.js'
 import { openDatabase } from '../../src/persistence/database/database.js'
 import { WORKER_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
 import { User } from '../../src/persistence/models/user.js'
@@ -170,6 +172,29 @@ describe('pod backup on the embedded database', { timeout: 180_000 }, () => {
     await rename(join(dataDir, 'postgres'), join(folder.path, 'old-postgres'))
     await json(['db', 'move', '--to', 'embedded'], external)
     expect(await json(['user', 'list'], settings)).toMatchObject([user])
+  })
+
+  it('encrypts with a typed passphrase; another one and a wrong identity end with status 1', async () => {
+    const to = join(folder.path, 'with-passphrase')
+    const phrase = { input: 'correct horse battery\n' }
+    await openPassphraseRecipient(openFolderRepository(to), phrase.input.trim(), 10)
+    const { BACKUP_RECIPIENTS: _, ...nobody } = settings
+
+    const created = await pod(['backup', 'create', '--passphrase', '--to', to, '--json'], nobody, phrase)
+    expect(created).toMatchObject({ code: 0, stderr: expect.stringContaining('Passphrase of the backups') })
+    const { id } = JSON.parse(created.stdout)
+    const verify = ['backup', 'verify', id, '--from', to]
+    const verified = await pod([...verify, '--passphrase', '--json'], nobody, phrase)
+    expect(JSON.parse(verified.stdout)).toMatchObject({ id, faults: [], decrypted: true })
+    expect(await pod([...verify, '--passphrase'], nobody, { input: 'correct horse staple\n' })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('The passphrase is not that of the backups.'),
+    })
+    expect(await pod([...verify, '--identity', identity], nobody)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('encrypted for another identity'),
+    })
+    expect(await pod([...verify, '--identity', identity, '--passphrase'], nobody)).toMatchObject({ code: 1 })
   })
 
   it('refuses a backup without recipient, without target, and without encryption unless confirmed', async () => {

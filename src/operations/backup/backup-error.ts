@@ -9,3 +9,10 @@ export class WrongIdentityError extends BackupError {
     super('The backup is encrypted for another identity than the given one.')
   }
 }
+
+/** Another passphrase than that of the backups. */
+export class WrongPassphraseError extends BackupError {
+  constructor() {
+    super('The passphrase is not that of the backups.')
+  }
+}

@@ -1,6 +1,6 @@
 import { ReadableStream } from 'node:stream/web'
 import { messageOf } from '../../errors/thrown.js'
-import { BackupError, WrongIdentityError } from './backup-error.js'
+import { BackupError, WrongIdentityError, WrongPassphraseError } from './backup-error.js'
 
 /** Loaded when a backup needs it: the library would delay every other command by a tenth. */
 const loadAge = () => import('age-encryption')
@@ -72,4 +72,32 @@ export function decryptWith(identities: readonly string[] | undefined): Transfor
       throw new BackupError(`The content cannot be decrypted: it was changed or cut off (${messageOf(error)}).`)
     }
   }
+}
+
+/** Encrypts a text with a passphrase (scrypt), as `age --passphrase` does. */
+export async function encryptWithPassphrase(text: string, passphrase: string, logCost?: number): Promise<Uint8Array> {
+  const { Encrypter } = await loadAge()
+  const encrypter = new Encrypter()
+  encrypter.setPassphrase(passphrase)
+  if (logCost !== undefined) encrypter.setScryptWorkFactor(logCost)
+  return encrypter.encrypt(text)
+}
+
+/** Throws WrongPassphraseError for another passphrase. */
+export async function decryptWithPassphrase(bytes: Uint8Array, passphrase: string): Promise<string> {
+  const { Decrypter } = await loadAge()
+  const decrypter = new Decrypter()
+  decrypter.addPassphrase(passphrase)
+  try {
+    return await decrypter.decrypt(bytes, 'text')
+  } catch (error) {
+    if (/no identity matched/i.test(messageOf(error))) throw new WrongPassphraseError()
+    throw new BackupError(`The identity of the passphrase cannot be decrypted: it was changed (${messageOf(error)}).`)
+  }
+}
+
+/** The recipient of an identity. */
+export async function recipientOf(identity: string): Promise<string> {
+  const { identityToRecipient } = await loadAge()
+  return identityToRecipient(identity)
 }
