@@ -107,6 +107,7 @@ describe('pictures in an S3 store', () => {
     const { statusCode, headers } = await other.app.inject(`/uploads/images/${name}`)
 
     expect([statusCode, headers['cache-control']]).toEqual([302, 'private, max-age=600'])
+    expect(headers['referrer-policy']).toBe('no-referrer')
     expect(headers.location).toContain('X-Amz-Expires=900')
     const picture = await fetch(String(headers.location))
     expect([picture.status, (await picture.arrayBuffer()).byteLength]).toEqual([
