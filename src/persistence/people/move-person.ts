@@ -76,9 +76,12 @@ export async function refreshStreamsOfPerson(transaction: Knex.Transaction, pers
   for (const statement of refreshCopies) await transaction.raw(statement, { to: personId })
 }
 
-/** The photo files are on the new pod of their author. */
+/** The photo files are on the new pod of their author. Local photos that moderators have hidden stay local, so that they stay hidden. */
 export async function movePhotos(transaction: Knex.Transaction, authorId: number, remotePath: string): Promise<void> {
-  await transaction('photos').where({ authorId }).update({ remotePath })
+  await transaction('photos')
+    .where({ authorId })
+    .where((isShownOrRemote) => isShownOrRemote.whereNull('publicBeforeHiding').orWhereNotNull('remotePath'))
+    .update({ remotePath })
 }
 
 const NEWEST_IDENTITY_SQL = `

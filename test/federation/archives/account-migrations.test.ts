@@ -8,6 +8,7 @@ import { Post } from '../../../src/persistence/models/post.js'
 import { User } from '../../../src/persistence/models/user.js'
 import { liftRestrictions, restrictPeople } from '../../../src/persistence/moderation/restrictions.js'
 import { movePerson } from '../../../src/persistence/people/move-person.js'
+import { isFileOfHiddenPhoto } from '../../../src/persistence/photos/hidden-files.js'
 import type { AccountMigrationEntity } from '../../../src/protocol/entities/people.js'
 import { signMigration } from '../../../src/protocol/signatures/migration-signature.js'
 import { addPost } from '../../support/databases/rows.js'
@@ -414,6 +415,25 @@ describe('an account migration', () => {
     expect(await receive(pod, publicMessage(quin, make()))).toEqual({ ...allStored, rejected: [fault] })
     expect(await postsOf(quin.id)).toEqual([post.guid])
     expect(await pod.rows('account_migrations')).toEqual([0])
+  })
+
+  it('of a local user leaves photos that moderators have hidden on this pod, where they stay hidden', async () => {
+    const cleo = await addLocalUser(pod, `cleo${newGuid().slice(0, 6)}`)
+    const from = { address: cleo.address, privateKey: await loadPrivateKey(pod, cleo.id) }
+    const photo = { authorId: cleo.id, public: false }
+    await pod.db('photos').insert([
+      { ...photo, guid: newGuid(), name: 'hidden.jpg', publicBeforeHiding: true },
+      { ...photo, guid: newGuid(), name: 'shown.jpg' },
+    ])
+    const entity = { ...migration(from, quin2, quin2), remote_photo_path: 'https://r.example/up/' }
+
+    expect(await receive(pod, publicMessage(quin2, entity))).toEqual(allStored)
+
+    expect(await pod.db('photos').orderBy('name').select('name', 'remotePath')).toEqual([
+      { name: 'hidden.jpg', remotePath: null },
+      { name: 'shown.jpg', remotePath: 'https://r.example/up/' },
+    ])
+    expect(await isFileOfHiddenPhoto(pod.db, 'hidden.jpg')).toBe(true)
   })
 
   it('of a local user locks the account and ends its contacts', async () => {
