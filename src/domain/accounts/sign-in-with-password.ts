@@ -1,11 +1,13 @@
 import type { Services } from '../../services/services.js'
-import { type SignIn, signIn } from './sign-in.js'
+import { findMovedAddress, type SignIn, signIn } from './sign-in.js'
 import { findPendingState, type PendingSignUpState, repeatConfirmation } from './sign-ups/pending-state.js'
 
 export type PasswordSignIn =
   | { readonly state: 'correct'; readonly signIn: SignIn }
   /** The account is not open yet. */
   | { readonly state: 'pending'; readonly waitsFor: PendingSignUpState['waitsFor'] }
+  /** The account has moved to this network ID. */
+  | { readonly state: 'moved'; readonly to: string }
   /** Name or password is wrong, or the account is closed or locked. */
   | { readonly state: 'wrong' }
 
@@ -18,7 +20,10 @@ export async function signInWithPassword(
   const correct = await signIn(services, username, password)
   if (correct !== undefined) return { state: 'correct', signIn: correct }
   const pending = await findPendingState(services, username, password)
-  if (pending === undefined) return { state: 'wrong' }
+  if (pending === undefined) {
+    const to = await findMovedAddress(services, username, password)
+    return to === undefined ? { state: 'wrong' } : { state: 'moved', to }
+  }
   if (pending.waitsFor === 'confirmation') await repeatConfirmation(services, pending)
   return { state: 'pending', waitsFor: pending.waitsFor }
 }

@@ -3,6 +3,7 @@ import { hash } from '@node-rs/argon2'
 import type { QueryBuilder } from 'objection'
 import { deleteSessions } from '../../persistence/accounts/oidc-records.js'
 import { User, UserSecrets } from '../../persistence/models/user.js'
+import { findMovedPerson } from '../../persistence/people/moved-people.js'
 import type { Services } from '../../services/services.js'
 import { ARGON2 } from './accounts.js'
 import { findFactors, hasFactor } from './factors/second-factor.js'
@@ -70,6 +71,20 @@ export async function signIn(
       return needsFactor || !hasFactor(await findFactors(services.db, userId))
     },
   }
+}
+
+/** The newest address of an account that has moved away, if the password is that of the old account. It is deleted after a while. */
+export async function findMovedAddress(
+  services: Pick<Services, 'config' | 'db' | 'secrets'>,
+  username: string,
+  password: string,
+): Promise<string | undefined> {
+  const lockedAccounts = User.query(services.db).withGraphJoined('[person, secrets]').whereNotNull('users.lockedAt')
+  const user = await whereNamed(services, lockedAccounts, username).first()
+  if (!user?.person || !user.secrets?.passwordHash) return undefined
+  const moved = await findMovedPerson(services.db, { address: user.person.address })
+  if (moved === undefined || !(await verifyPassword(services, user.secrets.passwordHash, password))) return undefined
+  return moved.newest.address
 }
 
 /**

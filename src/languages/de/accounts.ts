@@ -1,5 +1,6 @@
 export const ACCOUNTS = {
   'sign_in.title': 'Anmelden',
+  'sign_in.moved': 'Dieses Konto ist zu {address} umgezogen. Melde dich dort an.',
   'sign_in.for_client': 'weiter zu <b><bdi>{client}</bdi></b>',
   'sign_in.username': 'Benutzername',
   'sign_in.username_hint': 'Der Teil deiner Adresse vor @{host}. Deine bestätigte E-Mail-Adresse geht auch.',

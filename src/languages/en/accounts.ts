@@ -1,6 +1,7 @@
 /** Pages of signing in and up, of applications, and of links in mails. */
 export const ACCOUNTS = {
   'sign_in.title': 'Sign in',
+  'sign_in.moved': 'This account has moved to {address}. Sign in there.',
   'sign_in.for_client': 'to continue to <b><bdi>{client}</bdi></b>',
   'sign_in.username': 'Username',
   'sign_in.username_hint': 'The part of your address before @{host}. Your confirmed e-mail address works, too.',

@@ -1,5 +1,6 @@
 export const ACCOUNTS = {
   'sign_in.title': 'Iniciar sesión',
+  'sign_in.moved': 'Esta cuenta se ha mudado a {address}. Inicia sesión allí.',
   'sign_in.for_client': 'para continuar en <b><bdi>{client}</bdi></b>',
   'sign_in.username': 'Nombre de usuario',
   'sign_in.username_hint':

@@ -1,5 +1,6 @@
 export const ACCOUNTS = {
   'sign_in.title': 'Se connecter',
+  'sign_in.moved': 'Ce compte a déménagé vers {address}. Connectez-vous là-bas.',
   'sign_in.for_client': 'pour continuer vers <b><bdi>{client}</bdi></b>',
   'sign_in.username': 'Nom d’utilisateur',
   'sign_in.username_hint': 'La partie de votre adresse avant @{host}. Votre adresse e-mail confirmée convient aussi.',

@@ -143,6 +143,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     const passwordAt = services.now()
     const result = await signInWithPassword(request.services, username, password)
     if (result.state === 'pending') return sendWaitingPage(request, reply, result.waitsFor)
+    if (result.state === 'moved') return refuse((t) => ({ notNow: t('sign_in.moved', { address: result.to }) }))
     if (result.state === 'wrong') {
       wrongPasswords.count(request.ip, username)
       countSignInFailure('credentials')

@@ -185,6 +185,12 @@ it('sessions and tokens end, the owner gets a mail, and the name stays taken', a
   expect(await receive(api.pod, await moveOf(from, quin))).toEqual(allStored)
 
   expect([await readSettings(), (await cleo.get('/user')).status]).toEqual([false, 401])
+  const signIn = async (password: string) => {
+    await browser.visit('/users/sign_in')
+    return (await browser.submit({ username: 'cleo', password }, '/users/sign_in')).body
+  }
+  expect(await signIn('the password of cleo')).toContain(`This account has moved to ${quin.address}.`)
+  expect(await signIn('another password')).not.toContain(quin.address)
   expect(await api.pod.db('authorizations').where({ userId: cleo.viewer.userId })).toEqual([])
   expect(await sessionsOfCleo()).toEqual([])
   expect((await api.pod.db('exports').where({ uid }).first()).expiresAt.getTime()).toBeLessThanOrEqual(Date.now())

@@ -32,7 +32,7 @@ export interface SignInErrors {
   readonly password?: string | undefined
   /** The two do not match. */
   readonly both?: string | undefined
-  /** The form may be right, but cannot be accepted now. */
+  /** The form may be right, but is not accepted: the account has moved, or there were too many attempts. */
   readonly notNow?: string | undefined
 }
 
