@@ -6,7 +6,7 @@ import { OutOfTime } from './job-outcome.js'
  */
 export async function withDeadline<Result>(
   milliseconds: number,
-  stopping: AbortSignal,
+  abortSignal: AbortSignal,
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const controller = new AbortController()
@@ -20,13 +20,13 @@ export async function withDeadline<Result>(
     () => end(new OutOfTime('timeout', `The job exceeded its ${milliseconds} ms.`)),
     milliseconds,
   )
-  if (stopping.aborted) stop()
-  stopping.addEventListener('abort', stop, { once: true })
+  if (abortSignal.aborted) stop()
+  abortSignal.addEventListener('abort', stop, { once: true })
   try {
     return await Promise.race([ended, work(controller.signal)])
   } finally {
     clearTimeout(timer)
-    stopping.removeEventListener('abort', stop)
+    abortSignal.removeEventListener('abort', stop)
   }
 }
 

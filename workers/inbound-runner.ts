@@ -52,7 +52,7 @@ export function createInboundRunner(
   queue: InboundQueue,
   options: RunnerOptions & { readonly load: InboundLoad },
 ): (job: Job) => Promise<void> {
-  setMaxListeners(0, options.stopping) // every batch under way listens
+  setMaxListeners(0, options.abortSignal) // every batch under way listens
   const messagesOf = createMessageReader(services)
   const receiveTogether = (messages: readonly InboundMessage[]) => receiveWithBisection(services, options, messages)
   const receiveMerged = groupCommit({ ...BATCHES, ...MESSAGES[queue] }, receiveTogether)
@@ -60,7 +60,7 @@ export function createInboundRunner(
   const runOther = createJobRunner(services, options)
 
   async function run(job: Job): Promise<void> {
-    const messages = await retryAfterOutages(services, options.stopping, () => messagesOf(job))
+    const messages = await retryAfterOutages(services, options.abortSignal, () => messagesOf(job))
     await options.load.during(messages.length * WEIGHTS[queue], () => receiveJob(job, messages))
   }
 
@@ -102,12 +102,12 @@ async function receiveWithBisection(
 /** Receives a batch. Short outages and deadlocks cost no attempt of its jobs; a missed deadline is retried once. */
 async function receive(
   services: Services,
-  { timeoutMs, stopping }: RunnerOptions,
+  { timeoutMs, abortSignal }: RunnerOptions,
   messages: readonly InboundMessage[],
 ) {
   const run = () =>
-    retryAfterOutages(services, stopping, () =>
-      withDeadline(timeoutMs, stopping, () => receiveBatch(services, messages)),
+    retryAfterOutages(services, abortSignal, () =>
+      withDeadline(timeoutMs, abortSignal, () => receiveBatch(services, messages)),
     )
   try {
     return await run()

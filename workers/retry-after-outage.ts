@@ -13,7 +13,7 @@ const RUNS_OF_LARGE_TRANSACTION = 2
 /** Repeats work after an outage of the database, up to a number of runs. */
 export async function retryAfterOutages<Result>(
   services: Pick<Services, 'db'>,
-  stopping: AbortSignal,
+  abortSignal: AbortSignal,
   work: () => Promise<Result>,
 ): Promise<Result> {
   for (let run = 1; ; run += 1) {
@@ -23,7 +23,7 @@ export async function retryAfterOutages<Result>(
       const mayRunAgain =
         run < (isResourceLimitError(error) ? RUNS_OF_LARGE_TRANSACTION : RUNS) &&
         outcomeOfError(error).kind === 'unavailable'
-      if (!mayRunAgain || !(await waitForDatabase(services, stopping))) throw error
+      if (!mayRunAgain || !(await waitForDatabase(services, abortSignal))) throw error
     }
   }
 }
@@ -32,10 +32,10 @@ export async function retryAfterOutages<Result>(
  * Waits until the database answers. Jobs wait here in their slots, so that the worker takes no new ones and the outage costs no
  * attempt. False: the process stops first.
  */
-async function waitForDatabase({ db }: Pick<Services, 'db'>, stopping: AbortSignal): Promise<boolean> {
-  while (!stopping.aborted) {
+async function waitForDatabase({ db }: Pick<Services, 'db'>, abortSignal: AbortSignal): Promise<boolean> {
+  while (!abortSignal.aborted) {
     if (await isDatabaseReachable(db)) return true
-    await pause(CHECK_INTERVAL_MS, undefined, { signal: stopping }).catch(() => {})
+    await pause(CHECK_INTERVAL_MS, undefined, { signal: abortSignal }).catch(() => {})
   }
   return false
 }

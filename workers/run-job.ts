@@ -27,7 +27,7 @@ export interface RunnerOptions {
   /** Milliseconds a handler has. */
   readonly timeoutMs: number
   /** Aborts running jobs, as an ordinary failed attempt. */
-  readonly stopping: AbortSignal
+  readonly abortSignal: AbortSignal
   readonly suspects: SuspectQueue
   /** Milliseconds until a job that needs a newer version is taken again. */
   putBackDelay(timesPutBack: number): number
@@ -35,7 +35,7 @@ export interface RunnerOptions {
 
 /** The runner of all queues except the inbound ones, whose jobs are merged. */
 export function createJobRunner(services: Services, options: RunnerOptions): (job: Job) => Promise<void> {
-  setMaxListeners(0, options.stopping) // every running job listens
+  setMaxListeners(0, options.abortSignal) // every running job listens
   return async (job) => {
     if (isEvicted(job)) return logEvicted(services, job)
     const run = () => runJob({ ...services, log: logOf(services, job) }, options, job)
@@ -80,18 +80,22 @@ function logOf({ log }: Pick<Services, 'log'>, job: Job): Logger {
 }
 
 /** Runs one job; throws when it has failed. */
-async function runJob(services: Services, { handlers, timeoutMs, stopping }: RunnerOptions, job: Job): Promise<void> {
+async function runJob(
+  services: Services,
+  { handlers, timeoutMs, abortSignal }: RunnerOptions,
+  job: Job,
+): Promise<void> {
   const handle = Object.hasOwn(handlers, job.name) ? handlers[job.name] : undefined
   if (handle === undefined) throw new NewerVersionNeeded(`This program has no job ${job.name}.`)
 
-  return retryAfterOutages(services, stopping, async () => {
+  return retryAfterOutages(services, abortSignal, async () => {
     let work: LoadedJob | undefined
     try {
       work = await loadJob(services.db, job.data)
       if (work === undefined) throw new AlreadyDone('The outbox row is gone.')
       requireKnownVersion(services.jobs.versionOf({ queue: job.queueName as QueueName, name: job.name }), work.data)
       const loadedJob = work
-      await withDeadline(timeoutMs, stopping, (signal) =>
+      await withDeadline(timeoutMs, abortSignal, (signal) =>
         inSpan(services.tracer, `job ${job.name}`, spanOf(job, loadedJob), () =>
           handle(servicesWithTrace(services, loadedJob), loadedJob as JobContext as JobContext<never>, signal),
         ),
@@ -159,7 +163,7 @@ async function recordJobFailure(services: Services, job: Job, { fault, error, is
       log.warn({ err }, 'outbox row not marked as failed'),
     )
     await failTaskOfJob(services.db, outboxId, fault).catch((err) =>
-      log.warn({ err }, 'operation not marked as failed'),
+      log.warn({ err }, 'background task not marked as failed'),
     )
   }
 }

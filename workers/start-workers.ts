@@ -131,7 +131,7 @@ export function startWorkers(services: Services, options: WorkersOptions): Runni
   const workers = queues.map((queue) => {
     const handlers: HandlerTable = { probe: async () => {}, ...options.handlers[queue] }
     const { timeoutMs, putBackDelay } = timing
-    const runner = { handlers, suspects, timeoutMs, putBackDelay, stopping: abortRunning.signal }
+    const runner = { handlers, suspects, timeoutMs, putBackDelay, abortSignal: abortRunning.signal }
     const run = isInboundQueue(queue)
       ? createInboundRunner(services, queue, { ...runner, load })
       : createJobRunner(services, runner)

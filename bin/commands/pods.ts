@@ -5,9 +5,9 @@ import { changePod, pausePod, readPodActivity, resumePod } from '../../src/domai
 import { isThisPod } from '../../src/federation/discovery/pod-location.js'
 import { probeKnownPod } from '../../src/federation/discovery/scheduled-pod-checks.js'
 import { type PodHost, RemotePod } from '../../src/persistence/models/remote-pod.js'
-import { listPodErrors, POD_STATES } from '../../src/persistence/operations/pod-lists.js'
+import { listPodErrors, POD_LIST_FILTERS } from '../../src/persistence/operations/pod-lists.js'
+import { toDeliveryState } from '../../src/persistence/outbound/delivery-state.js'
 import { type KnownPod, type KnownPodFilter, listKnownPods } from '../../src/persistence/outbound/known-pods.js'
-import { toPodState } from '../../src/persistence/outbound/pod-state.js'
 import { formatAddressHost } from '../../src/protocol/address.js'
 import type { Services } from '../../src/services/services.js'
 import { type ActorOptions, getActor, withActorOptions } from '../actor-options.js'
@@ -29,7 +29,7 @@ export function podsCommands(program: Command): void {
   pods
     .command('list')
     .description('Lists known pods.')
-    .addOption(new Option('--state <state>', 'only pods in this state').choices([...POD_STATES]))
+    .addOption(new Option('--state <state>', 'only pods in this state').choices([...POD_LIST_FILTERS]))
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod pods list --state offline')
     .action(list)
@@ -88,7 +88,7 @@ async function list({ state, ...options }: ListOptions): Promise<void> {
   const pods = await withPod(({ db }) => listKnownPods(db, state === undefined ? {} : { state }))
   const rows = pods.map((pod) => [
     formatAddressHost(pod),
-    toPodState(pod, new Date()),
+    toDeliveryState(pod, new Date()),
     pod.status,
     pod.software ?? '-',
     String(pod.people),
@@ -237,7 +237,7 @@ function linesOf(pod: KnownPod): readonly string[] {
 function present(pod: KnownPod) {
   return {
     pod: formatAddressHost(pod),
-    state: toPodState(pod, new Date()),
+    state: toDeliveryState(pod, new Date()),
     status: pod.status,
     last_error: pod.lastError,
     software: pod.software,

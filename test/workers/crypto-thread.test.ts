@@ -36,23 +36,23 @@ it('a thread seals, encrypts, decrypts and opens, with keys and dates passed unc
   const author_signature = await run('signRelayable', { relayable: vote, key: quin.privateKey })
   const payloads = [writeEntity(deletion), writeEntity({ ...vote, author_signature })]
   const messages = payloads.map((payload) => ({ payload, sender: 'ann@p.example', key: ann.privateKey }))
-  const sealed = await run('signEnvelopes', { messages })
+  const signed = await run('signEnvelopes', { messages })
   const recipientKeys = [ann.publicKey, quin.publicKey]
   const [encryptedEnvelopes = []] = await run('encryptEnvelopes', {
-    envelopes: [{ envelope: sealed[0] ?? '', recipientKeys }],
+    envelopes: [{ envelope: signed[0] ?? '', recipientKeys }],
   })
   const envelopes = await run('openEncryptedEnvelopes', {
     messages: encryptedEnvelopes.map((encrypted) => ({ encrypted, recipientKey: ann.privateKey })),
   })
   const opened = await run('verifyEnvelopes', {
-    messages: [...sealed, 'rubbish'].map((envelope) => ({ envelope, receivedAt })),
+    messages: [...signed, 'rubbish'].map((envelope) => ({ envelope, receivedAt })),
     keys: new Map([
       ['ann@p.example', ann.publicKey],
       ['quin@q.example', quin.publicKey],
     ]),
   })
 
-  expect(envelopes).toEqual([sealed[0], undefined])
+  expect(envelopes).toEqual([signed[0], undefined])
   const expected = [
     { state: 'verified', sender: 'ann@p.example', entity: deletion, signature: 'absent' },
     {

@@ -403,7 +403,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
       const run = createInboundRunner(pod, 'inbound', {
         handlers: {},
         timeoutMs: 60_000,
-        stopping: new AbortController().signal,
+        abortSignal: new AbortController().signal,
         suspects: openSuspectQueue(),
         load: openInboundLoad(),
         putBackDelay: () => 10,

@@ -45,7 +45,7 @@ describe.each(queueBackends)('a job that kills its worker, with the queue in $st
       const run = createJobRunner(pod, {
         handlers: { count },
         timeoutMs: 60_000,
-        stopping: new AbortController().signal,
+        abortSignal: new AbortController().signal,
         suspects: openSuspectQueue(),
         putBackDelay: () => 10,
       })

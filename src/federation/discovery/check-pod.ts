@@ -1,14 +1,14 @@
 import type { Knex } from 'knex'
 import { raw } from 'objection'
 import { messageOf } from '../../errors/thrown.js'
-import { type PodHost, type PodStatus, RemotePod } from '../../persistence/models/remote-pod.js'
+import { type PodCheckStatus, type PodHost, RemotePod } from '../../persistence/models/remote-pod.js'
 import { reviveDeliveriesOfPods } from '../../persistence/outbound/dead-deliveries.js'
 import type { NodeInfo } from '../../protocol/discovery/node-info.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { isUrl } from '../../protocol/is-url.js'
 import type { RemoteResponse } from '../../services/remote-pod-client.js'
 import type { LookupServices } from '../../services/services.js'
-import { toPodStatus } from '../outbound/pod-health.js'
+import { toCheckStatus } from '../outbound/pod-health.js'
 import { REMOTE_LIMITS } from '../remote-pod/limits.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { DISCOVERY_LIMITS } from './limits.js'
@@ -16,7 +16,7 @@ import { readRemoteDocument } from './read-document.js'
 
 /** The result of a check of another pod. */
 export interface PodCheck {
-  readonly status: Exclude<PodStatus, 'unchecked'>
+  readonly status: Exclude<PodCheckStatus, 'unchecked'>
   /** Null: no error. */
   readonly error: string | null
   /** The URL of its front page after redirects; undefined: no answer. */
@@ -114,7 +114,7 @@ function expectSuccess(response: RemoteResponse): RemoteResponse {
 
 function statusOf(error: unknown): PodCheck['status'] {
   if (!(error instanceof RemotePodError) || error.fault === 'busy') throw error
-  return toPodStatus(error.fault)
+  return toCheckStatus(error.fault)
 }
 
 function isLocalFault(error: unknown): boolean {

@@ -1,4 +1,4 @@
-import type { PodStatus } from '../../persistence/models/remote-pod.js'
+import type { PodCheckStatus } from '../../persistence/models/remote-pod.js'
 import type { FailedDelivery, PodHealthChange } from '../../persistence/outbound/delivery-results.js'
 import type { DueDelivery } from '../../persistence/outbound/due-deliveries.js'
 import type { DeliveryResponse } from '../../services/remote-pod-client.js'
@@ -12,7 +12,7 @@ type ExchangeFault = Exclude<RemoteFault, 'busy'>
 const recipientGoneStatuses: ReadonlySet<number> = new Set([404, 410])
 
 /** A proxy answers 502 to 504 for a pod that is down. With a 500 this delivery may have crashed the pod. */
-const CRASHED = 500
+const CRASH_STATUS = 500
 
 /** The outcome of one delivery attempt. */
 export type DeliveryOutcome =
@@ -78,10 +78,10 @@ export function toFailedDelivery(
   const failures = attempts + 1
   if (outcome.kind === 'away') {
     // The pod keeps the retry time for all its deliveries. A delivery that may itself crash the pod is delayed alone in the end.
-    const isSuspect = outcome.status === CRASHED
+    const mayCrashPod = outcome.status === CRASH_STATUS
     const seconds =
-      isSuspect && failures >= maxRefusals ? retrySeconds(DELIVERY_LIMITS.failuresUntilMaxDelay) : undefined
-    return { status: outcome.status, fault: outcome.fault, countsAsAttempt: isSuspect, seconds, isFinal: false }
+      mayCrashPod && failures >= maxRefusals ? retrySeconds(DELIVERY_LIMITS.failuresUntilMaxDelay) : undefined
+    return { status: outcome.status, fault: outcome.fault, countsAsAttempt: mayCrashPod, seconds, isFinal: false }
   }
   const isPermanent =
     outcome.kind === 'forbidden' ||
@@ -108,7 +108,7 @@ export function assessPod(
   if (away !== undefined) {
     const n = Math.min(failures + 1, DELIVERY_LIMITS.failuresUntilMaxDelay)
     const seconds = Math.max(retrySeconds(n, random), away.retryAfter ?? 0)
-    return { kind: 'away', status: toPodStatus(away.fault), error: away.reason, seconds }
+    return { kind: 'away', status: toCheckStatus(away.fault), error: away.reason, seconds }
   }
   if (outcomes.some(({ kind }) => kind === 'delivered')) return { kind: 'available' }
   if (outcomes.some(({ kind }) => kind === 'silent')) return { kind: 'silent' }
@@ -116,10 +116,10 @@ export function assessPod(
   if (refused === undefined) return { kind: 'unchanged' }
   const { fault, reason } = refused
   const moved = outcomes.filter((outcome) => outcome.kind === 'refused' && outcome.fault === 'moved').length
-  return { kind: 'refuses', status: toPodStatus(fault), error: reason, moved: fault === 'moved' ? moved : 0 }
+  return { kind: 'refuses', status: toCheckStatus(fault), error: reason, moved: fault === 'moved' ? moved : 0 }
 }
 
-const STATUS_OF_FAULT: Readonly<Record<ExchangeFault, Exclude<PodStatus, 'unchecked'>>> = {
+const STATUS_OF_FAULT: Readonly<Record<ExchangeFault, Exclude<PodCheckStatus, 'unchecked'>>> = {
   dns: 'dns_failed',
   net: 'net_failed',
   timeout: 'net_failed',
@@ -135,6 +135,6 @@ const STATUS_OF_FAULT: Readonly<Record<ExchangeFault, Exclude<PodStatus, 'unchec
 }
 
 /** The pod status that a fault leads to. */
-export function toPodStatus(fault: ExchangeFault): Exclude<PodStatus, 'unchecked'> {
+export function toCheckStatus(fault: ExchangeFault): Exclude<PodCheckStatus, 'unchecked'> {
   return STATUS_OF_FAULT[fault]
 }

@@ -4,7 +4,7 @@ import { queryRow, queryRows } from '../database/database.js'
 import { NOW_SQL } from '../sql/database-time.js'
 import { Model } from './model.js'
 
-export type PodStatus =
+export type PodCheckStatus =
   | 'unchecked'
   | 'no_errors'
   | 'dns_failed'
@@ -39,7 +39,7 @@ export class RemotePod extends Model {
   declare port: number
   /** True once an https address was seen; it stays true. */
   declare ssl: boolean
-  declare status: PodStatus
+  declare status: PodCheckStatus
   declare lastError: string | null
   /** Software name and version from NodeInfo; null: unknown. */
   declare software: string | null

@@ -1,23 +1,23 @@
 import type { Knex } from 'knex'
 import { queryRows, queryUnprepared } from '../database/database.js'
-import type { PodStatus } from '../models/remote-pod.js'
+import type { PodCheckStatus } from '../models/remote-pod.js'
 import { POD_IS_ASLEEP_SQL, POD_IS_PROVEN_SQL } from '../outbound/delivery-conditions.js'
 import { DELIVERY_PRIORITY } from '../outbound/delivery-priority.js'
-import { POD_STATE_CONDITIONS } from '../outbound/known-pods.js'
+import { POD_LIST_CONDITIONS } from '../outbound/known-pods.js'
 import { escapeLike } from '../sql/escape-like.js'
 
 /** Counts stop here: a list must not count a million rows. */
 export const MAX_COUNTED = 10_000
 
-export const POD_STATES = ['normal', 'limited', 'blocked', 'paused', 'asleep', 'offline'] as const
+export const POD_LIST_FILTERS = ['normal', 'limited', 'blocked', 'paused', 'asleep', 'offline'] as const
 export const POD_SORTS = ['host', 'waiting', 'people', 'failures'] as const
 
 export interface PodListFilter {
   /** A part of the host. */
   readonly q?: string | undefined
-  readonly state?: (typeof POD_STATES)[number] | undefined
+  readonly state?: (typeof POD_LIST_FILTERS)[number] | undefined
   /** The result of the last check. */
-  readonly status?: PodStatus | undefined
+  readonly status?: PodCheckStatus | undefined
   readonly sort: (typeof POD_SORTS)[number]
 }
 
@@ -25,7 +25,7 @@ export interface ListedPod {
   readonly id: number
   readonly host: string
   readonly port: number
-  readonly status: PodStatus
+  readonly status: PodCheckStatus
   readonly software: string | null
   readonly failures: number
   readonly nextTryAt: Date | null
@@ -68,7 +68,7 @@ export async function listPodPage(
     `with page as (
        select pods.*, row_number() over (order by ${orders[sort]}) as rank
        from pods ${counted[sort]}
-       where ($1::text is null or pods.host like $1) and ($4::text is null or pods.status = $4) and ${state === undefined ? 'true' : POD_STATE_CONDITIONS[state]}
+       where ($1::text is null or pods.host like $1) and ($4::text is null or pods.status = $4) and ${state === undefined ? 'true' : POD_LIST_CONDITIONS[state]}
        order by ${orders[sort]} offset $2 limit $3
      )
      select pods.id, pods.host, pods.port, pods.status, pods.software, pods.failures, pods.next_try_at as "nextTryAt",
@@ -136,7 +136,7 @@ export async function listUndelivered(db: Knex, podId: number, limit: number): P
 
 export interface PodError {
   readonly at: Date
-  readonly status: PodStatus
+  readonly status: PodCheckStatus
   /** Parts of it may come from the other pod. */
   readonly error: string
 }

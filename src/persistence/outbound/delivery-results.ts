@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
-import type { PodStatus } from '../models/remote-pod.js'
+import type { PodCheckStatus } from '../models/remote-pod.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { DELIVERY_IS_EXPIRED_SQL, POD_IS_PAUSED_SQL } from './delivery-conditions.js'
 import { DELIVERY_PRIORITY } from './delivery-priority.js'
@@ -23,9 +23,9 @@ export interface FailedDelivery {
 export type PodHealthChange =
   | { readonly kind: 'available' }
   /** The pod answers with errors. `moved` counts redirects in a row up to the last answer. */
-  | { readonly kind: 'refuses'; readonly status: PodStatus; readonly error: string; readonly moved: number }
+  | { readonly kind: 'refuses'; readonly status: PodCheckStatus; readonly error: string; readonly moved: number }
   /** The pod is not contacted for some seconds. */
-  | { readonly kind: 'away'; readonly status: PodStatus; readonly error: string; readonly seconds: number }
+  | { readonly kind: 'away'; readonly status: PodCheckStatus; readonly error: string; readonly seconds: number }
   /** The pod answers too slowly. Until its next success it uses only the slots of other pods. */
   | { readonly kind: 'silent' }
   | { readonly kind: 'unchanged' }

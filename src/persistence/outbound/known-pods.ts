@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { queryRows } from '../database/database.js'
-import type { PodHost, PodProbe, PodStatus } from '../models/remote-pod.js'
+import type { PodCheckStatus, PodHost, PodProbe } from '../models/remote-pod.js'
 import { POD_IS_ASLEEP_SQL, POD_IS_PAUSED_SQL, POD_IS_PROVEN_SQL } from './delivery-conditions.js'
 
 /** Another pod as an operator sees it. */
@@ -8,7 +8,7 @@ export interface KnownPod {
   readonly id: number
   readonly host: string
   readonly port: number
-  readonly status: PodStatus
+  readonly status: PodCheckStatus
   readonly lastError: string | null
   readonly software: string | null
   readonly softwareVersion: string | null
@@ -35,11 +35,11 @@ export interface KnownPod {
 
 export interface KnownPodFilter {
   readonly hostPort?: PodHost
-  readonly state?: keyof typeof POD_STATE_CONDITIONS
+  readonly state?: keyof typeof POD_LIST_CONDITIONS
 }
 
 /** SQL conditions of the states that lists of pods can be filtered by. */
-export const POD_STATE_CONDITIONS = {
+export const POD_LIST_CONDITIONS = {
   normal: `pods.blocked_at is null and pods.limited_at is null`,
   limited: `pods.limited_at is not null`,
   blocked: `pods.blocked_at is not null`,
@@ -65,7 +65,7 @@ export async function listKnownPods(db: Knex, { hostPort, state }: KnownPodFilte
        select count(*) filter (where state = 'waiting') as waiting, count(*) filter (where state = 'dead') as dead
        from deliveries where deliveries.pod_id = pods.id
      ) as counted on true
-     where ${state === undefined ? 'true' : POD_STATE_CONDITIONS[state]}
+     where ${state === undefined ? 'true' : POD_LIST_CONDITIONS[state]}
        and (cast(:host as text) is null or (pods.host = :host and pods.port = :port))
      order by pods.host, pods.port`,
     { host: hostPort?.host ?? null, port: hostPort?.port ?? null },

@@ -1,6 +1,6 @@
 import type { PodWithRules } from '../../domain/operations/pods.js'
 import type { ListedPod } from '../../persistence/operations/pod-lists.js'
-import { type PodStateFields, toPodState } from '../../persistence/outbound/pod-state.js'
+import { type PodStateFields, toDeliveryState } from '../../persistence/outbound/delivery-state.js'
 import { formatAddressHost } from '../../protocol/address.js'
 import { presentPodRule } from './pod-rules.js'
 
@@ -8,7 +8,7 @@ function presentFields(services: PodStateFields & Omit<ListedPod, 'oldestWaiting
   const { status, software, failures, people, waiting, dead, pausedUntil } = services
   return {
     host: formatAddressHost(services),
-    state: toPodState(services, now),
+    state: toDeliveryState(services, now),
     status,
     software,
     failures,

@@ -145,11 +145,11 @@ describe('a public delivery', () => {
 
   it('is signed once for any number of pods at the same time', async () => {
     const pods = await Promise.all(Array.from({ length: 8 }, () => otherPod()))
-    let sealed = 0
+    let signed = 0
     const crypto: PodCrypto = {
       ...pod.crypto,
       async signEnvelopes(messages) {
-        sealed += messages.length
+        signed += messages.length
         return pod.crypto.signEnvelopes(messages)
       },
     }
@@ -157,7 +157,7 @@ describe('a public delivery', () => {
 
     await Promise.all(pods.map(({ id }) => run(id, {}, { ...pod, crypto })))
 
-    expect(sealed).toBe(1)
+    expect(signed).toBe(1)
     expect(new Set(pods.flatMap(({ received: got }) => got.map(({ body }) => body))).size).toBe(1)
   })
 

@@ -4,7 +4,7 @@ import { openEnvelopeCache, TooManySignatures } from '../../../src/federation/ou
 const limits = { envelopes: 3, bytes: 100, ageMs: 1_000, concurrentSignatures: 2 }
 
 /** Seals that count themselves. */
-function counting(envelope = 'sealed') {
+function counting(envelope = 'signed') {
   const sign = async () => {
     sign.made += 1
     return envelope
@@ -20,7 +20,7 @@ it('the cache makes an envelope once, and again when it is too old', async () =>
 
   await cache.getOrSign('a', sign)
   now = 999
-  expect(await cache.getOrSign('a', sign)).toBe('sealed')
+  expect(await cache.getOrSign('a', sign)).toBe('signed')
   expect(sign.made).toBe(1)
   now = 1_000
   await cache.getOrSign('a', sign)
@@ -58,7 +58,7 @@ it('the cache keeps neither failures nor missing envelopes', async () => {
 
   await expect(cache.getOrSign('a', () => Promise.reject(new Error('no key')))).rejects.toThrow('no key')
   expect(await cache.getOrSign('a', async () => undefined)).toBeUndefined()
-  expect(await cache.getOrSign('a', sign)).toBe('sealed')
+  expect(await cache.getOrSign('a', sign)).toBe('signed')
   expect(sign.made).toBe(1)
 })
 
@@ -74,9 +74,9 @@ it('the cache makes an envelope once for simultaneous requests, and refuses othe
   const second = cache.getOrSign('a', counting('another'))
   const other = cache.getOrSign('b', () => new Promise(() => {}))
   await expect(cache.getOrSign('c', counting())).rejects.toThrow(TooManySignatures)
-  finish('sealed')
+  finish('signed')
 
-  expect(await Promise.all([first, second])).toEqual(['sealed', 'sealed'])
-  expect(await cache.getOrSign('c', counting())).toBe('sealed')
+  expect(await Promise.all([first, second])).toEqual(['signed', 'signed'])
+  expect(await cache.getOrSign('c', counting())).toBe('signed')
   void other
 })

@@ -62,9 +62,9 @@ describe('participations in the public posts of other pods', () => {
     expect(await sentAbout(pod, message?.guid ?? '')).toMatchObject([{ to: [quin.address] }])
     expect(await pod.rows('participations')).toEqual([0])
     const { publicKey } = await pod.db('podAccount').first('publicKey')
-    const [sealed] = (await signMessages(pod, [message?.id ?? 0])).values()
+    const [signed] = (await signMessages(pod, [message?.id ?? 0])).values()
     const keys = new Map([['pod-account@pod.example', readPublicKey(publicKey) as KeyObject]])
-    expect(verifyEnvelope(sealed?.envelope ?? '', keys, new Date())).toMatchObject({
+    expect(verifyEnvelope(signed?.envelope ?? '', keys, new Date())).toMatchObject({
       sender: 'pod-account@pod.example',
     })
   })

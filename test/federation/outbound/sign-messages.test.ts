@@ -54,19 +54,19 @@ it('a message that concurrent callers need is signed once', async () => {
   const results = await Promise.all(ids.map((_, index) => signMessages(watched.pod, ids.slice(index))))
 
   expect(watched.signatures()).toBe(3)
-  expect(new Set(results.map((sealed) => sealed.get(ids[2] ?? 0)?.envelope)).size).toBe(1)
+  expect(new Set(results.map((signed) => signed.get(ids[2] ?? 0)?.envelope)).size).toBe(1)
 })
 
 it('the envelope that is stored first is kept', async () => {
   const [id = 0] = await messages(1)
   const [first, second] = [counting(), counting()]
 
-  const sealed = await Promise.all([first, second].map((each) => signMessages(each.pod, [id])))
+  const signed = await Promise.all([first, second].map((each) => signMessages(each.pod, [id])))
   const again = counting()
   await signMessages(again.pod, [id])
 
   const [message] = await pod.db<OutboundMessageRow>('outbound_messages').where({ id })
-  expect(sealed.map((each) => each.get(id)?.envelope)).toEqual([message?.envelope, message?.envelope])
+  expect(signed.map((each) => each.get(id)?.envelope)).toEqual([message?.envelope, message?.envelope])
   expect(again.signatures()).toBe(0)
 })
 
@@ -77,11 +77,11 @@ it('a message without a usable key does not stop the others, and a retracted one
     .where({ userId: ben.userId })
     .update({ sealedPrivateKey: Buffer.alloc(64) })
 
-  const sealed = await signMessages(pod, [good, bad, 123_456_789])
+  const signed = await signMessages(pod, [good, bad, 123_456_789])
 
-  expect(sealed.get(good)?.envelope).toContain('<me:env')
-  expect(sealed.get(bad)).toEqual({ error: expect.any(Error) })
-  expect(sealed.get(123_456_789)).toEqual({})
+  expect(signed.get(good)?.envelope).toContain('<me:env')
+  expect(signed.get(bad)).toEqual({ error: expect.any(Error) })
+  expect(signed.get(123_456_789)).toEqual({})
 })
 
 it('later pods of a message get its envelope without a statement', async () => {

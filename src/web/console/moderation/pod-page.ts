@@ -3,8 +3,12 @@ import { hasPower } from '../../../domain/accounts/role-powers.js'
 import type { PodActivityReport, PodWithRules } from '../../../domain/operations/pods.js'
 import type { ProbeStep } from '../../../persistence/models/remote-pod.js'
 import type { UndeliveredMessage } from '../../../persistence/operations/pod-lists.js'
+import {
+  type DeliveryState,
+  type PodStateFields,
+  toDeliveryState,
+} from '../../../persistence/outbound/delivery-state.js'
 import type { KnownPod } from '../../../persistence/outbound/known-pods.js'
-import { type PodState, type PodStateFields, toPodState } from '../../../persistence/outbound/pod-state.js'
 import { formatAddressHost } from '../../../protocol/address.js'
 import { html, type Markup } from '../../pages/markup.js'
 import type { ConsolePage } from '../console-page.js'
@@ -22,10 +26,10 @@ const STATE_COLOURS = {
   away: 'warn',
   proven: 'good',
   unproven: 'neutral',
-} as const satisfies Readonly<Record<PodState, string>>
+} as const satisfies Readonly<Record<DeliveryState, string>>
 
 export function podState(other: PodStateFields, now: Date): Markup {
-  const state = toPodState(other, now)
+  const state = toDeliveryState(other, now)
   return stateBadge(state, STATE_COLOURS[state])
 }
 
@@ -38,7 +42,7 @@ export function podPage(
   const now = request.server.services.now()
   const host = formatAddressHost(other)
   return {
-    title: `${host}: ${toPodState(other, now)}`,
+    title: `${host}: ${toDeliveryState(other, now)}`,
     content: html`<section class="card">${factsOf(other, now)}</section>
 ${probeOf(other)}<section class="card"><h2>Exchanges</h2>${activityOf(activity)}</section>
 ${errorsOf(errors)}<section class="card"><h2>Rules</h2>${rulesOf(rules)}<p><a href="/admin/people?pod=${encodeURIComponent(host)}">People of this pod</a></p></section>
@@ -166,7 +170,7 @@ function deliveryTable(deliveries: readonly UndeliveredMessage[]): Markup {
 function actionsFor(request: FastifyRequest, other: KnownPod): Markup {
   const isAdmin = hasPower(request.console.staff.role, 'administration')
   const isBlocked = other.blockedAt !== null
-  const isPaused = toPodState(other, request.server.services.now()) === 'paused'
+  const isPaused = toDeliveryState(other, request.server.services.now()) === 'paused'
   const path = (action: string) => `/admin/pods/${encodeURIComponent(formatAddressHost(other))}/${action}`
   const form = (action: string, title: string, text: string, button: Markup, more: Markup | false = false) =>
     html`<div><h2>${title}</h2><p>${text}</p>${actionForm(request, path(action), html`${reasonField()}${more}${button}`)}</div>\n`

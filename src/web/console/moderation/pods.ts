@@ -15,8 +15,8 @@ import {
   type ListedPod,
   listUndelivered,
   MAX_COUNTED,
+  POD_LIST_FILTERS,
   POD_SORTS,
-  POD_STATES,
 } from '../../../persistence/operations/pod-lists.js'
 import type { KnownPod } from '../../../persistence/outbound/known-pods.js'
 import { formatAddressHost } from '../../../protocol/address.js'
@@ -44,7 +44,7 @@ export const podRoutes: FastifyPluginAsync = async (app) => {
 
   app.get('/admin/pods', { config, schema }, async (request, reply) => {
     const q = queryText(request, 'q')?.trim().toLowerCase()
-    const state = oneOf(POD_STATES, queryText(request, 'state'))
+    const state = oneOf(POD_LIST_FILTERS, queryText(request, 'state'))
     const sort = oneOf(POD_SORTS, queryText(request, 'sort')) ?? 'host'
     const page = pageNumberIn(request)
     const rows = { offset: (page - 1) * pageItems, limit: pageItems }
@@ -52,7 +52,7 @@ export const podRoutes: FastifyPluginAsync = async (app) => {
     const isFiltered = q !== undefined || state !== undefined
     const fields = [
       textField('Host contains', 'q', q),
-      select('State', 'state', buildChoices(POD_STATES, 'all'), state),
+      select('State', 'state', buildChoices(POD_LIST_FILTERS, 'all'), state),
       select('Order', 'sort', SORTS, sort),
     ]
     const query = { q, state, sort: sort === 'host' ? undefined : sort }

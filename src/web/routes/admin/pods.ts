@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import type { Actor } from '../../../domain/moderation/actor.js'
 import { changePod, listPods, pausePod, readPod, resumePod } from '../../../domain/operations/pods.js'
 import { probePodForAdmin } from '../../../federation/discovery/scheduled-pod-checks.js'
-import { POD_SORTS, POD_STATES } from '../../../persistence/operations/pod-lists.js'
+import { POD_LIST_FILTERS, POD_SORTS } from '../../../persistence/operations/pod-lists.js'
 import type { KnownPod } from '../../../persistence/outbound/known-pods.js'
 import type { Services } from '../../../services/services.js'
 import { cursorPaging } from '../../api/cursor-paging.js'
@@ -31,7 +31,7 @@ export const podRoutes: FastifyPluginAsyncTypebox = async (app) => {
         description: 'Counts above 10 000 are 10 001.',
         querystring: Type.Object({
           q: Type.Optional(Type.String({ description: 'A part of the host.' })),
-          state: Type.Optional(Type.Enum([...POD_STATES])),
+          state: Type.Optional(Type.Enum([...POD_LIST_FILTERS])),
           status: Type.Optional(PodStatusName),
           sort: Type.Optional(Type.Enum([...POD_SORTS], { default: 'host' })),
           ...cursorPaging,
