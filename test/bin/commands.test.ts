@@ -250,9 +250,10 @@ describe('the commands', { timeout: 180_000 }, () => {
         code: 1,
         stderr: expect.stringMatching(/^There is no scope fly; there are openid, .*moderation, administration\.$/),
       })
-      expect(await failure('token', 'alice', '--scopes', 'moderation')).toEqual({
+      await createUser(open, { username: 'norole', password: PASSWORD })
+      expect(await failure('token', 'norole', '--scopes', 'moderation')).toEqual({
         code: 1,
-        stderr: 'alice does not have the role for moderation.',
+        stderr: 'norole does not have the role for moderation.',
       })
       expect(await failure('token', 'alice')).toMatchObject({ code: 2 })
       expect(await failure('token', 'alice', '--scopes', 'profile', '--expires-in', 'soon')).toMatchObject({ code: 2 })
