@@ -159,7 +159,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
     work(handler)
     await enqueue('one')
     const dead = { queue: 'notify', name: 'count', fault: 'internal', attempts: 3 }
-    await vi.waitFor(async () => expect(await listDeadLetters(pod)).toMatchObject([dead]), { timeout: 10_000 })
+    await vi.waitFor(async () => expect(await listDeadLetters(pod)).toMatchObject([dead]))
 
     expect(handler).toHaveBeenCalledTimes(3)
     const [letter] = await listDeadLetters(pod)
@@ -173,9 +173,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
     work(() => Promise.reject(new ProtocolError('DiscoveryFailed', 'no such person today')))
     await enqueue('one')
 
-    await vi.waitFor(async () => expect(await listDeadLetters(pod)).toMatchObject([{ fault: 'DiscoveryFailed' }]), {
-      timeout: 10_000,
-    })
+    await vi.waitFor(async () => expect(await listDeadLetters(pod)).toMatchObject([{ fault: 'DiscoveryFailed' }]))
   })
 
   describe('puts back a job that needs a newer version, without counting an attempt,', () => {
@@ -203,7 +201,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
           [...(waiting ?? []), ...(delayed ?? [])].map(({ id }) => pod.jobs.find('notify', id)),
         )
         expect(found.filter((job) => job !== undefined && job.data.timesPutBack >= times)).toHaveLength(jobs)
-      }, 10_000)
+      })
     }
 
     /** The worker of the newer release: each job is its first attempt, and no suspect. */
@@ -274,7 +272,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
       if (job === undefined) throw new Error('The schedule has added no job.')
       work(count)
       await pod.jobs.promote('notify', 10)
-      await vi.waitFor(async () => expect(await pod.jobs.find('notify', job.id)).toBeUndefined(), 10_000)
+      await vi.waitFor(async () => expect(await pod.jobs.find('notify', job.id)).toBeUndefined())
       expect(await pod.jobs.counts('notify')).toMatchObject({ failed: 0 })
       await pod.jobs.endOtherSchedules('notify', [])
     })
@@ -323,9 +321,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
     work(handler)
     await enqueue('one')
 
-    await vi.waitFor(async () => expect(await listDeadLetters(pod)).toMatchObject([{ fault: 'internal' }]), {
-      timeout: 10_000,
-    })
+    await vi.waitFor(async () => expect(await listDeadLetters(pod)).toMatchObject([{ fault: 'internal' }]))
     expect(handler).toHaveBeenCalledTimes(3 * 2)
   })
 })
