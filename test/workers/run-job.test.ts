@@ -289,12 +289,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
     )
     await enqueue('one')
 
-    await vi.waitFor(
-      async () => expect(await listDeadLetters(pod)).toMatchObject([{ fault: 'timeout', attempts: 3 }]),
-      {
-        timeout: 10_000,
-      },
-    )
+    await vi.waitFor(async () => expect(await listDeadLetters(pod)).toMatchObject([{ fault: 'timeout', attempts: 3 }]))
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true, true])
   })
 
