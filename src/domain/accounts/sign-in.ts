@@ -79,8 +79,11 @@ export async function findMovedAddress(
   username: string,
   password: string,
 ): Promise<string | undefined> {
-  const lockedAccounts = User.query(services.db).withGraphJoined('[person, secrets]').whereNotNull('users.lockedAt')
-  const user = await whereNamed(services, lockedAccounts, username).first()
+  // Other locked accounts take as many statements as unknown names.
+  const movedAccounts = User.query(services.db)
+    .withGraphJoined('[person, secrets]')
+    .whereExists(services.db('account_migrations').where({ oldPersonId: services.db.ref('users.personId') }))
+  const user = await whereNamed(services, movedAccounts, username).first()
   if (!user?.person || !user.secrets?.passwordHash) return undefined
   const moved = await findMovedPerson(services.db, { address: user.person.address })
   if (moved === undefined || !(await verifyPassword(services, user.secrets.passwordHash, password))) return undefined
