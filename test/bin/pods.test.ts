@@ -124,7 +124,9 @@ describe('the commands about deliveries', { timeout: 180_000 }, () => {
 
     await db('users').insert({ username: 'mod', personId: await personAt(null, 'mod@pod.example'), role: 'moderator' })
     const purge = ['pods', 'block', 'spam.example', '--purge', '--yes', ...reason]
-    expect((await pod([...purge, '--as', 'mod'], settings)).code).toBe(1)
+    const refused = await pod([...purge, '--as', 'mod'], settings)
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('needs the role')])
+    expect(await db('pods').where({ id: podId }).first('blocked_at')).toEqual({ blockedAt: null })
     expect(await db('people').where({ podId }).pluck('id')).toEqual([spammer])
     expect(await json(...purge)).toMatchObject({
       state: 'blocked',
