@@ -15,11 +15,11 @@ import {
   openPassphraseRecipient,
   readPassphraseIdentities,
 } from '../../src/operations/backup/passphrase-identity.js'
-import { openRepository, type Repository } from '../../src/operations/backup/repository.js'
+import { openRepository, type Repository } from '../../src/operations/backup/repositories/repository.js'
+import { openTarRepository } from '../../src/operations/backup/repositories/tar-repository.js'
 import { type Restored, restoreBackup } from '../../src/operations/backup/restore-backup.js'
 import { checkRestore } from '../../src/operations/backup/restore-checks.js'
 import type { Retention } from '../../src/operations/backup/retention.js'
-import { openTarRepository } from '../../src/operations/backup/tar-repository.js'
 import { verifyBackup } from '../../src/operations/backup/verify-backup.js'
 import { recordForeignBackup } from '../../src/persistence/operations/backup-runs.js'
 import { borrowDatabase } from '../borrow-database.js'

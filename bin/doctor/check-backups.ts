@@ -5,7 +5,7 @@ import { type CheckResult, checkPassed, checkWarning } from '../../src/domain/op
 import { readRecipients } from '../../src/operations/backup/encryption.js'
 import { listBackups } from '../../src/operations/backup/list-backups.js'
 import { ageInHours } from '../../src/operations/backup/manifest.js'
-import { openRepository } from '../../src/operations/backup/repository.js'
+import { openRepository } from '../../src/operations/backup/repositories/repository.js'
 
 const OLD_HOURS = 26
 

@@ -268,9 +268,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
   const trustProxy = readTrustProxy(given.TRUST_PROXY, faults)
   const staffAccess = readStaffAccess(given, faults)
   const mail = readMailSettings(given, faults)
-  if (given.SIGN_UP_CONFIRMATION === 'on' && given.SMTP_URL === undefined) {
-    faults.push('SIGN_UP_CONFIRMATION=on needs SMTP_URL: without a mail server no mailbox can be confirmed.')
-  }
+  checkSignUpConfirmation(given, faults)
   checkBackupPictures(given, faults)
   checkIsolation(given, adminListen, faults)
   if (faults.length > 0 || url === undefined) throw new SettingsError(faults)
@@ -408,6 +406,12 @@ function retentionOf(given: Environment): Config['retention'] {
 
 /** Queues whose jobs cause no request to another pod. */
 const LOCAL_QUEUES: ReadonlySet<QueueName> = new Set(['inbound', 'inbound-private', 'notify', 'photos'])
+
+function checkSignUpConfirmation(given: Environment, faults: string[]): void {
+  if (given.SIGN_UP_CONFIRMATION === 'on' && given.SMTP_URL === undefined) {
+    faults.push('SIGN_UP_CONFIRMATION=on needs SMTP_URL: without a mail server no mailbox can be confirmed.')
+  }
+}
 
 /** An isolated copy has the passwords and private texts of the pod, and old ones too: only this machine may reach it. */
 function checkIsolation(given: Environment, adminListen: Config['adminListen'], faults: string[]): void {

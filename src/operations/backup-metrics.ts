@@ -3,7 +3,7 @@ import { singleFlight } from '../concurrency/single-flight.js'
 import { type BackupMetrics, readBackupMetrics } from '../persistence/operations/backup-runs.js'
 import type { MonitoringServices } from '../services/services.js'
 import { findNewestVerified } from './backup/list-backups.js'
-import { openRepository } from './backup/repository.js'
+import { openRepository } from './backup/repositories/repository.js'
 
 /** Milliseconds between two reads of the repository. */
 const VERIFIED_READ_MS = 300_000

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { decryptWith, encryptFor } from '../../src/operations/backup/encryption.js'
-import { openFolderRepository } from '../../src/operations/backup/folder-repository.js'
 import { openPassphraseRecipient, readPassphraseIdentities } from '../../src/operations/backup/passphrase-identity.js'
-import type { Repository } from '../../src/operations/backup/repository.js'
+import { openFolderRepository } from '../../src/operations/backup/repositories/folder-repository.js'
+import type { Repository } from '../../src/operations/backup/repositories/repository.js'
 
 const PASSPHRASE = 'correct horse battery'
 

@@ -2,7 +2,7 @@ import { chown, mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { openFolderRepository } from '../../src/operations/backup/folder-repository.js'
+import { openFolderRepository } from '../../src/operations/backup/repositories/folder-repository.js'
 
 /** `nobody` */
 const OTHER_USER = 65_534

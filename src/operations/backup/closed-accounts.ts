@@ -5,7 +5,7 @@ import { User } from '../../persistence/models/user.js'
 import { BackupError } from './backup-error.js'
 import { findManifest, listBackupIds, type Manifest } from './manifest.js'
 import { readPart } from './parts.js'
-import type { Repository } from './repository.js'
+import type { Repository } from './repositories/repository.js'
 import { splitLines } from './rows.js'
 
 interface ReadOptions {

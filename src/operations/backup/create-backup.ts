@@ -23,7 +23,7 @@ import {
 } from './manifest.js'
 import { createByteCounter, type Part, writePart } from './parts.js'
 import { backUpPictures, type LocalPhotos, type PictureEntry, readPictureList, referPictures } from './pictures.js'
-import type { Repository } from './repository.js'
+import type { Repository } from './repositories/repository.js'
 import { openSnapshot } from './snapshot.js'
 
 type BackupDependencies = Pick<Services, 'config' | 'db' | 'jobs' | 'pictures' | 'log' | 'now'>

@@ -2,7 +2,7 @@ import { BackupError } from './backup-error.js'
 import { listBackups } from './list-backups.js'
 import { backupFolder, type Manifest } from './manifest.js'
 import { readPictureList } from './pictures.js'
-import type { Repository } from './repository.js'
+import type { Repository } from './repositories/repository.js'
 import { chooseRetained, type Retention } from './retention.js'
 
 export interface Forgotten {

@@ -1,6 +1,6 @@
 import { DAY_MS } from '../../protocol/durations.js'
 import { backupFolder, listBackupIds, parseStartTime } from './manifest.js'
-import type { Repository } from './repository.js'
+import type { Repository } from './repositories/repository.js'
 
 const RETENTION_MS = 2 * DAY_MS
 

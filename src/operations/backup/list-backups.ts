@@ -6,7 +6,7 @@ import {
   type Manifest,
   parseStartTime,
 } from './manifest.js'
-import type { Repository } from './repository.js'
+import type { Repository } from './repositories/repository.js'
 
 export interface ListedBackup {
   readonly manifest: Manifest

@@ -2,7 +2,7 @@ import { createHash, randomInt } from 'node:crypto'
 import type { Sequence } from '../../persistence/operations/table-catalogue.js'
 import { BackupError } from './backup-error.js'
 import type { Part } from './parts.js'
-import type { Repository } from './repository.js'
+import type { Repository } from './repositories/repository.js'
 
 /** The content of a backup. It is written last: a backup without it does not exist. */
 export interface Manifest {

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { BackupError, WrongIdentityError } from './backup-error.js'
 import { decryptWith, encryptFor } from './encryption.js'
-import type { Repository } from './repository.js'
+import type { Repository } from './repositories/repository.js'
 import { countRows } from './rows.js'
 
 /** A compressed and encrypted file of a backup. */

@@ -7,7 +7,7 @@ import {
   readIdentities,
   recipientOf,
 } from './encryption.js'
-import type { Repository } from './repository.js'
+import type { Repository } from './repositories/repository.js'
 
 /** `age --decrypt --identity passphrase-identity.age` asks for the passphrase and opens every part. */
 const PATH = 'passphrase-identity.age'

@@ -3,7 +3,7 @@ import { listPhotoFiles } from '../../domain/photos/photos.js'
 import { inChunks } from '../../jobs/chunks.js'
 import type { PictureStorage } from '../../persistence/photos/picture-storage.js'
 import { encryptFor } from './encryption.js'
-import type { Repository } from './repository.js'
+import type { Repository } from './repositories/repository.js'
 import { splitLines } from './rows.js'
 
 /** A line of the list of pictures, in order of the photos. */

@@ -5,7 +5,7 @@ import { decryptWith } from './encryption.js'
 import { listManifestParts, type Manifest } from './manifest.js'
 import { createByteCounter, type Part, readPart } from './parts.js'
 import { readPictureList } from './pictures.js'
-import type { Repository } from './repository.js'
+import type { Repository } from './repositories/repository.js'
 
 export interface VerifyOptions {
   readonly repository: Repository

@@ -3,9 +3,9 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { chown, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { makeFolder } from '../../config/make-folder.js'
-import { hasCode, messageOf } from '../../errors/thrown.js'
-import { BackupError } from './backup-error.js'
+import { makeFolder } from '../../../config/make-folder.js'
+import { hasCode, messageOf } from '../../../errors/thrown.js'
+import { BackupError } from '../backup-error.js'
 import type { Repository } from './repository.js'
 
 /** A repository in a folder. Only its owner can read the files. */

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
-import { messageOf } from '../../errors/thrown.js'
-import { openS3Client, type S3Settings } from '../../persistence/s3/s3-client.js'
-import { StorageUnavailable } from '../../persistence/s3/storage-unavailable.js'
-import { BackupError } from './backup-error.js'
+import { messageOf } from '../../../errors/thrown.js'
+import { openS3Client, type S3Settings } from '../../../persistence/s3/s3-client.js'
+import { StorageUnavailable } from '../../../persistence/s3/storage-unavailable.js'
+import { BackupError } from '../backup-error.js'
 import type { Repository } from './repository.js'
 
 /** A repository in a bucket. A part is in memory while it is sent, because its length has to be known before. */

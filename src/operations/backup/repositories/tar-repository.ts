@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
-import { BackupError } from './backup-error.js'
+import { BackupError } from '../backup-error.js'
 import type { Repository } from './repository.js'
 
 const BLOCK = 512

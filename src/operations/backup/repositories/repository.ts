@@ -1,5 +1,5 @@
-import type { S3Settings } from '../../persistence/s3/s3-client.js'
-import { BackupError } from './backup-error.js'
+import type { S3Settings } from '../../../persistence/s3/s3-client.js'
+import { BackupError } from '../backup-error.js'
 import { openFolderRepository } from './folder-repository.js'
 import { openS3Repository } from './s3-repository.js'
 
