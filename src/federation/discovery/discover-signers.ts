@@ -53,7 +53,7 @@ export async function discoverSigners(services: Services, host: string, signal: 
 
 async function lookUpSigner(services: Services, address: string, withinMs: number): Promise<LookupOutcome> {
   try {
-    await discoverPerson(services, address, { ignoresRecentFailures: true, withinMs: withinMs })
+    await discoverPerson(services, address, { ignoresRecentFailures: true, withinMs })
     return 'found'
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error

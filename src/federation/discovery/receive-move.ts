@@ -1,5 +1,4 @@
-import { receivePublicJob } from '../../jobs/definitions.js'
-import { NOW_SQL } from '../../persistence/sql/database-time.js'
+import { insertFetchedEnvelope } from '../../jobs/inbound/accepted-messages.js'
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import type { Services } from '../../services/services.js'
 import { REMOTE_LIMITS } from '../remote-pod/limits.js'
@@ -29,15 +28,8 @@ export async function receiveMove(
     services.log.info({ address }, 'message of a move not fetched')
     return
   }
-  await services.db.raw(
-    `insert into outbox (queue, name, data, payload, accepted_at, sweep_at) values (?, ?, ?, ?, ?, ${NOW_SQL})`,
-    [
-      ...[receivePublicJob.queue, receivePublicJob.name],
-      JSON.stringify({ recipientGuid: null, times: 0, last: false }),
-      envelope.replaceAll('\0', '\ufffd'), // as in the inbound endpoint
-      services.now(),
-    ],
-  )
+  const stored = envelope.replaceAll('\0', '\ufffd') // as in the inbound endpoint
+  await insertFetchedEnvelope(services.db, stored, services.now())
 }
 
 async function requestMove(

@@ -5,7 +5,8 @@ export type UnansweredRequests = Set<AbortController>
 
 /**
  * Sends a request to a proven pod. It is checked after each `silentAfterMs` and aborted if more than `maxConcurrentSilentPods` such
- * requests are unanswered, as in an outage of a data centre. Without this, silent pods would occupy all slots of the queue `outbound`. Undefined: aborted.
+ * requests are unanswered, as in an outage of a data centre. Without this, silent pods would occupy all slots of the queue `outbound`.
+ * Undefined: aborted.
  */
 export async function requestOrYield<Answer>(
   unanswered: UnansweredRequests,

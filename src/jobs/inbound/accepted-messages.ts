@@ -1,7 +1,7 @@
 import type { Job } from 'bullmq'
 import type { Knex } from 'knex'
 import type pg from 'pg'
-import { queryRows } from '../../persistence/database/database.js'
+import { queryPrepared, queryRows } from '../../persistence/database/database.js'
 import { NOW_SQL } from '../../persistence/sql/database-time.js'
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import { inChunks } from '../chunks.js'
@@ -113,17 +113,24 @@ function claimedPodOf({ recipientGuid, payload }: AcceptedMessage): string | nul
   return address?.replace(/^.*@/, '') ?? null
 }
 
+const INSERT_ACCEPTED_SQL = `
+  insert into outbox (queue, name, data, payload, accepted_at, trace_id, sweep_at)
+  select queue, name, jsonb_build_object('recipientGuid', "recipientGuid", 'times', 0, 'last', false),
+    payload, "acceptedAt", trace, ${NOW_SQL}
+  from json_to_recordset($1::json)
+    as message(queue text, name text, "recipientGuid" text, "acceptedAt" timestamptz, payload text, trace uuid)`
+
 /** Stores accepted messages as outbox rows, which the sweeper hands to the queue. */
 export async function insertAcceptedMessages(
   session: Pick<pg.Client, 'query'>,
   messages: readonly AcceptedMessage[],
 ): Promise<void> {
-  await session.query(
-    `insert into outbox (queue, name, data, payload, accepted_at, trace_id, sweep_at)
-     select queue, name, jsonb_build_object('recipientGuid', "recipientGuid", 'times', 0, 'last', false),
-       payload, "acceptedAt", trace, ${NOW_SQL}
-     from json_to_recordset($1::json)
-       as message(queue text, name text, "recipientGuid" text, "acceptedAt" timestamptz, payload text, trace uuid)`,
-    [JSON.stringify(messages)],
-  )
+  await session.query(INSERT_ACCEPTED_SQL, [JSON.stringify(messages)])
+}
+
+/** Stores the envelope of a public message that this pod has fetched, to be received like one that was sent. */
+export async function insertFetchedEnvelope(db: Knex, envelope: string, fetchedAt: Date): Promise<void> {
+  const { queue, name } = receivePublicJob
+  const message = { queue, name, recipientGuid: null, acceptedAt: fetchedAt, payload: envelope }
+  await queryPrepared(db, 'insert-accepted', INSERT_ACCEPTED_SQL, [JSON.stringify([message])])
 }

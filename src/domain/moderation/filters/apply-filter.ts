@@ -41,7 +41,8 @@ export interface ApplyOutcome extends ActionOutcome {
 
 /**
  * Applies a filter to the posts and comments of the last days. A filter that flags opens cases; one that hides or rejects hides them as
- * one action, so that one undo shows all of it. The undo leaves the filter itself as it is. Many hits are changed in the background: those that were counted, even if the filter changes.
+ * one action, so that one undo shows all of it. The undo leaves the filter itself as it is. Many hits are changed in the background:
+ * those that were counted, even if the filter changes.
  */
 export async function applyFilter(
   services: ModerationServices,
