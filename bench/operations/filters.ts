@@ -17,6 +17,7 @@ export async function* benchFilters({ rounds }: BenchOptions): AsyncGenerator<Re
   const texts = {
     'longest text': words(MAX_TEXT_CHARACTERS),
     'longest text of links': 'https://a.example/b '.repeat(MAX_TEXT_CHARACTERS / 20),
+    'links in links': '_www.'.repeat(MAX_TEXT_CHARACTERS / 5),
     'longest word': 'abcde'.repeat(MAX_TEXT_CHARACTERS / 5),
   }
   for (const [name, text] of Object.entries(texts)) {

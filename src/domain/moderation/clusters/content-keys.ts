@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { findMentions } from '../../../protocol/mentions.js'
 import { normalForm } from '../filters/normal-form.js'
-import { readWebLinks } from '../filters/web-links.js'
+import { readWebLinks, withoutTrailing } from '../filters/web-links.js'
 import { MODERATION_LIMITS } from '../limits.js'
 
 type ContentKeyKind = 'text' | 'link' | 'mentions' | 'photo'
@@ -23,17 +23,23 @@ export function buildContentKeys(
   ownHost: string,
 ): readonly ContentKey[] {
   const mentioned = [...new Set(findMentions(text).map(({ address }) => address))].sort()
-  const normal = normalForm(text)
-  const links = readWebLinks(normal)
-    .filter(({ host }) => host !== ownHost)
-    .map(({ host, rest }) => `${host}${rest.replace(/[?#].*$/, '').replace(/[/.,;:!]+$/, '')}`)
   const keys = [
     ...textKeys(text),
-    ...[...new Set(links)].slice(0, MODERATION_LIMITS.keysOfContent).map((link) => keyOf('link', link)),
+    ...linksIn(text, ownHost).map((link) => keyOf('link', link)),
     ...(mentioned.length >= 3 ? [keyOf('mentions', mentioned.join(' '))] : []),
     ...photos.slice(0, MODERATION_LIMITS.keysOfContent).map((address) => keyOf('photo', address)),
   ]
   return [...new Map(keys.map((key) => [key.key, key])).values()]
+}
+
+/** The first links to other pods, without what follows the `?`. */
+function linksIn(text: string, ownHost: string): readonly string[] {
+  const links = new Set<string>()
+  for (const { host, rest } of readWebLinks(normalForm(text))) {
+    if (links.size === MODERATION_LIMITS.keysOfContent) break
+    if (host !== ownHost) links.add(`${host}${withoutTrailing(rest.replace(/[?#].*$/, ''), '/.,;:!')}`)
+  }
+  return [...links]
 }
 
 /** Copies of a text differ in whom they mention, in numbers, and in what follows the `?` of a link. */

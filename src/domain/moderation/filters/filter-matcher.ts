@@ -114,9 +114,15 @@ function compileLinks(filters: readonly StoredFilter[]): (normal: string, report
   const prefixes = groupBy(filters, 'link_prefix', hostOfPrefix)
   if (hosts.size + prefixes.size === 0) return () => {}
 
+  const reportHost = (host: string, report: ReportMatch) => {
+    for (const name of withParents(host)) for (const filter of hosts.get(name) ?? []) report(filter)
+  }
+
   return (normal, report) => {
+    const compared = new Set<string>()
     for (const link of readWebLinks(normal)) {
-      for (const host of withParents(link.host)) for (const filter of hosts.get(host) ?? []) report(filter)
+      if (!compared.has(link.host)) reportHost(link.host, report)
+      compared.add(link.host)
       for (const filter of prefixes.get(link.host) ?? []) if (beginsWith(link, filter.value)) report(filter)
     }
   }

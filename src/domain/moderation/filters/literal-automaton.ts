@@ -14,21 +14,18 @@ export function compileLiterals(literals: Iterable<string>): SearchLiterals {
   const { nodes, classOfUnit, classes } = buildTrie(new Set(literals))
   const edges = hashEdges(nodes, classes)
   const { fallback, output } = linkSuffixes(nodes, edges)
+  const firstStates = statesAfterRoot(nodes, classes)
 
   return (text, found) => {
-    let state = 0
+    let state = ROOT
     for (let index = 0; index < text.length; index += 1) {
       const unitClass = classOfUnit[text.charCodeAt(index)] ?? 0
-      if (unitClass === 0) {
-        state = 0
-        continue
-      }
-      let next = edges(state, unitClass)
-      while (next === NONE && state !== 0) {
-        state = fallback[state] ?? 0
+      let next = NONE
+      while (state !== ROOT && next === NONE) {
         next = edges(state, unitClass)
+        if (next === NONE) state = fallback[state] ?? ROOT
       }
-      state = next === NONE ? 0 : next
+      state = next === NONE ? (firstStates[unitClass] ?? ROOT) : next
       for (let at = output[state] ?? 0; at !== 0; at = output[fallback[at] ?? 0] ?? 0) {
         found(nodes[at]?.literal ?? '', index + 1)
       }
@@ -36,7 +33,15 @@ export function compileLiterals(literals: Iterable<string>): SearchLiterals {
   }
 }
 
+const ROOT = 0
 const NONE = -1
+
+/** The state after the first unit of a text, by its class: most units of a text are read in the root state. */
+function statesAfterRoot([root]: readonly TrieNode[], classes: number): Int32Array {
+  const states = new Int32Array(classes)
+  for (const [unitClass, child] of root?.children ?? []) states[unitClass] = child
+  return states
+}
 
 /** UTF-16 units that no literal has are class 0. */
 function buildTrie(literals: ReadonlySet<string>) {
