@@ -30,6 +30,7 @@ import { SELECT_IDENTITY_SQL } from './source/postgres-source.js'
 import { judgeSchema } from './source/release.js'
 import type { Source } from './source/source.js'
 import { type CopiedRows, copySource } from './staging/copy-source.js'
+import { requireAllRows } from './staging/require-all-rows.js'
 import { dropStaging } from './staging/staging-tables.js'
 import { TakeOverError } from './take-over-error.js'
 import { fetchFiles, isRemoteUploads } from './uploads/fetch-files.js'
@@ -69,6 +70,9 @@ export interface CopyReport extends CopiedRows {
 
 export interface BuildReport extends CopyReport {
   readonly buildSeconds: number
+  /** Seconds of the refresh, the build and the comparison together, which a switch takes too. */
+  readonly switchSeconds: number
+  readonly warnings: readonly string[]
   readonly verification: VerifyReport
   /** The outcomes of the jobs of Sidekiq at the switch. */
   readonly jobs?: CarriedJobs & { readonly dead: number }
@@ -169,6 +173,7 @@ async function refreshAndBuild(
   options: TakeOverOptions,
 ): Promise<BuildReport> {
   const { db, config, secrets } = target
+  const stepBegan = performance.now()
   const copied = await bringUpToDate(target, step, options)
   const began = performance.now()
   const takeOver = await findTakeOver(db)
@@ -176,20 +181,20 @@ async function refreshAndBuild(
   const buildSeconds = await withSession(db, async (session) => {
     await buildTarget(session, target, {
       ownPaths: ownPhotoPaths(config, options.uploads),
-      copiedAt: takeOver?.createdAt ?? new Date(),
       builtAt: new Date(),
       signal,
       report,
     })
     if (options.shouldLockBrokenKeys) await lockBrokenKeys(session, secrets)
-    await keepSigningKey(session, secrets, options)
-    await endStep(db, { state: 'built' })
+    const hasOldSigningKey = await keepSigningKey(session, secrets, options)
+    await endStep(db, { state: 'built', report: hasOldSigningKey ? { hasOldSigningKey } : {} })
     return (performance.now() - began) / 1_000
   })
   const verification = await verify(target, verifyOptions(target, options, takeOver?.stepStartedAt))
   await endStep(db, { report: { verification } })
   requireEqual(verification)
-  return { ...copied, buildSeconds, verification }
+  const switchSeconds = (performance.now() - stepBegan) / 1_000
+  return { ...copied, buildSeconds, switchSeconds, verification, warnings: await findWarnings(target, options) }
 }
 
 async function verify({ db }: Pick<TakeOverTarget, 'db'>, options: VerifyOptions): Promise<VerifyReport> {
@@ -230,6 +235,7 @@ async function bringUpToDate(target: TakeOverTarget, step: string, options: Take
           ),
         ),
       )
+      if (step === 'switch') await withSession(db, (session) => requireAllRows(first, session))
       const files =
         options.uploads === undefined
           ? undefined
@@ -308,13 +314,14 @@ function readOidcKey({ oidcKey }: Pick<TakeOverOptions, 'oidcKey'>): KeyObject |
   return key
 }
 
+/** False: no key was given. */
 async function keepSigningKey(
   session: pg.Client,
   secrets: Secrets,
   options: Pick<TakeOverOptions, 'oidcKey'>,
-): Promise<void> {
+): Promise<boolean> {
   const key = readOidcKey(options)
-  if (key === undefined) return
+  if (key === undefined) return false
   const pem = key.export({ type: 'pkcs8', format: 'pem' }).toString()
   const jwk = createPublicKey(key).export({ format: 'jwk' })
   await session.query(
@@ -322,6 +329,31 @@ async function keepSigningKey(
      on conflict (kid) do update set sealed_private_key = excluded.sealed_private_key, public_jwk = excluded.public_jwk`,
     [secrets.encrypt(pem, 'id tokens'), JSON.stringify({ ...jwk, kid: 'default', use: 'sig', alg: 'RS256' })],
   )
+  return true
+}
+
+/** Settings that are allowed, and that an operator should know about. */
+async function findWarnings(
+  { db, config }: Pick<TakeOverTarget, 'db' | 'config'>,
+  { oidcKey, uploads, uploadsMode }: Pick<TakeOverOptions, 'oidcKey' | 'uploads' | 'uploadsMode'>,
+): Promise<readonly string[]> {
+  const hasOldKey = oidcKey !== undefined || (await findTakeOver(db))?.report['hasOldSigningKey'] === true
+  const isFolderUnused = config.storage === 's3' && config.uploadsFallback !== 'folder'
+  return [
+    ...(hasOldKey
+      ? []
+      : [
+          'Without --oidc-key, applications get a new key for ID tokens; some refuse it until their users sign in again.',
+        ]),
+    ...(uploadsMode === 'in-place'
+      ? [
+          'With --uploads-mode in-place, pictures that this pod deletes are missing in the old pod, and unfinished uploads are in the folder of the old web server.',
+        ]
+      : []),
+    ...(uploads !== undefined && isFolderUnused
+      ? ['The pictures are copied into UPLOADS_DIR: with STORAGE=s3, set UPLOADS_FALLBACK=folder to serve them.']
+      : []),
+  ]
 }
 
 async function withSource<Result>(

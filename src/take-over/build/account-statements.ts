@@ -3,12 +3,24 @@ import { insertSkippedRowsSql, isCopiedSql, settingSql, timeOrNullSql, timeSql }
 const BUILT_AT_SQL = `${settingSql('built_at')}::timestamptz`
 
 /** The time of the last use of an account; of accounts that only applications use, that of the newest token. */
-const LAST_SEEN_SQL = `coalesce(greatest(source.last_seen, source.current_sign_in_at, source.last_sign_in_at), (
-  select max(tokens.created_at) from take_over.o_auth_access_tokens as tokens
-  join take_over.authorizations on authorizations.id = tokens.authorization_id where authorizations.user_id = source.id
-))`
+const LAST_SEEN_SQL = `coalesce(
+  greatest(source.last_seen, source.current_sign_in_at, source.last_sign_in_at), used.at
+)`
 
-const EMAIL_SQL = `case when source.email = '' or source.email ~ '^deletedaccount_.*@example\\.org$' then null else source.email end`
+/** A row for each account with tokens, whose times are grouped at once: a pod keeps all tokens that have ended. */
+const TOKEN_TIMES_SQL = `
+  select authorizations.user_id, max(tokens.created_at) as at from take_over.o_auth_access_tokens as tokens
+  join take_over.authorizations on authorizations.id = tokens.authorization_id group by authorizations.user_id`
+
+/** Of accounts with equal addresses the one that was used last keeps it. */
+const EMAILS_SQL = `
+  select id, email from (
+    select id, email, row_number() over (
+      partition by lower(email) order by coalesce(last_seen, timestamp '1970-01-01') desc, id
+    ) as number
+    from take_over.users where email <> ''
+  ) as numbered
+  where number = 1 and email !~ '^deletedaccount_.*@example\\.org$'`
 
 /** A language tag that JavaScript can read: `de_formal` becomes `de-formal`, and of other forms the first part is kept. */
 const LANGUAGE_SQL = `case
@@ -45,12 +57,8 @@ const INSERT_USERS_SQL = `
   from take_over.users as source
   join take_over.map_people as map on map.user_id = source.id and map.new_id = map.id
   join people on people.id = map.new_id
-  left join lateral (
-    select case when not exists (
-      select from take_over.users as other where lower(other.email) = lower(source.email) and other.id <> source.id
-        and (coalesce(other.last_seen, timestamp '1970-01-01'), -other.id) > (coalesce(source.last_seen, timestamp '1970-01-01'), -source.id)
-    ) then ${EMAIL_SQL} end as email
-  ) as kept on true`
+  left join (${EMAILS_SQL}) as kept on kept.id = source.id
+  left join (${TOKEN_TIMES_SQL}) as used on used.user_id = source.id`
 
 const INSERT_PREFERENCES_SQL = `
   insert into mail_preferences (user_id, kind, delivery)

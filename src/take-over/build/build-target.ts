@@ -32,7 +32,6 @@ const TABLES_WITH_UNIQUES = ['pods', 'refresh_tokens'] as const
 export interface BuildOptions {
   /** Paths of pictures that are files of this pod. */
   readonly ownPaths: readonly string[]
-  readonly copiedAt: Date
   readonly builtAt: Date
   readonly signal: AbortSignal
   readonly report: ReportProgress
@@ -99,12 +98,13 @@ export async function emptyTarget(session: pg.Client): Promise<void> {
 async function setSettings(
   session: pg.Client,
   { config, secrets }: Pick<Services, 'config' | 'secrets'>,
-  { ownPaths, copiedAt, builtAt }: BuildOptions,
+  { ownPaths, builtAt }: BuildOptions,
 ): Promise<void> {
   const values = {
     'take_over.host': config.host,
+    'take_over.hostname': config.host.replace(/:[0-9]+$/, ''),
     'take_over.url': config.url.replace(/\/$/, ''),
-    'take_over.copied_at': copiedAt.toISOString(),
+    'take_over.copied_at': (await findCopyTime(session)) ?? builtAt.toISOString(),
     'take_over.built_at': builtAt.toISOString(),
     'take_over.own_paths': arrayText(ownPaths),
     'take_over.scopes': arrayText(ALL_SCOPES),
@@ -120,6 +120,14 @@ async function setSettings(
   }
   for (const [name, value] of Object.entries(values))
     await session.query('select set_config($1, $2, true)', [name, value])
+}
+
+/** The time of the newest copied block. The first copy may be days older than content that came later. */
+async function findCopyTime(session: pg.Client): Promise<string | undefined> {
+  const { rows } = await session.query<{ copiedAt: Date | null }>(
+    `select date_trunc('milliseconds', max(copied_at)) as "copiedAt" from take_over.copied_blocks`,
+  )
+  return rows[0]?.copiedAt?.toISOString()
 }
 
 function arrayText(items: readonly string[]): string {

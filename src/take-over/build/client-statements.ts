@@ -26,8 +26,10 @@ export const clientStatements: readonly string[] = [
          when source.token_endpoint_auth_method in ('client_secret_basic', 'none') then source.token_endpoint_auth_method
          else 'client_secret_post' end,
        'subject_type', case when source.ppid then 'pairwise' else 'public' end,
-       'logo_uri', source.logo_uri, 'client_uri', source.client_uri, 'policy_uri', source.policy_uri, 'tos_uri', source.tos_uri,
-       'sector_identifier_uri', source.sector_identifier_uri, 'jwks_uri', source.jwks_uri, 'jwks', source.jwks,
+       'logo_uri', nullif(source.logo_uri, ''), 'client_uri', nullif(source.client_uri, ''),
+       'policy_uri', nullif(source.policy_uri, ''), 'tos_uri', nullif(source.tos_uri, ''),
+       'sector_identifier_uri', nullif(source.sector_identifier_uri, ''), 'jwks_uri', nullif(source.jwks_uri, ''),
+       'jwks', case when jsonb_typeof(source.jwks) = 'object' then source.jwks end,
        'contacts', case when jsonb_typeof(source.contacts) = 'array' then source.contacts end
      )), 'diaspora', ${timeSql('source.created_at', 'source.updated_at')}, ${timeSql('source.updated_at', 'source.created_at')}
    from take_over.o_auth_applications as source where ${isCopiedSql('o_auth_applications', 'source.id')}`,
@@ -50,11 +52,13 @@ export const clientStatements: readonly string[] = [
          union select 'public:read'
        ) as listed(name) where name = any(current_setting('take_over.scopes')::text[]) order by name
      ),
-     ${timeSql('source.created_at', 'source.updated_at')}, ${timeSql('source.updated_at', 'source.created_at')}, (
-       select ${timeOrNullSql('max(tokens.created_at)')} from take_over.o_auth_access_tokens as tokens
-       where tokens.authorization_id = source.id
-     )
-   from take_over.authorizations as source where ${isCopiedSql('authorizations', 'source.id')}`,
+     ${timeSql('source.created_at', 'source.updated_at')}, ${timeSql('source.updated_at', 'source.created_at')},
+     ${timeOrNullSql('used.at')}
+   from take_over.authorizations as source
+   left join (
+     select authorization_id, max(created_at) as at from take_over.o_auth_access_tokens group by authorization_id
+   ) as used on used.authorization_id = source.id
+   where ${isCopiedSql('authorizations', 'source.id')}`,
   `insert into refresh_tokens (authorization_id, token_hash, payload, expires_at, created_at)
    select source.id, source.refresh_token, ${payloadSql('RefreshToken', 'source.created_at')},
      ${settingSql('built_at')}::timestamptz + interval '400 days', ${timeSql('source.created_at', 'source.updated_at')}

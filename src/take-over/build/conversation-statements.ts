@@ -1,5 +1,10 @@
 import { guidSql, insertSkippedRowsSql, isCopiedSql, settingSql, timeOfContentSql, timeSql } from './sql.js'
 
+const MESSAGE_TIME_SQL = timeOfContentSql(
+  'map.user_id is null and not map.is_local',
+  ...['source.created_at', 'source.updated_at', 'parent.created_at', 'parent.updated_at'],
+)
+
 const conversations: readonly string[] = [
   insertSkippedRowsSql(
     'conversations',
@@ -15,7 +20,7 @@ const conversations: readonly string[] = [
   ),
   `insert into conversations (id, guid, author_id, subject, created_at, updated_at) overriding system value
    select source.id, ${guidSql('conversations', 'source')}, map.new_id,
-     case when coalesce(trim(source.subject), '') = '' then 'No subject' else source.subject end,
+     case when source.subject ~ '[^[:space:]]' then source.subject else 'No subject' end,
      ${timeSql('source.created_at', 'source.updated_at')}, ${timeSql('source.updated_at', 'source.created_at')}
    from take_over.conversations as source join take_over.map_people as map on map.id = source.author_id
    where ${isCopiedSql('conversations', 'source.id')}`,
@@ -44,9 +49,10 @@ const conversations: readonly string[] = [
   ),
   `insert into messages (id, guid, conversation_id, author_id, text, created_at, arrived_at) overriding system value
    select source.id, ${guidSql('messages', 'source')}, source.conversation_id, map.new_id, source.text,
-     ${timeOfContentSql('map.user_id is null and not map.is_local', 'source.created_at', 'source.updated_at')},
-     ${timeOfContentSql('map.user_id is null and not map.is_local', 'source.created_at', 'source.updated_at')}
-   from take_over.messages as source join take_over.map_people as map on map.id = source.author_id
+     ${MESSAGE_TIME_SQL}, ${MESSAGE_TIME_SQL}
+   from take_over.messages as source
+   join take_over.conversations as parent on parent.id = source.conversation_id
+   join take_over.map_people as map on map.id = source.author_id
    where ${isCopiedSql('messages', 'source.id')}`,
 ]
 
@@ -66,11 +72,11 @@ const MAP_NOTIFICATIONS_SQL = `
       when 'Mention' then coalesce(mentions.post_id, mentioning.post_id) end as post_id,
     case types.target when 'Comment' then commented.id when 'Mention' then mentions.comment_id end as comment_id,
     mentions.id as mention_id, person.new_id as person_id,
-    case when types.type = 'contacts_birthday' then date_trunc('day', source.created_at)::date end as day,
+    case when types.type = 'contacts_birthday' then coalesce(source.created_at, source.updated_at, timestamp '2010-01-01')::date end as day,
     coalesce(source.updated_at, source.created_at) as changed_at
   from take_over.notifications as source
   join users on users.id = source.recipient_id
-  join ${TYPES_SQL} on source.type = 'Notifications::' || types.name
+  join ${TYPES_SQL} on source.type = 'Notifications::' || types.name and source.target_type = types.target
   left join posts on types.target = 'Post' and posts.id = source.target_id
   left join comments as commented on types.target = 'Comment' and commented.id = source.target_id
   left join mentions on types.target = 'Mention' and mentions.id = source.target_id and mentions.person_id = users.person_id

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { makeTotpSecret } from '../../domain/accounts/factors/totp.js'
 import type { Secrets } from '../../services/services.js'
 import { readYaml } from '../staging/read-yaml.js'
 
@@ -9,6 +10,7 @@ interface StagedSecrets {
   readonly id: number
   readonly privateKey: Buffer | null
   readonly password: Buffer | null
+  readonly needsFactor: boolean
   readonly totpSecret: Buffer | null
   readonly totpStep: number | null
   readonly backupCodes: Buffer | null
@@ -20,9 +22,10 @@ interface StagedSecrets {
  */
 export async function insertSecrets(session: pg.Client, secrets: Secrets): Promise<void> {
   for (let after = 0; ; ) {
-    const { rows } = await session.query<StagedSecrets>(SELECT_SECRETS_SQL, [after, BATCH_SIZE])
-    const last = rows.at(-1)
+    const { rows: staged } = await session.query<StagedSecrets>(SELECT_SECRETS_SQL, [after, BATCH_SIZE])
+    const last = staged.at(-1)
     if (last === undefined) return
+    const rows = staged.map((row) => withFactor(row, secrets))
     after = last.id
     await session.query(INSERT_USER_SECRETS_SQL, [
       rows.map(({ id }) => id),
@@ -44,8 +47,18 @@ export async function insertSecrets(session: pg.Client, secrets: Secrets): Promi
   }
 }
 
+/**
+ * An account that needs a second factor, and whose secret cannot be read, gets a random one, which nobody knows: its password alone must
+ * not be enough. Its backup codes are valid.
+ */
+function withFactor(row: StagedSecrets, secrets: Secrets): StagedSecrets {
+  if (!row.needsFactor || row.totpSecret !== null) return row
+  return { ...row, totpSecret: secrets.encrypt(makeTotpSecret(), `totp ${row.id}`) }
+}
+
 const SELECT_SECRETS_SQL = `
   select source.id::float as id, source.serialized_private_key as "privateKey", source.encrypted_password as password,
+    source.otp_required_for_login is true as "needsFactor",
     case when source.otp_required_for_login then source.plain_otp_secret end as "totpSecret",
     source.consumed_timestep::float as "totpStep", source.otp_backup_codes as "backupCodes"
   from take_over.users as source join users on users.id = source.id

@@ -1,6 +1,7 @@
 import { guidSql, insertSkippedRowsSql, isCopiedSql, timeOfContentSql, timeSql } from './sql.js'
 
 const REMOTE = 'map.user_id is null and not map.is_local'
+const OWN_TIMES = ['source.created_at', 'source.updated_at'] as const
 
 const UTC_SECONDS_SQL = `'YYYY-MM-DD"T"HH24:MI:SS"Z"'`
 
@@ -93,7 +94,8 @@ const comments: readonly string[] = [
   `insert into comments (id, guid, post_id, author_id, text, author_signature, signed_elements, created_at, post_created_at)
    overriding system value
    select source.id, ${guidSql('comments', 'source')}, posts.id, map.new_id, source.text, ${byComment.signature}, ${byComment.elements},
-     ${timeOfContentSql(REMOTE, 'source.created_at', 'source.updated_at')}, case when map.user_id is not null then posts.created_at end
+     ${timeOfContentSql(REMOTE, ...OWN_TIMES, 'parent.created_at', 'parent.updated_at')},
+     case when map.user_id is not null then posts.created_at end
    from take_over.comments as source
    join posts on posts.id = source.commentable_id
    join take_over.posts as parent on parent.id = posts.id
@@ -131,7 +133,8 @@ const likes: readonly string[] = [
      id, guid, author_id, post_id, comment_id, positive, author_signature, signed_elements, created_at, post_created_at
    ) overriding system value
    select source.id, ${guidSql('likes', 'source')}, map.new_id, posts.id, commented.id, source.positive is not false,
-     ${byLike.signature}, ${byLike.elements}, ${timeOfContentSql(REMOTE, 'source.created_at', 'source.updated_at')},
+     ${byLike.signature}, ${byLike.elements},
+     ${timeOfContentSql(REMOTE, ...OWN_TIMES, 'parent.created_at', 'commented.created_at', 'parent.updated_at')},
      case when map.user_id is not null then posts.created_at end
    from take_over.likes as source
    left join posts on posts.id = source.target_id and source.target_type = 'Post'
@@ -158,7 +161,7 @@ const votes: readonly string[] = [
   `insert into poll_participations (id, guid, poll_id, poll_answer_id, author_id, author_signature, signed_elements, created_at)
    overriding system value
    select source.id, ${guidSql('poll_participations', 'source', 'source.number = 1')}, source.poll_id, source.poll_answer_id, map.new_id,
-     ${byVote.signature}, ${byVote.elements}, ${timeOfContentSql(REMOTE, 'source.created_at', 'source.updated_at', 'parent.created_at')}
+     ${byVote.signature}, ${byVote.elements}, ${timeOfContentSql(REMOTE, ...OWN_TIMES, 'parent.created_at', 'parent.updated_at')}
    from (
      select poll_participations.*, row_number() over (partition by guid order by id) as number from take_over.poll_participations
    ) as source
@@ -193,11 +196,12 @@ const participations: readonly string[] = [
   ),
   `insert into participations (id, guid, post_id, author_id, count, created_at) overriding system value
    select source.id, ${guidSql('participations', 'source', 'source.number = 1')}, source.target_id, map.new_id,
-     greatest(source.count, 1), ${timeOfContentSql(REMOTE, 'source.created_at', 'source.updated_at')}
+     greatest(source.count, 1), ${timeOfContentSql(REMOTE, ...OWN_TIMES, 'parent.created_at', 'parent.updated_at')}
    from (
      select participations.*, row_number() over (partition by guid order by id) as number from take_over.participations
      where ${isCopiedSql('participations', 'participations.id')}
-   ) as source join take_over.map_people as map on map.id = source.author_id`,
+   ) as source join take_over.map_people as map on map.id = source.author_id
+   join take_over.posts as parent on parent.id = source.target_id`,
 ]
 
 const tags: readonly string[] = [

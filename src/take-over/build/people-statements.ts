@@ -26,8 +26,7 @@ const MAP_PEOPLE_SQL = `
     select people.id, lower(people.diaspora_handle) as address, users.id as user_id, map_pods.new_id as pod_id,
       lower(people.diaspora_handle) ~ '^[[:alnum:]._-]+@([[:alnum:].-]+|\\[[0-9a-f:.]+\\])(:[0-9]+)?$'
         and length(people.diaspora_handle) <= 255 as is_valid,
-      people.owner_id is not null or people.pod_id is not null and map_pods.new_id is null
-        or split_part(lower(people.diaspora_handle), '@', 2) in ${OWN_HOSTS_SQL} as is_local
+      people.owner_id is not null or split_part(lower(people.diaspora_handle), '@', 2) in ${OWN_HOSTS_SQL} as is_local
     from take_over.people
     left join take_over.users on users.id = people.owner_id
     left join take_over.map_pods on map_pods.id = people.pod_id
@@ -73,10 +72,14 @@ const INSERT_PODS_SQL = `
   select source.id, map.host, map.port, coalesce(source.ssl, false), coalesce(${STATUS_SQL}, 'unknown_error'), nullif(source.error, ''),
     ${timeOrNullSql('source.offline_since')},
     case when source.checked_at > timestamp '1971-01-01' then ${timeOrNullSql('source.checked_at')} end,
-    coalesce(source.scheduled_check, false), case when source.blocked then ${timeSql('source.updated_at')} end,
+    coalesce(source.scheduled_check, false), case when merged.blocked then ${timeSql('source.updated_at', 'source.created_at')} end,
     ${timeSql('source.created_at', 'source.updated_at')}, nullif(split_part(source.software, ' ', 1), ''),
     nullif(substr(source.software, strpos(source.software, ' ') + 1), source.software)
-  from take_over.pods as source join take_over.map_pods as map on map.id = source.id and map.new_id = source.id`
+  from take_over.pods as source join take_over.map_pods as map on map.id = source.id and map.new_id = source.id
+  join (
+    select new_id, coalesce(bool_or(doubled.blocked), false) as blocked
+    from take_over.map_pods join take_over.pods as doubled using (id) group by new_id
+  ) as merged on merged.new_id = source.id`
 
 /** The picture of a profile; null: the default picture. Relative addresses, and those of this pod under http, get the address of this pod. */
 function pictureSql(column: string): string {

@@ -43,7 +43,15 @@ const INSERT_POSTS_SQL = `
   left join take_over.map_roots as roots on roots.id = source.id
   where ${isCopiedSql('posts', 'source.id')}`
 
-const OWN_PATH_SQL = `(source.remote_photo_path is null or source.remote_photo_path = any(${settingOnceSql('own_paths', 'text[]')}::text[]))`
+/** The path is null, in the list, or of this host at any port. */
+const OWN_PATH_SQL = `(
+  source.remote_photo_path is null or source.remote_photo_path = any(${settingOnceSql('own_paths', 'text[]')}::text[])
+  or source.remote_photo_path ~* '^https?://[^/]+/+uploads/images/+$'
+    and regexp_replace(split_part(lower(source.remote_photo_path), '/', 3), '^www\\.|:[0-9]+$', '', 'g') = ${settingSql('hostname')}
+)`
+
+/** The largest number of a position, which is a smallint. */
+const MAX_POSITION = 32_767
 
 const INSERT_PHOTOS_SQL = `
   insert into photos (
@@ -51,7 +59,7 @@ const INSERT_PHOTOS_SQL = `
   ) overriding system value
   select source.id, ${guidSql('photos', 'source')}, map.new_id, posts.id,
     case when posts.id is null then nullif(source.status_message_guid, '') end,
-    row_number() over (partition by posts.id order by source.id) - 1,
+    case when posts.id is null then 0 else least(row_number() over (partition by posts.id order by source.id) - 1, ${MAX_POSITION}) end,
     coalesce(posts.public, source.public), source.pending, nullif(source.text, ''),
     case
       when map.is_local and ${OWN_PATH_SQL} then null
@@ -59,7 +67,8 @@ const INSERT_PHOTOS_SQL = `
       else source.remote_photo_path
     end,
     coalesce(nullif(source.remote_photo_name, ''), nullif(source.processed_image, ''), source.unprocessed_image, ''),
-    source.height, source.width, ${timeOfContentSql(REMOTE, 'source.created_at', 'source.updated_at')}
+    source.height, source.width,
+    ${timeOfContentSql(REMOTE, 'source.created_at', 'source.updated_at', `posts.created_at at time zone 'UTC'`)}
   from take_over.photos as source
   join take_over.map_people as map on map.id = source.author_id
   left join take_over.map_posts as kept on kept.guid = source.status_message_guid

@@ -1,7 +1,9 @@
 /** Parts of the statements of the build. The settings `take_over.*` are set in its transaction. */
 
 /** A setting of the build as text. */
-export function settingSql(name: 'host' | 'url' | 'copied_at' | 'built_at' | 'own_paths' | 'subject_key'): string {
+export function settingSql(
+  name: 'host' | 'hostname' | 'url' | 'copied_at' | 'built_at' | 'own_paths' | 'subject_key',
+): string {
   return `current_setting('take_over.${name}')`
 }
 

@@ -16,10 +16,16 @@ const writeText: WriteField = (bytes) => {
   return /[\\\n\r\t]/.test(text) ? text.replace(/[\\\n\r\t]/g, (character) => ESCAPED[character] ?? character) : text
 }
 
-/** MySQL keeps times that do not exist: the year, the month or the day may be zero. */
 const writeTime: WriteField = (bytes) => {
   const text = bytes.toString('latin1')
-  return text.startsWith('0000') || text.slice(4, 10).includes('-00') ? NULL : text
+  return isOnCalendar(text.slice(0, 10)) ? text : NULL
+}
+
+/** MySQL keeps days that do not exist: the year, the month or the day may be zero, and depending on its mode months have 31 days. */
+function isOnCalendar(day: string): boolean {
+  if (day.startsWith('0000') || day.includes('-00')) return false
+  const [year = 0, month = 0, date = 0] = day.split('-').map(Number)
+  return date <= 28 || new Date(Date.UTC(year, month - 1, date)).getUTCDate() === date
 }
 
 const writeBoolean: WriteField = (bytes) => (bytes.toString('latin1') === '0' ? 'f' : 't')

@@ -31,10 +31,10 @@ export async function openPostgresSource(url: string, maxTransactionMs = MAX_TRA
     async lastKey(table) {
       if (!columnsOf(table).has(table.key)) return 0
       const { rows } = await session.query(
-        `select coalesce((
+        `select coalesce(greatest((
            select case when has_sequence_privilege(name, 'select') then pg_sequence_last_value(name::regclass) end
            from pg_get_serial_sequence($1, $2) as name where name is not null
-         ), (select max(${quote(table.key)}) from public.${quote(table.name)}), 0)::float as last`,
+         ), (select max(${quote(table.key)}) from public.${quote(table.name)})), 0)::float as last`,
         [`public.${quote(table.name)}`, table.key],
       )
       return rows[0].last

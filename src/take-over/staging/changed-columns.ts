@@ -37,17 +37,34 @@ function changeOf(table: SourceTable, name: string, secrets: Secrets): ChangeFie
     case 'sealed': {
       const ownerOf = OWNERS[name]
       if (ownerOf === undefined) throw new Error(`The column ${name} has no owner for its seal.`)
-      return (text, id) => (text === '' ? null : bytes(secrets.encrypt(text, ownerOf(id))))
+      const read = name === 'plain_otp_secret' ? readTotpSecret : (text: string) => text
+      return (text, id) => {
+        const secret = read(text)
+        return secret === '' ? null : bytes(secrets.encrypt(secret, ownerOf(id)))
+      }
     }
     default:
       return undefined
   }
 }
 
-/** jsonb has no NUL; a text with one cannot come from PostgreSQL. */
+/** A secret in Base32, in the form that this pod reads; empty if it is none. */
+function readTotpSecret(text: string): string {
+  const secret = text.toUpperCase().replace(/[\s=-]/g, '')
+  return /^[A-Z2-7]*$/.test(secret) ? secret : ''
+}
+
+/** An escape of JSON. Of the escapes of halves of characters, `JSON.stringify` writes only those without the other half. */
+const ESCAPE = /\\(?:u(0000|d[89a-f][0-9a-f]{2})|.)/g
+
+/** JSON that jsonb accepts: it has no NUL and no half of a character. */
+function writeJson(value: unknown): string {
+  return JSON.stringify(value).replace(ESCAPE, (written, refused) => (refused === undefined ? written : '\ufffd'))
+}
+
 function stageJson(text: string): string | null {
   try {
-    return JSON.stringify(JSON.parse(text)).replaceAll('\\u0000', '\ufffd')
+    return writeJson(JSON.parse(text))
   } catch {
     return null
   }
@@ -56,7 +73,7 @@ function stageJson(text: string): string | null {
 function stageYaml(text: string): string | null {
   if (text.trim() === '') return null
   const value = readYaml(text)
-  return value === undefined ? UNREADABLE : JSON.stringify(value).replaceAll('\\u0000', '\ufffd')
+  return value === undefined ? UNREADABLE : writeJson(value)
 }
 
 function bytes(content: Buffer): string {

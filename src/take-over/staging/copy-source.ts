@@ -10,12 +10,21 @@ import type { BlockMark, KeyRange, ReadBlock, Source } from '../source/source.js
 import { SOURCE_TABLES, type SourceTable } from '../source/source-tables.js'
 import { createRowChanges } from './changed-columns.js'
 import { transformCopyRows } from './copy-text.js'
-import { createStaging, listStagedBlocks, markBlock, recordSourceTable, stagingTable } from './staging-tables.js'
+import {
+  countRepairedRows,
+  createStaging,
+  listStagedBlocks,
+  markBlock,
+  recordSourceTable,
+  type StagedBlock,
+  stagingTable,
+} from './staging-tables.js'
 
 /** Rows of a block. */
 const BLOCK_ROWS = 10_000
 /** Their boundaries are listed by one statement. */
 const BLOCK_BATCH_SIZE = 100
+const BEFORE_ALL_KEYS = -1
 
 export interface CopyOptions {
   readonly secrets: Secrets
@@ -29,6 +38,8 @@ export interface CopiedRows {
   /** Rows that were compared, copied ones included. */
   readonly compared: number
   readonly copied: number
+  /** All copied rows, also those of earlier runs, in which bytes that are not UTF-8, or NUL, were replaced. */
+  readonly repaired: number
   readonly seconds: number
 }
 
@@ -72,20 +83,31 @@ export async function copySource(lanes: readonly [CopyLane, ...CopyLane[]], opti
   for (const table of SOURCE_TABLES) {
     for await (const tasks of listTasks(source, target, table)) await shareTasks(lanes, tasks, options.signal, copyTask)
   }
-  return { ...done, seconds: (performance.now() - began) / 1_000 }
+  return { ...done, repaired: await countRepairedRows(target), seconds: (performance.now() - began) / 1_000 }
 }
 
-/** The known blocks of a table, then its new keys. */
+/** The known blocks of a table with the keys between them, then its new keys. */
 async function* listTasks(source: Source, target: pg.Client, table: SourceTable): AsyncGenerator<readonly Task[]> {
   const staged = await listStagedBlocks(target, table)
-  yield staged.map(({ rows, fingerprint, ...block }) => ({ table, block, known: { rows, fingerprint } }))
-  for (let after = staged.at(-1)?.upTo ?? -1; ; ) {
+  yield listKnownTasks(table, staged)
+  for (let after = staged.at(-1)?.upTo ?? BEFORE_ALL_KEYS; ; ) {
     const ends = await source.listBlockEnds(table, after, { rows: BLOCK_ROWS, blocks: BLOCK_BATCH_SIZE })
     if (ends.length === 0) return
     const starts = [after, ...ends]
     yield ends.map((upTo, index) => ({ table, block: { after: starts[index] ?? after, upTo }, known: undefined }))
     after = ends.at(-1) ?? after
   }
+}
+
+/** A killed run may have committed a block of one lane while the other lane had not committed the block before it. */
+function listKnownTasks(table: SourceTable, staged: readonly StagedBlock[]): readonly Task[] {
+  return staged.flatMap(({ rows, fingerprint, ...block }, index): readonly Task[] => {
+    const before = staged[index - 1]?.upTo ?? BEFORE_ALL_KEYS
+    const known = { table, block, known: { rows, fingerprint } }
+    return before < block.after
+      ? [{ table, block: { after: before, upTo: block.after }, known: undefined }, known]
+      : [known]
+  })
 }
 
 async function copyBlock(

@@ -72,6 +72,16 @@ export async function markBlock(
   )
 }
 
+export async function countRepairedRows(session: Session): Promise<number> {
+  const { rows } = await session.query('select coalesce(sum(repaired), 0)::float as count from take_over.copied_blocks')
+  return rows[0].count
+}
+
+export async function countStagedRows(session: Session, table: Pick<SourceTable, 'name'>): Promise<number> {
+  const { rows } = await session.query(`select count(*)::float as count from ${stagingTable(table)}`)
+  return rows[0].count
+}
+
 export async function recordSourceTable(
   session: Session,
   table: { readonly name: string; readonly rows: number; readonly lastKey: number },

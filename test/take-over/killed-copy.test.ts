@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { copyOldPod, switchOver } from '../../src/take-over/take-over.js'
+import { contentOf } from '../support/take-over/content-of.js'
+import { killStep, runStep } from '../support/take-over/killed-steps.js'
+import { createOldPod, OLD_HOST, type OldPod } from '../support/take-over/old-pod.js'
+import { openTestTarget, type TestTarget } from '../support/take-over/take-over-target.js'
+
+/** Rows of each large table: 15 blocks, which two lanes copy. */
+const ROWS = 150_000
+const KILLS = 20
+const SELECT_SESSIONS_SQL = 'select from pg_stat_activity where datname = current_database() and application_name = ?'
+
+let old: OldPod
+let undisturbed: TestTarget
+
+beforeAll(async () => {
+  old = await createOldPod()
+  await old.db.raw(`
+    insert into comments (id, text, commentable_id, author_id, guid)
+    select id, 'comment ' || id, 101, 12, 'a-comment-with-id-' || id from generate_series(1001, 1000 + ${ROWS}) as id`)
+  await old.db.raw(`
+    insert into notification_actors (id, notification_id, person_id)
+    select id, 1, 12 from generate_series(1001, 1000 + ${ROWS}) as id`)
+  undisturbed = await openTestTarget(old.url, `https://${OLD_HOST}`)
+  await copyOldPod(undisturbed.target, undisturbed.options)
+}, 180_000)
+
+afterAll(async () => {
+  await undisturbed?.close()
+  await old?.close()
+})
+
+/** The copied rows. Those of accounts have seals with random parts, and blocks have other ends. */
+async function stagedIn({ target, rowsOf }: TestTarget) {
+  return {
+    content: await contentOf(target.db, 'take_over', ['copied_blocks', 'users']),
+    accounts: await rowsOf('select id::int, username, email from take_over.users order by id'),
+    blocks: await rowsOf(`
+      select table_name as name, sum(rows)::int as rows, sum(fingerprint::numeric)::text as fingerprint
+      from take_over.copied_blocks group by 1 having sum(rows) > 0 order by 1`),
+  }
+}
+
+async function countBlocks({ rowsOf }: TestTarget): Promise<number> {
+  const [table] = await rowsOf(`select to_regclass('take_over.copied_blocks') is not null as exists`)
+  if (table?.['exists'] !== true) return 0
+  const [row] = await rowsOf('select count(*)::int as count from take_over.copied_blocks')
+  return Number(row?.['count'])
+}
+
+it('has the result of an undisturbed copy when its process is killed twenty times', async () => {
+  const killed = await openTestTarget(old.url, `https://${OLD_HOST}`)
+  const environment = { ...killed.environment, TAKE_OVER_FROM: old.url }
+  try {
+    const all = await countBlocks(undisturbed)
+    const isConnected = async (purpose: string) =>
+      (await killed.rowsOf(SELECT_SESSIONS_SQL, [`pod command (${purpose})`])).length > 0
+    for (let kill = 0; kill < KILLS; kill += 1) {
+      const before = await countBlocks(killed)
+      await killStep(['copy'], environment, async () => {
+        if (kill < 2) return isConnected('migrations')
+        // Another block is copied, or in the end all of them are compared.
+        return before < all ? (await countBlocks(killed)) > before : isConnected('take-over')
+      })
+    }
+    await runStep(['copy'], environment)
+    expect(await stagedIn(killed)).toEqual(await stagedIn(undisturbed))
+  } finally {
+    await killed.close()
+  }
+}, 600_000)
+
+it('copies a block that a killed process has left out before a later one', async () => {
+  const expected = await stagedIn(undisturbed)
+  const { target, options, rowsOf } = undisturbed
+  const [gap] = await rowsOf(
+    `delete from take_over.copied_blocks where table_name = 'comments' and after_key between 50000 and 60000
+     returning after_key::int as after, up_to_key::int as "upTo"`,
+  )
+  const { after = 0, upTo = 0 } = (gap ?? {}) as { after?: number; upTo?: number }
+  expect(upTo - after).toBe(10_000)
+  await rowsOf('delete from take_over.comments where id > ? and id <= ? returning id', [after, upTo])
+  expect(await copyOldPod(target, options)).toMatchObject({ copied: 10_000 })
+  expect(await stagedIn(undisturbed)).toEqual(expected)
+}, 180_000)
+
+it('refuses the switch if a table has other rows than its copy', async () => {
+  const { target, options, rowsOf } = undisturbed
+  await rowsOf(`delete from take_over.notification_actors where id = 1001 returning id`)
+  await expect(switchOver(target, options, async () => ({}))).rejects.toThrow(
+    `The table notification_actors of the old database has ${ROWS + 10} rows, and ${ROWS + 9} are copied`,
+  )
+  expect(await rowsOf('select state from take_over')).toEqual([{ state: 'copying' }])
+}, 180_000)
