@@ -450,10 +450,16 @@ it('carries what the old pod has changed since the copy, and opens', async () =>
     [901, 12, 'new'],
   ])
   expect(await rowsOf('select read from notifications where id = 6')).toEqual([{ read: true }])
-  for (const step of [copyOldPod, rehearse, abortTakeOver]) {
+  const switchAgain = () => switchOver(target, options, async () => ({}))
+  for (const step of [copyOldPod, rehearse, switchAgain, abortTakeOver]) {
     await expect(step(target, options)).rejects.toThrow('This pod is open')
   }
   expect(await contentOf(old.db)).toBe(before)
+  // The switch has closed Erin, and deleted her contact.
+  expect((await verifyBuilt(target, options)).differences).toEqual([])
+  await database.db.raw(`update comments set text = text || '.' where id = 2`)
+  expect((await verifyBuilt(target, options)).differences.map(({ check }) => check)).toContain('comments')
+  await database.db.raw(`update comments set text = left(text, -1) where id = 2`)
   pod = await buildPod({ environment: environment() })
 }, 180_000)
 

@@ -11,13 +11,17 @@ const EXAMPLES = 20
  * Compares who may read private posts and photos: for some users, and for a visitor without an account, the rows of the source with
  * the rule of this pod.
  */
-export async function compareRights(session: pg.Client): Promise<readonly Difference[]> {
+export async function compareRights(
+  session: pg.Client,
+  /** Accounts that read nothing any more. */
+  closedUserIds: readonly number[],
+): Promise<readonly Difference[]> {
   const differences: Difference[] = []
   for (const { check, select } of [
     { check: 'readers of private posts', select: differingRightsSql('Post', IS_READABLE_POST_SQL) },
     { check: 'readers of private photos', select: differingRightsSql('Photo', IS_READABLE_PHOTO_SQL) },
   ]) {
-    const { rows } = await session.query<{ reader: string; id: string; expected: boolean }>(select)
+    const { rows } = await session.query<{ reader: string; id: string; expected: boolean }>(select, [closedUserIds])
     if (rows.length === 0) continue
     const examples = rows.map(
       ({ reader, id, expected }) => `${id} for ${reader} ${expected ? 'not readable' : 'readable'}`,
@@ -49,7 +53,7 @@ function differingRightsSql(type: 'Post' | 'Photo', isReadable: string): string 
   return `
     with readers as materialized (
       select users.id as user_id, users.person_id, users.username::text as reader from users
-      order by md5(users.id::text) limit ${READERS}
+      where users.id <> all($1::bigint[]) order by md5(users.id::text) limit ${READERS}
     ), secret as materialized (
       select source.id, people.owner_id as author_user_id from take_over.${table} as source
       join take_over.people on people.id = source.author_id

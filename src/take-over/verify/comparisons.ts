@@ -3,12 +3,25 @@ export interface Comparison {
   readonly name: string
   readonly expected: string
   readonly actual: string
+  /** The table of the source of which only some rows are compared. */
+  readonly sampled?: string
 }
 
+/** Times after the copy are those of authors whose clock is fast. They became the time of the copy. */
+const COPIED_AT_SQL = `(select date_trunc('milliseconds', max(copied_at)) from take_over.copied_blocks)`
+export const expectedTime = (table: string, otherwise = 'null') => `to_char(least(
+  date_trunc('milliseconds', coalesce(${table}.created_at, ${table}.updated_at, ${otherwise}, timestamp '2010-01-01')),
+  ${COPIED_AT_SQL} at time zone 'UTC'
+), 'YYYY-MM-DD HH24:MI:SS.MS')`
+export const actualTime = (column: string) =>
+  `to_char(least(${column}, ${COPIED_AT_SQL}) at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.MS')`
+const parentTime = (table: string, id: string) =>
+  `(select coalesce(created_at, updated_at) from take_over.${table} as parent where parent.id = ${id})`
+const TARGET_TIME_SQL = `case target_type when 'Post' then ${parentTime('posts', 'target_id')} else ${parentTime('comments', 'target_id')} end`
 const toMilliseconds = (column: string) => `to_char(date_trunc('milliseconds', ${column}), 'YYYY-MM-DD HH24:MI:SS.MS')`
 const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.MS')`
-const content = (...columns: readonly string[]) => `md5(row(${columns.join(', ')})::text) as content`
-const isNotSkipped = (table: string, id = `${table}.id`) =>
+export const content = (...columns: readonly string[]) => `md5(row(${columns.join(', ')})::text) as content`
+export const isNotSkipped = (table: string, id = `${table}.id`) =>
   `not exists (select from take_over.skipped_rows where skipped_rows.source = '${table}' and skipped_rows.id = ${id})`
 /**
  * The guid of a row of the source here: one that the network accepts must stay, another one is replaced by a part of a hash. The
@@ -20,14 +33,23 @@ export const expectedGuid = (table: string) => `case
   else substr(encode(sha256(convert_to(concat('take-over ${table} ', ${table}.id, ' ', ${table}.guid), 'UTF8')), 'hex'), 1, 32)
 end`
 /** The person of the source by the address, whatever its id here. */
-const author = (column: string) => `(select lower(diaspora_handle) from take_over.people where people.id = ${column})`
-const address = (column: string) => `(select address from people where people.id = ${column})`
+export const author = (column: string) =>
+  `(select lower(diaspora_handle) from take_over.people where people.id = ${column})`
+export const address = (column: string) => `(select address from people where people.id = ${column})`
 
-function comparisonOf(name: string, expected: string, actual: string): Comparison {
+export function comparisonOf(name: string, expected: string, actual: string): Comparison {
   return { name, expected, actual }
 }
 
-/** All rows of these tables are compared. A time of a remote author may be cut to the time of the copy, so it is compared for local ones. */
+/** The name of an aspect that no other aspect of the source has in this or another case; those get numbers. */
+const ASPECT_NAME_SQL = `case when aspects.id not in (
+  select one.id from take_over.aspects as one join take_over.aspects as other
+    on other.user_id = one.user_id and lower(other.name) = lower(one.name) and other.id <> one.id
+) then name end`
+const NAMES = [`coalesce(first_name, '')`, `coalesce(last_name, '')`]
+const DETAILS = [`coalesce(gender, '')`, 'nsfw is true', 'public_details is true']
+
+/** All rows of these tables are compared. */
 export const COMPARISONS: readonly Comparison[] = [
   comparisonOf(
     'users',
@@ -49,20 +71,21 @@ export const COMPARISONS: readonly Comparison[] = [
   ),
   comparisonOf(
     'profiles',
-    `select person_id as id, ${content(`coalesce(first_name, '')`, `coalesce(last_name, '')`, `coalesce(bio, '')`, `coalesce(location, '')`)}
+    `select person_id as id, ${content(...NAMES, `coalesce(bio, '')`, `coalesce(location, '')`, ...DETAILS, `case when birthday between date '0001-01-01' and date '9999-12-31' then to_char(birthday, 'YYYY-MM-DD') end`)}
      from take_over.profiles where ${isNotSkipped('profiles')}`,
-    `select person_id as id, ${content(`coalesce(first_name, '')`, `coalesce(last_name, '')`, 'bio', 'location')}
+    `select person_id as id, ${content(...NAMES, 'bio', 'location', ...DETAILS, 'birthday')}
      from profiles where exists (select from take_over.profiles as source where source.person_id = profiles.person_id)`,
   ),
   comparisonOf(
     'contacts',
-    `select contacts.id, ${content('user_id', author('person_id'), 'sharing is true')} from take_over.contacts where ${isNotSkipped('contacts')}`,
-    `select contacts.id, ${content('user_id', address('person_id'), 'sharing')} from contacts`,
+    `select contacts.id, ${content('user_id', author('person_id'), 'sharing is true', `receiving is true or exists (select from take_over.aspect_memberships where contact_id = contacts.id)`)}
+     from take_over.contacts where ${isNotSkipped('contacts')}`,
+    `select contacts.id, ${content('user_id', address('person_id'), 'sharing', 'receiving')} from contacts`,
   ),
   comparisonOf(
     'aspects',
-    `select aspects.id, ${content('user_id', 'post_default is true')} from take_over.aspects where ${isNotSkipped('aspects')}`,
-    `select aspects.id, ${content('user_id', 'post_default')} from aspects`,
+    `select aspects.id, ${content('user_id', 'post_default is true', ASPECT_NAME_SQL)} from take_over.aspects where ${isNotSkipped('aspects')}`,
+    `select aspects.id, ${content('user_id', 'post_default', ASPECT_NAME_SQL)} from aspects`,
   ),
   comparisonOf(
     'aspect_memberships',
@@ -71,26 +94,27 @@ export const COMPARISONS: readonly Comparison[] = [
   ),
   comparisonOf(
     'posts',
-    `select posts.id, ${content(expectedGuid('posts'), author('author_id'), `public or type = 'Reshare'`, `case when type = 'Reshare' then '' else coalesce(text, '') end`, `case when pod_id is null then ${toMilliseconds(`coalesce(posts.created_at, posts.updated_at, timestamp '2010-01-01')`)} end`)}
-     from take_over.posts join take_over.people on people.id = author_id where ${isNotSkipped('posts')}`,
-    `select posts.id, ${content('posts.guid', 'address', 'public', 'text', `case when pod_id is null then ${utc('posts.created_at')} end`)}
-     from posts join people on people.id = author_id`,
+    `select posts.id, ${content(expectedGuid('posts'), author('author_id'), `public or type = 'Reshare'`, `case when type = 'Reshare' then '' else coalesce(text, '') end`, `coalesce(provider_display_name, '')`, expectedTime('posts'))}
+     from take_over.posts where ${isNotSkipped('posts')}`,
+    `select posts.id, ${content('posts.guid', address('author_id'), 'public', 'text', `coalesce(provider_display_name, '')`, actualTime('posts.created_at'))} from posts`,
   ),
   comparisonOf(
     'photos',
-    `select photos.id, ${content(expectedGuid('photos'), author('author_id'), 'pending', `coalesce(text, '')`)} from take_over.photos where ${isNotSkipped('photos')}`,
-    `select photos.id, ${content('photos.guid', address('author_id'), 'pending', `coalesce(text, '')`)} from photos`,
+    `select photos.id, ${content(expectedGuid('photos'), author('author_id'), 'pending', `coalesce(text, '')`, 'height', 'width', `coalesce(nullif(remote_photo_name, ''), nullif(processed_image, ''), unprocessed_image, '')`)}
+     from take_over.photos where ${isNotSkipped('photos')}`,
+    `select photos.id, ${content('photos.guid', address('author_id'), 'pending', `coalesce(text, '')`, 'height', 'width', 'name::varchar')} from photos`,
   ),
   comparisonOf(
     'comments',
-    `select comments.id, ${content(expectedGuid('comments'), author('author_id'), 'commentable_id', 'text')} from take_over.comments where ${isNotSkipped('comments')}`,
-    `select comments.id, ${content('comments.guid', address('author_id'), 'post_id', 'text')} from comments`,
+    `select comments.id, ${content(expectedGuid('comments'), author('author_id'), 'commentable_id', 'text', expectedTime('comments', parentTime('posts', 'commentable_id')))}
+     from take_over.comments where ${isNotSkipped('comments')}`,
+    `select comments.id, ${content('comments.guid', address('author_id'), 'post_id', 'text', actualTime('comments.created_at'))} from comments`,
   ),
   comparisonOf(
     'likes',
-    `select likes.id, ${content(expectedGuid('likes'), author('author_id'), 'target_type', 'target_id', 'positive is not false')}
+    `select likes.id, ${content(expectedGuid('likes'), author('author_id'), 'target_type', 'target_id', 'positive is not false', expectedTime('likes', TARGET_TIME_SQL))}
      from take_over.likes where ${isNotSkipped('likes')}`,
-    `select likes.id, ${content('likes.guid', address('author_id'), `case when post_id is null then 'Comment' else 'Post' end::varchar`, 'coalesce(post_id, comment_id)', 'positive')} from likes`,
+    `select likes.id, ${content('likes.guid', address('author_id'), `case when post_id is null then 'Comment' else 'Post' end::varchar`, 'coalesce(post_id, comment_id)', 'positive', actualTime('likes.created_at'))} from likes`,
   ),
   comparisonOf(
     'poll_participations',
@@ -99,15 +123,16 @@ export const COMPARISONS: readonly Comparison[] = [
   ),
   comparisonOf(
     'messages',
-    `select messages.id, ${content(expectedGuid('messages'), author('author_id'), 'conversation_id', 'text')} from take_over.messages where ${isNotSkipped('messages')}`,
-    `select messages.id, ${content('messages.guid', address('author_id'), 'conversation_id', 'text')} from messages`,
+    `select messages.id, ${content(expectedGuid('messages'), author('author_id'), 'conversation_id', 'text', expectedTime('messages', parentTime('conversations', 'conversation_id')))}
+     from take_over.messages where ${isNotSkipped('messages')}`,
+    `select messages.id, ${content('messages.guid', address('author_id'), 'conversation_id', 'text', actualTime('messages.created_at'))} from messages`,
   ),
   comparisonOf(
     'conversation_visibilities',
-    `select source.conversation_id || ' ' || lower(diaspora_handle) as id, '' as content
+    `select source.conversation_id || ' ' || lower(diaspora_handle) as id, greatest(unread, 0)::text as content
      from take_over.conversation_visibilities as source join take_over.people on people.id = source.person_id
      where ${isNotSkipped('conversation_visibilities', 'source.id')}`,
-    `select conversation_id || ' ' || ${address('person_id')} as id, '' as content from conversation_visibilities`,
+    `select conversation_id || ' ' || ${address('person_id')} as id, unread::text as content from conversation_visibilities`,
   ),
   ...(['comment', 'like', 'poll_participation'] as const).map((name) =>
     comparisonOf(
