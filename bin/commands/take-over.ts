@@ -232,6 +232,13 @@ function describePreflight({ files, ...report }: PreflightReport): readonly stri
       ({ code, table: name, count, examples }) => `${code} ${name}: ${count} (${printable(examples.join(', '))})`,
     ),
     ...report.notChecked.map(({ code, table: name }) => `${code} ${name}: not checked, which takes over a minute`),
+    ...report.clients.map(
+      ({ reason, count, examples }) =>
+        `applications that this pod limits (${reason}): ${count} (${printable(examples.join(', '))})`,
+    ),
+    ...(report.seconds
+      ? [`expected time: copy ${report.seconds.copy} s, switch ${report.seconds.switch} s (refresh, build, comparison)`]
+      : []),
     ...report.blocks.map(({ code, message }) => `${code}: ${printable(message)}`),
   ]
 }
@@ -241,10 +248,11 @@ async function showCopy(config: Config, given: GivenOptions): Promise<void> {
   printReport(given, report, describeCopy(report))
 }
 
-function describeCopy({ copied, compared, seconds, files }: CopyReport): readonly string[] {
+function describeCopy({ copied, compared, repaired, seconds, files }: CopyReport): readonly string[] {
   const rate = seconds > 0 ? Math.round(compared / seconds) : compared
   return [
     `${compared} rows compared, ${copied} of them copied, in ${seconds.toFixed(1)} s (${rate} a second)`,
+    ...(repaired > 0 ? [`D10: ${repaired} rows with bytes that are no text, which became U+FFFD`] : []),
     ...(files ? [`${files.files} pictures, ${files.added} of them new`] : []),
   ]
 }
@@ -255,6 +263,8 @@ function showBuild(given: GivenOptions, report: BuildReport): void {
     `built in ${report.buildSeconds.toFixed(1)} s`,
     ...describeVerification(report.verification),
     ...describeJobs(report),
+    `refresh, build and comparison have taken ${report.switchSeconds.toFixed(1)} s: the time of a switch`,
+    ...report.warnings.map((warning) => `warning: ${warning}`),
   ])
 }
 
@@ -331,6 +341,13 @@ async function showStatus(config: Config, given: GivenOptions): Promise<void> {
     ...(status.step === null ? [] : [`step: ${status.step}`]),
     ...(totalRows > 0 ? [`rows: ${done} of ${totalRows}`] : []),
     ...(status.seconds_left === null ? [] : [`time left: ${Math.ceil(status.seconds_left)} s`]),
+    ...(status.added === null
+      ? []
+      : [
+          `added since the switch, and missing in the old pod: ${Object.entries(status.added)
+            .map(([name, count]) => `${count} ${name}`)
+            .join(', ')}`,
+        ]),
   ])
 }
 

@@ -35,7 +35,11 @@ export function readOldSettings(
   const given = Object.entries(variables).filter((entry): entry is [string, string] => entry[1] !== undefined)
   return {
     variables: Object.fromEntries(given),
-    notOffered: [...notOffered, ...NOT_OFFERED.filter((path) => isSet(read(path)))],
+    notOffered: [
+      ...notOffered,
+      ...NOT_OFFERED.filter((path) => isSet(read(path))),
+      ...(isCamoOnOwnHost(read) ? ['/camo is a service of its own: let the proxy route it as before'] : []),
+    ],
   }
 }
 
@@ -64,6 +68,13 @@ const NOT_OFFERED = [
   'settings.source_url',
   'server.database',
 ]
+
+function isCamoOnOwnHost(read: ReadSetting): boolean {
+  const root = textOf(read('privacy.camo.root'))
+  const url = textOf(read('environment.url'))
+  if (root === undefined || url === undefined || !isUrl(url)) return false
+  return isUrl(root) ? new URL(root).host === new URL(url).host : root.startsWith('/')
+}
 
 function addressesOf(read: ReadSetting) {
   const url = textOf(read('environment.url'))

@@ -15,13 +15,15 @@ export interface TakeOverStatus {
   readonly tables: readonly CopiedTable[]
   readonly rows_per_second: number | null
   readonly seconds_left: number | null
+  /** Rows that were added since the switch, by table: the old pod would miss them. Null before the switch and after `finish`. */
+  readonly added: Readonly<Record<string, number>> | null
 }
 
 /** How far the take-over is. Rate and time left are those of a running copy. */
 export async function readStatus(db: Knex): Promise<TakeOverStatus> {
   const takeOver = await findTakeOver(db)
   if (takeOver === undefined)
-    return { state: 'none', step: null, tables: [], rows_per_second: null, seconds_left: null }
+    return { state: 'none', step: null, tables: [], rows_per_second: null, seconds_left: null, added: null }
   const staging = await queryRow<{ readonly exists: boolean }>(
     db,
     `select to_regclass('take_over.source_tables') is not null as exists`,
@@ -45,7 +47,19 @@ export async function readStatus(db: Knex): Promise<TakeOverStatus> {
     tables,
     rows_per_second: rate === null ? null : Math.round(rate),
     seconds_left: rate === null ? null : Math.max(0, (totalRows - done) / rate),
+    added: takeOver.state === 'open' && staging.exists ? await countAddedRows(db) : null,
   }
+}
+
+const TABLES_OF_USERS = ['users', 'contacts', 'posts', 'photos', 'comments', 'likes', 'messages'] as const
+
+/** New rows have ids above those that the old pod has given. */
+async function countAddedRows(db: Knex): Promise<Readonly<Record<string, number>>> {
+  const counts = TABLES_OF_USERS.map(
+    (name) =>
+      `(select count(*)::int from ${name} where id > (select last_key from take_over.source_tables where name = '${name}')) as ${name}`,
+  )
+  return queryRow(db, `select ${counts.join(', ')}`)
 }
 
 const SELECT_TABLES_SQL = `

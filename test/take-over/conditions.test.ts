@@ -69,12 +69,17 @@ describe('a take-over', () => {
       const long = ` 🌻\r\n${'x'.repeat(65_500)} `
       await old.db('posts').where({ id: 101 }).update({ text: long })
       await old.db.raw(`update posts set text = convert_from('\\xc328'::bytea, 'SQL_ASCII') where id = 104`)
-      const { verification } = await switchOverAfterCopy()
+      const { findings } = await examineOldPod(taken.target, taken.options)
+      expect(findings.filter(({ code }) => code === 'D10')).toEqual([
+        { code: 'D10', table: 'posts', count: 1, examples: ['104'] },
+      ])
+      const { verification, repaired } = await switchOverAfterCopy()
       expect(verification.differences).toEqual([])
       expect(await taken.rowsOf('select text from posts where id in (101, 104) order by id')).toEqual([
         { text: long },
         { text: '\ufffd(' },
       ])
+      expect(repaired).toBe(1)
       expect(
         await taken.rowsOf('select table_name as name, repaired::int from take_over.copied_blocks where repaired > 0'),
       ).toEqual([{ name: 'posts', repaired: 1 }])
@@ -101,6 +106,7 @@ describe('a take-over', () => {
         const [table = '', column = ''] = name.split('.')
         await old.db.raw(`alter table ?? drop column ??`, [table, column])
       }
+      if (release === '0.7.0') await old.db.raw('drop table account_migrations')
       const taken = await openTestTarget(old.url, `https://${OLD_HOST}`)
       try {
         expect(await examineOldPod(taken.target, taken.options)).toMatchObject({ release, blocks: [] })

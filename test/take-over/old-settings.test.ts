@@ -89,6 +89,21 @@ it('reads YAML, and variables before the file', () => {
   })
 })
 
+it('names a camo on the host of the pod, which the proxy has to route', () => {
+  const camoAt = (root: string) =>
+    readOldSettings(
+      {
+        name: 'x.yml',
+        text: `configuration: {environment: {url: 'https://old.example/'}, privacy: {camo: {root: '${root}'}}}`,
+      },
+      {},
+    ).notOffered
+  const service = '/camo is a service of its own: let the proxy route it as before'
+  expect(camoAt('https://old.example/camo/')).toEqual(['privacy.camo.root', service])
+  expect(camoAt('/camo/')).toEqual(['privacy.camo.root', service])
+  expect(camoAt('https://camo.example/')).toEqual(['privacy.camo.root'])
+})
+
 it('refuses a file that is not a configuration', () => {
   expect(() => readOldSettings({ name: 'x.toml', text: 'no toml' }, {})).toThrow(
     'The settings of the file x.toml cannot be read',

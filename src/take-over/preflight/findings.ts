@@ -197,7 +197,7 @@ const CHECKS: readonly Check[] = [
   {
     code: 'D11',
     table: 'conversations',
-    select: `select id::text as example from conversations where coalesce(trim(subject), '') = '' or length(subject) > 255`,
+    select: `select id::text as example from conversations where coalesce(subject, '') !~ '[^[:space:]]' or length(subject) > 255`,
   },
   ...['posts', 'comments', 'messages'].map(
     (table): Check => ({
@@ -242,11 +242,14 @@ const CHECKS: readonly Check[] = [
         when 'Mention' then not exists (select from mentions where mentions.id = target_id)
         when 'Person' then not exists (select from people where people.id = target_id)
         else true
-      end or coalesce(type, '') not in (
-        'Notifications::CommentOnPost', 'Notifications::AlsoCommented', 'Notifications::Liked', 'Notifications::LikedComment',
-        'Notifications::Reshared', 'Notifications::MentionedInPost', 'Notifications::Mentioned', 'Notifications::MentionedInComment',
-        'Notifications::StartedSharing', 'Notifications::ContactsBirthday'
-      )`,
+      end or coalesce(target_type, '') <> case type
+        when 'Notifications::CommentOnPost' then 'Post' when 'Notifications::AlsoCommented' then 'Post'
+        when 'Notifications::Liked' then 'Post' when 'Notifications::Reshared' then 'Post'
+        when 'Notifications::LikedComment' then 'Comment' when 'Notifications::MentionedInPost' then 'Mention'
+        when 'Notifications::Mentioned' then 'Mention' when 'Notifications::MentionedInComment' then 'Mention'
+        when 'Notifications::StartedSharing' then 'Person' when 'Notifications::ContactsBirthday' then 'Person'
+        else 'unknown'
+      end`,
   },
   {
     code: 'D15',
@@ -321,6 +324,31 @@ const CHECKS: readonly Check[] = [
   },
 ]
 
+const TEXTS = [
+  ...['posts', 'comments', 'messages'].map((table) => ({ table, columns: ['text'] })),
+  { table: 'profiles', columns: ['first_name', 'last_name', 'bio', 'location'] },
+  { table: 'conversations', columns: ['subject'] },
+]
+
+/** Bytes of UTF-8, as characters of a database without encoding. */
+const UTF8_SQL = [
+  String.raw`'^([\x01-\x7f]|[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf][\x80-\xbf]|`,
+  String.raw`\xed[\x80-\x9f][\x80-\xbf]|\xf0[\x90-\xbf][\x80-\xbf][\x80-\xbf]|[\xf1-\xf3][\x80-\xbf][\x80-\xbf][\x80-\xbf]|`,
+  String.raw`\xf4[\x80-\x8f][\x80-\xbf][\x80-\xbf])*$'`,
+].join('')
+
+/** Texts that PostgreSQL with UTF-8 cannot have. */
+async function listTextChecks(source: Source): Promise<readonly Check[]> {
+  if ((await source.encoding()) === 'UTF8') return []
+  const isInvalid = (column: string) =>
+    source.kind === 'mysql' ? `locate(char(0), ${column}) > 0` : `${column} !~ ${UTF8_SQL}`
+  return TEXTS.map(({ table, columns }) => ({
+    code: 'D10',
+    table,
+    select: `select id::text as example from ${table} where ${columns.map(isInvalid).join(' or ')}`,
+  }))
+}
+
 /** Counts the rows of each kind in the source. */
 export async function findInvalidRows(source: Source, host: string): Promise<InvalidRows> {
   const columns = new Set(
@@ -328,13 +356,13 @@ export async function findInvalidRows(source: Source, host: string): Promise<Inv
   )
   const found: InvalidRowFinding[] = []
   const notChecked: UncheckedTable[] = []
-  for (const { code, table, needs = [], select } of CHECKS) {
+  for (const { code, table, needs = [], select } of [...CHECKS, ...(await listTextChecks(source))]) {
     if (![`${table}.${keyOf(table)}`, ...needs].every((column) => columns.has(column))) continue
     const row = await countInvalidRows(source, select, host)
     if (row === undefined) notChecked.push({ code, table })
     else if (row.count > 0) found.push({ code, table, ...row })
   }
-  return { findings: mergeFindings(found), notChecked }
+  return { findings: found, notChecked }
 }
 
 /** Undefined: the statement took too long. */
@@ -356,7 +384,7 @@ function keyOf(table: string): string {
 }
 
 /** One finding for each code and table. */
-function mergeFindings(findings: readonly InvalidRowFinding[]): readonly InvalidRowFinding[] {
+export function mergeFindings(findings: readonly InvalidRowFinding[]): readonly InvalidRowFinding[] {
   const merged = new Map<string, InvalidRowFinding>()
   for (const finding of findings) {
     const name = `${finding.code} ${finding.table}`

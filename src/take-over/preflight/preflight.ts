@@ -10,8 +10,11 @@ import type { Source } from '../source/source.js'
 import { SOURCE_TABLES, TABLES_LEFT_OUT } from '../source/source-tables.js'
 import { countFiles, type FileCount, hasPictures, picturesFolder } from '../uploads/count-files.js'
 import { isRemoteUploads } from '../uploads/fetch-files.js'
-import { findInvalidRows, type InvalidRowFinding, type UncheckedTable } from './findings.js'
+import { estimateTimes, type TakeOverTimes } from './estimate-times.js'
+import { findInvalidRows, type InvalidRowFinding, mergeFindings, type UncheckedTable } from './findings.js'
 import { checkKeyPairs, type KeyPairs } from './key-pairs.js'
+import { findLimitedClients, type LimitedClients } from './limited-clients.js'
+import { findInvalidSignatures } from './signatures.js'
 
 /** Bytes of the target for each byte of the source: staging tables, tables and indexes. */
 const SPACE_FACTOR = 2.6
@@ -45,6 +48,10 @@ export interface PreflightReport {
   readonly findings: readonly InvalidRowFinding[]
   /** Checks that took longer than one transaction may take. */
   readonly notChecked: readonly UncheckedTable[]
+  /** Applications that will not work as before. */
+  readonly clients: readonly LimitedClients[]
+  /** Undefined: the old database cannot be read. */
+  readonly seconds: TakeOverTimes | undefined
   /** Bytes that the take-over still needs. Free ones are unknown on another server. */
   readonly disk: { readonly needed: number; readonly free: number | undefined }
   /** Named `blocks` in the JSON of the command. */
@@ -55,6 +62,7 @@ export interface PreflightOptions {
   readonly uploads: string | undefined
   readonly shouldLockBrokenKeys: boolean
   readonly sidekiq: string | undefined
+  readonly rate: number | undefined
 }
 
 interface Examined {
@@ -85,6 +93,7 @@ export async function preflight(
     options.uploads !== undefined && !isRemoteUploads(options.uploads) && (await hasPictures(options.uploads))
   const files = isReadable ? await countFiles(source, options.uploads, config.host) : undefined
   const { findings, notChecked } = await findInvalidRows(source, config.host)
+  const signatures = await findInvalidSignatures(source)
   return {
     ...head,
     tables,
@@ -94,8 +103,10 @@ export async function preflight(
     keyPairs: { checked: keys.checked, broken: keys.broken.length },
     files,
     sidekiq: options.sidekiq === undefined ? undefined : await findSidekiqJobs(options.sidekiq),
-    findings: [...findings, ...findBrokenKeys(keys)],
-    notChecked,
+    findings: mergeFindings([...findings, ...signatures.findings, ...findBrokenKeys(keys)]),
+    notChecked: [...notChecked, ...signatures.notChecked],
+    clients: await findLimitedClients(source),
+    seconds: await estimateTimes(source, tables, options.rate),
   }
 }
 
@@ -146,6 +157,8 @@ const NOTHING = {
   sidekiq: undefined,
   findings: [],
   notChecked: [],
+  clients: [],
+  seconds: undefined,
 } as const
 
 /** Why nothing may be copied into the target: it has accounts, or people, that do not come from this take-over. */
