@@ -15,11 +15,16 @@ const OWN_STYLE = `
 .console button { min-height: 2.25rem; padding: .25rem .9rem }
 .console button.danger { border-color: var(--wrong); background: none; color: var(--wrong) }
 .sections { margin: 0; padding: .5rem clamp(.75rem, 3vw, 2rem); display: grid; gap: .35rem; border-top: 0; border-bottom: 1px solid var(--line) }
+.sections > div { min-width: 0 }
 .sections p { margin: 0; font-size: .8rem; font-weight: 600; color: var(--soft) }
 .sections ul { display: flex; flex-wrap: wrap; gap: .25rem .35rem; margin: 0; padding: 0; list-style: none }
 .sections a { padding: .2rem .6rem; border-radius: .4rem; color: var(--ink); text-decoration: none }
 .sections a:hover { text-decoration: underline }
 .sections a[aria-current] { background: var(--button); color: #fff }
+@media (max-width: 40rem) {
+  .sections ul { flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; white-space: nowrap }
+  .sections li:has(a[aria-current]) { scroll-initial-target: nearest }
+}
 @media (min-width: 40rem) { .sections > div { display: grid; grid-template-columns: 6rem 1fr; align-items: baseline } }
 .console main { max-width: 76rem; padding: 1.25rem clamp(.75rem, 3vw, 2rem) 0; display: grid; gap: 1rem }
 .console main > * { min-width: 0; margin: 0 }
