@@ -6,11 +6,11 @@ import { CommandError } from './command-error.js'
 
 /** Refuses a command whose settings name other stores of pictures than those of a running process of the pod. */
 export async function requirePictureStores({ db, config }: Pick<Services, 'config' | 'db'>): Promise<void> {
-  const own = listPictureStores(config)
+  const ownStores = listPictureStores(config)
   for (const { kind, pid, host, facts } of await listProcesses(db)) {
-    if (facts.pictures === undefined || isDeepStrictEqual(facts.pictures, own)) continue
+    if (facts.pictures === undefined || isDeepStrictEqual(facts.pictures, ownStores)) continue
     throw new CommandError(
-      `The ${kind} process ${pid} on ${host} has ${describe(facts.pictures)}, and this command has ${describe(own)}: use the same settings everywhere, and restart processes with old ones.`,
+      `The ${kind} process ${pid} on ${host} has ${describe(facts.pictures)}, and this command has ${describe(ownStores)}: use the same settings everywhere, and restart processes with old ones.`,
     )
   }
 }

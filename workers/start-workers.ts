@@ -135,9 +135,9 @@ export function startWorkers(services: Services, options: WorkersOptions): Runni
     const run = isInboundQueue(queue)
       ? createInboundRunner(services, queue, { ...runner, load })
       : createJobRunner(services, runner)
-    const given = services.config.workerConcurrency[queue]
-    const serving = { ...timing, concurrency: given ?? CONCURRENCY[queue] }
-    if (queue === 'inbound' && given === undefined) return serveAdaptively(queue, run, serving)
+    const configuredConcurrency = services.config.workerConcurrency[queue]
+    const serving = { ...timing, concurrency: configuredConcurrency ?? CONCURRENCY[queue] }
+    if (queue === 'inbound' && configuredConcurrency === undefined) return serveAdaptively(queue, run, serving)
     return services.jobs.serve(queue, (job) => counters.runJob(queue, job, run), serving)
   })
   const endLocalRuns = startLocalRuns(services, {

@@ -86,9 +86,9 @@ async function lookUpSignersAgain(services: Services, transaction: Services['db'
 }
 
 async function listQueuesBelowLimit({ jobs }: Services): Promise<readonly QueueName[]> {
-  const waiting = await Promise.all(QUEUES.map(async (queue) => (await jobs.counts(queue)).waiting))
+  const waitingJobs = await Promise.all(QUEUES.map(async (queue) => (await jobs.counts(queue)).waiting))
   return QUEUES.filter(
-    (queue, index) => jobs.acceptsJobs(queue) && (waiting[index] ?? 0) < WORK_LIMITS.maxJobsBeforeSweepStops,
+    (queue, index) => jobs.acceptsJobs(queue) && (waitingJobs[index] ?? 0) < WORK_LIMITS.maxJobsBeforeSweepStops,
   )
 }
 

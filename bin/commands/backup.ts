@@ -190,13 +190,13 @@ async function create({ to, plain, passphrase, yes, forget: removeOld, ...option
       }),
   ).finally(progress.end)
   const forgotten = removeOld ? await removeOldBackups(repository, config.backupKeep, false) : undefined
-  const removed = forgotten && { forgotten: forgotten.forgotten }
+  const removedFields = forgotten && { forgotten: forgotten.forgotten }
   if (stream !== undefined) {
     await stream.end()
     process.stderr.write(`Backup ${manifest.id} is complete.\n`)
     return
   }
-  print(options, { ...summaryOf(manifest), missing_pictures: manifest.pictures.missing, ...removed }, [
+  print(options, { ...summaryOf(manifest), missing_pictures: manifest.pictures.missing, ...removedFields }, [
     `Backup ${manifest.id} is complete: ${manifest.rows} rows and ${manifest.pictures.count} pictures, ${describeBytes(manifest.bytes)}, of which ${describeBytes(manifest.bytes_new)} are new.`,
     ...(manifest.pictures.missing > 0 ? [`${manifest.pictures.missing} photos had no file on the pod.`] : []),
     ...(forgotten === undefined ? [] : [`${forgotten.forgotten.length} old backups are removed.`]),
@@ -249,8 +249,8 @@ async function verify(id: string, { from, identity, passphrase, start, ...option
   const progress = showProgress()
   const faults = await interruptible('Nothing was changed.', async (signal) => {
     const work = { repository, identities, signal, report: progress.report }
-    const found = await verifyBackup(manifest, work)
-    if (!start || found.length > 0) return found
+    const faults = await verifyBackup(manifest, work)
+    if (!start || faults.length > 0) return faults
     // The web process that is started takes longer to load than all other parts of the command.
     const { startRestoredCopy } = await import('../start-restored-copy.js')
     return startRestoredCopy(manifest, work)

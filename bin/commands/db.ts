@@ -134,9 +134,11 @@ async function takeBack(options: OutputOptions & { yes?: boolean }): Promise<voi
   if (!options.yes) {
     throw new CommandError('Rolling back migrations deletes their data: add --yes to confirm.')
   }
-  const removed = await withDatabase(await existingPod(), rollback)
-  print(options, { removed }, [
-    ...removed.map((name) => `rolled back ${name}`),
-    removed.length === 0 ? 'There was nothing to roll back.' : `${removed.length} migrations rolled back.`,
+  const rolledBackNames = await withDatabase(await existingPod(), rollback)
+  print(options, { removed: rolledBackNames }, [
+    ...rolledBackNames.map((name) => `rolled back ${name}`),
+    rolledBackNames.length === 0
+      ? 'There was nothing to roll back.'
+      : `${rolledBackNames.length} migrations rolled back.`,
   ])
 }

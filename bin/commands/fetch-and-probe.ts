@@ -55,13 +55,13 @@ async function fetchNamed(named: Named, options: FetchOptions, command: Command)
 
 async function fetchPerson(address: string, options: FetchOptions): Promise<void> {
   const { person, posts } = await withPod(async (services) => {
-    const found = await explainFailure(`${address} was not found`, () => discoverPerson(services, address, NOW))
+    const person = await explainFailure(`${address} was not found`, () => discoverPerson(services, address, NOW))
     const fetched = options.olderPosts
       ? await explainFailure(`The posts of ${address} were not fetched`, () =>
           fetchPersonStream(services, address, { older: true }),
         )
       : undefined
-    return { person: found, posts: fetched }
+    return { person: person, posts: fetched }
   })
   const origin = person.pod ? podOrigin(person.pod) : undefined
   const bits = readPublicKey(person.publicKey)?.asymmetricKeyDetails?.modulusLength ?? null

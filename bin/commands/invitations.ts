@@ -51,17 +51,17 @@ export function invitationCommands(program: Command): void {
 }
 
 async function list(options: ActorOptions): Promise<void> {
-  const found = await withPod(async (services) =>
+  const invitationPage = await withPod(async (services) =>
     listInvitations(services, await getActor(services, options, 'moderation'), { limit: LISTED }),
   )
-  const rows = found.items.map((each) => [
+  const rows = invitationPage.items.map((each) => [
     String(each.id),
     `${each.used} of ${each.uses}`,
     each.recalledAt === null ? each.expiresAt.toISOString() : 'recalled',
     each.accounts.join(', ') || '-',
     each.note ?? '-',
   ])
-  print(options, found.items.map(presentInvitation), [
+  print(options, invitationPage.items.map(presentInvitation), [
     ...table([['id', 'used', 'until', 'accounts', 'note'], ...rows]).map(printable),
     rows.length === 1 ? '1 invitation' : `${rows.length} invitations`,
   ])

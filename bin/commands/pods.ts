@@ -123,7 +123,7 @@ async function show(hostPort: PodHost, options: OutputOptions): Promise<void> {
 }
 
 async function probe(hostPort: PodHost, options: OutputOptions): Promise<void> {
-  const found = await withPod(async (services) => {
+  const probedPod = await withPod(async (services) => {
     const other = await known(services, hostPort)
     if (other.blockedAt !== null)
       throw new CommandError(`${formatAddressHost(hostPort)} is blocked; no requests are sent to it.`)
@@ -132,16 +132,16 @@ async function probe(hostPort: PodHost, options: OutputOptions): Promise<void> {
     }
     return known(services, hostPort)
   })
-  const steps = found.probe?.steps ?? []
-  print(options, { ...present(found), probe: found.probe }, [
-    ...linesOf(found),
+  const steps = probedPod.probe?.steps ?? []
+  print(options, { ...present(probedPod), probe: probedPod.probe }, [
+    ...linesOf(probedPod),
     '',
     ...table(steps.map(({ step, ok, ms, detail }) => [step, ok ? 'passed' : 'failed', `${ms} ms`, detail])).map(
       printable,
     ),
   ])
-  const isWell = found.status === 'no_errors'
-  if (!isWell) throw new CommandError(`The pod is unhealthy: ${found.lastError ?? found.status}`)
+  const isWell = probedPod.status === 'no_errors'
+  if (!isWell) throw new CommandError(`The pod is unhealthy: ${probedPod.lastError ?? probedPod.status}`)
 }
 
 interface BlockOptions extends ActorOptions {
@@ -157,7 +157,7 @@ async function block(hostPort: PodHost, { purge, yes, reason, ...options }: Bloc
       `This would delete ${people === 1 ? '1 person' : `${people} people`} of ${formatAddressHost(hostPort)} with all that came from them, and cannot be undone: add --yes to do it.`,
     )
   }
-  const changed = await withPod(async (services) => {
+  const changedPod = await withPod(async (services) => {
     if (isThisPod(services.config, hostPort)) throw new CommandError(`${formatAddressHost(hostPort)} is this pod.`)
     await waitForQueue(services.jobs)
     // The row is there before the rule, so that `show` finds the pod.
@@ -169,17 +169,17 @@ async function block(hostPort: PodHost, { purge, yes, reason, ...options }: Bloc
     if (purge) await purgePod(services, actor, { id, ...hostPort }, { reason })
     return known(services, hostPort)
   })
-  printPod(changed, options)
+  printPod(changedPod, options)
 }
 
 async function unblock(hostPort: PodHost, { reason, ...options }: ActorOptions): Promise<void> {
-  const changed = await withPod(async (services) => {
+  const changedPod = await withPod(async (services) => {
     await known(services, hostPort)
     await waitForQueue(services.jobs)
     await unblockHost(services, await getActor(services, options, 'moderation'), hostPort, { reason })
     return known(services, hostPort)
   })
-  printPod(changed, options)
+  printPod(changedPod, options)
 }
 
 async function change(
@@ -187,13 +187,13 @@ async function change(
   { reason, ...options }: ActorOptions,
   action: 'sleep' | 'wake',
 ): Promise<void> {
-  const changed = await withPod(async (services) => {
+  const changedPod = await withPod(async (services) => {
     const { id, host, port } = await known(services, hostPort)
     await waitForQueue(services.jobs) // what follows may enqueue deliveries
     await changePod(services, await getActor(services, options, 'administration'), action, { id, host, port, reason })
     return known(services, hostPort)
   })
-  printPod(changed, options)
+  printPod(changedPod, options)
 }
 
 async function pause(
@@ -210,13 +210,13 @@ async function changePause(
   { reason, ...options }: ActorOptions,
   run: typeof resumePod,
 ): Promise<void> {
-  const changed = await withPod(async (services) => {
+  const changedPod = await withPod(async (services) => {
     const other = await known(services, hostPort)
     await waitForQueue(services.jobs)
     await run(services, await getActor(services, options, 'administration'), other, { reason })
     return known(services, hostPort)
   })
-  printPod(changed, options)
+  printPod(changedPod, options)
 }
 
 async function known({ db }: Services, hostPort: PodHost): Promise<KnownPod> {

@@ -63,8 +63,10 @@ async function run({ dryRun = false, category, olderThan, limit, ...options }: P
   const progress = showProgress()
   const reports: PruneReport[] = []
   const interrupted = () => {
-    const removed = reports.reduce((sum, { rows }) => sum + rows, 0)
-    return dryRun ? 'Nothing was changed.' : `${removed} rows were removed. Run the command again to remove the rest.`
+    const removedRows = reports.reduce((sum, { rows }) => sum + rows, 0)
+    return dryRun
+      ? 'Nothing was changed.'
+      : `${removedRows} rows were removed. Run the command again to remove the rest.`
   }
   await interruptible(interrupted, (signal) =>
     withPod(async (services) => {
@@ -95,7 +97,7 @@ async function run({ dryRun = false, category, olderThan, limit, ...options }: P
 }
 
 async function runFiles(dryRun: boolean, options: OutputOptions): Promise<void> {
-  const removed = await interruptible(
+  const removedFiles = await interruptible(
     'Removed rows stay removed. Run the command again to remove the rest.',
     (signal) =>
       withPod(async (services) => {
@@ -103,7 +105,7 @@ async function runFiles(dryRun: boolean, options: OutputOptions): Promise<void> 
         return removeOrphanedFiles(services.db, services.pictures, { now: services.now(), dryRun, signal })
       }),
   )
-  const report = { category: 'files', ...removed, kept: {} }
+  const report = { category: 'files', ...removedFiles, kept: {} }
   print(options, { dry_run: dryRun, categories: [report] }, describe([report], dryRun))
 }
 

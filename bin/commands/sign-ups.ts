@@ -75,15 +75,15 @@ async function list(options: ActorOptions): Promise<void> {
   const { items } = await withPod(async (services) =>
     listSignUps(services, await getActor(services, options, 'moderation'), { limit: LISTED }),
   )
-  const waiting = items.map(present)
-  const rows = waiting.map(({ id, username, email, confirmed, created_at }) => [
+  const signUps = items.map(present)
+  const rows = signUps.map(({ id, username, email, confirmed, created_at }) => [
     String(id),
     username ?? '',
     email ?? '',
     confirmed ? 'confirmed' : '',
     created_at,
   ])
-  print(options, waiting, (rows.length === 0 ? ['No sign-up is waiting.'] : table(rows)).map(printable))
+  print(options, signUps, (rows.length === 0 ? ['No sign-up is waiting.'] : table(rows)).map(printable))
 }
 
 async function show(id: number, options: ActorOptions): Promise<void> {

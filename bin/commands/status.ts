@@ -207,7 +207,7 @@ function waitingFor(workStatus: WorkStatus): string {
 function whatIsLeft(workStatus: WorkStatus, seconds: number): string {
   if (workStatus.queues === null) return `The queue is unavailable after ${seconds} s; the remaining work is unknown.`
   const queues = workStatus.queues
-  const left = [
+  const remainingWork = [
     ...QUEUES.flatMap((name) => {
       const { waiting, active, delayed, workers } = queues[name]
       const jobs = counted(waiting + active + delayed, 'job', 'jobs')
@@ -216,7 +216,7 @@ function whatIsLeft(workStatus: WorkStatus, seconds: number): string {
     ...counted(workStatus.outbox.waiting, 'outbox row', 'outbox rows'),
     ...counted(workStatus.deliveries.due, 'due delivery', 'due deliveries'),
   ]
-  return `Work is left after ${seconds} s: ${left.join(', ') || 'the last job ended in the meantime'}.`
+  return `Work is left after ${seconds} s: ${remainingWork.join(', ') || 'the last job ended in the meantime'}.`
 }
 
 function counted(count: number, one: string, many: string): string[] {

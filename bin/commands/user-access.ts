@@ -37,8 +37,8 @@ async function sessions(
     const ended = applications ? 'All sessions and the access of all applications' : 'All sessions'
     return print(options, { username, ended: true, applications }, [`${ended} of ${username} have ended.`])
   }
-  const found = await withPod((services) => listSessionsByOperator(services, username))
-  const rows = found.map(({ browser, network, beganAt, lastUsedAt }) => ({
+  const userSessions = await withPod((services) => listSessionsByOperator(services, username))
+  const rows = userSessions.map(({ browser, network, beganAt, lastUsedAt }) => ({
     browser,
     network,
     began_at: beganAt.toISOString(),

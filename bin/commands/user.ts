@@ -115,12 +115,12 @@ async function create(
 async function list(options: OutputOptions & { after?: string; limit?: number }): Promise<void> {
   const { limit = Number.POSITIVE_INFINITY } = options
   const accounts = await withPod(async (services) => {
-    const found: Account[] = []
+    const accounts: Account[] = []
     for (;;) {
-      const after = found.at(-1)?.username ?? options.after
-      const page = await listUsers(services, { after, limit: Math.min(PAGE, limit - found.length) })
-      found.push(...page)
-      if (page.length < PAGE || found.length === limit) return found
+      const after = accounts.at(-1)?.username ?? options.after
+      const page = await listUsers(services, { after, limit: Math.min(PAGE, limit - accounts.length) })
+      accounts.push(...page)
+      if (page.length < PAGE || accounts.length === limit) return accounts
     }
   })
   print(options, accounts.map(present), [

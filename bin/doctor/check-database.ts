@@ -109,13 +109,13 @@ async function collationHasChanged(db: Knex): Promise<boolean> {
 
 function checkConnections(server: ServerProperties, { databasePool, redisUrl }: Config): CheckResult {
   const queuePools = redisUrl === undefined ? 2 * QUEUE_POOLS.producers + QUEUE_POOLS.workers : 0
-  const wanted =
+  const neededConnections =
     (databasePool ?? WEB_DATABASE_LIMITS.pool) +
     (databasePool ?? WORKER_DATABASE_LIMITS.pool) +
     queuePools +
     SPARE_CONNECTIONS
-  const usage = `${server.connections} of ${server.maxConnections} connections are in use; one web and one worker process may take ${wanted}`
-  return server.maxConnections >= wanted
+  const usage = `${server.connections} of ${server.maxConnections} connections are in use; one web and one worker process may take ${neededConnections}`
+  return server.maxConnections >= neededConnections
     ? checkPassed('connections', `${usage}.`)
     : checkWarning('connections', `${usage}: raise max_connections of PostgreSQL, or lower DATABASE_POOL.`)
 }

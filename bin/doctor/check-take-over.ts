@@ -9,9 +9,9 @@ const EXPECTED_DAYS = 365
 
 /** Counts the accounts whose owners have not signed in since a take-over, so that their passwords still have the hashes of the old pod. */
 export async function checkTakeOver(db: Knex, now: Date): Promise<readonly CheckResult[]> {
-  const found = await findTakeOver(db)
-  if (found === undefined || !isOpened(found)) return []
-  const openedAt = new Date(String(found.report['openedAt'] ?? found.changedAt.toISOString()))
+  const takeOver = await findTakeOver(db)
+  if (takeOver === undefined || !isOpened(takeOver)) return []
+  const openedAt = new Date(String(takeOver.report['openedAt'] ?? takeOver.changedAt.toISOString()))
   if (now.getTime() - openedAt.getTime() < EXPECTED_DAYS * DAY_MS) return []
   const { count, names } = await queryRow<{ readonly count: number; readonly names: readonly string[] }>(
     db,
@@ -21,11 +21,11 @@ export async function checkTakeOver(db: Knex, now: Date): Promise<readonly Check
     where password_hash like '$2%' and users.closed_at is null`,
   )
   if (count === 0) return []
-  const listed = `${names.join(', ')}${count > names.length ? ' …' : ''}`
+  const accountList = `${names.join(', ')}${count > names.length ? ' …' : ''}`
   return [
     checkWarning(
       'take-over',
-      `Accounts that were not used for a year still have the bcrypt hash of the old pod: ${count} (${listed}). The pepper of the old pod is kept for them; "pod user password NAME --link" makes a link for a new password.`,
+      `Accounts that were not used for a year still have the bcrypt hash of the old pod: ${count} (${accountList}). The pepper of the old pod is kept for them; "pod user password NAME --link" makes a link for a new password.`,
     ),
   ]
 }

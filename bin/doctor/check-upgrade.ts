@@ -45,8 +45,8 @@ const SETTING_PREFIX = /^(BACKUP|IMPORT|PHOTO|RETENTION|S3|SIGN_UP|SPAM|UPLOADS|
 
 /** A setting that this version does not have has no effect, for example because it was renamed. */
 export function checkSettings(environment: NodeJS.ProcessEnv): CheckResult {
-  const given = Object.keys(environment).filter((name) => SETTING_PREFIX.test(name) && environment[name] !== '')
-  const unknown = given.filter((name) => !isNameOfSetting(name.replace(/_FILE$/, '')))
+  const settingNames = Object.keys(environment).filter((name) => SETTING_PREFIX.test(name) && environment[name] !== '')
+  const unknown = settingNames.filter((name) => !isNameOfSetting(name.replace(/_FILE$/, '')))
   return unknown.length === 0
     ? checkPassed('settings', 'This version has all settings that are set.')
     : checkWarning(

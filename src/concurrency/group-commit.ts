@@ -69,9 +69,9 @@ export function groupCommit<Item, Result>(
   }
 
   function mayStart(): boolean {
-    const waiting = itemsIn(pending)
-    if (running > 0) return running < maxConcurrent && (waiting >= minItems || ageOfOldest() >= slowMs)
-    return growth?.mayStart(waiting) ?? true
+    const waitingItems = itemsIn(pending)
+    if (running > 0) return running < maxConcurrent && (waitingItems >= minItems || ageOfOldest() >= slowMs)
+    return growth?.mayStart(waitingItems) ?? true
   }
 
   async function runGroup(group: readonly Entry<Item, Result>[]): Promise<void> {

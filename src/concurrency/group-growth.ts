@@ -38,11 +38,11 @@ export function openGroupGrowth({ busyItems, busyMs, startItems, waitMs }: Growt
 
   async function waitForCalls(countWaitingCalls: CountWaitingCalls): Promise<void> {
     const until = performance.now() + waitMs
-    let seen = -1
+    let lastCalls = -1
     for (;;) {
       const calls = countWaitingCalls()
-      if (calls === undefined || calls === seen || performance.now() >= until) return
-      seen = calls
+      if (calls === undefined || calls === lastCalls || performance.now() >= until) return
+      lastCalls = calls
       await new Promise((resolve) => setTimeout(resolve, 1))
     }
   }

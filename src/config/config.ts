@@ -245,97 +245,97 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     Object.entries(environment).filter(([, value]) => value !== ''),
   )
   const wrong = validate(variables) ? [] : [...new Set((validate.errors ?? []).map(sentence))]
-  const given = variables as unknown as Environment // with invalid values the function throws before it returns
+  const settings = variables as unknown as Environment // with invalid values the function throws before it returns
 
   const faults = [...fileFaults, ...wrong]
-  const url = readPodUrl(given.POD_URL ?? localUrl(given.PORT), faults)
-  checkAddressScheme('DATABASE_URL', given.DATABASE_URL, ['postgres:', 'postgresql:'], faults)
-  checkAddressScheme('DATABASE_READ_URL', given.DATABASE_READ_URL, ['postgres:', 'postgresql:'], faults)
-  const redis = readRedis(given.REDIS_URL, faults)
-  const workerQueues = readQueues(given.WORKER_QUEUES, faults)
-  const workerConcurrency = readConcurrency(given.WORKER_CONCURRENCY, faults)
+  const url = readPodUrl(settings.POD_URL ?? localUrl(settings.PORT), faults)
+  checkAddressScheme('DATABASE_URL', settings.DATABASE_URL, ['postgres:', 'postgresql:'], faults)
+  checkAddressScheme('DATABASE_READ_URL', settings.DATABASE_READ_URL, ['postgres:', 'postgresql:'], faults)
+  const redis = readRedis(settings.REDIS_URL, faults)
+  const workerQueues = readQueues(settings.WORKER_QUEUES, faults)
+  const workerConcurrency = readConcurrency(settings.WORKER_CONCURRENCY, faults)
   const adminListen = readAdminListen(environment['ADMIN_LISTEN'], faults)
-  const allowPrivateAddresses = readAllowPrivate(given.ALLOW_PRIVATE_ADDRESSES, faults)
+  const allowPrivateAddresses = readAllowPrivate(settings.ALLOW_PRIVATE_ADDRESSES, faults)
   for (const name of ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] as const) {
-    checkAddressScheme(name, given[name], ['http:', 'https:'], faults)
+    checkAddressScheme(name, settings[name], ['http:', 'https:'], faults)
   }
-  checkAddressScheme('IMAGE_REDIRECT_URL', given.IMAGE_REDIRECT_URL, ['http:', 'https:'], faults)
-  checkAddressScheme('SOURCE_URL', given.SOURCE_URL, ['http:', 'https:'], faults)
-  checkAddressScheme('UPDATE_CHECK_URL', given.UPDATE_CHECK_URL, ['http:', 'https:'], faults)
-  const s3 = readS3(given, faults)
-  const uploadsBaseUrl = readUploadsBaseUrl(given.UPLOADS_BASE_URL, faults)
-  const backupS3 = readBackupS3(given, faults)
-  const trustProxy = readTrustProxy(given.TRUST_PROXY, faults)
-  const staffAccess = readStaffAccess(given, faults)
-  const mail = readMailSettings(given, faults)
-  checkSignUpConfirmation(given, faults)
-  checkBackupPictures(given, faults)
-  checkIsolation(given, adminListen, faults)
+  checkAddressScheme('IMAGE_REDIRECT_URL', settings.IMAGE_REDIRECT_URL, ['http:', 'https:'], faults)
+  checkAddressScheme('SOURCE_URL', settings.SOURCE_URL, ['http:', 'https:'], faults)
+  checkAddressScheme('UPDATE_CHECK_URL', settings.UPDATE_CHECK_URL, ['http:', 'https:'], faults)
+  const s3 = readS3(settings, faults)
+  const uploadsBaseUrl = readUploadsBaseUrl(settings.UPLOADS_BASE_URL, faults)
+  const backupS3 = readBackupS3(settings, faults)
+  const trustProxy = readTrustProxy(settings.TRUST_PROXY, faults)
+  const staffAccess = readStaffAccess(settings, faults)
+  const mail = readMailSettings(settings, faults)
+  checkSignUpConfirmation(settings, faults)
+  checkBackupPictures(settings, faults)
+  checkIsolation(settings, adminListen, faults)
   if (faults.length > 0 || url === undefined) throw new SettingsError(faults)
 
   return {
     url: url.origin,
     host: url.host.replace(/^www\./, ''),
-    listen: given.HOST.includes('/') ? { path: given.HOST } : { host: given.HOST, port: given.PORT },
-    databaseUrl: given.DATABASE_URL,
-    databaseReadUrl: given.DATABASE_READ_URL,
-    databasePool: given.DATABASE_POOL,
-    redisUrl: given.REDIS_URL,
+    listen: settings.HOST.includes('/') ? { path: settings.HOST } : { host: settings.HOST, port: settings.PORT },
+    databaseUrl: settings.DATABASE_URL,
+    databaseReadUrl: settings.DATABASE_READ_URL,
+    databasePool: settings.DATABASE_POOL,
+    redisUrl: settings.REDIS_URL,
     // A fail-over by Sentinel without an acknowledged replica would lose accepted messages.
-    redisReplicas: given.REDIS_REPLICAS ?? (redis?.kind === 'sentinel' ? 1 : 0),
-    workerQueues: given.ISOLATED === 'true' ? workerQueues.filter((queue) => LOCAL_QUEUES.has(queue)) : workerQueues,
+    redisReplicas: settings.REDIS_REPLICAS ?? (redis?.kind === 'sentinel' ? 1 : 0),
+    workerQueues: settings.ISOLATED === 'true' ? workerQueues.filter((queue) => LOCAL_QUEUES.has(queue)) : workerQueues,
     workerConcurrency,
-    cryptoThreads: given.CRYPTO_THREADS ?? availableParallelism(),
-    inboundBytes: given.INBOUND_BYTES,
-    dataDir: resolve(given.DATA_DIR),
-    uploadsDir: resolve(given.UPLOADS_DIR ?? join(given.DATA_DIR, 'uploads')),
-    storage: given.STORAGE,
-    uploadsFallback: given.UPLOADS_FALLBACK,
+    cryptoThreads: settings.CRYPTO_THREADS ?? availableParallelism(),
+    inboundBytes: settings.INBOUND_BYTES,
+    dataDir: resolve(settings.DATA_DIR),
+    uploadsDir: resolve(settings.UPLOADS_DIR ?? join(settings.DATA_DIR, 'uploads')),
+    storage: settings.STORAGE,
+    uploadsFallback: settings.UPLOADS_FALLBACK,
     s3,
-    s3Delivery: given.S3_DELIVERY,
+    s3Delivery: settings.S3_DELIVERY,
     uploadsBaseUrl,
-    photoBytes: given.PHOTO_BYTES,
-    photoQuota: given.PHOTO_QUOTA,
-    ...importLimits(given),
-    podBytesPerDay: given.POD_BYTES_PER_DAY,
-    ...spamThresholds(given),
-    secretKey: given.SECRET_KEY,
+    photoBytes: settings.PHOTO_BYTES,
+    photoQuota: settings.PHOTO_QUOTA,
+    ...importLimits(settings),
+    podBytesPerDay: settings.POD_BYTES_PER_DAY,
+    ...spamThresholds(settings),
+    secretKey: settings.SECRET_KEY,
     trustProxy,
-    shutdownDelayMs: given.SHUTDOWN_DELAY * 1_000,
-    logLevel: given.LOG_LEVEL,
-    logFormat: given.LOG_FORMAT,
+    shutdownDelayMs: settings.SHUTDOWN_DELAY * 1_000,
+    logLevel: settings.LOG_LEVEL,
+    logFormat: settings.LOG_FORMAT,
     adminListen,
     ...staffAccess,
-    podName: given.POD_NAME || url.host,
-    defaultLanguage: given.DEFAULT_LANGUAGE,
-    localesDir: given.LOCALES_DIR === undefined ? undefined : resolve(given.LOCALES_DIR),
-    podminAccount: given.PODMIN_ACCOUNT?.toLowerCase(),
-    podminContact: given.PODMIN_CONTACT,
-    sourceUrl: given.SOURCE_URL,
-    termsFile: given.TERMS_FILE === undefined ? undefined : resolve(given.TERMS_FILE),
-    ...signUpSettings(given, url, mail),
-    closeGraceDays: given.CLOSE_GRACE_DAYS,
-    inactiveAccountDays: given.INACTIVE_ACCOUNT_DAYS,
-    unattendedDays: given.UNATTENDED_DAYS,
-    reportEvidenceDays: given.REPORT_EVIDENCE_DAYS,
+    podName: settings.POD_NAME || url.host,
+    defaultLanguage: settings.DEFAULT_LANGUAGE,
+    localesDir: settings.LOCALES_DIR === undefined ? undefined : resolve(settings.LOCALES_DIR),
+    podminAccount: settings.PODMIN_ACCOUNT?.toLowerCase(),
+    podminContact: settings.PODMIN_CONTACT,
+    sourceUrl: settings.SOURCE_URL,
+    termsFile: settings.TERMS_FILE === undefined ? undefined : resolve(settings.TERMS_FILE),
+    ...signUpSettings(settings, url, mail),
+    closeGraceDays: settings.CLOSE_GRACE_DAYS,
+    inactiveAccountDays: settings.INACTIVE_ACCOUNT_DAYS,
+    unattendedDays: settings.UNATTENDED_DAYS,
+    reportEvidenceDays: settings.REPORT_EVIDENCE_DAYS,
     mail,
-    statistics: given.STATISTICS === 'on',
-    ...requestLimits(given),
-    clientApiDialect: given.CLIENT_API_DIALECT,
-    retention: retentionOf(given),
-    tracing: readTracingSettings(given),
-    metricsPeers: given.METRICS_PEERS,
-    updateCheckUrl: given.UPDATE_CHECK_URL,
-    isolated: given.ISOLATED === 'true',
+    statistics: settings.STATISTICS === 'on',
+    ...requestLimits(settings),
+    clientApiDialect: settings.CLIENT_API_DIALECT,
+    retention: retentionOf(settings),
+    tracing: readTracingSettings(settings),
+    metricsPeers: settings.METRICS_PEERS,
+    updateCheckUrl: settings.UPDATE_CHECK_URL,
+    isolated: settings.ISOLATED === 'true',
     allowPrivateAddresses,
-    backupTo: given.BACKUP_TO,
+    backupTo: settings.BACKUP_TO,
     backupS3,
-    backupRecipients: given.BACKUP_RECIPIENTS,
-    backupAt: given.BACKUP_AT === 'off' ? undefined : given.BACKUP_AT,
-    backupPictures: given.BACKUP_PICTURES ?? (isAllInS3(given) ? 'reference' : 'include'),
-    backupKeep: readBackupKeep(given.BACKUP_KEEP),
-    oidcIssuer: given.OIDC_ISSUER,
-    imageRedirectUrl: given.IMAGE_REDIRECT_URL?.replace(/\/+$/, ''),
+    backupRecipients: settings.BACKUP_RECIPIENTS,
+    backupAt: settings.BACKUP_AT === 'off' ? undefined : settings.BACKUP_AT,
+    backupPictures: settings.BACKUP_PICTURES ?? (isAllInS3(settings) ? 'reference' : 'include'),
+    backupKeep: readBackupKeep(settings.BACKUP_KEEP),
+    oidcIssuer: settings.OIDC_ISSUER,
+    imageRedirectUrl: settings.IMAGE_REDIRECT_URL?.replace(/\/+$/, ''),
   }
 }
 

@@ -24,8 +24,8 @@ export async function storeAddress(dataDir: string, url: string): Promise<void> 
 
 export async function readStoredAddress(dataDir: string): Promise<StoredAddress | undefined> {
   try {
-    const kept = JSON.parse(await readFile(join(dataDir, FILE), 'utf8'))
-    return typeof kept?.url === 'string' && typeof kept.pid === 'number' ? kept : undefined
+    const storedAddress = JSON.parse(await readFile(join(dataDir, FILE), 'utf8'))
+    return typeof storedAddress?.url === 'string' && typeof storedAddress.pid === 'number' ? storedAddress : undefined
   } catch {
     return undefined
   }

@@ -17,13 +17,13 @@ export function chooseLanguage(
   fallback: string,
 ): string {
   const { setting, uiLocales, kept, accepted } = preferences
-  const wanted = [
+  const wantedTags = [
     setting,
     ...(uiLocales ?? '').slice(0, MAX_HEADER_CHARACTERS).split(' '),
     kept,
     ...readAccepted(accepted),
   ]
-  for (const tag of wanted) {
+  for (const tag of wantedTags) {
     const matchingLanguage = tag === undefined ? undefined : findLanguage(tag, languages)
     if (matchingLanguage !== undefined) return matchingLanguage
   }

@@ -35,12 +35,12 @@ export interface LocaleSettings {
 
 /** Messages that a catalogue of the operator lacks are English, or those of the project in the same language. */
 export function openLocales({ defaultLanguage, localesDir }: LocaleSettings): Locales {
-  const added = localesDir === undefined ? {} : readCatalogues(localesDir)
-  const languages = [...new Set([...LANGUAGES, ...Object.keys(added)])]
+  const addedCatalogues = localesDir === undefined ? {} : readCatalogues(localesDir)
+  const languages = [...new Set([...LANGUAGES, ...Object.keys(addedCatalogues)])]
   const translators = new Map(
     languages.map((language) => {
       const base = LANGUAGES.find((known) => known === language)
-      const catalogue = { ...ENGLISH, ...(base && CATALOGUES[base]), ...added[language] }
+      const catalogue = { ...ENGLISH, ...(base && CATALOGUES[base]), ...addedCatalogues[language] }
       return [language, createTranslator(language, catalogue)]
     }),
   )

@@ -98,8 +98,8 @@ export function readNetwork(text: string): WrittenNetwork | undefined {
 
 /** Whether a network has addresses in common with a list of networks. */
 export function overlapsNetworks(network: string, list: string): boolean {
-  const given = parseNetwork(network)
-  if (given === undefined) return false
+  const parsedNetwork = parseNetwork(network)
+  if (parsedNetwork === undefined) return false
   const others = list.split(',').flatMap((item) => parseNetworks(item.trim()) ?? [])
-  return others.some((other) => isWithin(other[0], given) || isWithin(given[0], other))
+  return others.some((other) => isWithin(other[0], parsedNetwork) || isWithin(parsedNetwork[0], other))
 }

@@ -57,8 +57,8 @@ export function registerBackupMetrics(registry: Registry, { db, log, config }: M
     async collect() {
       const startedAt = await verified()
       const recorded = (await read())?.verifiedAge ?? null
-      const own = startedAt === undefined ? null : (Date.now() - startedAt.getTime()) / 1_000
-      const ages = [recorded, own].filter((age) => age !== null)
+      const ownAge = startedAt === undefined ? null : (Date.now() - startedAt.getTime()) / 1_000
+      const ages = [recorded, ownAge].filter((age) => age !== null)
       if (ages.length === 0) this.remove()
       else this.set(Math.min(...ages))
     },

@@ -261,7 +261,7 @@ async function connect(target: Knex): Promise<void> {
 async function readServerProperties(target: Knex): Promise<ServerProperties> {
   // Before the clocks are compared, because the time of connecting would be part of their difference.
   await connect(target)
-  const begun = Date.now()
+  const beganAt = Date.now()
   const { now, ...server } = await queryRow<Omit<ServerProperties, 'secondsAhead'> & { readonly now: number }>(
     target,
     `
@@ -276,5 +276,5 @@ async function readServerProperties(target: Knex): Promise<ServerProperties> {
       ) as connections,
       extract(epoch from clock_timestamp())::float as now`,
   )
-  return { ...server, secondsAhead: now - (begun + Date.now()) / 2_000 }
+  return { ...server, secondsAhead: now - (beganAt + Date.now()) / 2_000 }
 }

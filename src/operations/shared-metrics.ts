@@ -29,9 +29,9 @@ export function openSharedMetrics(registry: Registry, services: MonitoringServic
     registers: [registry],
   })
   const values = cacheFor(SHARED_METRICS_CACHE_MS, async () => {
-    const begun = Date.now()
+    const beganAt = Date.now()
     const counters = await readSharedMetrics(services.db)
-    return { ...counters, offset: (counters.databaseClock - (begun + Date.now()) / 2) / 1_000 }
+    return { ...counters, offset: (counters.databaseClock - (beganAt + Date.now()) / 2) / 1_000 }
   })
   const peers = cacheFor(PEER_METRICS_CACHE_MS, () => readMetricsOfOtherPods(services.db, services.config.metricsPeers))
 
@@ -62,15 +62,15 @@ function storeOf({ config }: Pick<Services, 'config'>, folder: string): string {
 
 /** The last result of an operation, which runs again once the result is older. */
 function cacheFor<Result>(milliseconds: number, operation: () => Promise<Result>): () => Promise<Result> {
-  let kept: { readonly at: number; readonly result: Promise<Result> } | undefined
+  let cachedResult: { readonly at: number; readonly result: Promise<Result> } | undefined
   return () => {
     const now = performance.now()
-    if (kept !== undefined && now - kept.at < milliseconds) return kept.result
+    if (cachedResult !== undefined && now - cachedResult.at < milliseconds) return cachedResult.result
     const result = operation()
     const mine = { at: now, result }
-    kept = mine
+    cachedResult = mine
     result.catch(() => {
-      if (kept === mine) kept = undefined
+      if (cachedResult === mine) cachedResult = undefined
     })
     return result
   }

@@ -32,9 +32,11 @@ export function readOldSettings(
   }
   const { mail, notOffered } = mailOf(read)
   const variables = { ...addressesOf(read), ...rulesOf(read), ...mail, ...storeOf(read) }
-  const given = Object.entries(variables).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  const definedVariables = Object.entries(variables).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined,
+  )
   return {
-    variables: Object.fromEntries(given),
+    variables: Object.fromEntries(definedVariables),
     notOffered: [
       ...notOffered,
       ...NOT_OFFERED.filter((path) => isSet(read(path))),

@@ -31,8 +31,8 @@ export function readToml(source: string): Table | undefined {
 
 function tableAt(root: Table, names: readonly string[]): Table {
   return names.reduce<Table>((table, name) => {
-    const found = Object.hasOwn(table, name) ? table[name] : undefined
-    if (typeof found === 'object' && found !== null) return found as Table // texts and numbers are replaced
+    const existingValue = Object.hasOwn(table, name) ? table[name] : undefined
+    if (typeof existingValue === 'object' && existingValue !== null) return existingValue as Table // texts and numbers are replaced
     const made: Table = Object.create(null)
     table[name] = made
     return made

@@ -7,16 +7,16 @@ export async function shareTasks<Lane, Task>(
   signal: AbortSignal,
   work: (lane: Lane, task: Task) => Promise<void>,
 ): Promise<void> {
-  const waiting = [...tasks]
+  const remainingTasks = [...tasks]
   const results = await Promise.allSettled(
     lanes.map(async (lane) => {
       try {
-        for (let task = waiting.shift(); task !== undefined; task = waiting.shift()) {
+        for (let task = remainingTasks.shift(); task !== undefined; task = remainingTasks.shift()) {
           signal.throwIfAborted()
           await work(lane, task)
         }
       } catch (error) {
-        waiting.length = 0
+        remainingTasks.length = 0
         throw error
       }
     }),

@@ -64,20 +64,20 @@ const thumbnails: readonly (readonly [SizePrefix, ResizeOptions])[] = [
 ]
 
 async function makeSizes(bytes: Buffer, format: PictureFormat): Promise<MadePicture> {
-  const written = (picture: Sharp) =>
+  const encode = (picture: Sharp) =>
     write[format](picture)
       .timeout({ seconds: PHOTO_LIMITS.sizeSeconds })
       .toBuffer({ resolveWithObject: true })
       .catch(unreadable)
 
-  const { data: raw, info } = await written(sharp(bytes, READING).autoOrient())
+  const { data: raw, info } = await encode(sharp(bytes, READING).autoOrient())
   const { width, pageHeight: height = info.height } = info
   const files = new Map<SizePrefix, Buffer>([[PHOTO_SIZE_PREFIXES.raw, raw]])
   const isSmall = width <= LARGE_WIDTH
-  const large = isSmall ? raw : (await written(sharp(bytes, READING).autoOrient().resize({ width: LARGE_WIDTH }))).data
+  const large = isSmall ? raw : (await encode(sharp(bytes, READING).autoOrient().resize({ width: LARGE_WIDTH }))).data
   files.set(PHOTO_SIZE_PREFIXES.large, large)
   for (const [prefix, size] of thumbnails) {
-    files.set(prefix, (await written(sharp(large, { ...READING, animated: false }).resize(size))).data)
+    files.set(prefix, (await encode(sharp(large, { ...READING, animated: false }).resize(size))).data)
   }
   return { width, height, files }
 }

@@ -52,8 +52,8 @@ async function makePhoto(services: Services, work: JobContext & { readonly data:
       new Map([...files].map(([prefix, picture]) => [`${prefix}${name}`, picture])),
     )
     prepared = drafts
-    const kept = [...files].reduce((sum, [, picture]) => sum + picture.length, 0)
-    await storePhoto(services, work, { width, height, bytes: kept, publish: drafts.publish })
+    const totalBytes = [...files].reduce((sum, [, picture]) => sum + picture.length, 0)
+    await storePhoto(services, work, { width, height, bytes: totalBytes, publish: drafts.publish })
   } catch (error) {
     await prepared?.discard()
     if (!(error instanceof Refusal)) throw error

@@ -14,8 +14,8 @@ export async function runWithinLimit(
   try {
     await work()
   } finally {
-    const left = (running.get(host) ?? 1) - 1
-    if (left > 0) running.set(host, left)
+    const remainingRuns = (running.get(host) ?? 1) - 1
+    if (remainingRuns > 0) running.set(host, remainingRuns)
     else running.delete(host)
   }
 }

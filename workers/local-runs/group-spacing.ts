@@ -14,7 +14,7 @@ type AwaitGroup = (work: number) => Promise<void>
  * own. Nothing waits once the process is ending.
  */
 export function openGroupSpacing({ intervalMs, fullGroupWork }: Spacing, startNothingNew: AbortSignal): AwaitGroup {
-  let waiting: (() => void)[] = []
+  let waitingStarts: (() => void)[] = []
   let waitingWork = 0
   let nextStart = Number.NEGATIVE_INFINITY
   let timer: NodeJS.Timeout | undefined
@@ -23,18 +23,18 @@ export function openGroupSpacing({ intervalMs, fullGroupWork }: Spacing, startNo
     clearTimeout(timer)
     timer = undefined
     nextStart = waitingWork < fullGroupWork ? performance.now() + intervalMs : Number.NEGATIVE_INFINITY
-    for (const start of waiting) start()
-    waiting = []
+    for (const start of waitingStarts) start()
+    waitingStarts = []
     waitingWork = 0
   }
 
   startNothingNew.addEventListener('abort', startGroup, { once: true })
   return (work) =>
     new Promise((resolve) => {
-      waiting.push(resolve)
+      waitingStarts.push(resolve)
       waitingWork += work
-      const left = nextStart - performance.now()
-      if (startNothingNew.aborted || waitingWork >= fullGroupWork || left <= 0) startGroup()
-      else timer ??= setTimeout(startGroup, left)
+      const remainingMs = nextStart - performance.now()
+      if (startNothingNew.aborted || waitingWork >= fullGroupWork || remainingMs <= 0) startGroup()
+      else timer ??= setTimeout(startGroup, remainingMs)
     })
 }

@@ -35,11 +35,11 @@ export function recordCryptoTask(task: string, ms: number): void {
  * when. The returned function is called when a task begins to wait; its result, when the task has ended.
  */
 export function watchWaits(threads: number, observe = (ms: number) => waitSeconds.observe(ms / 1_000)) {
-  const waiting: { readonly since: number }[] = []
+  const waitingTasks: { readonly since: number }[] = []
   let running = 0
 
   function startNext(): void {
-    const next = waiting.shift()
+    const next = waitingTasks.shift()
     if (next === undefined) running -= 1
     else observe(performance.now() - next.since)
   }
@@ -51,12 +51,12 @@ export function watchWaits(threads: number, observe = (ms: number) => waitSecond
       observe(0)
       return startNext
     }
-    waiting.push(task)
+    waitingTasks.push(task)
     return () => {
-      const place = waiting.indexOf(task)
+      const place = waitingTasks.indexOf(task)
       if (place < 0) return startNext()
       // It has waited until its deadline.
-      waiting.splice(place, 1)
+      waitingTasks.splice(place, 1)
       observe(performance.now() - task.since)
     }
   }

@@ -131,8 +131,8 @@ const CHECK_FOLDER = 'check-'
 async function deleteAbandonedChecks(folder: string): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     const path = join(folder, name)
-    const found = name.startsWith(CHECK_FOLDER) ? await stat(path).catch(() => undefined) : undefined
-    if (found !== undefined && Date.now() - found.mtimeMs > DAY_MS) await deleteSpool(path)
+    const folderStats = name.startsWith(CHECK_FOLDER) ? await stat(path).catch(() => undefined) : undefined
+    if (folderStats !== undefined && Date.now() - folderStats.mtimeMs > DAY_MS) await deleteSpool(path)
   }
 }
 
@@ -153,7 +153,7 @@ async function importFile(file: string, options: ImportCommandOptions): Promise<
     withPod(async (services) => {
       const user = await requireUser(services, options.as)
       if (services.config.imports === 'off') throw new CommandError('Imports are off: set IMPORTS to on or operator.')
-      const begun =
+      const archiveImport =
         (await findImportOfFile(services, user, file)) ??
         (await beginImport(services, COMMAND_ACTOR, {
           file,
@@ -163,7 +163,7 @@ async function importFile(file: string, options: ImportCommandOptions): Promise<
           moveFrom,
           signal,
         }))
-      return options.wait ? followImport(services, begun, signal, progress) : begun
+      return options.wait ? followImport(services, archiveImport, signal, progress) : archiveImport
     }),
   )
     .catch(explainArchiveError)

@@ -43,15 +43,15 @@ async function exportAccount(username: string, options: ExportOptions): Promise<
     withPod(async (services) => {
       const account = await findUser(services, username)
       if (account === undefined) throw new CommandError(`There is no local account named ${username}.`)
-      const written = []
+      const exportedFiles = []
       for (const [kind, file] of kinds) {
         await recordExport(services, COMMAND_ACTOR, { username: account.username, kind })
         const run = { username: account.username, kind, file, signal }
         const reportProgress = ({ section, done }: { readonly section: string; readonly done: number }) =>
           progress.report({ step: section, done, total: undefined })
-        written.push({ kind, ...(await exportToNewFile(services, { ...run, reportProgress })) })
+        exportedFiles.push({ kind, ...(await exportToNewFile(services, { ...run, reportProgress })) })
       }
-      return written
+      return exportedFiles
     }),
   )
   progress.end()

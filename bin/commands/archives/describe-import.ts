@@ -110,9 +110,14 @@ function reasonText(reason: string): string {
 
 function describeCounts(counts: ImportCounts, imported: string): readonly string[] {
   const rows = IMPORT_SECTIONS.flatMap((section) => {
-    const found = counts[section]
-    if (found === undefined) return []
-    return [[section, ...[found.found, found.imported, found.skipped, found.refused].map(String)]]
+    const sectionCounts = counts[section]
+    if (sectionCounts === undefined) return []
+    return [
+      [
+        section,
+        ...[sectionCounts.found, sectionCounts.imported, sectionCounts.skipped, sectionCounts.refused].map(String),
+      ],
+    ]
   })
   return table([['', 'found', imported, 'already there', 'refused'], ...rows])
 }

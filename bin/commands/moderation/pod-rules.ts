@@ -191,20 +191,20 @@ async function unset(text: string, { reason, ...options }: ActorOptions): Promis
 }
 
 async function rules({ state, ...options }: ActorOptions & { readonly state?: PodRule['state'] }): Promise<void> {
-  const found = await withPod(async (services) => {
+  const rulePage = await withPod(async (services) => {
     const actor = await getActor(services, options, 'moderation')
     return listRules(services, actor, { state }, { limit: RULE_BATCH_SIZE })
   })
-  const rows = found.items.map((rule) => [
+  const rows = rulePage.items.map((rule) => [
     nameOfRule(rule),
     rule.state,
     rule.subdomains ? 'with subdomains' : 'exact',
     rule.until?.toISOString() ?? '-',
     rule.reason,
   ])
-  print(options, found.items.map(presentPodRule), [
+  print(options, rulePage.items.map(presentPodRule), [
     ...table([['domain', 'state', 'subdomains', 'until', 'reason'], ...rows]).map(printable),
-    found.hasOlder ? `the newest ${RULE_BATCH_SIZE} rules` : rows.length === 1 ? '1 rule' : `${rows.length} rules`,
+    rulePage.hasOlder ? `the newest ${RULE_BATCH_SIZE} rules` : rows.length === 1 ? '1 rule' : `${rows.length} rules`,
   ])
 }
 
@@ -212,18 +212,18 @@ async function preview(
   text: string,
   { exact, ...options }: ActorOptions & { readonly exact?: boolean },
 ): Promise<void> {
-  const counted = previewDetails(
+  const details = previewDetails(
     await withPod(async (services) => {
       const actor = await getActor(services, options, 'moderation')
       return previewPodRule(services, actor, { ...readDomain(text), subdomains: !exact })
     }),
   )
-  const { pods, ...counts } = counted
+  const { pods, ...counts } = details
   const rows = Object.entries(counts).map(([name, value]) => [
     name.replaceAll('_', ' '),
     typeof value === 'object' && value !== null ? countText(value) : String(value ?? 'every port'),
   ])
-  print(options, counted, [
+  print(options, details, [
     ...table(rows).map(printable),
     ...pods.map(({ host, people }) => printable(`${host}: ${people === 1 ? '1 person' : `${people} people`}`)),
   ])

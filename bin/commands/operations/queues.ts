@@ -162,16 +162,16 @@ async function change(name: string, { yes, ...options }: ChangeOptions, run: Cha
     const actor = await getActor(services, options, 'administration')
     const { reason, until, name: job, pod: host } = options
     const only = { ...(job !== undefined && { name: job }), ...(host !== undefined && { pod: host }) }
-    const chosen = { reason, until, ...only, ...(yes && { confirm: queue }) }
-    return { result: await run(services, actor, queue, chosen), after: await findQueue(services, queue) }
+    const change = { reason, until, ...only, ...(yes && { confirm: queue }) }
+    return { result: await run(services, actor, queue, change), after: await findQueue(services, queue) }
   })
   if (typeof result === 'object' && result.operation !== undefined) {
     const { id, total } = result.operation
     return print(options, presentOperation(result.operation), [`operation ${id} is queued, for ${total} jobs`])
   }
-  const changed = typeof result === 'object' ? result.count : result
-  const outcome = typeof changed === 'number' ? { count: changed } : { changed }
-  print(options, { ...outcome, queue: after && presentQueue(after) }, [describe(changed, after)])
+  const changedCount = typeof result === 'object' ? result.count : result
+  const outcome = typeof changedCount === 'number' ? { count: changedCount } : { changed: changedCount }
+  print(options, { ...outcome, queue: after && presentQueue(after) }, [describe(changedCount, after)])
 }
 
 function describe(changed: number | boolean, queue: QueueOverview | undefined): string {

@@ -56,9 +56,9 @@ async function maySendChangeMails(transaction: Knex.Transaction, userId: number,
 /** Confirms the mailbox of a token. Of two accounts with one address, the second is refused. */
 export async function confirmEmail(services: Pick<Services, 'db' | 'requestContext'>, token: string): Promise<void> {
   await refuseTakenAddress(services, async (transaction) => {
-    const used = await useToken(transaction, 'confirm_email', token)
-    if (used === undefined) throw tokenInvalid()
-    const { userId, email } = used
+    const usedToken = await useToken(transaction, 'confirm_email', token)
+    if (usedToken === undefined) throw tokenInvalid()
+    const { userId, email } = usedToken
     const user = await User.query(transaction).findById(userId)
     if (user === undefined || user.closedAt !== null || email === null || user.unconfirmedEmail !== email)
       throw tokenInvalid()
@@ -72,9 +72,9 @@ export async function undoEmailChange(
   token: string,
 ): Promise<void> {
   await refuseTakenAddress(services, async (transaction) => {
-    const used = await useEmailUndo(transaction, token)
-    if (used === undefined) throw tokenInvalid()
-    const { userId, email } = used
+    const usedUndo = await useEmailUndo(transaction, token)
+    if (usedUndo === undefined) throw tokenInvalid()
+    const { userId, email } = usedUndo
     const user = await User.query(transaction).findById(userId).withGraphFetched('person')
     if (!user?.person || user.closedAt !== null) throw tokenInvalid()
     await setConfirmedEmail(transaction, userId, email)

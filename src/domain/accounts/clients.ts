@@ -140,8 +140,8 @@ async function requireSingleSector(
   { subject_type }: ClientMetadata,
 ): Promise<void> {
   if (sectorIdentifierUri !== undefined) {
-    const listed = await readSectorDocument(services, sectorIdentifierUri)
-    if (redirectUris.every((uri) => listed.includes(uri))) return
+    const listedUris = await readSectorDocument(services, sectorIdentifierUri)
+    if (redirectUris.every((uri) => listedUris.includes(uri))) return
     throw invalidClientMetadata('The document at sector_identifier_uri does not name every redirect URI.')
   }
   const sectors = new Set(

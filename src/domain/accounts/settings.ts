@@ -121,11 +121,14 @@ async function readPostDefaults(
 ): Promise<{ readonly isPublic: boolean; readonly aspectIds: readonly number[] }> {
   const { userId, current, change } = request
   const isPublic = change.defaultPostPublic ?? current.defaultPostPublic
-  const chosen = [...new Set(change.defaultPostAspectIds ?? (isPublic ? [] : current.defaultPostAspectIds))]
-  if (isPublic && chosen.length > 0) throw new Refusal('aspects_invalid', 'A public post has no aspects.')
-  const own = await Aspect.query(transaction).where({ userId }).whereRaw('id = any(?::bigint[])', [chosen]).select('id')
-  if (own.length < chosen.length) throw new Refusal('aspects_invalid', 'One of the aspects is not yours.')
-  return { isPublic, aspectIds: chosen }
+  const aspectIds = [...new Set(change.defaultPostAspectIds ?? (isPublic ? [] : current.defaultPostAspectIds))]
+  if (isPublic && aspectIds.length > 0) throw new Refusal('aspects_invalid', 'A public post has no aspects.')
+  const ownAspects = await Aspect.query(transaction)
+    .where({ userId })
+    .whereRaw('id = any(?::bigint[])', [aspectIds])
+    .select('id')
+  if (ownAspects.length < aspectIds.length) throw new Refusal('aspects_invalid', 'One of the aspects is not yours.')
+  return { isPublic, aspectIds: aspectIds }
 }
 
 async function requireOwnAspect(transaction: Knex.Transaction, userId: number, id: number): Promise<void> {

@@ -90,9 +90,9 @@ const parsedScopes = new LRUCache<string, ReadonlySet<Scope>>({ max: 1_000 })
 function parseScopes(text: string): ReadonlySet<Scope> {
   const cachedScopes = parsedScopes.get(text)
   if (cachedScopes !== undefined) return cachedScopes
-  const named = text.split(' ').filter(isScope)
-  const included = named.includes('administration') ? (['moderation'] as const) : []
-  const scopes = new Set([...named, ...included, ALWAYS_GRANTED])
+  const namedScopes = text.split(' ').filter(isScope)
+  const included = namedScopes.includes('administration') ? (['moderation'] as const) : []
+  const scopes = new Set([...namedScopes, ...included, ALWAYS_GRANTED])
   parsedScopes.set(text, scopes)
   return scopes
 }

@@ -41,8 +41,8 @@ export async function requireAspects(
 ): Promise<void> {
   const different = [...new Set(ids)]
   if (different.length === 0) return
-  const own = await Aspect.query(services.db).where({ userId: viewer.userId }).findByIds(different).resultSize()
-  if (own < different.length) throw new Refusal('aspect_not_found', 'You have no aspect with this id.')
+  const ownCount = await Aspect.query(services.db).where({ userId: viewer.userId }).findByIds(different).resultSize()
+  if (ownCount < different.length) throw new Refusal('aspect_not_found', 'You have no aspect with this id.')
 }
 
 /** Returns the ids that belong to the viewer. The list is one array value, because it can exceed the limit of 65 535 parameters. */
@@ -51,8 +51,8 @@ export async function ownAspectIds(
   { userId }: Viewer,
   chosen: 'all' | readonly number[],
 ): Promise<readonly number[]> {
-  const own = Aspect.query(transaction).select('id').where({ userId })
-  const aspects = await (chosen === 'all' ? own : own.whereRaw('id = any(?)', [[...chosen]]))
+  const ownAspects = Aspect.query(transaction).select('id').where({ userId })
+  const aspects = await (chosen === 'all' ? ownAspects : ownAspects.whereRaw('id = any(?)', [[...chosen]]))
   return aspects.map(({ id }) => id)
 }
 

@@ -37,12 +37,12 @@ export async function addToAspect(
     await requireAddablePerson(transaction, viewer, person)
 
     const contact = await startReceiving(transaction, { userId: viewer.userId, personId: person.id })
-    const added = await transaction('aspectMemberships')
+    const insertedRows = await transaction('aspectMemberships')
       .insert({ aspectId, contactId: contact.id })
       .onConflict()
       .ignore()
       .returning('aspectId')
-    if (added.length === 0) throw new Refusal('already_in_aspect', 'This person is in the aspect already.')
+    if (insertedRows.length === 0) throw new Refusal('already_in_aspect', 'This person is in the aspect already.')
     if (contact.isNew) await deliverSharing(services, transaction, viewer, person)
     await Notification.query(transaction)
       .patch({ read: true, superseded: false })
@@ -62,11 +62,11 @@ export async function removeFromAspect(
       .where({ userId: viewer.userId, personId: person.id })
       .forUpdate()
       .first('id')
-    const removed =
+    const deletedCount =
       contact && (await transaction('aspectMemberships').where({ aspectId, contactId: contact.id }).delete())
-    if (!removed) throw new Refusal('not_in_aspect', 'This person is not in the aspect.')
-    const left = await transaction('aspectMemberships').where({ contactId: contact.id }).first('aspectId')
-    if (left === undefined) await endSharing(services, transaction, viewer, [person.id])
+    if (!deletedCount) throw new Refusal('not_in_aspect', 'This person is not in the aspect.')
+    const otherMembership = await transaction('aspectMemberships').where({ contactId: contact.id }).first('aspectId')
+    if (otherMembership === undefined) await endSharing(services, transaction, viewer, [person.id])
   })
 }
 
@@ -93,8 +93,8 @@ export async function deleteAspect(services: Services, viewer: Viewer, aspectId:
       )
       .distinct('contactId')
     const elsewhere = new Set(filed.map(({ contactId }) => contactId))
-    const gone = members.filter(({ id }) => !elsewhere.has(id)).map(({ personId }) => personId)
-    await endSharing(services, transaction, viewer, gone)
+    const personIds = members.filter(({ id }) => !elsewhere.has(id)).map(({ personId }) => personId)
+    await endSharing(services, transaction, viewer, personIds)
   })
 }
 
@@ -108,9 +108,9 @@ export async function beginSharing(
   pairs: readonly SharingPair[],
   now: Date,
 ): Promise<readonly SharingPair[]> {
-  const begun = await startSharing(transaction, pairs)
+  const newPairs = await startSharing(transaction, pairs)
   // Followers of the old account of a user only confirm what the archive said: no news for the user.
-  const fresh = begun.filter(({ wasClaimed }) => !wasClaimed)
+  const fresh = newPairs.filter(({ wasClaimed }) => !wasClaimed)
   await enqueueLiveEvent(services, transaction, {
     notifications: await notifyAbout(transaction, { sharing: fresh }, now),
   })
@@ -127,7 +127,7 @@ export async function beginSharing(
     theirUserId === null ? [] : [{ userId: theirUserId, personId: ownPersonId }],
   )
   if (mirrored.length > 0) await beginSharing(services, transaction, mirrored, now)
-  return begun
+  return newPairs
 }
 
 /** Ends sharing with these people: a message is enqueued for remote people, and the contact of local people is changed directly. */

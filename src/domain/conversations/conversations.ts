@@ -140,8 +140,8 @@ export async function leaveConversation(
   await inRequestTransaction(services, async (transaction) => {
     // Locked, so that of two participants who leave at the same time one is the last.
     const conversation = await Conversation.query(transaction).findOne({ guid }).forUpdate()
-    const left = conversation === undefined ? 0 : await queryOwnVisibility(transaction, viewer, guid).delete()
-    if (conversation === undefined || left === 0) throw conversationNotFound()
+    const leftCount = conversation === undefined ? 0 : await queryOwnVisibility(transaction, viewer, guid).delete()
+    if (conversation === undefined || leftCount === 0) throw conversationNotFound()
     const others = await ConversationVisibility.query(transaction).findOne({ conversationId: conversation.id })
     if (others === undefined) await conversation.$query(transaction).delete()
   })

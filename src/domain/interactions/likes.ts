@@ -63,10 +63,10 @@ export async function createLike(
         })
         .returning('*')
       await participateInPost(services, transaction, viewer, post)
-      const counted = comment
+      const likedRow = comment
         ? Comment.query(transaction).findById(comment.id)
         : Post.query(transaction).findById(post.id)
-      await counted.patch({ likesCount: transaction.raw('likes_count + 1') })
+      await likedRow.patch({ likesCount: transaction.raw('likes_count + 1') })
       const notifications = await notifyAbout(transaction, { likes: [like.id] }, services.now())
       await enqueueDispatchAndLiveEvents(
         services,

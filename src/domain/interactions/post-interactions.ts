@@ -25,8 +25,10 @@ export async function mutePost(services: Services, viewer: Viewer, postGuid: str
   const post = await requirePost(services, viewer, postGuid)
   await inRequestTransaction(services, async (transaction) => {
     await Post.lock(transaction, post.id)
-    const left = await Participation.query(transaction).delete().where({ postId: post.id, authorId: viewer.personId })
-    if (left === 0) throw new Refusal('not_subscribed', 'You are not subscribed to this post.')
+    const deletedCount = await Participation.query(transaction)
+      .delete()
+      .where({ postId: post.id, authorId: viewer.personId })
+    if (deletedCount === 0) throw new Refusal('not_subscribed', 'You are not subscribed to this post.')
     await transaction('mutedPosts')
       .insert({ userId: viewer.userId, postId: post.id, createdAt: services.now() })
       .onConflict()

@@ -66,10 +66,10 @@ export async function testMail(
   if (config.mail === undefined) throw new Refusal('mail_unavailable', 'SMTP_URL is not set: the pod sends no mail.')
   const host = new URL(config.url).hostname
   const text = `This is a test mail of ${config.podName}.`
-  const written = writeMail({ text: { subject: 'Test mail', paragraphs: [text] }, footer: config.podName })
+  const content = writeMail({ text: { subject: 'Test mail', paragraphs: [text] }, footer: config.podName })
   const messageId = `<test-${randomUUID()}@${host}>`
   const unused = { bounceTo: undefined, inReplyTo: undefined, unsubscribeUrl: undefined }
-  return checkMailServer(config.mail, { ...written, ...unused, messageId, to: address, fromName: config.podName }, host)
+  return checkMailServer(config.mail, { ...content, ...unused, messageId, to: address, fromName: config.podName }, host)
 }
 
 /** Connects to the mail server and signs in, step by step. Without a mail server there is no step. */

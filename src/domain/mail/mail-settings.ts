@@ -27,8 +27,12 @@ export interface MailPreferencesChange {
 export async function getMailPreferences({ db }: Pick<Services, 'db'>, userId: number): Promise<MailPreferences> {
   const user = await User.query(db).findById(userId).throwIfNotFound()
   const rows = await db('mail_preferences').where({ userId }).select('kind', 'delivery')
-  const chosen = Object.fromEntries(rows.map(({ kind, delivery }) => [kind, delivery]))
-  return { enabled: user.mailEnabled, digestHour: user.digestHour, kinds: { ...PREFERENCE_DEFAULTS, ...chosen } }
+  const deliveryOfKind = Object.fromEntries(rows.map(({ kind, delivery }) => [kind, delivery]))
+  return {
+    enabled: user.mailEnabled,
+    digestHour: user.digestHour,
+    kinds: { ...PREFERENCE_DEFAULTS, ...deliveryOfKind },
+  }
 }
 
 /** Changes the given preferences, all of them or none. */

@@ -80,9 +80,9 @@ async function withinLimits(db: Knex, due: readonly DueNotificationMail[]): Prom
     )
   }
   return due.filter(({ userId }) => {
-    const left = remaining.get(userId) ?? 0
-    remaining.set(userId, left - 1)
-    return left > 0
+    const remainingMails = remaining.get(userId) ?? 0
+    remaining.set(userId, remainingMails - 1)
+    return remainingMails > 0
   })
 }
 
@@ -184,12 +184,12 @@ function finish(
 ): ComposedMail {
   const t = services.locales.translator(user.language)
   const link = unsubscribeUrl(services, user, kind)
-  const written = writeMail({
+  const content = writeMail({
     ...parts,
     footer: t('mail.notice_footer', { pod: services.config.podName }),
     unsubscribe: link === undefined ? undefined : { label: t('mail.unsubscribe'), url: link },
   })
-  return { ...written, to: user.email, unsubscribeUrl: link }
+  return { ...content, to: user.email, unsubscribeUrl: link }
 }
 
 function factsOf(

@@ -49,9 +49,9 @@ export async function findSubscription(
 /** The link of a digest ends all daily kinds. */
 async function dailyKinds({ db }: Pick<Services, 'db'>, userId: number): Promise<readonly string[]> {
   const rows = await db('mail_preferences').where({ userId }).select('kind', 'delivery')
-  const chosen = new Map(rows.map(({ kind, delivery }) => [kind, delivery]))
+  const deliveryOfKind = new Map(rows.map(({ kind, delivery }) => [kind, delivery]))
   return Object.entries(NOTIFICATION_MAIL_DELIVERY).flatMap(([kind, delivery]) =>
-    (chosen.get(kind) ?? delivery) === 'daily' ? [kind] : [],
+    (deliveryOfKind.get(kind) ?? delivery) === 'daily' ? [kind] : [],
   )
 }
 

@@ -59,8 +59,11 @@ export async function listModerationCases(
   const { items, ...found } = toPage(rows, page)
   const ids = items.map(({ id }) => id)
   const actions = await listCaseActions(services.db, ids)
-  const listed = items.map((each) => ({ ...each, actions: actions.filter(({ caseId }) => caseId === each.id) }))
-  return { ...found, items: listed }
+  const casesWithActions = items.map((each) => ({
+    ...each,
+    actions: actions.filter(({ caseId }) => caseId === each.id),
+  }))
+  return { ...found, items: casesWithActions }
 }
 
 /** Reads a case with its text, reports and history. Reading the text of private content is recorded in the audit log. */

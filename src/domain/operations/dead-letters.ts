@@ -113,10 +113,10 @@ export async function dropConfirmed(
 ): Promise<DeadLetterOutcome> {
   requirePower(actor, 'administration')
   requireReason(change)
-  const chosen = await countChosenDeadLetters(services, change.filter)
-  if (chosen > 0 && confirm !== String(chosen)) {
-    throw new Refusal('confirmation_needed', `Set confirm to ${chosen} to delete the dead letters.`, {
-      details: { preview: { dead_letters: chosen } },
+  const chosenCount = await countChosenDeadLetters(services, change.filter)
+  if (chosenCount > 0 && confirm !== String(chosenCount)) {
+    throw new Refusal('confirmation_needed', `Set confirm to ${chosenCount} to delete the dead letters.`, {
+      details: { preview: { dead_letters: chosenCount } },
     })
   }
   return dropAudited(services, actor, change)

@@ -100,13 +100,13 @@ export async function pausePod(
   }
   const target = { type: 'pod', label: formatAddressHost({ host, port }) }
   return recordOperatorChange(services, actor, { action: 'pod.pause', target, reason }, async (transaction) => {
-    const chosen = RemotePod.query(transaction).findById(id)
+    const podQuery = RemotePod.query(transaction).findById(id)
     const toChange =
       until === undefined
-        ? chosen.where((notPaused) => notPaused.whereNull('pausedUntil').orWhere('pausedUntil', '<=', services.now()))
-        : chosen.whereRaw('paused_until is distinct from ?', [end])
-    const changed = await toChange.patch({ pausedUntil: end })
-    return changed === 0 ? undefined : { until: end.toISOString() }
+        ? podQuery.where((notPaused) => notPaused.whereNull('pausedUntil').orWhere('pausedUntil', '<=', services.now()))
+        : podQuery.whereRaw('paused_until is distinct from ?', [end])
+    const rowCount = await toChange.patch({ pausedUntil: end })
+    return rowCount === 0 ? undefined : { until: end.toISOString() }
   })
 }
 

@@ -88,7 +88,7 @@ export async function continuePrune(
 ): Promise<Readonly<Partial<Record<PruneCategory, number>>>> {
   const signal = AbortSignal.timeout(withinMs)
   const { withComments } = services.config.retention
-  const removed: Partial<Record<PruneCategory, number>> = {}
+  const removedRows: Partial<Record<PruneCategory, number>> = {}
   for (const category of PRUNE_CATEGORIES) {
     const days = retentionDays(services.config, category)
     if (days === 0 || signal.aborted) continue
@@ -97,14 +97,14 @@ export async function continuePrune(
     const options = { category, days, withComments, includeUnfetchable: false, signal }
     const onStep = (step: PruneStep) => recordPruneStep(services.db, category, step)
     if (category === 'posts') {
-      removed.posts = (await pruneOldPosts(services, options, start, onStep)).rows
+      removedRows.posts = (await pruneOldPosts(services, options, start, onStep)).rows
     } else {
       const { rows } = await pruneRows(services, options, category)
-      removed[category] = rows
+      removedRows[category] = rows
       await onStep({ removed: rows, found: rows, lastId: signal.aborted ? 0 : null })
     }
   }
-  return removed
+  return removedRows
 }
 
 /** `onStep` is called after each chunk. */
@@ -150,16 +150,16 @@ async function pruneRows(
   category: RowCategory,
 ): Promise<PruneReport> {
   const { days, limit = Number.POSITIVE_INFINITY, signal } = options
-  let removed = 0
-  while (removed < limit && !signal.aborted) {
+  let removedRows = 0
+  while (removedRows < limit && !signal.aborted) {
     const began = performance.now()
-    const rows = await deleteRows(db, category, days, Math.min(ROW_BATCH_SIZE, limit - removed))
-    removed += rows
-    options.report?.({ step: category, done: removed, total: undefined })
+    const rows = await deleteRows(db, category, days, Math.min(ROW_BATCH_SIZE, limit - removedRows))
+    removedRows += rows
+    options.report?.({ step: category, done: removedRows, total: undefined })
     if (rows === 0) break
     await rest(began, signal)
   }
-  return { ...emptyReport(options), rows: removed }
+  return { ...emptyReport(options), rows: removedRows }
 }
 
 /** Waits four times as long as the work took, so that the database serves others in the meantime. */
@@ -178,15 +178,15 @@ function emptyReport({ category, days }: PruneOptions): PruneReport {
 
 function addChunk(report: PruneReport, { groups }: PostChunk): PruneReport {
   let { rows, bytes, oldest } = report
-  const kept: Record<string, number> = { ...report.kept }
+  const keptRows: Record<string, number> = { ...report.kept }
   for (const group of groups) {
     if (group.reason !== null) {
-      kept[group.reason] = (kept[group.reason] ?? 0) + group.rows
+      keptRows[group.reason] = (keptRows[group.reason] ?? 0) + group.rows
       continue
     }
     rows += group.rows
     bytes += group.bytes
     oldest = oldest === null || group.oldest < oldest ? group.oldest : oldest
   }
-  return { ...report, rows, bytes, oldest, kept }
+  return { ...report, rows, bytes, oldest, kept: keptRows }
 }

@@ -165,15 +165,15 @@ async function changeChunk(
   range: QuarantineRange,
 ): Promise<{ readonly changed: number; readonly skipped: number; readonly rest: QuarantineRange }> {
   const chunk = await lockQuarantined(transaction, filter, range, MESSAGES_OF_CHUNK)
-  const changed = (work === DROP ? chunk : chunk.filter(({ isWhole }) => isWhole)).map(({ id }) => id)
+  const changedIds = (work === DROP ? chunk : chunk.filter(({ isWhole }) => isWhole)).map(({ id }) => id)
   if (work === DROP) {
-    await deleteQuarantined(transaction, changed)
+    await deleteQuarantined(transaction, changedIds)
   } else {
-    const rows = await replayQuarantined(transaction, changed, { isReleased: work === RELEASE })
+    const rows = await replayQuarantined(transaction, changedIds, { isReleased: work === RELEASE })
     runOrAddAfterCommit(services, transaction, rows)
   }
   const rest = { ...range, after: chunk.at(-1)?.id ?? range.end }
-  return { changed: changed.length, skipped: chunk.length - changed.length, rest }
+  return { changed: changedIds.length, skipped: chunk.length - changedIds.length, rest }
 }
 
 /** Lists the work on rejected messages that is not done. */

@@ -166,8 +166,8 @@ export async function promoteJobs(
   requirePower(actor, 'administration')
   const reason = requireReason(change)
   const count = await services.jobs.promote(queue, MAX_PROMOTED, async (jobs) => {
-    const named = jobs.filter((job) => name === undefined || job.name === name)
-    return host === undefined ? named : jobsOfPod(services, host.toLowerCase(), named)
+    const jobsWithName = jobs.filter((job) => name === undefined || job.name === name)
+    return host === undefined ? jobsWithName : jobsOfPod(services, host.toLowerCase(), jobsWithName)
   })
   const target = { type: 'queue', label: queue }
   const after = { count, ...(name !== undefined && { name }), ...(host !== undefined && { pod: host }) }

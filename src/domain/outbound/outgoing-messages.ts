@@ -43,8 +43,8 @@ export async function storeMessage(
   recipients: RecipientSelector,
 ): Promise<void> {
   const row = rowOf(transaction, message)
-  const reached = await insertDeliveries(transaction, row, recipients)
-  startDeliveriesAfterCommit(services, transaction, reached)
+  const duePods = await insertDeliveries(transaction, row, recipients)
+  startDeliveriesAfterCommit(services, transaction, duePods)
 }
 
 /** Stores any number of messages for one person each, as `storeMessage`. */
@@ -53,11 +53,11 @@ export async function storePersonalMessages(
   transaction: Knex.Transaction,
   messages: readonly (OutgoingMessage & { readonly personId: number })[],
 ): Promise<void> {
-  const reached = await insertPersonalDeliveries(
+  const duePods = await insertPersonalDeliveries(
     transaction,
     messages.map((message) => rowOf(transaction, message)),
   )
-  startDeliveriesAfterCommit(services, transaction, reached)
+  startDeliveriesAfterCommit(services, transaction, duePods)
 }
 
 /** A relayable of another pod that the subscribers of a local post receive. */
@@ -69,11 +69,11 @@ export async function storeRelays(
   transaction: Knex.Transaction,
   relays: readonly Relay[],
 ): Promise<void> {
-  const reached = await insertRelays(
+  const duePods = await insertRelays(
     transaction,
     relays.map((relay) => rowOf(transaction, relay)),
   )
-  startDeliveriesAfterCommit(services, transaction, reached)
+  startDeliveriesAfterCommit(services, transaction, duePods)
 }
 
 function rowOf<Message extends OutgoingMessage>(transaction: Knex.Transaction, message: Message) {

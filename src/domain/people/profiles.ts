@@ -31,8 +31,8 @@ export interface ProfileChange {
 
 /** Changes the profile in one transaction. The profile is sent to contacts only if a field has a new value. */
 export async function changeProfile(services: Services, viewer: Viewer, change: ProfileChange): Promise<OwnProfile> {
-  const wanted = validateChange(change)
-  const { firstName, bio, tags } = wanted
+  const newValues = validateChange(change)
+  const { firstName, bio, tags } = newValues
   const filtered = await requireUnfiltered(services, viewer, (author, guid) =>
     profileDocument({ guid, author }, { name: firstName ?? '', bio: bio ?? '', tags: tags ?? [] }),
   )
@@ -40,8 +40,8 @@ export async function changeProfile(services: Services, viewer: Viewer, change: 
     const { personId } = viewer
     await Person.lock(transaction, personId)
     const profile = await Profile.query(transaction).findById(personId).throwIfNotFound()
-    if (isUnchanged(profile, wanted)) return
-    await Person.updateProfile(transaction, personId, { ...wanted, updatedAt: services.now() })
+    if (isUnchanged(profile, newValues)) return
+    await Person.updateProfile(transaction, personId, { ...newValues, updatedAt: services.now() })
     await enqueueJobs(services, transaction, [newDispatchJob(personId, { record: 'profile', personId })])
     await applyFilterEffects(services, transaction, filtered)
   })

@@ -51,10 +51,10 @@ async function copyPictures({
   const counts = { copied: 0, present: 0, gone: 0 }
   for (let after = ''; ; ) {
     signal.throwIfAborted()
-    const listed = await from.list(after)
-    const last = listed.at(-1)
+    const pictureFiles = await from.list(after)
+    const last = pictureFiles.at(-1)
     if (last === undefined) return counts
-    for (const group of inChunks(listed, MAX_CONCURRENT_COPIES)) {
+    for (const group of inChunks(pictureFiles, MAX_CONCURRENT_COPIES)) {
       signal.throwIfAborted()
       await Promise.all(
         group.map(async ({ name, bytes }) => {
@@ -122,8 +122,8 @@ export async function checkPictures(db: Knex, pictures: PictureStorage, signal: 
       .limit(PHOTO_BATCH_SIZE)
       .select('id', 'name')
     for (const group of inChunks(rows, MAX_CONCURRENT_COPIES)) {
-      const found = await Promise.all(group.map(({ name }) => pictures.find(name)))
-      missing.push(...group.filter((_, index) => found[index] === undefined).map(({ name }) => name))
+      const targetFiles = await Promise.all(group.map(({ name }) => pictures.find(name)))
+      missing.push(...group.filter((_, index) => targetFiles[index] === undefined).map(({ name }) => name))
     }
     photos += rows.length
     const last = rows.at(-1)

@@ -22,12 +22,12 @@ export async function* readFiles(
 ): AsyncGenerator<FileGroup> {
   for (let after = start; ; ) {
     signal.throwIfAborted()
-    const listed = await pictures.list(after)
-    const last = listed.at(-1)
+    const files = await pictures.list(after)
+    const last = files.at(-1)
     if (last === undefined) return
-    const names = [...new Set(listed.map(({ name }) => photoNameOf(name)))]
+    const names = [...new Set(files.map(({ name }) => photoNameOf(name)))]
     const storedNames = new Set<string>(await db('photos').whereIn('name', names).pluck('name'))
-    yield { files: listed, orphans: listed.filter(({ name }) => !storedNames.has(photoNameOf(name))) }
+    yield { files: files, orphans: files.filter(({ name }) => !storedNames.has(photoNameOf(name))) }
     after = last.name
   }
 }

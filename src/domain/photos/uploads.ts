@@ -115,9 +115,9 @@ async function requireOwnAspects(
   chosen: NonNullable<NewPhoto['aspects']>,
 ): Promise<readonly number[]> {
   if (chosen.length === 0) return []
-  const own = await ownAspectIds(transaction, viewer, chosen)
-  if (own.length === 0) throw new Refusal('aspects_not_found', 'None of these ids is an aspect of yours.')
-  return own
+  const aspectIds = await ownAspectIds(transaction, viewer, chosen)
+  if (aspectIds.length === 0) throw new Refusal('aspects_not_found', 'None of these ids is an aspect of yours.')
+  return aspectIds
 }
 
 /** Finds the progress of an upload. Throws the refusal of the worker if there is one. */

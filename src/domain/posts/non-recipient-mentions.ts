@@ -13,8 +13,8 @@ export async function replaceNonRecipientMentions(
 ): Promise<string> {
   const mentions = findMentions(text)
   if (mentions.length === 0) return text
-  const named = await Person.byAddresses(transaction, readMentionedAddresses(text))
-  const people = new Map(named.map((person) => [person.address, person]))
+  const mentionedPeople = await Person.byAddresses(transaction, readMentionedAddresses(text))
+  const people = new Map(mentionedPeople.map((person) => [person.address, person]))
   const readers = await findReaders(transaction, aspectIds)
 
   let result = ''

@@ -139,12 +139,12 @@ function isName(text: string): boolean {
 async function requireOwnAspects(
   transaction: Knex.Transaction,
   viewer: Viewer,
-  chosen: readonly number[],
+  requestedIds: readonly number[],
 ): Promise<readonly number[]> {
-  const own = await ownAspectIds(transaction, viewer, chosen)
-  if (own.length === 0)
+  const aspectIds = await ownAspectIds(transaction, viewer, requestedIds)
+  if (aspectIds.length === 0)
     throw new Refusal('aspects_required', 'A private post needs at least one id of your own aspects in aspects.')
-  return own
+  return aspectIds
 }
 
 /** Locks pending photos of the viewer and returns them in the given order. */

@@ -46,7 +46,7 @@ export interface ExportedFile {
 export async function exportToNewFile(source: ExportDependencies, run: ExportRun): Promise<ExportedFile> {
   await refuseExisting(run.file)
   const partial = `${run.file}.partial`
-  const written = await exportToFile(source, { ...run, file: partial })
+  const exportResult = await exportToFile(source, { ...run, file: partial })
   try {
     await refuseExisting(run.file)
     await rename(partial, run.file)
@@ -54,7 +54,7 @@ export async function exportToNewFile(source: ExportDependencies, run: ExportRun
     await rm(partial, { force: true })
     throw error
   }
-  return { ...written, file: run.file }
+  return { ...exportResult, file: run.file }
 }
 
 async function refuseExisting(file: string): Promise<void> {

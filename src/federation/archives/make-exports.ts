@@ -26,9 +26,9 @@ const CLAIM = { deadAfterSeconds: ARCHIVE_LIMITS.exportWorkerSeconds, attempts: 
 export async function makeWaitingExports(services: Services, stopping: AbortSignal): Promise<void> {
   await services.pictures.deleteExports((await failDeadExports(services.db, CLAIM)).map(exportFile))
   while (!stopping.aborted) {
-    const claimed = await claimExport(services.db, CLAIM)
-    if (claimed === undefined) return
-    await makeExport(services, claimed, stopping)
+    const claimedExport = await claimExport(services.db, CLAIM)
+    if (claimedExport === undefined) return
+    await makeExport(services, claimedExport, stopping)
   }
 }
 

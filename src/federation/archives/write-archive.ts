@@ -308,7 +308,7 @@ function archivedConversation(
     created_at: createdAt,
     messages: [],
   })
-  const written = messages.map((message) =>
+  const archivedMessages = messages.map((message) =>
     entityToJson({
       type: 'message',
       author: message.author,
@@ -318,7 +318,7 @@ function archivedConversation(
       conversation_guid: guid,
     }),
   )
-  return { ...entity, entity_data: { ...entity.entity_data, messages: written }, read }
+  return { ...entity, entity_data: { ...entity.entity_data, messages: archivedMessages }, read }
 }
 
 /** Who has received a post: the schema wants exactly one of the two lists. */

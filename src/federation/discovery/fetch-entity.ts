@@ -49,8 +49,8 @@ export async function fetchEntity(
   options: FetchOptions = {},
 ): Promise<Post> {
   const until = performance.now() + (options.withinMs ?? REMOTE_LIMITS.exchangeMs)
-  const stored = fetchRequest.isUnreadable ? undefined : await findStoredPost(services, fetchRequest)
-  if (stored !== undefined) return stored
+  const knownPost = fetchRequest.isUnreadable ? undefined : await findStoredPost(services, fetchRequest)
+  if (knownPost !== undefined) return knownPost
   // The requested pods are part of the key: the failure of one pod says nothing about another one.
   const key = `${fetchRequest.isUnreadable ?? ''}${fetchRequest.type}:${fetchRequest.guid} ${fetchRequest.from} ${fetchRequest.orFrom} ${fetchRequest.author}`
   return sharedFetches(services.remotePods, openSharedLookups<Post>).run(
@@ -204,7 +204,8 @@ async function fetchMissing(services: Services, missing: WaitingMessage, chain: 
   if (fetchesLeft < 1) throw notFetchable(`${waitsFor} exceeds the number of fetches that one message may cause`)
   const depth = (inbound.fetchRequest?.depth ?? 0) + 1
   // Half of the fetches are kept for the links in the text of the message. A reshare has no text, so it keeps none.
-  const kept = message === undefined || readLinkedText(message.entity) === '' ? 0 : Math.floor((fetchesLeft - 1) / 2)
+  const reservedFetches =
+    message === undefined || readLinkedText(message.entity) === '' ? 0 : Math.floor((fetchesLeft - 1) / 2)
   const fetchRequest = {
     ...toFetchable(kind),
     guid: name,
@@ -214,8 +215,8 @@ async function fetchMissing(services: Services, missing: WaitingMessage, chain: 
     depth,
     ...(inbound.fetchRequest?.isForArchive && { isForArchive: true as const }),
   }
-  await fetchFromEither(services, { ...fetchRequest, fetchesLeft: fetchesLeft - 1 - kept }, chain)
-  return kept
+  await fetchFromEither(services, { ...fetchRequest, fetchesLeft: fetchesLeft - 1 - reservedFetches }, chain)
+  return reservedFetches
 }
 
 function millisecondsUntil(until: number): number {

@@ -57,14 +57,15 @@ export async function fetchPersonStream(
     .whereIn('guid', [...guids])
     .select('guid')
   const unknown = guids.filter((guid) => !storedPosts.some((post) => post.guid === guid))
-  let stored = 0
+  let storedCount = 0
   // One post at a time: a stream uses one connection to the pod.
   for (const guid of unknown.reverse()) {
-    const left = until - performance.now()
-    if (left <= 0) break
-    if (await fetchPost(services, { address, guid, withinMs: Math.min(left, REMOTE_LIMITS.exchangeMs) })) stored += 1
+    const remainingMs = until - performance.now()
+    if (remainingMs <= 0) break
+    if (await fetchPost(services, { address, guid, withinMs: Math.min(remainingMs, REMOTE_LIMITS.exchangeMs) }))
+      storedCount += 1
   }
-  return stored
+  return storedCount
 }
 
 /** Fetches a post, with the root of a reshare but without links. Returns false if that fails. */

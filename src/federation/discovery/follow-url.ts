@@ -57,9 +57,9 @@ export function lookUpFollowUrl(
   return {
     find: async () => undefined,
     async requestFromPod() {
-      const found =
+      const url =
         (await requestFollowUrl(services, address, visitor)) ?? (await findKnownFollowUrl(services, address, host))
-      return { state: 'found', found }
+      return { state: 'found', found: url }
     },
   }
 }

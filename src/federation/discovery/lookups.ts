@@ -91,8 +91,8 @@ async function runJob<Definition extends AnyJob, Result>(
     await pause(ANONYMOUS_LOOKUP_LIMITS.pollIntervalMs)
     // The state of the job is read first: a job stores its result before it ends.
     const isOver = !(await jobs.isUnderWay(job.queue, deduplicationKey))
-    const found = await find()
-    if (found !== undefined) return { state: 'found', found }
+    const knownResult = await find()
+    if (knownResult !== undefined) return { state: 'found', found: knownResult }
     if (isOver) return { state: 'unknown' }
     if (performance.now() >= until) return { state: 'pending' }
   }

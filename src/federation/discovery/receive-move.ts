@@ -28,8 +28,8 @@ export async function receiveMove(
     services.log.info({ address }, 'message of a move not fetched')
     return
   }
-  const stored = envelope.replaceAll('\0', '\ufffd') // as in the inbound endpoint
-  await insertFetchedEnvelope(services.db, stored, services.now())
+  const storableEnvelope = envelope.replaceAll('\0', '\ufffd') // as in the inbound endpoint
+  await insertFetchedEnvelope(services.db, storableEnvelope, services.now())
 }
 
 async function requestMove(

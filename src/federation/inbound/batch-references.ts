@@ -119,8 +119,8 @@ export function addEntityOfBatch(entity: ReceivableEntity, { threadPost }: Refer
 
 function addTargets(entity: ReceivableEntity, threadPost: ThreadPost | undefined, { targets }: BatchReferences): void {
   const target = { author: entity.author, threadPost: isRelayable(entity) ? threadPost : undefined }
-  const own = 'guid' in entity ? [{ type: entity.type, guid: entity.guid }] : []
-  for (const { type, guid } of [...own, ...listParts(entity)]) {
+  const ownKeys = 'guid' in entity ? [{ type: entity.type, guid: entity.guid }] : []
+  for (const { type, guid } of [...ownKeys, ...listParts(entity)]) {
     for (const name of ENTITY_TYPES[type].retractedAs) setOnce(targets, `${name} ${guid}`, target)
   }
 }

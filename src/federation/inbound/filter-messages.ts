@@ -63,6 +63,6 @@ export async function applyFilterEffectsToBatch(
   records: readonly StoredRecord[],
 ): Promise<void> {
   if (filtered.size === 0) return
-  const stored = records.flatMap(({ message }) => filtered.get(message) ?? [])
-  await applyFilterEffects(services, transaction, stored, [...filtered.values()].filter(isRejected))
+  const filteredRecords = records.flatMap(({ message }) => filtered.get(message) ?? [])
+  await applyFilterEffects(services, transaction, filteredRecords, [...filtered.values()].filter(isRejected))
 }

@@ -38,11 +38,11 @@ export async function quarantineRejected(
     (each) => each.inbound.fetchRequest === undefined && !each.inbound.quarantineId && !isByBlockedSender(each),
   )
   if (candidates.length === 0) return
-  const chosen = sample(candidates, takeFromBudget(services, candidates.length, limits.insertsPerSecond))
-  if (chosen.length === 0) return
+  const sampledMessages = sample(candidates, takeFromBudget(services, candidates.length, limits.insertsPerSecond))
+  if (sampledMessages.length === 0) return
   await insertQuarantined(
     services.db,
-    chosen.map((rejectedMessage) => rowOf(rejectedMessage, limits.payloadBytes)),
+    sampledMessages.map((rejectedMessage) => rowOf(rejectedMessage, limits.payloadBytes)),
     limits,
   ).catch((err) => services.log.debug({ err }, 'rejected messages not stored'))
 }
@@ -67,14 +67,14 @@ function takeFromBudget({ jobs, now }: Pick<Services, 'jobs' | 'now'>, requested
 
 /** Chooses at random, so that a flood of one kind does not hide all later messages. */
 function sample<Item>(items: readonly Item[], count: number): readonly Item[] {
-  const chosen = items.slice(0, count)
-  if (count === 0) return chosen
+  const sampledItems = items.slice(0, count)
+  if (count === 0) return sampledItems
   for (let index = count; index < items.length; index += 1) {
     const position = Math.floor(Math.random() * (index + 1))
     const item = items[index]
-    if (position < count && item !== undefined) chosen[position] = item
+    if (position < count && item !== undefined) sampledItems[position] = item
   }
-  return chosen
+  return sampledItems
 }
 
 function rowOf({ inbound, message, fault, reason }: RejectedMessage, payloadBytes: number): NewQuarantinedMessage {
@@ -84,7 +84,7 @@ function rowOf({ inbound, message, fault, reason }: RejectedMessage, payloadByte
   const digest = createHash('sha256')
     .update(`${recipientGuid ?? ''} ${envelope}`)
     .digest('hex')
-  const stored = {
+  const commonValues = {
     receivedAt: acceptedAt,
     recipientGuid,
     source,
@@ -96,10 +96,11 @@ function rowOf({ inbound, message, fault, reason }: RejectedMessage, payloadByte
     trace,
   }
   // Sender and entity of a private message are in its encrypted part.
-  if (recipientGuid !== null) return { ...stored, author: null, host: null, entity: null, guid: null, detail: null }
+  if (recipientGuid !== null)
+    return { ...commonValues, author: null, host: null, entity: null, guid: null, detail: null }
   const author = message?.entity.author ?? peekEnvelope(envelope).sender ?? null
   return {
-    ...stored,
+    ...commonValues,
     author,
     host: (author !== null && splitAddress(author)?.host) || null,
     entity: message?.entity.type ?? null,
@@ -123,7 +124,7 @@ export async function recordReplays(
 ): Promise<void> {
   const replayed = messages.filter(({ quarantineId }) => quarantineId !== undefined)
   if (replayed.length === 0) return
-  const stored = new Set(records.map(({ message }) => message.inbound))
+  const storedMessages = new Set(records.map(({ message }) => message.inbound))
   const waits = new Set(waiting.map(({ inbound }) => inbound))
   const faults = new Map(rejected.map(({ inbound, fault }) => [inbound, fault]))
   const withoutEffect = new Set(ignored.map(({ inbound }) => inbound))
@@ -133,7 +134,7 @@ export async function recordReplays(
       ? 'waiting'
       : withoutEffect.has(inbound)
         ? 'ignored'
-        : stored.has(inbound)
+        : storedMessages.has(inbound)
           ? 'stored'
           : 'repeated')
   await saveReplayResults(

@@ -117,8 +117,8 @@ async function planRelayable(
 ): Promise<DispatchPlan | undefined> {
   const record = await lockDispatchedRelayable(dependencies.db, kind, guid)
   const route = record && routeOf(kind, record)
-  const stored = route && (await relayableEntity(dependencies, kind, guid))
-  const entity = stored && (await signDispatchedRelayable(dependencies, stored, record))
+  const storedEntity = route && (await relayableEntity(dependencies, kind, guid))
+  const entity = storedEntity && (await signDispatchedRelayable(dependencies, storedEntity, record))
   if (record === undefined || route === undefined || entity === undefined) return undefined
   const { author, threadPost, text } = record
   const hasMentions = kind === 'comment' && threadPost.isPublic && author.isLocal

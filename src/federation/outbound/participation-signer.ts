@@ -12,10 +12,10 @@ export interface ParticipationSigner {
 
 /** Returns the account that PODMIN_ACCOUNT names, if it is open, else the account of the pod. Undefined: the pod has no open account. */
 export async function findParticipationSigner(services: Services): Promise<ParticipationSigner | undefined> {
-  const named = services.config.podminAccount ?? ''
-  const account = await findOpenAccountOrOldest(services.db, named)
+  const podminName = services.config.podminAccount ?? ''
+  const account = await findOpenAccountOrOldest(services.db, podminName)
   if (account === undefined) return undefined
-  if (account.username !== named) return { personId: null, ...(await findOrMakePodAccount(services)) }
+  if (account.username !== podminName) return { personId: null, ...(await findOrMakePodAccount(services)) }
   const { personId, guid, address } = account
   return { personId, guid, address }
 }

@@ -59,9 +59,9 @@ export async function probeConnection(text: string | URL, options: ProbeOptions)
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
     const addresses = await run('dns', async () => {
       const shouldUseSystem = isPrivateHostAllowed(allowPrivate, url)
-      const found = isIP(host) === 0 ? await resolve(host, { shouldUseSystem, signal }) : [host]
-      if (found.length === 0) throw new RemotePodError('dns', 'The name has no address.')
-      return [found, found.join(', ')]
+      const addresses = isIP(host) === 0 ? await resolve(host, { shouldUseSystem, signal }) : [host]
+      if (addresses.length === 0) throw new RemotePodError('dns', 'The name has no address.')
+      return [addresses, addresses.join(', ')]
     })
     await run('address', async () => {
       for (const address of addresses) requireAllowedAddress(allowPrivate, url, address)

@@ -17,17 +17,17 @@ export type ResolveName = (name: string, options: ResolveOptions) => Promise<rea
  * compression need too, and a few name servers without an answer would block all four. Addresses are kept for the time of their record.
  */
 export function nameResolver(servers?: readonly string[]): ResolveName {
-  const kept = new ExpiringCache<readonly string[]>(REMOTE_LIMITS.dnsNames)
+  const addressCache = new ExpiringCache<readonly string[]>(REMOTE_LIMITS.dnsNames)
   return async (name, { shouldUseSystem, signal }) => {
     if (shouldUseSystem) return (await lookup(name, { all: true })).map(({ address }) => address)
     if (name === 'localhost' || name.endsWith('.localhost')) return ['127.0.0.1', '::1'] // never sent to a name server (RFC 6761)
-    const cachedAddresses = kept.get(name)
+    const cachedAddresses = addressCache.get(name)
     if (cachedAddresses !== undefined) return cachedAddresses
 
     const records = await query(name, servers, signal)
     const addresses = records.map(({ address }) => address)
     const seconds = Math.min(...records.map(({ ttl }) => ttl))
-    kept.set(name, addresses, Math.min(seconds * 1_000, REMOTE_LIMITS.dnsKeptMs))
+    addressCache.set(name, addresses, Math.min(seconds * 1_000, REMOTE_LIMITS.dnsKeptMs))
     return addresses
   }
 }

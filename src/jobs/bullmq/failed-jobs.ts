@@ -62,8 +62,8 @@ export function postgresFailedQueues(pool: Pick<pg.Pool, 'query'>): FindFailedQu
 
 export function redisFailedQueues(redis: Pick<Redis | Cluster, 'exists'>): FindFailedQueues {
   return async (queues) => {
-    const found = await Promise.all(queues.map(({ queue, prefix }) => redis.exists(`${prefix}:${queue}:failed`)))
-    return queues.flatMap(({ queue }, index) => (found[index] === 1 ? [queue] : []))
+    const keyCounts = await Promise.all(queues.map(({ queue, prefix }) => redis.exists(`${prefix}:${queue}:failed`)))
+    return queues.flatMap(({ queue }, index) => (keyCounts[index] === 1 ? [queue] : []))
   }
 }
 

@@ -40,11 +40,11 @@ function tunedBackends({ producers, openWorkers, report }: BackendOptions): Back
     const isWorker = kind?.withBlockingConnection === true
     const pool = isWorker ? openWorkers() : producers
     const shared = asPgPool(pool)
-    const own = { ...options, connection: shared }
-    if (!isWorker) return new ProducerBackend(pool, new RecoveringConnection(shared), name, own)
+    const backendOptions = { ...options, connection: shared }
+    if (!isWorker) return new ProducerBackend(pool, new RecoveringConnection(shared), name, backendOptions)
     const workersListener = listenWith(shared)
     const connection = new WorkerConnection(shared, name, workersListener)
-    return new WorkerBackend(pool, workersListener, connection, name, own)
+    return new WorkerBackend(pool, workersListener, connection, name, backendOptions)
   }
 }
 

@@ -97,8 +97,8 @@ function serialized(client: ListenClient): ListenClient {
   return new Proxy(client, {
     get(_client, name) {
       if (name === 'query') return query
-      const found: unknown = Reflect.get(client, name)
-      return typeof found === 'function' ? found.bind(client) : found
+      const property: unknown = Reflect.get(client, name)
+      return typeof property === 'function' ? property.bind(client) : property
     },
   })
 }

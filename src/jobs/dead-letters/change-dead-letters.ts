@@ -60,14 +60,14 @@ export async function changeDeadLetters(
   { after, end }: DeadLetterRange,
 ): Promise<DeadLetterChunk> {
   const source = { db: transaction, jobs: pod.jobs }
-  const found = await findDeadLetters(source, filter, { after, limit: DEAD_LETTERS_OF_CHUNK })
-  const chunk = found.filter((each) => compareDeadLetters(each, end) <= 0)
-  const changed = work === 'replay' ? chunk.filter(({ hasNoPayload = false }) => !hasNoPayload) : chunk
-  if (changed.length > 0) await CHANGES[work](pod, transaction, changed)
+  const oldestDeadLetters = await findDeadLetters(source, filter, { after, limit: DEAD_LETTERS_OF_CHUNK })
+  const chunk = oldestDeadLetters.filter((each) => compareDeadLetters(each, end) <= 0)
+  const chunkToChange = work === 'replay' ? chunk.filter(({ hasNoPayload = false }) => !hasNoPayload) : chunk
+  if (chunkToChange.length > 0) await CHANGES[work](pod, transaction, chunkToChange)
   const last = chunk.at(-1)
   const hasMore = last !== undefined && chunk.length === DEAD_LETTERS_OF_CHUNK
   const rest = hasMore ? { after: { id: last.id, failedAt: last.failedAt }, end } : undefined
-  return { changed: changed.length, skipped: chunk.length - changed.length, rest }
+  return { changed: chunkToChange.length, skipped: chunk.length - chunkToChange.length, rest }
 }
 
 const CHANGES = { replay, drop } as const

@@ -42,8 +42,8 @@ export async function countDeadLettersByEach(
   ])
   return new Map(
     groupings.map((by, index) => {
-      const stored = [...rows, ...deliveries].filter(({ property }) => property === index)
-      return [by, sumByValue([...stored, ...(jobs.get(by) ?? [])]).slice(0, groups)] as const
+      const rowCounts = [...rows, ...deliveries].filter(({ property }) => property === index)
+      return [by, sumByValue([...rowCounts, ...(jobs.get(by) ?? [])]).slice(0, groups)] as const
     }),
   )
 }
@@ -69,8 +69,10 @@ async function countJobs(
 ): Promise<ReadonlyMap<DeadLetterGroup, readonly DeadLetterCount[]>> {
   if (filter.ids !== undefined) return new Map()
   const queues = await listFailedQueues(services, filter)
-  const counted = await Promise.all(queues.map((queue) => countJobsOfQueue(services, queue, filter, groupings, latest)))
-  return new Map(groupings.map((by) => [by, counted.flatMap((counts) => counts.get(by) ?? [])]))
+  const countsOfQueues = await Promise.all(
+    queues.map((queue) => countJobsOfQueue(services, queue, filter, groupings, latest)),
+  )
+  return new Map(groupings.map((by) => [by, countsOfQueues.flatMap((counts) => counts.get(by) ?? [])]))
 }
 
 async function countJobsOfQueue(
@@ -87,10 +89,12 @@ async function countJobsOfQueue(
   }
   const { since, until, fault } = filter
   const times = { since: since?.getTime() ?? 0, until: until?.getTime() ?? Number.MAX_SAFE_INTEGER }
-  const counted = await services.jobs.countFailedWithoutRow(queue, { ...times, fault, latest })
-  for (const each of counted ?? []) add(each.fault, each.hour, each.count)
+  const countsWithoutRow = await services.jobs.countFailedWithoutRow(queue, { ...times, fault, latest })
+  for (const each of countsWithoutRow ?? []) add(each.fault, each.hour, each.count)
   let read = 0
-  for await (const job of counted === undefined ? failedJobs(services, queue, filter, { limit: latest }) : []) {
+  for await (const job of countsWithoutRow === undefined
+    ? failedJobs(services, queue, filter, { limit: latest })
+    : []) {
     add(job.fault, job.finishedAt, 1)
     read += 1
     if (read === latest) break // before the list reads its next page

@@ -83,7 +83,7 @@ export async function countDeadLetterRows(
   const rows = deadLetterRows(db, latest === undefined ? filter : inTime)
   if (rows === undefined) return []
   const { columns, counts } = countEachSql(groupings.map((by) => GROUPS[by]))
-  const counted =
+  const matchingRows =
     latest === undefined
       ? rows
       : withProperties(
@@ -98,7 +98,7 @@ export async function countDeadLetterRows(
           properties,
         )
   return db
-    .with('counted', counted.select(db.raw(columns)))
+    .with('counted', matchingRows.select(db.raw(columns)))
     .from(db.raw(`(${counts}) as counts`))
     .select('*')
 }

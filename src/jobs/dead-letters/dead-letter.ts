@@ -64,8 +64,8 @@ function parseDeadLetterId(id: string): { readonly source: DeadLetterSource; rea
 /** The ids in one source, of those dead letters that are stored there. */
 export function keysOfSource(ids: readonly string[], source: DeadLetterSource): readonly string[] {
   return ids.flatMap((id) => {
-    const own = parseDeadLetterId(id)
-    return own?.source === source ? [own.key] : []
+    const parsedId = parseDeadLetterId(id)
+    return parsedId?.source === source ? [parsedId.key] : []
   })
 }
 
@@ -129,8 +129,8 @@ export function pageOfSource<Id>(
 }
 
 function positionIn<Id>(source: DeadLetterSource, position: DeadLetterPosition, ids: IdRange<Id>): SourcePosition<Id> {
-  const own = parseDeadLetterId(position.id)
+  const parsedId = parseDeadLetterId(position.id)
   const at = position.failedAt
-  if (own?.source === source) return { at, id: ids.read(own.key) }
-  return { at, id: rankOf(source) < rankOf(own?.source) ? ids.max : ids.min }
+  if (parsedId?.source === source) return { at, id: ids.read(parsedId.key) }
+  return { at, id: rankOf(source) < rankOf(parsedId?.source) ? ids.max : ids.min }
 }

@@ -56,13 +56,13 @@ export async function findDeadLetters(
   filter: DeadLetterFilter,
   page: DeadLetterPage,
 ): Promise<readonly FoundDeadLetter[]> {
-  const found = await Promise.all([
+  const deadLetters = await Promise.all([
     findRows(services, filter, page),
     findDeliveries(services, filter, page),
     findJobs(services, filter, page),
   ])
   const direction = page.before === undefined && page.after !== undefined ? 1 : -1
-  return found
+  return deadLetters
     .flat()
     .toSorted((one, other) => direction * compareDeadLetters(one, other))
     .slice(0, page.limit)
@@ -86,8 +86,8 @@ async function findDeliveries(
   const { ids, queue, fault, pod, entity, since, until } = filter
   const keys = ids && keysOfSource(ids, 'deliveries')
   if ((queue !== undefined && queue !== 'outbound') || keys?.length === 0) return []
-  const chosen = { ids: keys?.map(Number), fault, pod, entity, since, until }
-  return (await listDeadDeliveries(db, chosen, pageOfSource('deliveries', page, filter, NUMERIC_IDS))).map(
+  const deliveryFilter = { ids: keys?.map(Number), fault, pod, entity, since, until }
+  return (await listDeadDeliveries(db, deliveryFilter, pageOfSource('deliveries', page, filter, NUMERIC_IDS))).map(
     deadLetterOfDelivery,
   )
 }
@@ -119,10 +119,10 @@ async function findJobsById(
   ids: readonly string[],
   { before, after }: DeadLetterPage,
 ): Promise<readonly FoundDeadLetter[]> {
-  const found = await Promise.all(
+  const deadLetters = await Promise.all(
     queuesOf(filter).flatMap((queue) => keysOfSource(ids, queue).map((key) => findJob(services, filter, queue, key))),
   )
-  return found
+  return deadLetters
     .flat()
     .filter((each) => before === undefined || compareDeadLetters(each, before) < 0)
     .filter((each) => after === undefined || compareDeadLetters(each, after) > 0)

@@ -31,15 +31,15 @@ export async function discardMessages(
   queue: InboundQueue,
   choice: JobChoice,
 ): Promise<DiscardedJobs> {
-  const chosen = await chooseJobs({ jobs }, queue, choice)
+  const jobIds = await chooseJobs({ jobs }, queue, choice)
   let done = 0
   let messages = 0
-  for await (const job of findJobs(jobs, queue, chosen)) {
+  for await (const job of findJobs(jobs, queue, jobIds)) {
     const discarded = await discardJob(db, job)
     messages += discarded
     if (discarded > 0) done += 1
   }
-  return { jobs: done, messages, begun: chosen.length - done }
+  return { jobs: done, messages, begun: jobIds.length - done }
 }
 
 /** Waiting jobs are listed in the order in which they were added. Delayed ones are not: later pages may have older jobs. */
@@ -49,13 +49,13 @@ async function chooseJobs(
   { addedBy, limit }: JobChoice,
 ): Promise<readonly string[]> {
   const isChosen = ({ addedAt }: JobSummary) => addedBy === undefined || addedAt <= addedBy.getTime()
-  const chosen = (await jobs.list(queue, 'waiting', 0, limit)).filter(isChosen)
-  for (let from = 0; chosen.length < limit; from += limit) {
+  const chosenJobs = (await jobs.list(queue, 'waiting', 0, limit)).filter(isChosen)
+  for (let from = 0; chosenJobs.length < limit; from += limit) {
     const page = await jobs.list(queue, 'delayed', from, limit)
     if (page.length === 0) break
-    chosen.push(...page.filter(isChosen))
+    chosenJobs.push(...page.filter(isChosen))
   }
-  return chosen.slice(0, limit).map(({ id }) => id)
+  return chosenJobs.slice(0, limit).map(({ id }) => id)
 }
 
 async function discardJob(db: Services['db'], job: Job): Promise<number> {

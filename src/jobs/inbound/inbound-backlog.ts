@@ -61,7 +61,7 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasFreeMemory'>, l
     sources: limits.sources,
     now: () => performance.now(),
   })
-  let held = 0
+  let heldBytes = 0
 
   function isFast(source: NetworkSource): boolean {
     const name = siteOfNetwork(source.ip ?? '') ?? networkOf(source)
@@ -81,12 +81,13 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasFreeMemory'>, l
     refusalOf(source) {
       queue.keepCounting()
       const { messages, bytes } = queue.total()
-      if (!queue.hasFreeMemory() || held + bytes >= limits.bytes || messages >= limits.queuedMessages) return 'full'
+      if (!queue.hasFreeMemory() || heldBytes + bytes >= limits.bytes || messages >= limits.queuedMessages)
+        return 'full'
       return shares.isUsedUp(source) ? 'over_share' : undefined
     },
 
     hold(source, bytes) {
-      held += bytes
+      heldBytes += bytes
       shares.hold(source, bytes)
     },
 
@@ -97,7 +98,7 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasFreeMemory'>, l
 
     size() {
       const { messages, bytes } = queue.total()
-      return { heldBytes: held, queuedBytes: bytes, queuedMessages: messages }
+      return { heldBytes: heldBytes, queuedBytes: bytes, queuedMessages: messages }
     },
   }
 }

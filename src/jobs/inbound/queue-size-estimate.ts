@@ -25,7 +25,7 @@ interface Entry extends PackedSize {
 export function openQueueSizeEstimate(): QueueSizeEstimate {
   const average = { messages: 1, bytes: 4 * 1024 }
   const total = { messages: 0, bytes: 0 }
-  let own: Entry[] = []
+  let ownEntries: Entry[] = []
   let others = 0
   let counts = 0
 
@@ -35,10 +35,10 @@ export function openQueueSizeEstimate(): QueueSizeEstimate {
   }
 
   function removeOldest(jobs: number, count: number): void {
-    let removed = 0
-    own = own.filter((entry) => {
-      if (entry.countedFrom > count || removed === jobs) return true
-      removed += 1
+    let removedEntries = 0
+    ownEntries = ownEntries.filter((entry) => {
+      if (entry.countedFrom > count || removedEntries === jobs) return true
+      removedEntries += 1
       addToTotal(entry, -1)
       return false
     })
@@ -47,7 +47,7 @@ export function openQueueSizeEstimate(): QueueSizeEstimate {
   return {
     add(job) {
       const entry: Entry = { ...job, countedFrom: Number.POSITIVE_INFINITY }
-      own.push(entry)
+      ownEntries.push(entry)
       addToTotal(entry, 1)
       return {
         acknowledged() {
@@ -56,9 +56,9 @@ export function openQueueSizeEstimate(): QueueSizeEstimate {
           average.bytes += (job.bytes - average.bytes) / JOBS_OF_AVERAGE
         },
         failed() {
-          const index = own.lastIndexOf(entry)
+          const index = ownEntries.lastIndexOf(entry)
           if (index === -1) return
-          own.splice(index, 1)
+          ownEntries.splice(index, 1)
           addToTotal(entry, -1)
         },
       }
@@ -68,9 +68,9 @@ export function openQueueSizeEstimate(): QueueSizeEstimate {
       counts += 1
       const count = counts
       return (jobs) => {
-        const counted = own.filter(({ countedFrom }) => countedFrom <= count).length
-        removeOldest(Math.max(0, counted - jobs), count)
-        others = Math.max(0, jobs - own.length)
+        const countedEntries = ownEntries.filter(({ countedFrom }) => countedFrom <= count).length
+        removeOldest(Math.max(0, countedEntries - jobs), count)
+        others = Math.max(0, jobs - ownEntries.length)
       }
     },
 

@@ -41,7 +41,7 @@ const NOTHING: PackedSize = { messages: 0, bytes: 0 }
 export function openSourceShares(limits: ShareLimits): SourceShares {
   const sent = new Map<string, PackedSize>()
   /** Bytes. */
-  const held = new Map<string, number>()
+  const heldBytes = new Map<string, number>()
 
   /** A source, and for IPv6 the /48 around it, which has a few shares together. */
   function countedFor(source: NetworkSource): { readonly own?: Counted; readonly site?: Counted } {
@@ -57,7 +57,8 @@ export function openSourceShares(limits: ShareLimits): SourceShares {
   function hasUsedUp({ name, shares }: Counted): boolean {
     const { messages, bytes } = sent.get(name) ?? NOTHING
     return (
-      messages >= shares * limits.messagesOfSource || bytes + (held.get(name) ?? 0) >= shares * limits.bytesOfSource
+      messages >= shares * limits.messagesOfSource ||
+      bytes + (heldBytes.get(name) ?? 0) >= shares * limits.bytesOfSource
     )
   }
 
@@ -79,7 +80,7 @@ export function openSourceShares(limits: ShareLimits): SourceShares {
 
   return {
     isUsedUp(source) {
-      if (sent.size === 0 && held.size === 0) return false
+      if (sent.size === 0 && heldBytes.size === 0) return false
       const { own, site } = countedFor(source)
       return [own, site].some((counted) => counted && hasUsedUp(counted))
     },
@@ -88,9 +89,9 @@ export function openSourceShares(limits: ShareLimits): SourceShares {
       const { own, site } = countedFor(source)
       for (const name of [own?.name, site?.name]) {
         if (name === undefined) continue
-        const left = (held.get(name) ?? 0) + bytes
-        if (left > 0) held.set(name, left)
-        else held.delete(name)
+        const remainingBytes = (heldBytes.get(name) ?? 0) + bytes
+        if (remainingBytes > 0) heldBytes.set(name, remainingBytes)
+        else heldBytes.delete(name)
       }
     },
 

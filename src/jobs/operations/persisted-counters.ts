@@ -29,13 +29,13 @@ export function persistCounters(
   const persisted = new Map<string, number>()
 
   async function persist(): Promise<void> {
-    const counted = await countedBy(registry)
-    const changes = counted.flatMap((counter): ActivityCounter[] => {
+    const counters = await countedBy(registry)
+    const changes = counters.flatMap((counter): ActivityCounter[] => {
       const count = counter.count - (persisted.get(keyOf(counter)) ?? 0)
       return count > 0 ? [{ ...counter, count }] : []
     })
     await addCounters(db, changes)
-    for (const counter of counted) persisted.set(keyOf(counter), counter.count)
+    for (const counter of counters) persisted.set(keyOf(counter), counter.count)
     await savePodActivity({ db })
   }
 
@@ -77,14 +77,14 @@ async function valuesOf(registry: Registry, name: string): Promise<readonly Metr
 
 /** The buckets of each series come in the order of their bounds, and each includes the ones before. */
 function bucketsOf(name: string, values: readonly MetricValue[]): readonly ActivityCounter[] {
-  const counted = new Map<string, number>()
+  const previousCounts = new Map<string, number>()
   return values
     .filter(({ metricName }) => metricName === `${name}_bucket`)
     .map(({ labels, value }) => {
       const { le = '+Inf', ...series } = labels
       const key = JSON.stringify(series)
-      const count = value - (counted.get(key) ?? 0)
-      counted.set(key, value)
+      const count = value - (previousCounts.get(key) ?? 0)
+      previousCounts.set(key, value)
       return { name, labels: { ...series, le: String(le) }, count }
     })
 }

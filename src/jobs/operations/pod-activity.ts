@@ -50,12 +50,12 @@ const HOST = /^(\[[^\]]*\]|[^:]*)(?::([0-9]{1,5}))?$/
 export async function savePodActivity({ db }: Pick<Services, 'db'>): Promise<void> {
   const pending = pendingOf(db)
   if (pending.size === 0) return
-  const counted = [...pending]
+  const countsOfHosts = [...pending]
   pending.clear()
   try {
-    await addPodActivity(db, counted.map(rowOf))
+    await addPodActivity(db, countsOfHosts.map(rowOf))
   } catch (error) {
-    for (const [host, counts] of counted) addTo(countsOf(db, host), counts)
+    for (const [host, counts] of countsOfHosts) addTo(countsOf(db, host), counts)
     throw error
   }
 }

@@ -21,13 +21,13 @@ export async function findUnservedQueues(
   })
 
   const deadline = Date.now() + withinMs
-  let left = await findPendingProbes(services, before)
-  while (left.length > 0 && Date.now() < deadline) {
+  let pendingQueues = await findPendingProbes(services, before)
+  while (pendingQueues.length > 0 && Date.now() < deadline) {
     await pause(POLL_INTERVAL_MS)
-    left = await findPendingProbes(services, before)
+    pendingQueues = await findPendingProbes(services, before)
   }
   await services.db('outbox').whereIn('id', before).delete()
-  return queues.filter((queue) => left.includes(queue))
+  return queues.filter((queue) => pendingQueues.includes(queue))
 }
 
 async function findPendingProbes(services: Pick<Services, 'db'>, ids: readonly number[]): Promise<readonly string[]> {

@@ -34,9 +34,9 @@ export async function readWorkStatus(services: Pick<Services, 'db' | 'jobs'>): P
 export async function readQueueStatuses(
   services: Pick<Services, 'jobs'>,
 ): Promise<Readonly<Record<QueueName, QueueStatus>>> {
-  const counted = await services.jobs.countAllWithWorkers()
+  const countsByQueue = await services.jobs.countAllWithWorkers()
   const statuses = await Promise.all(
-    QUEUES.map(async (queue) => [queue, await readQueueStatus(services, queue, counted?.get(queue))] as const),
+    QUEUES.map(async (queue) => [queue, await readQueueStatus(services, queue, countsByQueue?.get(queue))] as const),
   )
   return Object.fromEntries(statuses) as Record<QueueName, QueueStatus> // one for each of QUEUES
 }

@@ -94,12 +94,12 @@ export function createJobAdding({ client, store, prefix, optionsOf }: AddingOpti
     await client.request(
       name,
       async (queue) => {
-        const added = await queue.addBulk(jobs) // the existing job where the key was taken
+        const addedJobs = await queue.addBulk(jobs) // the existing job where the key was taken
         if (!mayExist) return
         const unfinished = new Set<string | undefined>(await queue.getRanges([...UNFINISHED], 0, -1))
-        const freed = await Promise.all(added.map((job) => !unfinished.has(job.id) && job.removeDeduplicationKey()))
-        const lost = jobs.filter((_, index) => freed[index])
-        if (lost.length > 0) await queue.addBulk(lost)
+        const freed = await Promise.all(addedJobs.map((job) => !unfinished.has(job.id) && job.removeDeduplicationKey()))
+        const lostJobs = jobs.filter((_, index) => freed[index])
+        if (lostJobs.length > 0) await queue.addBulk(lostJobs)
       },
       { withinMs },
     )

@@ -32,15 +32,15 @@ export function createQueueControl(client: QueueClient): QueueControl {
 
     async promote(name, limit, choose = async (jobs) => jobs) {
       let promoted = 0
-      let left = 0
+      let skippedJobs = 0
       while (promoted < limit) {
         const page = await client.request(name, (queue) =>
-          queue.getJobs(['delayed'], left, left + JOB_BATCH_SIZE - 1, true),
+          queue.getJobs(['delayed'], skippedJobs, skippedJobs + JOB_BATCH_SIZE - 1, true),
         )
-        const chosen = (await choose(page)).slice(0, limit - promoted)
-        const ends = await Promise.allSettled(chosen.map((job) => job.promote())) // one may have begun in the meantime
+        const chosenJobs = (await choose(page)).slice(0, limit - promoted)
+        const ends = await Promise.allSettled(chosenJobs.map((job) => job.promote())) // one may have begun in the meantime
         promoted += ends.filter(({ status }) => status === 'fulfilled').length
-        left += page.length - chosen.length
+        skippedJobs += page.length - chosenJobs.length
         if (page.length < JOB_BATCH_SIZE) break
       }
       return promoted

@@ -127,8 +127,8 @@ export function createQueueInspection({ client, store, prefix }: InspectedQueues
     async countAllWithWorkers() {
       const { countQueues } = store
       if (countQueues === undefined) return undefined
-      const counted = await whenReady(SCHEDULED_QUEUE, () => countQueues(QUEUES, SCHEDULED_QUEUE))
-      return new Map(counted.map(({ queue, ...counts }) => [queue as QueueName, counts])) // one of QUEUES
+      const queueCounts = await whenReady(SCHEDULED_QUEUE, () => countQueues(QUEUES, SCHEDULED_QUEUE))
+      return new Map(queueCounts.map(({ queue, ...counts }) => [queue as QueueName, counts])) // one of QUEUES
     },
 
     async oldestWaiting(name) {
@@ -160,10 +160,10 @@ export function createQueueInspection({ client, store, prefix }: InspectedQueues
 
     queuesWithFailedJobs: () =>
       whenReady('maintenance', async () => {
-        const found = await store.failedQueues(
+        const failedQueues = await store.failedQueues(
           QUEUES.map((name) => ({ queue: name, prefix: store.prefixOf(prefix, name) })),
         )
-        return QUEUES.filter((name) => found.includes(name))
+        return QUEUES.filter((name) => failedQueues.includes(name))
       }),
 
     find: (name, jobId) => client.request(name, (queue) => queue.getJob(jobId)),

@@ -53,10 +53,10 @@ export function withoutRedisPassword(text: string): string {
 /** The server as messages to the operator name it. */
 export function describeRedisTarget(text: string): string {
   const redisAddress = readRedisAddress(text)
-  const named = (nodes: readonly HostAndPort[]) => nodes.map(({ host, port }) => `${host}:${port}`).join(', ')
-  if (redisAddress?.kind === 'cluster') return `the Redis Cluster of ${named(redisAddress.nodes)}`
+  const describeNodes = (nodes: readonly HostAndPort[]) => nodes.map(({ host, port }) => `${host}:${port}`).join(', ')
+  if (redisAddress?.kind === 'cluster') return `the Redis Cluster of ${describeNodes(redisAddress.nodes)}`
   if (redisAddress?.kind === 'sentinel')
-    return `Redis, whose master ${redisAddress.master} is known to ${named(redisAddress.sentinels)}`
+    return `Redis, whose master ${redisAddress.master} is known to ${describeNodes(redisAddress.sentinels)}`
   return `Redis on ${text.startsWith('unix:') ? redisAddress?.address : new URL(text).host}`
 }
 

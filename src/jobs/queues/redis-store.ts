@@ -70,10 +70,10 @@ export function openRedisStore(redisUrl: string, { replicas, isTuned, report }: 
       }
       const link = await links.to(prefix)
       await add()
-      const reached = await link.redis.wait(replicas, REPLICATED_WITHIN_MS)
+      const replicaCount = await link.redis.wait(replicas, REPLICATED_WITHIN_MS)
       // `wait` counts the writes of one connection, and another master may not have the job.
       if (!links.isUnbroken(link, await links.to(prefix))) throw new Error('Redis was replaced while it took the job.')
-      if (reached < replicas) throw new Error(`${reached} of ${replicas} replicas of Redis have the job.`)
+      if (replicaCount < replicas) throw new Error(`${replicaCount} of ${replicas} replicas of Redis have the job.`)
     },
     async hasFreeMemory() {
       const answers = await Promise.all(servers().map(serverHasFreeMemory))
@@ -142,9 +142,9 @@ interface Link {
 }
 
 function openLinks(producer: Redis | Cluster) {
-  let lost = 0
+  let closedConnections = 0
   const slots = new Map<string, number>()
-  if (producer instanceof Redis) producer.on('close', () => (lost += 1))
+  if (producer instanceof Redis) producer.on('close', () => (closedConnections += 1))
 
   async function nodeOf(cluster: Cluster, prefix: string): Promise<Redis> {
     const slot = slots.get(prefix) ?? Number(await cluster.cluster('KEYSLOT', prefix))
@@ -157,7 +157,9 @@ function openLinks(producer: Redis | Cluster) {
 
   return {
     async to(prefix: string): Promise<Link> {
-      return producer instanceof Redis ? { redis: producer, lost } : { redis: await nodeOf(producer, prefix), lost }
+      return producer instanceof Redis
+        ? { redis: producer, lost: closedConnections }
+        : { redis: await nodeOf(producer, prefix), lost: closedConnections }
     },
     /** A connection to a node of a cluster is not reopened but replaced. */
     isUnbroken: (before: Link, after: Link) => before.redis === after.redis && before.lost === after.lost,

@@ -32,11 +32,11 @@ const ALIVE_SECONDS = 60
 /** Counts the jobs by reading commands only. */
 export async function countSidekiqJobs(url: string): Promise<SidekiqJobs> {
   return withRedis(url, async (redis) => {
-    const waiting: Record<string, number> = {}
+    const waitingByName: Record<string, number> = {}
     for await (const jobs of listPages(redis)) {
-      for (const { name } of jobs) waiting[name] = (waiting[name] ?? 0) + 1
+      for (const { name } of jobs) waitingByName[name] = (waitingByName[name] ?? 0) + 1
     }
-    return { processes: await countProcesses(redis), waiting, dead: await redis.zcard('dead') }
+    return { processes: await countProcesses(redis), waiting: waitingByName, dead: await redis.zcard('dead') }
   })
 }
 

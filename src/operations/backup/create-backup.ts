@@ -166,20 +166,20 @@ async function writePictures(
   { repository, recipients, signal, report }: CreateOptions,
 ): Promise<WrittenPictures> {
   const path = `${backupFolder(id)}/pictures.list`
-  const counted = { count: 0, bytes: 0, bytesNew: 0, missing: 0 }
+  const totals = { count: 0, bytes: 0, bytesNew: 0, missing: 0 }
   const lines = backUpPictures(photos, {
     repository,
     recipients,
     pictures,
     previous: previous === undefined ? noPictures() : readPictureList(repository.read(previous.pictures.path)),
     onPicture: ({ bytes, isNew }) => {
-      counted.count += 1
-      counted.bytes += bytes
-      if (isNew) counted.bytesNew += bytes
+      totals.count += 1
+      totals.bytes += bytes
+      if (isNew) totals.bytesNew += bytes
     },
     onPhoto: (done) => report({ step: 'photos', done, total: photos.count }),
     onMissing: (name) => {
-      counted.missing += 1
+      totals.missing += 1
       log.warn({ name }, 'picture of a photo is missing')
     },
     signal,
@@ -187,7 +187,7 @@ async function writePictures(
   const list = createByteCounter()
   await repository.write(path, list.count(lines))
   const { bytes: size, sha256 } = list.result()
-  const { count, missing, bytes, bytesNew } = counted
+  const { count, missing, bytes, bytesNew } = totals
   return { content: { path, size, sha256, count, missing }, bytes, bytesNew }
 }
 

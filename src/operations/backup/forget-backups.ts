@@ -33,11 +33,11 @@ export async function deleteBackups(
     startedAt: new Date(manifest.started_at),
   }))
   // A damaged backup must not replace an intact one.
-  const kept = chooseRetained(
+  const retainedBackups = chooseRetained(
     backups.filter(({ complete }) => complete),
     retention,
   )
-  const forgotten = backups.filter((backup) => backup.complete && !kept.has(backup))
+  const forgotten = backups.filter((backup) => backup.complete && !retainedBackups.has(backup))
   const remaining = backups.filter((backup) => !forgotten.includes(backup)).map(({ manifest }) => manifest)
 
   const ids = forgotten.map(({ manifest }) => manifest.id).sort()
@@ -62,22 +62,22 @@ async function removePictures(
   if (remaining.length === 0) return 0
   await refuseUnknownLists(repository, remaining)
   const folders = await repository.list('pictures')
-  let removed = 0
+  let removedPictures = 0
   for (const digit of FIRST_DIGITS) {
     const ofDigit = folders.filter((folder) => folder.startsWith(digit))
     if (ofDigit.length === 0) continue
-    const named = await namedPictures(repository, remaining, `pictures/${digit}`)
+    const namedPaths = await namedPictures(repository, remaining, `pictures/${digit}`)
     for (const folder of ofDigit) {
       for (const name of await repository.list(`pictures/${folder}`)) {
         signal.throwIfAborted()
         const path = `pictures/${folder}/${name}`
-        if (named.has(path)) continue
+        if (namedPaths.has(path)) continue
         if (!dryRun) await repository.remove(path)
-        removed += 1
+        removedPictures += 1
       }
     }
   }
-  return removed
+  return removedPictures
 }
 
 /** A list that is damaged does not name all pictures of its backup. */
@@ -93,11 +93,11 @@ async function namedPictures(
   remaining: readonly Manifest[],
   prefix: string,
 ): Promise<ReadonlySet<string>> {
-  const named = new Set<string>()
+  const namedPaths = new Set<string>()
   for (const { pictures } of remaining) {
     for await (const { path } of readPictureList(repository.read(pictures.path))) {
-      if (path.startsWith(prefix)) named.add(path)
+      if (path.startsWith(prefix)) namedPaths.add(path)
     }
   }
-  return named
+  return namedPaths
 }

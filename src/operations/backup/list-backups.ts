@@ -18,17 +18,17 @@ export interface ListedBackup {
 
 /** The finished backups, the newest first. */
 export async function listBackups(repository: Repository): Promise<readonly ListedBackup[]> {
-  const listed: ListedBackup[] = []
+  const backups: ListedBackup[] = []
   for (const id of [...(await listBackupIds(repository))].reverse()) {
     const manifest = await findManifest(repository, id)
     if (manifest === undefined) continue
-    listed.push({
+    backups.push({
       manifest,
       complete: await isComplete(repository, manifest),
       verifiedAt: await findVerification(repository, id),
     })
   }
-  return listed
+  return backups
 }
 
 async function isComplete(repository: Repository, manifest: Manifest): Promise<boolean> {

@@ -36,19 +36,19 @@ export async function writePart(
   content: AsyncIterable<Uint8Array>,
 ): Promise<Part> {
   const path = `${name}.gz${recipients.length > 0 ? '.age' : ''}`
-  const plain = createByteCounter(onBytes)
-  const stored = createByteCounter()
+  const contentBytes = createByteCounter(onBytes)
+  const storedBytes = createByteCounter()
   await pipeline(
     content,
-    plain.count,
+    contentBytes.count,
     createGzip(GZIP),
     encryptFor(recipients),
-    stored.count,
+    storedBytes.count,
     (bytes: AsyncIterable<Uint8Array>) => repository.write(path, bytes),
     { signal },
   )
-  const { rows, bytes, sha256: content_sha256 } = plain.result()
-  const { bytes: size, sha256 } = stored.result()
+  const { rows, bytes, sha256: content_sha256 } = contentBytes.result()
+  const { bytes: size, sha256 } = storedBytes.result()
   return { path, size, sha256, rows, bytes, content_sha256 }
 }
 
@@ -67,15 +67,15 @@ export async function readPart(
   part: Part,
   take: (content: AsyncIterable<Uint8Array>) => Promise<void>,
 ): Promise<void> {
-  const stored = createByteCounter()
-  const plain = createByteCounter(onBytes)
+  const storedBytes = createByteCounter()
+  const contentBytes = createByteCounter(onBytes)
   try {
     await pipeline(
       repository.read(part.path),
-      stored.count,
+      storedBytes.count,
       decryptWith(identities),
       createGunzip(),
-      plain.count,
+      contentBytes.count,
       take,
       { signal },
     )
@@ -85,8 +85,8 @@ export async function readPart(
     if (isGzipError(error)) throw new BackupError(`${part.path}: the content cannot be decompressed.`)
     throw error
   }
-  if (stored.result().sha256 !== part.sha256) throw new BackupError(`${part.path}: the file was changed.`)
-  const { rows, sha256 } = plain.result()
+  if (storedBytes.result().sha256 !== part.sha256) throw new BackupError(`${part.path}: the file was changed.`)
+  const { rows, sha256 } = contentBytes.result()
   if (rows !== part.rows || sha256 !== part.content_sha256) {
     throw new BackupError(`${part.path}: the content is not the one of the manifest.`)
   }

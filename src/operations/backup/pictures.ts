@@ -57,10 +57,10 @@ export async function* referPictures(
 ): AsyncGenerator<Buffer> {
   for (let after = ''; ; ) {
     signal.throwIfAborted()
-    const listed = await pictures.list(after)
-    const last = listed.at(-1)
+    const pictureFiles = await pictures.list(after)
+    const last = pictureFiles.at(-1)
     if (last === undefined) return
-    for (const { name, bytes } of listed) {
+    for (const { name, bytes } of pictureFiles) {
       onPicture()
       const hash = createHash('sha256').update(name).digest('hex')
       yield Buffer.from(`0 referenced/${hash} ${bytes} -\n`)
@@ -76,8 +76,8 @@ export async function* backUpPictures(photos: Iterable<LocalPhoto>, options: Opt
   for (const { id, name } of photos) {
     options.signal.throwIfAborted()
     options.onPhoto(done)
-    const stored = await previouslyStored(id)
-    const entries = await inGroups(listPhotoFiles(name), (file) => backUpPicture(file, id, stored, options))
+    const storedEntries = await previouslyStored(id)
+    const entries = await inGroups(listPhotoFiles(name), (file) => backUpPicture(file, id, storedEntries, options))
     const existingEntries = entries.filter((entry) => entry !== undefined)
     if (entries[0] === undefined) options.onMissing(name)
     for (const { path, size, sha256 } of existingEntries) yield Buffer.from(`${id} ${path} ${size} ${sha256}\n`)

@@ -22,8 +22,8 @@ export async function checkRestore(
     )
   }
   if (config.databaseUrl !== undefined) return
-  const kept = await readStoredAddress(config.dataDir)
-  if (kept !== undefined && isRunning(kept)) {
+  const storedAddress = await readStoredAddress(config.dataDir)
+  if (storedAddress !== undefined && isRunning(storedAddress)) {
     throw new BackupError(`The pod in ${config.dataDir} is running: stop it first.`)
   }
 }

@@ -23,19 +23,19 @@ export async function restorePictures(
 ): Promise<{ readonly pictures: number; readonly lost: number }> {
   if (manifest.pictures.referenced) return { pictures: 0, lost: 0 }
   const { repository, report, signal } = options
-  const stored = previousPictures(readPictureList(repository.read(manifest.pictures.path)))
+  const entriesOfPhoto = previousPictures(readPictureList(repository.read(manifest.pictures.path)))
   let pictures = 0
-  let lost = 0
+  let lostPictures = 0
   for (let photos = await nextPhotos(session, 0); photos.length > 0; ) {
     for (const { id, name } of photos) {
       signal.throwIfAborted()
-      const entries = await stored(id)
+      const entries = await entriesOfPhoto(id)
       for (const file of listPhotoFiles(name)) {
         const path = picturePath(file, manifest.recipients)
         const entry = entries.find((pictureEntry) => pictureEntry.path === path)
         if (entry === undefined) continue
         const content = await readPicture(entry, manifest, options)
-        if (content === undefined) lost += 1
+        if (content === undefined) lostPictures += 1
         else await storage.write(file, content)
         pictures += content === undefined ? 0 : 1
         report({ step: 'pictures', done: pictures, total: manifest.pictures.count })
@@ -43,7 +43,7 @@ export async function restorePictures(
     }
     photos = await nextPhotos(session, photos.at(-1)?.id ?? 0)
   }
-  return { pictures, lost }
+  return { pictures, lost: lostPictures }
 }
 
 async function nextPhotos(session: pg.Client, after: number): Promise<readonly Photo[]> {

@@ -89,15 +89,15 @@ async function copyTables(
   pieceBytes: number,
   write: (name: string, rows: AsyncIterable<Buffer>) => Promise<Part>,
 ): Promise<readonly TableContent[]> {
-  const waiting = [...tables]
+  const remainingTables = [...tables]
   const contents: TableContent[] = []
   const results = await Promise.allSettled(
     sessions.map(async (session) => {
-      for (let table = waiting.shift(); table !== undefined; table = waiting.shift()) {
+      for (let table = remainingTables.shift(); table !== undefined; table = remainingTables.shift()) {
         try {
           contents.push(await copyTable(session, table, pieceBytes, write))
         } catch (error) {
-          waiting.length = 0
+          remainingTables.length = 0
           throw error
         }
       }

@@ -82,15 +82,15 @@ async function checkFile(
   { repository }: VerifyOptions,
   identities?: readonly string[],
 ): Promise<void> {
-  const stored = createByteCounter()
+  const fileBytes = createByteCounter()
   try {
-    await drain(decryptWith(identities)(stored.count(repository.read(file.path))))
+    await drain(decryptWith(identities)(fileBytes.count(repository.read(file.path))))
   } catch (error) {
     if (error instanceof WrongIdentityError) throw error
     if (error instanceof BackupError) throw new BackupError(`${file.path}: ${error.message}`)
     throw error
   }
-  const { bytes, sha256 } = stored.result()
+  const { bytes, sha256 } = fileBytes.result()
   if (bytes !== file.size) throw new BackupError(`${file.path}: the file has ${bytes} bytes, not ${file.size}.`)
   if (sha256 !== file.sha256) throw new BackupError(`${file.path}: the file was changed.`)
 }

@@ -112,8 +112,8 @@ async function checkProxy(url: URL, options: OwnRequestOptions): Promise<readonl
         ),
       ]
     }
-    const seen: SeenRequest = JSON.parse(data)
-    return [checkPassed('events', 'The proxy passes on server-sent events.'), checkTrust(seen, url.protocol)]
+    const seenRequest: SeenRequest = JSON.parse(data)
+    return [checkPassed('events', 'The proxy passes on server-sent events.'), checkTrust(seenRequest, url.protocol)]
   } catch (error) {
     const problem = `No event arrives at once (${messageOf(error)}): the proxy must not buffer text/event-stream.`
     return [checkFailure('events', problem)]

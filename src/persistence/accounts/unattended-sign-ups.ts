@@ -26,13 +26,13 @@ export async function findLastStaffActivity(db: Knex): Promise<Date | null> {
 
 /** False: it has begun before. */
 export async function insertUnattended(transaction: Knex.Transaction, since: Date): Promise<boolean> {
-  const begun = await transaction('unattended_sign_ups')
+  const insertedRows = await transaction('unattended_sign_ups')
     .insert({ since })
     .onConflict('id')
     .merge()
     .whereRaw('unattended_sign_ups.since is null')
     .returning('id')
-  return begun.length > 0
+  return insertedRows.length > 0
 }
 
 /** False: it was not in force. */

@@ -133,10 +133,10 @@ export async function completeExport(
   { id, userId, kind }: Pick<Export, 'id' | 'userId' | 'kind'>,
   result: Pick<Export, 'bytes' | 'sha256' | 'leftOut' | 'finishedAt' | 'expiresAt'>,
 ): Promise<boolean> {
-  const changed = await transaction('exports')
+  const rowCount = await transaction('exports')
     .where({ id, state: 'running', deleted: false })
     .update({ ...result, state: 'ready', section: null })
-  if (changed === 0) return false
+  if (rowCount === 0) return false
   const earlier = transaction('exports').where({ userId, kind, state: 'ready' }).where('id', '<', id)
   await earlier.update({ expiresAt: result.finishedAt })
   return true

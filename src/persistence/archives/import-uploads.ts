@@ -126,8 +126,8 @@ export async function claimUpload(
 
 /** A heartbeat of the check; false: the upload is gone. */
 export async function recordUploadHeartbeat(db: Knex, id: number): Promise<boolean> {
-  const changed = await db('importUploads').where({ id, state: 'checking' }).update({ aliveAt: db.fn.now() })
-  return changed > 0
+  const rowCount = await db('importUploads').where({ id, state: 'checking' }).update({ aliveAt: db.fn.now() })
+  return rowCount > 0
 }
 
 /** Another worker may check the upload at once. The attempt does not count. */

@@ -127,8 +127,8 @@ export async function claimImport(
 
 /** Records a heartbeat of the worker; false: the import is to stop. */
 export async function recordImportHeartbeat(db: Knex, id: number): Promise<boolean> {
-  const changed = await db('imports').where({ id, state: 'running' }).update({ aliveAt: db.fn.now() })
-  return changed > 0
+  const rowCount = await db('imports').where({ id, state: 'running' }).update({ aliveAt: db.fn.now() })
+  return rowCount > 0
 }
 
 /** Another process may continue immediately, even if the import was paused. The attempt does not count. */
@@ -170,7 +170,7 @@ export async function saveImportProgress(
   id: number,
   { phase, lines, counts }: Pick<ArchiveImport, 'phase' | 'lines' | 'counts'>,
 ): Promise<boolean> {
-  const changed = await transaction('imports')
+  const rowCount = await transaction('imports')
     .where({ id, state: 'running' })
     .update({
       phase,
@@ -179,13 +179,13 @@ export async function saveImportProgress(
       aliveAt: transaction.fn.now(),
       attempts: transaction.raw('case when phase = ? and lines = ? then attempts else 1 end', [phase, lines]),
     })
-  return changed > 0
+  return rowCount > 0
 }
 
 /** The key of the old account is not needed once the move is signed. False: the import no longer runs. */
 export async function deleteImportKey(transaction: Knex.Transaction, id: number): Promise<boolean> {
-  const changed = await transaction('imports').where({ id, state: 'running' }).update({ sealedKey: null })
-  return changed > 0
+  const rowCount = await transaction('imports').where({ id, state: 'running' }).update({ sealedKey: null })
+  return rowCount > 0
 }
 
 /** Locks an import of an account: a batch that is being stored ends first. */

@@ -41,10 +41,10 @@ export async function finishWriting(
   arrived: Partial<Pick<ImportUpload, 'archiveBytes' | 'photoBytes'>> & { readonly reservedBytes?: number },
 ): Promise<boolean> {
   const { reservedBytes, ...bytes } = arrived
-  const changed = await transaction('uploadSpace')
+  const rowCount = await transaction('uploadSpace')
     .where({ uid, writingUntil })
     .update({ ...(reservedBytes !== undefined && { reservedBytes }), writingUntil: null })
-  if (changed === 0) return false
+  if (rowCount === 0) return false
   if (Object.keys(bytes).length === 0) return true
   return (await transaction('importUploads').where({ uid, state: 'uploading' }).update(bytes)) > 0
 }

@@ -111,13 +111,13 @@ export async function listMessagesOfConversation(
   )
   const { guid: guids, text, createdAt, authorId } = messageAggregate.decode(rows.messages)
   const person = decodePeople(rows.people)
-  const listed = guids.map((guid, index) => ({
+  const conversations = guids.map((guid, index) => ({
     guid,
     text: valueAt(text, index),
     createdAt: new Date(valueAt(createdAt, index)),
     author: person(valueAt(authorId, index)),
   }))
-  return toPage(listed, page)
+  return toPage(conversations, page)
 }
 
 /** A message with the guid of its conversation. */

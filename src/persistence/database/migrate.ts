@@ -75,8 +75,8 @@ async function applyPending(
 
 /** Applies only these migrations, for the tables of an older version. */
 export async function migrateTo(db: Knex, names: readonly string[]): Promise<void> {
-  const chosen = new Map([...migrations].filter(([name]) => names.includes(name)))
-  await withMigrationLock(db, chosen, async (migrationDb) => {
+  const chosenMigrations = new Map([...migrations].filter(([name]) => names.includes(name)))
+  await withMigrationLock(db, chosenMigrations, async (migrationDb) => {
     await migrationDb.migrate.latest()
   })
 }

@@ -26,14 +26,14 @@ export async function withSessionLock<Result>(
   run: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const session = await openUnlimitedSession(db, `lock of the ${work}`)
-  const lost = new AbortController()
-  session.once('end', () => lost.abort(new Error(`The connection that held the lock of the ${work} was lost.`)))
+  const lockLoss = new AbortController()
+  session.once('end', () => lockLoss.abort(new Error(`The connection that held the lock of the ${work} was lost.`)))
   try {
     const { rows } = await session.query<{ locked: boolean }>('select pg_try_advisory_lock($1, $2) as locked', [
       ...LOCKS[work],
     ])
     if (rows[0]?.locked !== true) throw await refuse()
-    return await run(signal === undefined ? lost.signal : AbortSignal.any([signal, lost.signal]))
+    return await run(signal === undefined ? lockLoss.signal : AbortSignal.any([signal, lockLoss.signal]))
   } finally {
     await session.end().catch(() => undefined)
   }

@@ -49,9 +49,9 @@ export async function insertQuarantined(
   messages: readonly NewQuarantinedMessage[],
   { maxMessages, maxBytes, rowsOfFault, rowsOfHost }: QuarantineBounds,
 ): Promise<void> {
-  const added = messages.reduce((sum, { payload }) => sum + envelopeBytes(payload), 0)
+  const addedBytes = messages.reduce((sum, { payload }) => sum + envelopeBytes(payload), 0)
   const otherRows = [maxMessages, rowsOfFault, rowsOfHost].map((bound) => Math.max(0, bound - messages.length))
-  const values = [JSON.stringify(messages), ...otherRows, maxBytes - added]
+  const values = [JSON.stringify(messages), ...otherRows, maxBytes - addedBytes]
   await inTransaction(db, async (transaction) => {
     // Statements that run at the same time do not see each other's rows: together they would exceed the bounds.
     await transaction.raw(`select pg_advisory_xact_lock(hashtextextended('quarantine', 0))`)

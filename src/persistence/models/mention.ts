@@ -23,8 +23,8 @@ export class Mention extends Model {
     transaction: Knex.Transaction,
     targets: readonly (Mentioning & { readonly addresses: readonly string[] })[],
   ): Promise<void> {
-    const named = targets.filter(({ addresses }) => addresses.length > 0)
-    if (named.length > 0) await transaction.raw(MENTIONS_SQL, [JSON.stringify(named)])
+    const textsWithMentions = targets.filter(({ addresses }) => addresses.length > 0)
+    if (textsWithMentions.length > 0) await transaction.raw(MENTIONS_SQL, [JSON.stringify(textsWithMentions)])
   }
 
   /** Finds the stored mentions of texts. */

@@ -87,13 +87,13 @@ export class Person extends Model {
     person: NewPerson,
     profile: ProfileFields = {},
   ): Promise<Person> {
-    const added = await this.query(transaction)
+    const newPerson = await this.query(transaction)
       .insert({ ...person, ...listedColumns(profile) })
       .returning('*')
-    added.profile = await Profile.query(transaction)
-      .insert({ ...profile, personId: added.id })
+    newPerson.profile = await Profile.query(transaction)
+      .insert({ ...profile, personId: newPerson.id })
       .returning('*')
-    return added
+    return newPerson
   }
 
   /** Locks a person. Changes of person or profile take this lock first, so that two of them cannot deadlock. */
@@ -103,8 +103,8 @@ export class Person extends Model {
 
   /** Changes the profile of a local person, who must be locked. */
   static async updateProfile(transaction: Knex.Transaction, personId: number, profile: ProfileFields): Promise<void> {
-    const changed = await Profile.query(transaction).patchAndFetchById(personId, profile)
-    await this.query(transaction).findById(personId).patch(listedColumns(changed))
+    const changedProfile = await Profile.query(transaction).patchAndFetchById(personId, profile)
+    await this.query(transaction).findById(personId).patch(listedColumns(changedProfile))
   }
 
   /** Replaces the profile of a remote person, unless a newer one than `since` was received. */

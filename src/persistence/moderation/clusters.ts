@@ -124,10 +124,10 @@ export async function addClusterItems(
   clusterIds: readonly number[],
   growth: ClusterGrowth,
 ): Promise<readonly NewClusterItem[]> {
-  const added = await insertClusterItems(transaction, clusterIds, growth)
-  const grown = [...new Set(added.map(({ clusterId }) => clusterId))]
+  const addedItems = await insertClusterItems(transaction, clusterIds, growth)
+  const grown = [...new Set(addedItems.map(({ clusterId }) => clusterId))]
   if (grown.length > 0) await transaction.raw(COUNT_ITEMS_SQL, [grown])
-  return added
+  return addedItems
 }
 
 interface ClusterGrowth {

@@ -37,9 +37,9 @@ export async function previewPods(
 ): Promise<PodPreview> {
   const { pods, ...counts } = await db.transaction(async (transaction) => {
     await transaction.raw(`set local statement_timeout = '5s'`)
-    const counted = await queryRow<CountedPods>(transaction, RULE_PREVIEW_SQL, { domain, subdomains, port })
+    const podCounts = await queryRow<CountedPods>(transaction, RULE_PREVIEW_SQL, { domain, subdomains, port })
     await transaction.raw('set local statement_timeout to default')
-    return counted
+    return podCounts
   })
   return { pods, ...boundedCounts<Omit<PodPreview, 'pods'>>(counts) }
 }

@@ -38,9 +38,10 @@ export async function findContentToChange(
 ): Promise<{ readonly items: readonly ContentOfPerson[]; readonly next: ContentCursor }> {
   const comments =
     cursor.step === 'comments' ? await queryRows<CommentOfPerson>(db, COMMENTS_SQL, { personId, ...cursor, limit }) : []
-  const left = limit - comments.length
+  const postLimit = limit - comments.length
   const fromPosts = cursor.step === 'posts' ? cursor : { afterTime: null, afterId: 0 }
-  const posts = left === 0 ? [] : await queryRows<PostOfPerson>(db, POSTS_SQL, { personId, ...fromPosts, limit: left })
+  const posts =
+    postLimit === 0 ? [] : await queryRows<PostOfPerson>(db, POSTS_SQL, { personId, ...fromPosts, limit: postLimit })
   return { items: [...comments, ...posts], next: nextCursor(cursor, comments.at(-1), posts.at(-1)) }
 }
 

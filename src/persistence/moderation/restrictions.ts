@@ -133,17 +133,18 @@ async function applyRestrictionEffects(
 ): Promise<RestrictionChange> {
   const blocked = people.blocked.map(({ id }) => id)
   const unblocked = people.unblocked.map(({ id }) => id)
-  const changed = [...blocked, ...unblocked].toSorted((one, other) => one - other)
-  await recordContentChanges(transaction, changed)
-  let left = ROW_BATCH_SIZE
-  for (const id of changed) if (left > 0) left -= await changeContentOfPerson(transaction, id, left)
+  const changedIds = [...blocked, ...unblocked].toSorted((one, other) => one - other)
+  await recordContentChanges(transaction, changedIds)
+  let remainingRows = ROW_BATCH_SIZE
+  for (const id of changedIds)
+    if (remainingRows > 0) remainingRows -= await changeContentOfPerson(transaction, id, remainingRows)
   if (blocked.length > 0) await deactivateContacts(transaction, blocked, people)
-  if (unblocked.length === 0) return { resumed: [], isContentLeft: left === 0 }
+  if (unblocked.length === 0) return { resumed: [], isContentLeft: remainingRows === 0 }
   await deleteLostContacts(transaction, unblocked)
   const resumed = await queryRows<ReactivatedContact>(transaction, REACTIVATED_CONTACTS_SQL, [unblocked, unblocked])
   return {
     resumed: resumed.filter(({ receiving }) => receiving),
-    isContentLeft: left === 0,
+    isContentLeft: remainingRows === 0,
   }
 }
 

@@ -55,7 +55,7 @@ export async function listPodPage(
   { q, state, status, sort }: PodListFilter,
   { offset, limit }: { readonly offset: number; readonly limit: number },
 ): Promise<readonly ListedPod[]> {
-  const counted = {
+  const joins = {
     host: '',
     failures: '',
     waiting: joinCountsSql(
@@ -67,7 +67,7 @@ export async function listPodPage(
     db,
     `with page as (
        select pods.*, row_number() over (order by ${orders[sort]}) as rank
-       from pods ${counted[sort]}
+       from pods ${joins[sort]}
        where ($1::text is null or pods.host like $1) and ($4::text is null or pods.status = $4) and ${state === undefined ? 'true' : POD_LIST_CONDITIONS[state]}
        order by ${orders[sort]} offset $2 limit $3
      )

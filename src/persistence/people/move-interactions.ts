@@ -81,10 +81,13 @@ export async function moveInteractions(
   { from, to }: PersonMove,
   { rowsWithAccount, rowsPerChunk }: MoveLimits,
 ): Promise<boolean> {
-  let left = rowsWithAccount
+  let remainingRows = rowsWithAccount
   for (const { table, person, key, deleteDuplicates } of TABLES) {
     for (;;) {
-      const ids: number[] = await transaction(table).where(person, from).limit(Math.min(rowsPerChunk, left)).pluck(key)
+      const ids: number[] = await transaction(table)
+        .where(person, from)
+        .limit(Math.min(rowsPerChunk, remainingRows))
+        .pluck(key)
       if (ids.length === 0) break
       const values = { ids, from, to }
       for (const statement of deleteDuplicates) await transaction.raw(statement, values)
@@ -94,8 +97,8 @@ export async function moveInteractions(
       )
       const postTimes = POST_TIMES_SQL[table]
       if (postTimes !== undefined) await transaction.raw(postTimes, values)
-      left -= ids.length
-      if (left <= 0) return false
+      remainingRows -= ids.length
+      if (remainingRows <= 0) return false
     }
   }
   return true

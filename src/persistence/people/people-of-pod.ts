@@ -16,8 +16,6 @@ export async function listPeopleOfPod(db: Knex, podId: number, limit: number): P
 }
 
 export async function countPeopleOfPod(db: Knex, podId: number): Promise<number> {
-  const counted = await queryRow<{ readonly people: number }>(db, `select count(*) as people ${PEOPLE_OF_POD_SQL}`, [
-    podId,
-  ])
-  return Number(counted?.people ?? 0)
+  const row = await queryRow<{ readonly people: number }>(db, `select count(*) as people ${PEOPLE_OF_POD_SQL}`, [podId])
+  return Number(row?.people ?? 0)
 }

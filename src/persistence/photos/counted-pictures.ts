@@ -13,7 +13,7 @@ export interface CountedPictures extends PictureStorage {
 /** Counts the failures of a store: requests to S3 that failed, and errors of the disk. */
 export function countFailures(storage: PictureStorage): CountedPictures {
   const failures = new Map<StorageOperation, number>()
-  const counted =
+  const countRequests =
     <Input extends unknown[], Result>(operation: StorageOperation, run: (...input: Input) => Promise<Result>) =>
     async (...input: Input): Promise<Result> => {
       try {
@@ -26,24 +26,24 @@ export function countFailures(storage: PictureStorage): CountedPictures {
   return {
     ...storage,
     failures,
-    storeUpload: counted('write', storage.storeUpload),
-    readUploadStart: counted('read', storage.readUploadStart),
-    readUpload: counted('read', storage.readUpload),
-    deleteUploads: counted('delete', storage.deleteUploads),
-    deleteOldUploads: counted('delete', storage.deleteOldUploads),
+    storeUpload: countRequests('write', storage.storeUpload),
+    readUploadStart: countRequests('read', storage.readUploadStart),
+    readUpload: countRequests('read', storage.readUpload),
+    deleteUploads: countRequests('delete', storage.deleteUploads),
+    deleteOldUploads: countRequests('delete', storage.deleteOldUploads),
     async prepare(pictures) {
-      const prepared = await counted('write', storage.prepare)(pictures)
-      return { publish: counted('write', prepared.publish), discard: counted('delete', prepared.discard) }
+      const prepared = await countRequests('write', storage.prepare)(pictures)
+      return { publish: countRequests('write', prepared.publish), discard: countRequests('delete', prepared.discard) }
     },
-    write: counted('write', storage.write),
-    read: counted('read', storage.read),
-    find: counted('read', storage.find),
-    open: counted('read', storage.open),
-    delete: counted('delete', storage.delete),
-    list: counted('list', storage.list),
-    storeExport: counted('write', storage.storeExport),
-    openExport: counted('read', storage.openExport),
-    deleteExports: counted('delete', storage.deleteExports),
+    write: countRequests('write', storage.write),
+    read: countRequests('read', storage.read),
+    find: countRequests('read', storage.find),
+    open: countRequests('read', storage.open),
+    delete: countRequests('delete', storage.delete),
+    list: countRequests('list', storage.list),
+    storeExport: countRequests('write', storage.storeExport),
+    openExport: countRequests('read', storage.openExport),
+    deleteExports: countRequests('delete', storage.deleteExports),
   }
 }
 

@@ -41,8 +41,8 @@ export async function storeUpload(uploadsDir: string, bytes: Readable, signal: A
   await makeFolder(spoolFolder(uploadsDir), 0o700)
   const file = randomBytes(16).toString('hex')
   try {
-    const written = createWriteStream(join(spoolFolder(uploadsDir), file), { flags: 'wx', mode: 0o600 })
-    await pipeline(bytes, written, { signal })
+    const target = createWriteStream(join(spoolFolder(uploadsDir), file), { flags: 'wx', mode: 0o600 })
+    await pipeline(bytes, target, { signal })
     return file
   } catch (error) {
     await deleteUploads(uploadsDir, [file])

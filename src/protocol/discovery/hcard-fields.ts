@@ -111,10 +111,10 @@ function emptyText(field: TextField): CollectedText {
 
 function addRun(text: CollectedText, run: string): void {
   if (text.missing === 0) return
-  const added = (text.runs.length === 0 ? run.trimStart() : run).slice(0, text.missing)
-  if (added === '') return
-  text.runs.push(added)
-  text.missing -= added.length
+  const nextRun = (text.runs.length === 0 ? run.trimStart() : run).slice(0, text.missing)
+  if (nextRun === '') return
+  text.runs.push(nextRun)
+  text.missing -= nextRun.length
 }
 
 function tooDeep(): ProtocolError {

@@ -49,7 +49,7 @@ function isBlank(text: string): boolean {
   return text === '' || blank.test(text)
 }
 
-const named = new Map([
+const namedEntities = new Map([
   ['amp', '&'],
   ['lt', '<'],
   ['gt', '>'],
@@ -74,7 +74,7 @@ function resolveReferences(run: string): string | undefined {
 }
 
 function characterOf(name: string): string | undefined {
-  const character = named.get(name)
+  const character = namedEntities.get(name)
   if (character !== undefined) return character
   const [, hex, decimal] = numbered.exec(name) ?? []
   const codePoint = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16)

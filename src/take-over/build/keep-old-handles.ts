@@ -27,13 +27,13 @@ export async function keepOldHandles(session: pg.Client): Promise<void> {
     for (;;) {
       const { rows } = await session.query<SignedRow>(`fetch ${BATCH_SIZE} from moved`)
       if (rows.length === 0) break
-      const found = rows.flatMap((row) => {
+      const signedRows = rows.flatMap((row) => {
         const elements = elementsThatVerify(row)
         return elements === undefined ? [] : [{ id: row.id, elements }]
       })
       await session.query(`insert into take_over.map_signed_${table} select * from unnest($1::bigint[], $2::jsonb[])`, [
-        found.map(({ id }) => id),
-        found.map(({ elements }) => JSON.stringify(elements)),
+        signedRows.map(({ id }) => id),
+        signedRows.map(({ elements }) => JSON.stringify(elements)),
       ])
     }
     await session.query('close moved')

@@ -354,15 +354,15 @@ export async function findInvalidRows(source: Source, host: string): Promise<Inv
   const columns = new Set(
     (await source.listTables()).flatMap(({ name, columns: names }) => names.map((column) => `${name}.${column}`)),
   )
-  const found: InvalidRowFinding[] = []
+  const findings: InvalidRowFinding[] = []
   const notChecked: UncheckedTable[] = []
   for (const { code, table, needs = [], select } of [...CHECKS, ...(await listTextChecks(source))]) {
     if (![`${table}.${keyOf(table)}`, ...needs].every((column) => columns.has(column))) continue
     const row = await countInvalidRows(source, select, host)
     if (row === undefined) notChecked.push({ code, table })
-    else if (row.count > 0) found.push({ code, table, ...row })
+    else if (row.count > 0) findings.push({ code, table, ...row })
   }
-  return { findings: found, notChecked }
+  return { findings, notChecked }
 }
 
 /** Undefined: the statement took too long. */

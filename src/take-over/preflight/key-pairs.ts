@@ -38,10 +38,10 @@ export async function checkKeyPairs(source: Source): Promise<KeyPairs> {
 
 /** Whether a private key as PEM has this public key. */
 export function isPair({ publicKey, privateKey }: Pick<KeyRow, 'publicKey' | 'privateKey'>): boolean {
-  const given = readPublicKey(publicKey)
+  const publicKeyObject = readPublicKey(publicKey)
   const key = readPrivateKey(privateKey ?? '')
-  if (given === undefined || key === undefined) return false
-  return createPublicKey(key).export({ format: 'jwk' }).n === given.export({ format: 'jwk' }).n
+  if (publicKeyObject === undefined || key === undefined) return false
+  return createPublicKey(key).export({ format: 'jwk' }).n === publicKeyObject.export({ format: 'jwk' }).n
 }
 
 const SELECT_KEYS_SQL = `

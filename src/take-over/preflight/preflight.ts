@@ -231,11 +231,11 @@ async function findSourceObstacles(source: Source, host: string, brokenKeys: num
 
 async function countTables(source: Source): Promise<PreflightReport['tables']> {
   const bytes = new Map((await source.listTables()).map((table) => [table.name, table.bytes]))
-  const counted = []
+  const tableCounts = []
   for (const name of [...SOURCE_TABLES.map((table) => table.name), ...TABLES_LEFT_OUT]) {
-    counted.push({ name, ...(await source.countRows(name)), bytes: bytes.get(name) ?? 0 })
+    tableCounts.push({ name, ...(await source.countRows(name)), bytes: bytes.get(name) ?? 0 })
   }
-  return counted
+  return tableCounts
 }
 
 async function countAccounts(source: Source): Promise<Readonly<Record<string, number>>> {

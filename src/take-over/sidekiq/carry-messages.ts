@@ -86,9 +86,9 @@ async function insertMessage(
   ])
   const { hasSender = false, places = [] } = rows[0] ?? {}
   if (!hasSender) return { fault: 'unknown sender', lost: [] }
-  const lost = urls.filter((_, index) => targets[index] === undefined).map(([url]) => url.slice(0, 255))
-  lost.push(...known.filter((_, index) => !places.includes(index + 1)).map(({ host }) => host))
-  return lost.length === 0 ? undefined : { fault: 'unknown or blocked recipient', lost }
+  const lostRecipients = urls.filter((_, index) => targets[index] === undefined).map(([url]) => url.slice(0, 255))
+  lostRecipients.push(...known.filter((_, index) => !places.includes(index + 1)).map(({ host }) => host))
+  return lostRecipients.length === 0 ? undefined : { fault: 'unknown or blocked recipient', lost: lostRecipients }
 }
 
 /** Recipients that are unknown or on a blocked pod are left out. Returns the places of all others. */

@@ -24,8 +24,8 @@ export async function requireIdleSidekiq(
   if (jobs.processes > 0) throw new TakeOverError('A process of Sidekiq runs: stop it when its queues are empty.')
   const needed = NEEDED.filter((name) => (jobs.waiting[name] ?? 0) > 0)
   if (needed.length === 0 || mayLoseJobs) return jobs
-  const listed = needed.map((name) => `${jobs.waiting[name]} ${name}`).join(', ')
+  const jobCounts = needed.map((name) => `${jobs.waiting[name]} ${name}`).join(', ')
   throw new TakeOverError(
-    `Jobs of Sidekiq wait whose effect would be lost (${listed}): start Sidekiq until they are done, or drop them with --lose-jobs.`,
+    `Jobs of Sidekiq wait whose effect would be lost (${jobCounts}): start Sidekiq until they are done, or drop them with --lose-jobs.`,
   )
 }

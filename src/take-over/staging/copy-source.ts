@@ -133,7 +133,7 @@ async function replaceBlock(
 ): Promise<void> {
   if (openLines === undefined) return
   const changes = createRowChanges(table, secrets)
-  const changed = needsRepair || changes.fields.size > 0 ? transformCopyRows(changes) : undefined
+  const transformation = needsRepair || changes.fields.size > 0 ? transformCopyRows(changes) : undefined
   const columns = Object.keys(table.columns).map((name) => `"${name}"`)
   await target.query('begin')
   try {
@@ -142,9 +142,9 @@ async function replaceBlock(
       block.upTo,
     ])
     const input = copyIn(target, `copy ${stagingTable(table)} (${columns.join(', ')}) from stdin`)
-    await pipeline(openLines(), changed?.stream ?? new PassThrough(), input, { signal })
+    await pipeline(openLines(), transformation?.stream ?? new PassThrough(), input, { signal })
     if (input.rowCount !== rows) throw new Error(`${table.name}: ${input.rowCount} rows were copied, not ${rows}.`)
-    await markBlock(target, table, { ...block, rows, fingerprint, repaired: changed?.repaired() ?? 0 })
+    await markBlock(target, table, { ...block, rows, fingerprint, repaired: transformation?.repaired() ?? 0 })
     await target.query('commit')
   } catch (error) {
     await target.query('rollback').catch(() => undefined)

@@ -46,7 +46,7 @@ export async function fetchFiles(uploads: string, options: FetchOptions): Promis
   const folder = imagesFolder(options.config.uploadsDir)
   await mkdir(folder, { recursive: true, mode: 0o755 })
   const open = uploads.startsWith('s3://') ? openBucket(uploads, options.config) : openAddress(uploads)
-  const taken = { files: 0, added: 0 }
+  const fileCounts = { files: 0, added: 0 }
   const connections = new Semaphore(CONNECTIONS)
   for await (const pictures of open.list(options.db)) {
     options.signal.throwIfAborted()
@@ -55,14 +55,14 @@ export async function fetchFiles(uploads: string, options: FetchOptions): Promis
         connections.run(async () => {
           if (!isPictureName(name)) return
           const outcome = await fetchPicture({ path: join(folder, name), bytes }, () => open.read(name, options.signal))
-          if (outcome !== 'missing') taken.files += 1
-          if (outcome === 'added') taken.added += 1
-          options.report({ step: 'pictures', done: taken.files, total: undefined })
+          if (outcome !== 'missing') fileCounts.files += 1
+          if (outcome === 'added') fileCounts.added += 1
+          options.report({ step: 'pictures', done: fileCounts.files, total: undefined })
         }),
       ),
     )
   }
-  return taken
+  return fileCounts
 }
 
 interface ListedPicture {
@@ -86,13 +86,13 @@ async function fetchPicture(
 ): Promise<'added' | 'present' | 'missing'> {
   const present = await stat(path).catch(() => undefined)
   if (present !== undefined && (bytes === undefined || present.size === bytes)) return 'present'
-  const found = await read()
-  if (found === undefined) return 'missing'
+  const photoContent = await read()
+  if (photoContent === undefined) return 'missing'
   const part = `${path}.part`
   try {
-    await pipeline(limited(found.stream), createWriteStream(part, { mode: 0o644 }))
+    await pipeline(limited(photoContent.stream), createWriteStream(part, { mode: 0o644 }))
     const { size } = await stat(part)
-    if (found.bytes !== undefined && size !== found.bytes)
+    if (photoContent.bytes !== undefined && size !== photoContent.bytes)
       throw new TakeOverError(`The picture ${path} arrived in part.`)
     await rename(part, path)
   } finally {

@@ -40,6 +40,6 @@ function bucketAddresses({ bucket, region, endpoint }: NonNullable<Config['s3']>
     `s3.${region}.amazonaws.com/${bucket}`,
     `s3-${region}.amazonaws.com/${bucket}`,
   ]
-  const own = endpoint === undefined ? [] : [`${endpoint.replace(/\/+$/, '')}/${bucket}`]
-  return [...hosts.flatMap((name) => [`https://${name}`, `http://${name}`]), ...own]
+  const pathStyleAddresses = endpoint === undefined ? [] : [`${endpoint.replace(/\/+$/, '')}/${bucket}`]
+  return [...hosts.flatMap((name) => [`https://${name}`, `http://${name}`]), ...pathStyleAddresses]
 }

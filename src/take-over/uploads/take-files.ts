@@ -37,8 +37,8 @@ export async function takeFiles(
   }: { readonly mode: UploadsMode; readonly signal: AbortSignal; readonly report: ReportProgress },
 ): Promise<TakenFiles> {
   const [source, target] = [picturesFolder(from), imagesFolder(uploadsDir)]
-  const taken = { files: 0, added: 0 }
-  if (mode === 'in-place' && (await isSameFolder(source, target))) return taken
+  const fileCounts = { files: 0, added: 0 }
+  if (mode === 'in-place' && (await isSameFolder(source, target))) return fileCounts
   if (mode === 'in-place') {
     throw new TakeOverError(`With --uploads-mode in-place, UPLOADS_DIR must be the folder ${from}.`)
   }
@@ -56,11 +56,11 @@ export async function takeFiles(
     if (!isPictureName(name)) continue
     const path = join(source, name)
     if (!(await stat(path).catch(() => undefined))?.isFile()) continue
-    taken.files += 1
-    if (await takeFile(path, join(target, name), mode)) taken.added += 1
-    report({ step: 'pictures', done: taken.files, total: undefined })
+    fileCounts.files += 1
+    if (await takeFile(path, join(target, name), mode)) fileCounts.added += 1
+    report({ step: 'pictures', done: fileCounts.files, total: undefined })
   }
-  return taken
+  return fileCounts
 }
 
 /** False: the file is there. A file of another size is that of an interrupted copy. */

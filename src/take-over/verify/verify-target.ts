@@ -88,7 +88,7 @@ async function compareTables(
   { signal, report }: VerifyOptions,
   closed: ClosedBySwitch,
 ): Promise<readonly Difference[]> {
-  const found = new Map<Comparison, Difference>()
+  const differences = new Map<Comparison, Difference>()
   let done = 0
   const comparisons = [...COMPARISONS, ...OTHER_COMPARISONS]
   await shareTasks(sessions, comparisons, signal, async (session, comparison) => {
@@ -97,11 +97,11 @@ async function compareTables(
       select id::text from (${expected}) as expected full join (${actual}) as actual using (id)
       where expected.content is distinct from actual.content ${exceptClosedSql(comparison, closed)} order by id limit ${EXAMPLES}`)
     const examples = rows.map(({ id }) => id)
-    if (examples.length > 0) found.set(comparison, { check: comparison.name, detail: 'rows differ', examples })
+    if (examples.length > 0) differences.set(comparison, { check: comparison.name, detail: 'rows differ', examples })
     done += 1
     report({ step: 'comparisons', done, total: comparisons.length })
   })
-  return comparisons.flatMap((comparison) => found.get(comparison) ?? [])
+  return comparisons.flatMap((comparison) => differences.get(comparison) ?? [])
 }
 
 /** People whose closing the old pod had not completed. The switch has closed them after its comparison, and deleted their rows. */

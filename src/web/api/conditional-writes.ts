@@ -39,9 +39,9 @@ export function addConditionalWrites(app: FastifyInstance, objects: ConditionalO
   })
 
   app.addHook('preHandler', async (request) => {
-    const wanted = request.headers['if-match']
+    const requestedTag = request.headers['if-match']
     const object = objectAt(pathBelow(app, request.routeOptions.url))
-    if (wanted === undefined || isRead(request.method) || object === undefined) return
+    if (requestedTag === undefined || isRead(request.method) || object === undefined) return
     const [path, { table, column, read }] = object
     const key = String(Reflect.get(Object(request.params), path.slice(path.lastIndexOf(':') + 1)))
     const precondition: Precondition = {
@@ -53,7 +53,7 @@ export function addConditionalWrites(app: FastifyInstance, objects: ConditionalO
       async isUnchanged(transaction) {
         // The use case reports a missing object.
         const current = await read(request, transaction, key).catch(() => undefined)
-        return current === undefined || namesTag(wanted, tagOf(current))
+        return current === undefined || namesTag(requestedTag, tagOf(current))
       },
     }
     request.services = withRequestContext(request.services, { precondition })

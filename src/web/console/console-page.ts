@@ -62,9 +62,9 @@ ${flash === undefined ? '' : html`<p class="notice" role="status">${flash}</p>\n
 }
 
 function groupOf(group: ConsoleSection['group'], sections: readonly ConsoleSection[], path: string): Markup | '' {
-  const own = sections.filter((section) => section.group === group)
-  if (own.length === 0) return ''
-  return html`<div><p>${group}</p><ul aria-label="${group}">${own.map(
+  const sectionsOfGroup = sections.filter((section) => section.group === group)
+  if (sectionsOfGroup.length === 0) return ''
+  return html`<div><p>${group}</p><ul aria-label="${group}">${sectionsOfGroup.map(
     ({ path: target, label }) =>
       html`<li><a href="${target}"${isCurrent(target, path) && html` aria-current="page"`}>${label}</a></li>`,
   )}</ul></div>\n`

@@ -44,8 +44,8 @@ export const queueRoutes: FastifyPluginAsync = async (app) => {
 
   app.get('/admin/queues', { config, schema }, async (request, reply) => {
     const [queues, past] = await Promise.all([listQueues(request.services), history()])
-    const waiting = queues?.reduce((sum, queue) => sum + queue.waiting, 0)
-    const title = waiting === undefined ? 'Queues: unavailable' : `Queues: ${formatCount(waiting)} waiting`
+    const waitingJobs = queues?.reduce((sum, queue) => sum + queue.waiting, 0)
+    const title = waitingJobs === undefined ? 'Queues: unavailable' : `Queues: ${formatCount(waitingJobs)} waiting`
     return sendConsolePage(request, reply, {
       title,
       content: html`<section class="card"><p class="soft small">As of ${formatTime(services.now())}. <a href="/admin/queues">Refresh</a></p>

@@ -39,9 +39,9 @@ export function formChoice<Value extends string>(
 }
 
 export function requireChoice<Value extends string>(name: string, text: string, values: readonly Value[]): Value {
-  const chosen = values.find((value) => value === text)
-  if (chosen === undefined) throw new RequestFault(422, `"${name}" is one of ${values.join(', ')}.`, { field: name })
-  return chosen
+  const choice = values.find((value) => value === text)
+  if (choice === undefined) throw new RequestFault(422, `"${name}" is one of ${values.join(', ')}.`, { field: name })
+  return choice
 }
 
 /** A parameter of the path of the route. */

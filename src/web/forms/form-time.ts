@@ -14,9 +14,9 @@ export function isFormTimeFit(
   signed: string | undefined,
 ): boolean {
   const [time = ''] = signed?.split('.') ?? []
-  const given = Buffer.from(signed ?? '')
+  const signature = Buffer.from(signed ?? '')
   const expected = Buffer.from(signFormTime(services, new Date(Number(time))))
-  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return false
+  if (signature.length !== expected.length || !timingSafeEqual(signature, expected)) return false
   const seconds = (services.now().getTime() - Number(time)) / 1_000
   return seconds >= ACCOUNT_LIMITS.minFormSeconds && seconds <= ACCOUNT_LIMITS.maxFormSeconds
 }

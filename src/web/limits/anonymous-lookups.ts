@@ -42,23 +42,23 @@ export function openAnonymousLookups(services: Services): AnswerLookup {
     sources: 1,
     now,
   })
-  let waiting = 0
+  let waitingRequests = 0
 
   return async (request, reply, lookUp, { known, unknown }) => {
-    const found = await lookUp.find()
-    if (found !== undefined) return known(found)
+    const knownResult = await lookUp.find()
+    if (knownResult !== undefined) return known(knownResult)
     if (lookUp.requestFromPod === undefined) throw unknown()
     limitAddress(request.ip) // first: one address must not use up the limit of all
     limitAll('all')
-    if (waiting >= maxWaitingRequests) throw tooBusy(HTTP_LIMITS.retryAfterSeconds)
-    waiting += 1
+    if (waitingRequests >= maxWaitingRequests) throw tooBusy(HTTP_LIMITS.retryAfterSeconds)
+    waitingRequests += 1
     try {
       const result = await lookUp.requestFromPod()
       if (result.state === 'found') return known(result.found)
       if (result.state === 'unknown') throw unknown()
       return sendPending(request, reply)
     } finally {
-      waiting -= 1
+      waitingRequests -= 1
     }
   }
 }

@@ -59,8 +59,8 @@ export function openConcurrencyLimit<Key = number>({
   }
 
   function mayQueue(key: Key): boolean {
-    const own = [...queued].filter((operation) => operation.key === key)
-    return queued.size < queue.total && own.length < queue.perKey
+    const sameKeyOperations = [...queued].filter((operation) => operation.key === key)
+    return queued.size < queue.total && sameKeyOperations.length < queue.perKey
   }
 
   /** Resolves once the operation may run; it is counted as running by then. */

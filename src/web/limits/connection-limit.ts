@@ -66,9 +66,9 @@ export function limitConnections(server: Server, options: ConnectionLimitOptions
     requestsUnderWay.set(socket, (requestsUnderWay.get(socket) ?? 0) + 1)
     for (const [, { idle }] of networksOfSocket.get(socket) ?? []) idle.delete(socket)
     response.once('close', () => {
-      const left = (requestsUnderWay.get(socket) ?? 1) - 1
-      requestsUnderWay.set(socket, left)
-      if (left === 0) setIdle(socket)
+      const remainingRequests = (requestsUnderWay.get(socket) ?? 1) - 1
+      requestsUnderWay.set(socket, remainingRequests)
+      if (remainingRequests === 0) setIdle(socket)
     })
   })
 

@@ -48,12 +48,12 @@ export function openKeyedRateLimit<Source extends {}>({
   if (times === 0) return () => () => undefined
   const count = openWindowCounter<Source>({ perMs: perSeconds * 1_000, sources, now: () => now().getTime() })
   return (source) => {
-    const counted = count(source)
-    if (counted.count > times) {
+    const usage = count(source)
+    if (usage.count > times) {
       countRateLimited(limit)
-      throw tooMany(Math.ceil(counted.endsInMs / 1_000))
+      throw tooMany(Math.ceil(usage.endsInMs / 1_000))
     }
-    return counted.undo
+    return usage.undo
   }
 }
 

@@ -22,16 +22,16 @@ export async function lookUpForViewer<Found>(
   { find, requestFromPod }: Lookup<Found>,
   mayRunJob = true,
 ): Promise<Found | undefined> {
-  let found: Found | undefined = await find()
-  if (found !== undefined || requestFromPod === undefined || !mayRunJob) return found
+  let searchResult: Found | undefined = await find()
+  if (searchResult !== undefined || requestFromPod === undefined || !mayRunJob) return searchResult
   await server.remoteSearch.runIfFree(viewer.userId, async () => {
     try {
       const result = await requestFromPod()
-      if (result.state === 'found') found = result.found
+      if (result.state === 'found') searchResult = result.found
     } catch (error) {
       if (!(error instanceof QueueUnavailable)) throw error
       log.warn({ err: error }, 'remote lookup skipped: queue unavailable')
     }
   })
-  return found
+  return searchResult
 }

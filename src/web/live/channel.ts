@@ -78,8 +78,8 @@ export function openLiveChannel(services: Services, limits: LiveLimits): LiveCha
 
     refusalOf({ userId }) {
       if (isClosed || listeners.size >= limits.listeners) return 'full'
-      const own = [...listeners].filter(({ viewer }) => viewer.userId === userId).length
-      return own >= limits.listenersOfUser ? 'too_many' : undefined
+      const listenersOfUser = [...listeners].filter(({ viewer }) => viewer.userId === userId).length
+      return listenersOfUser >= limits.listenersOfUser ? 'too_many' : undefined
     },
 
     join(response, recipient, from) {

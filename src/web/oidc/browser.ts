@@ -13,8 +13,8 @@ export type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>
 
 /** The languages that the application has requested. */
 export function readUiLocales(interaction: Interaction | undefined): string | undefined {
-  const wanted = interaction?.params['ui_locales']
-  return typeof wanted === 'string' ? wanted : undefined
+  const uiLocales = interaction?.params['ui_locales']
+  return typeof uiLocales === 'string' ? uiLocales : undefined
 }
 
 /** The session of a browser, the authorization requests that began in it, and the token that protects its forms. */
@@ -105,12 +105,12 @@ export async function getBrowser(app: FastifyInstance, request: FastifyRequest, 
 
   async function begin(login: Login): Promise<void> {
     await endSession() // against session fixation: a session that another person began is never continued
-    const begun = new provider.Session()
-    begun.loginAccount(loginClaims(app.services.now(), login))
-    await begun.save(OIDC_LIMITS.sessionSeconds)
-    await recordUse(begun)
+    const newSession = new provider.Session()
+    newSession.loginAccount(loginClaims(app.services.now(), login))
+    await newSession.save(OIDC_LIMITS.sessionSeconds)
+    await recordUse(newSession)
     const expires = new Date(Date.now() + OIDC_LIMITS.sessionSeconds * 1_000)
-    cookies.set(sessionCookie, begun.jti, { ...COOKIE, expires })
+    cookies.set(sessionCookie, newSession.jti, { ...COOKIE, expires })
   }
 
   async function continueAs(interaction: Interaction, login: Login): Promise<string> {
@@ -142,13 +142,13 @@ export async function getBrowser(app: FastifyInstance, request: FastifyRequest, 
     deleteSecondStep: () => void cookies.set(STEP_COOKIE, null, COOKIE),
     signOut: endSession,
     async findSession() {
-      const found = await session()
-      const { accountId: address, loginTs = 0, acr = LEVELS.password.acr } = found
+      const currentSession = await session()
+      const { accountId: address, loginTs = 0, acr = LEVELS.password.acr } = currentSession
       if (address === undefined) return undefined
-      await recordUse(found)
-      const formToken = createHmac('sha256', found.jti).update('console form').digest('base64url')
+      await recordUse(currentSession)
+      const formToken = createHmac('sha256', currentSession.jti).update('console form').digest('base64url')
       return {
-        uid: found.uid,
+        uid: currentSession.uid,
         address,
         acr,
         authenticatedAt: new Date(loginTs * 1_000),
@@ -157,15 +157,15 @@ export async function getBrowser(app: FastifyInstance, request: FastifyRequest, 
           if (!isSame(formToken, token)) throw expiredForm()
         },
         async recordAuthentication(level) {
-          found.loginAccount(loginClaims(app.services.now(), { address, level }))
-          await found.persist()
-          await recordUse(found)
+          currentSession.loginAccount(loginClaims(app.services.now(), { address, level }))
+          await currentSession.persist()
+          await recordUse(currentSession)
         },
       }
     },
     formToken() {
-      const kept = cookies.get(FORM_COOKIE, COOKIE)
-      if (kept !== undefined) return kept
+      const existingCookie = cookies.get(FORM_COOKIE, COOKIE)
+      if (existingCookie !== undefined) return existingCookie
       const token = randomBytes(32).toString('base64url')
       cookies.set(FORM_COOKIE, token, COOKIE)
       return token

@@ -38,10 +38,10 @@ export function promptPolicy(
   login.checks.remove('essential_acr')
   login.checks.add(
     new Check('essential_acr', 'the client needs two factors', 'login_required', async ({ oidc }) => {
-      const wanted = essentialAcr(oidc.params?.['claims'])
+      const requestedLevels = essentialAcr(oidc.params?.['claims'])
       const { accountId, acr } = oidc.session ?? {}
-      if (wanted === undefined || accountId === undefined || wanted.includes(acr)) return false
-      if (wanted.includes(TWO_FACTORS) && (await hasFactor(accountId))) return true
+      if (requestedLevels === undefined || accountId === undefined || requestedLevels.includes(acr)) return false
+      if (requestedLevels.includes(TWO_FACTORS) && (await hasFactor(accountId))) return true
       const description = 'the user cannot sign in in the requested way'
       throw new errors.CustomOIDCProviderError('unmet_authentication_requirements', description)
     }),

@@ -78,20 +78,20 @@ export const registrationRoutes: FastifyPluginAsync = async (app) => {
 }
 
 function readRegistration(body: unknown) {
-  const given = Object.fromEntries(
+  const fields = Object.fromEntries(
     Object.entries(body ?? {}).filter(([name, value]) => Object.hasOwn(properties, name) && value !== null),
   )
-  if (!isRegistration(given)) throw new Refusal('invalid_client_metadata', sentence())
-  const { response_types: responseTypes = [] } = given
+  if (!isRegistration(fields)) throw new Refusal('invalid_client_metadata', sentence())
+  const { response_types: responseTypes = [] } = fields
   if (responseTypes.length > 0 && !responseTypes.includes('code')) {
     throw new Refusal('invalid_client_metadata', 'The only response type here is code.')
   }
-  const metadata = Object.fromEntries(Object.entries(given).filter(([name]) => !OWN_COLUMNS.includes(name)))
+  const metadata = Object.fromEntries(Object.entries(fields).filter(([name]) => !OWN_COLUMNS.includes(name)))
   return {
-    name: given.client_name,
-    redirectUris: given.redirect_uris,
-    sectorIdentifierUri: given.sector_identifier_uri,
-    apiDialect: given.client_api_dialect ?? null,
+    name: fields.client_name,
+    redirectUris: fields.redirect_uris,
+    sectorIdentifierUri: fields.sector_identifier_uri,
+    apiDialect: fields.client_api_dialect ?? null,
     metadata: metadata as unknown as ClientMetadata, // checked, and with its defaults
   }
 }

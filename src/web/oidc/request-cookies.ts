@@ -11,9 +11,9 @@ export function preserveRequestCookies(provider: Provider): void {
   provider.on('interaction.started', (ctx) => {
     const uid = ctx.oidc.entities.Interaction?.uid
     if (uid === undefined) return
-    const kept = namesIn(ctx.req.headers.cookie).map((name) => ({ name, begun: begunAt(ctx.cookies, name) }))
-    kept.sort((one, other) => other.begun - one.begun)
-    for (const { name } of kept.slice(OIDC_LIMITS.requestsOfBrowser - 1)) ctx.cookies.set(name, null, OPTIONS)
+    const requestCookies = namesIn(ctx.req.headers.cookie).map((name) => ({ name, begun: begunAt(ctx.cookies, name) }))
+    requestCookies.sort((one, other) => other.begun - one.begun)
+    for (const { name } of requestCookies.slice(OIDC_LIMITS.requestsOfBrowser - 1)) ctx.cookies.set(name, null, OPTIONS)
     ctx.cookies.set(`${PREFIX}${uid}`, Date.now().toString(36), {
       ...OPTIONS,
       maxAge: OIDC_LIMITS.interactionSeconds * 1_000,

@@ -28,8 +28,10 @@ export function requestedScopes(scope: string, claims: string | undefined): read
 function claimedScopes(claims: string | undefined): readonly Scope[] {
   if (claims === undefined) return []
   try {
-    const wanted: unknown = JSON.parse(claims)?.userinfo
-    return typeof wanted === 'object' && wanted !== null ? Object.keys(wanted).filter(isScope) : []
+    const userinfoClaims: unknown = JSON.parse(claims)?.userinfo
+    return typeof userinfoClaims === 'object' && userinfoClaims !== null
+      ? Object.keys(userinfoClaims).filter(isScope)
+      : []
   } catch {
     throw new ClaimsFault('claims is not valid JSON')
   }

@@ -13,8 +13,8 @@ export function shapeOidcResponses(provider: Provider, { renew }: OidcResponseHo
     const ctx = context as Partial<KoaContextWithOIDC> // `oidc` is missing on unknown routes
     if (ctx.oidc?.route === 'authorization') describeUnsupported(context as KoaContextWithOIDC)
     if (ctx.oidc?.route !== 'token') return
-    const used = context.status === 200 ? ctx.oidc.entities.RefreshToken?.jti : undefined
-    if (used !== undefined && ctx.oidc.params?.['grant_type'] === 'refresh_token') await renew(used)
+    const refreshTokenId = context.status === 200 ? ctx.oidc.entities.RefreshToken?.jti : undefined
+    if (refreshTokenId !== undefined && ctx.oidc.params?.['grant_type'] === 'refresh_token') await renew(refreshTokenId)
     shapeTokenResponse(context as KoaContextWithOIDC)
   })
 }

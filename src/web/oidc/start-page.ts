@@ -26,8 +26,8 @@ export const startPageRoutes: FastifyPluginAsync = async (app) => {
     if (known !== undefined) return known
     const { signUp, signIn } = OIDC_PATHS
     const terms = services.terms && OIDC_PATHS.terms
-    const own = withChoice(t, { languages: services.locales.languages, returnTo: '/' })
-    const html = startPage({ t: own, podName, host, registrations, signUp, signIn, terms })
+    const translate = withChoice(t, { languages: services.locales.languages, returnTo: '/' })
+    const html = startPage({ t: translate, podName, host, registrations, signUp, signIn, terms })
     visitorPages.set(t.language, html)
     return html
   }

@@ -299,10 +299,10 @@ function partOf(document: Readonly<Record<string, unknown>>, part: string | unde
   if (part !== 'admin' && part !== 'client') return document
   const { paths, tags } = document as unknown as ApiDocument // as the options of `addApiDescription` build it
   const shown = Object.entries(paths).filter(([path]) => path.startsWith('/api/admin/') === (part === 'admin'))
-  const used = new Set(
+  const usedTags = new Set(
     shown.flatMap(([, operations]) => Object.values(operations).flatMap((operation) => operation.tags ?? [])),
   )
-  return { ...document, paths: Object.fromEntries(shown), tags: tags.filter(({ name }) => used.has(name)) }
+  return { ...document, paths: Object.fromEntries(shown), tags: tags.filter(({ name }) => usedTags.has(name)) }
 }
 
 interface ApiDocument {

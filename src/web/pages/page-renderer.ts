@@ -67,13 +67,13 @@ export function openPageRenderer(services: Pick<Services, 'config' | 'db'>): Pag
       return run('renderPostPage', { data, path, named: await namedIn(texts), language, pod: described })
     },
     async personPage(language, data) {
-      const named = await namedIn([data.profile.bio, ...textsOf(data.posts)])
+      const namedPeople = await namedIn([data.profile.bio, ...textsOf(data.posts)])
       const path = `/people/${data.person.guid}${positionQuery(data.position)}`
-      return run('renderPersonPage', { data, path, named, language, pod: described })
+      return run('renderPersonPage', { data, path, named: namedPeople, language, pod: described })
     },
     async personFeed(language, data) {
-      const named = await namedIn(textsOf(data.posts))
-      return run('renderPersonFeed', { data, path: '/', named, language, pod: described })
+      const namedPeople = await namedIn(textsOf(data.posts))
+      return run('renderPersonFeed', { data, path: '/', named: namedPeople, language, pod: described })
     },
     async postListPage(language, data) {
       const path = `${data.path}${positionQuery(data.position)}`

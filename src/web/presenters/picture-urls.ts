@@ -19,7 +19,7 @@ export function pictureUrl(text: string | null, addresses: PodAddresses): string
 
 /** Stored URLs of own pictures name the pod, because other pods keep them. */
 function shownPictureUrl(href: string, { url, uploadsBaseUrl }: PodAddresses): string {
-  const stored = `${url}${UPLOADS_PATH}`
-  if (uploadsBaseUrl === undefined || !href.startsWith(stored)) return href
-  return `${uploadsBaseUrl}${href.slice(stored.length)}`
+  const ownPrefix = `${url}${UPLOADS_PATH}`
+  if (uploadsBaseUrl === undefined || !href.startsWith(ownPrefix)) return href
+  return `${uploadsBaseUrl}${href.slice(ownPrefix.length)}`
 }

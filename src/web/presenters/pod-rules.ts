@@ -24,12 +24,12 @@ export function presentPodRule(rule: ListedPodRule) {
 export function presentPodRuleImport({ plan, rows }: PodRuleImportPlan) {
   const counts = { add: 0, change: 0, covered: 0, skip: 0 }
   for (const { verdict } of rows) counts[verdict] += 1
-  const chosen = rows.filter((row) => row.chosen)
+  const chosenRows = rows.filter((row) => row.chosen)
   return {
     id: plan.id,
     mode: plan.mode,
     state: plan.state,
-    preview: { ...counts, chosen: chosen.length, contacts: rows.reduce((sum, { contacts }) => sum + contacts, 0) },
+    preview: { ...counts, chosen: chosenRows.length, contacts: rows.reduce((sum, { contacts }) => sum + contacts, 0) },
     rows: rows.map(({ id, domain, port, severity, verdict, fault, contacts, chosen: isChosen, step }) => ({
       id,
       domain,

@@ -4,7 +4,7 @@ import { Moderation } from './moderation/moderation.js'
 import { PersonSummary } from './people.js'
 import { refTo } from './references.js'
 
-const written = {
+const newCommentFields = {
   guid: Type.String({ description: 'Identifies the object on every pod; never changes.' }),
   created_at: Timestamp,
   author: refTo(PersonSummary),
@@ -21,10 +21,10 @@ const received = {
   reported: Type.Boolean({ description: 'Whether you have reported the comment.' }),
 }
 
-export const Comment = Type.Object({ ...written, ...received }, { $id: 'Comment', description: 'A comment.' })
+export const Comment = Type.Object({ ...newCommentFields, ...received }, { $id: 'Comment', description: 'A comment.' })
 
 export const NewComment = Type.Object(
-  { ...written, ...Type.Partial(Type.Object(received)).properties },
+  { ...newCommentFields, ...Type.Partial(Type.Object(received)).properties },
   {
     $id: 'NewComment',
     description:

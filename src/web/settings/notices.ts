@@ -28,7 +28,7 @@ export const noticeRoutes: FastifyPluginAsync = async (app) => {
   app.get(NOTICES_PATH, route, async (request, reply) => {
     const { viewer, t } = request.signedIn
     const { items } = await listUserNotices(request.services, viewer, { limit: NOTICES_SHOWN })
-    const lost = items.some(({ lostContacts }) => lostContacts > 0)
+    const hasLostContacts = items.some(({ lostContacts }) => lostContacts > 0)
       ? await readLostContacts(request.services, viewer)
       : []
     const newest = items.find(({ confirmedAt }) => confirmedAt === null)
@@ -44,7 +44,7 @@ ${
 ${submitButton('confirm', t('notices.read'))}`,
   )
 }</section>
-${lost.length > 0 && lostContacts(t, lost)}`,
+${hasLostContacts.length > 0 && lostContacts(t, hasLostContacts)}`,
     })
   })
 

@@ -59,10 +59,10 @@ ${boxes}</fieldset>${submitButton('save', t('common.save'))}`,
   app.get('/settings/sharing', route, (request, reply) => show(request, reply))
 
   app.post('/settings/sharing', route, async (request, reply) => {
-    const chosen = formText(request, 'follow_back_aspect_id')
+    const aspectId = formText(request, 'follow_back_aspect_id')
     const errors = await collectFieldErrors(request.signedIn.t, REFUSALS, () =>
       changeSettings(request.services, request.signedIn.account.userId, {
-        followBackAspectId: chosen === undefined ? null : readRowId(chosen),
+        followBackAspectId: aspectId === undefined ? null : readRowId(aspectId),
         defaultPostPublic: formText(request, 'default_post_public') !== undefined,
         defaultPostAspectIds: listOf(request, 'default_post_aspect_ids').map(readRowId),
       }),

@@ -114,10 +114,10 @@ function cutAfter(
 ): { readonly signal: AbortSignal; readonly happens: Promise<never> } {
   const cut = new AbortController()
   const happens = new Promise<never>((_, reject) => {
-    let seen = 0
+    let receivedBytes = 0
     raw.on('data', (chunk: Buffer) => {
-      seen += chunk.length
-      if (seen <= maxBytes || cut.signal.aborted) return
+      receivedBytes += chunk.length
+      if (receivedBytes <= maxBytes || cut.signal.aborted) return
       raw.unpipe()
       raw.pause()
       cut.abort()

@@ -31,9 +31,9 @@ export async function useChallenge(
   challenge: string,
   { purpose, browser, at }: ChallengeUse & { readonly at: Date },
 ): Promise<boolean> {
-  const used = await db('passkey_challenges')
+  const rowCount = await db('passkey_challenges')
     .where({ challengeHash: hashToken(challenge), purpose, browserHash: hashToken(browser) })
     .where('expiresAt', '>', at)
     .delete()
-  return used === 1
+  return rowCount === 1
 }

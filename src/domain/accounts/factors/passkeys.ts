@@ -115,8 +115,8 @@ export async function removePasskey(services: FactorDependencies, owner: FactorO
   const { userId } = owner
   await inRequestTransaction(services, async (transaction) => {
     await lockSecrets(transaction, userId)
-    const removed = await transaction('passkeys').where({ userId, id }).delete()
-    if (removed === 0) throw passkeyMissing()
+    const deletedCount = await transaction('passkeys').where({ userId, id }).delete()
+    if (deletedCount === 0) throw passkeyMissing()
     if (!hasFactor(await findFactors(transaction, userId))) {
       requireRemovable(services, owner)
       await transaction('recovery_codes').where({ userId }).delete()

@@ -31,8 +31,8 @@ export async function useRecoveryCode(
   { userId, typed, at }: TypedCode,
 ): Promise<boolean> {
   const codeHash = hashToken(typed.toUpperCase().replace(/[\s-]/g, ''))
-  const used = await transaction('recovery_codes').where({ userId, codeHash, usedAt: null }).update({ usedAt: at })
-  return used === 1 || (await useBackupCode(services, transaction, { userId, typed, at }))
+  const rowCount = await transaction('recovery_codes').where({ userId, codeHash, usedAt: null }).update({ usedAt: at })
+  return rowCount === 1 || (await useBackupCode(services, transaction, { userId, typed, at }))
 }
 
 /** Uses up a backup code of diaspora*, which are compared one by one. */

@@ -28,14 +28,14 @@ export async function beginPasskeyUse(
   use: ChallengeUse,
   userId?: number,
 ): Promise<object> {
-  const own =
+  const ownPasskeys =
     userId === undefined ? [] : await services.db('passkeys').where({ userId }).select('credentialId', 'transports')
   return {
     rpId: party.id,
     challenge: await makeChallenge(services, use),
     timeout: FACTOR_LIMITS.challengeSeconds * 1_000,
     userVerification: 'required',
-    allowCredentials: own.map(({ credentialId: id, transports }) => ({ type: 'public-key', id, transports })),
+    allowCredentials: ownPasskeys.map(({ credentialId: id, transports }) => ({ type: 'public-key', id, transports })),
   }
 }
 

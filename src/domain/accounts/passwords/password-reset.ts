@@ -75,8 +75,8 @@ export async function resetPasswordByToken(services: Services, token: string, pa
   requirePassword(password, owner)
   const passwordHash = await hash(password, ARGON2)
   await inRequestTransaction(services, async (transaction) => {
-    const used = await useToken(transaction, 'password_reset', token)
-    const user = used && (await User.query(transaction).findById(used.userId).withGraphFetched('person'))
+    const usedToken = await useToken(transaction, 'password_reset', token)
+    const user = usedToken && (await User.query(transaction).findById(usedToken.userId).withGraphFetched('person'))
     if (!user?.person || user.closedAt !== null || user.lockedAt !== null) throw tokenInvalid()
     await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash })
     await deletePendingTotp(transaction, user.id)

@@ -124,11 +124,17 @@ export async function undoCleaning(
     await enforcePodRules(services, transaction)
   }
   const clusterId = Number(targetGuid)
-  const left = await restoreInRequest(services, transaction, id)
-  if (left === 0) return reopenCluster(transaction, clusterId)
+  const remainingItems = await restoreInRequest(services, transaction, id)
+  if (remainingItems === 0) return reopenCluster(transaction, clusterId)
   await changeClusterState(transaction, clusterId, 'restoring')
   const reason = 'The cleaning is undone.'
-  const work = { kind: CLEANING_TASKS.restore, target: targetGuid, total: left, reason, details: { actionId: id } }
+  const work = {
+    kind: CLEANING_TASKS.restore,
+    target: targetGuid,
+    total: remainingItems,
+    reason,
+    details: { actionId: id },
+  }
   await startBackgroundTask(services, transaction, SYSTEM_ACTOR, work)
 }
 

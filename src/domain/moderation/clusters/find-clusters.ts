@@ -116,11 +116,18 @@ async function openClusters(
   const { spamClusterItems: items, spamClusterAuthors: authors } = services.config
   const { spamAuthorItems: itemsOfAuthor, spamAuthorThreads: owners } = services.config
   const newSince = new Date(services.now().getTime() - MODERATION_LIMITS.newAuthorDays * DAY_MS)
-  const given = [...keys.keys()]
-  const passing = await findClusterKeys(services.db, given, { items, authors, itemsOfAuthor, owners, newSince, since })
-  const clusters = await findGrowingClusters(services.db, given, { dismissedSince: newSince })
-  const added = passing.filter((key) => !clusters.some((cluster) => cluster.key === key))
-  if (added.length + clusters.length === 0) return { opened: 0, items: 0 }
+  const allKeys = [...keys.keys()]
+  const passing = await findClusterKeys(services.db, allKeys, {
+    items,
+    authors,
+    itemsOfAuthor,
+    owners,
+    newSince,
+    since,
+  })
+  const clusters = await findGrowingClusters(services.db, allKeys, { dismissedSince: newSince })
+  const newKeys = passing.filter((key) => !clusters.some((cluster) => cluster.key === key))
+  if (newKeys.length + clusters.length === 0) return { opened: 0, items: 0 }
   return inRequestTransaction(services, async (transaction) => {
     const ids = clusters.map(({ id }) => id)
     for (const id of ids) await lockCluster(transaction, id)
@@ -129,7 +136,7 @@ async function openClusters(
     if (services.config.spamAutoHide) await hideNewItems(services, transaction, clusters, grown)
     const opened: NewClusterItem[] = []
     let count = 0
-    for (const content of sortByPrecision(added.flatMap((key) => keys.get(key) ?? []))) {
+    for (const content of sortByPrecision(newKeys.flatMap((key) => keys.get(key) ?? []))) {
       // A wave has several keys: a link and a text. The content of one cluster makes no second one.
       if ((await countUngrouped(transaction, content.key, since)) < items) continue
       const { id, caseId } = await createCluster(transaction, content, services.now())

@@ -81,17 +81,17 @@ export async function planCleaning(
   const excepted = new Set(except)
   const items = await listCleanableItems(db, cluster.id, { except, limit: MODERATION_LIMITS.clusterItems })
   const retractable = remove ? newestFirst(items.filter(({ isRetractable }) => isRetractable)) : []
-  const removed = retractable.slice(0, MODERATION_LIMITS.removedPerCleaning)
-  const isRemoved = new Set(removed)
+  const removedItems = retractable.slice(0, MODERATION_LIMITS.removedPerCleaning)
+  const isRemoved = new Set(removedItems)
   const selected = await selectedAuthors(services, db, cluster, excepted)
   const restricted = parts.authors === 'none' ? [] : selected
   return {
     hidden: hide ? items.filter((item) => !item.isHidden && !isRemoved.has(item)) : [],
-    removed,
+    removed: removedItems,
     filter: filter ? filterOf(cluster) : undefined,
     rules: parts.pods === 'none' ? [] : await rulesFor(services, db, selected),
     restricted,
-    total: (hide ? items.length : removed.length) + restricted.length,
+    total: (hide ? items.length : removedItems.length) + restricted.length,
   }
 }
 

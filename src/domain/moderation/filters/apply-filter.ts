@@ -140,8 +140,8 @@ export const applyFilterTaskHandlers: Pick<BackgroundTaskHandlers, typeof APPLY_
       const action = await lockAction(transaction, hits.actionId)
       if (action?.undoneById !== null) return { done: 0, skipped: 0 }
       const ids = sliceIds(hits, done + skipped, ROW_BATCH_SIZE)
-      const changed = await changeHits(services, transaction, Number(target), hits, ids)
-      return { done: changed, skipped: countIds(ids) - changed }
+      const changedCount = await changeHits(services, transaction, Number(target), hits, ids)
+      return { done: changedCount, skipped: countIds(ids) - changedCount }
     },
     /** The action has its entry in the audit log. */
     async complete() {},

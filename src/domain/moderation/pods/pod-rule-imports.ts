@@ -260,7 +260,7 @@ function createRuleDecider(
     for (const name of domainsAbove(host).flatMap((domain) => namesOfRules(domain, port)))
       contactsOf.set(name, (contactsOf.get(name) ?? 0) + contacts)
   }
-  const seen = new Set<string>()
+  const seenNames = new Set<string>()
 
   return (line) => {
     const { severity, ...values } = line
@@ -281,8 +281,8 @@ function createRuleDecider(
     if (typeof rule === 'string') return skipped(rule)
     if (state === null) return skipped(severity === 'noop' ? 'noop' : 'severity')
     const name = nameOfRule(rule)
-    if (seen.has(name)) return skipped('duplicate')
-    seen.add(name)
+    if (seenNames.has(name)) return skipped('duplicate')
+    seenNames.add(name)
 
     const contacts = contactsOf.get(name) ?? 0
     const verdict = verdictOf(rule, state)
@@ -313,15 +313,15 @@ function createRuleDecider(
 
   /** A rule for the domain itself is changed as the mode says; a wider one may cover the row. */
   function verdictOf(rule: RuleDomain, state: PodRule['state']): 'add' | 'change' | 'covered' {
-    const own = ruleOf.get(nameOfRule(rule))
-    if (own !== undefined) {
-      const isChanged = mode === 'replace' ? own.state !== state : RANKS[state] > RANKS[own.state]
+    const existingRule = ruleOf.get(nameOfRule(rule))
+    if (existingRule !== undefined) {
+      const isChanged = mode === 'replace' ? existingRule.state !== state : RANKS[state] > RANKS[existingRule.state]
       return mode !== 'keep' && isChanged ? 'change' : 'covered'
     }
     const [wider] = domainsAbove(rule.domain).flatMap((above) =>
       namesOfRules(above, rule.port).flatMap((name) => {
-        const found = ruleOf.get(name)
-        return found !== undefined && (found.subdomains || above === rule.domain) ? [found] : []
+        const ruleAbove = ruleOf.get(name)
+        return ruleAbove !== undefined && (ruleAbove.subdomains || above === rule.domain) ? [ruleAbove] : []
       }),
     )
     return wider !== undefined && RANKS[wider.state] >= RANKS[state] ? 'covered' : 'add'

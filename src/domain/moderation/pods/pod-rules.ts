@@ -88,12 +88,12 @@ export async function changePodRule(
     await lockPodRules(transaction)
     const before = await requireRule(transaction, id)
     const { domain, port } = before
-    const changed = { domain, port, subdomains: input.subdomains ?? before.subdomains }
+    const changedDomain = { domain, port, subdomains: input.subdomains ?? before.subdomains }
     return saveRule(
       services,
       transaction,
       actor,
-      { before, domain: changed, input: { ...input, state: input.state ?? before.state } },
+      { before, domain: changedDomain, input: { ...input, state: input.state ?? before.state } },
       options,
     )
   })
@@ -217,13 +217,13 @@ export async function unblockHost(
     const reason = requireReason(options)
     const rules = await listRulesOfHost(transaction, { host, port })
     if (rules[0]?.state !== 'blocked') return { changed: false }
-    const own = rules.filter((rule) => rule.domain === domain && rule.state === 'blocked')
+    const ownRules = rules.filter((rule) => rule.domain === domain && rule.state === 'blocked')
     let action: RecordedAction | undefined
-    for (const rule of own) action = await removeRule(services, transaction, actor, rule, { ...options, reason })
-    if (rules.find((rule) => !own.includes(rule))?.state === 'blocked') {
+    for (const rule of ownRules) action = await removeRule(services, transaction, actor, rule, { ...options, reason })
+    if (rules.find((rule) => !ownRules.includes(rule))?.state === 'blocked') {
       const exception = { domain, subdomains: false, port: port === 443 ? null : port }
-      const given = { before: undefined, domain: exception, input: { state: 'normal' } as const }
-      return saveRule(services, transaction, actor, given, options)
+      const exceptionRule = { before: undefined, domain: exception, input: { state: 'normal' } as const }
+      return saveRule(services, transaction, actor, exceptionRule, options)
     }
     return { changed: true, ...(action && { action }) }
   })

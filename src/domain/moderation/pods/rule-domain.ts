@@ -51,9 +51,9 @@ export function readRuleDomain(
 }
 
 function isThisPodOrParent(url: string, { domain, port }: RuleDomain): boolean {
-  const own = new URL(url)
-  const ownPort = own.port === '' || own.port === '80' ? 443 : Number(own.port)
-  const host = own.hostname.replace(/^www\./, '')
+  const ownUrl = new URL(url)
+  const ownPort = ownUrl.port === '' || ownUrl.port === '80' ? 443 : Number(ownUrl.port)
+  const host = ownUrl.hostname.replace(/^www\./, '')
   return (host === domain || host.endsWith(`.${domain}`)) && (port === null || port === ownPort)
 }
 

@@ -28,17 +28,17 @@ export async function listDistinctAspectNames(
       if (name !== undefined && key !== undefined && !names.has(key)) names.set(key, name)
     }
   }
-  const taken = new Set([...names.keys()].filter((name) => [...name].length <= LENGTH))
+  const takenNames = new Set([...names.keys()].filter((name) => [...name].length <= LENGTH))
   const distinct: Record<string, string> = {}
   let made = 0
   for (const [key, name] of names) {
     if ([...name].length <= LENGTH) continue
-    const stored = cut(name)
-    if (!taken.has(stored.toLowerCase())) taken.add(stored.toLowerCase())
+    const shortName = cut(name)
+    if (!takenNames.has(shortName.toLowerCase())) takenNames.add(shortName.toLowerCase())
     else if (made < MAX_DISTINCT_NAMES) {
       made += 1
-      distinct[key] = numbered(name, taken)
-      taken.add(distinct[key].toLowerCase())
+      distinct[key] = numbered(name, takenNames)
+      takenNames.add(distinct[key].toLowerCase())
     }
   }
   return distinct

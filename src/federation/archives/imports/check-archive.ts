@@ -121,10 +121,10 @@ async function prepareAll(context: ImportContext, request: CheckRequest, found: 
       const { outcomes, ready } = await importer.prepare(context, readItems(context, list, items))
       const importable = ready.map((item): ItemOutcome => ({ ...item, section, outcome: 'imported', reason: null }))
       counts = addOutcomes(counts, [...outcomes, ...importable])
-      const named = refused[section] ?? []
-      refused[section] = named
+      const namedRefusals = refused[section] ?? []
+      refused[section] = namedRefusals
       for (const { ref, reason } of outcomes) {
-        if (reason !== null && named.length < REFUSED_NAMED) named.push({ ref, reason })
+        if (reason !== null && namedRefusals.length < REFUSED_NAMED) namedRefusals.push({ ref, reason })
       }
       request.reportProgress?.(section, lines, total)
     }
@@ -177,11 +177,11 @@ async function checkContacts(context: ImportContext, spooled: SpooledArchive) {
       const address = readMembers(value)?.['account_id']
       return typeof address === 'string' ? (parseAddress(address) ?? []) : []
     })
-    for (const found of (await context.people.find(addresses, context.signal)).values()) {
-      if (found.state === 'refused') counts[found.reason === 'pod_blocked' ? 'onBlockedPods' : 'unreachable'] += 1
-      else if (found.newest.closedAt !== null) counts.closed += 1
-      else counts[found.newest.id === found.person.id ? 'reachable' : 'moved'] += 1
-      if (found.state === 'found' && found.newest.pod?.software === 'friendica') isFriendica = true
+    for (const lookup of (await context.people.find(addresses, context.signal)).values()) {
+      if (lookup.state === 'refused') counts[lookup.reason === 'pod_blocked' ? 'onBlockedPods' : 'unreachable'] += 1
+      else if (lookup.newest.closedAt !== null) counts.closed += 1
+      else counts[lookup.newest.id === lookup.person.id ? 'reachable' : 'moved'] += 1
+      if (lookup.state === 'found' && lookup.newest.pod?.software === 'friendica') isFriendica = true
     }
   }
   return { counts, friendica: isFriendica }

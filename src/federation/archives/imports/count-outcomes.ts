@@ -11,7 +11,7 @@ const NO_ITEMS: SectionCounts = { found: 0, imported: 0, skipped: 0, refused: 0,
 
 /** The counts before the import: what the archive has. */
 export function foundCounts({ counts }: Pick<SpooledArchive, 'counts'>, photos: number): ImportCounts {
-  const found: Readonly<Record<ImportSection, number>> = {
+  const sectionSizes: Readonly<Record<ImportSection, number>> = {
     profile: 1,
     settings: 1,
     aspects: counts.contact_groups,
@@ -27,7 +27,7 @@ export function foundCounts({ counts }: Pick<SpooledArchive, 'counts'>, photos: 
   }
   // Only archives of this software have conversations.
   const sections = IMPORT_SECTIONS.filter((section) => section !== 'conversations' || counts.conversations > 0)
-  return Object.fromEntries(sections.map((section) => [section, { ...NO_ITEMS, found: found[section] }]))
+  return Object.fromEntries(sections.map((section) => [section, { ...NO_ITEMS, found: sectionSizes[section] }]))
 }
 
 /** Adds the outcomes of a batch. */

@@ -49,9 +49,9 @@ export const contactImporter: ListImporter<ReadyContact> = {
 
   async prepare(context, items) {
     const results = new BatchResults<ReadyContact>('contacts')
-    const named = items.flatMap((item) => readContact(context, item, results))
+    const contacts = items.flatMap((item) => readContact(context, item, results))
     const people = await context.people.find(
-      named.map(({ ref }) => ref),
+      contacts.map(({ ref }) => ref),
       context.signal,
     )
     const { db } = context.services
@@ -59,8 +59,8 @@ export const contactImporter: ListImporter<ReadyContact> = {
     const blocks = await findUserBlocks(db, userId)
     const ids = [...people.values()].flatMap((found) => (found.state === 'found' ? found.newest.id : []))
     const existingContacts = await findContactsAmong(db, userId, ids)
-    const claimed = await findClaimedAmong(db, userId, ids)
-    for (const contact of named) {
+    const claimedIds = await findClaimedAmong(db, userId, ids)
+    for (const contact of contacts) {
       const foundPerson = people.get(contact.ref)
       const reason = faultOf(context, contact.ref, foundPerson, blocks)
       if (reason !== undefined || foundPerson?.state !== 'found') {
@@ -70,7 +70,7 @@ export const contactImporter: ListImporter<ReadyContact> = {
       const personId = foundPerson.newest.id
       const before = existingContacts.get(personId)
       const hasContact = !contact.receiving || before?.receiving === true
-      const hasClaim = !contact.sharing || before?.sharing === true || claimed.has(personId)
+      const hasClaim = !contact.sharing || before?.sharing === true || claimedIds.has(personId)
       if (hasContact && hasClaim) results.recordPresent(contact)
       else results.accept({ ...contact, personId })
     }
@@ -95,11 +95,11 @@ export const contactImporter: ListImporter<ReadyContact> = {
     await recordChanges(transaction, importId, await changesOf(transaction, user.userId, contacts))
     await insertImportedContacts(transaction, user.userId, contacts)
     const shared = ready.filter(({ receiving }) => receiving).map(({ personId }) => personId)
-    const begun = await shareWithLocalPeople(transaction, user.personId, shared)
+    const newPairs = await shareWithLocalPeople(transaction, user.personId, shared)
     await recordChanges(
       transaction,
       importId,
-      begun.map(({ userId }) => ({ kind: 'shared', userId: Number(userId) })),
+      newPairs.map(({ userId }) => ({ kind: 'shared', userId: Number(userId) })),
     )
     for (const contact of items) results.recordImported(contact)
     return results.outcomes
@@ -167,7 +167,7 @@ async function changesOf(
 ): Promise<readonly ImportChange[]> {
   const ids = contacts.map(({ personId }) => personId)
   const known = await findContactsAmong(transaction, userId, ids)
-  const claimed = await findClaimedAmong(transaction, userId, ids)
+  const claimedIds = await findClaimedAmong(transaction, userId, ids)
   return contacts.flatMap(({ personId, ...contact }): readonly ImportChange[] => {
     const before = known.get(personId)
     const isNew = contact.receiving && before?.receiving !== true
@@ -175,7 +175,7 @@ async function changesOf(
     return [
       ...(isNew ? [{ kind: 'contact', personId } as const] : []),
       ...(!isNew && aspectIds.length > 0 ? [{ kind: 'memberships', personId, aspectIds } as const] : []),
-      ...(contact.claimed && !claimed.has(personId) && before?.sharing !== true
+      ...(contact.claimed && !claimedIds.has(personId) && before?.sharing !== true
         ? [{ kind: 'claim', personId } as const]
         : []),
     ]
@@ -209,18 +209,18 @@ export const blockImporter: ListImporter<ReadyBlock> = {
 
   async prepare(context, items) {
     const results = new BatchResults<ReadyBlock>('blocks')
-    const named = items.flatMap(({ position, value }) => {
+    const blockItems = items.flatMap(({ position, value }) => {
       const address = typeof value === 'string' ? parseAddress(value) : undefined
       if (address !== undefined) return [{ position, ref: address }]
       results.refuse({ position, ref: NO_REF }, 'schema')
       return []
     })
     const people = await context.people.find(
-      named.map(({ ref }) => ref),
+      blockItems.map(({ ref }) => ref),
       context.signal,
     )
     const blocks = await findUserBlocks(context.services.db, context.user.userId)
-    for (const item of named) {
+    for (const item of blockItems) {
       const foundPerson = people.get(item.ref)
       if (isOwner(context, item.ref)) results.refuse(item, 'self')
       else if (foundPerson?.state !== 'found') results.refuse(item, foundPerson?.reason ?? 'not_found')

@@ -39,20 +39,20 @@ export const conversationImporter: ListImporter<ReadyConversation> = {
 
   async prepare(context, items) {
     const results = new BatchResults<ReadyConversation>('conversations')
-    const named = items.flatMap((item) => readConversation(context, item, results))
+    const readableItems = items.flatMap((item) => readConversation(context, item, results))
     const { services, user } = context
     const parts = await findConversationParts(
       services.db,
       user.personId,
-      named.map(({ ref }) => ref),
+      readableItems.map(({ ref }) => ref),
     )
-    const others = named.filter(({ ref }) => parts.get(ref) !== true)
+    const others = readableItems.filter(({ ref }) => parts.get(ref) !== true)
     const people = await context.people.find(
       others.flatMap((item) => peopleOf(item, parts)).filter((address) => !isOwner(context, address)),
       context.signal,
     )
     const known: ReadyConversation[] = []
-    for (const item of named) {
+    for (const item of readableItems) {
       const { position, ref } = item
       const conversation = conversationOf(context, item, people)
       const takesPart = parts.get(ref)
@@ -75,9 +75,9 @@ export const conversationImporter: ListImporter<ReadyConversation> = {
   async store({ user: { personId } }, transaction, items) {
     const results = new BatchResults<ReadyConversation>('conversations')
     const ready = [...new Map(items.toReversed().map((item) => [item.ref, item])).values()] // an archive may name one twice
-    const stored = await insertImportedConversations(transaction, personId, ready.map(conversationIn))
+    const insertedRefs = await insertImportedConversations(transaction, personId, ready.map(conversationIn))
     // The others exist: another account has imported its own copy before, or at this moment.
-    const known = ready.filter(({ ref }) => !stored.has(ref))
+    const known = ready.filter(({ ref }) => !insertedRefs.has(ref))
     const guids = known.map(({ ref }) => ref)
     await lockConversations(transaction, guids)
     const parts = await findConversationParts(transaction, personId, guids)
@@ -85,7 +85,7 @@ export const conversationImporter: ListImporter<ReadyConversation> = {
     const joined = known.filter(({ ref }) => parts.get(ref) === false && same.has(ref))
     await joinImportedConversations(transaction, personId, joined.map(conversationIn))
     for (const item of items) {
-      const isNew = stored.has(item.ref) || joined.some(({ ref }) => ref === item.ref)
+      const isNew = insertedRefs.has(item.ref) || joined.some(({ ref }) => ref === item.ref)
       if (isNew && ready.includes(item)) results.recordImported(item)
       else if (isNew || parts.get(item.ref) === true) results.recordPresent(item)
       else results.refuse(item, 'guid_taken')
@@ -114,8 +114,8 @@ function comparableOf(
 ): ComparableConversation {
   const { user, oldAddress, oldPersonId, earlierAddresses = [] } = context
   const participants = entity.participants.flatMap((address) => {
-    const found = people.get(address)
-    return found?.state === 'found' ? [found.person.id, found.newest.id] : []
+    const lookup = people.get(address)
+    return lookup?.state === 'found' ? [lookup.person.id, lookup.newest.id] : []
   })
   return {
     guid: ref,
@@ -166,12 +166,12 @@ function conversationOf(
 ): ImportedConversation | undefined {
   const idOf = (address: string) => {
     if (isOwner(context, address)) return context.user.personId
-    const found = people.get(address)
-    return found?.state === 'found' ? found.newest.id : undefined
+    const lookup = people.get(address)
+    return lookup?.state === 'found' ? lookup.newest.id : undefined
   }
   const authorId = idOf(entity.author)
   if (authorId === undefined) return undefined
-  const written = messages.flatMap(({ guid, author, text, created_at: createdAt }) => {
+  const messageRows = messages.flatMap(({ guid, author, text, created_at: createdAt }) => {
     const id = idOf(author)
     return id === undefined ? [] : [{ guid, authorId: id, text, createdAt }]
   })
@@ -184,8 +184,11 @@ function conversationOf(
     subject: entity.subject,
     participants: [...new Set(participants)].sort(),
     createdAt: entity.created_at,
-    updatedAt: written.reduce((latest, { createdAt }) => (createdAt > latest ? createdAt : latest), entity.created_at),
+    updatedAt: messageRows.reduce(
+      (latest, { createdAt }) => (createdAt > latest ? createdAt : latest),
+      entity.created_at,
+    ),
     read,
-    messages: written,
+    messages: messageRows,
   }
 }

@@ -71,8 +71,8 @@ export const subscriptionImporter: ListImporter<ReadyItem> = {
 
   async prepare(context, items) {
     const results = new BatchResults<ReadyItem>('subscriptions')
-    const named = readGuids(items, results)
-    const guids = named.map(({ ref }) => ref)
+    const guidItems = readGuids(items, results)
+    const guids = guidItems.map(({ ref }) => ref)
     const { db } = context.services
     const holders = await findHolders(db, 'posts', guids)
     const subscribed = await findSubscribed(db, context.user.personId, guids)
@@ -82,7 +82,7 @@ export const subscriptionImporter: ListImporter<ReadyItem> = {
       context.signal,
     )
     const readable = await findReadablePosts(db, readerOf(context), guids)
-    for (const item of named) {
+    for (const item of guidItems) {
       if (subscribed.has(item.ref)) results.recordPresent(item)
       else if (readable.has(item.ref) || isInArchive(context, item.ref)) results.accept(item)
       else results.refuse(item, 'parent_missing')

@@ -93,15 +93,15 @@ async function leaveOutStored(
   relayables: readonly ReadyRelayable[],
   results: BatchResults<OthersRelayable>,
 ) {
-  const stored = await findStoredRelayables(context.services.db, relayables)
+  const holders = await findStoredRelayables(context.services.db, relayables)
   const authors = await context.people.find(
-    relayables.filter(({ ref }) => stored.has(ref)).map(({ author }) => author),
+    relayables.filter(({ ref }) => holders.has(ref)).map(({ author }) => author),
     context.signal,
   )
   const fresh: ReadyRelayable[] = []
   const present: ReadyRelayable[] = []
   for (const each of relayables) {
-    const holder = stored.get(each.ref)
+    const holder = holders.get(each.ref)
     const author = authors.get(each.author)
     if (holder === undefined) fresh.push(each)
     else if (holder === each.author || (author?.state === 'found' && author.newest.address === holder)) {
@@ -120,14 +120,18 @@ async function findWithoutSignature(
   { services }: ImportContext,
   present: readonly ReadyRelayable[],
 ): Promise<readonly ReadyRelayable[]> {
-  const found: ReadyRelayable[] = []
+  const sameRelayables: ReadyRelayable[] = []
   for (const kind of RELAYABLE_KINDS) {
     const guids = present.filter(({ entity }) => entity.type === kind).map(({ ref }) => ref)
     const unsigned = await findUnsigned(services.db, kind, guids)
-    const stored = new Map((await relayableEntities(services, kind, unsigned)).map((entity) => [entity.guid, entity]))
-    found.push(...present.filter(({ entity, ref }) => entity.type === kind && isSameContent(entity, stored.get(ref))))
+    const storedEntities = new Map(
+      (await relayableEntities(services, kind, unsigned)).map((entity) => [entity.guid, entity]),
+    )
+    sameRelayables.push(
+      ...present.filter(({ entity, ref }) => entity.type === kind && isSameContent(entity, storedEntities.get(ref))),
+    )
   }
-  return found
+  return sameRelayables
 }
 
 /** An author can sign two contents with one guid: only the signature of the stored one counts. */

@@ -23,14 +23,14 @@ export function ownRelayableImporter(list: 'own_comments' | 'own_reactions'): Li
     async prepare(context, items) {
       const results = new BatchResults<ReadyRelayable>(SECTION)
       const { db } = context.services
-      const own = readRelayables(context, items, results).flatMap((each) => {
+      const ownRelayables = readRelayables(context, items, results).flatMap((each) => {
         if (isOwner(context, each.author)) return [asOwn(context, each)]
         results.refuse(each, 'foreign_author')
         return []
       })
-      const stored = await findStoredRelayables(db, own)
-      const fresh = own.filter((each) => {
-        const holder = stored.get(each.ref)
+      const holders = await findStoredRelayables(db, ownRelayables)
+      const fresh = ownRelayables.filter((each) => {
+        const holder = holders.get(each.ref)
         if (holder === undefined) return true
         if (isOwner(context, holder)) results.recordPresent(each)
         else results.refuse(each, 'guid_taken')
@@ -78,11 +78,11 @@ function asOwn({ user }: ImportContext, each: ReadyRelayable): ReadyRelayable {
 
 async function fetchParents(context: ImportContext, relayables: readonly ReadyRelayable[]): Promise<void> {
   const types = { Post: 'post', Comment: 'comment', Poll: 'poll' } as const
-  const wanted = new Map(
+  const fetchRequests = new Map(
     relayables.map(({ entity }) => [
       buildParentKey(entity),
       { type: types[readParentKind(entity)], guid: entity.parent_guid, from: context.oldAddress },
     ]),
   )
-  await context.fetches?.fetchAll([...wanted.values()], context.signal)
+  await context.fetches?.fetchAll([...fetchRequests.values()], context.signal)
 }

@@ -52,19 +52,20 @@ export async function importPhotos(context: ImportContext, work: PhotosWork): Pr
   const names = await readPhotoNames(work, work.profile)
   const { guid } = await Person.query(services.db).findById(user.personId).throwIfNotFound()
   let done = 0
-  const seen = new Set<string>()
+  const seenNames = new Set<string>()
   const each = async (name: string, store: () => Promise<PhotoOutcome>) => {
-    seen.add(name)
+    seenNames.add(name)
     done += 1
     if (done <= work.fromEntry) return
     signal.throwIfAborted()
     const outcome = { section: 'photos', position: done, ref: name } as const
-    const stored = await store()
+    const storedOutcome = await store()
     try {
-      await work.save(done, [{ ...outcome, ...stored }])
+      await work.save(done, [{ ...outcome, ...storedOutcome }])
     } catch (error) {
       // Cancelled in the meantime, or to be repeated: no file stays that no item names.
-      if (stored.outcome === 'imported') await services.pictures.delete(listPhotoFiles(importedPhotoName(guid, name)))
+      if (storedOutcome.outcome === 'imported')
+        await services.pictures.delete(listPhotoFiles(importedPhotoName(guid, name)))
       throw error
     }
     work.reportProgress(done)
@@ -80,7 +81,7 @@ export async function importPhotos(context: ImportContext, work: PhotosWork): Pr
     maxBytes: largest(services),
   })
   for (const name of names) {
-    if (seen.has(name)) continue
+    if (seenNames.has(name)) continue
     await each(name, () => storeFetched(context, work.makePicture, { name, personGuid: guid, fetches }))
   }
 }
@@ -158,9 +159,9 @@ export async function attachPhotos(
       placed.push({ oldName, name, bytes: await countBytes(context, name) })
     }
     await inRequestTransaction(services, async (transaction) => {
-      const changed = await placeImportedPhotos(transaction, user.personId, placed)
+      const placedGuids = await placeImportedPhotos(transaction, user.personId, placed)
       if (!shouldAnnounce) return
-      const jobs = changed.map((photo) => newDispatchJob(user.personId, { record: 'photo', guid: photo }))
+      const jobs = placedGuids.map((photo) => newDispatchJob(user.personId, { record: 'photo', guid: photo }))
       await enqueueJobs(services, transaction, jobs)
     })
   }

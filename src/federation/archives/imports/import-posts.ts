@@ -63,17 +63,19 @@ export const postImporter: ListImporter<ReadyPost> = {
       entity.type === 'status_message' ? buildImportedMessage(entity, now) : [],
     )
     const reshares = ready.flatMap(({ entity }) => (entity.type === 'reshare' ? buildImportedMessage(entity, now) : []))
-    const stored = [
+    const storeResults = [
       await storeStatusMessages(services, transaction, statuses, now),
       await storeReshares(services, transaction, reshares, now),
     ]
-    const records = stored.flatMap(({ records }) => [...records])
+    const records = storeResults.flatMap(({ records }) => [...records])
     await raiseCounts(transaction, countChanges(records, now))
     await shareWithAspects(transaction, context, records, byEntity)
 
     const ids = new Set(records.map(({ message }) => message.entity.guid))
-    const taken = new Set(stored.flatMap(({ rejected }) => rejected.map(({ message }) => guidOf(message?.entity))))
-    const unstored = ready.filter(({ ref }) => !ids.has(ref) && !taken.has(ref))
+    const takenGuids = new Set(
+      storeResults.flatMap(({ rejected }) => rejected.map(({ message }) => guidOf(message?.entity))),
+    )
+    const unstored = ready.filter(({ ref }) => !ids.has(ref) && !takenGuids.has(ref))
     const holders = await findHolders(
       transaction,
       'posts',
@@ -81,7 +83,7 @@ export const postImporter: ListImporter<ReadyPost> = {
     )
     for (const post of ready) {
       if (ids.has(post.ref)) results.recordImported(post)
-      else if (taken.has(post.ref)) results.refuse(post, 'guid_taken')
+      else if (takenGuids.has(post.ref)) results.refuse(post, 'guid_taken')
       else if (holders.has(post.ref)) results.recordPresent(post)
       else results.refuse(post, post.entity.type === 'reshare' ? 'duplicate' : 'deleted_before')
     }

@@ -87,8 +87,8 @@ async function importOwnSettings(
   const { time_zone: timeZone, default_post_public: isPublic, default_post_aspects: names } = settings
   const { mail_enabled: enabled, mail_kinds: kinds, digest_hour: digestHour } = settings
   const aspects = await Aspect.query(transaction).where({ userId: user.userId })
-  const named = new Set(namesOf(names).flatMap((name) => readAspectName(context, name)?.toLowerCase() ?? []))
-  const isNamed = (name: string) => named.has(name.toLowerCase())
+  const aspectNames = new Set(namesOf(names).flatMap((name) => readAspectName(context, name)?.toLowerCase() ?? []))
+  const isNamed = (name: string) => aspectNames.has(name.toLowerCase())
   const groups: readonly SettingsChange[] = [
     typeof timeZone === 'string' ? { timeZone } : {},
     typeof isPublic === 'boolean'

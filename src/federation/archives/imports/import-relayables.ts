@@ -144,9 +144,9 @@ export async function storeRelayables(
     ),
   ].flat()
   const outcomes = new Map(results.map((outcome) => [outcome.guid, outcome]))
-  const stored = ready.filter(({ ref }) => typeof outcomes.get(ref)?.id === 'number')
-  await attachTexts(transaction, stored, outcomes, now)
-  await raise(transaction, stored, now)
+  const storedRelayables = ready.filter(({ ref }) => typeof outcomes.get(ref)?.id === 'number')
+  await attachTexts(transaction, storedRelayables, outcomes, now)
+  await raise(transaction, storedRelayables, now)
   const present = new BatchResults<ReadyRelayable>(section)
   for (const item of repeated) present.recordPresent(item)
   return [...(await outcomesOf(transaction, section, ready, outcomes)), ...present.outcomes]

@@ -46,17 +46,20 @@ function isRetried(items: RetriedItems, list: string, position: number): boolean
 /** Tries the due items of imports again, one import after the other. */
 export async function retryItems(services: Services, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    const claimed = await claimRetry(services.db, { now: services.now(), leaseHours: IMPORT_LIMITS.retryHours[0] })
-    if (claimed === undefined) return
+    const claimedImport = await claimRetry(services.db, {
+      now: services.now(),
+      leaseHours: IMPORT_LIMITS.retryHours[0],
+    })
+    if (claimedImport === undefined) return
     try {
-      await retryImport(services, claimed, signal)
+      await retryImport(services, claimedImport, signal)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error // tried again after the lease
-      await setRetry(services.db, claimed.id, null) // the account is closed
-      await deleteSpool(importFolder(services, claimed))
+      await setRetry(services.db, claimedImport.id, null) // the account is closed
+      await deleteSpool(importFolder(services, claimedImport))
       continue
     }
-    await keepForRetry(services, claimed, claimed.retries)
+    await keepForRetry(services, claimedImport, claimedImport.retries)
   }
 }
 
@@ -81,7 +84,7 @@ async function retryBatch(
 ): Promise<void> {
   const batch = await importer.prepare(context, readItems(context, importer.list, items))
   await inRequestTransaction(context.services, async (transaction) => {
-    const stored = await batch.store(transaction)
-    await replaceOutcomes(transaction, importId, [...batch.outcomes, ...stored])
+    const storedOutcomes = await batch.store(transaction)
+    await replaceOutcomes(transaction, importId, [...batch.outcomes, ...storedOutcomes])
   })
 }

@@ -65,35 +65,38 @@ export async function runImport(
   id: number | null,
   { signal, ...options }: RunOptions,
 ): Promise<ArchiveImport | undefined> {
-  const claimed = await claimImport(services.db, { deadAfterSeconds: IMPORT_LIMITS.workerSeconds, id })
-  if (claimed === undefined) return undefined
-  if (claimed.attempts > IMPORT_LIMITS.attempts) {
-    await failImport(services, claimed, CRASHED)
-    return findArchiveImport(services.db, { id: claimed.id })
+  const archiveImport = await claimImport(services.db, { deadAfterSeconds: IMPORT_LIMITS.workerSeconds, id })
+  if (archiveImport === undefined) return undefined
+  if (archiveImport.attempts > IMPORT_LIMITS.attempts) {
+    await failImport(services, archiveImport, CRASHED)
+    return findArchiveImport(services.db, { id: archiveImport.id })
   }
   const cancelled = new AbortController()
   const heartbeat = setInterval(() => {
-    recordImportHeartbeat(services.db, claimed.id).then(
+    recordImportHeartbeat(services.db, archiveImport.id).then(
       (isRunning) => isRunning || cancelled.abort(),
       () => undefined, // an outage has its own log lines
     )
   }, HEARTBEAT_INTERVAL_MS)
   const stopSignal = AbortSignal.any([signal, cancelled.signal])
   try {
-    const context = await openImportContext(services, claimed, stopSignal)
-    const run = new ImportRun(await withEarlierAddresses(context, claimed), claimed, { ...options, signal: stopSignal })
+    const context = await openImportContext(services, archiveImport, stopSignal)
+    const run = new ImportRun(await withEarlierAddresses(context, archiveImport), archiveImport, {
+      ...options,
+      signal: stopSignal,
+    })
     await run.run()
-    await finishImport(services.db, claimed.id, { state: 'done', finishedAt: services.now() })
-    await keepForRetry(services, claimed, 0)
+    await finishImport(services.db, archiveImport.id, { state: 'done', finishedAt: services.now() })
+    await keepForRetry(services, archiveImport, 0)
     await deleteOldImportRecords(services.db, IMPORT_LIMITS)
     await deleteOldLookups(services.db, services.now())
-    services.log.info({ import: claimed.id, from: claimed.oldAddress }, 'archive imported')
+    services.log.info({ import: archiveImport.id, from: archiveImport.oldAddress }, 'archive imported')
     return run.finished()
   } catch (error) {
     const isStopped = stopSignal.aborted || error instanceof ImportStopped
-    await (isStopped ? releaseImport(services.db, claimed.id) : endAttempt(services, claimed, error)).catch(
+    await (isStopped ? releaseImport(services.db, archiveImport.id) : endAttempt(services, archiveImport, error)).catch(
       (err: unknown) => {
-        services.log.warn({ err, import: claimed.id }, 'archive import not updated after an error')
+        services.log.warn({ err, import: archiveImport.id }, 'archive import not updated after an error')
       },
     )
     throw error
@@ -210,8 +213,8 @@ class ImportRun {
       await this.#loadPause.wait(this.#options.signal)
       const batch = await importer.prepare(this.#context, readItems(this.#context, list, items))
       this.#counts = await inRequestTransaction(this.#services, async (transaction) => {
-        const stored = await batch.store(transaction)
-        return this.#save(transaction, phase, lines, [...batch.outcomes, ...stored])
+        const storedOutcomes = await batch.store(transaction)
+        return this.#save(transaction, phase, lines, [...batch.outcomes, ...storedOutcomes])
       })
       this.#options.reportProgress?.({ section, done: lines, total })
     }
@@ -339,11 +342,11 @@ function isUncounted(counts: SectionCounts | undefined): boolean {
 
 /** Adds the earlier addresses of the archive that have moved to the importing account. */
 async function withEarlierAddresses(context: ImportContext, claimed: ArchiveImport): Promise<ImportContext> {
-  const listed = await listEarlierMoves(importFolder(context.services, claimed))
+  const listedMoves = await listEarlierMoves(importFolder(context.services, claimed))
   const moves = await findMovesTo(
     context.services.db,
     context.user.personId,
-    listed.map((move) => move.oldAddress),
+    listedMoves.map((move) => move.oldAddress),
   )
   return { ...context, earlierAddresses: new Set(moves.map((move) => move.oldAddress)) }
 }

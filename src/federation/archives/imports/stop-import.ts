@@ -43,20 +43,20 @@ export async function pauseImport(
 export async function cancelImport(services: Services, user: ImportingUser, uid: string): Promise<void> {
   const { userId, personId } = user
   const files = await inRequestTransaction(services, async (transaction) => {
-    const found = await requireUnfinished(transaction, { userId, uid })
-    if (!isCancellable(found)) {
+    const archiveImport = await requireUnfinished(transaction, { userId, uid })
+    if (!isCancellable(archiveImport)) {
       throw new Refusal('import_beyond_cancel', 'The import is too far: it can only be paused.')
     }
     const { guid } = await Person.query(transaction).findById(personId).throwIfNotFound()
     const names: string[] = []
-    for await (const page of listImportedPhotoNames(transaction, found.id, CHANGES_BATCH_SIZE, ['imported'])) {
+    for await (const page of listImportedPhotoNames(transaction, archiveImport.id, CHANGES_BATCH_SIZE, ['imported'])) {
       names.push(...page.map((name) => importedPhotoName(guid, name)))
     }
-    for await (const changes of listChanges(transaction, found.id, CHANGES_BATCH_SIZE)) {
+    for await (const changes of listChanges(transaction, archiveImport.id, CHANGES_BATCH_SIZE)) {
       await undoChanges(transaction, user, changes)
     }
-    await deleteChanges(transaction, found.id)
-    await cancelImportRow(transaction, found.id, services.now())
+    await deleteChanges(transaction, archiveImport.id)
+    await cancelImportRow(transaction, archiveImport.id, services.now())
     return names
   })
   await services.pictures.delete(files.flatMap((name) => listPhotoFiles(name)))
@@ -116,8 +116,8 @@ async function requireUnfinished(
   transaction: Knex.Transaction,
   by: Pick<ArchiveImport, 'userId' | 'uid'>,
 ): Promise<ArchiveImport> {
-  const found = await lockArchiveImport(transaction, by)
-  if (found === undefined) throw new Refusal('import_not_found', 'There is no import with this id.')
-  if (found.state === 'running' || found.state === 'paused') return found
+  const archiveImport = await lockArchiveImport(transaction, by)
+  if (archiveImport === undefined) throw new Refusal('import_not_found', 'There is no import with this id.')
+  if (archiveImport.state === 'running' || archiveImport.state === 'paused') return archiveImport
   throw new Refusal('import_over', 'The import is over.')
 }

@@ -52,9 +52,9 @@ export function openPeopleFinder(services: Services): PeopleFinder {
 
   return {
     async find(addresses, signal) {
-      const wanted = [...new Set(addresses)].filter((address) => parseAddress(address) === address)
-      const knownPeople = await findKnown(services, wanted)
-      const unknown = wanted.filter((address) => !knownPeople.has(address) && !refused.has(address))
+      const validAddresses = [...new Set(addresses)].filter((address) => parseAddress(address) === address)
+      const knownPeople = await findKnown(services, validAddresses)
+      const unknown = validAddresses.filter((address) => !knownPeople.has(address) && !refused.has(address))
       const semaphore = new Semaphore(HOST_BATCH_SIZE)
       await Promise.all(
         unknown.map((address) =>
@@ -65,7 +65,7 @@ export function openPeopleFinder(services: Services): PeopleFinder {
           }),
         ),
       )
-      const people = unknown.length === 0 ? knownPeople : await findKnown(services, wanted)
+      const people = unknown.length === 0 ? knownPeople : await findKnown(services, validAddresses)
       return new Map(addresses.map((address) => [address, people.get(address) ?? refused.get(address) ?? NOT_FOUND]))
     },
   }

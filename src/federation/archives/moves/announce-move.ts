@@ -43,8 +43,8 @@ export async function announceMove(archive: ArchiveOfMove, folder: string): Prom
     const now = services.now()
     const threads = await findPodsOfThreads(transaction, Number(move.newPersonId))
     const first = distinctPods([...[...recipientUrls.values()].map(parsePodHost), ...threads])
-    const listed = earlier.map((each) => each.oldAddress)
-    for (const { id } of await findMovesTo(transaction, Number(move.newPersonId), listed)) {
+    const earlierAddresses = earlier.map((each) => each.oldAddress)
+    for (const { id } of await findMovesTo(transaction, Number(move.newPersonId), earlierAddresses)) {
       if (id !== move.id) await insertAnnouncements(transaction, id, { first, now, hours: undefined })
     }
     await insertAnnouncements(transaction, move.id, { first, now, hours: IMPORT_LIMITS.secondWaveHours })

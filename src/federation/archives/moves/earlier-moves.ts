@@ -49,21 +49,21 @@ export async function verifyEarlierMoves(
   folder: string,
   ownerKey: KeyObject,
 ): Promise<readonly EarlierMove[]> {
-  const listed = await listEarlierMoves(folder)
-  if (listed.length === 0) return []
-  const identities = new Set([...listed.map((move) => move.oldAddress), oldAddress])
-  const found = await people.find([...identities], signal)
+  const listedMoves = await listEarlierMoves(folder)
+  if (listedMoves.length === 0) return []
+  const identities = new Set([...listedMoves.map((move) => move.oldAddress), oldAddress])
+  const lookups = await people.find([...identities], signal)
   const keys = new Map<string, KeyObject>()
-  for (const [address, each] of found) {
+  for (const [address, each] of lookups) {
     const key = each.state === 'found' ? readPublicKey(each.person.publicKey) : undefined
     if (key !== undefined) keys.set(address, key)
   }
   keys.set(oldAddress, createPublicKey(ownerKey))
   const opened = await services.crypto.verifyEnvelopes(
-    listed.map(({ envelope }) => ({ envelope, receivedAt: services.now() })),
+    listedMoves.map(({ envelope }) => ({ envelope, receivedAt: services.now() })),
     keys,
   )
-  const signed = listed.flatMap(({ oldAddress: from, envelope }, index) => {
+  const signed = listedMoves.flatMap(({ oldAddress: from, envelope }, index) => {
     const result = opened[index]
     if (result?.state !== 'verified' || result.entity.type !== 'account_migration') return []
     const { entity, sender, signature } = result
@@ -76,7 +76,7 @@ export async function verifyEarlierMoves(
   })
   const chain = addressesLeadingTo(oldAddress, signed)
   const confirmed = signed.filter(({ to }) => chain.has(to)).map(({ earlier }) => earlier)
-  const others = listed.filter((move) => !confirmed.some((earlier) => earlier.envelope === move.envelope))
+  const others = listedMoves.filter((move) => !confirmed.some((earlier) => earlier.envelope === move.envelope))
   if (others.length > 0) services.log.info({ moves: others.length }, 'earlier moves of an archive not proven')
   return confirmed
 }
@@ -86,12 +86,12 @@ function addressesLeadingTo(
   oldAddress: string,
   moves: readonly { readonly to: string; readonly earlier: EarlierMove }[],
 ): ReadonlySet<string> {
-  const reached = new Set([oldAddress])
-  for (let before = 0; before < reached.size; ) {
-    before = reached.size
-    for (const { to, earlier } of moves) if (reached.has(to)) reached.add(earlier.oldAddress)
+  const addresses = new Set([oldAddress])
+  for (let before = 0; before < addresses.size; ) {
+    before = addresses.size
+    for (const { to, earlier } of moves) if (addresses.has(to)) addresses.add(earlier.oldAddress)
   }
-  return reached
+  return addresses
 }
 
 /** Applies earlier moves that this pod has not received, before the newest one, and keeps their messages for the announcement. */

@@ -63,21 +63,21 @@ export async function readPhotosZip(
   use: (entry: ZipEntry) => Promise<void> = async () => undefined,
 ): Promise<PhotosInZip> {
   const zip = await openZip(file)
-  const seen = new Set<string>()
+  const foundNames = new Set<string>()
   let notNamed = 0
   try {
     for await (const entry of zip.entries(IMPORT_LIMITS.photoEntries)) {
-      if (!entry.isPlainFile || !names.has(entry.name) || seen.has(entry.name)) {
-        if (!seen.has(entry.name)) notNamed += 1
+      if (!entry.isPlainFile || !names.has(entry.name) || foundNames.has(entry.name)) {
+        if (!foundNames.has(entry.name)) notNamed += 1
         continue
       }
-      seen.add(entry.name)
+      foundNames.add(entry.name)
       await use(entry)
     }
   } finally {
     zip.close()
   }
-  return { found: seen.size, notNamed }
+  return { found: foundNames.size, notNamed }
 }
 
 /** Reads an entry whose size the list of the zip states. Throws a `Refusal` for one that is damaged or larger than that. */

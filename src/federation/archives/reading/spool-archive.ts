@@ -137,11 +137,11 @@ export async function keepOfSpool(
   folder: string,
   isKept: (list: SpooledList, position: number) => boolean,
 ): Promise<void> {
-  const kept = `${folder}-kept`
-  await deleteSpool(kept)
-  await mkdir(kept, { recursive: true, mode: 0o700 })
+  const keptFolder = `${folder}-kept`
+  await deleteSpool(keptFolder)
+  await mkdir(keptFolder, { recursive: true, mode: 0o700 })
   for (const list of SPOOLED_LISTS) {
-    const handle = await open(join(kept, list), 'a', 0o600)
+    const handle = await open(join(keptFolder, list), 'a', 0o600)
     try {
       for await (const line of linesOf(join(folder, list))) {
         if (isKept(list, Number(line.slice(0, line.indexOf('\t'))))) await handle.appendFile(`${line}\n`)
@@ -151,7 +151,7 @@ export async function keepOfSpool(
     }
   }
   await deleteSpool(folder)
-  await rename(kept, folder)
+  await rename(keptFolder, folder)
 }
 
 /** A batch of items after a position of the list, with the next position. */

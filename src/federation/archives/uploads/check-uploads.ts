@@ -30,12 +30,12 @@ const MINUTE_MS = 60_000
 /** Checks the uploaded archives that wait, one after the other. */
 export async function checkUploads(services: Services, stopping: AbortSignal): Promise<void> {
   while (!stopping.aborted) {
-    const claimed = await claimUpload(services.db, {
+    const upload = await claimUpload(services.db, {
       now: services.now(),
       deadAfterSeconds: IMPORT_LIMITS.workerSeconds,
     })
-    if (claimed === undefined) return
-    await checkUpload(services, claimed, stopping)
+    if (upload === undefined) return
+    await checkUpload(services, upload, stopping)
   }
 }
 

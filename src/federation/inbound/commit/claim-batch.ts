@@ -51,9 +51,9 @@ async function claimResumedMessages(
 ): Promise<Omit<SortedBatch, 'ignored'>> {
   const all: readonly { readonly inbound: InboundMessage }[] = [...ready, ...waiting, ...rejected, ...ignored]
   const rows = all.flatMap(({ inbound }) => inbound.resumed?.outboxId ?? [])
-  const claimed = await deleteOutboxRows(transaction, rows)
+  const claimedRows = await deleteOutboxRows(transaction, rows)
   const isClaimed = ({ inbound: { resumed } }: { readonly inbound: InboundMessage }) =>
-    resumed === undefined || claimed.has(resumed.outboxId)
+    resumed === undefined || claimedRows.has(resumed.outboxId)
   return {
     ready: ready.filter(isClaimed),
     waiting: waiting.filter(isClaimed),

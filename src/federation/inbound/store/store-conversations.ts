@@ -83,10 +83,10 @@ async function enqueueParticipantLookups(
   transaction: Knex.Transaction,
   messages: readonly StorableMessage<ConversationEntity>[],
 ): Promise<ReadonlySet<string>> {
-  const named = messages.flatMap(({ entity }) => entity.participants)
+  const participants = messages.flatMap(({ entity }) => entity.participants)
   const unknown = firstUnknown(
     messages,
-    new Set((await withoutKnown(transaction, named)).filter((address) => isRemoteAddress(services, address))),
+    new Set((await withoutKnown(transaction, participants)).filter((address) => isRemoteAddress(services, address))),
   )
   if (unknown.length === 0) return new Set()
   await lockEntityKeys(

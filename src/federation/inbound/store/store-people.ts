@@ -29,14 +29,14 @@ export async function storeProfiles(
       .sort((one, other) => newestFirst(one.profile, other.profile))
     return first === undefined ? [] : [first]
   })
-  const changed = new Set(
+  const changedPersonIds = new Set(
     await replaceProfiles(
       transaction,
       newest.map(({ profile }) => profile),
     ),
   )
   const records = newest
-    .filter(({ profile }) => changed.has(profile.personId))
+    .filter(({ profile }) => changedPersonIds.has(profile.personId))
     .map(({ message, profile }) => ({ id: profile.personId, message }))
   return { records, rejected: [], ignored: ignoreRest(messages, records, 'a newer profile is stored') }
 }
@@ -119,8 +119,8 @@ function ignoreRest<Entity extends ReceivableEntity>(
   records: readonly { readonly message: StorableMessage<Entity> }[],
   reason: string,
 ): IgnoredMessage[] {
-  const stored = new Set(records.map(({ message }) => message))
+  const storedMessages = new Set(records.map(({ message }) => message))
   return messages
-    .filter((message) => !stored.has(message))
+    .filter((message) => !storedMessages.has(message))
     .map((message) => ({ inbound: message.inbound, message, reason }))
 }

@@ -35,7 +35,7 @@ export async function storeStatusMessages(
   messages: readonly StorableMessage<StatusMessageEntity>[],
   now: Date,
 ): Promise<StoreResult<StatusMessageEntity>> {
-  const stored = await storePosts(transaction, messages, (message) => {
+  const storeResult = await storePosts(transaction, messages, (message) => {
     const { text, provider_display_name: provider, embed } = message.entity
     return {
       type: 'StatusMessage',
@@ -47,14 +47,14 @@ export async function storeStatusMessages(
       createdAt: timeOf(message, now),
     }
   })
-  await storeParts(transaction, stored.records, now)
+  await storeParts(transaction, storeResult.records, now)
   const shown = await insertPostVisibilities(
     transaction,
     messages.flatMap(({ recipient, entity: { guid, author } }) =>
       recipient === undefined ? [] : [{ guid, author, userId: recipient.userId }],
     ),
   )
-  return { ...stored, shown }
+  return { ...storeResult, shown }
 }
 
 /** Stores reshares of known posts, one for each person and root. */

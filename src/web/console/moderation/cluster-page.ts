@@ -130,11 +130,11 @@ const EXCERPT = 200
 
 /** The effects of the ticked parts, with the form. */
 export function previewPage(request: FastifyRequest, id: number, preview: CleanPreview): ConsolePage {
-  const kept = embeddedFields(request.body, ['form', 'idempotency_key'])
+  const hiddenFields = embeddedFields(request.body, ['form', 'idempotency_key'])
   return {
     title: `Preview: ${formatCount(preview.hide + preview.remove)} items`,
     content: html`<section class="card"><p>Nothing has been changed yet.</p>${previewList(preview)}
-${actionForm(request, `/admin/clusters/${id}/clean`, html`${kept}<button>Clean</button>`, { layout: 'buttons' })}
+${actionForm(request, `/admin/clusters/${id}/clean`, html`${hiddenFields}<button>Clean</button>`, { layout: 'buttons' })}
 <p><a href="/admin/clusters/${id}">Back to the cluster</a></p></section>`,
   }
 }

@@ -27,8 +27,8 @@ export const clusterRoutes: FastifyPluginAsync = async (app) => {
 
   app.get('/admin/clusters', { config, schema }, async (request, reply) => {
     const state = queryText(request, 'state')
-    const chosen = CLUSTER_STATES.find((each) => each === state)
-    const states = state === 'all' ? undefined : [chosen ?? ('open' as const)]
+    const chosenState = CLUSTER_STATES.find((each) => each === state)
+    const states = state === 'all' ? undefined : [chosenState ?? ('open' as const)]
     const page = await listSpamClusters(request.services, request.console.actor, { states }, idPageIn(request))
     const choices = select(
       'State',
@@ -60,12 +60,12 @@ ${listCard(clusterTable(page.items), { empty: 'No clusters match.', pages: idNav
 
 function addClusterActions(app: FastifyInstance): void {
   const { services } = app
-  const given = (request: FastifyRequest) => [services, request.console.actor, pathId(request)] as const
+  const useCaseArguments = (request: FastifyRequest) => [services, request.console.actor, pathId(request)] as const
   const common = {
     power: 'moderation',
     page: pathWithParameters('/admin/clusters/:id'),
     current: async (request: FastifyRequest) => {
-      const cluster = await readCluster(...given(request))
+      const cluster = await readCluster(...useCaseArguments(request))
       return { version: cluster.state, state: clusterState(cluster) }
     },
   } as const
@@ -77,14 +77,14 @@ function addClusterActions(app: FastifyInstance): void {
     flash: 'cluster_cleaned',
     label: (_request, { remove }) => String(remove),
     run: (request, confirm) =>
-      cleanCluster(...given(request), { ...partsIn(request), confirm }, readActionOptions(request)),
+      cleanCluster(...useCaseArguments(request), { ...partsIn(request), confirm }, readActionOptions(request)),
   })
   addFormAction(app, {
     ...common,
     path: '/admin/clusters/:id/dismiss',
     title: 'Dismiss the cluster',
     flash: 'cluster_dismissed',
-    run: (request) => dismissCluster(...given(request), readActionOptions(request)),
+    run: (request) => dismissCluster(...useCaseArguments(request), readActionOptions(request)),
   })
 }
 

@@ -59,14 +59,14 @@ export const filterRoutes: FastifyPluginAsync = async (app) => {
 function addFilterActions(app: FastifyInstance): void {
   const { services } = app
   const page = pathWithParameters('/admin/filters/:id')
-  const given = (request: FastifyRequest) => [services, request.console.actor, pathId(request)] as const
+  const useCaseArguments = (request: FastifyRequest) => [services, request.console.actor, pathId(request)] as const
   const add = (name: string, action: Pick<FormAction, 'title' | 'flash' | 'run'> & Partial<FormAction>) =>
     addFormAction(app, {
       path: `/admin/filters/:id/${name}`,
       power: 'moderation',
       page,
       current: async (request) => {
-        const moderationFilter = await readModerationFilter(...given(request))
+        const moderationFilter = await readModerationFilter(...useCaseArguments(request))
         return { version: versionOfFilter(moderationFilter), state: filterState(moderationFilter) }
       },
       ...action,
@@ -84,20 +84,24 @@ function addFilterActions(app: FastifyInstance): void {
   add('change', {
     title: 'Change the filter',
     flash: 'filter_changed',
-    run: (request) => changeFilter(...given(request), readNewFilter(request), readActionOptions(request)),
+    run: (request) => changeFilter(...useCaseArguments(request), readNewFilter(request), readActionOptions(request)),
   })
   add('remove', {
     title: 'Remove the filter',
     flash: 'filter_removed',
     page: '/admin/filters',
-    run: (request) => removeFilter(...given(request), readActionOptions(request)),
+    run: (request) => removeFilter(...useCaseArguments(request), readActionOptions(request)),
   })
   add('apply', {
     title: 'Apply the filter',
     flash: 'filter_applied',
     label: (_request, { hits }) => String(hits),
     run: (request, confirm) =>
-      applyFilter(...given(request), { days: formNumber(request, 'days'), confirm, ...readActionOptions(request) }),
+      applyFilter(...useCaseArguments(request), {
+        days: formNumber(request, 'days'),
+        confirm,
+        ...readActionOptions(request),
+      }),
   })
 }
 

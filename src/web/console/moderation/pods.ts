@@ -67,9 +67,9 @@ ${listCard(podTable(items, services.now()), {
   })
 
   app.get('/admin/pods/:host', { config, schema }, async (request, reply) => {
-    const found = await podIn(request)
-    const undelivered = await listUndelivered(services.db, found.pod.id, DELIVERIES_SHOWN)
-    return sendConsolePage(request, reply, podPage(request, found, undelivered))
+    const podWithRules = await podIn(request)
+    const undelivered = await listUndelivered(services.db, podWithRules.pod.id, DELIVERIES_SHOWN)
+    return sendConsolePage(request, reply, podPage(request, podWithRules, undelivered))
   })
 
   const add = (name: string, action: Pick<FormAction, 'power' | 'title' | 'flash'>, run: RunOnPod) =>

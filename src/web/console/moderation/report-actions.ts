@@ -29,29 +29,29 @@ export function addReportActions(app: FastifyInstance): void {
       page,
       current: (request) => currentCase(request, pathId(request)),
     })
-  const given = (request: FastifyRequest) => [services, request.console.actor, pathId(request)] as const
+  const useCaseArguments = (request: FastifyRequest) => [services, request.console.actor, pathId(request)] as const
   const reasonIn = (request: FastifyRequest) => formText(request, 'reason')
 
   add('take', {
     title: 'Take the case',
     flash: 'case_taken',
-    run: (request) => takeCase(...given(request), { force: isTicked(request, 'force') }),
+    run: (request) => takeCase(...useCaseArguments(request), { force: isTicked(request, 'force') }),
   })
   add('release', {
     title: 'Release the case',
     flash: 'case_released',
-    run: (request) => releaseCase(...given(request), {}),
+    run: (request) => releaseCase(...useCaseArguments(request), {}),
   })
   add('notes', {
     title: 'Add a note',
     flash: 'case_noted',
-    run: (request) => addCaseNote(...given(request), { text: formText(request, 'text') ?? '' }),
+    run: (request) => addCaseNote(...useCaseArguments(request), { text: formText(request, 'text') ?? '' }),
   })
   add('resolve', {
     title: 'Resolve the case',
     flash: 'case_resolved',
     run: (request) =>
-      resolveCase(...given(request), {
+      resolveCase(...useCaseArguments(request), {
         reason: reasonIn(request),
         withoutAction: isTicked(request, 'without_action'),
       }),
@@ -60,7 +60,7 @@ export function addReportActions(app: FastifyInstance): void {
     title: 'Dismiss the case',
     flash: 'case_dismissed',
     run: (request) =>
-      dismissCase(...given(request), {
+      dismissCase(...useCaseArguments(request), {
         reason: reasonIn(request),
         ignoreFurther: isTicked(request, 'ignore_further'),
       }),
@@ -69,7 +69,7 @@ export function addReportActions(app: FastifyInstance): void {
   add('reopen', {
     title: 'Open the case again',
     flash: 'case_reopened',
-    run: (request) => reopenCase(...given(request), { reason: reasonIn(request) }),
+    run: (request) => reopenCase(...useCaseArguments(request), { reason: reasonIn(request) }),
   })
 }
 

@@ -26,14 +26,15 @@ export function confirmAccessPage(data: ConfirmAccessPageData): string {
   const { t, podName, address, formToken, action, fields, needsCode, passkeyOptions, error } = data
   const minutes = FACTOR_LIMITS.authenticatedSeconds / 60
   const errorOf = (name: string) => (error?.field === name ? error.message : undefined)
-  const kept = Object.entries<string | readonly string[]>({ form: formToken, ...fields }).flatMap(([name, value]) =>
-    typeof value === 'string'
-      ? html`<input type="hidden" name="${name}" value="${value}">
+  const hiddenFields = Object.entries<string | readonly string[]>({ form: formToken, ...fields }).flatMap(
+    ([name, value]) =>
+      typeof value === 'string'
+        ? html`<input type="hidden" name="${name}" value="${value}">
 `
-      : value.map(
-          (item) => html`<input type="hidden" name="${name}[]" value="${item}">
+        : value.map(
+            (item) => html`<input type="hidden" name="${name}[]" value="${item}">
 `,
-        ),
+          ),
   )
   const isCodeFirst = error?.field === 'current_code'
   const code = field({
@@ -61,7 +62,7 @@ export function confirmAccessPage(data: ConfirmAccessPageData): string {
     content: html`<h1>${title}</h1>
 <p class="soft">${translateMarkup(t, 'confirm_access.about', { address, minutes })}</p>
 ${trusted(errorSummary(t, error === undefined ? [] : [error]))}<form method="post" action="${action}" novalidate>
-${kept}<input type="hidden" value="${address}" autocomplete="username">
+${hiddenFields}<input type="hidden" value="${address}" autocomplete="username">
 ${trusted(password)}
 ${needsCode && trusted(code)}
 <p class="actions"><button>${t('common.continue')}</button></p>
@@ -74,7 +75,7 @@ ${
     options: passkeyOptions,
     button: t('passkey.use'),
     answer: 'current_passkey',
-    fields: kept,
+    fields: hiddenFields,
   })
 }<nav aria-label="${t('common.more_pages')}"><a href="/settings">${t('settings.title')}</a></nav>`.text,
   })

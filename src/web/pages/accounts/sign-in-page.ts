@@ -38,7 +38,7 @@ export interface SignInErrors {
 
 export function signInPage(data: SignInPageData): string {
   const { t, podName, action, formToken, request, returnTo, clientName, errors, signUp, resetPassword, passkey } = data
-  const listed: readonly FormError[] = [
+  const formErrors: readonly FormError[] = [
     { field: 'username', message: errors.username },
     { field: 'password', message: errors.password ?? errors.both },
   ].flatMap(({ field: name, message }) => (message === undefined ? [] : [{ field: name, message }]))
@@ -50,12 +50,12 @@ export function signInPage(data: SignInPageData): string {
   ]
   return page({
     t,
-    title: `${listed.length === 0 ? title : t('common.error_title', { title })} · ${podName}`,
+    title: `${formErrors.length === 0 ? title : t('common.error_title', { title })} · ${podName}`,
     site: podName,
     content: html`<h1>${title}</h1>
 ${clientName !== undefined && html`<p class="soft">${translateMarkup(t, 'sign_in.for_client', { client: clientName })}</p>\n`}${trusted(
   alert(errors.notNow),
-)}${trusted(errorSummary(t, listed))}<form method="post" action="${action}" novalidate>
+)}${trusted(errorSummary(t, formErrors))}<form method="post" action="${action}" novalidate>
 ${trusted(hidden({ form: formToken, request, return_to: returnTo }))}
 ${trusted(signInFields(data))}
 <p class="actions"><button>${t('sign_in.button')}</button></p>

@@ -15,8 +15,8 @@ export function chooseRequestLanguage(
   headers: { readonly cookie?: string | undefined; readonly 'accept-language'?: string | undefined },
   preferences: Pick<LanguagePreferences, 'setting' | 'uiLocales'> = {},
 ): string {
-  const kept = cookieLanguage(headers.cookie)
-  const all = { ...preferences, kept, accepted: headers['accept-language'] }
+  const keptLanguage = cookieLanguage(headers.cookie)
+  const all = { ...preferences, kept: keptLanguage, accepted: headers['accept-language'] }
   return chooseLanguage(all, locales.languages, config.defaultLanguage)
 }
 

@@ -56,7 +56,7 @@ const changes = {
 export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const refusals = { ...actionRefusals, case_not_found: 404, bad_transition: 409 } as const
   const config = { scopes: ['moderation'], refusals } as const
-  const changed = {
+  const caseResponse = {
     200: Type.Object({ changed: Changed, ...ListedCaseSchema.properties }, { description: 'The case now.' }),
   }
   const toResponse = ({ changed: hasChanged, case: found }: CaseChange) => {
@@ -161,7 +161,7 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
           description: `${summary}. The history and the audit log record it.`,
           params,
           body,
-          response: changed,
+          response: caseResponse,
         },
         config: { ...config, refusals: { ...refusals, ...(name === 'take' && { taken_by_other: 409 }) } },
       },
@@ -182,7 +182,7 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
         description: 'Only moderators and admins read it.',
         params,
         body: Type.Object({ text: Type.String({ description: '1 to 2 000 characters.' }) }),
-        response: changed,
+        response: caseResponse,
       },
       config: {
         ...config,
@@ -271,7 +271,7 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
           reason,
           without_action: Type.Optional(Type.Boolean({ description: 'Closes the case without a linked action.' })),
         }),
-        response: changed,
+        response: caseResponse,
       },
       config,
     },
@@ -296,7 +296,7 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
           reason,
           ignore_further: Type.Optional(Type.Boolean({ description: 'Later reports are only counted.' })),
         }),
-        response: changed,
+        response: caseResponse,
       },
       config,
     },

@@ -16,7 +16,7 @@ import { sendOperation } from './operations.js'
 const tags = ['Moderated people']
 const params = Type.Object({ guid: Type.String() })
 const confirm = Type.Optional(Type.String({ description: 'The address of the person; of a local one the user name.' }))
-const begun = {
+const taskResponse = {
   202: Type.Object(
     { ...OperationSchema.properties, ...actionResponse },
     { description: 'The work in the background; `Location` leads to it.' },
@@ -53,7 +53,7 @@ export const contentOfPeopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
           ...words,
           params,
           body: Type.Object({ ...actionBody, confirm, silent }),
-          response: { ...inForce, ...begun },
+          response: { ...inForce, ...taskResponse },
         },
         config: {
           scopes: ['moderation'],
@@ -88,7 +88,7 @@ export const contentOfPeopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Ends all contacts, and deletes posts, photos, comments, likes and votes in the background. Posts and comments are not accepted again. The person stays known and blocked.',
         params,
         body: Type.Object({ ...actionBody, confirm }),
-        response: begun,
+        response: taskResponse,
       },
       config: {
         scopes: ['administration'],

@@ -210,8 +210,8 @@ type Fields = Static<typeof FilterFields>
 
 /** At least one field has to be given: nothing changes all dead letters by mistake. */
 function changeOf({ id, ids = [], reason, ...fields }: Static<typeof choice>) {
-  const chosen = id === undefined ? ids : [id, ...ids]
-  const filter = { ...filterOf(fields), ...(chosen.length > 0 && { ids: chosen }) }
+  const allIds = id === undefined ? ids : [id, ...ids]
+  const filter = { ...filterOf(fields), ...(allIds.length > 0 && { ids: allIds }) }
   if (Object.keys(filter).length === 0) {
     throw new RequestFault(422, 'Choose dead letters by id or by another field.', { field: 'ids' })
   }

@@ -26,7 +26,7 @@ const filter = {
   host: Type.Optional(Type.String({ description: 'The claimed host of public messages.' })),
   state: Type.Optional(Type.Enum(['held', 'replaying', 'replayed'])),
 }
-const chosen = {
+const choiceFields = {
   ids: Type.Optional(
     Type.Array(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), {
       minItems: 1,
@@ -118,7 +118,7 @@ export const quarantineRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'Receive rejected messages again',
         description: 'The messages run through the whole pipeline with the current rules; `result` has their end.',
-        body: Type.Object({ ...chosen, reason: actionBody.reason }),
+        body: Type.Object({ ...choiceFields, reason: actionBody.reason }),
         response: responses('The messages that are replayed.'),
       },
       config: { scopes, refusals: { ...actionRefusals, operation_running: 409 } },
@@ -138,7 +138,7 @@ export const quarantineRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'Receive filtered messages without filters',
         description: 'Only messages that a filter has rejected; all other rules apply.',
-        body: Type.Object({ ...chosen, reason: actionBody.reason }),
+        body: Type.Object({ ...choiceFields, reason: actionBody.reason }),
         response: responses('The messages that are replayed.'),
       },
       config: { scopes, refusals: { ...actionRefusals, operation_running: 409 } },
@@ -159,7 +159,7 @@ export const quarantineRoutes: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Delete rejected messages',
         description: 'They cannot be replayed afterwards.',
         body: Type.Object({
-          ...chosen,
+          ...choiceFields,
           reason: actionBody.reason,
           confirm: Type.Optional(Type.String({ description: 'The number of messages.' })),
         }),

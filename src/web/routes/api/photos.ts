@@ -215,8 +215,8 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
   async function readUpload(request: FastifyRequest, authenticate?: AuthenticateUpload): Promise<NewPhoto> {
     const { file, fields } = await readUploadForm(request, authenticate)
     try {
-      const given = Object.entries({ ...Object(request.query), ...fields })
-      const options = Object.fromEntries(given.map(([name, value]) => [name.replace(/\[\]$/, ''), value]))
+      const parameters = Object.entries({ ...Object(request.query), ...fields })
+      const options = Object.fromEntries(parameters.map(([name, value]) => [name.replace(/\[\]$/, ''), value]))
       if (!request.validateInput(options, 'querystring')) {
         const errors = request.getValidationFunction('querystring')?.errors
         throw new InvalidRequest('body', 'An option of the upload is invalid.', listInvalidFields(errors ?? []))

@@ -61,11 +61,11 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      const given = queryTexts(request, 'filter')
-      if (given.length > 0) requireScopes(request, 'contacts:read')
+      const filterTexts = queryTexts(request, 'filter')
+      if (filterTexts.length > 0) requireScopes(request, 'contacts:read')
       const page = readIndexPage(request)
       const criterion = readCriterion(request.query)
-      const filters = readFilters(given)
+      const filters = readFilters(filterTexts)
       // A person unknown to this pod matches no filter, and only the first page waits for other pods.
       const maySearchPods = filters.length === 0 && page.offset === 0
       const resolved =
@@ -136,10 +136,10 @@ function readCriterion({
   readonly tag?: string
 }) {
   const nameOrAddress = name_or_handle ?? query
-  const given = [name_or_handle, query, tag].filter((text) => text !== undefined)
-  if (given.length !== 1) {
+  const criteria = [name_or_handle, query, tag].filter((text) => text !== undefined)
+  if (criteria.length !== 1) {
     throw new RequestFault(422, 'Exactly one of "name_or_handle", "query" and "tag" must be given.', {
-      reason: given.length === 0 ? 'field_missing' : 'field_invalid',
+      reason: criteria.length === 0 ? 'field_missing' : 'field_invalid',
       field: 'name_or_handle',
     })
   }

@@ -60,12 +60,17 @@ export const settingsApiRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const { viewer, body } = request
       const textOf = (settings: AccountSettings) => String(reply.serializeInput(present(settings, viewer), '200'))
       const known = request.headers['if-match']
-      const changed = await changeSettings(request.services, viewer.userId, readSettingsChange(body), (current) => {
-        if (known === undefined || namesTag(known, buildWeakTag(textOf(current)))) return
-        throw new Refusal('changed_since', 'The settings were changed in the meantime. Read them again.')
-      })
-      reply.header('etag', buildWeakTag(textOf(changed)))
-      return present(changed, viewer)
+      const changedSettings = await changeSettings(
+        request.services,
+        viewer.userId,
+        readSettingsChange(body),
+        (current) => {
+          if (known === undefined || namesTag(known, buildWeakTag(textOf(current)))) return
+          throw new Refusal('changed_since', 'The settings were changed in the meantime. Read them again.')
+        },
+      )
+      reply.header('etag', buildWeakTag(textOf(changedSettings)))
+      return present(changedSettings, viewer)
     },
   )
 }

@@ -78,11 +78,11 @@ export const streamingRoutes: FastifyPluginAsyncTypebox = async (app) => {
 function kindsOf(request: FastifyRequest, requested: string | undefined): ReadonlySet<LiveEventKind> {
   const all = Object.keys(SCOPE_OF_LIVE_EVENT_KIND) as LiveEventKind[]
   if (requested === undefined) return new Set(all.filter((kind) => kind !== 'moderation_case'))
-  const wanted = all.filter((kind) => requested.split(',').includes(kind))
-  const scopes = wanted.map((kind) => SCOPE_OF_LIVE_EVENT_KIND[kind])
+  const wantedKinds = all.filter((kind) => requested.split(',').includes(kind))
+  const scopes = wantedKinds.map((kind) => SCOPE_OF_LIVE_EVENT_KIND[kind])
   const missing = scopes.filter((scope) => !request.viewer.scopes.has(scope))
   requireScopes(request, ...(missing.length > 0 ? missing : scopes))
-  return new Set(wanted)
+  return new Set(wantedKinds)
 }
 
 function checkCapacity(live: LiveChannel, viewer: Viewer): void {

@@ -78,7 +78,7 @@ export const userRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { searchable, show_profile_info, nsfw, name, bio, location, gender, birthday, tags } = request.body
-      const changed = await changeProfile(request.services, request.viewer, {
+      const changedProfile = await changeProfile(request.services, request.viewer, {
         ...withoutMissing({ name, bio, location, gender, birthday, tags }),
         ...withoutMissing({
           searchable: optionalBoolean(searchable),
@@ -86,7 +86,7 @@ export const userRoutes: FastifyPluginAsyncTypebox = async (app) => {
           nsfw: optionalBoolean(nsfw),
         }),
       })
-      return present({ ...changed, canShowDetails: true }, await countUnread(request.services, request.viewer))
+      return present({ ...changedProfile, canShowDetails: true }, await countUnread(request.services, request.viewer))
     },
   )
 }

@@ -35,7 +35,7 @@ export interface InboundEndpoint {
 }
 
 export function openInboundEndpoint(services: Services, limits?: PackingLimits): InboundEndpoint {
-  const counted: Readonly<Record<InboundChannel, Map<ReceiveOutcome, number>>> = {
+  const messageCounts: Readonly<Record<InboundChannel, Map<ReceiveOutcome, number>>> = {
     public: new Map(),
     private: new Map(),
   }
@@ -43,11 +43,11 @@ export function openInboundEndpoint(services: Services, limits?: PackingLimits):
     packing: openPacking(services, limits),
     recipients: openRecipientLookup(services),
     count(channel, outcome) {
-      counted[channel].set(outcome, (counted[channel].get(outcome) ?? 0) + 1)
+      messageCounts[channel].set(outcome, (messageCounts[channel].get(outcome) ?? 0) + 1)
     },
     *counts() {
       for (const channel of ['public', 'private'] as const) {
-        for (const [outcome, messages] of counted[channel]) yield { channel, outcome, messages }
+        for (const [outcome, messages] of messageCounts[channel]) yield { channel, outcome, messages }
       }
     },
   }

@@ -87,9 +87,9 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
 
   // Read by pods that have just discovered the person.
   app.get<ByGuid>('/people/:guid/stream', { config, schema }, async (request, reply) => {
-    const found = await findByGuid(request.params.guid)
-    if ((await findMove(found)) !== undefined) return []
-    const person = requireOpen(found)
+    const knownPerson = await findByGuid(request.params.guid)
+    if ((await findMove(knownPerson)) !== undefined) return []
+    const person = requireOpen(knownPerson)
     if (person.podId !== null) throw unknownPerson()
     const posts = await listPublicPosts(services, person.id, readMaxTime(queryText(request, 'max_time')))
     return reply.type('application/json; charset=utf-8').send(posts.map(presentStreamItem))

@@ -28,23 +28,23 @@ export function compileOnce(
   options: Options,
   route: Parameters<ReturnType<BuildCompiler>>[0],
 ): Serializer {
-  const used = usedBy(route.schema, (named ?? {}) as NamedSchemas) // Fastify passes them by name
-  const key = JSON.stringify([route.schema, used, options])
-  const serializer = serializers.get(key) ?? buildCompiler(used, options)(route)
+  const usedSchemas = usedBy(route.schema, (named ?? {}) as NamedSchemas) // Fastify passes them by name
+  const key = JSON.stringify([route.schema, usedSchemas, options])
+  const serializer = serializers.get(key) ?? buildCompiler(usedSchemas, options)(route)
   serializers.set(key, serializer)
   return serializer
 }
 
 /** The named schemas that a schema refers to, directly or through another one. */
 function usedBy(schema: unknown, named: NamedSchemas): NamedSchemas {
-  const used: Record<string, unknown> = {}
+  const usedSchemas: Record<string, unknown> = {}
   const texts = [JSON.stringify(schema)]
   for (let text = texts.pop(); text !== undefined; text = texts.pop()) {
     for (const [, name = ''] of text.matchAll(/"\$ref":"([^"#]+)#/g)) {
-      if (Object.hasOwn(used, name) || !Object.hasOwn(named, name)) continue
-      used[name] = named[name]
+      if (Object.hasOwn(usedSchemas, name) || !Object.hasOwn(named, name)) continue
+      usedSchemas[name] = named[name]
       texts.push(JSON.stringify(named[name]))
     }
   }
-  return used
+  return usedSchemas
 }

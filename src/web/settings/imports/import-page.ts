@@ -20,12 +20,12 @@ const MEBIBYTE = 1024 ** 2
 /** The page of imports: the next step of the open one, then those before, then who knows of a move. */
 export async function importPage(request: FastifyRequest, errors: FieldErrors): Promise<Markup> {
   const { viewer } = request.signedIn
-  const found = await listImportPage(request.services, viewer)
-  const running = found.imports.filter(({ state }) => state === 'running' || state === 'paused')
-  const over = found.imports.filter((archiveImport) => !running.includes(archiveImport))
-  return html`${running.length === 0 && uploadCards(request, found.upload, errors)}
+  const importList = await listImportPage(request.services, viewer)
+  const running = importList.imports.filter(({ state }) => state === 'running' || state === 'paused')
+  const over = importList.imports.filter((archiveImport) => !running.includes(archiveImport))
+  return html`${running.length === 0 && uploadCards(request, importList.upload, errors)}
 ${running.map((oneImport) => runningCard(request, oneImport))}
-${found.moves.map((move) => moveCard(request, move))}
+${importList.moves.map((move) => moveCard(request, move))}
 ${over.length > 0 && overCard(request, over)}`
 }
 
@@ -58,19 +58,19 @@ function failedCard(request: FastifyRequest, { error, createdAt }: ImportUpload)
 function uploadCard(request: FastifyRequest, upload: ImportUpload | undefined, errors: FieldErrors): Markup {
   const { t } = request.signedIn
   const { importBytes, importPhotoBytes } = request.server.services.config
-  const begun =
+  const unfinishedNote =
     upload?.state === 'uploading' && html`<p>${t('import.broken_off', { bytes: upload.archiveBytes })}</p>\n`
   if (!isRecentlyAuthenticated(request)) {
     const confirm = `${OIDC_PATHS.confirmAccess}?return_to=${encodeURIComponent(IMPORT_PATHS.page)}`
     return html`<section class="card"><h2>${t('import.new')}</h2>
 <p class="soft">${t('import.about')}</p>
-${begun}<p>${translateMarkup(t, 'import.confirm_first', { link: confirm })}</p></section>`
+${unfinishedNote}<p>${translateMarkup(t, 'import.confirm_first', { link: confirm })}</p></section>`
   }
   const error = errors.find(({ field }) => field === 'archive')?.message
   const token = request.signedIn.session.formToken
   return html`<section class="card"><h2>${t('import.new')}</h2>
 <p class="soft">${t('import.about')}</p>
-${begun}<form method="post" action="${IMPORT_PATHS.upload}?form=${token}" enctype="multipart/form-data" data-import-upload data-parts="${IMPORT_PATHS.parts}?form=${token}" data-check="${IMPORT_PATHS.check}" data-token="${token}">
+${unfinishedNote}<form method="post" action="${IMPORT_PATHS.upload}?form=${token}" enctype="multipart/form-data" data-import-upload data-parts="${IMPORT_PATHS.parts}?form=${token}" data-check="${IMPORT_PATHS.check}" data-token="${token}">
 <p class="field"><label for="archive">${t('import.archive')}</label>
 <span class="soft small" id="archive-hint">${t('import.archive_hint', { size: Math.floor(importBytes / MEBIBYTE) })}</span>${error !== undefined && html`<span class="wrong" id="archive-error">${error}</span>`}
 <input id="archive" name="archive" type="file" accept=".gz,.json,.zip" required aria-describedby="archive-hint"${error !== undefined && html` aria-invalid="true"`}></p>

@@ -39,20 +39,20 @@ export function planPage(
   const path = `/admin/rules/import/${id}`
   const shown = rows.slice(0, ROWS_SHOWN)
   const last = shown.at(-1)
-  const chosen = counts.reduce((sum, group) => sum + (group.chosen ? group.rows : 0), 0)
+  const chosenRows = counts.reduce((sum, group) => sum + (group.chosen ? group.rows : 0), 0)
   const isPlanned = state === 'planned'
   const list = html`${listCard(rowTable(shown, isPlanned), { empty: 'No rows match.' })}`
   const details = detailList([
     ['State', state],
     ['A domain that has a rule', MODES.find(([name]) => name === mode)?.[1] ?? mode],
     ['Made', html`${formatTime(plan.createdAt)} by <bdi>${plan.createdBy}</bdi>`],
-    ['Chosen rows', formatCount(chosen)],
+    ['Chosen rows', formatCount(chosenRows)],
   ])
   return {
     title: `Import ${id}: ${state}`,
     content: html`<section class="card">${details}${countTable(counts)}</section>
 <section class="card">${filterForm(path, select('Rows', 'verdict', buildChoices(IMPORT_VERDICTS, 'all'), verdict))}
-${isPlanned ? applyForm(request, path, chosen, list) : list}
+${isPlanned ? applyForm(request, path, chosenRows, list) : list}
 ${neighbourLinks(inEnglish, path, { verdict }, { next: rows.length > ROWS_SHOWN && last !== undefined && { after: String(last.id) } })}</section>
 ${state === 'applied' && html`<section class="card"><h2>Undo</h2><p>Rules that were changed or deleted since the import are kept.</p>${actionForm(request, `${path}/undo`, html`${reasonField()}<button class="danger">Undo the import…</button>`)}</section>`}`,
   }

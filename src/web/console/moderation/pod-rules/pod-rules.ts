@@ -83,11 +83,11 @@ ${listCard(ruleTable(page.items), {
 
 function addRuleActions(app: FastifyInstance): void {
   const { services } = app
-  const given = (request: FastifyRequest) => [services, request.console.actor, pathId(request)] as const
+  const useCaseArguments = (request: FastifyRequest) => [services, request.console.actor, pathId(request)] as const
   const common = {
     power: 'moderation',
     current: async (request: FastifyRequest) => {
-      const rule = await readRule(...given(request))
+      const rule = await readRule(...useCaseArguments(request))
       return { version: rule.updatedAt.toISOString(), state: ruleState(rule) }
     },
   } as const
@@ -119,7 +119,7 @@ function addRuleActions(app: FastifyInstance): void {
     run: (request, confirm) => {
       const state = formChoice(request, 'state', POD_RULE_STATES)
       const input = { ...(state && { state }), ...settingsIn(request), subdomains: isTicked(request, 'subdomains') }
-      return changePodRule(...given(request), input, { ...readActionOptions(request), confirm })
+      return changePodRule(...useCaseArguments(request), input, { ...readActionOptions(request), confirm })
     },
   })
   addFormAction(app, {
@@ -128,7 +128,7 @@ function addRuleActions(app: FastifyInstance): void {
     title: 'Delete the rule',
     flash: 'rule_deleted',
     page: '/admin/rules',
-    run: (request) => deletePodRule(...given(request), readActionOptions(request)),
+    run: (request) => deletePodRule(...useCaseArguments(request), readActionOptions(request)),
   })
 }
 

@@ -49,8 +49,8 @@ export const networkRuleRoutes: FastifyPluginAsync = async (app) => {
       listRulesForSignUps(request.services, actor, 'ip_rules', pageOf('ip_rules')),
       listRulesForSignUps(request.services, actor, 'mail_rules', pageOf('mail_rules')),
     ])
-    const listed = mail.hasNewer ? [] : services.config.emailDomainBlocklist
-    const number = ip.items.length + mail.items.length + listed.length
+    const listedDomains = mail.hasNewer ? [] : services.config.emailDomainBlocklist
+    const number = ip.items.length + mail.items.length + listedDomains.length
     return sendConsolePage(request, reply, {
       title: number === 0 ? 'Rules for networks and e-mail: none' : 'Rules for networks and e-mail',
       content: html`<section class="card"><h2>Networks</h2>${listCard(
@@ -62,7 +62,7 @@ export const networkRuleRoutes: FastifyPluginAsync = async (app) => {
       )}<h3>Add a rule for a network</h3>${ipForm(request)}</section>
 <section class="card"><h2>E-mail addresses and domains</h2>${listCard(
         ruleTable('Rules for e-mail addresses and domains, newest first', [
-          ...listed.map(listedRow),
+          ...listedDomains.map(listedRow),
           ...mail.items.map((rule) => ruleRow(request, 'mail_rules', rule)),
         ]),
         { empty: 'No rules for e-mail.', pages: idNavigation(PAGE, { of: 'mail_rules' }, mail) },

@@ -59,8 +59,8 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
         throw new Refusal('nothing_chosen', 'Tick the sign-ups, and choose what happens with them.')
       }
       const text = formText(request, 'message')
-      const given = { decision, reason: formText(request, 'reason'), answer: text }
-      return decideSignUps(request.services, request.console.actor, ids.slice(0, DECISION_BATCH_SIZE), given)
+      const decisionFields = { decision, reason: formText(request, 'reason'), answer: text }
+      return decideSignUps(request.services, request.console.actor, ids.slice(0, DECISION_BATCH_SIZE), decisionFields)
     },
   })
 

@@ -79,8 +79,8 @@ const mailRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         paging,
       )
       linkIdPages(request, reply, page)
-      const listed = page.hasNewer ? [] : app.services.config.emailDomainBlocklist
-      return [...listed.map(presentListedDomain), ...page.items.map(presentMailRule)]
+      const listedDomains = page.hasNewer ? [] : app.services.config.emailDomainBlocklist
+      return [...listedDomains.map(presentListedDomain), ...page.items.map(presentMailRule)]
     },
   )
 
