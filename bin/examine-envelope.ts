@@ -62,16 +62,17 @@ function examineOpen(
   recipient: EnvelopeRecipient | undefined,
   now: Date,
 ): Examined {
-  const opened = verifyEnvelope(envelope, keys, now)
+  const openedEnvelope = verifyEnvelope(envelope, keys, now)
   const claimedSender = peekEnvelope(envelope).sender
-  if (opened.state === 'rejected') return refused(way, claimedSender, opened.fault, opened.reason)
-  if (opened.state === 'needs_key') {
-    const fault = opened.keyOwner === claimedSender ? 'SenderKeyNotFound' : 'PublicKeyNotFound'
-    return refused(way, claimedSender, fault, `no key of ${opened.keyOwner} was named`)
+  if (openedEnvelope.state === 'rejected')
+    return refused(way, claimedSender, openedEnvelope.fault, openedEnvelope.reason)
+  if (openedEnvelope.state === 'needs_key') {
+    const fault = openedEnvelope.keyOwner === claimedSender ? 'SenderKeyNotFound' : 'PublicKeyNotFound'
+    return refused(way, claimedSender, fault, `no key of ${openedEnvelope.keyOwner} was named`)
   }
-  const fault = faultOf(opened, recipient)
-  if (fault !== undefined) return refused(way, claimedSender, fault, reasonOf(fault, opened))
-  const { sender, signature, entity } = opened
+  const fault = faultOf(openedEnvelope, recipient)
+  if (fault !== undefined) return refused(way, claimedSender, fault, reasonOf(fault, openedEnvelope))
+  const { sender, signature, entity } = openedEnvelope
   return { accepted: true, way, sender, author_signature: signature, entity: entityToJson(entity) }
 }
 

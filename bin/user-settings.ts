@@ -13,18 +13,18 @@ export async function showOrChangeSettings(
   options: OutputOptions,
 ): Promise<void> {
   const body = readChanges(changes)
-  const shown = await withPod(async (services) => {
+  const settings = await withPod(async (services) => {
     if (changes.length > 0)
       await changeSettingsByOperator(services, username, readSettingsChange(body), Object.keys(body))
     const isMailAvailable = services.config.mail !== undefined
     return presentSettings(await findSettingsByOperator(services, username), { canShowEmail: true, isMailAvailable })
   })
-  const { mail_kinds: kinds, ...others } = shown
+  const { mail_kinds: kinds, ...others } = settings
   const ofKinds = Object.entries(kinds).map(([kind, delivery]) => [`mail_kinds.${kind}`, delivery] as const)
   const rows = [...Object.entries(others), ...ofKinds]
   print(
     options,
-    { username, ...shown },
+    { username, ...settings },
     table(rows.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)])),
   )
 }

@@ -91,8 +91,8 @@ async function receiveWithBisection(
   const failures = await bisect(
     messages,
     async (part) => {
-      const ended = await receive(services, options, part)
-      for (const { inbound, fault } of ended.givenUp) dead.set(inbound, new FailedJob(fault, 'dead'))
+      const unstoredMessages = await receive(services, options, part)
+      for (const { inbound, fault } of unstoredMessages.givenUp) dead.set(inbound, new FailedJob(fault, 'dead'))
     },
     isTemporary,
   )

@@ -44,9 +44,9 @@ export function openRunCounters(): RunCounters {
       await runAndCount({ queue, name: job.name, attempt: job.attemptsMade + 1 }, () => run(job))
     },
     async runLocally(queue, name, run) {
-      const ended = runAndCount({ queue, name, attempt: 1 }, run)
-      localRuns.add(ended)
-      await ended.finally(() => localRuns.delete(ended))
+      const endOfRun = runAndCount({ queue, name, attempt: 1 }, run)
+      localRuns.add(endOfRun)
+      await endOfRun.finally(() => localRuns.delete(endOfRun))
     },
     runningJobs: () => [...running],
     async localRunsEnded() {

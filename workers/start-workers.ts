@@ -160,7 +160,7 @@ export function startWorkers(services: Services, options: WorkersOptions): Runni
   async function close(): Promise<void> {
     endLocalRuns()
     startNothingNew.abort()
-    const closed = Promise.all([
+    const closing = Promise.all([
       schedules?.stop(),
       sweeping?.stop(),
       sampling?.stop(),
@@ -168,10 +168,10 @@ export function startWorkers(services: Services, options: WorkersOptions): Runni
       ...workers.map((worker) => worker.close()),
     ])
     const stopWaiting = new AbortController()
-    const ended = Promise.race([closed, waitUntilIdleAndQueueUnreachable(stopWaiting.signal)])
-    await within(timing.abortAfterMs, ended)
+    const endOfClosing = Promise.race([closing, waitUntilIdleAndQueueUnreachable(stopWaiting.signal)])
+    await within(timing.abortAfterMs, endOfClosing)
     abortRunning.abort()
-    await within(timing.closeWithinMs - timing.abortAfterMs, ended)
+    await within(timing.closeWithinMs - timing.abortAfterMs, endOfClosing)
     stopWaiting.abort()
   }
 

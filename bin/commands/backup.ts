@@ -401,10 +401,10 @@ async function recipientsOf(
 ): Promise<readonly string[]> {
   if (plain) return []
   if (!passphrase) return readRecipients(backupRecipients)
-  const typed = await askPassphrase()
+  const newPassphrase = await askPassphrase()
   const isNew = process.stdin.isTTY && !(await hasPassphraseIdentity(repository))
-  if (isNew && (await askPassphrase('again')) !== typed) throw new CommandError('The two passphrases differ.')
-  return [await openPassphraseRecipient(repository, typed)]
+  if (isNew && (await askPassphrase('again')) !== newPassphrase) throw new CommandError('The two passphrases differ.')
+  return [await openPassphraseRecipient(repository, newPassphrase)]
 }
 
 async function identitiesOf(
@@ -421,16 +421,17 @@ async function identitiesOf(
 }
 
 async function confirmHost(host: string, confirmed: string | undefined): Promise<void> {
-  const typed = confirmed ?? (await ask(`What is there is renamed. Type the host of the pod to confirm (${host}): `))
-  if (typed.trim() !== host) throw new CommandError(`Nothing was changed: the host of the pod is ${host}.`)
+  const typedHost =
+    confirmed ?? (await ask(`What is there is renamed. Type the host of the pod to confirm (${host}): `))
+  if (typedHost.trim() !== host) throw new CommandError(`Nothing was changed: the host of the pod is ${host}.`)
 }
 
 /** A passphrase is typed by hand, never a setting, and not shown. */
 async function askPassphrase(again = ''): Promise<string> {
   process.stderr.write(`Passphrase of the backups${again && ', again'}: `)
-  const typed = await ask('', new Writable({ write: (_chunk, _encoding, done) => done() }))
+  const newPassphrase = await ask('', new Writable({ write: (_chunk, _encoding, done) => done() }))
   process.stderr.write('\n')
-  return typed
+  return newPassphrase
 }
 
 async function ask(question: string, output: NodeJS.WritableStream = process.stderr): Promise<string> {

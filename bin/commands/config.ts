@@ -10,8 +10,8 @@ export function configCommand(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod config --json')
     .action(async (options: OutputOptions) => {
-      const shown = listShownSettings(await readCommandConfig(process.env))
-      const rows = Object.entries(shown).map(([name, value]) => [name, String(value ?? WHEN_NOT_SET[name] ?? '')])
-      print(options, shown, table(rows))
+      const settings = listShownSettings(await readCommandConfig(process.env))
+      const rows = Object.entries(settings).map(([name, value]) => [name, String(value ?? WHEN_NOT_SET[name] ?? '')])
+      print(options, settings, table(rows))
     })
 }

@@ -70,7 +70,7 @@ async function move({ to, again = false, ...output }: MoveCommandOptions): Promi
     )
   }
   const progress = showProgress()
-  const moved = await interruptible(
+  const moveReport = await interruptible(
     'The old database is unchanged. Repeat the command with --again.',
     async (signal) => {
       if (toEmbedded) await unmarkMovedDatabase(config.dataDir)
@@ -87,8 +87,8 @@ async function move({ to, again = false, ...output }: MoveCommandOptions): Promi
       }
     },
   ).finally(progress.end)
-  print(output, { ...moved }, [
-    `${moved.rows} rows of ${moved.tables} tables are copied and compared; ${moved.messages} accepted messages follow.`,
+  print(output, { ...moveReport }, [
+    `${moveReport.rows} rows of ${moveReport.tables} tables are copied and compared; ${moveReport.messages} accepted messages follow.`,
     toEmbedded
       ? 'Remove DATABASE_URL from the settings, and start the pod.'
       : 'Add this to the settings, and start the pod:',
@@ -97,16 +97,16 @@ async function move({ to, again = false, ...output }: MoveCommandOptions): Promi
 }
 
 async function bringUpToDate(options: OutputOptions): Promise<void> {
-  const applied = await withDatabase(readConfig(process.env), async (db: Knex, url: string) => {
+  const appliedMigrations = await withDatabase(readConfig(process.env), async (db: Knex, url: string) => {
     const names = await migrate(db)
     await migrateQueue(url)
     return names
   })
-  print(options, { applied }, [
-    ...applied.map((name) => `applied ${name}`),
-    applied.length === 0
+  print(options, { applied: appliedMigrations }, [
+    ...appliedMigrations.map((name) => `applied ${name}`),
+    appliedMigrations.length === 0
       ? 'The database is up to date.'
-      : `${applied.length} migrations applied; the database is up to date.`,
+      : `${appliedMigrations.length} migrations applied; the database is up to date.`,
   ])
 }
 

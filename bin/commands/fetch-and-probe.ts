@@ -56,12 +56,12 @@ async function fetchNamed(named: Named, options: FetchOptions, command: Command)
 async function fetchPerson(address: string, options: FetchOptions): Promise<void> {
   const { person, posts } = await withPod(async (services) => {
     const person = await explainFailure(`${address} was not found`, () => discoverPerson(services, address, NOW))
-    const fetched = options.olderPosts
+    const fetchedPosts = options.olderPosts
       ? await explainFailure(`The posts of ${address} were not fetched`, () =>
           fetchPersonStream(services, address, { older: true }),
         )
       : undefined
-    return { person: person, posts: fetched }
+    return { person: person, posts: fetchedPosts }
   })
   const origin = person.pod ? podOrigin(person.pod) : undefined
   const bits = readPublicKey(person.publicKey)?.asymmetricKeyDetails?.modulusLength ?? null
@@ -104,7 +104,7 @@ async function fetchPost(fetchRequest: FetchRequest, options: OutputOptions): Pr
       .throwIfNotFound()
   })
   const { guid, type, text, createdAt, author, root, photos = [], poll, tags = [] } = post
-  const shown = {
+  const fields = {
     kind: 'post',
     guid,
     type,
@@ -123,11 +123,11 @@ async function fetchPost(fetchRequest: FetchRequest, options: OutputOptions): Pr
     ...(root ? [['reshares', `${root.guid} by ${root.author?.address}`]] : []),
     ...(photos.length > 0 ? [['photos', String(photos.length)]] : []),
     ...(poll ? [['poll', poll.question]] : []),
-    ...(tags.length > 0 ? [['tags', shown.tags.join(', ')]] : []),
+    ...(tags.length > 0 ? [['tags', fields.tags.join(', ')]] : []),
   ]
   print(
     options,
-    shown,
+    fields,
     [`${type} ${guid} is known.`, ...table(rows), ...(text === '' ? [] : ['', text])].map(printable),
   )
 }

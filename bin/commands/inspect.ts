@@ -57,13 +57,14 @@ async function fetchAndRun(
   services: Services,
   message: InboundMessage,
 ): Promise<{ readonly run: EnvelopeDryRun; readonly fetched: readonly StepReport[] }> {
-  const fetched = new Map<string, StepReport>()
+  const fetchReports = new Map<string, StepReport>()
   for (;;) {
     const run = await dryRun(services, message)
     const { waiting } = run
-    const isNew = waiting?.fetchFrom !== undefined && !fetched.has(waiting.waitsFor) && fetched.size < MAX_FETCHES
-    if (!isNew) return { run, fetched: [...fetched.values()] }
-    fetched.set(waiting.waitsFor, { step: 'fetch', message: await fetchMissing(services, waiting) })
+    const isNew =
+      waiting?.fetchFrom !== undefined && !fetchReports.has(waiting.waitsFor) && fetchReports.size < MAX_FETCHES
+    if (!isNew) return { run, fetched: [...fetchReports.values()] }
+    fetchReports.set(waiting.waitsFor, { step: 'fetch', message: await fetchMissing(services, waiting) })
   }
 }
 

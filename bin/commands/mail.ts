@@ -49,7 +49,7 @@ async function test(address: string, options: OutputOptions): Promise<void> {
 
 async function status(options: OutputOptions): Promise<void> {
   const mailStatus = await withPod(findMailStatus)
-  const shown = {
+  const fields = {
     configured: mailStatus.configured,
     failing_since: mailStatus.failingSince?.toISOString() ?? null,
     fault: mailStatus.fault,
@@ -61,7 +61,7 @@ async function status(options: OutputOptions): Promise<void> {
     users_bouncing: mailStatus.usersBouncing,
     users_suppressed: mailStatus.usersSuppressed,
   }
-  print(options, shown, table(Object.entries(shown).map(([name, value]) => [name, String(value ?? 'none')])))
+  print(options, fields, table(Object.entries(fields).map(([name, value]) => [name, String(value ?? 'none')])))
 }
 
 async function bounce(options: OutputOptions): Promise<void> {

@@ -40,7 +40,7 @@ async function list(username: string, options: ListOptions): Promise<void> {
     if (user === undefined) throw new CommandError(`There is no local account named ${username}.`)
     return listNotificationsOfUser(services.db, user.id, { onlyUnread: unread, limit })
   })
-  const shown = items.map(({ guid, type, read, createdAt, updatedAt, target, actors }) => ({
+  const notifications = items.map(({ guid, type, read, createdAt, updatedAt, target, actors }) => ({
     guid,
     type,
     read,
@@ -51,7 +51,7 @@ async function list(username: string, options: ListOptions): Promise<void> {
   }))
   const lines = table([
     ['changed', 'read', 'type', 'by', 'about'],
-    ...shown.map(({ updated_at, read, type, actors, target }) => [
+    ...notifications.map(({ updated_at, read, type, actors, target }) => [
       updated_at,
       read ? 'yes' : 'no',
       type,
@@ -59,7 +59,7 @@ async function list(username: string, options: ListOptions): Promise<void> {
       target === null ? '' : `${target.guid} by ${target.author}`,
     ]),
   ])
-  print(options, shown, (shown.length === 0 ? ['There are no notifications.'] : lines).map(printable))
+  print(options, notifications, (notifications.length === 0 ? ['There are no notifications.'] : lines).map(printable))
 }
 
 async function birthdays(options: OutputOptions & { readonly day?: string }): Promise<void> {

@@ -90,11 +90,11 @@ async function show(id: number, options: ActorOptions): Promise<void> {
   const signUp = await withPod(async (services) =>
     readSignUp(services, await getActor(services, options, 'moderation'), id),
   )
-  const shown = present(signUp)
+  const fields = present(signUp)
   print(
     options,
-    shown,
-    table(Object.entries(shown).map(([name, value]) => [name, String(value ?? 'none')])).map(printable),
+    fields,
+    table(Object.entries(fields).map(([name, value]) => [name, String(value ?? 'none')])).map(printable),
   )
 }
 

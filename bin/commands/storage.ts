@@ -68,7 +68,7 @@ async function move({
   ...options
 }: MoveCommandOptions): Promise<void> {
   const progress = showProgress()
-  const moved = await interruptible('The same command copies the rest.', (signal) =>
+  const moveReport = await interruptible('The same command copies the rest.', (signal) =>
     withPod(async (services) => {
       const { config, db } = services
       const from = to === 's3' ? 'folder' : 's3'
@@ -89,8 +89,8 @@ async function move({
       })
     }),
   ).finally(progress.end)
-  print(options, { ...moved, dry_run: dryRun }, [
-    `${moved.copied} pictures ${dryRun ? 'would be' : 'are'} copied, ${moved.present} were there already, ${moved.gone} were deleted in the meantime.`,
+  print(options, { ...moveReport, dry_run: dryRun }, [
+    `${moveReport.copied} pictures ${dryRun ? 'would be' : 'are'} copied, ${moveReport.present} were there already, ${moveReport.gone} were deleted in the meantime.`,
     ...(dryRun ? [] : ['Run "pod storage check", then remove UPLOADS_FALLBACK and restart the pod.']),
   ])
 }

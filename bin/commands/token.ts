@@ -135,13 +135,13 @@ async function mint(username: string, text: string, options: TokenOptions): Prom
   }
   const token = await withPod((services) => mintToken(services, username, { scopes, lifetime, apiDialect: dialect }))
   const expires = token.expiresAt.toISOString()
-  const described = {
+  const fields = {
     access_token: token.accessToken,
     scopes: token.scopes,
     expires_at: expires,
     client_api_dialect: dialect,
   }
-  print(options, described, [
+  print(options, fields, [
     token.accessToken,
     `Token for ${username}, expires ${expires}, scopes: ${token.scopes.join(' ')}. Save it now; it will not be shown again.`,
   ])

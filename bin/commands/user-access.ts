@@ -34,8 +34,8 @@ async function sessions(
 ): Promise<void> {
   if (endAll) {
     await withPod((services) => endSessionsByOperator(services, username, { applications }))
-    const ended = applications ? 'All sessions and the access of all applications' : 'All sessions'
-    return print(options, { username, ended: true, applications }, [`${ended} of ${username} have ended.`])
+    const endedAccess = applications ? 'All sessions and the access of all applications' : 'All sessions'
+    return print(options, { username, ended: true, applications }, [`${endedAccess} of ${username} have ended.`])
   }
   const userSessions = await withPod((services) => listSessionsByOperator(services, username))
   const rows = userSessions.map(({ browser, network, beganAt, lastUsedAt }) => ({

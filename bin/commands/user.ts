@@ -105,8 +105,8 @@ async function create(
     { makesPod: true },
   )
   const { guid, address } = account
-  const shown = password.made ? { password: password.text } : {}
-  print(options, { guid, address, username, ...shown }, [
+  const passwordField = password.made ? { password: password.text } : {}
+  print(options, { guid, address, username, ...passwordField }, [
     `${address} was created, with guid ${guid}.`,
     ...(password.made ? [`The password is ${password.text} and is not shown again.`] : []),
   ])
@@ -134,8 +134,8 @@ async function list(options: OutputOptions & { after?: string; limit?: number })
 async function show(username: string, options: OutputOptions): Promise<void> {
   const account = await withPod((services) => findUser(services, username))
   if (account === undefined) throw new CommandError(`There is no local account named ${username}.`)
-  const shown = present(account)
-  print(options, shown, table(Object.entries(shown).map(([name, value]) => [name, value ?? 'no'])))
+  const fields = present(account)
+  print(options, fields, table(Object.entries(fields).map(([name, value]) => [name, value ?? 'no'])))
 }
 
 async function changePassword(
@@ -169,11 +169,11 @@ async function changeEmail(
     if (address !== undefined) await setEmail(services, COMMAND_ACTOR, username, { address, confirmed: isConfirmed })
     return getEmail(services, username)
   })
-  const shown = { email, confirmed, unconfirmed_email: unconfirmedEmail, mail_state: mailState }
+  const fields = { email, confirmed, unconfirmed_email: unconfirmedEmail, mail_state: mailState }
   print(
     options,
-    { username, ...shown },
-    table(Object.entries(shown).map(([name, value]) => [name, String(value ?? 'none')])),
+    { username, ...fields },
+    table(Object.entries(fields).map(([name, value]) => [name, String(value ?? 'none')])),
   )
 }
 

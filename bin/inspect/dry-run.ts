@@ -64,10 +64,10 @@ async function runSteps(
   message: InboundMessage,
 ): Promise<EnvelopeDryRun> {
   const effects = await beginCounting(transaction)
-  const prepared = await prepareBatch(services, [message])
-  const outcomes = await storePreparedBatch(services, prepared)
+  const preparedBatch = await prepareBatch(services, [message])
+  const outcomes = await storePreparedBatch(services, preparedBatch)
 
-  const { steps } = prepared
+  const { steps } = preparedBatch
   const [rejected, ignored, waiting] = [outcomes.rejected[0], outcomes.ignored[0], outcomes.waiting[0]]
   return {
     stoppedAt: stepThatStopped(steps) ?? (rejected || ignored ? 'store' : undefined),

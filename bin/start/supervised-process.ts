@@ -62,7 +62,7 @@ export function superviseProcess(plan: ProcessPlan, log: Logger): SupervisedProc
   function start(): void {
     readyAt = undefined
     refusal = undefined
-    const started = fork(plan.file, {
+    const newChild = fork(plan.file, {
       env: plan.environment(lastReady),
       execArgv: [
         ...process.execArgv,
@@ -73,9 +73,9 @@ export function superviseProcess(plan: ProcessPlan, log: Logger): SupervisedProc
       detached: true,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
-    child = started
-    started.on('message', (message) => {
-      const { pid } = started
+    child = newChild
+    newChild.on('message', (message) => {
+      const { pid } = newChild
       if (isRefused(message)) refusal = message.refused
       if (!isReady(message) || pid === undefined) return
       if (lastReady !== undefined) log.info({ process: plan.name, pid }, 'process restarted')
@@ -83,11 +83,11 @@ export function superviseProcess(plan: ProcessPlan, log: Logger): SupervisedProc
       lastReady = { address: message.address, admin: message.admin, pid }
       becomeReady(lastReady)
     })
-    started.on('error', (error) => {
+    newChild.on('error', (error) => {
       log.error({ process: plan.name, err: error }, 'process error')
-      if (started.pid === undefined) ended(null, null) // spawn failed, so there is no exit event
+      if (newChild.pid === undefined) ended(null, null) // spawn failed, so there is no exit event
     })
-    started.once('exit', ended)
+    newChild.once('exit', ended)
   }
 
   function ended(code: number | null, signal: NodeJS.Signals | null): void {

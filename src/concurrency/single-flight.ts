@@ -15,11 +15,11 @@ export function openSingleFlight<Key, Result>(): SingleFlight<Key, Result> {
     },
     has: (key) => running.has(key),
     run(key, operation) {
-      const shared = running.get(key)
-      if (shared !== undefined) return shared
-      const started = operation().finally(() => running.delete(key))
-      running.set(key, started)
-      return started
+      const runningCall = running.get(key)
+      if (runningCall !== undefined) return runningCall
+      const newCall = operation().finally(() => running.delete(key))
+      running.set(key, newCall)
+      return newCall
     },
   }
 }

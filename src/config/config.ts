@@ -244,10 +244,10 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
   const variables: Record<string, unknown> = Object.fromEntries(
     Object.entries(environment).filter(([, value]) => value !== ''),
   )
-  const wrong = validate(variables) ? [] : [...new Set((validate.errors ?? []).map(sentence))]
+  const invalidValues = validate(variables) ? [] : [...new Set((validate.errors ?? []).map(sentence))]
   const settings = variables as unknown as Environment // with invalid values the function throws before it returns
 
-  const faults = [...fileFaults, ...wrong]
+  const faults = [...fileFaults, ...invalidValues]
   const url = readPodUrl(settings.POD_URL ?? localUrl(settings.PORT), faults)
   checkAddressScheme('DATABASE_URL', settings.DATABASE_URL, ['postgres:', 'postgresql:'], faults)
   checkAddressScheme('DATABASE_READ_URL', settings.DATABASE_READ_URL, ['postgres:', 'postgresql:'], faults)
@@ -488,10 +488,10 @@ function readQueues(text: string, faults: string[]): readonly QueueName[] {
 
 function readConcurrency(text: string, faults: string[]): Config['workerConcurrency'] {
   const pairs = list(text).map((pair) => pair.split('=').map((part) => part.trim()))
-  const wrong = pairs.filter(
+  const invalidPairs = pairs.filter(
     ([queue, jobs, ...rest]) => rest.length > 0 || !isQueueName(queue ?? '') || !/^[1-9][0-9]{0,3}$/.test(jobs ?? ''),
   )
-  if (wrong.length > 0) {
+  if (invalidPairs.length > 0) {
     faults.push(
       `WORKER_CONCURRENCY must look like fetch=32,outbound=128, with queues among ${QUEUES.join(', ')} and numbers from 1 to 9999.`,
     )

@@ -46,19 +46,19 @@ export function openSignals({ db, log }: Pick<Services, 'db' | 'log'>): Signals 
   }
 
   async function listen(): Promise<void> {
-    const opened = openSession(db, 'signals')
-    session = opened
+    const newSession = openSession(db, 'signals')
+    session = newSession
     const reconnect = () => {
-      if (session !== opened || isClosed) return
+      if (session !== newSession || isClosed) return
       session = undefined
-      void opened.end().catch(() => {})
+      void newSession.end().catch(() => {})
       reconnectTimer = setTimeout(listen, RECONNECT_AFTER_MS)
     }
-    opened.on('error', reconnect).on('end', reconnect)
-    opened.on('notification', ({ payload = '' }) => notify(payload))
+    newSession.on('error', reconnect).on('end', reconnect)
+    newSession.on('notification', ({ payload = '' }) => notify(payload))
     try {
-      await opened.connect()
-      await opened.query(`listen ${CHANNEL}`)
+      await newSession.connect()
+      await newSession.query(`listen ${CHANNEL}`)
       notifyAll()
     } catch (err) {
       // An outage has lines of its own, and this is tried every second.

@@ -13,10 +13,10 @@ export function readAllowPrivate(text: string | undefined, faults: string[]): Al
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== '')
-  const wrong = items.filter((item) => hostAndPortOf(item) === undefined)
-  if (wrong.length > 0) {
+  const invalidItems = items.filter((item) => hostAndPortOf(item) === undefined)
+  if (invalidItems.length > 0) {
     faults.push(
-      `ALLOW_PRIVATE_ADDRESSES must be true, or a list of host:port like localhost:3001,127.0.0.1:3002; this is not one: ${wrong.join(', ')}.`,
+      `ALLOW_PRIVATE_ADDRESSES must be true, or a list of host:port like localhost:3001,127.0.0.1:3002; this is not one: ${invalidItems.join(', ')}.`,
     )
   }
   return new Set(items.flatMap((item) => hostAndPortOf(item) ?? []))

@@ -24,7 +24,7 @@ export function registerBackupMetrics(registry: Registry, { db, log, config }: M
   let readAt = Number.NEGATIVE_INFINITY
   let newest: Date | undefined
   /** The repository is read rarely: in S3 it costs requests. */
-  const verified = singleFlight(async () => {
+  const findVerifiedStart = singleFlight(async () => {
     if (backupTo === undefined) return undefined
     if (performance.now() - readAt < VERIFIED_READ_MS) return newest
     try {
@@ -55,7 +55,7 @@ export function registerBackupMetrics(registry: Registry, { db, log, config }: M
     help: 'Since the start of the newest backup that was verified.',
     registers: [registry],
     async collect() {
-      const startedAt = await verified()
+      const startedAt = await findVerifiedStart()
       const recorded = (await read())?.verifiedAge ?? null
       const ownAge = startedAt === undefined ? null : (Date.now() - startedAt.getTime()) / 1_000
       const ages = [recorded, ownAge].filter((age) => age !== null)

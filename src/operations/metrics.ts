@@ -63,14 +63,14 @@ export function openMetrics(services: Pick<Services, 'config' | 'db' | 'jobs' | 
       })
     },
     async text() {
-      const shared = writeShared()
+      const sharedMetricsWritten = writeShared()
       try {
         writeGauges(await readWorkStatus(services))
       } catch (error) {
         services.log.debug({ err: error }, 'database metrics unavailable')
         writeGauges(undefined)
       }
-      await shared
+      await sharedMetricsWritten
       writeLag()
       return registry.metrics()
     },

@@ -78,10 +78,10 @@ async function moveLocked(
       await lockTables(source)
       await markRestore(target, MOVE_SOURCE)
       await migrateTo(target, (await migrationStatus(services.db)).applied)
-      const moved = await copyAll(services.jobs, source, target, options)
+      const moveReport = await copyAll(services.jobs, source, target, options)
       await finish(target, targetUrl)
       await options.onMoved?.()
-      return moved
+      return moveReport
     } finally {
       await source.end().catch(() => undefined)
     }

@@ -55,12 +55,12 @@ export async function checkFormerQueue(pieces: Pieces, settings: Settings): Prom
  */
 export async function moveFormerQueue(pieces: Pieces, settings: Settings, isLost: boolean): Promise<number> {
   const former = await readFormerQueue(pieces, settings)
-  const moved =
+  const movedMessages =
     former === undefined || former === 'unchanged' || isLost
       ? 0
       : await withQueue(pieces, former, (jobs) => moveMessages(pieces.db, jobs))
   await record(pieces, settings)
-  return moved
+  return movedMessages
 }
 
 /** The settings of the former queue. Undefined: it is this one. `unchanged`: it is of the same kind, and this start is to be recorded. */
@@ -68,13 +68,13 @@ async function readFormerQueue(
   { db, secrets }: Pieces,
   settings: Settings,
 ): Promise<Settings | 'unchanged' | undefined> {
-  const sealed = await findQueueStore(db)
+  const sealedAddress = await findQueueStore(db)
   const isInRedis = settings.redisUrl !== undefined
   // Of pods of earlier versions nothing is known: their queue may have been in the database.
-  if (isInRedis && (sealed === undefined || sealed === null)) return { ...settings, redisUrl: undefined }
-  if (sealed === undefined) return 'unchanged'
-  if (sealed === null) return undefined
-  const redisUrl = secrets.decrypt(sealed, OWNER)
+  if (isInRedis && (sealedAddress === undefined || sealedAddress === null)) return { ...settings, redisUrl: undefined }
+  if (sealedAddress === undefined) return 'unchanged'
+  if (sealedAddress === null) return undefined
+  const redisUrl = secrets.decrypt(sealedAddress, OWNER)
   if (!isInRedis) return { ...settings, redisUrl }
   return redisUrl === settings.redisUrl ? undefined : 'unchanged'
 }

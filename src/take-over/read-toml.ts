@@ -33,9 +33,9 @@ function tableAt(root: Table, names: readonly string[]): Table {
   return names.reduce<Table>((table, name) => {
     const existingValue = Object.hasOwn(table, name) ? table[name] : undefined
     if (typeof existingValue === 'object' && existingValue !== null) return existingValue as Table // texts and numbers are replaced
-    const made: Table = Object.create(null)
-    table[name] = made
-    return made
+    const newTable: Table = Object.create(null)
+    table[name] = newTable
+    return newTable
   }, root)
 }
 

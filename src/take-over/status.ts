@@ -31,7 +31,7 @@ export async function readStatus(db: Knex): Promise<TakeOverStatus> {
   const tables = staging.exists ? await queryRows<CopiedTable>(db, SELECT_TABLES_SQL) : []
   const totalRows = tables.reduce((sum, { rows }) => sum + rows, 0)
   const done = tables.reduce((sum, { done: rows }) => sum + rows, 0)
-  const copied = staging.exists
+  const copyProgress = staging.exists
     ? await queryRow<{ readonly rows: number; readonly seconds: number }>(
         db,
         `select coalesce(sum(rows), 0)::float as rows, extract(epoch from now() - cast(:since as timestamptz))::float as seconds
@@ -39,8 +39,8 @@ export async function readStatus(db: Knex): Promise<TakeOverStatus> {
         { since: takeOver.stepStartedAt ?? takeOver.createdAt },
       )
     : { rows: 0, seconds: 0 }
-  const isCopying = takeOver.step !== null && copied.rows > 0 && copied.seconds > 0
-  const rate = isCopying ? copied.rows / copied.seconds : null
+  const isCopying = takeOver.step !== null && copyProgress.rows > 0 && copyProgress.seconds > 0
+  const rate = isCopying ? copyProgress.rows / copyProgress.seconds : null
   return {
     state: takeOver.state,
     step: takeOver.step,

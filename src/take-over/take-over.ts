@@ -174,7 +174,7 @@ async function refreshAndBuild(
 ): Promise<BuildReport> {
   const { db, config, secrets } = target
   const stepBegan = performance.now()
-  const copied = await bringUpToDate(target, step, options)
+  const copyReport = await bringUpToDate(target, step, options)
   const began = performance.now()
   const takeOver = await findTakeOver(db)
   const { signal, report } = options
@@ -194,7 +194,7 @@ async function refreshAndBuild(
   await endStep(db, { report: { verification } })
   requireEqual(verification)
   const switchSeconds = (performance.now() - stepBegan) / 1_000
-  return { ...copied, buildSeconds, switchSeconds, verification, warnings: await findWarnings(target, options) }
+  return { ...copyReport, buildSeconds, switchSeconds, verification, warnings: await findWarnings(target, options) }
 }
 
 async function verify({ db }: Pick<TakeOverTarget, 'db'>, options: VerifyOptions): Promise<VerifyReport> {
@@ -224,7 +224,7 @@ async function bringUpToDate(target: TakeOverTarget, step: string, options: Take
       const { newest } = judgeSchema(await first.listVersions(), await first.listTables())
       await beginStep(db, { step, state: 'copying', newestMigration: newest })
       await storePepper(db, secrets, options.pepper)
-      const copied = await withSession(db, (firstSession) =>
+      const copyReport = await withSession(db, (firstSession) =>
         withSession(db, (secondSession) =>
           copySource(
             [
@@ -242,8 +242,8 @@ async function bringUpToDate(target: TakeOverTarget, step: string, options: Take
           : isRemoteUploads(options.uploads)
             ? await fetchFiles(options.uploads, { ...options, db, config })
             : await takeFiles(options.uploads, config.uploadsDir, { ...options, mode: options.uploadsMode })
-      await endStep(db, { report: { copied, ...(files && { files }) } })
-      return { ...copied, files }
+      await endStep(db, { report: { copied: copyReport, ...(files && { files }) } })
+      return { ...copyReport, files }
     }),
   )
 }

@@ -165,10 +165,10 @@ async function pruneBySettings(services: Services): Promise<void> {
 
 async function deleteExpiredRows({ db, log }: Services): Promise<void> {
   for (const [table, isExpired] of Object.entries(expiredRowConditions(EXPIRY_DAYS))) {
-    let deleted = ROW_BATCH_SIZE
-    while (deleted === ROW_BATCH_SIZE) {
-      deleted = await deleteBatch(db, table, isExpired, ROW_BATCH_SIZE)
-      if (deleted > 0) log.info({ table, rows: deleted }, 'expired rows deleted')
+    let deletedRows = ROW_BATCH_SIZE
+    while (deletedRows === ROW_BATCH_SIZE) {
+      deletedRows = await deleteBatch(db, table, isExpired, ROW_BATCH_SIZE)
+      if (deletedRows > 0) log.info({ table, rows: deletedRows }, 'expired rows deleted')
     }
   }
 }

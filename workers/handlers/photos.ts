@@ -42,7 +42,7 @@ async function removePhotoFiles(
 
 async function makePhoto(services: Services, work: JobContext & { readonly data: Upload }): Promise<void> {
   const { file, name } = work.data
-  let prepared: PreparedPictures | undefined
+  let preparedPictures: PreparedPictures | undefined
   try {
     const bytes = await services.pictures.readUpload(file)
     const format = detectPictureFormat(bytes)
@@ -51,11 +51,11 @@ async function makePhoto(services: Services, work: JobContext & { readonly data:
     const drafts = await services.pictures.prepare(
       new Map([...files].map(([prefix, picture]) => [`${prefix}${name}`, picture])),
     )
-    prepared = drafts
+    preparedPictures = drafts
     const totalBytes = [...files].reduce((sum, [, picture]) => sum + picture.length, 0)
     await storePhoto(services, work, { width, height, bytes: totalBytes, publish: drafts.publish })
   } catch (error) {
-    await prepared?.discard()
+    await preparedPictures?.discard()
     if (!(error instanceof Refusal)) throw error
     services.log.info({ err: error.cause, reason: error.message }, 'upload refused')
     await refuseUploadedPhoto(services, work, error)

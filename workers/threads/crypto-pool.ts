@@ -137,7 +137,7 @@ function isSingleSmallEnvelope(messages: readonly ReceivedEnvelope[]): boolean {
 
 function verifyHere(task: Parameters<typeof verifyEnvelopes>[0]): readonly VerifiedEnvelope[] {
   const began = performance.now()
-  const verified = verifyEnvelopes(task)
+  const verifiedEnvelopes = verifyEnvelopes(task)
   recordCryptoTask('verifyEnvelopes', performance.now() - began)
-  return verified
+  return verifiedEnvelopes
 }

@@ -105,20 +105,20 @@ async function list({ state, ...options }: ActorOptions & { readonly state?: rea
 }
 
 async function show(id: number, options: ActorOptions): Promise<void> {
-  const shown = await withPod(async (services) =>
+  const cluster = await withPod(async (services) =>
     presentClusterDetails(await readCluster(services, await getActor(services, options, 'moderation'), id)),
   )
-  const { newest_items: items, busiest_authors: authors } = shown
-  print(options, shown, [
-    printable(`Cluster ${shown.id} (${shown.kind}: ${shown.label}) is ${shown.state}.`),
+  const { newest_items: items, busiest_authors: authors } = cluster
+  print(options, cluster, [
+    printable(`Cluster ${cluster.id} (${cluster.kind}: ${cluster.label}) is ${cluster.state}.`),
     ...table(
       items.map(({ type, guid, author, text }) => [type, guid, author, text.slice(0, 80).replaceAll('\n', ' ')]),
     ).map(printable),
     ...table(
       authors.map(({ address, items: count, followed }) => [address, `${count} items`, followed ? 'followed' : '']),
     ).map(printable),
-    ...(shown.operation === null ? [] : [`${shown.operation.done} of ${shown.operation.total} done`]),
-    `${shown.items} items by ${shown.authors} people of ${shown.pods} pods`,
+    ...(cluster.operation === null ? [] : [`${cluster.operation.done} of ${cluster.operation.total} done`]),
+    `${cluster.items} items by ${cluster.authors} people of ${cluster.pods} pods`,
   ])
 }
 
@@ -134,8 +134,8 @@ async function clean(id: number, { dryRun, yes, ...options }: CleanOptions): Pro
       const actor = await getActor(services, options, 'moderation')
       const planned = await previewCleaning(services, actor, id, parts)
       if (dryRun) return { preview: planned }
-      const confirmed = { ...parts, confirm: String(planned.remove) }
-      return cleanCluster(services, actor, id, confirmed, options)
+      const confirmedParts = { ...parts, confirm: String(planned.remove) }
+      return cleanCluster(services, actor, id, confirmedParts, options)
     },
   )
   const { hide, remove, people, authors, pods, filter } = preview

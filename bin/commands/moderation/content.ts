@@ -72,7 +72,7 @@ async function targetOf({ db }: Services, guid: string, { type }: ContentOptions
 }
 
 async function show(guid: string, options: ContentOptions): Promise<void> {
-  const shown = await withPod(async (services) => {
+  const fields = await withPod(async (services) => {
     const target = await targetOf(services, guid, options)
     return presentContent(
       target,
@@ -81,13 +81,13 @@ async function show(guid: string, options: ContentOptions): Promise<void> {
     )
   })
   const details = [
-    ['author', shown.author.network_id],
-    ['public', shown.public ? 'yes' : 'no'],
-    ['hidden', shown.hidden ? 'yes' : 'no'],
-    ['written', shown.created_at],
-    ['text', shown.text],
+    ['author', fields.author.network_id],
+    ['public', fields.public ? 'yes' : 'no'],
+    ['hidden', fields.hidden ? 'yes' : 'no'],
+    ['written', fields.created_at],
+    ['text', fields.text],
   ]
-  print(options, shown, table(details).map(printable))
+  print(options, fields, table(details).map(printable))
 }
 
 function createActionHandler(run: Run, done: string) {

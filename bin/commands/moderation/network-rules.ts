@@ -180,9 +180,9 @@ async function remove(of: NetworkRuleTable, id: number, options: ActorOptions): 
 }
 
 function printRule(options: ActorOptions, changed: boolean, rule: MailRule | IpRule): void {
-  const shown = 'network' in rule ? presentIpRule(rule) : presentMailRule(rule)
+  const fields = 'network' in rule ? presentIpRule(rule) : presentMailRule(rule)
   const words = changed ? 'is in force' : 'was in force before'
-  print(options, { changed, ...shown }, [
+  print(options, { changed, ...fields }, [
     printable(`Rule ${rule.id} (${rule.severity}) for ${labelOfRule(rule)} ${words}.`),
   ])
 }

@@ -121,16 +121,16 @@ async function list({ state, limit, ...options }: ListOptions): Promise<void> {
 }
 
 async function show(id: number, options: ActorOptions): Promise<void> {
-  const shown = await withPod(async (services) =>
+  const reportCase = await withPod(async (services) =>
     presentCaseDetails(
       await readModerationCase(services, await getActor(services, options, 'moderation'), id),
       services.config,
     ),
   )
-  const { target, reports, history } = shown
+  const { target, reports, history } = reportCase
   const details = [
-    ['case', String(shown.id)],
-    ['state', shown.taken_by === null ? shown.state : `${shown.state} by ${shown.taken_by}`],
+    ['case', String(reportCase.id)],
+    ['state', reportCase.taken_by === null ? reportCase.state : `${reportCase.state} by ${reportCase.taken_by}`],
     ['target', `${target.type} ${target.guid}`],
     ['author', target.author?.network_id ?? '-'],
     ['page', target.url ?? '-'],
@@ -139,7 +139,7 @@ async function show(id: number, options: ActorOptions): Promise<void> {
     ...reports.map(({ reporter, reason }) => ['report', `${reporter.username}: ${reason}`]),
     ...history.map(({ at, actor, event, text }) => [at, [event, actor ?? '', text ?? ''].join(' ').trim()]),
   ]
-  print(options, shown, table(details).map(printable))
+  print(options, reportCase, table(details).map(printable))
 }
 
 async function forward(

@@ -120,7 +120,7 @@ async function list(options: OutputOptions): Promise<void> {
 }
 
 async function move({ lost = false, ...options }: OutputOptions & { readonly lost?: boolean }): Promise<void> {
-  const moved = await withPod(async (services) => {
+  const movedMessages = await withPod(async (services) => {
     const running = await listConnectedProcesses(services.db)
     if (running.length > 0) {
       throw new CommandError(`The database is in use by ${running.join(' and ')}: stop the pod first.`)
@@ -129,8 +129,10 @@ async function move({ lost = false, ...options }: OutputOptions & { readonly los
     if (databaseUrl === undefined) throw new Error('A command opens the pod on a database with an address.')
     return moveFormerQueue(services, queueSettings(services.config, databaseUrl), lost)
   })
-  print(options, { moved }, [
-    lost ? 'The messages of the former queue are given up.' : `${moved} accepted messages are moved. Start the pod.`,
+  print(options, { moved: movedMessages }, [
+    lost
+      ? 'The messages of the former queue are given up.'
+      : `${movedMessages} accepted messages are moved. Start the pod.`,
   ])
 }
 

@@ -212,8 +212,8 @@ export async function findNewAccountRefusals(
 }
 
 function requireUsername(services: Services, username: string): void {
-  const refused = usernameRefusal(services, username)
-  if (refused) throw refused
+  const foundRefusal = usernameRefusal(services, username)
+  if (foundRefusal) throw foundRefusal
 }
 
 function usernameRefusal({ config }: Pick<Services, 'config'>, username: string): Refusal | undefined {
@@ -237,8 +237,8 @@ async function requireUnchangedHost(services: Services): Promise<void> {
 type PasswordOwner = Pick<User, 'username' | 'email'>
 
 export function requirePassword(password: string, owner: PasswordOwner): void {
-  const refused = passwordRefusal(password, owner)
-  if (refused) throw refused
+  const foundRefusal = passwordRefusal(password, owner)
+  if (foundRefusal) throw foundRefusal
 }
 
 function passwordRefusal(password: string, { username, email }: PasswordOwner): Refusal | undefined {

@@ -124,7 +124,7 @@ export async function revokeAuthorization(
   address: string,
   id: number,
 ): Promise<void> {
-  const ended = await inRequestTransaction(services, async (transaction) => {
+  const endedCount = await inRequestTransaction(services, async (transaction) => {
     await sendSignal(transaction, 'access_ended')
     return Authorization.query(transaction)
       .delete()
@@ -132,7 +132,7 @@ export async function revokeAuthorization(
       .whereNotNull('clientId')
       .whereIn('userId', selectUserIds(services, address))
   })
-  if (ended === 0) throw new Refusal('authorization_missing', 'This application no longer has access.')
+  if (endedCount === 0) throw new Refusal('authorization_missing', 'This application no longer has access.')
 }
 
 /** Finds a user by address whose account is neither closed, nor being closed, nor locked. */

@@ -80,8 +80,8 @@ export async function signUp(
   },
 ): Promise<Account> {
   const { invitation, email = null, ip, termsVersion = null } = person
-  const refused = await findSignUpRefusal(services, invitation)
-  if (refused) throw refused
+  const signUpRefusal = await findSignUpRefusal(services, invitation)
+  if (signUpRefusal) throw signUpRefusal
   return createUser(services, person, async (transaction, user) => {
     await User.query(transaction)
       .findById(user.id)

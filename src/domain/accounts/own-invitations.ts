@@ -33,13 +33,13 @@ export async function createOwnInvitation(
       .forNoKeyUpdate()
       .throwIfNotFound()
     await requireMayInvite(services, transaction, user)
-    const inserted = await insertInvitation(transaction, {
+    const newInvitation = await insertInvitation(transaction, {
       ...invitation,
       createdBy: user.username,
       inviterId: userId,
     })
-    const record = await requireOwn(transaction, userId, inserted.id)
-    return { invitation: record, url: `${services.config.url}/users/sign_up?invitation=${inserted.code}` }
+    const record = await requireOwn(transaction, userId, newInvitation.id)
+    return { invitation: record, url: `${services.config.url}/users/sign_up?invitation=${newInvitation.code}` }
   })
 }
 

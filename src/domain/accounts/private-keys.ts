@@ -40,8 +40,8 @@ export async function bindPrivateKeys({ db, secrets }: Pick<Services, 'db' | 'se
         .forUpdate()
       for (const { userId, sealedPrivateKey } of rows) {
         const owner = `user ${userId}` as const
-        const sealed = secrets.encrypt(secrets.decryptUnbound(sealedPrivateKey), owner)
-        await UserSecrets.query(transaction).findById(userId).patch({ sealedPrivateKey: sealed, bound: true })
+        const boundKey = secrets.encrypt(secrets.decryptUnbound(sealedPrivateKey), owner)
+        await UserSecrets.query(transaction).findById(userId).patch({ sealedPrivateKey: boundKey, bound: true })
       }
       return rows.length
     })

@@ -85,9 +85,10 @@ export async function findMovedAddress(
     .whereExists(services.db('account_migrations').where({ oldPersonId: services.db.ref('users.personId') }))
   const user = await whereNamed(services, movedAccounts, username).first()
   if (!user?.person || !user.secrets?.passwordHash) return undefined
-  const moved = await findMovedPerson(services.db, { address: user.person.address })
-  if (moved === undefined || !(await verifyPassword(services, user.secrets.passwordHash, password))) return undefined
-  return moved.newest.address
+  const movedPerson = await findMovedPerson(services.db, { address: user.person.address })
+  if (movedPerson === undefined || !(await verifyPassword(services, user.secrets.passwordHash, password)))
+    return undefined
+  return movedPerson.newest.address
 }
 
 /**

@@ -33,9 +33,9 @@ export async function mintToken(
 ): Promise<MintedToken> {
   const accessToken = randomBytes(32).toString('hex')
   return changeOpenUser(services, username, async (transaction, user) => {
-    const refused = scopes.filter((scope) => !roleAllowsScope(user.role, scope))
-    if (refused.length > 0) {
-      throw new Refusal('role_needed', `${username} does not have the role for ${refused.join(' ')}.`)
+    const refusedScopes = scopes.filter((scope) => !roleAllowsScope(user.role, scope))
+    if (refusedScopes.length > 0) {
+      throw new Refusal('role_needed', `${username} does not have the role for ${refusedScopes.join(' ')}.`)
     }
     const authorization = await Authorization.query(transaction)
       .insert({ userId: user.id, clientId: null, scopes: [...scopes], apiDialect })

@@ -86,14 +86,14 @@ export async function deleteAspect(services: Services, viewer: Viewer, aspectId:
       .forUpdate()
       .select('id', 'personId')
     await Aspect.query(transaction).deleteById(aspectId)
-    const filed: readonly { readonly contactId: number }[] = await transaction('aspectMemberships')
+    const otherMemberships: readonly { readonly contactId: number }[] = await transaction('aspectMemberships')
       .whereIn(
         'contactId',
         members.map(({ id }) => id),
       )
       .distinct('contactId')
-    const elsewhere = new Set(filed.map(({ contactId }) => contactId))
-    const personIds = members.filter(({ id }) => !elsewhere.has(id)).map(({ personId }) => personId)
+    const contactsElsewhere = new Set(otherMemberships.map(({ contactId }) => contactId))
+    const personIds = members.filter(({ id }) => !contactsElsewhere.has(id)).map(({ personId }) => personId)
     await endSharing(services, transaction, viewer, personIds)
   })
 }
@@ -110,23 +110,23 @@ export async function beginSharing(
 ): Promise<readonly SharingPair[]> {
   const newPairs = await startSharing(transaction, pairs)
   // Followers of the old account of a user only confirm what the archive said: no news for the user.
-  const fresh = newPairs.filter(({ wasClaimed }) => !wasClaimed)
+  const unclaimedPairs = newPairs.filter(({ wasClaimed }) => !wasClaimed)
   await enqueueLiveEvent(services, transaction, {
-    notifications: await notifyAbout(transaction, { sharing: fresh }, now),
+    notifications: await notifyAbout(transaction, { sharing: unclaimedPairs }, now),
   })
-  const followed = await followBack(transaction, fresh)
-  const remote = followed.filter(({ theirUserId }) => theirUserId === null)
+  const followBacks = await followBack(transaction, unclaimedPairs)
+  const remoteFollowBacks = followBacks.filter(({ theirUserId }) => theirUserId === null)
   await enqueueJobs(
     services,
     transaction,
-    remote.flatMap(({ userId, personId, ownPersonId }) =>
+    remoteFollowBacks.flatMap(({ userId, personId, ownPersonId }) =>
       newIntroductionJobs({ userId, personId: ownPersonId }, personId),
     ),
   )
-  const mirrored = followed.flatMap(({ theirUserId, ownPersonId }) =>
+  const mirroredPairs = followBacks.flatMap(({ theirUserId, ownPersonId }) =>
     theirUserId === null ? [] : [{ userId: theirUserId, personId: ownPersonId }],
   )
-  if (mirrored.length > 0) await beginSharing(services, transaction, mirrored, now)
+  if (mirroredPairs.length > 0) await beginSharing(services, transaction, mirroredPairs, now)
   return newPairs
 }
 
@@ -138,11 +138,11 @@ async function endSharing(
   personIds: readonly number[],
 ): Promise<void> {
   const { userId } = viewer
-  const ceased = await stopReceiving(
+  const endedPairs = await stopReceiving(
     transaction,
     personIds.map((personId) => ({ userId, personId })),
   )
-  const ids = ceased.map(({ personId }) => personId)
+  const ids = endedPairs.map(({ personId }) => personId)
   const users = await User.query(transaction).select('id').whereIn('personId', ids).orderBy('id')
   await stopSharing(
     transaction,

@@ -44,7 +44,7 @@ export async function startConversation(
 
   const guid = newGuid()
   const messageGuid = newGuid()
-  const filtered = await requireUnfiltered(services, viewer, (author) =>
+  const matchedDocuments = await requireUnfiltered(services, viewer, (author) =>
     messageDocument({ guid: messageGuid, author }, [subject, text]),
   )
   const createdAt = services.now()
@@ -52,7 +52,7 @@ export async function startConversation(
     const sender = await Person.query(transaction).findById(viewer.personId).throwIfNotFound()
     const recipients = await requireMutualContacts(transaction, viewer, input.recipientGuids)
     await beginConversation(services, transaction, sender, { guid, messageGuid, recipients, subject, text, createdAt })
-    await applyFilterEffects(services, transaction, filtered)
+    await applyFilterEffects(services, transaction, matchedDocuments)
   })
   return getConversation(services, viewer, guid)
 }
@@ -68,7 +68,9 @@ export async function createMessage(
   requireText(text)
 
   const guid = newGuid()
-  const filtered = await requireUnfiltered(services, viewer, (author) => messageDocument({ guid, author }, [text]))
+  const matchedDocuments = await requireUnfiltered(services, viewer, (author) =>
+    messageDocument({ guid, author }, [text]),
+  )
   const createdAt = services.now()
   const {
     address,
@@ -81,7 +83,7 @@ export async function createMessage(
     const dispatch = newDispatchJob(viewer.personId, { record: 'message', guid })
     const [written] = await addConversationMessages(services, transaction, [message], [dispatch])
     if (written === undefined) throw conversationNotFound()
-    await applyFilterEffects(services, transaction, filtered)
+    await applyFilterEffects(services, transaction, matchedDocuments)
   })
   return { guid, text, createdAt, author: { guid: authorGuid, address, name, avatarUrl } }
 }
@@ -126,8 +128,8 @@ export async function setConversationRead(
   guid: string,
   isRead: boolean,
 ): Promise<ListedConversation> {
-  const marked = await queryOwnVisibility(services.db, viewer, guid).patch({ unread: isRead ? 0 : 1 })
-  if (marked === 0) throw conversationNotFound()
+  const rowCount = await queryOwnVisibility(services.db, viewer, guid).patch({ unread: isRead ? 0 : 1 })
+  if (rowCount === 0) throw conversationNotFound()
   return getConversation(services, viewer, guid)
 }
 

@@ -61,7 +61,7 @@ export async function createComment(
   }
 
   const guid = newGuid()
-  const filtered = await requireUnfiltered(services, viewer, (author) =>
+  const matchedDocuments = await requireUnfiltered(services, viewer, (author) =>
     commentDocument({ guid, author, isPublic: post.public }, text),
   )
   const createdAt = services.now()
@@ -112,7 +112,7 @@ export async function createComment(
       { record: 'comment', guid },
       { notifications },
     )
-    await applyFilterEffects(services, transaction, filtered)
+    await applyFilterEffects(services, transaction, matchedDocuments)
     return comment
   })
 }

@@ -46,8 +46,8 @@ export async function setPostHidden(
   const post = await requirePost(services, viewer, postGuid)
   const mark = { userId: viewer.userId, postId: post.id }
   if (!isHidden) {
-    const shown = await services.db('hiddenPosts').where(mark).delete()
-    if (shown === 0) throw new Refusal('not_hidden', 'You have not hidden this post.')
+    const deletedCount = await services.db('hiddenPosts').where(mark).delete()
+    if (deletedCount === 0) throw new Refusal('not_hidden', 'You have not hidden this post.')
     return
   }
   const insertedRows = await services

@@ -121,8 +121,8 @@ async function findRecipient(
   const userId = user.id
   const purpose = TOKEN_MAILS[kind]?.purpose
   if (purpose === 'undo_email') return issueUndoToken(services.db, { userId, undoId })
-  const confirmed = user.emailConfirmedAt === null ? null : user.email
-  const email = purpose === 'confirm_email' ? user.unconfirmedEmail : confirmed
+  const confirmedEmail = user.emailConfirmedAt === null ? null : user.email
+  const email = purpose === 'confirm_email' ? user.unconfirmedEmail : confirmedEmail
   if (email === null) return undefined
   if (purpose === undefined) return { email }
   if (purpose === 'confirm_email' && !(await isForMailbox(services, mailId, email))) return undefined

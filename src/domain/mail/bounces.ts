@@ -31,10 +31,10 @@ export interface BounceResult {
  */
 export async function recordBounce(services: Services, message: string): Promise<BounceResult> {
   const ignore = (ignored: NonNullable<BounceResult['ignored']>) => ({ username: null, state: null, ignored })
-  const tagged = findTagged(services, message)
-  if (tagged === undefined) return ignore('no_address')
+  const bounceTag = findTagged(services, message)
+  if (bounceTag === undefined) return ignore('no_address')
   if (!/^Action:\s*failed\s*$/im.test(message)) return ignore('no_failure')
-  const { userId, mac } = tagged
+  const { userId, mac } = bounceTag
   if (!timingSafeEqual(Buffer.from(mac), Buffer.from(bounceMac(services, userId)))) return ignore('wrong_mac')
   const isGone = /^Status:\s*5\.1\.[0-9]+/im.test(message)
   const { maxPermanentFaults: limit, faultDays: days } = MAIL_LIMITS

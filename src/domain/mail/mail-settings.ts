@@ -54,8 +54,11 @@ export async function writeMailPreferences(
     throw new Refusal('digest_hour_invalid', 'The hour must be a number from 0 to 23.')
   }
   const rows = Object.entries(kinds).map(([name, delivery]) => ({ userId, kind: readKind(name), delivery }))
-  const wrong = Object.entries(kinds).find(([, delivery]) => !(DELIVERIES as readonly string[]).includes(delivery))
-  if (wrong !== undefined) throw kindInvalid(wrong[0], `The delivery of a kind is one of ${DELIVERIES.join(', ')}.`)
+  const invalidEntry = Object.entries(kinds).find(
+    ([, delivery]) => !(DELIVERIES as readonly string[]).includes(delivery),
+  )
+  if (invalidEntry !== undefined)
+    throw kindInvalid(invalidEntry[0], `The delivery of a kind is one of ${DELIVERIES.join(', ')}.`)
   const columns = {
     ...(enabled !== undefined && { mailEnabled: enabled }),
     ...(digestHour !== undefined && { digestHour }),

@@ -70,18 +70,18 @@ export async function enqueueNotificationMails(
 
 async function withinLimits(db: Knex, due: readonly DueNotificationMail[]): Promise<readonly DueNotificationMail[]> {
   const kinds = Object.keys(NOTIFICATION_MAIL_DELIVERY) as NotificationMailKind[] // the keys of the table
-  const remaining = new Map<number, number>()
+  const remainingByUser = new Map<number, number>()
   for (const userId of new Set(due.map((mail) => mail.userId))) {
     const inHour = await countMailsOfUser(db, userId, { kinds, seconds: 3_600 })
     const inDay = await countMailsOfUser(db, userId, { kinds, seconds: 86_400 })
-    remaining.set(
+    remainingByUser.set(
       userId,
       Math.min(MAIL_LIMITS.notificationMailsPerHour - inHour, MAIL_LIMITS.notificationMailsPerDay - inDay),
     )
   }
   return due.filter(({ userId }) => {
-    const remainingMails = remaining.get(userId) ?? 0
-    remaining.set(userId, remainingMails - 1)
+    const remainingMails = remainingByUser.get(userId) ?? 0
+    remainingByUser.set(userId, remainingMails - 1)
     return remainingMails > 0
   })
 }

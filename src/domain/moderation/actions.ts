@@ -110,7 +110,7 @@ export async function undoAction(
     const later = action.targetType === 'person' ? undefined : await findLaterAction(transaction, action, ['purge'])
     if (later !== undefined) throw notUndoable(`Action ${later.id} has deleted what this action changed.`, later.id)
     const { targetType: type, targetGuid: guid, targetLabel: label } = action
-    const inserted = await insertAction(services, transaction, actor, {
+    const newAction = await insertAction(services, transaction, actor, {
       kind: `${kind}.undo`,
       target: { type, guid, label },
       reason,
@@ -119,7 +119,7 @@ export async function undoAction(
       undoes: action.id,
     })
     await undo(services, transaction, action)
-    return { changed: true, action: await auditAction(services, transaction, inserted) }
+    return { changed: true, action: await auditAction(services, transaction, newAction) }
   })
   if (outcome.changed) await reloadFilters(services) // cleaning a cluster adds a filter, which its undo removes
   return outcome
@@ -149,17 +149,17 @@ const ENDED_ACTION_BATCH_SIZE = 100
  */
 export async function endTemporaryActions(services: ModerationServices): Promise<number> {
   const ids = await findEndedActions(services.db, services.now(), ENDED_ACTION_BATCH_SIZE)
-  let ended = 0
+  let endedActions = 0
   for (const id of ids) {
     try {
       const { changed } = await undoAction(services, SYSTEM_ACTOR, id, { reason: 'The time of the action is over.' })
-      if (changed) ended += 1
+      if (changed) endedActions += 1
     } catch (err) {
       if (err instanceof Refusal) await markNotUndoable(services.db, id)
       services.log.warn({ err, action: id }, 'temporary action not undone')
     }
   }
-  return ended
+  return endedActions
 }
 
 /** The rights for the undo are those for the action. `details.userId` is the account that the action concerns. */

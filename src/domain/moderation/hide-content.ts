@@ -51,7 +51,7 @@ export async function hideContent(
     const { type, guid } = target
     const inForce = await findActionInForce(transaction, { kind: 'hide', targetType: type, targetGuid: guid })
     if (inForce !== undefined) return { changed: false }
-    const inserted = await insertAction(services, transaction, actor, {
+    const newAction = await insertAction(services, transaction, actor, {
       kind: 'hide',
       target: { type, guid, label: content.author.address },
       reason,
@@ -62,12 +62,12 @@ export async function hideContent(
       after: { hidden: true },
       details: { userId: content.user?.id ?? null },
     })
-    await hideContentRows(transaction, inserted.id, contentIdsOf(target, content))
+    await hideContentRows(transaction, newAction.id, contentIdsOf(target, content))
     if (content.user !== undefined && !withoutNotice) {
-      const notice = { kind: 'content_hidden', userId: content.user.id, actionId: inserted.id, target } as const
+      const notice = { kind: 'content_hidden', userId: content.user.id, actionId: newAction.id, target } as const
       await sendNotice(services, transaction, notice)
     }
-    return { changed: true, action: await auditAction(services, transaction, inserted) }
+    return { changed: true, action: await auditAction(services, transaction, newAction) }
   })
 }
 
@@ -82,13 +82,13 @@ export async function hideContentBatch(
   ids: ContentIds,
   action: Omit<NewAction, 'kind' | 'undo'>,
 ): Promise<RecordedAction> {
-  const inserted = await insertAction(services, transaction, actor, {
+  const newAction = await insertAction(services, transaction, actor, {
     ...action,
     kind: 'hide',
     undo: { possible: true },
   })
-  await hideContentRows(transaction, inserted.id, ids)
-  return auditAction(services, transaction, inserted)
+  await hideContentRows(transaction, newAction.id, ids)
+  return auditAction(services, transaction, newAction)
 }
 
 const ROW_BATCH_SIZE = 500

@@ -64,7 +64,7 @@ export async function removeContent(
     const tombstones =
       retraction === undefined ? await leaveTombstones(transaction, actor.personId, target, content) : []
 
-    const inserted = await insertAction(services, transaction, actor, {
+    const newAction = await insertAction(services, transaction, actor, {
       kind: 'remove',
       target: { type, guid, label: content.author.address },
       reason,
@@ -73,12 +73,12 @@ export async function removeContent(
       after: { retracted: retraction !== undefined },
       details: { tombstones, caseId: content.caseId ?? null } satisfies ActionDetails['remove'],
     })
-    if (retraction === undefined) await hideContentRows(transaction, inserted.id, contentIdsOf(target, content))
+    if (retraction === undefined) await hideContentRows(transaction, newAction.id, contentIdsOf(target, content))
     if (content.user !== undefined && !withoutNotice) {
-      const notice = { kind: 'content_removed', userId: content.user.id, actionId: inserted.id, target } as const
+      const notice = { kind: 'content_removed', userId: content.user.id, actionId: newAction.id, target } as const
       await sendNotice(services, transaction, notice)
     }
-    const action = await auditAction(services, transaction, inserted)
+    const action = await auditAction(services, transaction, newAction)
     return { changed: true, retracted: retraction !== undefined, action }
   })
 }

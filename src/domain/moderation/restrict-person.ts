@@ -90,7 +90,7 @@ async function restrictPerson(
     if (inForce !== undefined) return { changed: false }
     if (kind === 'block' && confirm !== person.address) await requireNoRelations(transaction, person)
     const label = user?.username ?? person.address
-    const inserted = await insertAction(services, transaction, actor, {
+    const newAction = await insertAction(services, transaction, actor, {
       kind,
       target: { type: 'person', guid, label },
       reason,
@@ -101,9 +101,9 @@ async function restrictPerson(
       after: { restriction: person.restriction === 'block' ? 'block' : kind },
       details: { userId: user?.id ?? null },
     })
-    const change = await restrictPeople(transaction, { source: 'action', id: inserted.id }, kind, [person.id])
+    const change = await restrictPeople(transaction, { source: 'action', id: newAction.id }, kind, [person.id])
     await followUpRestrictions(services, transaction, change)
-    return { changed: true, action: await auditAction(services, transaction, inserted) }
+    return { changed: true, action: await auditAction(services, transaction, newAction) }
   })
 }
 

@@ -43,10 +43,10 @@ export async function startBackgroundTask(
   actor: Actor,
   task: Omit<NewBackgroundTask, 'actor'>,
 ): Promise<BackgroundTask> {
-  const inserted = await insertBackgroundTask(transaction, { ...task, actor: actorOfTask(actor) })
-  if (inserted === undefined) throw new Refusal('operation_running', 'The same operation is running already.')
-  await enqueueJob(services, transaction, runBackgroundTaskJob, { operationId: inserted.id })
-  return inserted
+  const newTask = await insertBackgroundTask(transaction, { ...task, actor: actorOfTask(actor) })
+  if (newTask === undefined) throw new Refusal('operation_running', 'The same operation is running already.')
+  await enqueueJob(services, transaction, runBackgroundTaskJob, { operationId: newTask.id })
+  return newTask
 }
 
 /**
@@ -59,8 +59,8 @@ export async function continueBackgroundTask(
   actor: Actor,
   task: Omit<NewBackgroundTask, 'actor'>,
 ): Promise<void> {
-  const inserted = await insertBackgroundTask(transaction, { ...task, actor: actorOfTask(actor) })
-  const operationId = inserted?.id ?? (await touchStalledTask(transaction, task))
+  const newTask = await insertBackgroundTask(transaction, { ...task, actor: actorOfTask(actor) })
+  const operationId = newTask?.id ?? (await touchStalledTask(transaction, task))
   if (operationId !== undefined) await enqueueJob(services, transaction, runBackgroundTaskJob, { operationId })
 }
 

@@ -33,7 +33,7 @@ export interface ProfileChange {
 export async function changeProfile(services: Services, viewer: Viewer, change: ProfileChange): Promise<OwnProfile> {
   const newValues = validateChange(change)
   const { firstName, bio, tags } = newValues
-  const filtered = await requireUnfiltered(services, viewer, (author, guid) =>
+  const matchedDocuments = await requireUnfiltered(services, viewer, (author, guid) =>
     profileDocument({ guid, author }, { name: firstName ?? '', bio: bio ?? '', tags: tags ?? [] }),
   )
   await inRequestTransaction(services, async (transaction) => {
@@ -43,7 +43,7 @@ export async function changeProfile(services: Services, viewer: Viewer, change: 
     if (isUnchanged(profile, newValues)) return
     await Person.updateProfile(transaction, personId, { ...newValues, updatedAt: services.now() })
     await enqueueJobs(services, transaction, [newDispatchJob(personId, { record: 'profile', personId })])
-    await applyFilterEffects(services, transaction, filtered)
+    await applyFilterEffects(services, transaction, matchedDocuments)
   })
   return getOwnProfile(services, viewer)
 }

@@ -90,9 +90,9 @@ async function requireAuthorOfEmptyPage<Item>(
 
 /** Leads from the old guid of a moved local person to the new account. */
 async function movedOrNotFound(services: Pick<Services, 'db'>, guid: string): Promise<Refusal> {
-  const moved = await findMovedLocalPerson(services, { guid })
-  if (moved === undefined || moved.newest.isBlocked) return personNotFound()
-  const { guid: newGuid, address } = moved.newest
+  const movedPerson = await findMovedLocalPerson(services, { guid })
+  if (movedPerson === undefined || movedPerson.newest.isBlocked) return personNotFound()
+  const { guid: newGuid, address } = movedPerson.newest
   const details = { moved_to: { guid: newGuid, diaspora_id: address } }
   return new Refusal('moved', `This person has moved to ${address}.`, { details })
 }

@@ -84,7 +84,7 @@ export async function deletePhoto(services: Services, viewer: Viewer, guid: stri
     if (!photo || !(photo.public || viewer.scopes.has('private:modify'))) {
       throw new Refusal('photo_not_found', 'You have no photo with this guid.')
     }
-    const emptied = await findPostsEmptyWithoutPhotos(transaction, [photo.id])
+    const emptiedPosts = await findPostsEmptyWithoutPhotos(transaction, [photo.id])
     const { id, authorId, postId } = photo
     await retractEntity(services, transaction, {
       kind: 'photo',
@@ -96,7 +96,8 @@ export async function deletePhoto(services: Services, viewer: Viewer, guid: stri
       retractedById: authorId,
       recipients: postId === null ? { kind: 'photo', photoId: id } : { kind: 'post', postId },
     })
-    for (const post of emptied) await retractEntity(services, transaction, newPostRetraction(post, viewer.personId))
+    for (const post of emptiedPosts)
+      await retractEntity(services, transaction, newPostRetraction(post, viewer.personId))
     await removeFromProfile(services, transaction, photo)
   })
 }

@@ -18,16 +18,16 @@ export async function replaceNonRecipientMentions(
   const readers = await findReaders(transaction, aspectIds)
 
   let result = ''
-  let copied = 0
+  let copiedTo = 0
   for (const { address, name, start, end } of mentions) {
     const person = people.get(address)
     if (person !== undefined && readers.has(person.id)) continue
-    const shown = toPlainLabel(name ?? (person?.name || address))
-    const link = person === undefined ? shown : `[${shown}](${config.url}/people/${person.guid})`
-    result += text.slice(copied, start) + link
-    copied = end
+    const label = toPlainLabel(name ?? (person?.name || address))
+    const link = person === undefined ? label : `[${label}](${config.url}/people/${person.guid})`
+    result += text.slice(copiedTo, start) + link
+    copiedTo = end
   }
-  return result + text.slice(copied)
+  return result + text.slice(copiedTo)
 }
 
 /** Removes characters from a name that would end the link or form a mention or a tag. */

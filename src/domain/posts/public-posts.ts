@@ -72,7 +72,7 @@ export async function findTagPostPage(
   tag: string,
   position?: PagePosition,
 ): Promise<ListPage<Post>> {
-  const tagged = raw(
+  const postsWithTag = raw(
     `(select taggings.post_id as id, taggings.created_at from taggings
       where taggings.tag_id = (select tags.id from tags where tags.name = ?) and taggings.post_id is not null
         and exists (
@@ -80,7 +80,7 @@ export async function findTagPostPage(
         )) as posts`,
     [tag],
   )
-  const posts = () => Post.query(services.db).from(tagged).select('id', 'createdAt')
+  const posts = () => Post.query(services.db).from(postsWithTag).select('id', 'createdAt')
   return readPage(posts, { position, first: 'newest', limit: PUBLIC_POST_LIMITS.postsOnListPage })
 }
 

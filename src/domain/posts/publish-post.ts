@@ -35,7 +35,7 @@ export async function publishPost(services: Services, viewer: Viewer, input: New
   validatePost(viewer, input)
   const location = input.location?.address.trim() === '' ? undefined : input.location
   const guid = newGuid()
-  const filtered = await requireUnfiltered(services, viewer, (author) =>
+  const matchedDocuments = await requireUnfiltered(services, viewer, (author) =>
     postDocument(
       { guid, author, isPublic: input.public },
       { text: input.text, poll: input.poll && [input.poll.question, ...input.poll.answers] },
@@ -70,11 +70,11 @@ export async function publishPost(services: Services, viewer: Viewer, input: New
       { postId: post.id, createdAt: post.createdAt, isPublic: post.public },
       readTagNames(text),
     )
-    const mentioned = readMentionedAddresses(text)
-    await Mention.attach(transaction, { postId: post.id }, mentioned)
+    const mentionedAddresses = readMentionedAddresses(text)
+    await Mention.attach(transaction, { postId: post.id }, mentionedAddresses)
     if (!input.public) await Post.shareWith(transaction, post.id, aspectIds)
     await addActivityEntries(transaction, post.id, [viewer.personId])
-    const concerning = mentioned.length === 0 ? {} : { posts: [post.id] }
+    const concerning = mentionedAddresses.length === 0 ? {} : { posts: [post.id] }
     const notifications = await notifyAbout(transaction, concerning, post.createdAt)
     await enqueueDispatchAndLiveEvents(
       services,
@@ -83,7 +83,7 @@ export async function publishPost(services: Services, viewer: Viewer, input: New
       { record: 'post', guid: post.guid },
       { notifications, posts: [post.id] },
     )
-    await applyFilterEffects(services, transaction, filtered)
+    await applyFilterEffects(services, transaction, matchedDocuments)
     return post
   })
 }

@@ -4,7 +4,7 @@ import { lockEntityKeys } from '../../jobs/waiting/lock-entity-keys.js'
 import { Person } from '../../persistence/models/person.js'
 import { Tombstone } from '../../persistence/models/tombstone.js'
 import { deleteRetractions, deleteRetractionsOfUnsentCreations } from '../../persistence/outbound/cancel-deliveries.js'
-import { type Destroyed, destroyEntities } from '../../persistence/posts/destroy-entities.js'
+import { type DestroyedEntity, destroyEntities } from '../../persistence/posts/destroy-entities.js'
 import type { RetractableKind } from '../../protocol/entities/registry.js'
 import type { TargetType } from '../../protocol/entities/retraction.js'
 import type { Services } from '../../services/services.js'
@@ -41,13 +41,13 @@ export async function retractEntity(
   const message = { record: kind, guid, verb: 'retract', senderId: retractedById, public: isPublic, entity } as const
   // Before the deletion, which removes the relations that determine the recipients.
   await storeMessage(services, transaction, message, recipients)
-  const destroyed = await destroyEntities(transaction, kind, [id])
+  const destroyedEntities = await destroyEntities(transaction, kind, [id])
   // The record is deleted: its dispatch has either ended or will find no record.
   if (await isUndispatched(transaction, authorId, { record: kind, guid })) await deleteRetractions(transaction, message)
   else await deleteRetractionsOfUnsentCreations(transaction, kind, [guid])
-  await cancelCreations(transaction, destroyed)
+  await cancelCreations(transaction, destroyedEntities)
   await Tombstone.insertMany(transaction, [{ type, guid, by: retractedBy.address }])
-  return destroyed.length > 0
+  return destroyedEntities.length > 0
 }
 
 /** Deletes entities of one kind and their undelivered creations. Returns the deleted entities. */
@@ -55,8 +55,8 @@ export async function destroyAndCancelCreations(
   transaction: Knex.Transaction,
   kind: RetractableKind,
   ids: readonly number[],
-): Promise<readonly Destroyed[]> {
-  const destroyed = await destroyEntities(transaction, kind, ids)
-  await cancelCreations(transaction, destroyed)
-  return destroyed
+): Promise<readonly DestroyedEntity[]> {
+  const destroyedEntities = await destroyEntities(transaction, kind, ids)
+  await cancelCreations(transaction, destroyedEntities)
+  return destroyedEntities
 }

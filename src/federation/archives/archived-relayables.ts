@@ -47,9 +47,9 @@ export async function* archiveOthersRelayables(
   const below = (kind: ArchivedRelayableKind, parentIds: readonly number[]) =>
     relayablesBelow(source.db, { kind, parentIds, personId, limit })
   const archive = async (kind: ArchivedRelayableKind, guids: readonly string[]) => {
-    const signed = await signMissing(source, await ENTITIES[kind](source, guids))
-    countLeftOut(guids.length - signed.length)
-    return withTimes(source, kind, signed, signedEntityToJson)
+    const signedEntities = await signMissing(source, await ENTITIES[kind](source, guids))
+    countLeftOut(guids.length - signedEntities.length)
+    return withTimes(source, kind, signedEntities, signedEntityToJson)
   }
 
   for await (const comments of below('comment', postIds)) {
@@ -105,14 +105,14 @@ async function signMissing<Entity extends OutgoingRelayable>(
     .whereNull('podId')
   const ids = new Map(authors.map(({ address, id }) => [address, id]))
 
-  const signed: Entity[] = []
+  const signedEntities: Entity[] = []
   for (const entity of entities) {
-    if (entity.author_signature !== undefined) signed.push(entity)
+    if (entity.author_signature !== undefined) signedEntities.push(entity)
     else {
       const personId = ids.get(entity.author)
       const key = personId === undefined ? undefined : await loadPrivateKey(source, personId).catch(() => undefined)
-      if (key !== undefined) signed.push(await addSignature(source, entity, key))
+      if (key !== undefined) signedEntities.push(await addSignature(source, entity, key))
     }
   }
-  return signed
+  return signedEntities
 }

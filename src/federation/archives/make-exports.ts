@@ -34,7 +34,7 @@ export async function makeWaitingExports(services: Services, stopping: AbortSign
 
 async function makeExport(services: Services, claimed: Export, stopping: AbortSignal): Promise<void> {
   const { id, kind } = claimed
-  const started = performance.now()
+  const startedAt = performance.now()
   const draft = await services.pictures.exportDraft(exportFile(claimed))
   const heartbeat = startProgressHeartbeat(services, id)
   try {
@@ -58,7 +58,7 @@ async function makeExport(services: Services, claimed: Export, stopping: AbortSi
       return true
     })
     if (!isWanted) await services.pictures.deleteExports([exportFile(claimed)])
-    services.log.info({ export: id, kind, bytes, ms: Math.round(performance.now() - started) }, 'export made')
+    services.log.info({ export: id, kind, bytes, ms: Math.round(performance.now() - startedAt) }, 'export made')
   } catch (error) {
     await rm(draft, { force: true })
     if (stopping.aborted || heartbeat.cancelled.aborted) return
@@ -72,15 +72,15 @@ async function makeExport(services: Services, claimed: Export, stopping: AbortSi
 
 /** Records the progress of an export every few seconds; this is also the heartbeat of this worker. */
 function startProgressHeartbeat(services: Pick<Services, 'db' | 'log'>, id: number) {
-  const cancelled = new AbortController()
+  const cancellation = new AbortController()
   let latest: ExportProgress = { section: 'profile', done: 0 }
   const recordProgress = async () => {
     const isWanted = await recordExportProgress(services.db, id, latest).catch(() => true) // an outage has its own log lines
-    if (!isWanted) cancelled.abort()
+    if (!isWanted) cancellation.abort()
   }
   const timer = setInterval(() => void recordProgress(), PROGRESS_INTERVAL_MS)
   return {
-    cancelled: cancelled.signal,
+    cancelled: cancellation.signal,
     report(progress: ExportProgress) {
       latest = progress
     },

@@ -127,8 +127,8 @@ async function confirmPod(services: Services, { address, home, claimed, until }:
   if (isSamePodHost(parsePodHost(home), parsePodHost(podUrl)) || isThisPod(services.config, parsePodHost(podUrl)))
     return claimed
   await refuseBlocked(services, podUrl)
-  const confirmed = await requestWebFinger(services, podUrl, address, until)
-  if (isSamePodHost(parsePodHost(podUrl), parsePodHost(new URL(confirmed.podUrl)))) return confirmed
+  const confirmingLinks = await requestWebFinger(services, podUrl, address, until)
+  if (isSamePodHost(parsePodHost(podUrl), parsePodHost(new URL(confirmingLinks.podUrl)))) return confirmingLinks
   throw failed(`${podUrl.host} does not confirm that ${address} is on it`)
 }
 

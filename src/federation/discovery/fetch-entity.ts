@@ -166,7 +166,7 @@ async function receiveWithReferences(
   message: InboundMessage & { readonly fetchRequest: FetchRequest },
   chain: FetchChain,
 ): Promise<void> {
-  const fetched = new Set<string>()
+  const fetchedKeys = new Set<string>()
   let { fetchRequest } = message
   for (;;) {
     const { waiting, rejected, ignored } = await retryAfterLockTimeout(() =>
@@ -178,8 +178,8 @@ async function receiveWithReferences(
     if (ignoredMessage !== undefined) throw notFetchable(ignoredMessage.reason)
     const [missing] = waiting
     if (missing === undefined) return
-    if (fetched.has(missing.waitsFor)) throw notFetchable(`${missing.waitsFor} was fetched but not stored`)
-    fetched.add(missing.waitsFor)
+    if (fetchedKeys.has(missing.waitsFor)) throw notFetchable(`${missing.waitsFor} was fetched but not stored`)
+    fetchedKeys.add(missing.waitsFor)
     fetchRequest = { ...fetchRequest, fetchesLeft: await fetchMissing(services, missing, chain) }
   }
 }

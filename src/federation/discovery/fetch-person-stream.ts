@@ -40,11 +40,11 @@ export async function fetchPersonStream(
   if (origin === undefined) return 0
   // Marked first: of two jobs for one person only one fetches, and a failing pod is not requested again.
   const { id } = person
-  const marked = await Person.query(services.db)
+  const rowCount = await Person.query(services.db)
     .findById(id)
     .whereNull('streamFetchedAt')
     .patch({ streamFetchedAt: services.now() })
-  if (marked === 0 && !older) return 0
+  if (rowCount === 0 && !older) return 0
 
   const until = performance.now() + PERSON_STREAM_LIMITS.allMs
   const personGuid = person.guidAtPod ?? person.guid

@@ -48,9 +48,9 @@ function fetchableLinksOf(services: Services, { text, depth, fetchesLeft }: Text
     const kind = fetchableKind(type)
     return kind === undefined || !isRemoteAddress(services, author) ? [] : [{ author, guid, kind }]
   })
-  const followed = requests.slice(0, fetchesLeft)
-  const leftForEach = Math.floor((fetchesLeft - followed.length) / followed.length)
-  return followed.map(({ author, guid, kind }) => ({
+  const followedRequests = requests.slice(0, fetchesLeft)
+  const leftForEach = Math.floor((fetchesLeft - followedRequests.length) / followedRequests.length)
+  return followedRequests.map(({ author, guid, kind }) => ({
     type: kind,
     guid,
     from: author,

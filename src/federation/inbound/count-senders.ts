@@ -19,9 +19,9 @@ export function countSenders(
     const host = address === undefined ? undefined : splitAddress(address)?.host
     if (host !== undefined) countReceived(db, host, end)
   }
-  const refused = new Set(rejected.map(({ inbound }) => inbound))
+  const refusedMessages = new Set(rejected.map(({ inbound }) => inbound))
   for (const { inbound, signer } of opened.ready) {
-    if (!refused.has(inbound)) count(inbound, signer.address, 'received')
+    if (!refusedMessages.has(inbound)) count(inbound, signer.address, 'received')
   }
   for (const { inbound, sender } of opened.waiting) count(inbound, sender, 'received')
   for (const { inbound, message, envelope } of rejected) {

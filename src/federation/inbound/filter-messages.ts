@@ -22,13 +22,13 @@ export interface FilterStep extends StepResult<ResolvedMessage> {
  * database.
  */
 export async function filterMessages(services: Services, messages: readonly ResolvedMessage[]): Promise<FilterStep> {
-  const filtered = await findFiltered(services, messages)
+  const filteredMessages = await findFiltered(services, messages)
   const rejects = (message: ResolvedMessage) => {
-    const filterHits = filtered.get(message)
+    const filterHits = filteredMessages.get(message)
     return filterHits !== undefined && isRejected(filterHits)
   }
   return {
-    ready: filtered.size === 0 ? messages : messages.filter((message) => !rejects(message)),
+    ready: filteredMessages.size === 0 ? messages : messages.filter((message) => !rejects(message)),
     rejected: messages.filter(rejects).map((message) => {
       return {
         inbound: message.inbound,
@@ -39,7 +39,7 @@ export async function filterMessages(services: Services, messages: readonly Reso
     }),
     ignored: [],
     waiting: [],
-    filtered,
+    filtered: filteredMessages,
   }
 }
 

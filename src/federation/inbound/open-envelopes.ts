@@ -152,7 +152,7 @@ function firstSignedBy(
  * did not find; those envelopes are verified once more, with that key.
  */
 async function verifyWithStoredKeys(services: Services, envelopes: readonly DecryptedMessage[]) {
-  const verified = new Map<DecryptedMessage, VerifiedEnvelope>()
+  const verifiedEnvelopes = new Map<DecryptedMessage, VerifiedEnvelope>()
   const signers = new Map<string, Signer>()
   const searched = new Set<string>()
   let unverified = envelopes
@@ -164,16 +164,16 @@ async function verifyWithStoredKeys(services: Services, envelopes: readonly Decr
     const results = await services.crypto.verifyEnvelopes(round, keysOf(signers))
     for (const [index, decrypted] of unverified.entries()) {
       const result = results[index]
-      if (result !== undefined) verified.set(decrypted, result)
+      if (result !== undefined) verifiedEnvelopes.set(decrypted, result)
     }
     const missing = unverified.flatMap((each) => {
-      const result = verified.get(each)
+      const result = verifiedEnvelopes.get(each)
       return result?.state === 'needs_key' && !searched.has(result.keyOwner) ? [{ each, address: result.keyOwner }] : []
     })
     unverified = missing.map(({ each }) => each)
     addresses = new Set(missing.map(({ address }) => address))
   }
-  return { verified, signers }
+  return { verified: verifiedEnvelopes, signers }
 }
 
 function claimedSigners(envelope: string): string[] {

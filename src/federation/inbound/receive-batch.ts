@@ -24,9 +24,9 @@ export async function receiveBatch(services: Services, messages: readonly Inboun
   const traces = messages.map(({ trace }) => trace)
   return inSpan(services.tracer, 'inbound batch', { kind: 'consumer', traces, isBatch: true }, async (span) => {
     const began = performance.now()
-    const prepared = await prepareBatch(services, messages, span)
-    const outcomes = await storePreparedBatch(services, prepared, span)
-    reportBatch(services, prepared, outcomes, performance.now() - began, span)
+    const preparedBatch = await prepareBatch(services, messages, span)
+    const outcomes = await storePreparedBatch(services, preparedBatch, span)
+    reportBatch(services, preparedBatch, outcomes, performance.now() - began, span)
     const { waiting, rejected, ignored, givenUp } = outcomes
     return { waiting, rejected, ignored, givenUp }
   })

@@ -96,8 +96,8 @@ export function countOutcomes(
     ignored: ignored.length,
     dead: givenUp.length,
   }
-  const ended = Object.values(counts).reduce((sum, count) => sum + count, 0)
-  return { ...counts, repeated: messages.length - ended }
+  const endedMessages = Object.values(counts).reduce((sum, count) => sum + count, 0)
+  return { ...counts, repeated: messages.length - endedMessages }
 }
 
 export function queueLabel({ fetchRequest, recipientGuid }: InboundMessage): string {

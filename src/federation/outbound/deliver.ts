@@ -100,14 +100,17 @@ async function deliverInOrder(leased: LeasedRun, endsAt: number): Promise<Delive
   while (performance.now() < endsAt) {
     const began = performance.now()
     const due = await findDueForRound(leased, progress)
-    const prepared = await prepareDeliveries(
+    const preparedDeliveries = await prepareDeliveries(
       services,
       due.filter(({ isHeld }) => !isHeld),
     )
     const isOfLocalUser = hasMessageOfLocalUser(due)
     if (isOfLocalUser) recordLocalUserRound()
     const lastStartAt = isOfLocalUser ? endsAt : performance.now() + limits.relayRoundMs
-    const attempts = await sendDeliveries(leased, prepared, { hasResponded: progress.hasResponded, lastStartAt })
+    const attempts = await sendDeliveries(leased, preparedDeliveries, {
+      hasResponded: progress.hasResponded,
+      lastStartAt,
+    })
     const assessment = assessPod(
       attempts.map(({ outcome }) => outcome),
       progress.failures,

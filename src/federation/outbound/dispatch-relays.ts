@@ -39,10 +39,10 @@ async function relaysOfKind(
   guids: readonly string[],
 ): Promise<readonly Relay[]> {
   if (guids.length === 0) return []
-  const locked = await lockRelayedRecords(transaction, kind, guids)
+  const lockedRecords = await lockRelayedRecords(transaction, kind, guids)
   const relayables = await relayableEntities({ db: transaction }, kind, guids)
   const entities = new Map(relayables.map((entity) => [entity.guid, entity]))
-  return locked.flatMap(({ guid, id, threadPost, author, trace }) => {
+  return lockedRecords.flatMap(({ guid, id, threadPost, author, trace }) => {
     const entity = entities.get(guid)
     if (entity === undefined || !threadPost.author.isLocal || author.isLocal) return []
     const relay: Relay = {

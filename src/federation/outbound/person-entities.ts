@@ -54,6 +54,8 @@ export function contactEntity(
 function withoutEmptyFields<Name extends string>(
   fields: Readonly<Record<Name, string | null | undefined>>,
 ): { readonly [Each in Name]?: string } {
-  const filled = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined && value !== '')
-  return Object.fromEntries(filled) as { readonly [Each in Name]?: string } // no other names are added
+  const filledFields = Object.entries(fields).filter(
+    ([, value]) => value !== null && value !== undefined && value !== '',
+  )
+  return Object.fromEntries(filledFields) as { readonly [Each in Name]?: string } // no other names are added
 }

@@ -112,11 +112,11 @@ export function assessPod(
   }
   if (outcomes.some(({ kind }) => kind === 'delivered')) return { kind: 'available' }
   if (outcomes.some(({ kind }) => kind === 'silent')) return { kind: 'silent' }
-  const refused = outcomes.findLast((outcome) => outcome.kind === 'refused' || outcome.kind === 'forbidden')
-  if (refused === undefined) return { kind: 'unchanged' }
-  const { fault, reason } = refused
-  const moved = outcomes.filter((outcome) => outcome.kind === 'refused' && outcome.fault === 'moved').length
-  return { kind: 'refuses', status: toCheckStatus(fault), error: reason, moved: fault === 'moved' ? moved : 0 }
+  const lastRefusal = outcomes.findLast((outcome) => outcome.kind === 'refused' || outcome.kind === 'forbidden')
+  if (lastRefusal === undefined) return { kind: 'unchanged' }
+  const { fault, reason } = lastRefusal
+  const redirectCount = outcomes.filter((outcome) => outcome.kind === 'refused' && outcome.fault === 'moved').length
+  return { kind: 'refuses', status: toCheckStatus(fault), error: reason, moved: fault === 'moved' ? redirectCount : 0 }
 }
 
 const STATUS_OF_FAULT: Readonly<Record<ExchangeFault, Exclude<PodCheckStatus, 'unchecked'>>> = {

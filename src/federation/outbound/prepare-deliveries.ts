@@ -17,11 +17,11 @@ export async function prepareDeliveries(
   due: readonly DueDelivery[],
 ): Promise<readonly PreparedDelivery[]> {
   const unencrypted = due.filter(({ isPublic, encryptedEnvelope }) => isPublic || encryptedEnvelope === null)
-  const signed = await signMessagesOf(services, unencrypted)
-  const encrypted = await encryptForRecipients(services, unencrypted, signed)
+  const signedMessages = await signMessagesOf(services, unencrypted)
+  const encrypted = await encryptForRecipients(services, unencrypted, signedMessages)
   return due.flatMap((one): PreparedDelivery[] => {
     if (!one.isPublic && one.encryptedEnvelope !== null) return [privateDelivery(one, one.encryptedEnvelope)]
-    const { envelope, fault } = signed.get(one.messageId) ?? {}
+    const { envelope, fault } = signedMessages.get(one.messageId) ?? {}
     if (fault !== undefined) return [{ due: one, fault }]
     if (envelope === undefined) return []
     if (one.isPublic) return [publicDelivery(one, envelope)]
@@ -47,9 +47,9 @@ async function signMessagesOf(
   due: readonly DueDelivery[],
 ): Promise<ReadonlyMap<number, SignedOrFault>> {
   const ids = [...new Set(due.map(({ messageId }) => messageId))]
-  const signed = await signMessages(services, ids)
+  const signedMessages = await signMessages(services, ids)
   return new Map(
-    [...signed].map(([id, { envelope, error }]) => [
+    [...signedMessages].map(([id, { envelope, error }]) => [
       id,
       error === undefined ? { envelope } : { fault: faultOf(services, error, id) },
     ]),

@@ -68,13 +68,13 @@ function openMessageSigner(services: SigningDependencies): SignMessages {
 
   return async (ids) => {
     const cachedEnvelopes = new Map(ids.map((id) => [id, envelopes.get(id)] as const))
-    const fresh = ids.filter((id) => cachedEnvelopes.get(id) === undefined && !running.has(id))
-    if (fresh.length > 0) start(fresh)
-    const signed = ids.map(async (id): Promise<[number, SignedMessage]> => {
+    const unsignedIds = ids.filter((id) => cachedEnvelopes.get(id) === undefined && !running.has(id))
+    if (unsignedIds.length > 0) start(unsignedIds)
+    const signedEntries = ids.map(async (id): Promise<[number, SignedMessage]> => {
       const envelope = cachedEnvelopes.get(id)
       return [id, envelope === undefined ? ((await running.get(id)) ?? {}) : { envelope }]
     })
-    return new Map(await Promise.all(signed))
+    return new Map(await Promise.all(signedEntries))
   }
 }
 
@@ -83,14 +83,14 @@ async function signTogether(
   ids: readonly number[],
 ): Promise<ReadonlyMap<number, SignedMessage>> {
   const messages = await findSignableMessages(services.db, ids)
-  const signed = new Map<number, SignedMessage>()
+  const signedMessages = new Map<number, SignedMessage>()
   const toSign = messages.flatMap((message) => {
-    if (message.envelope === null) return signable(services, message, signed)
-    signed.set(message.id, { envelope: message.envelope })
+    if (message.envelope === null) return signable(services, message, signedMessages)
+    signedMessages.set(message.id, { envelope: message.envelope })
     return []
   })
-  for (const { id, envelope } of await signAndStore(services, toSign)) signed.set(id, { envelope })
-  return signed
+  for (const { id, envelope } of await signAndStore(services, toSign)) signedMessages.set(id, { envelope })
+  return signedMessages
 }
 
 type MessageToSign = { readonly id: number } & Parameters<PodCrypto['signEnvelopes']>[0][number]

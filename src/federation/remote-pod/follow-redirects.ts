@@ -24,7 +24,7 @@ export async function getFollowingRedirects(
   const maxRedirects = get.redirects ?? 0
   const headers = { accept: get.accept ?? '*/*', 'accept-encoding': 'identity' }
   let url = start
-  for (let followed = 0; followed <= maxRedirects; followed += 1) {
+  for (let redirects = 0; redirects <= maxRedirects; redirects += 1) {
     const response = await send(url, { purpose: 'fetch', method: 'GET', headers }, deadline, (response) =>
       readResponse(url, response, { ...limits, maxBytes: get.maxBytes }),
     )

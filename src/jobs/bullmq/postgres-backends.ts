@@ -39,11 +39,11 @@ function tunedBackends({ producers, openWorkers, report }: BackendOptions): Back
   return (name, options, kind) => {
     const isWorker = kind?.withBlockingConnection === true
     const pool = isWorker ? openWorkers() : producers
-    const shared = asPgPool(pool)
-    const backendOptions = { ...options, connection: shared }
-    if (!isWorker) return new ProducerBackend(pool, new RecoveringConnection(shared), name, backendOptions)
-    const workersListener = listenWith(shared)
-    const connection = new WorkerConnection(shared, name, workersListener)
+    const sharedPool = asPgPool(pool)
+    const backendOptions = { ...options, connection: sharedPool }
+    if (!isWorker) return new ProducerBackend(pool, new RecoveringConnection(sharedPool), name, backendOptions)
+    const workersListener = listenWith(sharedPool)
+    const connection = new WorkerConnection(sharedPool, name, workersListener)
     return new WorkerBackend(pool, workersListener, connection, name, backendOptions)
   }
 }

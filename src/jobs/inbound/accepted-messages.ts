@@ -91,7 +91,7 @@ export async function insertDeadMessages(
   fault: string,
 ): Promise<readonly number[]> {
   const rows = messages.map((message) => ({ ...message, pod: claimedPodOf(message) }))
-  const inserted = await queryRows<{ readonly id: number }>(
+  const insertedRows = await queryRows<{ readonly id: number }>(
     db,
     `insert into outbox (queue, name, data, payload, accepted_at, trace_id, failed_at)
      select queue, name,
@@ -103,7 +103,7 @@ export async function insertDeadMessages(
      returning id`,
     { messages: JSON.stringify(rows), fault },
   )
-  return inserted.map(({ id }) => id)
+  return insertedRows.map(({ id }) => id)
 }
 
 function claimedPodOf({ recipientGuid, payload }: AcceptedMessage): string | null {

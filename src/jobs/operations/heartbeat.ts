@@ -90,15 +90,15 @@ function requestedStateApplier(
   jobs: Pick<JobQueues, 'pause' | 'resume' | 'isPaused' | 'refuseJobsFor' | 'localRuns'>,
   served: readonly QueueName[],
 ): (requested: QueueStates) => Promise<void> {
-  const applied = new Map<QueueName, RequestedQueueState['state']>()
+  const appliedStates = new Map<QueueName, RequestedQueueState['state']>()
 
   async function apply(queue: QueueName, state: RequestedQueueState['state']): Promise<void> {
     if (state === 'paused') {
       if (!(await jobs.isPaused(queue))) await jobs.pause(queue)
-    } else if (applied.get(queue) !== state && (await jobs.isPaused(queue))) {
+    } else if (appliedStates.get(queue) !== state && (await jobs.isPaused(queue))) {
       await jobs.resume(queue)
     }
-    applied.set(queue, state)
+    appliedStates.set(queue, state)
   }
 
   return async (requested) => {

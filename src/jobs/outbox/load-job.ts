@@ -75,8 +75,8 @@ export function jobOfRow(db: Knex, outboxId: number, data: unknown, trace?: stri
     acceptedAt: undefined,
     trace: trace ?? undefined,
     async finish(transaction) {
-      const deleted = await deleteOutboxRows(transaction, [outboxId])
-      if (deleted.size === 0) throw new AlreadyDone('The outbox row is gone.')
+      const deletedRows = await deleteOutboxRows(transaction, [outboxId])
+      if (deletedRows.size === 0) throw new AlreadyDone('The outbox row is gone.')
       isOpen = false
     },
     async finishIfOpen() {

@@ -27,17 +27,17 @@ export async function startDeliveries(
   options: AddOptions = {},
 ): Promise<void> {
   const proven = idsOf(duePods.filter((duePod) => duePod.isProven))
-  const remaining = options.mayExist ? proven : jobs.localRuns.deliveries.start(proven)
+  const remainingPods = options.mayExist ? proven : jobs.localRuns.deliveries.start(proven)
   const unproven = idsOf(duePods.filter((duePod) => !duePod.isProven))
-  const isShared = remaining.length > 1 && !options.mayExist
+  const isShared = remainingPods.length > 1 && !options.mayExist
   await Promise.all([
     isShared
       ? jobs.addAll(
           deliverJob,
-          inChunks(remaining, PODS_IN_JOB).map((podIds) => ({ podIds })),
+          inChunks(remainingPods, PODS_IN_JOB).map((podIds) => ({ podIds })),
           options,
         )
-      : enqueueForEach(jobs, deliverJob, remaining, options),
+      : enqueueForEach(jobs, deliverJob, remainingPods, options),
     enqueueForEach(jobs, deliverToUnprovenPodsJob, unproven, options),
   ])
 }

@@ -78,10 +78,10 @@ interface AddingOptions {
 
 /** Adds jobs to their queues, with the options of their definitions. */
 export function createJobAdding({ client, store, prefix, optionsOf }: AddingOptions): JobAdding {
-  let refused: ReadonlySet<QueueName> = new Set()
+  let drainedQueues: ReadonlySet<QueueName> = new Set()
 
   function requireAccepted(name: QueueName): void {
-    if (refused.has(name)) throw new QueueDrained(`The queue ${name} is being drained and accepts no jobs.`)
+    if (drainedQueues.has(name)) throw new QueueDrained(`The queue ${name} is being drained and accepts no jobs.`)
   }
 
   /** Adds the jobs whose deduplication key is free, or belongs to a job that the queue has lost. */
@@ -150,8 +150,8 @@ export function createJobAdding({ client, store, prefix, optionsOf }: AddingOpti
     },
 
     refuseJobsFor(queues) {
-      refused = new Set(queues)
+      drainedQueues = new Set(queues)
     },
-    acceptsJobs: (queue) => !refused.has(queue),
+    acceptsJobs: (queue) => !drainedQueues.has(queue),
   }
 }

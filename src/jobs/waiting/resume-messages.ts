@@ -58,8 +58,8 @@ export async function raiseCountsResumeAndEnqueue(
     await enqueueJobs(services, transaction, jobs)
     return
   }
-  const resumed = await resume(services, transaction, entityKeys, counts, jobs)
-  if (resumed === RESUMED_MESSAGE_BATCH_SIZE)
+  const resumedCount = await resume(services, transaction, entityKeys, counts, jobs)
+  if (resumedCount === RESUMED_MESSAGE_BATCH_SIZE)
     await enqueueJobsOfKind(services, transaction, resumeWaitingJob, [{ entityKeys }])
 }
 
@@ -115,11 +115,11 @@ async function resume(
     ...raiseCountsValues(counts),
     ...newOutboxRowsValues(transaction, jobs),
   ])
-  const resumed = rows.filter(({ isResumed }) => isResumed)
+  const resumedRows = rows.filter(({ isResumed }) => isResumed)
   const newIds = rows.filter(({ isResumed }) => !isResumed).map(({ id }) => id)
-  runOrAddAfterCommit(services, transaction, resumed)
+  runOrAddAfterCommit(services, transaction, resumedRows)
   runOrAddNewRows(services, transaction, jobs, newIds)
-  return resumed.length
+  return resumedRows.length
 }
 
 /** An inserted outbox row: of a resumed message, or of a job. */

@@ -38,31 +38,31 @@ export async function admitUnverified(
   const knownHosts = await findKnownHosts(transaction, hosts)
   const lookedUp = await findLookedUp(transaction, [...new Set(unverified.map(signerOf))])
 
-  const refused = new Map<NewWaitingMessage, WaitingDropReason>()
+  const dropReasons = new Map<NewWaitingMessage, WaitingDropReason>()
   const signers = new Map<string, ClaimedSigner>()
   const overBudget = new Set<string>()
   for (const message of unverified) {
     const { payload, senderHost: host = '', source } = message
     const address = signerOf(message)
     if (envelopeBytes(payload) > WAITING_LIMITS.maxUnverifiedMessageBytes) {
-      refused.set(message, 'too_large')
+      dropReasons.set(message, 'too_large')
       continue
     }
     if (lookedUp.has(address) || signers.has(address)) continue
     if (overBudget.has(address) || !(knownHosts.has(host) || takeUnverifiedSignerBudget(services, source))) {
       overBudget.add(address)
-      refused.set(message, 'source_budget')
+      dropReasons.set(message, 'source_budget')
     } else signers.set(address, { address, host, source })
   }
   await addLookups(services, transaction, [...signers.values()], knownHosts)
   reportDropped(
     services,
-    [...refused].map(([{ senderHost }, reason]) => ({ reason, host: senderHost ?? null })),
+    [...dropReasons].map(([{ senderHost }, reason]) => ({ reason, host: senderHost ?? null })),
     { isVerified: false },
   )
   const maxWaitSeconds = WAITING_LIMITS.unverifiedWaitSeconds
   return messages
-    .filter((message) => !refused.has(message))
+    .filter((message) => !dropReasons.has(message))
     .map((message) =>
       !message.isVerified && !knownHosts.has(message.senderHost ?? '') ? { ...message, maxWaitSeconds } : message,
     )

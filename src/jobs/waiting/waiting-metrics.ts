@@ -15,7 +15,7 @@ export type WaitingDropReason =
   /** There were too many dead letters, or too many bytes of them. */
   | 'dead_bound'
 
-const dropped = new Counter({
+const droppedCounter = new Counter({
   name: 'pod_waiting_messages_dropped_total',
   help: 'Messages that were not kept until what they wait for arrived, by reason and by whether their signature was verified.',
   labelNames: ['reason', 'signed'],
@@ -23,9 +23,9 @@ const dropped = new Counter({
 })
 
 export function countDropped(reason: WaitingDropReason, isVerified: boolean, messages: number): void {
-  if (messages > 0) dropped.inc({ reason, signed: String(isVerified) }, messages)
+  if (messages > 0) droppedCounter.inc({ reason, signed: String(isVerified) }, messages)
 }
 
 export function registerWaitingMetrics(registry: Registry): void {
-  registry.registerMetric(dropped)
+  registry.registerMetric(droppedCounter)
 }

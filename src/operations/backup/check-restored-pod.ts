@@ -75,9 +75,9 @@ async function listPathsToCheck({ db }: Services, hasPicture: boolean): Promise<
 
 /** Opens some sealed private keys, and compares them with the public keys of their people. */
 async function findKeyFaults({ db, secrets }: Services): Promise<readonly string[]> {
-  const sealed = await UserSecrets.query(db).orderBy('userId').limit(KEYS_CHECKED)
+  const sealedKeys = await UserSecrets.query(db).orderBy('userId').limit(KEYS_CHECKED)
   const faults: string[] = []
-  for (const row of sealed) {
+  for (const row of sealedKeys) {
     const person = await Person.query(db)
       .whereIn('id', db('users').where({ id: row.userId }).select('personId'))
       .first()

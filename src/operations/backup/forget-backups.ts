@@ -38,7 +38,7 @@ export async function deleteBackups(
     retention,
   )
   const forgotten = backups.filter((backup) => backup.complete && !retainedBackups.has(backup))
-  const remaining = backups.filter((backup) => !forgotten.includes(backup)).map(({ manifest }) => manifest)
+  const remainingManifests = backups.filter((backup) => !forgotten.includes(backup)).map(({ manifest }) => manifest)
 
   const ids = forgotten.map(({ manifest }) => manifest.id).sort()
   if (!dryRun) {
@@ -49,8 +49,8 @@ export async function deleteBackups(
       await repository.remove(backupFolder(id))
     }
   }
-  const pictures = await removePictures(repository, remaining, { dryRun, signal })
-  return { kept: remaining.map(({ id }) => id).sort(), forgotten: ids, pictures }
+  const pictures = await removePictures(repository, remainingManifests, { dryRun, signal })
+  return { kept: remainingManifests.map(({ id }) => id).sort(), forgotten: ids, pictures }
 }
 
 /** Reads all lists once for each first digit of the paths: the paths of all pictures may not fit into memory. */

@@ -47,7 +47,7 @@ export function openOtlpExporter(
   let collected: OtlpSpan[] = []
   let timer: NodeJS.Timeout | undefined
   let sending: Promise<void> | undefined
-  let dropped = 0
+  let droppedSpans = 0
   let loggedAt = Number.NEGATIVE_INFINITY
   const closing = new AbortController()
 
@@ -62,7 +62,7 @@ export function openOtlpExporter(
           closing.signal,
         )
       } catch (error) {
-        dropped += spans.length
+        droppedSpans += spans.length
         logDropped(error)
       }
     }
@@ -71,8 +71,8 @@ export function openOtlpExporter(
   function logDropped(error: unknown): void {
     if (performance.now() - loggedAt < LOG_INTERVAL_MS) return
     loggedAt = performance.now()
-    log.warn({ reason: messageOf(error), spans: dropped }, 'spans not sent to the collector')
-    dropped = 0
+    log.warn({ reason: messageOf(error), spans: droppedSpans }, 'spans not sent to the collector')
+    droppedSpans = 0
   }
 
   function send(): void {
@@ -91,7 +91,7 @@ export function openOtlpExporter(
   return {
     add(span) {
       if (collected.length >= settings.queued) {
-        dropped += 1
+        droppedSpans += 1
         return
       }
       collected.push(span)

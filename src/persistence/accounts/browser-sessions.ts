@@ -75,11 +75,11 @@ export async function endBrowserSession(db: Knex, { userId, uid }: SessionOf): P
     `insert into ended_sessions (uid) select uid from browser_sessions where user_id = ? and uid = ? on conflict do nothing`,
     [userId, uid],
   )
-  const ended = await db('oidc_records')
+  const rowCount = await db('oidc_records')
     .where({ model: 'Session', uid })
     .whereExists(db('browser_sessions').where({ userId, uid }))
     .delete()
-  return ended > 0
+  return rowCount > 0
 }
 
 interface SessionOf {

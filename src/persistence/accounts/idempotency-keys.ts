@@ -65,12 +65,12 @@ export async function releaseKey(db: Knex, { authorizationId, key, claim }: Clai
  */
 export async function markKeyDone(transaction: Knex.Transaction, claimed: ClaimedKey): Promise<void> {
   const { authorizationId, key, claim } = claimed
-  const marked = await queryPrepared(transaction, 'mark-idempotency-key-done', DONE_KEY_SQL, [
+  const markedRows = await queryPrepared(transaction, 'mark-idempotency-key-done', DONE_KEY_SQL, [
     authorizationId,
     key,
     claim,
   ])
-  if (marked.length === 0)
+  if (markedRows.length === 0)
     throw new Error('The Idempotency-Key of this request was taken over by another one after the lease had ended.')
 }
 

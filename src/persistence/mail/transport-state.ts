@@ -72,10 +72,10 @@ export async function recordTransportFailure(
 
 /** Notes that the server accepts mails again. True: it refused them before. */
 export async function recordTransportSuccess(db: Knex): Promise<boolean> {
-  const ended = await db('mail_transport')
+  const rowCount = await db('mail_transport')
     .whereNotNull('failingSince')
     .update({ failingSince: null, fault: null, code: null, probeAt: null })
-  return ended > 0
+  return rowCount > 0
 }
 
 /** Lets the next mail try now. */

@@ -120,10 +120,10 @@ export class Person extends Model {
       .where({ personId })
       .where((older) => older.whereNull('acceptedAt').orWhere('acceptedAt', '<', since))
       .returning('*')
-    const shown = changed === undefined ? {} : listedColumns(changed)
+    const newColumns = changed === undefined ? {} : listedColumns(changed)
     await this.query(transaction)
       .findById(personId)
-      .patch({ ...shown, refreshedAt: since })
+      .patch({ ...newColumns, refreshedAt: since })
   }
 }
 

@@ -116,16 +116,16 @@ export async function deleteEvidence(
     limit,
   }: { readonly textsBefore: Date; readonly casesBefore: Date; readonly limit: number },
 ): Promise<number> {
-  const erased = await db('moderation_cases')
+  const erasedTexts = await db('moderation_cases')
     .whereIn(
       'id',
       db('moderation_cases').where('closedAt', '<', textsBefore).whereNotNull('text').limit(limit).select('id'),
     )
     .update({ text: null })
-  const deleted = await db('moderation_cases')
+  const deletedCases = await db('moderation_cases')
     .whereIn('id', db('moderation_cases').where('closedAt', '<', casesBefore).limit(limit).select('id'))
     .delete()
-  return Math.max(erased, deleted)
+  return Math.max(erasedTexts, deletedCases)
 }
 
 /** Whether there are cases that were taken and then left without an entry. */

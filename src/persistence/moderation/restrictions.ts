@@ -141,9 +141,12 @@ async function applyRestrictionEffects(
   if (blocked.length > 0) await deactivateContacts(transaction, blocked, people)
   if (unblocked.length === 0) return { resumed: [], isContentLeft: remainingRows === 0 }
   await deleteLostContacts(transaction, unblocked)
-  const resumed = await queryRows<ReactivatedContact>(transaction, REACTIVATED_CONTACTS_SQL, [unblocked, unblocked])
+  const reactivatedContacts = await queryRows<ReactivatedContact>(transaction, REACTIVATED_CONTACTS_SQL, [
+    unblocked,
+    unblocked,
+  ])
   return {
-    resumed: resumed.filter(({ receiving }) => receiving),
+    resumed: reactivatedContacts.filter(({ receiving }) => receiving),
     isContentLeft: remainingRows === 0,
   }
 }

@@ -28,13 +28,13 @@ export async function emptyPeople(
 async function destroyPosts(transaction: Knex.Transaction, authorIds: readonly number[]): Promise<void> {
   const posts: number[] = await transaction('posts').whereIn('authorId', authorIds).orderBy('id').pluck('id')
   if (posts.length > ROW_BATCH_SIZE) {
-    const destroyed = await softDeletePosts(transaction, posts)
-    await deleteCreations(transaction, destroyed)
+    const destroyedEntities = await softDeletePosts(transaction, posts)
+    await deleteCreations(transaction, destroyedEntities)
     return
   }
   for (let done = 0; done < posts.length; done += POST_BATCH_SIZE) {
-    const destroyed = await destroyEntities(transaction, 'post', posts.slice(done, done + POST_BATCH_SIZE))
-    await deleteCreations(transaction, destroyed)
+    const destroyedEntities = await destroyEntities(transaction, 'post', posts.slice(done, done + POST_BATCH_SIZE))
+    await deleteCreations(transaction, destroyedEntities)
   }
 }
 

@@ -32,8 +32,11 @@ export function countFailures(storage: PictureStorage): CountedPictures {
     deleteUploads: countRequests('delete', storage.deleteUploads),
     deleteOldUploads: countRequests('delete', storage.deleteOldUploads),
     async prepare(pictures) {
-      const prepared = await countRequests('write', storage.prepare)(pictures)
-      return { publish: countRequests('write', prepared.publish), discard: countRequests('delete', prepared.discard) }
+      const preparedPictures = await countRequests('write', storage.prepare)(pictures)
+      return {
+        publish: countRequests('write', preparedPictures.publish),
+        discard: countRequests('delete', preparedPictures.discard),
+      }
     },
     write: countRequests('write', storage.write),
     read: countRequests('read', storage.read),

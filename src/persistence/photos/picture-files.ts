@@ -113,12 +113,12 @@ export async function deletePictures(uploadsDir: string, names: readonly string[
 export async function deleteOldUploads(uploadsDir: string, before: Date): Promise<number> {
   const folder = spoolFolder(uploadsDir)
   await makeFolder(folder, 0o700)
-  let deleted = 0
+  let deletedFiles = 0
   for (const file of await readdir(folder)) {
     const stats = await stat(join(folder, file)).catch(() => undefined)
     if (stats === undefined || stats.mtime >= before) continue
     await deleteUploads(uploadsDir, [file])
-    deleted += 1
+    deletedFiles += 1
   }
-  return deleted
+  return deletedFiles
 }

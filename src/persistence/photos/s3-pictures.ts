@@ -73,16 +73,16 @@ export function openS3Pictures(s3: S3Client): PictureStorage {
       for (const file of files) await s3.remove(spoolKey(file))
     },
     async deleteOldUploads(before) {
-      let deleted = 0
+      let deletedFiles = 0
       for (let after = 'spool/'; ; ) {
         const objects = await s3.list('spool/', after)
         for (const { key, modifiedAt } of objects) {
           if (modifiedAt >= before) continue
           await s3.remove(key)
-          deleted += 1
+          deletedFiles += 1
         }
         const last = objects.at(-1)
-        if (last === undefined) return deleted
+        if (last === undefined) return deletedFiles
         after = last.key
       }
     },

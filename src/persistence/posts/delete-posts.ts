@@ -74,9 +74,9 @@ async function deleteInChunks(
   statement: string,
   of: number | number[],
 ): Promise<void> {
-  let deleted = ROW_BATCH_SIZE
-  while (deleted === ROW_BATCH_SIZE) {
-    deleted = await db.transaction(async (transaction) => {
+  let deletedRows = ROW_BATCH_SIZE
+  while (deletedRows === ROW_BATCH_SIZE) {
+    deletedRows = await db.transaction(async (transaction) => {
       const rows = await queryRows<{ readonly guid: string }>(transaction, statement, [of, ROW_BATCH_SIZE])
       await deleteCreations(
         transaction,

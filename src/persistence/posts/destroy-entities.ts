@@ -6,14 +6,14 @@ import { findLargePosts, softDeletePosts } from './delete-posts.js'
 import { SENT_PUBLICLY_SQL } from './visibility.js'
 
 /** A deleted row, by the record name of its deliveries. */
-export interface Destroyed {
+export interface DestroyedEntity {
   readonly record: RecordKind
   readonly id: number
   readonly guid: string
 }
 
 /** A row that was a reason for its author, `participantId`, to participate in the post `participatedPostId`. Null: it was not. */
-interface DestroyedRow extends Destroyed {
+interface DestroyedRow extends DestroyedEntity {
   readonly participatedPostId: number | null
   readonly participantId: number | null
 }
@@ -26,7 +26,7 @@ export async function destroyEntities(
   transaction: Knex.Transaction,
   kind: RetractableKind,
   ids: readonly number[],
-): Promise<readonly Destroyed[]> {
+): Promise<readonly DestroyedEntity[]> {
   if (ids.length === 0) return []
   const large = kind === 'post' ? await findLargePosts(transaction, ids) : []
   const rows = [

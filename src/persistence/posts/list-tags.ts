@@ -47,7 +47,7 @@ const TAG_NAMES_SQL = `
 
 /** Lists the names of the tags that a user follows, in order. */
 export async function listFollowedTagNames(db: Knex, userId: number): Promise<readonly string[]> {
-  const followed = await queryPrepared<{ name: string }>(
+  const followedTags = await queryPrepared<{ name: string }>(
     db,
     'followed-tags',
     `select tags.name from tag_followings join tags on tags.id = tag_followings.tag_id
@@ -55,5 +55,5 @@ export async function listFollowedTagNames(db: Knex, userId: number): Promise<re
      order by tags.name`,
     [userId],
   )
-  return followed.map(({ name }) => name)
+  return followedTags.map(({ name }) => name)
 }

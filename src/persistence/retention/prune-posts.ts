@@ -52,7 +52,7 @@ export async function prunePosts(db: Knex, retention: PostRetention, after: numb
   try {
     return await db.transaction(async (transaction) => {
       await transaction.raw(`set local lock_timeout = '2s'`)
-      const locked = await queryRows<{ readonly id: number }>(
+      const lockedPosts = await queryRows<{ readonly id: number }>(
         transaction,
         'select id from posts where id = any(?) order by id for update skip locked',
         [[...ids]],
@@ -60,12 +60,12 @@ export async function prunePosts(db: Knex, retention: PostRetention, after: numb
       const posts = await readReasons(
         transaction,
         retention,
-        locked.map(({ id }) => id),
+        lockedPosts.map(({ id }) => id),
       )
-      const deleted = posts.filter(({ reason }) => reason === null).map(({ id }) => id)
-      const large = new Set(await findLargePosts(transaction, deleted))
+      const deletedIds = posts.filter(({ reason }) => reason === null).map(({ id }) => id)
+      const large = new Set(await findLargePosts(transaction, deletedIds))
       await softDeletePosts(transaction, [...large])
-      const small = deleted.filter((id) => !large.has(id))
+      const small = deletedIds.filter((id) => !large.has(id))
       await transaction.raw('delete from posts where id = any(?)', [small])
       return { lastId, groups: groupPosts(posts) }
     })

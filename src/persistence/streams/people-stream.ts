@@ -41,28 +41,31 @@ export function peopleStreamSql(
   visibility: Visibility,
   { authors, ownCondition, hasTagsAndMentions }: PeopleStream,
 ): string {
-  const merged = mergeScans(page)
-  merged.defineRows('authors', keysSql(`select person_id from (${authors}) as authors where not ${IS_BLOCKED_SQL}`))
-  merged.addPosts('own_posts', ownPosts(ownCondition))
-  if (hasTagsAndMentions) merged.addPosts('mentioning_posts', mentioningPosts(visibility))
-  if (visibility === 'readable') merged.addPosts('recent_shared', recentPostsSql(page, allSharedPosts, 'true'))
-  merged.addPosts('recent_public', recentPostsSql(page, allPosts, `recent.public and ${HAS_MANY_AUTHORS_SQL}`))
-  if (hasTagsAndMentions) addPostsWithFollowedTags(merged, 'public')
+  const mergedScans = mergeScans(page)
+  mergedScans.defineRows(
+    'authors',
+    keysSql(`select person_id from (${authors}) as authors where not ${IS_BLOCKED_SQL}`),
+  )
+  mergedScans.addPosts('own_posts', ownPosts(ownCondition))
+  if (hasTagsAndMentions) mergedScans.addPosts('mentioning_posts', mentioningPosts(visibility))
+  if (visibility === 'readable') mergedScans.addPosts('recent_shared', recentPostsSql(page, allSharedPosts, 'true'))
+  mergedScans.addPosts('recent_public', recentPostsSql(page, allPosts, `recent.public and ${HAS_MANY_AUTHORS_SQL}`))
+  if (hasTagsAndMentions) addPostsWithFollowedTags(mergedScans, 'public')
   if (visibility === 'readable') {
-    merged.addPostsOfEachKey(
+    mergedScans.addPostsOfEachKey(
       'shared_posts',
       'authors',
       sharedPosts('shared.author_id = key'),
       `${doesNotFillPageSql(page, 'recent_shared')} and ${hasMoreSharedPostsSql(page)}`,
     )
   }
-  merged.addPostsOfEachKey(
+  mergedScans.addPostsOfEachKey(
     'public_posts',
     'authors',
     publicPosts('posts.author_id = key'),
     doesNotFillPageSql(page, 'recent_public'),
   )
-  return merged.toSql()
+  return mergedScans.toSql()
 }
 
 /**
@@ -121,9 +124,9 @@ export function peopleStreamInSparseWindow(
 
 /** Selects a page of `id` and `time` of the posts with followed tags, tag by tag. Index `taggings_of_tag`. */
 export function tagStream(page: KeysetClauseBuilder, visibility: Visibility): string {
-  const merged = mergeScans(page)
-  addPostsWithFollowedTags(merged, visibility)
-  return merged.toSql()
+  const mergedScans = mergeScans(page)
+  addPostsWithFollowedTags(mergedScans, visibility)
+  return mergedScans.toSql()
 }
 
 /** Selects a page of the same stream from a time window. */

@@ -51,11 +51,11 @@ export function entityToJson(entity: Entity): EntityJson {
  */
 export function signedEntityToJson(entity: Relayable): EntityJson {
   const json = entityToJson(entity)
-  const signed = listElements(entity).filter(([name, text]) => {
+  const signedElements = listElements(entity).filter(([name, text]) => {
     const property = findProperty(relayables[entity.type], name)
     return property !== undefined && typeof json.entity_data[name] === 'string' && property.canonical?.(text) !== ''
   })
-  return { ...json, entity_data: { ...json.entity_data, ...Object.fromEntries(signed) } }
+  return { ...json, entity_data: { ...json.entity_data, ...Object.fromEntries(signedElements) } }
 }
 
 /** Reads the JSON form by the same rules as XML. Throws `UnknownEntity` or `ValidationError`. */

@@ -88,11 +88,11 @@ export function isEntityJson(value: unknown): boolean {
 }
 
 function definition(name: string, properties: PropertySchemas): SchemaObject {
-  const signed = Object.hasOwn(relayables, name)
-  const entries = Object.entries(signed ? { ...ofRelayables, ...properties } : properties)
+  const isSigned = Object.hasOwn(relayables, name)
+  const entries = Object.entries(isSigned ? { ...ofRelayables, ...properties } : properties)
   return {
     type: 'object',
-    required: ['entity_type', 'entity_data', ...(signed ? ['property_order'] : [])],
+    required: ['entity_type', 'entity_data', ...(isSigned ? ['property_order'] : [])],
     properties: {
       entity_type: { const: name },
       entity_data: {
@@ -100,7 +100,7 @@ function definition(name: string, properties: PropertySchemas): SchemaObject {
         required: entries.filter(([key]) => key.endsWith('*')).map(([key]) => key.slice(0, -1)),
         properties: Object.fromEntries(entries.map(([key, schema]) => [key.replace('*', ''), schema])),
       },
-      ...(signed && { property_order: { type: 'array', items: string } }),
+      ...(isSigned && { property_order: { type: 'array', items: string } }),
     },
   }
 }

@@ -13,7 +13,7 @@ interface StoredKey {
 
 /** Locks open accounts whose keys do not fit: no pod could verify their messages. Returns their number. */
 export async function lockBrokenKeys(session: pg.Client, secrets: Secrets): Promise<number> {
-  let locked = 0
+  let lockedAccounts = 0
   for (let after = 0; ; ) {
     const { rows } = await session.query<StoredKey>(
       `select users.id::float as id, sealed_private_key as sealed, people.public_key as "publicKey"
@@ -27,8 +27,8 @@ export async function lockBrokenKeys(session: pg.Client, secrets: Secrets): Prom
     await session.query(`update users set locked_at = coalesce(locked_at, ${NOW_SQL}) where id = any($1)`, [
       broken.map(({ id }) => id),
     ])
-    locked += broken.length
-    if (rows.length < BATCH_SIZE) return locked
+    lockedAccounts += broken.length
+    if (rows.length < BATCH_SIZE) return lockedAccounts
     after = rows.at(-1)?.id ?? after
   }
 }

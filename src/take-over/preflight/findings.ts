@@ -385,11 +385,11 @@ function keyOf(table: string): string {
 
 /** One finding for each code and table. */
 export function mergeFindings(findings: readonly InvalidRowFinding[]): readonly InvalidRowFinding[] {
-  const merged = new Map<string, InvalidRowFinding>()
+  const findingsByName = new Map<string, InvalidRowFinding>()
   for (const finding of findings) {
     const name = `${finding.code} ${finding.table}`
-    const mergedFinding = merged.get(name)
-    merged.set(
+    const mergedFinding = findingsByName.get(name)
+    findingsByName.set(
       name,
       mergedFinding === undefined
         ? finding
@@ -400,5 +400,5 @@ export function mergeFindings(findings: readonly InvalidRowFinding[]): readonly 
           },
     )
   }
-  return [...merged.values()].sort((one, other) => (one.code < other.code ? -1 : one.code > other.code ? 1 : 0))
+  return [...findingsByName.values()].sort((one, other) => (one.code < other.code ? -1 : one.code > other.code ? 1 : 0))
 }

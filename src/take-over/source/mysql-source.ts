@@ -214,11 +214,11 @@ async function readBlock(
   await select(session, 'start transaction with consistent snapshot, read only')
   try {
     // 60 bits of MD5 over all columns; a mark before each keeps null apart from an empty text.
-    const marked = columns.map((column) => `coalesce(concat('=', cast(${column} as binary)), '-')`)
+    const columnTexts = columns.map((column) => `coalesce(concat('=', cast(${column} as binary)), '-')`)
     const [row] = await select<{ rows: string; fingerprint: string }>(
       session,
       `select count(*) as "rows",
-         cast(coalesce(sum(cast(conv(left(md5(concat_ws('|', ${marked.join(', ')})), 15), 16, 10) as unsigned)), 0) as char) as fingerprint
+         cast(coalesce(sum(cast(conv(left(md5(concat_ws('|', ${columnTexts.join(', ')})), 15), 16, 10) as unsigned)), 0) as char) as fingerprint
        ${from}`,
     )
     const mark = { rows: Number(row?.rows ?? 0), fingerprint: row?.fingerprint ?? '0' }

@@ -29,7 +29,7 @@ export async function compareFiles(
   let all = 0
   for await (const _entry of await opendir(source)) all += 1
   const step = Math.min(ONE_OF, Math.max(1, Math.floor(all / COMPARED_AT_LEAST)))
-  const wrong: string[] = []
+  const differentFiles: string[] = []
   let files = 0
   for await (const { name } of await opendir(source)) {
     signal.throwIfAborted()
@@ -43,12 +43,18 @@ export async function compareFiles(
     const isEqual =
       copy?.size === original.size &&
       (files % step !== 0 || (await hashOf(join(source, name))) === (await hashOf(join(target, name))))
-    if (!isEqual) wrong.push(name)
+    if (!isEqual) differentFiles.push(name)
   }
   const differences =
-    wrong.length === 0
+    differentFiles.length === 0
       ? []
-      : [{ check: 'pictures', detail: `${wrong.length} files differ`, examples: wrong.slice(0, EXAMPLES) }]
+      : [
+          {
+            check: 'pictures',
+            detail: `${differentFiles.length} files differ`,
+            examples: differentFiles.slice(0, EXAMPLES),
+          },
+        ]
   return { files, differences }
 }
 

@@ -50,12 +50,12 @@ export async function probeTakenOverPod(
     const differences: Difference[] = []
     for (const [name, select, count, check] of checks) {
       const { rows } = await session.query<ProbedRow>(select, [count])
-      const wrong: string[] = []
-      for (const row of rows) if (!(await check(request, row))) wrong.push(row.id)
+      const differentIds: string[] = []
+      for (const row of rows) if (!(await check(request, row))) differentIds.push(row.id)
       report[name] = rows.length
-      if (wrong.length > 0) {
-        const detail = `${wrong.length} of ${rows.length} answers differ`
-        differences.push({ check: `requests for ${name}`, detail, examples: wrong.slice(0, EXAMPLES) })
+      if (differentIds.length > 0) {
+        const detail = `${differentIds.length} of ${rows.length} answers differ`
+        differences.push({ check: `requests for ${name}`, detail, examples: differentIds.slice(0, EXAMPLES) })
       }
     }
     return { report, differences }

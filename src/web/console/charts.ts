@@ -26,8 +26,8 @@ export function lineChart({ title, unit, times, series }: LineChart): Markup {
   const summary = series.map(({ name, values: own }) => `${name}: ${describe(own, unit)}`).join('. ')
   const lines = series.map(({ values: own }, index) => {
     const isFirst = index === 0
-    const filled = isFirst && html`<path class="area" d="${area(own, highest)}"/>`
-    return html`${filled}<path class="line${!isFirst && ' second'}" d="${line(own, highest)}"/>`
+    const areaPath = isFirst && html`<path class="area" d="${area(own, highest)}"/>`
+    return html`${areaPath}<path class="line${!isFirst && ' second'}" d="${line(own, highest)}"/>`
   })
   const bottom = HEIGHT - 5
   return html`<figure class="chart card"><figcaption>${title} <span class="soft small">(${unit})</span></figcaption>

@@ -30,13 +30,13 @@ export function addFormKeys(app: FastifyInstance): void {
       if (location !== undefined) return reply.redirect(location, 303)
     }
     let end = (_location: string | undefined) => {}
-    const ended = new Promise<string | undefined>((resolve) => {
+    const responseOfRun = new Promise<string | undefined>((resolve) => {
       end = (location) => {
         running.delete(name)
         resolve(location)
       }
     })
-    running.set(name, ended)
+    running.set(name, responseOfRun)
     const known = await claimFormKey(db, hash).catch((error: unknown) => {
       end(undefined)
       throw error

@@ -32,7 +32,7 @@ interface Network {
  */
 export function limitConnections(server: Server, options: ConnectionLimitOptions): void {
   const { limits, isTrustedProxy, countClosure } = options
-  const filled = Math.floor((limits.connections * limits.connectionsFilledPercent) / 100)
+  const filledConnections = Math.floor((limits.connections * limits.connectionsFilledPercent) / 100)
   const networks = new Map<string, Network>()
   const networksOfSocket = new WeakMap<Socket, readonly (readonly [string, Network])[]>()
   const requestsUnderWay = new WeakMap<Socket, number>()
@@ -57,7 +57,7 @@ export function limitConnections(server: Server, options: ConnectionLimitOptions
       ([, network], index) => !network.isProxy && network.sockets.size > (limitOf[index] ?? 0),
     )
     if (overLimit) close(findLongestIdle(overLimit[1]) ?? socket, 'address_limit')
-    else if (total > filled) closeIdleOfLargestNetwork()
+    else if (total > filledConnections) closeIdleOfLargestNetwork()
     // Last, so that the new connection is never closed for being idle.
     setIdle(socket)
   })

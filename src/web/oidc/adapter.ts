@@ -134,8 +134,9 @@ function recordAdapter(services: Services, kind: RecordKind): Adapter {
       })
       upserts += 1
       if (kind !== 'Interaction' || upserts % OIDC_LIMITS.interactionsBetweenTrims !== 0) return
-      const deleted = await trimInteractions(services.db, OIDC_LIMITS.interactions)
-      if (deleted > 0) services.log.info({ rows: deleted }, 'authorization requests deleted: expired, or too many')
+      const deletedRows = await trimInteractions(services.db, OIDC_LIMITS.interactions)
+      if (deletedRows > 0)
+        services.log.info({ rows: deletedRows }, 'authorization requests deleted: expired, or too many')
     },
     async find(id) {
       const payload = await findRecord(services.db, kind, { idHash: hashToken(id) })

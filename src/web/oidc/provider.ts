@@ -29,13 +29,13 @@ const PROMPT_PATHS: Readonly<Record<string, string>> = {
 
 /** Opens the authorization server on the first request, because that may generate its signing key. */
 export function getProvider(services: Services): () => Promise<Provider> {
-  let opened: Promise<Provider> | undefined
+  let openedProvider: Promise<Provider> | undefined
   return async () => {
-    opened ??= openProvider(services)
+    openedProvider ??= openProvider(services)
     try {
-      return await opened
+      return await openedProvider
     } catch (error) {
-      opened = undefined // for example while the database is unavailable; the next request tries again
+      openedProvider = undefined // for example while the database is unavailable; the next request tries again
       throw error
     }
   }

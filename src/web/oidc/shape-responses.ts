@@ -49,10 +49,10 @@ function describeUnsupported(ctx: KoaContextWithOIDC): void {
   const [match, error = ''] = /[?#&]error=(\w+)(?=(?:&(?!error=)[^&]*)*$)/.exec(location) ?? []
   const description = UNSUPPORTED[error]
   if (match === undefined || description === undefined || location.includes('error_description=')) return
-  const described = `${match}&${new URLSearchParams({ error_description: description })}`
+  const describedMatch = `${match}&${new URLSearchParams({ error_description: description })}`
   ctx.set(
     'location',
-    location.replace(match, () => described),
+    location.replace(match, () => describedMatch),
   )
 }
 

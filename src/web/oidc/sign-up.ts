@@ -51,12 +51,13 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
     const interaction = visit.request === undefined ? undefined : await browser.getInteraction(visit.request)
     const t = textsFor(request, reply, { uiLocales: readUiLocales(interaction) })
     reply.type('text/html; charset=utf-8')
-    const refused =
+    const signUpRefusal =
       (await findNetworkRefusal(request.services, request.ip)) ??
       (await findSignUpRefusal(request.services, visit.invitation))
-    if (refused?.reason === 'sign_up_full') reply.code(503).header('retry-after', String(refused.details['retryAfter']))
-    else if (refused) reply.code(refused.reason === 'invitation_unusable' ? 404 : 403)
-    if (refused) return reply.send(noSignUpPage(t, podName, refusalText(t, refused)))
+    if (signUpRefusal?.reason === 'sign_up_full')
+      reply.code(503).header('retry-after', String(signUpRefusal.details['retryAfter']))
+    else if (signUpRefusal) reply.code(signUpRefusal.reason === 'invitation_unusable' ? 404 : 403)
+    if (signUpRefusal) return reply.send(noSignUpPage(t, podName, refusalText(t, signUpRefusal)))
     return reply.header('content-security-policy', formPolicy({ mayLeadToClient: visit.request !== undefined })).send(
       signUpPage({
         t,
@@ -143,8 +144,8 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
           ip: request.ip,
           invitation: visit.invitation,
         })
-    const shown = { ...visit, username, language, terms, ...texts }
-    if (errors.length > 0) return show(request, reply.code(422), browser, { ...shown, errors })
+    const formValues = { ...visit, username, language, terms, ...texts }
+    if (errors.length > 0) return show(request, reply.code(422), browser, { ...formValues, errors })
     try {
       const result = await beginSignUp(request.services, {
         username,
@@ -165,7 +166,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
         const html = noSignUpPage(t, services.config.podName, refusalText(t, error))
         return reply.type('text/html; charset=utf-8').send(html)
       }
-      return show(request, reply.code(422), browser, { ...shown, errors: [errorOf(t, error)] })
+      return show(request, reply.code(422), browser, { ...formValues, errors: [errorOf(t, error)] })
     }
   })
 

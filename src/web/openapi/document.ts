@@ -298,11 +298,11 @@ function themeOf(title: string) {
 function partOf(document: Readonly<Record<string, unknown>>, part: string | undefined): Record<string, unknown> {
   if (part !== 'admin' && part !== 'client') return document
   const { paths, tags } = document as unknown as ApiDocument // as the options of `addApiDescription` build it
-  const shown = Object.entries(paths).filter(([path]) => path.startsWith('/api/admin/') === (part === 'admin'))
+  const pathsOfPart = Object.entries(paths).filter(([path]) => path.startsWith('/api/admin/') === (part === 'admin'))
   const usedTags = new Set(
-    shown.flatMap(([, operations]) => Object.values(operations).flatMap((operation) => operation.tags ?? [])),
+    pathsOfPart.flatMap(([, operations]) => Object.values(operations).flatMap((operation) => operation.tags ?? [])),
   )
-  return { ...document, paths: Object.fromEntries(shown), tags: tags.filter(({ name }) => usedTags.has(name)) }
+  return { ...document, paths: Object.fromEntries(pathsOfPart), tags: tags.filter(({ name }) => usedTags.has(name)) }
 }
 
 interface ApiDocument {

@@ -57,23 +57,23 @@ export function openPageRenderer(services: Pick<Services, 'config' | 'db'>): Pag
 
   const namedIn = async (texts: readonly string[]) => findKnownNames(services, await run('findNames', texts))
 
-  const described = { url, podName, uploadsBaseUrl }
+  const podFields = { url, podName, uploadsBaseUrl }
 
   return {
     async postPage(language, data) {
       const { shared, comments, position } = data
       const texts = [(shared.root ?? shared).post.text, ...comments.items.map(({ text }) => text)]
       const path = `/posts/${shared.post.guid}${positionQuery(position)}`
-      return run('renderPostPage', { data, path, named: await namedIn(texts), language, pod: described })
+      return run('renderPostPage', { data, path, named: await namedIn(texts), language, pod: podFields })
     },
     async personPage(language, data) {
       const namedPeople = await namedIn([data.profile.bio, ...textsOf(data.posts)])
       const path = `/people/${data.person.guid}${positionQuery(data.position)}`
-      return run('renderPersonPage', { data, path, named: namedPeople, language, pod: described })
+      return run('renderPersonPage', { data, path, named: namedPeople, language, pod: podFields })
     },
     async personFeed(language, data) {
       const namedPeople = await namedIn(textsOf(data.posts))
-      return run('renderPersonFeed', { data, path: '/', named: namedPeople, language, pod: described })
+      return run('renderPersonFeed', { data, path: '/', named: namedPeople, language, pod: podFields })
     },
     async postListPage(language, data) {
       const path = `${data.path}${positionQuery(data.position)}`
@@ -82,7 +82,7 @@ export function openPageRenderer(services: Pick<Services, 'config' | 'db'>): Pag
         path,
         named: await namedIn(textsOf(data.posts)),
         language,
-        pod: described,
+        pod: podFields,
       })
     },
     close: () => threads.destroy(),

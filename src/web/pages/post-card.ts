@@ -128,8 +128,8 @@ function counters(t: Translate, { commentsCount, likesCount, resharesCount }: Po
     ['post.likes', likesCount],
     ['post.reshares', resharesCount],
   ] as const
-  const shown = counts
+  const shownCounts = counts
     .filter(([, count]) => count > 0)
     .map(([id, count]) => `<span>${escapeHtml(t(id, { count }))}</span>`)
-  return shown.length === 0 ? '' : `<p class="foot soft small">${shown.join('')}</p>\n`
+  return shownCounts.length === 0 ? '' : `<p class="foot soft small">${shownCounts.join('')}</p>\n`
 }

@@ -22,12 +22,12 @@ export function presentClusterDetails({ items, authors, operation: task, ...clus
     ...presentCluster(cluster),
     operation: task === undefined ? null : presentOperation(task),
     newest_items: items.map(({ type, guid, author, authorGuid, text, at, isHidden, isRetractable }) => {
-      const shown = { type, guid, author, author_guid: authorGuid, text, found_at: at.toISOString() }
-      return { ...shown, hidden: isHidden, retractable: isRetractable }
+      const fields = { type, guid, author, author_guid: authorGuid, text, found_at: at.toISOString() }
+      return { ...fields, hidden: isHidden, retractable: isRetractable }
     }),
     busiest_authors: authors.map(({ guid, address, items: count, isLocal, isFollowed, firstSeenAt, isProposed }) => {
-      const shown = { guid, address, items: count, local: isLocal, followed: isFollowed }
-      return { ...shown, first_seen_at: firstSeenAt.toISOString(), ticked: isProposed }
+      const fields = { guid, address, items: count, local: isLocal, followed: isFollowed }
+      return { ...fields, first_seen_at: firstSeenAt.toISOString(), ticked: isProposed }
     }),
   }
 }

@@ -27,8 +27,8 @@ export function presentMarkedConversation(
   conversation: ListedConversation,
   { addresses, dialect }: DialectContext,
 ): Static<typeof MarkedConversation> {
-  const marked = presentConversation(conversation, addresses)
-  return dialect === 'diaspora' ? marked : [marked]
+  const presentedConversation = presentConversation(conversation, addresses)
+  return dialect === 'diaspora' ? presentedConversation : [presentedConversation]
 }
 
 /** The response to the author of a new conversation. */

@@ -9,15 +9,15 @@ export function presentNotification(
   { guid, type, read, createdAt, target, actors }: ListedNotification,
   { addresses, dialect }: DialectContext,
 ): Static<typeof Notification> {
-  const presented: Static<typeof Notification> = {
+  const fields: Static<typeof Notification> = {
     guid,
     type: type === 'commented_on_post' && dialect === 'diaspora' ? COMMENTED_IN_DIASPORA : type,
     read,
     created_at: createdAt.toISOString(),
     event_creators: actors.map((person) => presentPersonSummary(person, addresses)),
   }
-  if (target) presented.target = { guid: target.guid, author: presentPersonSummary(target.author, addresses) }
-  return presented
+  if (target) fields.target = { guid: target.guid, author: presentPersonSummary(target.author, addresses) }
+  return fields
 }
 
 export function readNotificationType(name: Static<typeof NotificationTypeName>): NotificationType {

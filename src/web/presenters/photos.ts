@@ -13,8 +13,8 @@ export function presentPhoto(photo: ListedPhoto, addresses: PodAddresses): Stati
   const picture = presentPicture(photo, addresses)
   if (picture === undefined) return undefined
   const { guid, createdAt, postGuid } = photo
-  const presented = Object.assign({ guid, created_at: createdAt.toISOString() }, picture)
-  return postGuid === null ? presented : Object.assign(presented, { post: postGuid })
+  const fields = Object.assign({ guid, created_at: createdAt.toISOString() }, picture)
+  return postGuid === null ? fields : Object.assign(fields, { post: postGuid })
 }
 
 /** A photo as part of a post. Undefined: the URL is invalid. */

@@ -16,20 +16,20 @@ import type { PodAddresses } from './picture-urls.js'
 /** A post for a local user. A reshare has the content of its root. */
 export function presentPost(post: ListedPost, addresses: PodAddresses): Static<typeof PostSchema> {
   const { root } = post
-  const presented = presentListed(post, addresses)
-  return root ? Object.assign(presented, { root: presentListed(root, addresses) }) : presented
+  const fields = presentListed(post, addresses)
+  return root ? Object.assign(fields, { root: presentListed(root, addresses) }) : fields
 }
 
 /** `Object.assign` instead of spreading, which was the largest cost of a list of posts. */
 function presentListed(post: ListedPost, addresses: PodAddresses): Static<typeof RootSchema> {
   const { author, root, viewerActions, providerDisplayName } = post
-  const shown = root ?? post
-  const presented: Static<typeof RootSchema> = Object.assign(
+  const shownPost = root ?? post
+  const fields: Static<typeof RootSchema> = Object.assign(
     presentOwnMembers(post, author, addresses),
-    presentContent(shown, addresses),
+    presentContent(shownPost, addresses),
     {
-      title: titleOrPhrase(inEnglish, shown, shown.author),
-      nsfw: isMarkedNsfw(shown, shown.author.nsfw),
+      title: titleOrPhrase(inEnglish, shownPost, shownPost.author),
+      nsfw: isMarkedNsfw(shownPost, shownPost.author.nsfw),
       own_interaction_state: {
         liked: viewerActions.liked,
         // `reshated` is the misspelling of the specification; existing clients read `reshared`.
@@ -40,10 +40,10 @@ function presentListed(post: ListedPost, addresses: PodAddresses): Static<typeof
       },
     },
   )
-  if (providerDisplayName !== null) presented.provider_display_name = providerDisplayName
-  if (shown.poll) presented.poll = presentPollWithVotes(shown.poll)
-  if (post.isHidden) presented.moderation = HIDDEN
-  return presented
+  if (providerDisplayName !== null) fields.provider_display_name = providerDisplayName
+  if (shownPost.poll) fields.poll = presentPollWithVotes(shownPost.poll)
+  if (post.isHidden) fields.moderation = HIDDEN
+  return fields
 }
 
 /** A post in the JSON stream that other pods read after they have discovered a person. */
@@ -60,13 +60,13 @@ export function presentStreamItem({ post, author }: PublicPost) {
 /** A public post as JSON for anonymous requests. */
 export function presentPublicPost(shared: PublicPost, addresses: PodAddresses): object {
   const { post, author, root } = shared
-  const shown = (root ?? shared).post
+  const shownPost = (root ?? shared).post
   return {
     ...presentOwnMembers(post, author, addresses),
-    ...presentContent(shown, addresses),
+    ...presentContent(shownPost, addresses),
     title: postTitle(inEnglish, shared),
     nsfw: isNsfw(shared),
-    ...(shown.poll && { poll: presentPoll(shown.poll) }),
+    ...(shownPost.poll && { poll: presentPoll(shownPost.poll) }),
     ...(root && { root: presentPublicPost(root, addresses) }),
   }
 }

@@ -4,12 +4,13 @@ const UNSTORABLE = /[\0-\x08\v\f\x0e-\x1f\ud800-\udfff\ufffe\uffff]/u
 
 /** Whether all texts in a value, at any depth, can be stored and sent unchanged. */
 export function holdsPlainText(value: unknown): boolean {
-  const remaining = [value]
-  while (remaining.length > 0) {
-    const next = remaining.pop()
+  const remainingValues = [value]
+  while (remainingValues.length > 0) {
+    const next = remainingValues.pop()
     if (typeof next === 'string' && UNSTORABLE.test(next)) return false
     // Not `push(...values)`: a long list would exceed the number of arguments of a call.
-    if (typeof next === 'object' && next !== null) for (const inside of Object.values(next)) remaining.push(inside)
+    if (typeof next === 'object' && next !== null)
+      for (const inside of Object.values(next)) remainingValues.push(inside)
   }
   return true
 }

@@ -28,7 +28,7 @@ export const confirmAccessRoutes: FastifyPluginAsync = async (app) => {
 
   app.post(OIDC_PATHS.confirmAccess, route, async (request, reply) => {
     const form = ownForm(formText(request, 'return_to'))
-    const refused = await app.stepUp.check(request, reply, request.signedIn, form)
-    return refused ?? reply.redirect(form.fields.return_to, 303)
+    const refusalReply = await app.stepUp.check(request, reply, request.signedIn, form)
+    return refusalReply ?? reply.redirect(form.fields.return_to, 303)
   })
 }

@@ -22,10 +22,10 @@ export const mailRoutes: FastifyPluginAsync = async (app) => {
     const { t } = request.signedIn
     const { enabled, digestHour, kinds } = await getMailPreferences(request.services, request.signedIn.account.userId)
     const isStaff = request.signedIn.account.role !== null
-    const shown = Object.keys({ ...NOTIFICATION_MAIL_DELIVERY, ...(isStaff && STAFF_MAIL_DELIVERY) }).filter(
+    const shownKinds = Object.keys({ ...NOTIFICATION_MAIL_DELIVERY, ...(isStaff && STAFF_MAIL_DELIVERY) }).filter(
       isPreferenceKind,
     )
-    const lists = shown.map((kind) =>
+    const lists = shownKinds.map((kind) =>
       selectList({
         name: `mail_kinds.${kind}`,
         label: t(`mail_kind.${kind}`),

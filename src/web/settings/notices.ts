@@ -77,10 +77,10 @@ function noticeSentence(t: Translate, { kind, targetType }: UserNotice): string 
 }
 
 function lostContacts(t: Translate, contacts: readonly LostContact[]): Markup {
-  const shown = contacts.slice(0, CONTACTS_SHOWN)
+  const shownContacts = contacts.slice(0, CONTACTS_SHOWN)
   return html`<section class="card"><h2>${t('notices.lost_contacts')}</h2>
 <p class="soft">${t('notices.lost_about')}</p>
-<ul class="entries">${shown.map(({ address, name }) => html`<li><div><p><bdi>${name === '' ? address : name}</bdi></p><p class="soft small"><bdi>${address}</bdi></p></div></li>\n`)}</ul>
-${contacts.length > shown.length && html`<p>${t('notices.lost_more', { count: contacts.length - shown.length })}</p>`}
+<ul class="entries">${shownContacts.map(({ address, name }) => html`<li><div><p><bdi>${name === '' ? address : name}</bdi></p><p class="soft small"><bdi>${address}</bdi></p></div></li>\n`)}</ul>
+${contacts.length > shownContacts.length && html`<p>${t('notices.lost_more', { count: contacts.length - shownContacts.length })}</p>`}
 <p><a href="${CSV_PATH}">${t('notices.lost_csv')}</a></p></section>`
 }

@@ -74,9 +74,9 @@ ${textLine({
 
   app.post(PATH, route, async (request, reply) => {
     let codes: readonly string[] = []
-    const made = { name: formText(request, 'name') ?? '', response: formText(request, 'passkey') ?? '' }
+    const newPasskey = { name: formText(request, 'name') ?? '', response: formText(request, 'passkey') ?? '' }
     const errors = await collectFieldErrors(request.signedIn.t, ADD_REFUSALS, async () => {
-      codes = await addPasskey(request.services, request.signedIn.owner, party, made)
+      codes = await addPasskey(request.services, request.signedIn.owner, party, newPasskey)
     })
     if (errors.length > 0) return show(request, reply, errors)
     if (codes.length === 0) return redirectWithFlash(request, reply, 'passkey_added')

@@ -42,7 +42,7 @@ export const profileRoutes: FastifyPluginAsync = async (app) => {
     const { profile } = await getOwnProfile(request.services, request.signedIn.viewer)
     // After an error the form keeps the typed text.
     const isRepeated = errors.length > 0 && request.body !== undefined
-    const typed = (name: string, stored: string | null) =>
+    const typedOrStored = (name: string, stored: string | null) =>
       isRepeated ? (formText(request, name) ?? '') : (stored ?? '')
     const ticked = (name: string, isStored: boolean) => (isRepeated ? formText(request, name) !== undefined : isStored)
     const errorOf = (name: string) => errors.find(({ field }) => field === name)?.message
@@ -58,31 +58,31 @@ ${settingsForm(
     label: t('profile.name'),
     autocomplete: 'name',
     error: errorOf('name'),
-    value: typed('name', [profile.firstName, profile.lastName].filter(Boolean).join(' ')),
-  })}${textArea({ name: 'bio', label: t('profile.bio'), value: typed('bio', profile.bio), error: errorOf('bio') })}${textLine(
+    value: typedOrStored('name', [profile.firstName, profile.lastName].filter(Boolean).join(' ')),
+  })}${textArea({ name: 'bio', label: t('profile.bio'), value: typedOrStored('bio', profile.bio), error: errorOf('bio') })}${textLine(
     {
       name: 'location',
       label: t('profile.place'),
-      value: typed('location', profile.location),
+      value: typedOrStored('location', profile.location),
       error: errorOf('location'),
     },
   )}${textLine({
     name: 'gender',
     label: t('profile.gender'),
     autocomplete: 'sex',
-    value: typed('gender', profile.gender),
+    value: typedOrStored('gender', profile.gender),
     error: errorOf('gender'),
   })}${textLine({
     name: 'birthday',
     label: t('profile.birthday'),
     autocomplete: 'bday',
     error: errorOf('birthday'),
-    value: typed('birthday', shownBirthday(profile.birthday)),
+    value: typedOrStored('birthday', shownBirthday(profile.birthday)),
     hint: t('profile.birthday_hint'),
   })}${textLine({
     name: 'tags',
     label: t('profile.tags'),
-    value: typed('tags', profile.tags.join(' ')),
+    value: typedOrStored('tags', profile.tags.join(' ')),
     error: errorOf('tags'),
     hint: t('profile.tags_hint'),
   })}${checkBox({

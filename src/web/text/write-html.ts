@@ -98,9 +98,9 @@ const RULES: Readonly<Record<string, RendererRule>> = {
     const token = tokens[index]
     const url = urlOf(token, 'src')
     const alt = (token?.children ?? []).map(altText).join('').trim()
-    const shown = `🖼 ${escapeHtml(alt === '' ? url : alt)}`
+    const label = `🖼 ${escapeHtml(alt === '' ? url : alt)}`
     const isLinked = rendering.openLinks.length > 0 || !countUrl(rendering, url)
-    return isLinked ? shown : `${linkStart(url)}${shown}</a>`
+    return isLinked ? label : `${linkStart(url)}${label}</a>`
   },
   [REFERENCE](tokens, index, _options, env) {
     const token = tokens[index]

@@ -28,9 +28,9 @@ export async function readUploadForm(request: FastifyRequest, authenticate?: Aut
   const { photoBytes } = config
   const files: string[] = []
   try {
-    const cut = cutAfter(request.raw, photoBytes * PHOTO_LIMITS.oversizeReadFactor)
-    const form = readParts(request, { pictures, photoBytes, files, signal: cut.signal, authenticate })
-    const { fields, fault, refusal } = await Promise.race([form, cut.happens])
+    const cutOff = cutAfter(request.raw, photoBytes * PHOTO_LIMITS.oversizeReadFactor)
+    const form = readParts(request, { pictures, photoBytes, files, signal: cutOff.signal, authenticate })
+    const { fields, fault, refusal } = await Promise.race([form, cutOff.happens])
     if (refusal !== undefined) throw refusal
     if (fault !== undefined) throw fault
     const [file] = files
@@ -112,20 +112,20 @@ function cutAfter(
   raw: IncomingMessage,
   maxBytes: number,
 ): { readonly signal: AbortSignal; readonly happens: Promise<never> } {
-  const cut = new AbortController()
+  const cutOff = new AbortController()
   const happens = new Promise<never>((_, reject) => {
     let receivedBytes = 0
     raw.on('data', (chunk: Buffer) => {
       receivedBytes += chunk.length
-      if (receivedBytes <= maxBytes || cut.signal.aborted) return
+      if (receivedBytes <= maxBytes || cutOff.signal.aborted) return
       raw.unpipe()
       raw.pause()
-      cut.abort()
+      cutOff.abort()
       reject(imageTooLarge('The request is far too large.', CLOSE_CONNECTION))
     })
   })
   happens.catch(() => {}) // the form may end first, and then nothing awaits this promise
-  return { signal: cut.signal, happens }
+  return { signal: cutOff.signal, happens }
 }
 
 /** Closes the connection: the rest of the body would be parsed as the next request. */

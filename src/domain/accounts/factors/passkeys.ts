@@ -70,7 +70,7 @@ export async function addPasskey(
   { name, response }: { readonly name: string; readonly response: string },
 ): Promise<readonly string[]> {
   const { userId, sessionUid } = owner
-  const shown = readName(name)
+  const shownName = readName(name)
   const use = { purpose: 'add', browser: sessionUid, at: services.now() } as const
   const credential = await readCredential(response, party, (challenge) => useChallenge(services.db, challenge, use))
   if (credential === undefined) throw new Refusal('passkey_invalid', 'The passkey was not accepted. Try again.')
@@ -81,7 +81,7 @@ export async function addPasskey(
       if (before.passkeys >= FACTOR_LIMITS.passkeys) {
         throw new Refusal('too_many_passkeys', `An account may have at most ${FACTOR_LIMITS.passkeys} passkeys.`)
       }
-      await transaction('passkeys').insert({ userId, name: shown, createdAt: services.now(), ...credential })
+      await transaction('passkeys').insert({ userId, name: shownName, createdAt: services.now(), ...credential })
       await endOtherSessions(transaction, owner)
       await enqueueAccountMail(services, transaction, 'passkey_added', userId)
       return hasFactor(before) ? [] : replaceRecoveryCodes(transaction, userId)

@@ -78,8 +78,8 @@ export async function checkCode(services: FactorDependencies, userId: number, ty
 
 async function hasTooManyWrongCodes(transaction: Knex.Transaction, userId: number, at: Date): Promise<boolean> {
   const since = new Date(at.getTime() - 3_600_000)
-  const wrong = await transaction('wrong_codes').where({ userId }).where('at', '>', since).select('id')
-  return wrong.length >= FACTOR_LIMITS.wrongCodesPerHour
+  const wrongCodes = await transaction('wrong_codes').where({ userId }).where('at', '>', since).select('id')
+  return wrongCodes.length >= FACTOR_LIMITS.wrongCodesPerHour
 }
 
 /** Accepts a code once: the update refuses its step and earlier ones. */

@@ -23,6 +23,6 @@ export async function matchesBcrypt(passwordHash: string, text: string, pepper: 
 
 /** The pepper of the pod whose accounts this pod has taken over. */
 export async function findPepper({ db, secrets }: PepperDependencies): Promise<string> {
-  const sealed = (await findTakeOver(db))?.sealedPepper
-  return sealed ? secrets.decrypt(sealed, 'pepper') : DIASPORA_PEPPER
+  const sealedPepper = (await findTakeOver(db))?.sealedPepper
+  return sealedPepper ? secrets.decrypt(sealedPepper, 'pepper') : DIASPORA_PEPPER
 }

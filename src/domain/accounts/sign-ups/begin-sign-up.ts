@@ -93,8 +93,9 @@ export async function needsApproval(
 
 /** Creates the account, or a pending sign-up where a confirmation or a decision is needed. */
 export async function beginSignUp(services: Services, form: SignUpForm): Promise<SignUpResult> {
-  const refused = (await findNetworkRefusal(services, form.ip)) ?? (await findSignUpRefusal(services, form.invitation))
-  if (refused) throw refused
+  const signUpRefusal =
+    (await findNetworkRefusal(services, form.ip)) ?? (await findSignUpRefusal(services, form.invitation))
+  if (signUpRefusal) throw signUpRefusal
   await checkAttendance(services)
   const email = services.config.mail === undefined ? null : readMailbox(form.email ?? '')
   const invitation = form.invitation === undefined ? undefined : await findUsableInvitation(services, form.invitation)

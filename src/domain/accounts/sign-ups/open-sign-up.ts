@@ -68,8 +68,8 @@ async function openAccount(
   if (row.needsConfirmation && row.confirmedAt === null) throw signUpMissing()
   const { username, passwordHash, language, email, invitationId, network, termsVersion } = row
   return createAccount(services, { username, passwordHash, language, pendingId: id }, async (transaction, user) => {
-    const ended = await transaction('pending_sign_ups').where({ id }).delete()
-    if (ended === 0) throw signUpMissing()
+    const deletedCount = await transaction('pending_sign_ups').where({ id }).delete()
+    if (deletedCount === 0) throw signUpMissing()
     const isConfirmed = email !== null && row.confirmedAt !== null
     await user.$query(transaction).patch({
       signedUpAt: services.now(),
@@ -186,19 +186,19 @@ async function decide(
   const givenReason = requireReason({ reason })
   const pendingSignUp = await getWaitingSignUp(services.db, id)
   const target = { type: 'sign_up', label: pendingSignUp.username ?? '' }
-  let locked = pendingSignUp
+  let lockedSignUp = pendingSignUp
   await recordOperatorChange(
     services,
     actor,
     { action: `sign_up.${decision}`, target, reason: givenReason },
     async (transaction) => {
       // A confirmation may have changed the row since it was read.
-      locked = await getWaitingSignUp(transaction, id, true)
-      await change(transaction, locked)
+      lockedSignUp = await getWaitingSignUp(transaction, id, true)
+      await change(transaction, lockedSignUp)
       return { decision }
     },
   )
-  return locked
+  return lockedSignUp
 }
 
 async function getWaitingSignUp(db: Knex, id: number, isLocking = false): Promise<PendingSignUp> {

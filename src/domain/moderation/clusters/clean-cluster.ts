@@ -55,7 +55,7 @@ export async function cleanCluster(
     })
     const isInBackground = isLong(plan)
     await changeClusterState(transaction, id, isInBackground ? 'cleaning' : 'cleaned')
-    const inserted = await insertAction(services, transaction, actor, {
+    const newAction = await insertAction(services, transaction, actor, {
       kind: 'cluster.clean',
       target: { type: 'cluster', guid: String(id), label: `${cluster.kind}: ${cluster.label}` },
       reason,
@@ -71,12 +71,12 @@ export async function cleanCluster(
       },
       details: { ...detailsOf(plan, parts), filterId: filterId ?? null, ruleIds } satisfies CleaningDetails,
     })
-    const details = { actionId: inserted.id }
+    const details = { actionId: newAction.id }
     const work = { kind: CLEANING_TASKS.clean, target: String(id), total: plan.total, reason, details }
     let operation: BackgroundTask | undefined
     if (isInBackground) operation = await startBackgroundTask(services, transaction, actor, work)
-    else await cleanAll(services, transaction, inserted.id)
-    const action = await auditAction(services, transaction, inserted)
+    else await cleanAll(services, transaction, newAction.id)
+    const action = await auditAction(services, transaction, newAction)
     await closeCaseOfCluster(transaction, cluster, { state: 'resolved', actorId: actor.userId, at: services.now() })
     return { changed: true, action, preview, operation }
   })

@@ -172,8 +172,8 @@ export const cleaningTaskHandlers: Pick<BackgroundTaskHandlers, 'cluster.clean' 
   },
   [CLEANING_TASKS.restore]: {
     async runChunk(services, transaction, { details }) {
-      const shown = await showContentOfAction(transaction, actionIn(details), ROW_BATCH_SIZE)
-      const done = shown > 0 ? shown : await restorePeople(services, transaction, actionIn(details))
+      const shownRows = await showContentOfAction(transaction, actionIn(details), ROW_BATCH_SIZE)
+      const done = shownRows > 0 ? shownRows : await restorePeople(services, transaction, actionIn(details))
       return { done, skipped: 0 }
     },
     async complete(_services, transaction, { target }) {

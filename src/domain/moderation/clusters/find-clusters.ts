@@ -59,10 +59,10 @@ export async function findClusters(services: ModerationServices): Promise<FoundC
     })
   }
   const since = new Date(services.now().getTime() - HOUR_MS)
-  const opened = await openClusters(services, keys, since)
+  const openedClusters = await openClusters(services, keys, since)
   await reportSenders(services, [...senderKeys], since)
   await deleteContentKeysBefore(services.db, new Date(since.getTime() - HOUR_MS))
-  return { rows, ...opened }
+  return { rows, ...openedClusters }
 }
 
 interface KeyedContent {
@@ -134,17 +134,17 @@ async function openClusters(
     const growth = { since, at: services.now(), maxItems: MODERATION_LIMITS.clusterItems }
     const grown = await addClusterItems(transaction, ids, growth)
     if (services.config.spamAutoHide) await hideNewItems(services, transaction, clusters, grown)
-    const opened: NewClusterItem[] = []
+    const openedItems: NewClusterItem[] = []
     let count = 0
     for (const content of sortByPrecision(newKeys.flatMap((key) => keys.get(key) ?? []))) {
       // A wave has several keys: a link and a text. The content of one cluster makes no second one.
       if ((await countUngrouped(transaction, content.key, since)) < items) continue
       const { id, caseId } = await createCluster(transaction, content, services.now())
       if (caseId !== null) await enqueueLiveEvent(services, transaction, { cases: [caseId] })
-      opened.push(...(await addClusterItems(transaction, [id], growth)))
+      openedItems.push(...(await addClusterItems(transaction, [id], growth)))
       count += 1
     }
-    return { opened: count, items: grown.length + opened.length }
+    return { opened: count, items: grown.length + openedItems.length }
   })
 }
 

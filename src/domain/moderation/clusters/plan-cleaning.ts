@@ -165,11 +165,11 @@ const MIN_PHRASE_CHARACTERS = 12
 
 /** The longest part of a text without mentions, numbers and links: copies of the text have it in common. */
 function constantPart(text: string): string | undefined {
-  const cut = findMentions(text).reduceRight(
+  const textWithoutMentions = findMentions(text).reduceRight(
     (rest, { start, end }) => `${rest.slice(0, start)}\n${rest.slice(end)}`,
     text,
   )
-  const parts = cut
+  const parts = textWithoutMentions
     .split(/\n|[\p{N}@{}]+|https?:\S*/u)
     .map((part) => normalForm(part).trim().slice(0, MODERATION_LIMITS.filterCharacters).trim())
   const longest = parts.reduce((best, part) => (part.length > best.length ? part : best), '')

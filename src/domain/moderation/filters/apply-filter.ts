@@ -69,7 +69,7 @@ export async function applyFilter(
   return inRequestTransaction(services, async (transaction) => {
     if ((await lockFilter(transaction, id)) === undefined) throw filterNotFound()
     const shouldHide = filter.action !== 'flag'
-    const inserted = await insertAction(services, transaction, actor, {
+    const newAction = await insertAction(services, transaction, actor, {
       kind: 'filter.apply',
       target: { type: 'filter', guid: String(id), label: `${filter.kind}: ${filter.value}` },
       reason,
@@ -78,12 +78,12 @@ export async function applyFilter(
       power,
       after: { hits, hidden: shouldHide },
     })
-    const details = { actionId: inserted.id, shouldHide, ...ids }
+    const details = { actionId: newAction.id, shouldHide, ...ids }
     const work = { kind: APPLY_FILTER, target: String(id), total: hits, reason, details }
     let operation: BackgroundTask | undefined
     if (hits <= MODERATION_LIMITS.cleanedInRequest) await changeHits(services, transaction, id, details, ids)
     else operation = await startBackgroundTask(services, transaction, actor, work)
-    const action = await auditAction(services, transaction, inserted)
+    const action = await auditAction(services, transaction, newAction)
     return { changed: true, action, hits, complete, operation }
   })
 }

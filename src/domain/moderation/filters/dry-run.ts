@@ -43,12 +43,12 @@ export async function dryRunFilter(
   if (rule.isPrivate) await recordPrivateRead(services, actor, rule)
   const { found, scannedFrom, complete } = await scanDocuments(services, rule, sinceDays(services, days))
   const authors = [...new Set(found.map(({ document }) => document.author))]
-  const followed = (await findFilteredAuthors(services.db, authors)).filter(({ isFollowed }) => isFollowed)
+  const followedAuthors = (await findFilteredAuthors(services.db, authors)).filter(({ isFollowed }) => isFollowed)
   return {
     hits: found.length,
     authors: authors.length,
     pods: new Set(authors.map((address) => splitAddress(address)?.host)).size,
-    followed: followed.length,
+    followed: followedAuthors.length,
     samples: found.slice(0, MODERATION_LIMITS.dryRunSamples).map(sampleOf),
     scannedFrom,
     complete,

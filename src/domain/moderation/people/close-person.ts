@@ -50,7 +50,7 @@ export async function closePerson(
     const closeAt = isClosedNow
       ? null
       : await beginClosing(services, transaction, user, { by: 'moderator', days, shouldRetractContent: retractContent })
-    const inserted = await insertAction(services, transaction, actor, {
+    const newAction = await insertAction(services, transaction, actor, {
       kind: 'close',
       target: { type: 'person', guid, label: user.username },
       reason,
@@ -62,7 +62,7 @@ export async function closePerson(
     })
     if (isClosedNow) await closeNow(services, transaction, user)
     else if (immediately) await startDueClosing(services, transaction, user.username)
-    return { changed: true, closeAt, action: await auditAction(services, transaction, inserted) }
+    return { changed: true, closeAt, action: await auditAction(services, transaction, newAction) }
   })
 }
 

@@ -96,7 +96,7 @@ async function startChange(
       })
     }
     const loses = kind === 'remove_content' ? { loses: 'Retractions by local people.' } : {}
-    const inserted = await insertAction(services, transaction, actor, {
+    const newAction = await insertAction(services, transaction, actor, {
       kind,
       target: { type: 'person', guid, label },
       reason,
@@ -112,9 +112,9 @@ async function startChange(
     })
     if (user !== undefined && !withoutNotice) {
       const notice = kind === 'hide_content' ? 'content_hidden' : 'content_removed'
-      await sendNotice(services, transaction, { kind: notice, userId: user.id, actionId: inserted.id })
+      await sendNotice(services, transaction, { kind: notice, userId: user.id, actionId: newAction.id })
     }
-    const action = await auditAction(services, transaction, inserted)
+    const action = await auditAction(services, transaction, newAction)
     const work = { kind: OPERATION_OF[kind], target: String(action.id), total, reason }
     return { changed: true, action, operation: await startBackgroundTask(services, transaction, actor, work) }
   })

@@ -59,11 +59,11 @@ export async function readPerson(
   guid: string,
 ): Promise<PersonDetails> {
   const moderatedPerson = await getPersonDetails(services, actor, guid)
-  const shown = [
+  const possibleFields = [
     moderatedPerson.email !== null && 'email',
     (moderatedPerson.signUpIp ?? moderatedPerson.signInIp) !== null && 'ips',
   ]
-  const fields = shown.filter((field) => field !== false)
+  const fields = possibleFields.filter((field) => field !== false)
   if (fields.length > 0) {
     const target = { type: 'person', guid, label: moderatedPerson.address }
     await inRequestTransaction(services, (transaction) =>

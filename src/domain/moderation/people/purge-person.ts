@@ -127,11 +127,11 @@ async function endContacts(
   transaction: Knex.Transaction,
   personId: number,
 ): Promise<void> {
-  const ended = await deleteContactsOfPerson(transaction, personId)
+  const endedContacts = await deleteContactsOfPerson(transaction, personId)
   await enqueueJobs(
     services,
     transaction,
-    ended.map(({ userId, ownPersonId }) =>
+    endedContacts.map(({ userId, ownPersonId }) =>
       newDispatchJob(ownPersonId, { record: 'contact', userId, personId, sharing: false, blocking: false }),
     ),
   )

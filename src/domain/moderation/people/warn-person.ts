@@ -22,15 +22,15 @@ export async function warnPerson(
   const text = written.trim()
   return withLockedUser(services, actor, guid, options, async (transaction, user, reason) => {
     requireWarning(text)
-    const inserted = await insertAction(services, transaction, actor, {
+    const newAction = await insertAction(services, transaction, actor, {
       kind: 'warn',
       target: { type: 'person', guid, label: user.username },
       reason,
       caseId: options.caseId,
       undo: { possible: false },
     })
-    await sendNotice(services, transaction, { kind: 'warning', userId: user.id, actionId: inserted.id, text })
-    return { changed: true, action: await auditAction(services, transaction, inserted) }
+    await sendNotice(services, transaction, { kind: 'warning', userId: user.id, actionId: newAction.id, text })
+    return { changed: true, action: await auditAction(services, transaction, newAction) }
   })
 }
 

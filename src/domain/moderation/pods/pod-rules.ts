@@ -234,10 +234,10 @@ export async function endPodRules(services: ModerationServices): Promise<number>
   if ((await findEndedPodRules(services.db, 1)).length === 0) return 0
   return inRequestTransaction(services, async (transaction) => {
     await lockPodRules(transaction)
-    const ended = await findEndedPodRules(transaction, MODERATION_LIMITS.endedRulesPerBatch)
-    for (const rule of ended)
+    const endedRules = await findEndedPodRules(transaction, MODERATION_LIMITS.endedRulesPerBatch)
+    for (const rule of endedRules)
       await removeRule(services, transaction, SYSTEM_ACTOR, rule, { reason: 'The rule has ended.' })
-    return ended.length
+    return endedRules.length
   })
 }
 
@@ -272,16 +272,16 @@ export async function enforcePodRules(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
 ): Promise<AppliedPodRules> {
-  const applied = await applyPodRules(transaction)
+  const podChanges = await applyPodRules(transaction)
   await startRestricting(services, transaction)
-  await giveUpDeliveriesToBlocked(transaction, applied.blocked)
-  await reviveDeliveriesOfPods(transaction, applied.unblocked, 'pod_blocked')
+  await giveUpDeliveriesToBlocked(transaction, podChanges.blocked)
+  await reviveDeliveriesOfPods(transaction, podChanges.unblocked, 'pod_blocked')
   startDeliveriesAfterCommit(
     services,
     transaction,
-    applied.unblocked.map((podId) => ({ podId, isProven: false })),
+    podChanges.unblocked.map((podId) => ({ podId, isProven: false })),
   )
-  return applied
+  return podChanges
 }
 
 async function requireNoRelations(transaction: Knex.Transaction, rule: RuleDomain): Promise<void> {

@@ -138,9 +138,9 @@ export async function listRulesForSignUps<Table extends NetworkRuleTable>(
 
 /** Removes rules whose time is over, each with an audit entry of the system; returns their number. */
 export async function endNetworkRules(services: NetworkRuleDependencies): Promise<number> {
-  let ended = 0
+  let endedRules = 0
   for (const table of ['mail_rules', 'ip_rules'] as const) {
-    ended += await inRequestTransaction(services, async (transaction) => {
+    endedRules += await inRequestTransaction(services, async (transaction) => {
       const rules = await lockEndedRules(transaction, table, MODERATION_LIMITS.endedRulesPerBatch)
       for (const rule of rules) {
         await deleteRule(services, transaction, SYSTEM_ACTOR, table, rule, 'The rule has expired.')
@@ -148,7 +148,7 @@ export async function endNetworkRules(services: NetworkRuleDependencies): Promis
       return rules.length
     })
   }
-  return ended
+  return endedRules
 }
 
 /** The subject of a rule, without the name of a mailbox. */

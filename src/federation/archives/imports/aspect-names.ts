@@ -30,13 +30,13 @@ export async function listDistinctAspectNames(
   }
   const takenNames = new Set([...names.keys()].filter((name) => [...name].length <= LENGTH))
   const distinct: Record<string, string> = {}
-  let made = 0
+  let distinctCount = 0
   for (const [key, name] of names) {
     if ([...name].length <= LENGTH) continue
     const shortName = cut(name)
     if (!takenNames.has(shortName.toLowerCase())) takenNames.add(shortName.toLowerCase())
-    else if (made < MAX_DISTINCT_NAMES) {
-      made += 1
+    else if (distinctCount < MAX_DISTINCT_NAMES) {
+      distinctCount += 1
       distinct[key] = numbered(name, takenNames)
       takenNames.add(distinct[key].toLowerCase())
     }

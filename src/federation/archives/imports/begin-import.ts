@@ -170,7 +170,7 @@ export async function storeImport(
   const isMove = moveFrom !== undefined && !['same', 'moved_here', 'closed'].includes(identity.state)
   const pem = key.export({ type: 'pkcs8', format: 'pem' }).toString()
   const hasContent = options.content && allowsContent(identity.state, isMove)
-  const inserted = await insertArchiveImport(transaction, {
+  const newImport = await insertArchiveImport(transaction, {
     ...summary,
     uid,
     userId: user.userId,
@@ -180,7 +180,7 @@ export async function storeImport(
     phase: 'aspects',
     createdAt: services.now(),
   })
-  if (inserted === undefined) throw importRunning()
+  if (newImport === undefined) throw importRunning()
   const entry = {
     ...auditContext(actor),
     action: 'archive.import',
@@ -188,7 +188,7 @@ export async function storeImport(
     after: { from: summary.oldAddress, move: isMove },
   }
   await appendAuditEntry(transaction, entry, services.now())
-  return inserted
+  return newImport
 }
 
 /** An archive with another key than the old account has may be an attack: the audit log has it. */

@@ -107,7 +107,7 @@ export async function checkArchive(services: Services, request: CheckRequest): P
 
 async function prepareAll(context: ImportContext, request: CheckRequest, found: ImportCounts, state: IdentityState) {
   let counts = found
-  const refused: Partial<Record<ImportSection, { ref: string; reason: string }[]>> = {}
+  const refusals: Partial<Record<ImportSection, { ref: string; reason: string }[]>> = {}
   const importers = [
     ...RELATION_IMPORTERS,
     ...(allowsContent(state, true) ? CONTENT_IMPORTERS : []),
@@ -121,15 +121,15 @@ async function prepareAll(context: ImportContext, request: CheckRequest, found: 
       const { outcomes, ready } = await importer.prepare(context, readItems(context, list, items))
       const importable = ready.map((item): ItemOutcome => ({ ...item, section, outcome: 'imported', reason: null }))
       counts = addOutcomes(counts, [...outcomes, ...importable])
-      const namedRefusals = refused[section] ?? []
-      refused[section] = namedRefusals
+      const namedRefusals = refusals[section] ?? []
+      refusals[section] = namedRefusals
       for (const { ref, reason } of outcomes) {
         if (reason !== null && namedRefusals.length < REFUSED_NAMED) namedRefusals.push({ ref, reason })
       }
       request.reportProgress?.(section, lines, total)
     }
   }
-  return { counts, refused }
+  return { counts, refused: refusals }
 }
 
 /** Profile and settings are one piece each; photos are files of the zip. */

@@ -53,13 +53,13 @@ export async function ensureAspects(
   await User.lock(transaction, userId)
   const aspects = await Aspect.query(transaction).where({ userId })
   const ids = new Map(aspects.map(({ name, id }) => [name.toLowerCase(), id]))
-  const made: ImportChange[] = []
+  const changes: ImportChange[] = []
   for (const name of names) {
     if (ids.has(name.toLowerCase())) continue
     const { id } = await Aspect.insertLast(transaction, userId, name)
     ids.set(name.toLowerCase(), id)
-    made.push({ kind: 'aspect', id })
+    changes.push({ kind: 'aspect', id })
   }
-  await recordChanges(transaction, importId, made)
+  await recordChanges(transaction, importId, changes)
   return ids
 }

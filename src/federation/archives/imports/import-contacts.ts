@@ -94,8 +94,8 @@ export const contactImporter: ListImporter<ReadyContact> = {
     }))
     await recordChanges(transaction, importId, await changesOf(transaction, user.userId, contacts))
     await insertImportedContacts(transaction, user.userId, contacts)
-    const shared = ready.filter(({ receiving }) => receiving).map(({ personId }) => personId)
-    const newPairs = await shareWithLocalPeople(transaction, user.personId, shared)
+    const personIds = ready.filter(({ receiving }) => receiving).map(({ personId }) => personId)
+    const newPairs = await shareWithLocalPeople(transaction, user.personId, personIds)
     await recordChanges(
       transaction,
       importId,
@@ -108,18 +108,18 @@ export const contactImporter: ListImporter<ReadyContact> = {
 
 /** An archive may name a person twice: by the same network ID, or by an old and a new one. */
 function mergeByPerson(contacts: readonly ReadyContact[]): readonly ReadyContact[] {
-  const merged = new Map<number, ReadyContact>()
+  const contactOfPerson = new Map<number, ReadyContact>()
   for (const contact of contacts) {
-    const before = merged.get(contact.personId)
+    const before = contactOfPerson.get(contact.personId)
     const both = before && {
       ...before,
       receiving: before.receiving || contact.receiving,
       sharing: before.sharing || contact.sharing,
       groups: [...new Set([...before.groups, ...contact.groups])],
     }
-    merged.set(contact.personId, both ?? contact)
+    contactOfPerson.set(contact.personId, both ?? contact)
   }
-  return [...merged.values()]
+  return [...contactOfPerson.values()]
 }
 
 function readContact(
@@ -237,9 +237,9 @@ export const blockImporter: ListImporter<ReadyBlock> = {
       const pairs = ready.map(({ personId }) => ({ userId, personId }))
       const blocked = pairs.map(({ personId }) => personId)
       const contacts = await findContactsAmong(transaction, userId, blocked)
-      const ended = [...contacts.values()].filter(({ receiving }) => receiving)
+      const endedContacts = [...contacts.values()].filter(({ receiving }) => receiving)
       await recordChanges(transaction, importId, [
-        ...ended.map(({ personId, aspectIds }) => ({ kind: 'ended_contact', personId, aspectIds }) as const),
+        ...endedContacts.map(({ personId, aspectIds }) => ({ kind: 'ended_contact', personId, aspectIds }) as const),
         ...blocked.map((personId) => ({ kind: 'block', personId }) as const),
       ])
       await transaction('blocks').insert(pairs).onConflict().ignore()

@@ -42,14 +42,14 @@ export const tagImporter: ListImporter<ReadyItem> = {
 
   async store({ user, importId }, transaction, ready) {
     const results = new BatchResults<ReadyItem>('tags')
-    const followed: ImportChange[] = []
+    const changes: ImportChange[] = []
     for (const item of ready) {
       if (await Tag.follow(transaction, user.userId, item.ref)) {
         results.recordImported(item)
-        followed.push({ kind: 'tag', name: item.ref })
+        changes.push({ kind: 'tag', name: item.ref })
       } else results.recordPresent(item)
     }
-    await recordChanges(transaction, importId, followed)
+    await recordChanges(transaction, importId, changes)
     return results.outcomes
   },
 }
@@ -93,9 +93,9 @@ export const subscriptionImporter: ListImporter<ReadyItem> = {
   async store({ user }, transaction, ready) {
     const results = new BatchResults<ReadyItem>('subscriptions')
     const posts = ready.map(({ ref }) => ({ guid: ref, participation: newGuid() }))
-    const fresh = await subscribeToPosts(transaction, user.personId, posts)
+    const newSubscriptions = await subscribeToPosts(transaction, user.personId, posts)
     for (const item of ready) {
-      if (fresh.has(item.ref)) results.recordImported(item)
+      if (newSubscriptions.has(item.ref)) results.recordImported(item)
       else results.recordPresent(item)
     }
     return results.outcomes

@@ -57,9 +57,9 @@ export function othersRelayableImporter(list: 'others_comments' | 'others_reacti
           results.refuse(each, reason)
           continue
         }
-        const signed = await verify(each, people.get(each.author))
-        if (signed === undefined) results.refuse(each, 'signature_wrong')
-        else results.accept(signed)
+        const signedRelayable = await verify(each, people.get(each.author))
+        if (signedRelayable === undefined) results.refuse(each, 'signature_wrong')
+        else results.accept(signedRelayable)
       }
       for (const { entity } of results.ready) {
         if (entity.type === 'comment') context.planned?.comments.add(entity.guid)
@@ -67,8 +67,8 @@ export function othersRelayableImporter(list: 'others_comments' | 'others_reacti
       // A check counts what is ready as importable.
       if (context.importId === undefined) return results
       for (const each of await findWithoutSignature(context, present)) {
-        const signed = await verify(each, authors.get(each.author))
-        if (signed !== undefined) results.accept({ ...signed, isStored: true })
+        const signedRelayable = await verify(each, authors.get(each.author))
+        if (signedRelayable !== undefined) results.accept({ ...signedRelayable, isStored: true })
       }
       return results
     },
@@ -98,18 +98,18 @@ async function leaveOutStored(
     relayables.filter(({ ref }) => holders.has(ref)).map(({ author }) => author),
     context.signal,
   )
-  const fresh: ReadyRelayable[] = []
+  const newRelayables: ReadyRelayable[] = []
   const present: ReadyRelayable[] = []
   for (const each of relayables) {
     const holder = holders.get(each.ref)
     const author = authors.get(each.author)
-    if (holder === undefined) fresh.push(each)
+    if (holder === undefined) newRelayables.push(each)
     else if (holder === each.author || (author?.state === 'found' && author.newest.address === holder)) {
       results.recordPresent(each)
       present.push(each)
     } else results.refuse(each, 'guid_taken')
   }
-  return { fresh, present, authors }
+  return { fresh: newRelayables, present, authors }
 }
 
 /**
@@ -190,10 +190,10 @@ function faultOfAuthor(each: ReadyRelayable, author: FoundPerson | undefined, bl
 
 /** Verifies one relayable after the other; after some of them, other work of this process has its turn. */
 function openVerification() {
-  let verified = 0
+  let verifiedCount = 0
   return async (each: ReadyRelayable, author: FoundPerson | undefined) => {
-    verified += 1
-    if (verified % VERIFICATION_BATCH_SIZE === 0) await nextTurn()
+    verifiedCount += 1
+    if (verifiedCount % VERIFICATION_BATCH_SIZE === 0) await nextTurn()
     return verifySignature(each, author)
   }
 }
@@ -204,6 +204,6 @@ function verifySignature(each: ReadyRelayable, author: FoundPerson | undefined):
   const key = parseStoredKey(author.person.publicKey)
   const { entity } = each
   if (key === undefined || entity.elements === undefined || !verifyRelayable(entity, key)) return undefined
-  const signed = { signature: entity.author_signature, elements: entity.elements }
-  return { ...each, author: author.newest.address, signed }
+  const signedParts = { signature: entity.author_signature, elements: entity.elements }
+  return { ...each, author: author.newest.address, signed: signedParts }
 }

@@ -29,21 +29,23 @@ export function ownRelayableImporter(list: 'own_comments' | 'own_reactions'): Li
         return []
       })
       const holders = await findStoredRelayables(db, ownRelayables)
-      const fresh = ownRelayables.filter((each) => {
+      const newRelayables = ownRelayables.filter((each) => {
         const holder = holders.get(each.ref)
         if (holder === undefined) return true
         if (isOwner(context, holder)) results.recordPresent(each)
         else results.refuse(each, 'guid_taken')
         return false
       })
-      const parents = await findReadableParents(context, fresh)
-      const missing = fresh.filter(
+      const parents = await findReadableParents(context, newRelayables)
+      const missing = newRelayables.filter(
         ({ entity }) => !parents.has(buildParentKey(entity)) && !isPlannedParent(context, entity),
       )
       await fetchParents(context, missing)
       const foundParents =
-        missing.length === 0 || context.fetches === undefined ? parents : await findReadableParents(context, fresh)
-      for (const each of fresh) {
+        missing.length === 0 || context.fetches === undefined
+          ? parents
+          : await findReadableParents(context, newRelayables)
+      for (const each of newRelayables) {
         const isThere = foundParents.has(buildParentKey(each.entity)) || isPlannedParent(context, each.entity)
         // A check fetches nothing: the import may find more.
         if (isThere || context.fetches === undefined) results.accept(each)

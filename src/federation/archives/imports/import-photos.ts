@@ -125,10 +125,10 @@ async function storePicture(
 ): Promise<PhotoOutcome> {
   try {
     const { files } = await makePicture(await read())
-    const prepared = await services.pictures.prepare(
+    const preparedPictures = await services.pictures.prepare(
       new Map([...files].map(([prefix, picture]) => [`${prefix}${name}`, picture])),
     )
-    await prepared.publish()
+    await preparedPictures.publish()
     return { outcome: 'imported', reason: null }
   } catch (error) {
     if (error instanceof Refusal) return UNUSABLE

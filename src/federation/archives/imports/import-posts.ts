@@ -183,16 +183,16 @@ async function shareWithAspects(
   records: readonly { readonly id: number; readonly message: { readonly entity: { readonly guid: string } } }[],
   posts: ReadonlyMap<string, ReadyPost>,
 ): Promise<void> {
-  const shared = records.flatMap(({ id, message: { entity } }) => {
+  const postsWithAspects = records.flatMap(({ id, message: { entity } }) => {
     const post = posts.get(entity.guid)
     return post === undefined || post.aspects.length === 0 ? [] : [{ postId: id, names: post.aspects }]
   })
-  if (shared.length === 0) return
+  if (postsWithAspects.length === 0) return
   const aspects = await Aspect.query(transaction).where({ userId: user.userId })
   const ids = new Map(aspects.map(({ name, id }) => [name.toLowerCase(), id]))
   await insertPostAspects(
     transaction,
-    shared.flatMap(({ postId, names }) =>
+    postsWithAspects.flatMap(({ postId, names }) =>
       names.flatMap((name) => {
         const aspectId = ids.get(name.toLowerCase())
         return aspectId === undefined ? [] : [{ postId, aspectId }]

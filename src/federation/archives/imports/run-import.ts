@@ -71,14 +71,14 @@ export async function runImport(
     await failImport(services, archiveImport, CRASHED)
     return findArchiveImport(services.db, { id: archiveImport.id })
   }
-  const cancelled = new AbortController()
+  const cancellation = new AbortController()
   const heartbeat = setInterval(() => {
     recordImportHeartbeat(services.db, archiveImport.id).then(
-      (isRunning) => isRunning || cancelled.abort(),
+      (isRunning) => isRunning || cancellation.abort(),
       () => undefined, // an outage has its own log lines
     )
   }, HEARTBEAT_INTERVAL_MS)
-  const stopSignal = AbortSignal.any([signal, cancelled.signal])
+  const stopSignal = AbortSignal.any([signal, cancellation.signal])
   try {
     const context = await openImportContext(services, archiveImport, stopSignal)
     const run = new ImportRun(await withEarlierAddresses(context, archiveImport), archiveImport, {

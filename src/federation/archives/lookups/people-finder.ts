@@ -29,7 +29,7 @@ export interface PeopleFinder {
 const HOST_BATCH_SIZE = 20
 
 export function openPeopleFinder(services: Services): PeopleFinder {
-  const refused = new Map<string, FoundPerson>()
+  const refusedPeople = new Map<string, FoundPerson>()
 
   async function discover(address: string, signal: AbortSignal): Promise<FoundPerson | undefined> {
     const home = parseHomeUrl(address)
@@ -54,19 +54,21 @@ export function openPeopleFinder(services: Services): PeopleFinder {
     async find(addresses, signal) {
       const validAddresses = [...new Set(addresses)].filter((address) => parseAddress(address) === address)
       const knownPeople = await findKnown(services, validAddresses)
-      const unknown = validAddresses.filter((address) => !knownPeople.has(address) && !refused.has(address))
+      const unknown = validAddresses.filter((address) => !knownPeople.has(address) && !refusedPeople.has(address))
       const semaphore = new Semaphore(HOST_BATCH_SIZE)
       await Promise.all(
         unknown.map((address) =>
           semaphore.run(async () => {
             signal.throwIfAborted()
             const fault = await discover(address, signal)
-            if (fault !== undefined) refused.set(address, fault)
+            if (fault !== undefined) refusedPeople.set(address, fault)
           }),
         ),
       )
       const people = unknown.length === 0 ? knownPeople : await findKnown(services, validAddresses)
-      return new Map(addresses.map((address) => [address, people.get(address) ?? refused.get(address) ?? NOT_FOUND]))
+      return new Map(
+        addresses.map((address) => [address, people.get(address) ?? refusedPeople.get(address) ?? NOT_FOUND]),
+      )
     },
   }
 }
@@ -85,8 +87,8 @@ async function findKnown({ db }: Services, addresses: readonly string[]): Promis
   const byId = new Map(others.map((person) => [person.id, person]))
   return new Map(
     people.map((person) => {
-      const moved = byId.get(newest.get(person.id) ?? person.id) ?? person
-      return [person.address, { state: 'found', person, newest: moved }]
+      const newestPerson = byId.get(newest.get(person.id) ?? person.id) ?? person
+      return [person.address, { state: 'found', person, newest: newestPerson }]
     }),
   )
 }

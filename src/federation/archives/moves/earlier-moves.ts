@@ -59,12 +59,12 @@ export async function verifyEarlierMoves(
     if (key !== undefined) keys.set(address, key)
   }
   keys.set(oldAddress, createPublicKey(ownerKey))
-  const opened = await services.crypto.verifyEnvelopes(
+  const openedEnvelopes = await services.crypto.verifyEnvelopes(
     listedMoves.map(({ envelope }) => ({ envelope, receivedAt: services.now() })),
     keys,
   )
-  const signed = listedMoves.flatMap(({ oldAddress: from, envelope }, index) => {
-    const result = opened[index]
+  const signedMoves = listedMoves.flatMap(({ oldAddress: from, envelope }, index) => {
+    const result = openedEnvelopes[index]
     if (result?.state !== 'verified' || result.entity.type !== 'account_migration') return []
     const { entity, sender, signature } = result
     const move = readMigration(entity)
@@ -74,11 +74,11 @@ export async function verifyEarlierMoves(
     const envelopeParts = { signature: entity.signature ?? '', remotePhotoPath: entity.remote_photo_path ?? null }
     return [{ to: move.to, earlier: { oldAddress: from, envelope, ...envelopeParts } }]
   })
-  const chain = addressesLeadingTo(oldAddress, signed)
-  const confirmed = signed.filter(({ to }) => chain.has(to)).map(({ earlier }) => earlier)
-  const others = listedMoves.filter((move) => !confirmed.some((earlier) => earlier.envelope === move.envelope))
+  const chain = addressesLeadingTo(oldAddress, signedMoves)
+  const confirmedMoves = signedMoves.filter(({ to }) => chain.has(to)).map(({ earlier }) => earlier)
+  const others = listedMoves.filter((move) => !confirmedMoves.some((earlier) => earlier.envelope === move.envelope))
   if (others.length > 0) services.log.info({ moves: others.length }, 'earlier moves of an archive not proven')
-  return confirmed
+  return confirmedMoves
 }
 
 /** The account of the archive, and the addresses from which signed moves lead to it. */

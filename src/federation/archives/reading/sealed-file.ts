@@ -33,9 +33,10 @@ export async function writeSealed(
     let piece = Math.floor(offset / PIECE)
     let pending = (await readPiece({ secrets }, file, handle, piece)).subarray(0, offset % PIECE)
     const writePiece = async (bytes: Buffer) => {
-      const sealed = secrets.encryptBytes(bytes, ownerOf(file, piece))
-      if (sealed.length !== bytes.length + SEAL_BYTES) throw new Error('The length of encrypted bytes has changed.')
-      await handle.write(sealed, 0, sealed.length, piece * SEALED_PIECE)
+      const sealedBytes = secrets.encryptBytes(bytes, ownerOf(file, piece))
+      if (sealedBytes.length !== bytes.length + SEAL_BYTES)
+        throw new Error('The length of encrypted bytes has changed.')
+      await handle.write(sealedBytes, 0, sealedBytes.length, piece * SEALED_PIECE)
       piece += 1
     }
     for await (const bytes of source) {

@@ -43,18 +43,18 @@ async function checkUpload(services: Services, upload: ImportUpload, stopping: A
   const { id, uid } = upload
   if (upload.attempts > IMPORT_LIMITS.attempts + IMPORT_LIMITS.identityAttempts)
     return fail(services, upload, 'crashed')
-  const cancelled = new AbortController()
+  const cancellation = new AbortController()
   const heartbeat = setInterval(() => {
     recordUploadHeartbeat(services.db, id).then(
-      (isChecking) => isChecking || cancelled.abort(),
+      (isChecking) => isChecking || cancellation.abort(),
       () => undefined, // an outage has its own log lines
     )
   }, HEARTBEAT_INTERVAL_MS)
   try {
-    await storeCheck(services, upload, AbortSignal.any([stopping, cancelled.signal]))
+    await storeCheck(services, upload, AbortSignal.any([stopping, cancellation.signal]))
   } catch (error) {
     if (stopping.aborted) return await releaseUpload(services.db, id)
-    if (cancelled.signal.aborted) return await deleteSpool(importFolder(services, { uid }))
+    if (cancellation.signal.aborted) return await deleteSpool(importFolder(services, { uid }))
     if (error instanceof ArchiveError) return await fail(services, upload, error.fault)
     if (hasCode(error, 'ENOSPC', 'EDQUOT')) return await fail(services, upload, 'no_space')
     services.log.warn({ err: error, upload: id }, 'check of an archive interrupted') // another attempt follows

@@ -109,9 +109,9 @@ async function writePart(
     if (bytes > max) throw new Refusal('too_large', 'The file is larger than this pod accepts.')
     if (bytes > reservedFor(lease)) lease = await extendLease(services, lease, bytes + IMPORT_LIMITS.partBytes)
   }
-  let arrived: number | undefined
+  let receivedBytes: number | undefined
   try {
-    arrived = await writeSealed(
+    receivedBytes = await writeSealed(
       services,
       uploadedFile(services, upload.uid, kind),
       offset,
@@ -123,8 +123,8 @@ async function writePart(
     if (hasCode(error, 'ENOENT')) throw uploadMissing() // dropped in the meantime
     throw error
   }
-  await endLease(services, lease, arrived)
-  return arrived
+  await endLease(services, lease, receivedBytes)
+  return receivedBytes
 }
 
 async function* counted(

@@ -43,9 +43,9 @@ export async function startImport(
     throw error instanceof ArchiveError ? new Refusal(error.fault, error.message, { cause: error }) : error
   })
   const { oldAddress, move, ...options } = choices
-  const typed = parseAddress(oldAddress)
-  if (move && typed === undefined) throw new Refusal('old_address_missing', 'Type the old network ID.')
-  if (move) requireOldAddress(owner, typed)
+  const typedAddress = parseAddress(oldAddress)
+  if (move && typedAddress === undefined) throw new Refusal('old_address_missing', 'Type the old network ID.')
+  if (move) requireOldAddress(owner, typedAddress)
   if (options.content && !move && !allowsContent(identity.state, false) && identity.state !== 'closed') {
     throw new Refusal('content_needs_move', 'Posts, comments and likes are imported only with a move.')
   }
@@ -53,8 +53,8 @@ export async function startImport(
     throw new Refusal('old_account_unproven', 'The password or the code of the old account is wrong.')
   }
   return inRequestTransaction(services, async (transaction) => {
-    const locked = await lockUpload(transaction, user.userId, upload.uid)
-    if (locked?.state !== 'checked') throw new Refusal('check_needed', 'The archive has to be checked first.')
+    const lockedUpload = await lockUpload(transaction, user.userId, upload.uid)
+    if (lockedUpload?.state !== 'checked') throw new Refusal('check_needed', 'The archive has to be checked first.')
     await changeUpload(transaction, upload.id, { state: 'started', sealedKey: null })
     const moveFrom = move ? owner.address : undefined
     return storeImport(services, transaction, actor, {

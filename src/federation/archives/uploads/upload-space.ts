@@ -42,11 +42,11 @@ export async function leaseUpload(services: Services, wanted: WantedLease): Prom
   return inRequestTransaction(services, async (transaction) => {
     const upload = await lockUpload(transaction, userId, uid)
     if (upload?.state !== 'uploading') throw uploadMissing()
-    const arrived = arrivedBytes(upload, kind)
+    const receivedBytes = arrivedBytes(upload, kind)
     const { writingUntil } = (await findUploadSpace(transaction, uid)) ?? { writingUntil: null }
-    if (offset !== arrived || (writingUntil !== null && writingUntil > services.now())) {
-      throw new Refusal('upload_offset', `The next part begins at byte ${arrived}.`, {
-        details: { offset: arrived },
+    if (offset !== receivedBytes || (writingUntil !== null && writingUntil > services.now())) {
+      throw new Refusal('upload_offset', `The next part begins at byte ${receivedBytes}.`, {
+        details: { offset: receivedBytes },
       })
     }
     return { upload, kind, space: await reserve(services, transaction, uid, bytesWith(upload, kind, bytes)) }
@@ -62,9 +62,9 @@ export async function extendLease(
   const { uid, userId } = upload
   if (!hasSpaceFor(await readFolderSpace(services.config.uploadsDir), 0, IMPORT_LIMITS.keptFreeBytes)) throw noSpace()
   return inRequestTransaction(services, async (transaction) => {
-    const locked = await lockUpload(transaction, userId, uid)
+    const lockedUpload = await lockUpload(transaction, userId, uid)
     const { writingUntil } = (await findUploadSpace(transaction, uid)) ?? { writingUntil: null }
-    if (locked === undefined || writingUntil?.getTime() !== space.writingUntil?.getTime()) throw uploadMissing()
+    if (lockedUpload === undefined || writingUntil?.getTime() !== space.writingUntil?.getTime()) throw uploadMissing()
     return { upload, kind, space: await reserve(services, transaction, uid, bytesWith(upload, kind, bytes)) }
   })
 }
@@ -75,8 +75,8 @@ export async function endLease(
   { upload, kind, space }: UploadLease,
   bytes: number | undefined,
 ): Promise<void> {
-  const arrived = kind === 'archive' ? { archiveBytes: bytes } : { photoBytes: bytes }
-  const changes = bytes === undefined ? {} : { ...arrived, reservedBytes: bytesWith(upload, kind, bytes) }
+  const byteColumns = kind === 'archive' ? { archiveBytes: bytes } : { photoBytes: bytes }
+  const changes = bytes === undefined ? {} : { ...byteColumns, reservedBytes: bytesWith(upload, kind, bytes) }
   await inRequestTransaction(services, async (transaction) => {
     await lockUpload(transaction, upload.userId, upload.uid)
     if (!(await finishWriting(transaction, space, changes)) && bytes !== undefined) throw uploadMissing()

@@ -42,8 +42,12 @@ export async function forwardToMovedAuthors(
     )
     if (move === undefined || threadPost?.isPublic !== (recipient === undefined)) continue
     const { oldId, newestId, podId } = move
-    const forwarded = { envelope: inbound.envelope, podId, ...(recipient && { encryptedFor: { oldId, newestId } }) }
-    await enqueueJobsOfKind(services, transaction, forwardEnvelopeJob, [forwarded])
+    const forwardedEnvelope = {
+      envelope: inbound.envelope,
+      podId,
+      ...(recipient && { encryptedFor: { oldId, newestId } }),
+    }
+    await enqueueJobsOfKind(services, transaction, forwardEnvelopeJob, [forwardedEnvelope])
     if (recipient !== undefined) continue // answered as every sender to a closed account
     const { guid, address } = move
     await answerWithClosingEntity(services, transaction, { personId: oldId, guid, address }, [sender])

@@ -51,24 +51,24 @@ export function countChanges(records: readonly StoredRecord[], now: Date): Count
 function postCountIn(posts: Map<string, Mutable<PostCount>>, guid: string): Mutable<PostCount> {
   const postChange = posts.get(guid)
   if (postChange !== undefined) return postChange
-  const fresh = { guid, comments: 0, likes: 0, reshares: 0, latest: undefined }
-  posts.set(guid, fresh)
-  return fresh
+  const newEntry = { guid, comments: 0, likes: 0, reshares: 0, latest: undefined }
+  posts.set(guid, newEntry)
+  return newEntry
 }
 
 function commentCountIn(comments: Map<string, Mutable<CountByGuid>>, guid: string): Mutable<CountByGuid> {
   const commentChange = comments.get(guid)
   if (commentChange !== undefined) return commentChange
-  const fresh = { guid, count: 0 }
-  comments.set(guid, fresh)
-  return fresh
+  const newEntry = { guid, count: 0 }
+  comments.set(guid, newEntry)
+  return newEntry
 }
 
 function answerCountIn(answers: Map<string, Mutable<AnswerCount>>, poll: string, guid: string): Mutable<AnswerCount> {
   const key = `${poll} ${guid}`
   const answerChange = answers.get(key)
   if (answerChange !== undefined) return answerChange
-  const fresh = { poll, guid, count: 0 }
-  answers.set(key, fresh)
-  return fresh
+  const newEntry = { poll, guid, count: 0 }
+  answers.set(key, newEntry)
+  return newEntry
 }

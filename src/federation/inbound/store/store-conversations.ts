@@ -52,10 +52,10 @@ export async function storeConversations(
       messageEntitiesOf(message.entity).map((entity) => toConversationMessage(message, entity, now)),
     ),
   )
-  const refused = messages.filter(({ entity }) => refusedConversations.has(entity.guid)).map(notAllowed)
-  const rest = without(messages, [...inboundOf(records), ...refused.map(({ inbound }) => inbound)])
+  const refusedMessages = messages.filter(({ entity }) => refusedConversations.has(entity.guid)).map(notAllowed)
+  const rest = without(messages, [...inboundOf(records), ...refusedMessages.map(({ inbound }) => inbound)])
   const { ignored, rejected } = await sortNotInserted(transaction, 'conversations', rest)
-  return { records, ignored, rejected: [...rejected, ...refused] }
+  return { records, ignored, rejected: [...rejected, ...refusedMessages] }
 }
 
 /** Stores messages of known conversations. */

@@ -82,8 +82,8 @@ export async function storeContacts(
 
   await stopSharing(transaction, pairs(false))
   await stopInactiveSharing(transaction, pairs(false))
-  const started = await beginSharing(services, transaction, pairs(true), now)
-  const records = started.flatMap(({ userId, personId }) => {
+  const newPairs = await beginSharing(services, transaction, pairs(true), now)
+  const records = newPairs.flatMap(({ userId, personId }) => {
     const message = last.get(`${userId} ${personId}`)?.message
     return message === undefined ? [] : [{ id: personId, message }]
   })

@@ -48,13 +48,13 @@ export async function storeStatusMessages(
     }
   })
   await storeParts(transaction, storeResult.records, now)
-  const shown = await insertPostVisibilities(
+  const postVisibilities = await insertPostVisibilities(
     transaction,
     messages.flatMap(({ recipient, entity: { guid, author } }) =>
       recipient === undefined ? [] : [{ guid, author, userId: recipient.userId }],
     ),
   )
-  return { ...storeResult, shown }
+  return { ...storeResult, shown: postVisibilities }
 }
 
 /** Stores reshares of known posts, one for each person and root. */
@@ -90,8 +90,8 @@ async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
       ...columnsOf(message),
     }
   })
-  const inserted = await insertPostsAndSubscribeRootAuthors(transaction, rows)
-  const records = inserted.flatMap(({ id, guid }): StoredRecord<Entity>[] => {
+  const insertedRows = await insertPostsAndSubscribeRootAuthors(transaction, rows)
+  const records = insertedRows.flatMap(({ id, guid }): StoredRecord<Entity>[] => {
     const message = byGuid.get(guid)
     return message === undefined ? [] : [{ id, message }]
   })

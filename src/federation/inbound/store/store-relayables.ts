@@ -102,7 +102,7 @@ export async function storeParticipations(
   messages: readonly StorableMessage<EntityOfType<'participation'>>[],
 ): Promise<StoreResult<EntityOfType<'participation'>>> {
   const byGuid = firstOfEachGuid(messages)
-  const inserted = await insertParticipations(
+  const insertedRows = await insertParticipations(
     transaction,
     [...byGuid.values()].map(({ entity: { guid, author, parent_guid: postGuid }, inbound }) => {
       return { guid, author, postGuid, createdAt: inbound.acceptedAt }
@@ -110,7 +110,7 @@ export async function storeParticipations(
   )
   const records: StoredRecord<EntityOfType<'participation'>>[] = []
   const ignored: IgnoredMessage[] = []
-  for (const { id, guid } of inserted) {
+  for (const { id, guid } of insertedRows) {
     const message = byGuid.get(guid)
     if (message === undefined) continue
     if (id !== null) records.push({ id, message })

@@ -15,7 +15,7 @@ import {
 } from '../../../persistence/outbound/cancel-deliveries.js'
 import { DELIVERY_PRIORITY } from '../../../persistence/outbound/delivery-priority.js'
 import {
-  type Destroyed,
+  type DestroyedEntity,
   destroyEntities,
   findPostsEmptyWithoutPhotos,
 } from '../../../persistence/posts/destroy-entities.js'
@@ -119,26 +119,26 @@ async function deleteTargets(
 ): Promise<void> {
   const ids = [...new Set(targets.map(({ target }) => target.id))]
   const mentions = kind === 'comment' ? await Mention.query(transaction).whereRaw('comment_id = any(?)', [ids]) : []
-  const emptied = kind === 'photo' ? await findPostsEmptyWithoutPhotos(transaction, ids) : []
-  const isRelayed = targets.some(({ target }) => target.threadPost?.local)
-  const recent = isRelayed && isRelayableKind(kind) ? await findRecentRelayables(transaction, kind, ids) : []
-  const destroyed = await destroyEntities(transaction, kind, ids)
+  const emptiedPosts = kind === 'photo' ? await findPostsEmptyWithoutPhotos(transaction, ids) : []
+  const hasLocalThread = targets.some(({ target }) => target.threadPost?.local)
+  const recentGuids = hasLocalThread && isRelayableKind(kind) ? await findRecentRelayables(transaction, kind, ids) : []
+  const destroyedEntities = await destroyEntities(transaction, kind, ids)
 
-  const relayed: string[] = []
-  for (const { message, target } of firstOfEachTarget(kind, targets, destroyed)) {
-    const mentioned = mentions.filter(({ commentId }) => commentId === target.id).map(({ personId }) => personId)
+  const relayedGuids: string[] = []
+  for (const { message, target } of firstOfEachTarget(kind, targets, destroyedEntities)) {
+    const mentionedIds = mentions.filter(({ commentId }) => commentId === target.id).map(({ personId }) => personId)
     if (!target.threadPost?.local) continue
-    await relayRetraction(services, transaction, kind, message.entity, target.threadPost, target, mentioned)
-    relayed.push(message.entity.target_guid)
+    await relayRetraction(services, transaction, kind, message.entity, target.threadPost, target, mentionedIds)
+    relayedGuids.push(message.entity.target_guid)
   }
   await deleteRetractionsOfUndispatched(
     transaction,
     kind,
-    recent.filter((guid) => relayed.includes(guid)),
+    recentGuids.filter((guid) => relayedGuids.includes(guid)),
   )
-  await deleteRetractionsOfUnsentCreations(transaction, kind, relayed)
-  await cancelCreations(transaction, destroyed)
-  const emptiedIds = emptied.map(({ id }) => id)
+  await deleteRetractionsOfUnsentCreations(transaction, kind, relayedGuids)
+  await cancelCreations(transaction, destroyedEntities)
+  const emptiedIds = emptiedPosts.map(({ id }) => id)
   await destroyAndCancelCreations(transaction, 'post', emptiedIds)
 }
 
@@ -146,7 +146,7 @@ async function deleteTargets(
 function firstOfEachTarget(
   kind: RetractableKind,
   targets: readonly FoundTarget[],
-  destroyed: readonly Destroyed[],
+  destroyed: readonly DestroyedEntity[],
 ): readonly FoundTarget[] {
   const ids = new Set(destroyed.filter(({ record }) => record === kind).map(({ id }) => id))
   const first = new Map(targets.toReversed().map((one) => [one.target.id, one]))

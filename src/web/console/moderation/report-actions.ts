@@ -79,8 +79,8 @@ function forward() {
     const id = pathId(request)
     const via = formText(request, 'via') === 'conversation' ? ('conversation' as const) : undefined
     const input = { via, includeReason: isTicked(request, 'include_reason') }
-    const forwarded = await forwardCase(request.services, request.console.actor, id, input)
-    if (!forwarded.sent) return sendConsolePage(request, reply, forwardPage(request, id, forwarded))
+    const forwardedReport = await forwardCase(request.services, request.console.actor, id, input)
+    if (!forwardedReport.sent) return sendConsolePage(request, reply, forwardPage(request, id, forwardedReport))
     return reply.redirect(`/admin/reports/${id}?flash=case_forwarded`, 303)
   }
 }

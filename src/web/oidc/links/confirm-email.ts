@@ -44,13 +44,13 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
 
   /** Opens the account. In the browser in which an application waits for the sign-up, its request continues. */
   async function finishSignUp(t: PageTexts, reply: FastifyReply, browser: Browser, token: string) {
-    let confirmed: ConfirmedSignUp | undefined
-    if (!(await isDone(async () => (confirmed = await confirmSignUp(reply.request.services, token)))))
+    let confirmedSignUp: ConfirmedSignUp | undefined
+    if (!(await isDone(async () => (confirmedSignUp = await confirmSignUp(reply.request.services, token)))))
       return expired(t, reply)
-    if (confirmed?.account === undefined) {
+    if (confirmedSignUp?.account === undefined) {
       return done(t, reply, t('link.email_confirmed'), t('link.moderator_decides'))
     }
-    const { account, requestUid } = confirmed
+    const { account, requestUid } = confirmedSignUp
     const interaction =
       requestUid === null ? undefined : await browser.getInteraction(requestUid).catch(() => undefined)
     if (interaction !== undefined) {

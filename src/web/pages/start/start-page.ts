@@ -25,7 +25,7 @@ export interface StartPageData extends PodPageData {
 /** The start page for visitors who are not signed in. */
 export function startPage({ t, podName, host, registrations, signUp, signIn, terms }: StartPageData): string {
   const isOpen = registrations === 'open'
-  const refused = t(registrations === 'invite' ? 'start.invitation_only' : 'start.no_sign_up')
+  const closedText = t(registrations === 'invite' ? 'start.invitation_only' : 'start.no_sign_up')
   return page({
     t,
     title: podName,
@@ -34,7 +34,7 @@ export function startPage({ t, podName, host, registrations, signUp, signIn, ter
 <p>${translateMarkup(t, 'start.about', { host })}</p>
 <p>${t('start.apps_about')}</p>
 <p class="actions">${isOpen && html`<a class="button" href="${signUp}">${t('start.create_account')}</a>`}<a class="button${isOpen && ' quiet'}" href="${signIn}">${t('start.sign_in')}</a></p>
-${!isOpen && html`<p class="soft small">${refused}</p>\n`}<nav aria-label="${t('common.more_pages')}"><a href="/public">${t('start.public_posts')}</a><a href="/apps">${t('apps.title')}</a><a href="/api/docs">${t('start.api')}</a>${
+${!isOpen && html`<p class="soft small">${closedText}</p>\n`}<nav aria-label="${t('common.more_pages')}"><a href="/public">${t('start.public_posts')}</a><a href="/apps">${t('apps.title')}</a><a href="/api/docs">${t('start.api')}</a>${
       terms !== undefined && html`<a href="${terms}">${t('terms.title', { pod: podName })}</a>`
     }<a href="https://diasporafoundation.org">${t('start.about_diaspora')}</a></nav>`.text,
   })

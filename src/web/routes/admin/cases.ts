@@ -248,12 +248,12 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const { include_reason: includeReason, via, reason: given } = request.body
       const actor = await getRequestActor(request, 'moderation')
-      const forwarded = await forwardCase(request.services, actor, request.params.id, {
+      const forwardedReport = await forwardCase(request.services, actor, request.params.id, {
         includeReason,
         via,
         reason: given,
       })
-      const { text, podmin, canConverse: conversation, mailto, sent } = forwarded
+      const { text, podmin, canConverse: conversation, mailto, sent } = forwardedReport
       return { text, ways: { podmin, conversation, mailto }, sent }
     },
   )

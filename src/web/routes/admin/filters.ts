@@ -259,7 +259,7 @@ function readOptions({ reason, case_id: caseId }: Pick<Static<typeof ChangedBody
 }
 
 function present({ filter, changed, action }: FilterOutcome) {
-  const shown = presentFilter(filter)
-  const { action: _ofFilter, ...fields } = shown
-  return { ...fields, changed, filter: shown, ...(action && { action }) }
+  const presentedFilter = presentFilter(filter)
+  const { action: _ofFilter, ...fields } = presentedFilter
+  return { ...fields, changed, filter: presentedFilter, ...(action && { action }) }
 }

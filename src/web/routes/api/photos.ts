@@ -229,9 +229,9 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
   }
 
   function present(photo: ListedPhoto) {
-    const presented = presentPhoto(photo, app.services.config)
-    if (presented === undefined)
+    const presentedPhoto = presentPhoto(photo, app.services.config)
+    if (presentedPhoto === undefined)
       throw new RequestFault(404, 'This photo does not exist, or you may not see it.', { reason: 'photo_not_found' })
-    return presented
+    return presentedPhoto
   }
 }

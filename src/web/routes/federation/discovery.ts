@@ -22,10 +22,10 @@ export const discoveryRoutes: FastifyPluginAsync = async (app) => {
     const address = parseAddress(resource)
     if (address === undefined) throw personNotFound()
     const person = await findLocalPerson(request.services, address)
-    const moved = person === undefined ? await findMovedLocalPerson(request.services, { address }) : undefined
-    const knownPerson = person ?? moved
+    const movedPerson = person === undefined ? await findMovedLocalPerson(request.services, { address }) : undefined
+    const knownPerson = person ?? movedPerson
     if (knownPerson === undefined) throw personNotFound()
-    const successorUrl = moved?.envelope ? `${url}/fetch/account_migration/${moved.guid}` : undefined
+    const successorUrl = movedPerson?.envelope ? `${url}/fetch/account_migration/${movedPerson.guid}` : undefined
     return reply
       .type('application/jrd+json; charset=utf-8')
       .send(JSON.stringify(writeWebFinger({ ...knownPerson, podUrl: `${url}/`, issuer: oidcIssuer, successorUrl })))
@@ -59,11 +59,11 @@ export const discoveryRoutes: FastifyPluginAsync = async (app) => {
 
 /** Old messages of a person who has moved stay verifiable: the card has the key, and nothing about the person. */
 async function cardOfMoved(services: Services, guid: string) {
-  const moved = await findMovedLocalPerson(services, { guid })
-  if (moved === undefined) return undefined
-  const { address, publicKey } = moved
+  const movedPerson = await findMovedLocalPerson(services, { guid })
+  if (movedPerson === undefined) return undefined
+  const { address, publicKey } = movedPerson
   return {
-    guid: moved.guid,
+    guid: movedPerson.guid,
     address,
     publicKey,
     name: '',

@@ -42,8 +42,8 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
 
   app.get<ByGuid>('/people/:guid', { config, schema }, async (request, reply) => {
     const knownPerson = await findByGuid(request.params.guid)
-    const moved = await findMove(knownPerson)
-    if (moved !== undefined) return answerMoved(request, reply, moved)
+    const move = await findMove(knownPerson)
+    if (move !== undefined) return answerMoved(request, reply, move)
     const person = requireOpen(knownPerson)
     if (person.podId !== null) {
       const origin = person.pod && podOrigin(person.pod)
@@ -100,9 +100,9 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
     if (address === undefined) throw unknownPerson()
     const person = await findLocalPerson(services, address)
     if (person !== undefined) return reply.redirect(`${url}/people/${person.guid}`, 302)
-    const moved = await findMovedLocalPerson(services, { address })
-    if (moved === undefined) throw unknownPerson()
-    return answerMoved(request, reply, moved)
+    const move = await findMovedLocalPerson(services, { address })
+    if (move === undefined) throw unknownPerson()
+    return answerMoved(request, reply, move)
   })
 
   // The addresses of diaspora*: feed readers keep them for years.

@@ -64,14 +64,14 @@ export const postListPageRoutes: FastifyPluginAsync = async (app) => {
     if (format !== 'json') throw new RequestFault(501, 'The only format is json.')
     const [prefix, guid = ''] = (queryText(request, 'url') ?? '').split(/(?<=\/(?:posts|p)\/)/)
     const isPostUrl = (prefix === `${url}/posts/` || prefix === `${url}/p/`) && isGuid(guid)
-    const shared = isPostUrl ? await findPublicPost(services, guid) : undefined
-    if (shared?.author.podId !== null || shared.author.closedAt !== null) {
+    const publicPost = isPostUrl ? await findPublicPost(services, guid) : undefined
+    if (publicPost?.author.podId !== null || publicPost.author.closedAt !== null) {
       throw new RequestFault(404, 'This is not the address of a public post of this pod.')
     }
     return reply
       .header('access-control-allow-origin', '*')
       .type('application/json; charset=utf-8')
-      .send(presentOembed(shared, services.config))
+      .send(presentOembed(publicPost, services.config))
   })
 }
 

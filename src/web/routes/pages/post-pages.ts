@@ -42,21 +42,21 @@ export const postPageRoutes: FastifyPluginAsync = async (app) => {
     if (entity === undefined || entity.author.closed) throw noPost()
     if (entity.author.pod !== null) return reply.redirect(addressAtPod(entity.author.pod, guid), 302)
 
-    const shared = await findPublicPost(services, guid)
-    if (shared === undefined) throw noPost()
+    const publicPost = await findPublicPost(services, guid)
+    if (publicPost === undefined) throw noPost()
     reply.header('vary', 'accept')
     if (wantsJson(request)) {
-      return reply.type('application/json; charset=utf-8').send(presentPublicPost(shared, services.config))
+      return reply.type('application/json; charset=utf-8').send(presentPublicPost(publicPost, services.config))
     }
     const comment = queryText(request, 'comment')
     const position = isGuid(comment ?? '')
-      ? await findCommentPosition(services, shared.post, comment ?? '')
+      ? await findCommentPosition(services, publicPost.post, comment ?? '')
       : readPosition(request)
     const { language } = textsFor(request, reply)
-    const html = await app.publicPages.cache.get(keyOf(shared, position, language), async () =>
+    const html = await app.publicPages.cache.get(keyOf(publicPost, position, language), async () =>
       app.publicPages.renderer.postPage(language, {
-        shared,
-        comments: await findCommentPage(services, shared.post, position),
+        shared: publicPost,
+        comments: await findCommentPage(services, publicPost.post, position),
         position,
       }),
     )

@@ -146,11 +146,11 @@ function findFault(request: FastifyRequest, withoutSchema: WithoutSchema): Inval
 }
 
 function invalidCharacters(part: string, fields: Readonly<Record<string, unknown>>): InvalidRequest {
-  const wrong = Object.keys(fields).filter((name) => !holdsPlainText(fields[name]))
+  const invalidNames = Object.keys(fields).filter((name) => !holdsPlainText(fields[name]))
   return new InvalidRequest(
     part,
     `The ${part} has invalid characters (control characters or unpaired surrogates).`,
-    wrong,
+    invalidNames,
   )
 }
 

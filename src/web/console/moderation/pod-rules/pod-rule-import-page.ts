@@ -37,11 +37,11 @@ export function planPage(
 ): ConsolePage {
   const { id, state, mode } = plan
   const path = `/admin/rules/import/${id}`
-  const shown = rows.slice(0, ROWS_SHOWN)
-  const last = shown.at(-1)
+  const shownRows = rows.slice(0, ROWS_SHOWN)
+  const last = shownRows.at(-1)
   const chosenRows = counts.reduce((sum, group) => sum + (group.chosen ? group.rows : 0), 0)
   const isPlanned = state === 'planned'
-  const list = html`${listCard(rowTable(shown, isPlanned), { empty: 'No rows match.' })}`
+  const list = html`${listCard(rowTable(shownRows, isPlanned), { empty: 'No rows match.' })}`
   const details = detailList([
     ['State', state],
     ['A domain that has a rule', MODES.find(([name]) => name === mode)?.[1] ?? mode],
