@@ -15,14 +15,13 @@ import {
 import { giveUpDeliveriesInBatches, reviveDeliveriesOfPods } from '../../persistence/outbound/dead-deliveries.js'
 import { type KnownPod, listKnownPods } from '../../persistence/outbound/known-pods.js'
 import type { OffsetPage } from '../../persistence/sql/keyset-page.js'
-import { formatAddressHost } from '../../protocol/address.js'
 import { DAY_MS } from '../../protocol/durations.js'
 import type { ModerationServices, Services } from '../../services/services.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
 import { blockHost, unblockHost } from '../moderation/pods/pod-rules.js'
-import { requireReason } from '../moderation/record-action.js'
 import { Refusal } from '../refusals.js'
 import { recordOperatorChange } from './record-operator-change.js'
+import { requirePodChange } from './require-pod-change.js'
 
 export type PodAction = 'wake' | 'sleep' | 'block' | 'unblock'
 
@@ -88,18 +87,16 @@ const MAX_PAUSE_MS = 14 * DAY_MS
 export async function pausePod(
   services: ModerationServices,
   actor: Actor,
-  { id, host, port }: PodHost & { readonly id: number },
+  { id, ...podHost }: PodHost & { readonly id: number },
   { until, ...options }: { readonly until?: Date | undefined; readonly reason?: string | undefined },
 ): Promise<boolean> {
-  requirePower(actor, 'administration')
-  const reason = requireReason(options)
+  const auditFields = requirePodChange(actor, podHost, options)
   const now = services.now().getTime()
   const end = until ?? new Date(now + MAX_PAUSE_MS)
   if (end.getTime() <= now || end.getTime() > now + MAX_PAUSE_MS) {
     throw new Refusal('until_invalid', 'A pause must end within 14 days.')
   }
-  const target = { type: 'pod', label: formatAddressHost({ host, port }) }
-  return recordOperatorChange(services, actor, { action: 'pod.pause', target, reason }, async (transaction) => {
+  return recordOperatorChange(services, actor, { action: 'pod.pause', ...auditFields }, async (transaction) => {
     const podQuery = RemotePod.query(transaction).findById(id)
     const toChange =
       until === undefined
@@ -114,15 +111,13 @@ export async function pausePod(
 export async function resumePod(
   services: ModerationServices,
   actor: Actor,
-  { id, host, port }: PodHost & { readonly id: number },
+  { id, ...podHost }: PodHost & { readonly id: number },
   options: { readonly reason?: string | undefined },
 ): Promise<boolean> {
-  requirePower(actor, 'administration')
-  const reason = requireReason(options)
-  const target = { type: 'pod', label: formatAddressHost({ host, port }) }
-  return recordOperatorChange(services, actor, { action: 'pod.resume', target, reason }, async (transaction) => {
-    const paused = RemotePod.query(transaction).findById(id).where('pausedUntil', '>', services.now())
-    if ((await paused.patch({ pausedUntil: null })) === 0) return undefined
+  const auditFields = requirePodChange(actor, podHost, options)
+  return recordOperatorChange(services, actor, { action: 'pod.resume', ...auditFields }, async (transaction) => {
+    const pausedPod = RemotePod.query(transaction).findById(id).where('pausedUntil', '>', services.now())
+    if ((await pausedPod.patch({ pausedUntil: null })) === 0) return undefined
     startDeliveriesAfterCommit(services, transaction, [{ podId: id, isProven: false }])
     return { until: null }
   })
@@ -137,10 +132,8 @@ export async function changePod(
 ): Promise<void> {
   if (action === 'block') return void (await blockHost(services, actor, { host, port }, options))
   if (action === 'unblock') return void (await unblockHost(services, actor, { host, port }, options))
-  requirePower(actor, 'administration')
-  const reason = requireReason(options)
-  const target = { type: 'pod', label: formatAddressHost({ host, port }) }
-  await recordOperatorChange(services, actor, { action: `pod.${action}`, target, reason }, async (transaction) => {
+  const auditFields = requirePodChange(actor, { host, port }, options)
+  await recordOperatorChange(services, actor, { action: `pod.${action}`, ...auditFields }, async (transaction) => {
     await (action === 'wake' ? wakePod(services, transaction, id) : putPodToSleep(transaction, id))
     return {}
   })

@@ -1,12 +1,11 @@
 import { type PodHost, RemotePod } from '../../../persistence/models/remote-pod.js'
 import { deletePerson } from '../../../persistence/people/delete-person.js'
 import { countPeopleOfPod, listPeopleOfPod } from '../../../persistence/people/people-of-pod.js'
-import { formatAddressHost } from '../../../protocol/address.js'
 import type { ModerationServices } from '../../../services/services.js'
 import { recordOperatorChange } from '../../operations/record-operator-change.js'
+import { requirePodChange } from '../../operations/require-pod-change.js'
 import { Refusal } from '../../refusals.js'
-import { type Actor, requirePower } from '../actor.js'
-import { requireReason } from '../record-action.js'
+import type { Actor } from '../actor.js'
 
 const PERSON_BATCH_SIZE = 100
 
@@ -17,14 +16,12 @@ const PERSON_BATCH_SIZE = 100
 export async function purgePod(
   services: ModerationServices,
   actor: Actor,
-  { id, host, port }: PodHost & { readonly id: number },
+  { id, ...podHost }: PodHost & { readonly id: number },
   options: { readonly reason?: string | undefined },
 ): Promise<number> {
-  requirePower(actor, 'administration')
-  const reason = requireReason(options)
+  const auditFields = requirePodChange(actor, podHost, options)
   const { db, now } = services
-  const target = { type: 'pod', label: formatAddressHost({ host, port }) }
-  await recordOperatorChange(services, actor, { action: 'pod.purge', target, reason }, async (transaction) => {
+  await recordOperatorChange(services, actor, { action: 'pod.purge', ...auditFields }, async (transaction) => {
     const pod = await RemotePod.query(transaction).findById(id).select('blockedAt')
     if (!pod?.blockedAt) throw new Refusal('bad_transition', 'Block the pod first.')
     return { people: await countPeopleOfPod(transaction, id) }
