@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { type Factors, findFactors } from '../../persistence/accounts/factors.js'
 import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { Aspect } from '../../persistence/models/aspect.js'
 import { type MailState, User } from '../../persistence/models/user.js'
@@ -10,7 +11,6 @@ import {
   writeMailPreferences,
 } from '../mail/mail-settings.js'
 import { Refusal } from '../refusals.js'
-import { type Factors, findFactors } from './factors/second-factor.js'
 
 /** The settings of an account, without its profile. */
 export interface AccountSettings {

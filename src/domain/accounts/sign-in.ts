@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { hash } from '@node-rs/argon2'
 import type { QueryBuilder } from 'objection'
+import { findFactors } from '../../persistence/accounts/factors.js'
 import { deleteSessions } from '../../persistence/accounts/oidc-records.js'
 import { User, UserSecrets } from '../../persistence/models/user.js'
 import { findMovedPerson } from '../../persistence/people/moved-people.js'
 import type { Services } from '../../services/services.js'
 import { ARGON2 } from './accounts.js'
-import { findFactors, hasFactor } from './factors/second-factor.js'
+import { hasFactor } from './factors/second-factor.js'
 import { replaceBcrypt, verifyPassword } from './passwords/verify-password.js'
 
 /** Reads a username from the text of the sign-in form. A local address is accepted too. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { sweepAllNow } from '../../jobs/outbox/sweep-rows.js'
-import { queryRow } from '../../persistence/database/database.js'
+import { countMails, type MailCounts } from '../../persistence/mail/mail-counts.js'
 import { endTransportPause, findTransportState } from '../../persistence/mail/transport-state.js'
 import type { Services } from '../../services/services.js'
 import type { Actor } from '../moderation/actor.js'
@@ -8,16 +8,6 @@ import { recordOperatorChange } from '../operations/record-operator-change.js'
 import { Refusal } from '../refusals.js'
 import { checkMailServer, type MailCheckStep } from './smtp/check-server.js'
 import { writeMail } from './write-mail.js'
-
-/** Mails and users by state. */
-interface MailCounts {
-  readonly waiting: number
-  readonly dead: number
-  /** Mails of the last 24 hours. */
-  readonly sentToday: number
-  readonly usersBouncing: number
-  readonly usersSuppressed: number
-}
 
 export interface MailStatus extends MailCounts {
   readonly configured: boolean
@@ -29,16 +19,7 @@ export interface MailStatus extends MailCounts {
 
 export async function findMailStatus({ db, config }: Pick<Services, 'config' | 'db'>): Promise<MailStatus> {
   const { failingSince, fault, code, probeAt } = await findTransportState(db)
-  const counts = await queryRow<MailCounts>(
-    db,
-    `
-    select
-      (select count(*)::integer from outbox where queue = 'mail' and failed_at is null) as waiting,
-      (select count(*)::integer from outbox where queue = 'mail' and failed_at is not null) as dead,
-      (select count(*)::integer from mails where sent_at > now() - interval '1 day') as "sentToday",
-      (select count(*)::integer from users where mail_state = 'bouncing') as "usersBouncing",
-      (select count(*)::integer from users where mail_state = 'suppressed') as "usersSuppressed"`,
-  )
+  const counts = await countMails(db)
   return { configured: config.mail !== undefined, failingSince, fault, code, nextProbe: probeAt, ...counts }
 }
 

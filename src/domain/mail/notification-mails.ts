@@ -2,7 +2,6 @@ import type { Knex } from 'knex'
 import type { MailData } from '../../jobs/definitions.js'
 import type { JobContext } from '../../jobs/outbox/load-job.js'
 import { countUndecidedSignUps } from '../../persistence/accounts/pending-sign-ups.js'
-import { queryRows } from '../../persistence/database/database.js'
 import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import {
   isNotificationMailKind,
@@ -15,6 +14,7 @@ import { countMailsOfUser } from '../../persistence/mail/mails.js'
 import {
   claimDigests,
   type DueNotificationMail,
+  findAuthorOfUnread,
   findDigest,
   findDueNotificationMails,
   findNotificationMail,
@@ -210,19 +210,7 @@ async function composeConversation(
   user: NotificationMailRecipient,
   conversationId: number,
 ): Promise<ComposedMail | undefined> {
-  const [author] = await queryRows<{ readonly name: string; readonly address: string }>(
-    services.db,
-    `select coalesce(nullif(people.name, ''), people.address) as name, people.address
-     from messages join people on people.id = messages.author_id
-     join users on users.id = :userId and users.person_id <> messages.author_id
-     join conversation_visibilities as visible
-       on visible.conversation_id = messages.conversation_id and visible.person_id = users.person_id and visible.unread > 0
-     where messages.conversation_id = :conversationId
-       and not exists (select from blocks where blocks.user_id = users.id and blocks.person_id = messages.author_id)
-       and people.restriction is distinct from 'block'
-     order by messages.id desc limit 1`,
-    { userId: user.id, conversationId },
-  )
+  const author = await findAuthorOfUnread(services.db, { userId: user.id, conversationId })
   if (author === undefined) return undefined
   const data = { pod: services.config.podName, name: mailName(author.name) || author.address, others: 0 }
   return write(services, user, 'private_message', data, `${services.config.url}/`)

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { queryRows } from '../../persistence/database/database.js'
+import { claimRunOfDay } from '../../persistence/database/periodic-runs.js'
 import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { insertBirthdayNotifications } from '../../persistence/notifications/insert-notifications.js'
 import type { Services } from '../../services/services.js'
@@ -16,11 +16,8 @@ export async function notifyOfBirthdays(services: BirthdayDependencies, day = cu
 export async function notifyOfTodaysBirthdays(services: BirthdayDependencies): Promise<number> {
   const day = currentDay(services)
   return inRequestTransaction(services, async (transaction) => {
-    const rows = await queryRows<{ readonly name: string }>(transaction, CLAIM_RUN_OF_DAY_SQL, {
-      now: services.now(),
-      midnight: `${day}T00:00:00Z`,
-    })
-    return rows.length === 0 ? 0 : insertWithLiveEvents(services, transaction, day)
+    const isFirstRun = await claimRunOfDay(transaction, 'birthdays', services.now(), day)
+    return isFirstRun ? insertWithLiveEvents(services, transaction, day) : 0
   })
 }
 
@@ -38,8 +35,3 @@ async function insertWithLiveEvents(
 function currentDay(services: Pick<Services, 'now'>): string {
   return services.now().toISOString().slice(0, 10)
 }
-
-const CLAIM_RUN_OF_DAY_SQL = `
-  insert into periodic (name, last_run_at) values ('birthdays', :now)
-  on conflict (name) do update set last_run_at = excluded.last_run_at where periodic.last_run_at < :midnight
-  returning name`

@@ -261,3 +261,24 @@ export async function findStaffForMail(
     { kind, exceptPersonGuid: exceptPersonGuid ?? null },
   )
 }
+
+/** The author of the newest message of a conversation that a user has not read. Undefined: blocked, by the user, or there is none. */
+export async function findAuthorOfUnread(
+  db: Knex,
+  { userId, conversationId }: { readonly userId: number; readonly conversationId: number },
+): Promise<{ readonly name: string; readonly address: string } | undefined> {
+  const [author] = await queryRows<{ readonly name: string; readonly address: string }>(
+    db,
+    `select coalesce(nullif(people.name, ''), people.address) as name, people.address
+     from messages join people on people.id = messages.author_id
+     join users on users.id = :userId and users.person_id <> messages.author_id
+     join conversation_visibilities as visible
+       on visible.conversation_id = messages.conversation_id and visible.person_id = users.person_id and visible.unread > 0
+     where messages.conversation_id = :conversationId
+       and not exists (select from blocks where blocks.user_id = users.id and blocks.person_id = messages.author_id)
+       and people.restriction is distinct from 'block'
+     order by messages.id desc limit 1`,
+    { userId, conversationId },
+  )
+  return author
+}

@@ -3,14 +3,13 @@ import { encode } from 'uqr'
 import { findRelyingParty } from '../../domain/accounts/factors/relying-party.js'
 import {
   confirmTotp,
-  type Factors,
-  findFactors,
   findOrMakeTotpSecret,
   hasFactor,
   renewRecoveryCodes,
   turnTotpOff,
 } from '../../domain/accounts/factors/second-factor.js'
 import { totpUrl } from '../../domain/accounts/factors/totp.js'
+import { type Factors, findFactors } from '../../persistence/accounts/factors.js'
 import { formText } from '../forms/form-text.js'
 import { field } from '../pages/forms.js'
 import { translateMarkup } from '../pages/language/message-markup.js'

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
+import { findFactors } from '../../../persistence/accounts/factors.js'
 import { isUniqueViolation } from '../../../persistence/database/errors.js'
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { User } from '../../../persistence/models/user.js'
@@ -11,14 +12,7 @@ import { FACTOR_LIMITS } from './limits.js'
 import { makeChallenge, useChallenge } from './passkey-challenges.js'
 import { replaceRecoveryCodes } from './recovery-codes.js'
 import type { RelyingParty } from './relying-party.js'
-import {
-  type FactorDependencies,
-  type FactorOwner,
-  findFactors,
-  hasFactor,
-  lockSecrets,
-  requireRemovable,
-} from './second-factor.js'
+import { type FactorDependencies, type FactorOwner, hasFactor, lockSecrets, requireRemovable } from './second-factor.js'
 import { readCredential } from './webauthn.js'
 
 export interface Passkey {

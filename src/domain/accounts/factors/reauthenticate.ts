@@ -1,5 +1,6 @@
+import { findFactors } from '../../../persistence/accounts/factors.js'
 import { isPassword } from '../sign-in.js'
-import { checkCode, type FactorDependencies, findFactors, hasFactor } from './second-factor.js'
+import { checkCode, type FactorDependencies, hasFactor } from './second-factor.js'
 
 export type ReauthenticationOutcome =
   | 'password_right'

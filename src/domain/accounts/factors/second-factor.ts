@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { queryRow } from '../../../persistence/database/database.js'
+import { type Factors, findFactors } from '../../../persistence/accounts/factors.js'
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import type { Role } from '../../../persistence/models/user.js'
 import { UserSecrets } from '../../../persistence/models/user.js'
@@ -10,13 +10,6 @@ import { endOtherSessions } from '../sessions.js'
 import { FACTOR_LIMITS } from './limits.js'
 import { replaceRecoveryCodes, useRecoveryCode } from './recovery-codes.js'
 import { findTotpStep, makeTotpSecret } from './totp.js'
-
-/** The second factors of an account. */
-export interface Factors {
-  readonly totp: boolean
-  readonly passkeys: number
-  readonly recoveryCodesLeft: number
-}
 
 /** The person who changes the own factors, in the session that stays when the others end. */
 export interface FactorOwner {
@@ -30,18 +23,6 @@ export interface FactorOwner {
 export type FactorDependencies = Pick<Services, 'config' | 'db' | 'requestContext' | 'jobs' | 'secrets' | 'now'>
 
 export type CodeCheck = 'right' | 'wrong' | 'too_many'
-
-export async function findFactors(db: Knex, userId: number): Promise<Factors> {
-  const { totp, passkeys, recoveryCodesLeft } = await queryRow<Factors>(
-    db,
-    `select
-       exists (select from user_secrets where user_id = :userId and totp_confirmed_at is not null) as totp,
-       (select count(*)::int from passkeys where user_id = :userId) as passkeys,
-       (select count(*)::int from recovery_codes where user_id = :userId and used_at is null) as "recoveryCodesLeft"`,
-    { userId },
-  )
-  return { totp, passkeys, recoveryCodesLeft }
-}
 
 export function hasFactor({ totp, passkeys }: Factors): boolean {
   return totp || passkeys > 0

@@ -5,7 +5,7 @@ import type { Knex } from 'knex'
 import type { Actor } from '../../../domain/moderation/actor.js'
 import { auditContext } from '../../../domain/moderation/record-action.js'
 import { Refusal } from '../../../domain/refusals.js'
-import { queryRow } from '../../../persistence/database/database.js'
+import { isKnownToOtherPods } from '../../../persistence/accounts/known-accounts.js'
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { Person } from '../../../persistence/models/person.js'
 import { User, UserSecrets } from '../../../persistence/models/user.js'
@@ -37,7 +37,7 @@ export async function restoreKey(
     }
     const guid = values.get('user.guid')
     await inRequestTransaction(services, async (transaction) => {
-      await requireUnusedAccount(transaction, user)
+      await requireUnknownAccount(transaction, user)
       await storeKeys(services, transaction, user, { publicKey, privateKey })
       if (typeof guid === 'string' && isGuid(guid)) await restoreGuid(transaction, user, guid)
       const target = { type: 'person', guid: null, label: user.address }
@@ -52,21 +52,18 @@ export async function restoreKey(
   }
 }
 
-async function requireUnusedAccount(transaction: Knex.Transaction, { userId, personId }: ImportingUser): Promise<void> {
+async function requireUnknownAccount(
+  transaction: Knex.Transaction,
+  { userId, personId }: ImportingUser,
+): Promise<void> {
   await User.query(transaction).findById(userId).forUpdate().throwIfNotFound()
-  const { isUsed } = await queryRow<{ readonly isUsed: boolean }>(transaction, IS_USED_SQL, { userId, personId })
-  if (isUsed) {
+  if (await isKnownToOtherPods(transaction, { userId, personId })) {
     throw new ArchiveError(
       'same_account',
       'The account has a post, contact or delivery: other pods may know its key already.',
     )
   }
 }
-
-const IS_USED_SQL = `
-  select exists (select from posts where author_id = :personId)
-    or exists (select from contacts where user_id = :userId or person_id = :personId)
-    or exists (select from outbound_messages where sender_id = :personId) as "isUsed"`
 
 async function storeKeys(
   { secrets }: Pick<Services, 'secrets'>,

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { checkCode, findFactors } from '../../../domain/accounts/factors/second-factor.js'
+import { checkCode } from '../../../domain/accounts/factors/second-factor.js'
 import {
   countTry,
   findSecondStep,
@@ -7,6 +7,7 @@ import {
   type SecondStep,
 } from '../../../domain/accounts/factors/second-step.js'
 import { endSessionsIfRevoked } from '../../../domain/accounts/sign-in.js'
+import { findFactors } from '../../../persistence/accounts/factors.js'
 import { formText } from '../../forms/form-text.js'
 import { isFailedSignIn, limitAddresses } from '../../limits/address-limit.js'
 import { countRateLimited, countSignInFailure } from '../../limits/rejection-metrics.js'
