@@ -102,7 +102,8 @@ export async function changeNetworkRule<Table extends NetworkRuleTable>(
   const outcome = await inRequestTransaction(services, async (transaction) => {
     const before = await requireRule(transaction, table, id)
     const reason = requireReason(options)
-    return saveRule(services, transaction, actor, table, before, { severity, comment, until }, { ...options, reason })
+    const scope = { services, transaction, actor, table }
+    return saveRule(scope, before, { severity, comment, until }, { ...options, reason })
   })
   if (table === 'ip_rules') await reloadClosedNetworks(services)
   return outcome
@@ -119,7 +120,7 @@ export async function removeNetworkRule<Table extends NetworkRuleTable>(
   const outcome = await inRequestTransaction(services, async (transaction) => {
     const rule = await requireRule(transaction, table, id)
     const reason = requireReason(options)
-    return { changed: true, rule, action: await deleteRule(services, transaction, actor, table, rule, reason) }
+    return { changed: true, rule, action: await deleteRule({ services, transaction, actor, table }, rule, reason) }
   })
   if (table === 'ip_rules') await reloadClosedNetworks(services)
   return outcome
@@ -142,9 +143,8 @@ export async function endNetworkRules(services: NetworkRuleDependencies): Promis
   for (const table of ['mail_rules', 'ip_rules'] as const) {
     endedRules += await inRequestTransaction(services, async (transaction) => {
       const rules = await lockEndedRules(transaction, table, MODERATION_LIMITS.endedRulesPerBatch)
-      for (const rule of rules) {
-        await deleteRule(services, transaction, SYSTEM_ACTOR, table, rule, 'The rule has expired.')
-      }
+      const scope = { services, transaction, actor: SYSTEM_ACTOR, table }
+      for (const rule of rules) await deleteRule(scope, rule, 'The rule has expired.')
       return rules.length
     })
   }
@@ -157,7 +157,15 @@ export function labelOfRule(rule: MailRule | IpRule): string {
   return rule.kind === 'email' ? `…@${rule.domain}` : rule.domain
 }
 
-interface GivenRule<Table extends NetworkRuleTable> extends RuleInput<NetworkRules[Table]['severity']> {
+/** The transaction that changes a rule of one table, and the person who changes it. */
+interface RuleScope<Table extends NetworkRuleTable> {
+  readonly services: NetworkRuleDependencies
+  readonly transaction: Knex.Transaction
+  readonly actor: Actor
+  readonly table: Table
+}
+
+interface NewRule<Table extends NetworkRuleTable> extends RuleInput<NetworkRules[Table]['severity']> {
   readonly key: Readonly<Record<string, unknown>>
   readonly row: Pick<NetworkRules[Table], Exclude<keyof NetworkRules[Table], keyof RuleSettings | CreatedField>>
   readonly severity: NetworkRules[Table]['severity']
@@ -169,12 +177,13 @@ async function addRule<Table extends NetworkRuleTable>(
   services: NetworkRuleDependencies,
   actor: Actor,
   table: Table,
-  { key, row, severity, comment, until }: GivenRule<Table>,
+  { key, row, severity, comment, until }: NewRule<Table>,
   options: ActionOptions,
 ): Promise<RuleOutcome<NetworkRules[Table]>> {
   const reason = requireReason(options)
   const settings = { severity, comment: readComment(comment ?? ''), until: readEnd(services, until ?? null) }
   return inRequestTransaction(services, async (transaction) => {
+    const scope = { services, transaction, actor, table }
     const newRule = { ...row, ...settings, createdBy: actor.name, createdAt: services.now() }
     const rule = await insertNetworkRule(
       transaction,
@@ -184,23 +193,21 @@ async function addRule<Table extends NetworkRuleTable>(
     if (rule === undefined) {
       const before = await lockNetworkRule(transaction, table, key)
       if (before === undefined) throw ruleNotFound()
-      return saveRule(services, transaction, actor, table, before, { severity, comment, until }, { ...options, reason })
+      return saveRule(scope, before, { severity, comment, until }, { ...options, reason })
     }
     const step = { name: 'add', reason, caseId: options.caseId, after: rule } as const
-    const action = await recordStep(services, transaction, actor, table, rule, step)
+    const action = await recordStep(scope, rule, step)
     return { changed: true, rule, action }
   })
 }
 
 async function saveRule<Table extends NetworkRuleTable>(
-  services: NetworkRuleDependencies,
-  transaction: Knex.Transaction,
-  actor: Actor,
-  table: Table,
+  scope: RuleScope<Table>,
   before: NetworkRules[Table],
   { severity, comment, until }: RuleInput<NetworkRules[Table]['severity']>,
   { reason, caseId }: ActionOptions & { readonly reason: string },
 ): Promise<RuleOutcome<NetworkRules[Table]>> {
+  const { services, transaction, table } = scope
   const settings = {
     severity: severity ?? before.severity,
     comment: comment === undefined ? before.comment : readComment(comment),
@@ -213,20 +220,17 @@ async function saveRule<Table extends NetworkRuleTable>(
   if (isSame) return { changed: false, rule: before }
   const rule = await updateNetworkRule(transaction, table, before.id, settings)
   const step = { name: 'change', reason, caseId, before, after: rule } as const
-  const action = await recordStep(services, transaction, actor, table, rule, step)
+  const action = await recordStep(scope, rule, step)
   return { changed: true, rule, action }
 }
 
 async function deleteRule<Table extends NetworkRuleTable>(
-  services: NetworkRuleDependencies,
-  transaction: Knex.Transaction,
-  actor: Actor,
-  table: Table,
+  scope: RuleScope<Table>,
   rule: NetworkRules[Table],
   reason: string,
 ) {
-  await deleteNetworkRule(transaction, table, rule.id)
-  return recordStep(services, transaction, actor, table, rule, { name: 'remove', reason, before: rule })
+  await deleteNetworkRule(scope.transaction, scope.table, rule.id)
+  return recordStep(scope, rule, { name: 'remove', reason, before: rule })
 }
 
 interface RuleStep {
@@ -239,10 +243,7 @@ interface RuleStep {
 
 /** Records a change of a rule as an action without an undo. */
 function recordStep(
-  services: NetworkRuleDependencies,
-  transaction: Knex.Transaction,
-  actor: Actor,
-  table: NetworkRuleTable,
+  { services, transaction, actor, table }: RuleScope<NetworkRuleTable>,
   rule: MailRule | IpRule,
   { name, before, after, ...step }: RuleStep,
 ) {

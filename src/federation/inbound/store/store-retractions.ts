@@ -127,8 +127,16 @@ async function deleteTargets(
   const relayedGuids: string[] = []
   for (const { message, target } of firstOfEachTarget(kind, targets, destroyedEntities)) {
     const mentionedIds = mentions.filter(({ commentId }) => commentId === target.id).map(({ personId }) => personId)
-    if (!target.threadPost?.local) continue
-    await relayRetraction(services, transaction, kind, message.entity, target.threadPost, target, mentionedIds)
+    const { author, authorId, threadPost } = target
+    if (!threadPost?.local) continue
+    await relayRetraction(services, transaction, {
+      kind,
+      entity: message.entity,
+      threadPost,
+      author,
+      authorId,
+      mentionedIds,
+    })
     relayedGuids.push(message.entity.target_guid)
   }
   await deleteRetractionsOfUndispatched(
@@ -155,6 +163,18 @@ function firstOfEachTarget(
     .sort((one, other) => (one.message.entity.target_guid < other.message.entity.target_guid ? -1 : 1))
 }
 
+/** A retraction of an interaction with a local post. */
+interface RelayedRetraction {
+  readonly kind: RetractableKind
+  readonly entity: RetractionEntity
+  readonly threadPost: NonNullable<RetractionTarget['threadPost']>
+  /** The address and the id of the author of the interaction. */
+  readonly author: RetractionTarget['author']
+  readonly authorId: RetractionTarget['authorId']
+  /** The people whom a retracted comment mentions. */
+  readonly mentionedIds: readonly number[]
+}
+
 /**
  * Sends the retraction to the pods that received the interaction from the local post author. The pod of its own author has sent
  * the retraction, so it is left out.
@@ -162,11 +182,7 @@ function firstOfEachTarget(
 async function relayRetraction(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
-  kind: RetractableKind,
-  { target_guid: guid, target_type }: RetractionEntity,
-  threadPost: NonNullable<RetractionTarget['threadPost']>,
-  { author, authorId }: RetractionTarget,
-  mentioned: readonly number[],
+  { kind, entity: { target_guid: guid, target_type }, threadPost, author, authorId, mentionedIds }: RelayedRetraction,
 ): Promise<void> {
   const entity = { type: 'retraction', author, target_guid: guid, target_type } as const
   await storeMessage(
@@ -185,7 +201,7 @@ async function relayRetraction(
       kind: 'post',
       postId: threadPost.postId,
       exceptPodOfPersonId: authorId,
-      alsoPersonIds: threadPost.public ? mentioned : [],
+      alsoPersonIds: threadPost.public ? mentionedIds : [],
     },
   )
 }
