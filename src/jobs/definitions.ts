@@ -5,7 +5,10 @@ import type { LiveEventRows } from '../persistence/notifications/live-event-sour
 import type { FetchableKind, RecordKind, RelayableKind } from '../protocol/entities/registry.js'
 import type { QueueName } from './queues/queue-names.js'
 
-/** The definition of a job: its queue, name, options and data. */
+/**
+ * The definition of a job: its queue, name, options and data. Queues and outbox rows store the name, so it never changes: some names
+ * are older than those of their constants (`announce` is `liveEventJob`).
+ */
 export interface JobDefinition<Queue extends QueueName, Name extends string, Data> {
   readonly queue: Queue
   readonly name: Name

@@ -10,7 +10,7 @@ export interface ReadablePost {
   readonly commentId: number | null
 }
 
-/** Applies the rule of `Post.readableBy` where only the id of the post is needed. Reads unique keys only. */
+/** Finds the id of a post that the viewer may see (rule: `isReadableBySql`), and of one of its comments. Reads unique keys only. */
 export async function findReadablePost(
   db: Knex,
   { userId, personId }: ViewerIds,
