@@ -93,9 +93,9 @@ async function listQueuesBelowLimit({ jobs }: Services): Promise<readonly QueueN
 }
 
 async function tryLockSweep(transaction: Services['db']): Promise<boolean> {
-  const { locked } = await queryRow<{ readonly locked: boolean }>(
+  const { isLocked } = await queryRow<{ readonly isLocked: boolean }>(
     transaction,
-    `select pg_try_advisory_xact_lock(hashtextextended('sweep', 0)) as locked`,
+    `select pg_try_advisory_xact_lock(hashtextextended('sweep', 0)) as "isLocked"`,
   )
-  return locked
+  return isLocked
 }

@@ -88,7 +88,7 @@ async function checkCollation(db: Knex, { encoding, collation, number }: ServerP
       `The database has the encoding ${encoding}: move it to a database that was created with encoding UTF8.`,
     )
   }
-  if (number >= COLLATION_VERSIONS_SINCE && (await collationHasChanged(db))) {
+  if (number >= COLLATION_VERSIONS_SINCE && (await hasCollationChanged(db))) {
     return checkWarning(
       'collation',
       'The system collation has changed since the database was created: run "reindex database" and "alter database … refresh collation version".',
@@ -97,14 +97,14 @@ async function checkCollation(db: Knex, { encoding, collation, number }: ServerP
   return checkPassed('collation', `Encoding UTF8, collation ${collation}.`)
 }
 
-async function collationHasChanged(db: Knex): Promise<boolean> {
-  const { changed } = await queryRow<{ readonly changed: boolean }>(
+async function hasCollationChanged(db: Knex): Promise<boolean> {
+  const { hasChanged } = await queryRow<{ readonly hasChanged: boolean }>(
     db,
     `
-    select datcollversion is distinct from pg_database_collation_actual_version(oid) as changed
+    select datcollversion is distinct from pg_database_collation_actual_version(oid) as "hasChanged"
     from pg_database where datname = current_database()`,
   )
-  return changed
+  return hasChanged
 }
 
 function checkConnections(server: ServerProperties, { databasePool, redisUrl }: Config): CheckResult {

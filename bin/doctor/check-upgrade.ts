@@ -157,11 +157,11 @@ async function checkBackup(db: Knex): Promise<CheckResult> {
 
 async function checkProcesses(db: Knex): Promise<CheckResult> {
   const { version } = readSoftware()
-  const table = await queryRow<{ readonly known: boolean }>(
+  const table = await queryRow<{ readonly exists: boolean }>(
     db,
-    `select to_regclass('public.processes') is not null as known`,
+    `select to_regclass('public.processes') is not null as exists`,
   )
-  const others = table.known ? (await listProcesses(db)).filter((each) => each.version !== version) : []
+  const others = table.exists ? (await listProcesses(db)).filter((each) => each.version !== version) : []
   if (others.length === 0) return checkPassed('processes', `No process of another version than ${version} runs.`)
   const names = others.map((each) => `${each.kind} ${each.pid} on ${each.host} (${each.version})`)
   return checkFailure('processes', `Processes of another version than ${version} run: restart ${names.join(', ')}.`)

@@ -204,9 +204,9 @@ describe('a token', () => {
       personId: user.personId,
       authorizationId: authorization.id,
       scopes: 'profile public:read',
-      expired: false,
-      locked: false,
-      closed: false,
+      isExpired: false,
+      isLocked: false,
+      isClosed: false,
     })
   })
 
@@ -224,16 +224,16 @@ describe('a token', () => {
     await user.$query(db).patch({ lockedAt: past, closedAt: past })
 
     expect(await holderOf(token)).toMatchObject({
-      expired: true,
-      locked: true,
-      closed: true,
+      isExpired: true,
+      isLocked: true,
+      isClosed: true,
     })
   })
 
   it('is valid until it expires', async () => {
     const { token } = await addToken('ted', [], new Date('2999-01-01T00:00:00Z'))
 
-    expect(await holderOf(token)).toMatchObject({ expired: false })
+    expect(await holderOf(token)).toMatchObject({ isExpired: false })
   })
 
   it('has no holder if it is unknown', async () => {

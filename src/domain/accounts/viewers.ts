@@ -70,7 +70,7 @@ export async function findViewersByTokenIds(
 }
 
 function viewerOfToken(holder: TokenHolder): Viewer | undefined {
-  if (holder.expired || holder.locked || holder.closed) return undefined
+  if (holder.isExpired || holder.isLocked || holder.isClosed) return undefined
   const { userId, personId, authorizationId, tokenId, writtenUpTo } = holder
   return {
     userId,
@@ -80,7 +80,7 @@ function viewerOfToken(holder: TokenHolder): Viewer | undefined {
     ...(writtenUpTo !== null && { writtenUpTo }),
     ...(holder.role !== null && { role: holder.role }),
     ...(holder.dialect !== null && { dialect: holder.dialect }),
-    scopes: holder.narrowed ? new Set(holder.scopes.split(' ').filter(isScope)) : parseScopes(holder.scopes),
+    scopes: holder.isNarrowed ? new Set(holder.scopes.split(' ').filter(isScope)) : parseScopes(holder.scopes),
   }
 }
 

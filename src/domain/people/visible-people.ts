@@ -30,9 +30,9 @@ export async function getVisiblePerson(
   const person = await findPersonWithRelationship(services.db, viewer, guid)
   const isOwn = person?.id === viewer.personId
   const canShowRelationship = viewer.scopes.has('contacts:read')
-  const visibilityCondition = isOwn || canShowRelationship || person?.profile.searchable
-  if (person?.closed) throw await movedOrNotFound(services, guid)
-  if (person === undefined || !visibilityCondition) throw personNotFound()
+  const isVisible = isOwn || canShowRelationship || person?.profile.searchable
+  if (person?.isClosed) throw await movedOrNotFound(services, guid)
+  if (person === undefined || !isVisible) throw personNotFound()
 
   const { publicDetails } = person.profile
   const isTrusted = isOwn ? viewer.scopes.has('profile:read_private') : person.relationship.sharing
@@ -75,7 +75,7 @@ export async function listVisiblePhotos(
 /** Throws unless the person is known and their account is open. */
 export async function requireAuthor(services: Pick<Services, 'db'>, guid: string): Promise<void> {
   const author = await findAuthor(services.db, guid)
-  if (author === undefined || author.closed) throw personNotFound()
+  if (author === undefined || author.isClosed) throw personNotFound()
 }
 
 /** Checks that the author exists only if the page is empty, so that most requests need no second statement. */

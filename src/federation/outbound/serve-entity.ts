@@ -30,10 +30,10 @@ export async function serveEntity(
   if (kind === undefined || !isGuid(guid)) return undefined
   const fetchableEntity = await findFetchableEntity(services.db, kind, guid)
   // Read before the cache: a deleted entity, or one of a closed account, must disappear at once.
-  if (fetchableEntity === undefined || fetchableEntity.postAuthor.closed) return undefined
+  if (fetchableEntity === undefined || fetchableEntity.postAuthor.isClosed) return undefined
 
   const owner = ownerOf(fetchableEntity)
-  if (owner.closed) return undefined
+  if (owner.isClosed) return undefined
   if (owner.pod !== null) {
     const origin = podOrigin(owner.pod)
     return origin === undefined ? undefined : { kind: 'redirect', url: `${origin}/fetch/${type}/${guid}` }

@@ -159,9 +159,9 @@ export class WorkerConnection extends RecoveringConnection {
       this.#listenAgain() // BullMQ may have listened on the client before this one
     }
     if (client !== this.#noEventsLockHolder) {
-      const tryLock = `select pg_try_advisory_lock(${NO_EVENTS_LOCK_SQL}) as held`
-      const { rows } = await client.query<{ readonly held: boolean }>(tryLock, [this.#queue])
-      if (rows[0]?.held) this.#noEventsLockHolder = client
+      const tryLock = `select pg_try_advisory_lock(${NO_EVENTS_LOCK_SQL}) as "isHeld"`
+      const { rows } = await client.query<{ readonly isHeld: boolean }>(tryLock, [this.#queue])
+      if (rows[0]?.isHeld) this.#noEventsLockHolder = client
     }
     return client
   }

@@ -111,30 +111,30 @@ export async function isIdle(
   queues: readonly QueueName[] = QUEUES,
 ): Promise<boolean> {
   return (
-    (await rowsAreIdle(services, queues)) &&
-    (await queuesAreIdle(services, queues)) &&
-    (await rowsAreIdle(services, queues))
+    (await areRowsIdle(services, queues)) &&
+    (await areQueuesIdle(services, queues)) &&
+    (await areRowsIdle(services, queues))
   )
 }
 
-async function rowsAreIdle({ db }: Pick<Services, 'db'>, queues: readonly QueueName[]): Promise<boolean> {
-  const row = await queryRow<{ readonly busy: boolean }>(
+async function areRowsIdle({ db }: Pick<Services, 'db'>, queues: readonly QueueName[]): Promise<boolean> {
+  const { isBusy } = await queryRow<{ readonly isBusy: boolean }>(
     db,
     `select exists (select from outbox where failed_at is null and queue = any(?))
       or (? and exists (select from deliveries join pods on pods.id = deliveries.pod_id where ${IS_DUE_SQL}))
-      or (? and exists (select from signer_lookups where next_try_at <= now())) as busy`,
+      or (? and exists (select from signer_lookups where next_try_at <= now())) as "isBusy"`,
     [[...queues], queues.includes('outbound'), queues.includes('fetch-unproven')],
   )
-  return !row.busy
+  return !isBusy
 }
 
-async function queuesAreIdle({ jobs }: Pick<Services, 'jobs'>, queues: readonly QueueName[]): Promise<boolean> {
-  const busy = await Promise.all(
+async function areQueuesIdle({ jobs }: Pick<Services, 'jobs'>, queues: readonly QueueName[]): Promise<boolean> {
+  const busyFlags = await Promise.all(
     queues.map(async (queue) => {
       if (queue === SCHEDULED_QUEUE) return (await jobs.unscheduled(queue)) > 0
       const { waiting, active, delayed } = await jobs.counts(queue)
       return waiting + active + delayed > 0
     }),
   )
-  return !busy.includes(true)
+  return !busyFlags.includes(true)
 }

@@ -119,12 +119,12 @@ async function deleteExcess(
 }
 
 async function isLarge(db: Knex, table: Excess['table'], bytes: number): Promise<boolean> {
-  const { large } = await queryRow<{ readonly large: boolean }>(
+  const { isOverLimit } = await queryRow<{ readonly isOverLimit: boolean }>(
     db,
-    `select pg_total_relation_size(?::regclass) > ? as large`,
+    `select pg_total_relation_size(?::regclass) > ? as "isOverLimit"`,
     [table, bytes],
   )
-  return large
+  return isOverLimit
 }
 
 /** Deletes lookups for which no message waits. */

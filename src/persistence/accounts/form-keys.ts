@@ -16,7 +16,7 @@ export interface FormKeyState {
 
 /** Claims the key of a form. Of simultaneous requests, one gets it. */
 export async function claimFormKey(db: Knex, idHash: Buffer): Promise<FormKeyState> {
-  const { claimed, location } = await queryRow<{ readonly claimed: boolean; readonly location: string | null }>(
+  const { isClaimed, location } = await queryRow<{ readonly isClaimed: boolean; readonly location: string | null }>(
     db,
     `with claimed as (
        insert into oidc_records as known (model, id_hash, payload, expires_at) values (:model, :idHash, '{}', now() + ${RETENTION_SQL})
@@ -24,11 +24,11 @@ export async function claimFormKey(db: Knex, idHash: Buffer): Promise<FormKeySta
          where known.payload ->> 'location' is null and known.expires_at < now() + ${RETENTION_SQL} - ${LEASE_SQL}
        returning id_hash
      )
-     select (select count(*) from claimed) > 0 as claimed,
+     select (select count(*) from claimed) > 0 as "isClaimed",
        (select payload ->> 'location' from oidc_records where model = :model and id_hash = :idHash) as location`,
     { model: MODEL, idHash },
   )
-  if (claimed) return { state: 'claimed' }
+  if (isClaimed) return { state: 'claimed' }
   return location === null ? { state: 'running' } : { state: 'done', location }
 }
 

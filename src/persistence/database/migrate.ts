@@ -100,11 +100,11 @@ export interface MigrationStatus {
 
 /** Reads the state of the migrations without creating the table of migrations. */
 export async function migrationStatus(db: Knex): Promise<MigrationStatus> {
-  const table = await queryRow<{ readonly begun: boolean }>(
+  const table = await queryRow<{ readonly exists: boolean }>(
     db,
-    `select to_regclass('knex_migrations') is not null as begun`,
+    `select to_regclass('knex_migrations') is not null as exists`,
   )
-  const done: string[] = table.begun ? await db('knex_migrations').orderBy('id').pluck('name') : []
+  const done: string[] = table.exists ? await db('knex_migrations').orderBy('id').pluck('name') : []
   return {
     applied: done.filter((name) => migrations.has(name)),
     pending: [...migrations.keys()].filter((name) => !done.includes(name)),
@@ -146,11 +146,11 @@ async function withMigrationLock<Result>(
 }
 
 async function tryMigrationLock(lock: Knex.Transaction): Promise<boolean> {
-  const { locked } = await queryRow<{ readonly locked: boolean }>(
+  const { isLocked } = await queryRow<{ readonly isLocked: boolean }>(
     lock,
-    `select pg_try_advisory_xact_lock(hashtextextended('migrations', 0)) as locked`,
+    `select pg_try_advisory_xact_lock(hashtextextended('migrations', 0)) as "isLocked"`,
   )
-  return locked
+  return isLocked
 }
 
 /** Sets the longest wait for a lock of each connection. */

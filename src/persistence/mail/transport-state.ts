@@ -58,16 +58,16 @@ export async function recordTransportFailure(
     probeSeconds,
   }: { readonly fault: string; readonly code: number | undefined; readonly probeSeconds: number },
 ): Promise<boolean> {
-  const { began } = await queryRow<{ readonly began: boolean }>(
+  const { hasBegun } = await queryRow<{ readonly hasBegun: boolean }>(
     db,
     `update mail_transport set
        failing_since = coalesce(before.failing_since, ${NOW_SQL}), fault = :fault, code = :code,
        probe_at = now() + make_interval(secs => :probeSeconds)
      from (select failing_since from mail_transport for update) as before
-     returning before.failing_since is null as began`,
+     returning before.failing_since is null as "hasBegun"`,
     { fault, code: code ?? null, probeSeconds },
   )
-  return began
+  return hasBegun
 }
 
 /** Notes that the server accepts mails again. True: it refused them before. */

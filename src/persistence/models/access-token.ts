@@ -55,13 +55,13 @@ export interface TokenHolder {
   /** Separated by spaces. */
   readonly scopes: string
   /** The token was refreshed with fewer scopes than granted and is restricted to them. */
-  readonly narrowed: boolean
+  readonly isNarrowed: boolean
   /** Null: neither the client nor the token of the operator has its own dialect. */
   readonly dialect: ClientApiDialect | null
   /** Whether the token has expired, by the clock of the database. */
-  readonly expired: boolean
-  readonly locked: boolean
-  readonly closed: boolean
+  readonly isExpired: boolean
+  readonly isLocked: boolean
+  readonly isClosed: boolean
   /** Log position of the user's last recent write; null: none is recorded. */
   readonly writtenUpTo: number | null
 }
@@ -118,11 +118,11 @@ const COLUMNS_SQL = `
         from unnest(authorizations.scopes) as scope where scope = any(access_tokens.scopes)
       )
     end as scopes,
-    access_tokens.scopes is not null as narrowed,
+    access_tokens.scopes is not null as "isNarrowed",
     coalesce(clients.api_dialect, authorizations.api_dialect) as dialect,
-    coalesce(access_tokens.expires_at <= now(), false) as expired,
-    users.locked_at is not null or users.close_at is not null as locked,
-    users.closed_at is not null as closed,
+    coalesce(access_tokens.expires_at <= now(), false) as "isExpired",
+    users.locked_at is not null or users.close_at is not null as "isLocked",
+    users.closed_at is not null as "isClosed",
     -- Writes before a new token are not recorded for it: the maximum excludes every replica.
     case
       when access_tokens.created_at > now() - ${MAX_REPLICA_DELAY_SQL} then ${Number.MAX_SAFE_INTEGER}

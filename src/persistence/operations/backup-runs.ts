@@ -81,14 +81,14 @@ const CLAIMED_BACKUP_SQL = `
  * nevertheless.
  */
 export async function isBackupRunning(db: Knex): Promise<boolean> {
-  const { running } = await queryRow<{ readonly running: boolean }>(db, RUNNING_BACKUP_SQL)
-  return running
+  const { isRunning } = await queryRow<{ readonly isRunning: boolean }>(db, RUNNING_BACKUP_SQL)
+  return isRunning
 }
 
 const RUNNING_BACKUP_SQL = `
   select
     ${isLockedSql('backup')}
-    and exists (select from backup_runs where ended_at is null and started_at > now() - interval '1 day') as running`
+    and exists (select from backup_runs where ended_at is null and started_at > now() - interval '1 day') as "isRunning"`
 
 /** Numbers of the last complete backup; null: there is none. Times are in seconds. */
 export interface BackupMetrics {

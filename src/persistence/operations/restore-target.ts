@@ -13,23 +13,23 @@ export type RestoreTarget =
   'empty' | 'unfinished' | 'full'
 
 export async function inspectRestoreTarget(db: Knex): Promise<RestoreTarget> {
-  const target = await queryRow<{ readonly unfinished: boolean; readonly full: boolean }>(
+  const target = await queryRow<{ readonly hasMark: boolean; readonly hasTables: boolean }>(
     db,
     `
-    select to_regclass('public.${RESTORE_MARK}') is not null as unfinished,
-      exists (select from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r') as full`,
+    select to_regclass('public.${RESTORE_MARK}') is not null as "hasMark",
+      exists (select from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r') as "hasTables"`,
   )
-  if (target.unfinished) return 'unfinished'
-  return target.full ? 'full' : 'empty'
+  if (target.hasMark) return 'unfinished'
+  return target.hasTables ? 'full' : 'empty'
 }
 
 /** Whether a command is moving this database to another server. */
 export async function isDatabaseMoving(db: Knex): Promise<boolean> {
-  const { moving } = await queryRow<{ readonly moving: boolean }>(
+  const { isMoving } = await queryRow<{ readonly isMoving: boolean }>(
     db,
-    `select ${isLockedSql('move of the database')} as moving`,
+    `select ${isLockedSql('move of the database')} as "isMoving"`,
   )
-  return moving
+  return isMoving
 }
 
 /** The source that is loaded into the database: the id of a backup, or `MOVE`. Undefined: none, or it has ended. */
@@ -75,11 +75,11 @@ export async function moveAside(db: Knex, suffix: string): Promise<readonly stri
   return db.transaction(async (transaction) => {
     await transaction.raw('create schema ??', [schema])
     await forEachObject(transaction, (kind, name) => `alter ${kind} ${name} set schema "${schema}"`)
-    const schemas = await queryRow<{ readonly queue: boolean }>(
+    const { hasQueue } = await queryRow<{ readonly hasQueue: boolean }>(
       transaction,
-      `select to_regnamespace('bullmq') is not null as queue`,
+      `select to_regnamespace('bullmq') is not null as "hasQueue"`,
     )
-    if (!schemas.queue) return [schema]
+    if (!hasQueue) return [schema]
     await transaction.raw('alter schema bullmq rename to ??', [`bullmq_${schema}`])
     return [schema, `bullmq_${schema}`]
   })

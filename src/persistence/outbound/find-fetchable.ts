@@ -6,7 +6,7 @@ import { queryPrepared } from '../database/database.js'
 export interface EntityAuthor {
   readonly personId: number
   readonly address: string
-  readonly closed: boolean
+  readonly isClosed: boolean
   readonly pod: { readonly host: string; readonly port: number; readonly ssl: boolean } | null
 }
 
@@ -73,7 +73,7 @@ function joinPersonAndPodSql(name: string, id: string): string {
 
 function authorAsJsonSql(name: string): string {
   return `json_build_object(
-        'personId', ${name}.id, 'address', ${name}.address, 'closed', ${name}.closed_at is not null,
+        'personId', ${name}.id, 'address', ${name}.address, 'isClosed', ${name}.closed_at is not null,
         'pod', case when ${name}_pod.id is not null then json_build_object(
           'host', ${name}_pod.host, 'port', ${name}_pod.port, 'ssl', ${name}_pod.ssl) end)`
 }

@@ -10,9 +10,9 @@ export interface PersonWithRelationship {
   readonly id: number
   readonly person: Pick<Person, 'guid' | 'address' | 'name'>
   readonly profile: VisibleProfile
-  readonly closed: boolean
+  readonly isClosed: boolean
   /** The user blocks the person. */
-  readonly blocked: boolean
+  readonly isBlocked: boolean
   readonly relationship: Pick<Contact, 'sharing' | 'receiving'>
   /** The user's aspects that contain the person, in the user's order. */
   readonly aspects: readonly Pick<Aspect, 'id' | 'name'>[]
@@ -50,11 +50,11 @@ export async function findPersonWithRelationship(
 export async function findAuthor(
   db: Knex,
   guid: string,
-): Promise<{ readonly id: number; readonly closed: boolean } | undefined> {
-  const [author] = await queryPrepared<{ id: number; closed: boolean }>(
+): Promise<{ readonly id: number; readonly isClosed: boolean } | undefined> {
+  const [author] = await queryPrepared<{ id: number; isClosed: boolean }>(
     db,
     'author',
-    `select id, closed_at is not null as closed from people where guid = $1 and restriction is distinct from 'block'`,
+    `select id, closed_at is not null as "isClosed" from people where guid = $1 and restriction is distinct from 'block'`,
     [guid],
   )
   return author
@@ -64,7 +64,7 @@ export async function findAuthor(
 const PERSON_SQL = `
   select
     people.id,
-    people.closed_at is not null as closed,
+    people.closed_at is not null as "isClosed",
     json_build_object('guid', people.guid, 'address', people.address, 'name', people.name) as person,
     json_build_object(
       'imageUrl', profiles.image_url, 'imageUrlMedium', profiles.image_url_medium, 'imageUrlSmall', profiles.image_url_small,
@@ -72,7 +72,7 @@ const PERSON_SQL = `
       'searchable', profiles.searchable, 'publicDetails', profiles.public_details, 'nsfw', profiles.nsfw,
       'tags', profiles.tags
     ) as profile,
-    exists (select from blocks where blocks.user_id = $1 and blocks.person_id = people.id) as blocked,
+    exists (select from blocks where blocks.user_id = $1 and blocks.person_id = people.id) as "isBlocked",
     json_build_object(
       'sharing', coalesce(contacts.sharing, false), 'receiving', coalesce(contacts.receiving, false)
     ) as relationship,

@@ -5,18 +5,18 @@ import { queryRows } from '../database/database.js'
 export async function findPruneStart(db: Knex, category: string): Promise<number | undefined> {
   const [progress] = await queryRows<{
     readonly lastId: number
-    readonly finished: boolean
-    readonly recent: boolean | null
+    readonly isFinished: boolean
+    readonly isRecent: boolean | null
   }>(
     db,
-    `select last_id as "lastId", finished_at is not null as finished,
-       finished_at > now() - interval '1 day' as recent
+    `select last_id as "lastId", finished_at is not null as "isFinished",
+       finished_at > now() - interval '1 day' as "isRecent"
      from prune_progress where category = ?`,
     [category],
   )
   if (progress === undefined) return 0
-  if (progress.recent) return undefined
-  return progress.finished ? 0 : progress.lastId
+  if (progress.isRecent) return undefined
+  return progress.isFinished ? 0 : progress.lastId
 }
 
 export interface PruneStep {

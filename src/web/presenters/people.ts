@@ -34,14 +34,14 @@ export function presentUnreadCounts(counts: ShownUnreadCounts) {
 
 /** Hidden details are absent from the profile of another person, and null in the viewer's own profile. */
 export function presentPerson(shown: VisiblePerson, addresses: PodAddresses): Static<typeof OtherPerson> {
-  const { person, profile, isOwn: own, canShowDetails, canShowRelationship, relationship, aspects, blocked } = shown
+  const { person, profile, isOwn: own, canShowDetails, canShowRelationship, relationship, aspects, isBlocked } = shown
   return {
     ...presentNames(person),
     ...(own && { ...presentSettings(profile), ...WITHHELD }),
     ...(canShowDetails && presentDetails(profile)),
     avatar: presentAvatar(profile, addresses),
     tags: profile.tags,
-    blocked,
+    blocked: isBlocked,
     relationship: canShowRelationship ? relationship : null,
     aspects: canShowRelationship ? [...aspects] : null,
   }

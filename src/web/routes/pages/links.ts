@@ -37,14 +37,14 @@ function lookUpPath(services: Services, text: string): Lookup<string> {
 /** A pod has pages of posts of other pods too, so the host says nothing about the author. */
 async function pathToPost(services: Services, guid: string): Promise<string | undefined> {
   const fetchableEntity = await findFetchableEntity(services.db, 'post', guid)
-  return fetchableEntity === undefined || fetchableEntity.postAuthor.closed
+  return fetchableEntity === undefined || fetchableEntity.postAuthor.isClosed
     ? undefined
     : `/posts/${fetchableEntity.postGuid}`
 }
 
 /** A link may claim any author; it leads to the object only if the claim is true. */
 function pathTo(entity: FetchableEntity | undefined, { author }: EntityLink): string | undefined {
-  if (entity?.author.address !== author || entity.postAuthor.closed) return undefined
+  if (entity?.author.address !== author || entity.postAuthor.isClosed) return undefined
   return entity.record === 'comment'
     ? `/posts/${entity.postGuid}?comment=${entity.guid}#${entity.guid}`
     : `/posts/${entity.postGuid}`

@@ -29,7 +29,7 @@ export const postPageRoutes: FastifyPluginAsync = async (app) => {
   async function leadToPost(number: string, reply: FastifyReply): Promise<FastifyReply> {
     const guid = await findPublicGuid(services.db, Number(number))
     const linkedEntity = guid === undefined ? undefined : await findFetchableEntity(services.db, 'post', guid)
-    if (guid === undefined || linkedEntity === undefined || linkedEntity.author.closed) throw noPost()
+    if (guid === undefined || linkedEntity === undefined || linkedEntity.author.isClosed) throw noPost()
     const { pod: authorPod } = linkedEntity.author
     if (authorPod !== null) return reply.redirect(addressAtPod(authorPod, guid), 302)
     return reply.redirect(`${services.config.url}/posts/${guid}`, 301)
@@ -39,7 +39,7 @@ export const postPageRoutes: FastifyPluginAsync = async (app) => {
     const { guid } = request.params
     if (isNumber(guid)) return leadToPost(guid, reply)
     const entity = isGuid(guid) ? await findFetchableEntity(services.db, 'post', guid) : undefined
-    if (entity === undefined || entity.author.closed) throw noPost()
+    if (entity === undefined || entity.author.isClosed) throw noPost()
     if (entity.author.pod !== null) return reply.redirect(addressAtPod(entity.author.pod, guid), 302)
 
     const publicPost = await findPublicPost(services, guid)
