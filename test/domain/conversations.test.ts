@@ -72,7 +72,7 @@ describe('starting a conversation', () => {
     expect(await isRead(ben, conversation.guid)).toBe(false)
     expect(await messagesFor(ben, conversation.guid, { offset: 0, limit: 9 })).toMatchObject({
       items: [{ text: 'Shall we?', author: { guid: guids.ann, address: 'ann@pod.example' } }],
-      more: false,
+      hasMore: false,
     })
     expect(await sent()).toEqual([{ record: 'conversation', guid: conversation.guid }])
     expect(await pod.db('notifications')).toEqual([])
@@ -155,8 +155,8 @@ describe('the list of conversations', () => {
       )
     }
 
-    const { items: first, more } = await listConversations(pod, ann, { limit: 2 })
-    expect(more).toBe(true)
+    const { items: first, hasMore } = await listConversations(pod, ann, { limit: 2 })
+    expect(hasMore).toBe(true)
     const last = first.at(-1)
     const key = { time: last?.createdAt ?? new Date(), id: last?.id ?? 0 }
     const rest = await list(ann, { before: key })

@@ -399,8 +399,8 @@ describe('notifications', () => {
     })
 
     const listed = async (filter: Partial<Parameters<typeof listNotifications>[2]>) => {
-      const { items: notifications, more } = await listNotifications(test.pod, gus, { limit: 10, ...filter })
-      return [notifications.map(({ guid }) => made.indexOf(guid)), more] as const
+      const { items: notifications, hasMore } = await listNotifications(test.pod, gus, { limit: 10, ...filter })
+      return [notifications.map(({ guid }) => made.indexOf(guid)), hasMore] as const
     }
 
     it('are listed the newest first, page by page in both directions', async () => {

@@ -85,8 +85,8 @@ it('fills the page if a post is deleted while it is read', async () => {
     await db('posts').where({ id: last }).delete()
   })
 
-  const { items, more } = await list(2)
+  const { items, hasMore } = await list(2)
 
   expect(items).toHaveLength(2)
-  expect(more).toBe(true)
+  expect(hasMore).toBe(true)
 })

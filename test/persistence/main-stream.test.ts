@@ -104,14 +104,14 @@ async function listAllPages(
 ): Promise<number[]> {
   const found: number[] = []
   for (let place = start; ; ) {
-    const { items, more } = await listStreamPosts(db, idsOf(name), {
+    const { items, hasMore } = await listStreamPosts(db, idsOf(name), {
       stream: 'main',
       visibility,
       page: { ...place, limit },
     })
     found.push(...items.map(({ id }) => id))
     const last = items.at(-1)
-    if (!more || last === undefined) return found
+    if (!hasMore || last === undefined) return found
     const key = { time: last.createdAt, id: last.id }
     place = start.after === undefined ? { before: key } : { after: key }
   }
@@ -205,7 +205,7 @@ it.each(MERGED_STREAMS)('has the same pages in a window as in the whole stream: 
         await page(db, place)
         await page(db, place)
         const asked = await namesDuring(async () => expect(await page(db, place)).toEqual(wholeStreamPage))
-        if (wholeStreamPage.more) statements.push(asked.at(-1)?.split(', ').at(-1))
+        if (wholeStreamPage.hasMore) statements.push(asked.at(-1)?.split(', ').at(-1))
       }
     }
   }
@@ -238,29 +238,29 @@ async function namesDuring(read: () => Promise<void>): Promise<readonly string[]
 it('is read with one statement if the whole stream fits on a page, and shows changes at once', async () => {
   const reader = await addUserRow({ db }, 'quiet')
   const page = async () => {
-    const { items, more } = await listStreamPosts(
+    const { items, hasMore } = await listStreamPosts(
       db,
       { userId: reader.id, personId: reader.personId },
       { stream: 'main', visibility: 'readable', page: { limit: 3 } },
     )
-    return { ids: items.map(({ id }) => id), more }
+    return { ids: items.map(({ id }) => id), hasMore }
   }
   const write = async (minute: number) => (await addPost(reader.personId, new Date(Date.UTC(2025, 0, 1, 0, minute)))).id
-  expect(await page()).toEqual({ ids: [], more: false })
+  expect(await page()).toEqual({ ids: [], hasMore: false })
   const [first, second] = [await write(1), await write(2)]
-  expect(await page()).toEqual({ ids: [second, first], more: false })
+  expect(await page()).toEqual({ ids: [second, first], hasMore: false })
 
-  const asked = await namesDuring(async () => expect(await page()).toEqual({ ids: [second, first], more: false }))
+  const asked = await namesDuring(async () => expect(await page()).toEqual({ ids: [second, first], hasMore: false }))
   expect(asked).toEqual([expect.stringContaining(', window')])
 
   const older = await write(0)
-  expect(await page()).toEqual({ ids: [second, first, older], more: false })
+  expect(await page()).toEqual({ ids: [second, first, older], hasMore: false })
   const oldest = await addPost(reader.personId, new Date('0999-01-01T00:00:00Z'))
-  expect(await page()).toEqual({ ids: [second, first, older], more: true })
+  expect(await page()).toEqual({ ids: [second, first, older], hasMore: true })
   await db('hiddenPosts').insert({ userId: reader.id, postId: first })
-  expect(await page()).toEqual({ ids: [second, older, oldest.id], more: false })
+  expect(await page()).toEqual({ ids: [second, older, oldest.id], hasMore: false })
   await db('posts').where({ authorId: reader.personId }).delete()
-  expect(await page()).toEqual({ ids: [], more: false })
+  expect(await page()).toEqual({ ids: [], hasMore: false })
 })
 
 it('is read from the whole stream if the window holds too many hidden posts', async () => {

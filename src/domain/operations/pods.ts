@@ -47,10 +47,10 @@ export async function listPods(
   actor: Actor,
   filter: PodListFilter,
   { offset, limit }: OffsetPage,
-): Promise<{ readonly items: readonly ListedPod[]; readonly more: boolean }> {
+): Promise<{ readonly items: readonly ListedPod[]; readonly hasMore: boolean }> {
   requirePower(actor, 'moderation')
   const podPage = await listPodPage(db, filter, { offset, limit: limit + 1 })
-  return { items: podPage.slice(0, limit), more: podPage.length > limit }
+  return { items: podPage.slice(0, limit), hasMore: podPage.length > limit }
 }
 
 /** Finds a known pod by its host, with the port if it is not 443. */

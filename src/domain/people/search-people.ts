@@ -14,7 +14,7 @@ export type PeopleSearch = {
   readonly filters: readonly ContactFilter[]
 } & ({ readonly nameOrAddress: string } | { readonly tag: string })
 
-const EMPTY_PAGE: Page<ListedPerson> = { items: [], more: false }
+const EMPTY_PAGE: Page<ListedPerson> = { items: [], hasMore: false }
 
 /** Searches people who are searchable. With the scope `contacts:read`, the viewer's contacts are always found. */
 export async function searchPeople(

@@ -24,7 +24,7 @@ export async function listReshares(
   post: Pick<ReadablePost, 'id' | 'public'>,
   page: OffsetPage,
 ): Promise<Page<ListedReaction>> {
-  if (!post.public) return { items: [], more: false }
+  if (!post.public) return { items: [], hasMore: false }
   return listReactions(services.db, viewer, { kind: 'reshares-of-post', id: post.id }, page)
 }
 

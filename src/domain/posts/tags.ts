@@ -37,5 +37,5 @@ export async function findTags(
   page: OffsetPage,
 ): Promise<Page<string>> {
   const beginning = normaliseSearchedTag(text)
-  return beginning === undefined ? { items: [], more: false } : listTagNames(services.db, viewer, beginning, page)
+  return beginning === undefined ? { items: [], hasMore: false } : listTagNames(services.db, viewer, beginning, page)
 }

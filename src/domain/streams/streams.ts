@@ -39,6 +39,6 @@ export async function searchPosts(
   page: TimePage,
 ): Promise<Page<ListedPost>> {
   const name = normaliseSearchedTag(tag)
-  if (name === undefined) return { items: [], more: false }
+  if (name === undefined) return { items: [], hasMore: false }
   return listPostsWithTag(services.db, viewer, { tag: name, visibility: visibilityForViewer(viewer), page })
 }

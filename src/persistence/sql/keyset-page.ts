@@ -22,12 +22,12 @@ export interface OffsetPage {
 export interface Page<Item> {
   readonly items: readonly Item[]
   /** The list continues after the last item. */
-  readonly more: boolean
+  readonly hasMore: boolean
 }
 
 /** Builds a page from the rows of a statement that reads one row more than the page holds. */
 export function toPage<Item>(rows: readonly Item[], { limit }: { readonly limit: number }): Page<Item> {
-  return { items: rows.slice(0, limit), more: rows.length > limit }
+  return { items: rows.slice(0, limit), hasMore: rows.length > limit }
 }
 
 export type TimeOrder = 'newest first' | 'oldest first'

@@ -13,11 +13,11 @@ export function linkOffsetPages(
   request: FastifyRequest,
   reply: FastifyReply,
   { offset, limit }: OffsetPage,
-  { more }: { readonly more: boolean },
+  { hasMore }: { readonly hasMore: boolean },
 ): void {
   const linkTo = createPageLinks(request)
   sendLinks(reply, {
-    next: more ? linkTo({ cursor: `o${offset + limit}` }) : undefined,
+    next: hasMore ? linkTo({ cursor: `o${offset + limit}` }) : undefined,
     previous: offset > 0 ? linkTo({ cursor: `o${Math.max(0, offset - limit)}` }) : undefined,
   })
 }

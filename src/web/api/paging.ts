@@ -93,7 +93,7 @@ export function linkTimePages<Item extends { readonly id: number; readonly creat
   request: FastifyRequest,
   reply: FastifyReply,
   page: TimePage,
-  { items, more }: Page<Item>,
+  { items, hasMore }: Page<Item>,
   { order, keyOf = creationKey, hasNextOnly = false }: TimeLinks<Item> = {},
 ): void {
   const [first, last] = [items[0], items.at(-1)]
@@ -113,7 +113,7 @@ export function linkTimePages<Item extends { readonly id: number; readonly creat
     })
   }
   sendLinks(reply, {
-    next: more ? link(nextSide, last) : undefined,
+    next: hasMore ? link(nextSide, last) : undefined,
     previous: hasNextOnly ? undefined : link(previousSide, first),
   })
 }
@@ -123,13 +123,13 @@ export function linkIndexPages(
   request: FastifyRequest,
   reply: FastifyReply,
   { offset, limit }: OffsetPage,
-  { more }: { readonly more: boolean },
+  { hasMore }: { readonly hasMore: boolean },
 ): void {
   const page = offset / limit + 1
-  if (!more && page === 1) return
+  if (!hasMore && page === 1) return
   const linkTo = createPageLinks(request)
   sendLinks(reply, {
-    next: more ? linkTo({ page: page + 1 }) : undefined,
+    next: hasMore ? linkTo({ page: page + 1 }) : undefined,
     previous: page > 1 ? linkTo({ page: page - 1 }) : undefined,
   })
 }

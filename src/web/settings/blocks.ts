@@ -26,7 +26,10 @@ export const blockRoutes: FastifyPluginAsync = async (app) => {
     const { t } = request.signedIn
     const page = Math.max(1, readRowId(queryText(request, 'page') ?? '1'))
     const offset = (page - 1) * PEOPLE_SHOWN
-    const { items, more } = await listBlocks(request.services, request.signedIn.viewer, { offset, limit: PEOPLE_SHOWN })
+    const { items, hasMore } = await listBlocks(request.services, request.signedIn.viewer, {
+      offset,
+      limit: PEOPLE_SHOWN,
+    })
     const entries = items.map(
       (
         person,
@@ -42,7 +45,7 @@ ${settingsForm(
       errors,
       content: html`<section class="card"><p class="soft">${t('blocks.about')}</p>
 ${entries.length === 0 ? html`<p>${t('blocks.none')}</p>` : html`<ul class="entries">${entries}</ul>`}
-${listNavigation(t, PATH, {}, { page, hasMore: more })}</section>
+${listNavigation(t, PATH, {}, { page, hasMore })}</section>
 <section class="card"><h2>${t('blocks.block_person')}</h2>
 ${settingsForm(
   request,

@@ -48,7 +48,7 @@ export const podRoutes: FastifyPluginAsync = async (app) => {
     const sort = oneOf(POD_SORTS, queryText(request, 'sort')) ?? 'host'
     const page = pageNumberIn(request)
     const rows = { offset: (page - 1) * pageItems, limit: pageItems }
-    const { items, more } = await listPods(request.services, request.console.actor, { q, state, sort }, rows)
+    const { items, hasMore } = await listPods(request.services, request.console.actor, { q, state, sort }, rows)
     const isFiltered = q !== undefined || state !== undefined
     const fields = [
       textField('Host contains', 'q', q),
@@ -57,11 +57,11 @@ export const podRoutes: FastifyPluginAsync = async (app) => {
     ]
     const query = { q, state, sort: sort === 'host' ? undefined : sort }
     return sendConsolePage(request, reply, {
-      title: page === 1 && !more ? `Pods: ${formatCount(items.length)}` : `Pods, page ${page}`,
+      title: page === 1 && !hasMore ? `Pods: ${formatCount(items.length)}` : `Pods, page ${page}`,
       content: html`<section class="card">${filterForm('/admin/pods', fields)}
 ${listCard(podTable(items, services.now()), {
   empty: isFiltered ? 'No pods match.' : 'No pod is known yet.',
-  pages: listNavigation(inEnglish, '/admin/pods', query, { page, hasMore: more }),
+  pages: listNavigation(inEnglish, '/admin/pods', query, { page, hasMore }),
 })}</section>`,
     })
   })

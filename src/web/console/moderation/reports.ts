@@ -48,7 +48,7 @@ export const reportRoutes: FastifyPluginAsync = async (app) => {
     return sendConsolePage(request, reply, {
       title: `Reports: ${number === 0 ? 'none waiting' : `${formatCount(number)} waiting`}`,
       content: html`<section class="card">${filterForm('/admin/reports', filterFields(query), moreFilters(query))}
-${listCard(caseTable(cases.items), { empty, pages: listNavigation(inEnglish, '/admin/reports', query, { page, hasMore: cases.more }) })}</section>`,
+${listCard(caseTable(cases.items), { empty, pages: listNavigation(inEnglish, '/admin/reports', query, { page, hasMore: cases.hasMore }) })}</section>`,
     })
   })
 

@@ -85,7 +85,7 @@ export const queueRoutes: FastifyPluginAsyncTypebox = async (app) => {
       await getRequestActor(request, 'administration')
       const page = readOffsetPaging(paging)
       const { items, hasMore } = await listJobs(request.services, request.params.name, state, page)
-      linkOffsetPages(request, reply, page, { more: hasMore })
+      linkOffsetPages(request, reply, page, { hasMore })
       return items.map(presentQueueJob)
     },
   )
