@@ -40,12 +40,12 @@ describe('reads of the API', () => {
     `/users/${bob.guid}/posts`,
     `/users/${bob.guid}/photos`,
     `/users/${alice.guid}/contacts`,
-    `/aspects/${api.FR}`,
-    `/aspects/${api.FR}/contacts`,
-    `/posts/${api.PA}`,
-    `/posts/${api.PA}/comments`,
-    `/posts/${api.PA}/likes`,
-    `/posts/${api.PA}/reshares`,
+    `/aspects/${api.friendsAspectId}`,
+    `/aspects/${api.friendsAspectId}/contacts`,
+    `/posts/${api.alicePost}`,
+    `/posts/${api.alicePost}/comments`,
+    `/posts/${api.alicePost}/likes`,
+    `/posts/${api.alicePost}/reshares`,
   ]
 
   it('have a weak ETag, and are a 304 without a body for a client with this version', async () => {
@@ -80,7 +80,7 @@ describe('reads of the API', () => {
   })
 
   it('have another ETag when the content changes, and for each viewer whose content differs', async () => {
-    const path = `/posts/${api.PA}`
+    const path = `/posts/${api.alicePost}`
     const before = await tagOf(path)
     await bob.post(`${path}/likes`)
 
@@ -90,10 +90,10 @@ describe('reads of the API', () => {
   })
 
   it('have another ETag when only the link to the next page appears', async () => {
-    await bob.post(`/posts/${api.PB}/comments`, { body: 'one' })
-    const path = `/posts/${api.PB}/comments?per_page=1`
+    await bob.post(`/posts/${api.bobPost}/comments`, { body: 'one' })
+    const path = `/posts/${api.bobPost}/comments?per_page=1`
     const before = await tagOf(path)
-    await bob.post(`/posts/${api.PB}/comments`, { body: 'two' })
+    await bob.post(`/posts/${api.bobPost}/comments`, { body: 'two' })
 
     const after = await read(path, { 'if-none-match': before })
     expect([after.status, after.body.length, after.links.next]).toEqual([200, 1, expect.any(String)])

@@ -12,8 +12,8 @@ let comment: string
 let commentOfBob: string
 beforeAll(async () => {
   api = await startSampleApiPod()
-  comment = (await api.alice.post(`/posts/${api.PA}/comments`, { body: 'One' })).body.guid
-  commentOfBob = (await api.bob.post(`/posts/${api.PB}/comments`, { body: 'Two' })).body.guid
+  comment = (await api.alice.post(`/posts/${api.alicePost}/comments`, { body: 'One' })).body.guid
+  commentOfBob = (await api.bob.post(`/posts/${api.bobPost}/comments`, { body: 'Two' })).body.guid
 })
 afterAll(() => api.close())
 
@@ -33,9 +33,12 @@ type Repeated = readonly [path: string, body: object | undefined, message: strin
 
 /** Replaces the names of the sample pod in a path by their guids. */
 function withGuids(path: string): string {
-  const { PA, PB, LB, LC, dan, eve } = api
-  const guids: Record<string, string> = { PA, PB, LB, LC, DAN: dan.guid, EVE: eve.guid, UNKNOWN }
-  return path.replace(/[A-Z]+(_OF_BOB)?/g, (name) => guids[name] ?? (name === 'COMMENT' ? comment : commentOfBob))
+  const { alicePost, bobPost, bobPoll, carolPoll, dan, eve } = api
+  const guids: Record<string, string> = {
+    ...{ POST_OF_ALICE: alicePost, POST_OF_BOB: bobPost, POLL_OF_BOB: bobPoll, POLL_OF_CAROL: carolPoll },
+    ...{ DAN: dan.guid, EVE: eve.guid, UNKNOWN },
+  }
+  return path.replace(/[A-Z]+(_OF_[A-Z]+)?/g, (name) => guids[name] ?? (name === 'COMMENT' ? comment : commentOfBob))
 }
 
 const POST_MISSING = 'Post with provided guid could not be found'
@@ -55,25 +58,25 @@ const documented: readonly Refused[] = [
   ['GET', '/posts/UNKNOWN', undefined, 404, POST_MISSING],
   ['POST', '/posts', { public: true }, 422, 'Failed to create the post'],
   ['POST', '/posts', { body: 'No audience' }, 422, 'Failed to create the post'],
-  ['DELETE', '/posts/PB', undefined, 403, 'Not allowed to delete the post'],
+  ['DELETE', '/posts/POST_OF_BOB', undefined, 403, 'Not allowed to delete the post'],
   ['GET', '/posts/UNKNOWN/comments', undefined, 404, POST_MISSING],
-  ['POST', '/posts/PB/comments', { body: ' ' }, 422, "Couldn't accept or process the comment"],
-  ['POST', '/posts/PB/comments', {}, 422, "Couldn't accept or process the comment"],
-  ['DELETE', '/posts/PB/comments/UNKNOWN', undefined, 410, 'Comment not found for the given post'],
-  ['DELETE', '/posts/PB/comments/COMMENT_OF_BOB', undefined, 403, 'User not allowed to delete the comment'],
-  ['POST', '/posts/PB/comments/UNKNOWN/report', { reason: 'x' }, 404, 'Comment not found for the given post'],
+  ['POST', '/posts/POST_OF_BOB/comments', { body: ' ' }, 422, "Couldn't accept or process the comment"],
+  ['POST', '/posts/POST_OF_BOB/comments', {}, 422, "Couldn't accept or process the comment"],
+  ['DELETE', '/posts/POST_OF_BOB/comments/UNKNOWN', undefined, 410, 'Comment not found for the given post'],
+  ['DELETE', '/posts/POST_OF_BOB/comments/COMMENT_OF_BOB', undefined, 403, 'User not allowed to delete the comment'],
+  ['POST', '/posts/POST_OF_BOB/comments/UNKNOWN/report', { reason: 'x' }, 404, 'Comment not found for the given post'],
   ['GET', '/posts/UNKNOWN/likes', undefined, 404, POST_MISSING],
-  ['DELETE', '/posts/PB/likes', undefined, 410, "Like doesn't exist"],
-  ['GET', '/posts/PA/comments/UNKNOWN/likes', undefined, 404, POST_OR_COMMENT_MISSING],
+  ['DELETE', '/posts/POST_OF_BOB/likes', undefined, 410, "Like doesn't exist"],
+  ['GET', '/posts/POST_OF_ALICE/comments/UNKNOWN/likes', undefined, 404, POST_OR_COMMENT_MISSING],
   ['POST', '/posts/UNKNOWN/comments/UNKNOWN/likes', undefined, 404, POST_OR_COMMENT_MISSING],
-  ['DELETE', '/posts/PA/comments/UNKNOWN/likes', undefined, 404, POST_OR_COMMENT_MISSING],
-  ['DELETE', '/posts/PA/comments/COMMENT/likes', undefined, 410, "Like doesn't exist"],
-  ['POST', '/posts/PA/reshares', undefined, 422, 'User is not allowed to reshare'],
-  ['POST', '/posts/PB/report', {}, 422, 'Request invalid, such as a missing reason'],
-  ['POST', '/posts/PB/mute', undefined, 410, 'Was not subscribed to this post'],
-  ['POST', '/posts/PB/hide', { hide: false }, 410, 'Post is not hidden'],
-  ['POST', '/posts/PB/hide', {}, 422, 'Request invalid'],
-  ['POST', '/posts/LB/vote', { poll_answer: 0 }, 422, 'The request was invalid, such as a wrong id given'],
+  ['DELETE', '/posts/POST_OF_ALICE/comments/UNKNOWN/likes', undefined, 404, POST_OR_COMMENT_MISSING],
+  ['DELETE', '/posts/POST_OF_ALICE/comments/COMMENT/likes', undefined, 410, "Like doesn't exist"],
+  ['POST', '/posts/POST_OF_ALICE/reshares', undefined, 422, 'User is not allowed to reshare'],
+  ['POST', '/posts/POST_OF_BOB/report', {}, 422, 'Request invalid, such as a missing reason'],
+  ['POST', '/posts/POST_OF_BOB/mute', undefined, 410, 'Was not subscribed to this post'],
+  ['POST', '/posts/POST_OF_BOB/hide', { hide: false }, 410, 'Post is not hidden'],
+  ['POST', '/posts/POST_OF_BOB/hide', {}, 422, 'Request invalid'],
+  ['POST', '/posts/POLL_OF_BOB/vote', { poll_answer: 0 }, 422, 'The request was invalid, such as a wrong id given'],
   ['GET', '/conversations/UNKNOWN', undefined, 404, CONVERSATION_MISSING],
   ['PATCH', '/conversations/UNKNOWN', { read: true }, 404, CONVERSATION_MISSING],
   ['DELETE', '/conversations/UNKNOWN', undefined, 404, CONVERSATION_MISSING],
@@ -85,13 +88,13 @@ const documented: readonly Refused[] = [
 
 /** Requests that succeed once. */
 const repeated: readonly Repeated[] = [
-  ['/posts/PB/likes', undefined, 'Like already exists'],
-  ['/posts/PA/comments/COMMENT/likes', undefined, 'Like already exists'],
-  ['/posts/LB/reshares', undefined, 'Reshare already exists'],
-  ['/posts/PB/report', { reason: 'x' }, 'Post has already been reported'],
-  ['/posts/PA/comments/COMMENT/report', { reason: 'x' }, 'This item already has been reported by this user'],
-  ['/posts/LC/subscribe', undefined, 'Already subscribed'],
-  ['/posts/LC/hide', { hide: true }, 'Post is already hidden'],
+  ['/posts/POST_OF_BOB/likes', undefined, 'Like already exists'],
+  ['/posts/POST_OF_ALICE/comments/COMMENT/likes', undefined, 'Like already exists'],
+  ['/posts/POLL_OF_BOB/reshares', undefined, 'Reshare already exists'],
+  ['/posts/POST_OF_BOB/report', { reason: 'x' }, 'Post has already been reported'],
+  ['/posts/POST_OF_ALICE/comments/COMMENT/report', { reason: 'x' }, 'This item already has been reported by this user'],
+  ['/posts/POLL_OF_CAROL/subscribe', undefined, 'Already subscribed'],
+  ['/posts/POLL_OF_CAROL/hide', { hide: true }, 'Post is already hidden'],
   ['/tag_followings', { name: 'tea' }, 'Tag was already followed'],
   ['/users/EVE/block', undefined, 'Block already exists'],
 ]
@@ -117,10 +120,10 @@ describe('the message of an error', () => {
   })
 
   it('about a second vote is the documented one', async () => {
-    const { poll } = (await api.alice.get(`/posts/${api.LB}`)).body
+    const { poll } = (await api.alice.get(`/posts/${api.bobPoll}`)).body
     const request = {
       method: 'POST',
-      path: `/posts/${api.LB}/vote`,
+      path: `/posts/${api.bobPoll}/vote`,
       body: { poll_answer: poll.poll_answers[0].id },
     } as const
     await send(request, 'diaspora')
@@ -132,7 +135,7 @@ describe('the message of an error', () => {
   it('about a person whom the author blocks is the documented one', async () => {
     await blockForUser(api.pod, api.alice.viewer, api.dan.guid)
     const post = (path: string, body?: object) =>
-      send({ method: 'POST', path: `/posts/${api.PA}${path}`, ...(body && { body }) }, 'diaspora', 'dan')
+      send({ method: 'POST', path: `/posts/${api.alicePost}${path}`, ...(body && { body }) }, 'diaspora', 'dan')
 
     const messages = [
       (await post('/comments', { body: 'x' })).message,

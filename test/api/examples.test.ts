@@ -90,8 +90,8 @@ async function makeExampleObjects(pod: PhotoPod): Promise<void> {
   const conversation = (await alice.post('/conversations', { subject: 's', body: 'b', recipients: [bob.guid] })).body
     .guid
   const message = (await bob.post(`/conversations/${conversation}/messages`, { body: 'Hello' })).body.guid
-  const comment = await createComment(pod.pod, alice.viewer, { postGuid: pod.LB, text: 'Hello' })
-  await createComment(pod.pod, bob.viewer, { postGuid: pod.PA, text: 'Hello' })
+  const comment = await createComment(pod.pod, alice.viewer, { postGuid: pod.bobPoll, text: 'Hello' })
+  await createComment(pod.pod, bob.viewer, { postGuid: pod.alicePost, text: 'Hello' })
   const [notification] = (await alice.get('/notifications?type=commented_on_post')).body
 
   expect((await alice.post('/user/exports', { kind: 'photos' })).status).toBe(202)
@@ -105,8 +105,8 @@ async function makeExampleObjects(pod: PhotoPod): Promise<void> {
   await rename('people', alice.guid, EXAMPLE.ownGuid)
   await rename('people', bob.guid, EXAMPLE.contactGuid)
   await rename('people', eve.guid, EXAMPLE.personGuid)
-  await rename('posts', pod.LB, EXAMPLE.postGuid)
-  await rename('posts', pod.PA, EXAMPLE.ownPostGuid)
+  await rename('posts', pod.bobPoll, EXAMPLE.postGuid)
+  await rename('posts', pod.alicePost, EXAMPLE.ownPostGuid)
   await rename('comments', comment.guid, EXAMPLE.commentGuid)
   await rename('photos', photo, EXAMPLE.photoGuid)
   await rename('conversations', conversation, EXAMPLE.conversationGuid)

@@ -70,10 +70,10 @@ describe('a POST with an Idempotency-Key', () => {
 
   it.each<readonly [string, () => Request]>([
     ['a post', () => ({ body: { ...hello, body: 'Marked' } })],
-    ['a comment', () => ({ path: `/posts/${api.LB}/comments`, body: { body: 'Hello' } })],
-    ['a like', () => ({ path: `/posts/${api.LB}/likes`, body: {} })],
-    ['a reshare', () => ({ path: `/posts/${api.LB}/reshares`, body: {} })],
-    ['a subscription', () => ({ path: `/posts/${api.LC}/subscribe`, body: {} })],
+    ['a comment', () => ({ path: `/posts/${api.bobPoll}/comments`, body: { body: 'Hello' } })],
+    ['a like', () => ({ path: `/posts/${api.bobPoll}/likes`, body: {} })],
+    ['a reshare', () => ({ path: `/posts/${api.bobPoll}/reshares`, body: {} })],
+    ['a subscription', () => ({ path: `/posts/${api.carolPoll}/subscribe`, body: {} })],
     ['an aspect', () => ({ path: '/aspects', body: { name: 'Marked' } })],
     ['a conversation', () => ({ path: '/conversations', body: { subject: 'S', body: 'B', recipients: [bob.guid] } })],
   ])('is marked as done in the transaction of its effect: %s', async (what, request) => {
@@ -90,7 +90,7 @@ describe('a POST with an Idempotency-Key', () => {
   })
 
   it.each([
-    ['nothing in its answer', () => `/posts/${api.PB}/likes`, 204, 409],
+    ['nothing in its answer', () => `/posts/${api.bobPost}/likes`, 204, 409],
     ['a status without a body', () => `/users/${api.eve.guid}/block`, 201, 409],
   ])('has one effect also with %s', async (_what, path, status, otherwise) => {
     const first = await post(path(), { path: path(), body: {} })

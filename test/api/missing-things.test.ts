@@ -35,7 +35,7 @@ describe('a missing entity is reported before errors in', () => {
   })
 
   it('errors of an existing entity are those of the text', async () => {
-    expectError(await alice.post(`/posts/${api.PB}/comments`, { body: 'a\0b' }), 422)
+    expectError(await alice.post(`/posts/${api.bobPost}/comments`, { body: 'a\0b' }), 422)
   })
 })
 

@@ -149,8 +149,8 @@ describe('S80: a client that', () => {
 describe('S81: every', () => {
   it('list of the API has at most a hundred items, for any amount of data and any parameters', async () => {
     await using api = await startSampleApiPod()
-    const { alice, bob, PA } = api
-    const post = await api.pod.db('posts').where({ guid: PA }).first('id')
+    const { alice, bob, alicePost } = api
+    const post = await api.pod.db('posts').where({ guid: alicePost }).first('id')
     await api.pod.db.raw(
       `with made as (
          insert into posts (guid, author_id, type, public, text)
@@ -165,7 +165,7 @@ describe('S81: every', () => {
     expect(lists.length).toBeGreaterThan(8)
     const lengths: number[] = []
     for (const list of lists) {
-      const parameters = { post_guid: PA, person_guid: bob.guid, aspect_id: api.FR }
+      const parameters = { post_guid: alicePost, person_guid: bob.guid, aspect_id: api.friendsAspectId }
       for (const query of ['per_page=100000', 'per_page=100000&name_or_handle=a&query=te']) {
         const answer = await tryCall(api.app, list, { token: alice.token, parameters, query })
         const items = answer.statusCode === 200 ? answer.json() : []

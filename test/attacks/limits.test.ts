@@ -122,7 +122,7 @@ describe('of a client', () => {
       'characters of a comment',
       65_535,
       422,
-      (size) => api.alice.post(`/posts/${api.PA}/comments`, { body: asText(size) }).then(({ status }) => status),
+      (size) => api.alice.post(`/posts/${api.alicePost}/comments`, { body: asText(size) }).then(({ status }) => status),
     ],
     ['characters of a post', 65_535, 422, (size) => publish({ body: asText(size) })],
     [
@@ -195,7 +195,7 @@ describe('of a client', () => {
   it('tags that are kept with a text: a hundred, and the others are only shown', async () => {
     const text = Array.from({ length: TEXT_LIMITS.tagsOfText + 1 }, (_, index) => `#t${index}`).join(' ')
 
-    const { status, body } = await api.alice.post(`/posts/${api.PA}/comments`, { body: text })
+    const { status, body } = await api.alice.post(`/posts/${api.alicePost}/comments`, { body: text })
 
     expect(status).toBe(201)
     const { id } = await api.pod.db('comments').where({ guid: body.guid }).first('id')

@@ -14,15 +14,15 @@ beforeAll(async () => {
   operations = await readOperations()
   api = await startSampleApiPod({ environment: { WRITE_LIMIT: '0' } })
   ;({ alice } = api)
-  const comment = await createComment(api.pod, alice.viewer, { postGuid: api.PA, text: 'Mine' })
+  const comment = await createComment(api.pod, alice.viewer, { postGuid: api.alicePost, text: 'Mine' })
   const conversation = await alice.post('/conversations', { subject: 'x', body: 'x', recipients: [api.bob.guid] })
   parameters = {
-    post_guid: api.PB,
+    post_guid: api.bobPost,
     comment_guid: comment.guid,
     person_guid: api.bob.guid,
     guid: conversation.body.guid,
-    id: api.FR,
-    aspect_id: api.FR,
+    id: api.friendsAspectId,
+    aspect_id: api.friendsAspectId,
     photo_guid: newGuid(),
     notification_id: 1,
     name: 'tea',
@@ -81,8 +81,8 @@ describe('S50: a text', () => {
   })
 
   it('counts in code points', async () => {
-    const fits = await alice.post(`/posts/${api.PA}/comments`, { body: '🦊'.repeat(65_535) })
-    const doesNot = await alice.post(`/posts/${api.PA}/comments`, { body: '🦊'.repeat(65_536) })
+    const fits = await alice.post(`/posts/${api.alicePost}/comments`, { body: '🦊'.repeat(65_535) })
+    const doesNot = await alice.post(`/posts/${api.alicePost}/comments`, { body: '🦊'.repeat(65_536) })
 
     expect([fits.status, doesNot.status]).toEqual([201, 422])
   })
@@ -134,7 +134,7 @@ describe('S52: in the place of a number', () => {
   it.each([1.5, '1.5', 1e100, -1, 0, null, [1], {}, true, 2 ** 31, 2 ** 53, 2 ** 63, Number.MIN_VALUE])(
     '%j in a body is nothing',
     async (number) => {
-      const vote = await alice.post(`/posts/${api.LB}/vote`, { poll_answer: number })
+      const vote = await alice.post(`/posts/${api.bobPoll}/vote`, { poll_answer: number })
 
       expect([400, 404, 422]).toContain(vote.status)
       expect(await api.pod.db('pollParticipations').count()).toEqual([{ count: 0 }])

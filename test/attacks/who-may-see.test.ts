@@ -17,25 +17,25 @@ let photo: Photo
 beforeAll(async () => {
   operations = await readOperations()
   api = await startSampleApiPod({ environment: { DATABASE_POOL: '12' } })
-  const { pod, alice, bob, RB } = api
-  const comment = await createComment(pod, bob.viewer, { postGuid: RB, text: 'Between us' })
+  const { pod, alice, bob, bobFriendsPost } = api
+  const comment = await createComment(pod, bob.viewer, { postGuid: bobFriendsPost, text: 'Between us' })
   const { body: conversation } = await alice.post('/conversations', {
     subject: 'Secret',
     body: 'Between us',
     recipients: [bob.guid],
   })
-  await createComment(pod, bob.viewer, { postGuid: api.PA, text: 'Well said' })
+  await createComment(pod, bob.viewer, { postGuid: api.alicePost, text: 'Well said' })
   const notification = await pod.db('notifications').where({ userId: alice.viewer.userId }).first('id', 'guid')
   photo = await Photo.query(pod.db)
     .insert({ guid: newGuid(), authorId: bob.viewer.personId, public: false, pending: false, name: 'secret.jpg' })
     .returning('*')
   foreign = {
-    post_guid: RB,
+    post_guid: bobFriendsPost,
     comment_guid: comment.guid,
     guid: conversation.guid,
     notification_id: notification.guid ?? notification.id,
-    id: api.FR,
-    aspect_id: api.FR,
+    id: api.friendsAspectId,
+    aspect_id: api.friendsAspectId,
     photo_guid: photo.guid,
   }
 })
@@ -115,9 +115,9 @@ it('S60: lists have nothing of it either, and neither has a page without a sign-
     expect([operation.path, /Between us|Secret|secret\.jpg/.test(body)]).toEqual([operation.path, false])
   }
   for (const path of [
-    `/posts/${api.RB}`,
+    `/posts/${api.bobFriendsPost}`,
     `/people/${api.bob.guid}`,
-    `/fetch/post/${api.RB}`,
+    `/fetch/post/${api.bobFriendsPost}`,
     `/api/v1/users/${api.bob.guid}/posts`,
   ]) {
     const { body } = await api.app.inject({ url: path, headers: { authorization: `Bearer ${api.eve.token}` } })
@@ -132,9 +132,9 @@ describe('S61: a path to', () => {
     ['/comments/:comment/likes', 'GET', undefined],
     ['/comments/:comment/likes', 'POST', {}],
   ])('a comment under another post leads nowhere: %s by %s', async (path, method, body) => {
-    const { guid } = await createComment(api.pod, api.alice.viewer, { postGuid: api.PB, text: 'Under PB' })
+    const { guid } = await createComment(api.pod, api.alice.viewer, { postGuid: api.bobPost, text: 'Under bobPost' })
     const call = async (comment: string) => {
-      const url = `/api/v1/posts/${api.PA}${path.replace(':comment', comment)}`
+      const url = `/api/v1/posts/${api.alicePost}${path.replace(':comment', comment)}`
       const answer = await api.app.inject({
         method,
         url,
@@ -151,9 +151,9 @@ describe('S61: a path to', () => {
 
   it('an answer of another poll counts nowhere', async () => {
     const posts = await api.alice.get(`/users/${api.carol.guid}/posts`)
-    const { poll } = posts.body.find(({ guid }: { readonly guid: string }) => guid === api.LC)
+    const { poll } = posts.body.find(({ guid }: { readonly guid: string }) => guid === api.carolPoll)
 
-    const answer = await api.alice.post(`/posts/${api.LB}/vote`, { poll_answer: poll.poll_answers[0].id })
+    const answer = await api.alice.post(`/posts/${api.bobPoll}/vote`, { poll_answer: poll.poll_answers[0].id })
 
     expect(answer.status).toBe(422)
     expect(await api.pod.db('pollParticipations').count()).toEqual([{ count: 0 }])
@@ -208,17 +208,17 @@ describe('S62: a call', () => {
 describe('S63: of twenty at once', () => {
   const counted: readonly (readonly [string, (person: ApiPerson) => Promise<readonly [string, object?]>])[] = [
     ['block', async () => [`/users/${api.dan.guid}/block`]],
-    ['subscribe', async () => [`/posts/${api.PB}/subscribe`]],
-    ['report', async () => [`/posts/${api.PB}/report`, { reason: 'Why not' }]],
-    ['hide', async () => [`/posts/${api.PB}/hide`, { hide: true }]],
-    ['like', async () => [`/posts/${api.PB}/likes`]],
-    ['reshare', async () => [`/posts/${api.PB}/reshares`]],
+    ['subscribe', async () => [`/posts/${api.bobPost}/subscribe`]],
+    ['report', async () => [`/posts/${api.bobPost}/report`, { reason: 'Why not' }]],
+    ['hide', async () => [`/posts/${api.bobPost}/hide`, { hide: true }]],
+    ['like', async () => [`/posts/${api.bobPost}/likes`]],
+    ['reshare', async () => [`/posts/${api.bobPost}/reshares`]],
     [
       'vote',
       async (person) => {
         const { body } = await person.get(`/users/${api.bob.guid}/posts`)
-        const { poll } = body.find(({ guid }: { readonly guid: string }) => guid === api.LB)
-        return [`/posts/${api.LB}/vote`, { poll_answer: poll.poll_answers[0].id }]
+        const { poll } = body.find(({ guid }: { readonly guid: string }) => guid === api.bobPoll)
+        return [`/posts/${api.bobPoll}/vote`, { poll_answer: poll.poll_answers[0].id }]
       },
     ],
   ]

@@ -47,7 +47,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
   })
 
   /** Both kinds: of an outbox row, and of a job without one. */
-  async function let2Die(): Promise<void> {
+  async function addTwoDeadLetters(): Promise<void> {
     await pod.db.transaction((transaction) => enqueueJob(pod, transaction, countJob, { key: 'row' }))
     await pod.jobs.add(countJob, { key: 'job' })
     const dead = { fault: 'internal', attempts: 1 }
@@ -66,7 +66,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
   const effects = (): Promise<string[]> => pod.db('effects').orderBy('key').pluck('key')
 
   it('are listed, and shown one by one', async () => {
-    await let2Die()
+    await addTwoDeadLetters()
 
     const letters = await listDeadLetters(pod)
     expect(letters.map(({ id }) => id).sort()).toEqual([
@@ -83,7 +83,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
   })
 
   it('are filtered by queue and by fault, up to a limit', async () => {
-    await let2Die()
+    await addTwoDeadLetters()
 
     expect(await listDeadLetters(pod, { queue: 'fetch' })).toEqual([])
     expect(await listDeadLetters(pod, { queue: 'notify' })).toHaveLength(2)
@@ -109,7 +109,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
   })
 
   it('are counted by hour, of a time and with a fault', async () => {
-    await let2Die()
+    await addTwoDeadLetters()
     const count = (filter: DeadLetterFilter) => countDeadLetters(pod, filter, 'hour', { groups: 10 })
     const [first] = await listDeadLetters(pod)
     const [hour, later] = [first?.failedAt ?? new Date(0), new Date(Date.now() + 3_600_000)]
@@ -134,7 +134,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
   })
 
   it('run again when they are replayed, and are deleted', async () => {
-    await let2Die()
+    await addTwoDeadLetters()
     broken = false
 
     expect(await replayDeadLetters(pod)).toBe(2)
@@ -147,7 +147,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
   })
 
   it('become dead letters again when the cause persists', async () => {
-    await let2Die()
+    await addTwoDeadLetters()
 
     await replayDeadLetters(pod)
 
@@ -156,7 +156,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
   })
 
   it('are left to the sweeper when the queue does not accept them', async () => {
-    await let2Die()
+    await addTwoDeadLetters()
     const addOutboxRows = () => Promise.reject(new Error('the queue is away'))
 
     await replayDeadLetters({ ...pod, jobs: { ...pod.jobs, addOutboxRows } })
@@ -169,7 +169,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
   })
 
   it('are replayed and discarded one by one', async () => {
-    await let2Die()
+    await addTwoDeadLetters()
     const letters = await listDeadLetters(pod)
     const row = letters.find(({ id }) => id.startsWith('outbox-'))
     const job = letters.find(({ id }) => id.startsWith('notify/'))
@@ -185,7 +185,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
   })
 
   it('of outbox rows still exist after the queue was emptied, and are replayed from the rows', async () => {
-    await let2Die()
+    await addTwoDeadLetters()
 
     await stores.emptyQueue()
     expect(await listDeadLetters(pod)).toMatchObject([
@@ -200,7 +200,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
   })
 
   it('are read page by page in both directions, also those of one millisecond', async () => {
-    await let2Die()
+    await addTwoDeadLetters()
     const { id: senderId, podId } = await addRemotePerson(pod, 'quin@far.example')
     await pod.db.raw(
       `insert into outbox (queue, name, data, failed_at)
@@ -238,7 +238,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
   })
 
   it('are discarded with their rows', async () => {
-    await let2Die()
+    await addTwoDeadLetters()
 
     expect(await dropDeadLetters(pod)).toBe(2)
 

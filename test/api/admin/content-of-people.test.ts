@@ -27,7 +27,7 @@ beforeEach(async () => {
   rita = await addRemotePerson(api.pod, `rita${newGuid().slice(0, 6)}@r.example`)
   post = (await addPost(api.pod, rita, { public: true, text: 'Buy' })).guid
   comment = newGuid()
-  const { id } = await api.pod.db('posts').where({ guid: api.PA }).first('id')
+  const { id } = await api.pod.db('posts').where({ guid: api.alicePost }).first('id')
   await api.pod.db('comments').insert({ guid: comment, authorId: rita.id, postId: id, text: 'Buy' })
   await api.pod.db('outbox').delete()
 })
@@ -43,7 +43,7 @@ async function run(): Promise<void> {
 
 const statuses = async () => [
   (await api.alice.get(`/posts/${post}`)).status,
-  (await api.alice.get(`/posts/${api.PA}/comments`)).body.some(({ guid }: { guid: string }) => guid === comment),
+  (await api.alice.get(`/posts/${api.alicePost}/comments`)).body.some(({ guid }: { guid: string }) => guid === comment),
 ]
 
 describe('the content of a person', () => {
@@ -86,14 +86,14 @@ describe('the content of a person', () => {
   it('hidden content of a local person is retracted, and the person gets one notice', async () => {
     const { jim } = await api.people('jim')
     const own = await publish(api, jim, { text: 'Buy', public: true })
-    await createComment(api.pod, jim.viewer, { postGuid: api.PB, text: 'Buy' })
+    await createComment(api.pod, jim.viewer, { postGuid: api.bobPost, text: 'Buy' })
     await api.pod.db('outbox').delete()
 
     await mod.post(`/people/${jim.guid}/remove_content`, { reason, confirm: 'jim' })
     await run()
 
     expect((await api.alice.get(`/posts/${own}`)).status).toBe(404)
-    expect((await api.alice.get(`/posts/${api.PB}/comments`)).body).toEqual([])
+    expect((await api.alice.get(`/posts/${api.bobPost}/comments`)).body).toEqual([])
     expect((await jim.get('/user/notices')).body).toMatchObject([{ kind: 'content_removed', target: null }])
     expect((await mod.post(`/people/${jim.guid}/remove_content`, { reason })).body).toEqual({ changed: false })
     expect((await mod.post(`/people/${adm.person.guid}/hide_content`, { reason })).status).toBe(403)

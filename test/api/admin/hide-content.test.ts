@@ -96,15 +96,15 @@ describe('a hidden post', () => {
   })
 
   it('keeps its readers and its photos for the undo, if it is private', async () => {
-    await api.alice.post(`/posts/${api.RB}/report`, { reason })
-    const before = (await api.alice.get(`/posts/${api.RB}`)).body
+    await api.alice.post(`/posts/${api.bobFriendsPost}/report`, { reason })
+    const before = (await api.alice.get(`/posts/${api.bobFriendsPost}`)).body
 
-    const action = await hide(`/posts/${api.RB}`)
-    expect((await api.alice.get(`/posts/${api.RB}`)).status).toBe(404)
+    const action = await hide(`/posts/${api.bobFriendsPost}`)
+    expect((await api.alice.get(`/posts/${api.bobFriendsPost}`)).status).toBe(404)
     await undo(action)
 
-    expect((await api.alice.get(`/posts/${api.RB}`)).body).toEqual(before)
-    expect((await api.carol.get(`/posts/${api.RB}`)).status).toBe(404)
+    expect((await api.alice.get(`/posts/${api.bobFriendsPost}`)).body).toEqual(before)
+    expect((await api.carol.get(`/posts/${api.bobFriendsPost}`)).status).toBe(404)
   })
 
   it('has no picture files of any size until the undo', async () => {
@@ -127,13 +127,13 @@ describe('a hidden post', () => {
   })
 
   it('gets comments without notifications; they are shown after the undo', async () => {
-    const action = await hide(`/posts/${api.PB}`)
-    const { id } = await api.pod.db('posts').where({ guid: api.PB }).first('id')
-    await createComment(api.pod, api.bob.viewer, { postGuid: api.PB, text: 'My own post' })
+    const action = await hide(`/posts/${api.bobPost}`)
+    const { id } = await api.pod.db('posts').where({ guid: api.bobPost }).first('id')
+    await createComment(api.pod, api.bob.viewer, { postGuid: api.bobPost, text: 'My own post' })
     expect(await api.pod.db('notifications').where({ postId: id })).toEqual([])
 
     await undo(action)
-    expect((await api.alice.get(`/posts/${api.PB}/comments`)).body).toMatchObject([{ body: 'My own post' }])
+    expect((await api.alice.get(`/posts/${api.bobPost}/comments`)).body).toMatchObject([{ body: 'My own post' }])
   })
 
   it('can be deleted by its author, which retracts it publicly', async () => {
@@ -342,7 +342,7 @@ describe('purging', () => {
     expect(await api.pod.db('posts').where({ guid })).toEqual([])
     expect((await mod.post(`/actions/${removal}/undo`, { reason })).body).toMatchObject({ reason: 'not_undoable' })
     expect((await api.pod.db('tombstones').where({ guid })).every(({ permanent }) => permanent)).toBe(true)
-    expect((await adm.post(`/posts/${api.PA}/purge`, { reason, confirm: api.PA })).body).toMatchObject({
+    expect((await adm.post(`/posts/${api.alicePost}/purge`, { reason, confirm: api.alicePost })).body).toMatchObject({
       reason: 'not_remote',
     })
   })

@@ -85,7 +85,7 @@ describe('a silenced person', () => {
   it('is in the streams and searches of followers only, and is read directly by everyone', async () => {
     const guid = await postTagged(rita, 'Green #tea')
     const comment = newGuid()
-    const post = await api.pod.db('posts').where({ guid: api.PA }).first('id')
+    const post = await api.pod.db('posts').where({ guid: api.alicePost }).first('id')
     await Comment.query(api.pod.db).insert({ guid: comment, authorId: rita.id, postId: post.id, text: 'Hello' })
     const lists = ['/search/posts?tag=tea', '/streams/tags']
     for (const user of [api.alice, api.bob]) await user.post('/tag_followings', { name: 'tea' })
@@ -101,7 +101,7 @@ describe('a silenced person', () => {
     expect(guidsOf((await api.bob.get('/search/users?name_or_handle=rit')).body)).toContain(rita.guid)
     expect(guidsOf((await api.alice.get('/search/users?name_or_handle=rita@r.example')).body)).toContain(rita.guid)
     expect((await api.alice.get(`/posts/${guid}`)).status).toBe(200)
-    expect(guidsOf((await api.alice.get(`/posts/${api.PA}/comments`)).body)).toContain(comment)
+    expect(guidsOf((await api.alice.get(`/posts/${api.alicePost}/comments`)).body)).toContain(comment)
     expect((await mod.get(`/people/${rita.guid}`)).body).toMatchObject({
       state: 'silenced',
       restrictions: [{ action_id: action, kind: 'silence', by: 'person', until: null }],
@@ -131,7 +131,7 @@ describe('a blocked person', () => {
   it('is absent with everything, needs a confirmation, and is back with contacts after the undo', async () => {
     const guid = await postTagged(rita, 'Black #tea')
     const comment = newGuid()
-    const post = await api.pod.db('posts').where({ guid: api.PB }).first('id')
+    const post = await api.pod.db('posts').where({ guid: api.bobPost }).first('id')
     await Comment.query(api.pod.db).insert({ guid: comment, authorId: rita.id, postId: post.id, text: 'Hello' })
     await api.pod.db('posts').where({ id: post.id }).update({ commentsCount: 1 })
     const contactsPath = `/aspects/${await aspectOf(api, api.bob, 'Friends')}/contacts`
@@ -150,8 +150,8 @@ describe('a blocked person', () => {
     expect((await api.bob.get(`/posts/${guid}`)).status).toBe(404)
     expect(guidsOf((await api.bob.get('/streams/main')).body)).not.toContain(guid)
     expect(guidsOf((await api.bob.get('/search/users?name_or_handle=rita@r.example')).body)).toEqual([])
-    expect((await api.alice.get(`/posts/${api.PB}/comments`)).body).toEqual([])
-    expect((await api.alice.get(`/posts/${api.PB}`)).body.interaction_counters.comments).toBe(0)
+    expect((await api.alice.get(`/posts/${api.bobPost}/comments`)).body).toEqual([])
+    expect((await api.alice.get(`/posts/${api.bobPost}`)).body.interaction_counters.comments).toBe(0)
     expect(guidsOf((await api.bob.get(contactsPath)).body)).not.toContain(rita.guid)
     expect((await mod.get('/people?state=blocked')).body).toMatchObject([{ guid: rita.guid, local: false }])
 
@@ -162,7 +162,7 @@ describe('a blocked person', () => {
     await undo(silence)
     expect((await api.bob.get(contactsPath)).body).toEqual(contacts)
     expect(guidsOf((await api.bob.get('/streams/main')).body)).toContain(guid)
-    expect((await api.alice.get(`/posts/${api.PB}`)).body.interaction_counters.comments).toBe(1)
+    expect((await api.alice.get(`/posts/${api.bobPost}`)).body.interaction_counters.comments).toBe(1)
   })
 
   it.each(['block', 'silence'])(
@@ -176,8 +176,8 @@ describe('a blocked person', () => {
         const [{ id }] = await api.pod.db('notifications').insert(row).returning('id')
         await api.pod.db('notification_actors').insert(actors.map((personId) => ({ notificationId: id, personId })))
       }
-      await notify(api.PA, mia.id, api.bob.viewer.personId)
-      await notify(api.PB, mia.id)
+      await notify(api.alicePost, mia.id, api.bob.viewer.personId)
+      await notify(api.bobPost, mia.id)
       const shown = async () => {
         const { body } = await api.carol.get('/notifications?only_unread=true')
         const counts = (await api.carol.get('/user')).body.unread_notifications

@@ -68,16 +68,16 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
   describe('comments', () => {
     it('notify the author of the post', async () => {
-      await says(bob, api.PA)
+      await says(bob, api.alicePost)
 
-      const [told] = await toldOf(alice, api.PA)
+      const [told] = await toldOf(alice, api.alicePost)
 
       expect(Object.keys(told ?? {}).sort()).toEqual(['created_at', 'event_creators', 'guid', 'read', 'target', 'type'])
       expect(told).toMatchObject({
         guid: expect.stringMatching(/^[0-9a-f]{32}$/),
         type: 'commented_on_post',
         read: false,
-        target: { guid: api.PA, author: { guid: alice.guid, network_id: 'alice@pod.example' } },
+        target: { guid: api.alicePost, author: { guid: alice.guid, network_id: 'alice@pod.example' } },
         event_creators: [{ guid: bob.guid, network_id: 'bob@pod.example' }],
       })
       expect(Object.keys(told?.target ?? {}).sort()).toEqual(['author', 'guid'])
@@ -180,7 +180,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('in a comment on a private post notify only people who may see it', async () => {
       const before = await list(dan)
 
-      await says(bob, api.RB, 'Is it, @{dan@pod.example}?')
+      await says(bob, api.bobFriendsPost, 'Is it, @{dan@pod.example}?')
 
       expect(await list(dan)).toEqual(before)
     })
@@ -483,8 +483,8 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
 it('a comment on an own post has the other notification type with CLIENT_API_DIALECT=diaspora, and both types find it', async () => {
   await using other = await startSampleApiPod({ environment: { CLIENT_API_DIALECT: 'diaspora' } })
-  await createComment(other.pod, other.bob.viewer, { postGuid: other.PA, text: 'Well said' })
-  await other.bob.post(`/posts/${other.PA}/likes`)
+  await createComment(other.pod, other.bob.viewer, { postGuid: other.alicePost, text: 'Well said' })
+  await other.bob.post(`/posts/${other.alicePost}/likes`)
 
   const typesOf = async (query: string) =>
     (await other.alice.get(`/notifications${query}`)).body.map(({ type }: Told) => type)

@@ -392,14 +392,14 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     it('a client with a newer id gets no event twice', async () => {
       await using others = await listen(alice, { query: 'types=post' })
       const before = await newest()
-      const { id } = await api.pod.db('posts').where({ guid: api.PB }).first('id')
+      const { id } = await api.pod.db('posts').where({ guid: api.bobPost }).first('id')
       // Without the signal: the others do not know of it yet.
       const rows = await addLiveEventRows(api.pod.db, [{ posts: [id] }])
       await insertLiveEventSources(api.pod.db, rows, { channel: 'unheard', payload: '' })
 
       await using ahead = await listen(alice, { query: 'types=post', lastEventId: before })
-      expect((await ahead.take(1)).map(({ data }) => data.guid)).toEqual([api.PB])
-      expect((await others.take(1)).map(({ data }) => data.guid)).toEqual([api.PB])
+      expect((await ahead.take(1)).map(({ data }) => data.guid)).toEqual([api.bobPost])
+      expect((await others.take(1)).map(({ data }) => data.guid)).toEqual([api.bobPost])
       const guid = await post(bob, 'For all of them')
       for (const stream of [ahead, others]) {
         expect((await stream.take(1)).map(({ data }) => data.guid)).toEqual([guid])
@@ -448,7 +448,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       await using stream = await listen(few)
       const { guid } = (await bob.post('/conversations', { subject: 'Psst', body: 'Secret', recipients: [alice.guid] }))
         .body
-      await createLike(api.pod, bob.viewer, { postGuid: api.PA })
+      await createLike(api.pod, bob.viewer, { postGuid: api.alicePost })
       const post = await publish(api, bob, { text: 'Public', public: true })
       expect(guid).toBeDefined()
       expect((await stream.take(1)).map(({ data }) => data.guid)).toEqual([post])
@@ -500,7 +500,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
         .update({ scopes: ['openid'] })
 
       await alice.post('/conversations', { subject: 'Psst', body: 'Secret', recipients: [bob.guid] })
-      await publish(api, alice, { text: 'Private', public: false, aspectIds: [api.FR] })
+      await publish(api, alice, { text: 'Private', public: false, aspectIds: [api.friendsAspectId] })
       const guid = await post(alice, 'Public')
 
       expect((await stream.take(1)).map(({ data }) => data.guid)).toEqual([guid])

@@ -22,7 +22,7 @@ describe('counts of unread notifications and conversations', () => {
 
   it('are updated in the profile and beside notifications', async () => {
     const before = await countsOf(alice)
-    await bob.post(`/posts/${api.PA}/comments`, { body: 'Well said' })
+    await bob.post(`/posts/${api.alicePost}/comments`, { body: 'Well said' })
     const started = await bob.post('/conversations', { subject: 'Hi', body: 'one', recipients: [alice.guid] })
     await bob.post(`/conversations/${started.body.guid}/messages`, { body: 'two' })
 

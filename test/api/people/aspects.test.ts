@@ -240,10 +240,10 @@ it('answers 403 for tokens with other scopes', async () => {
   const reader = await alice.with('contacts:read')
   const writer = await alice.with('contacts:modify')
   expectError(await writer.get('/aspects'), 403)
-  expectError(await writer.get(`/aspects/${api.FR}`), 403)
+  expectError(await writer.get(`/aspects/${api.friendsAspectId}`), 403)
   expectError(await reader.post('/aspects', { name: 'Choir' }), 403)
-  expectError(await reader.patch(`/aspects/${api.FR}`, { name: 'Choir' }), 403)
-  expectError(await reader.delete(`/aspects/${api.FR}`), 403)
+  expectError(await reader.patch(`/aspects/${api.friendsAspectId}`, { name: 'Choir' }), 403)
+  expectError(await reader.delete(`/aspects/${api.friendsAspectId}`), 403)
 })
 
 describe.each(queueBackends)('deleting an aspect, with the queue in $store', (backend) => {

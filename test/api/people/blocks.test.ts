@@ -137,8 +137,15 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('the person and their existing posts stay readable', async () => {
       const answer = await api.alice.get(`/users/${api.bob.guid}/posts`)
 
-      expect(answer.body.map(({ guid }: { guid: string }) => guid)).toEqual([api.LB, api.RB, api.PB])
-      expect((await api.alice.get(`/posts/${api.PB}`)).body).toMatchObject({ guid: api.PB, body: 'PB' })
+      expect(answer.body.map(({ guid }: { guid: string }) => guid)).toEqual([
+        api.bobPoll,
+        api.bobFriendsPost,
+        api.bobPost,
+      ])
+      expect((await api.alice.get(`/posts/${api.bobPost}`)).body).toMatchObject({
+        guid: api.bobPost,
+        body: 'Post of Bob',
+      })
     })
 
     it('rejects comments, likes and votes of the blocked person, and stores nothing', async () => {

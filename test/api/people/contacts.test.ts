@@ -141,11 +141,11 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('a person blocked by the user is rejected', async () => {
       await alice.post(`/users/${api.bob.guid}/block`)
 
-      expectError(await add(api.FR, api.bob.guid), 422)
+      expectError(await add(api.friendsAspectId, api.bob.guid), 422)
 
       await alice.delete(`/users/${api.bob.guid}/block`)
       expect(await relation(alice, api.bob.guid)).toEqual({ receiving: false, sharing: true, aspects: [] })
-      expect((await add(api.FR, api.bob.guid)).status).toBe(204)
+      expect((await add(api.friendsAspectId, api.bob.guid)).status).toBe(204)
     })
 
     it('answers 404 for aspects of other users before any other error', async () => {
@@ -296,7 +296,7 @@ describe('the lists of contacts', () => {
       name: 'ann Zed',
       avatar: expect.stringContaining('/images/user/default.png'),
     })
-    expect(addresses((await alice.get(`/aspects/${api.FR}/contacts`)).body)).toEqual([api.bob.address])
+    expect(addresses((await alice.get(`/aspects/${api.friendsAspectId}/contacts`)).body)).toEqual([api.bob.address])
     expect((await alice.get(`/aspects/${await aspectOf(api, alice, 'Family')}/contacts`)).body).toEqual([])
   })
 
@@ -323,20 +323,20 @@ describe('the lists of contacts', () => {
       expectError(await alice.get(`/aspects/${aspect}/contacts?page=x`), 404)
     }
     expectError(await alice.get(`/users/${alice.guid}/contacts?page=x`), 422)
-    expectError(await alice.get(`/aspects/${api.FR}/contacts?per_page=x`), 422)
+    expectError(await alice.get(`/aspects/${api.friendsAspectId}/contacts?per_page=x`), 422)
   })
 
   it('takes at most three statements, for any length', async () => {
     expect(await statementsDuring(() => alice.get(`/users/${alice.guid}/contacts`))).toBe(3)
-    expect(await statementsDuring(() => alice.get(`/aspects/${api.FR}/contacts`))).toBe(3)
+    expect(await statementsDuring(() => alice.get(`/aspects/${api.friendsAspectId}/contacts`))).toBe(3)
   })
 
   it('answers 403 for tokens with other scopes', async () => {
     const reader = await alice.with('contacts:read')
     const writer = await alice.with('contacts:modify')
     expectError(await writer.get(`/users/${alice.guid}/contacts`), 403)
-    expectError(await writer.get(`/aspects/${api.FR}/contacts`), 403)
-    expectError(await reader.post(`/aspects/${api.FR}/contacts`, { person_guid: api.dan.guid }), 403)
-    expectError(await reader.delete(`/aspects/${api.FR}/contacts/${api.bob.guid}`), 403)
+    expectError(await writer.get(`/aspects/${api.friendsAspectId}/contacts`), 403)
+    expectError(await reader.post(`/aspects/${api.friendsAspectId}/contacts`, { person_guid: api.dan.guid }), 403)
+    expectError(await reader.delete(`/aspects/${api.friendsAspectId}/contacts/${api.bob.guid}`), 403)
   })
 })

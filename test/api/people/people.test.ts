@@ -25,7 +25,7 @@ describe('GET /users/:person_guid', () => {
       name: 'bob@pod.example',
       tags: [],
       relationship: { receiving: true, sharing: true },
-      aspects: [{ id: api.FR, name: 'Friends' }],
+      aspects: [{ id: api.friendsAspectId, name: 'Friends' }],
       blocked: false,
     })
   })

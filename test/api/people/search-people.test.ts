@@ -148,10 +148,10 @@ describe('searching for people', () => {
       expect(await found('contacts:sharing')).toEqual([api.bob.address, api.carol.address])
       expect(await found('contacts:receiving')).toEqual([api.bob.address, quin])
       expect(await found('contacts:receiving', 'contacts:sharing')).toEqual([api.bob.address])
-      expect(await found(`aspect:${api.FR}`)).toEqual([api.bob.address])
-      expect(await found(`aspect:${api.FR},${work}`)).toEqual([api.bob.address, quin])
+      expect(await found(`aspect:${api.friendsAspectId}`)).toEqual([api.bob.address])
+      expect(await found(`aspect:${api.friendsAspectId},${work}`)).toEqual([api.bob.address, quin])
       expect(await found(`aspect:${work},${work}`, 'contacts:receiving')).toEqual([quin])
-      expect(await found(`aspect:${api.FR}`, `aspect:${work}`)).toEqual([])
+      expect(await found(`aspect:${api.friendsAspectId}`, `aspect:${work}`)).toEqual([])
     })
 
     it('are applied to a search by tag', async () => {
@@ -187,14 +187,17 @@ describe('searching for people', () => {
         expectError(await filtered(filter), 422)
         expectError(await filtered('contacts', filter), 422)
       }
-      for (const ids of ['0', theirs, `${api.FR},${theirs}`, '9'.repeat(15), '9'.repeat(16), '-1']) {
+      for (const ids of ['0', theirs, `${api.friendsAspectId},${theirs}`, '9'.repeat(15), '9'.repeat(16), '-1']) {
         expectError(await filtered(`aspect:${ids}`), 422)
         expectError(await alice.get(`/search/users?name_or_handle=b&filter=aspect:${ids}`), 422)
       }
     })
 
     it('are limited in number', async () => {
-      const aspects = Array.from({ length: 10 }, (_, index) => `aspect:${api.FR}${`,${api.FR}`.repeat(index)}`)
+      const aspects = Array.from(
+        { length: 10 },
+        (_, index) => `aspect:${api.friendsAspectId}${`,${api.friendsAspectId}`.repeat(index)}`,
+      )
 
       expect((await filtered(...aspects, ...aspects)).status).toBe(200)
       expectError(await filtered(...aspects, 'contacts'), 422)
@@ -228,7 +231,9 @@ describe('searching for people', () => {
 
   it('costs one statement, one more for aspects, and one for authentication', async () => {
     expect(await statementsDuring(() => named(alice, 'bob'))).toBe(2)
-    expect(await statementsDuring(() => alice.get(`/search/users?tag=tea&filter=aspect:${api.FR}`))).toBe(3)
+    expect(await statementsDuring(() => alice.get(`/search/users?tag=tea&filter=aspect:${api.friendsAspectId}`))).toBe(
+      3,
+    )
   })
 })
 

@@ -66,18 +66,18 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it('answers 404 for unknown and invisible posts', async () => {
-      for (const guid of [newGuid(), api.XB, '1', 'x', '%00', 'x'.repeat(400)]) {
+      for (const guid of [newGuid(), api.bobWorkPost, '1', 'x', '%00', 'x'.repeat(400)]) {
         expectError(await alice.get(`/posts/${guid}/comments`), 404)
       }
     })
 
     it('shows comments under private posts only to tokens with private:read', async () => {
-      await write(alice, 'Psst', api.RB)
+      await write(alice, 'Psst', api.bobFriendsPost)
 
-      expect(bodiesOf(await commentsUnder(api.RB, await alice.with('private:read')))).toContain('Psst')
-      expectError(await (await alice.with('interactions')).get(`/posts/${api.RB}/comments`), 404)
-      expectError(await (await bob.with('interactions')).get(`/posts/${api.RB}/comments`), 404)
-      expectError(await carol.get(`/posts/${api.RB}/comments`), 404)
+      expect(bodiesOf(await commentsUnder(api.bobFriendsPost, await alice.with('private:read')))).toContain('Psst')
+      expectError(await (await alice.with('interactions')).get(`/posts/${api.bobFriendsPost}/comments`), 404)
+      expectError(await (await bob.with('interactions')).get(`/posts/${api.bobFriendsPost}/comments`), 404)
+      expectError(await carol.get(`/posts/${api.bobFriendsPost}/comments`), 404)
     })
   })
 
@@ -85,7 +85,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('returns the new comment with its mentions and without interactions', async () => {
       const body = `hi @{${alice.address}} and @{${alice.address}}, and @{nobody@nowhere.example}`
 
-      const answer = await alice.post(`/posts/${api.PB}/comments`, { body: ` ${body}\n` })
+      const answer = await alice.post(`/posts/${api.bobPost}/comments`, { body: ` ${body}\n` })
 
       expect(answer.status).toBe(201)
       expect(answer.body).toEqual({
@@ -95,7 +95,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
         body,
         mentioned_people: [expect.objectContaining({ guid: alice.guid })],
       })
-      expect(await commentsUnder(api.PB)).toContainEqual(expect.objectContaining(answer.body))
+      expect(await commentsUnder(api.bobPost)).toContainEqual(expect.objectContaining(answer.body))
     })
 
     it('returns mentions in the old form unchanged', async () => {
@@ -140,7 +140,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it('a missing or invisible post is a 404, for every body', async () => {
-      for (const guid of [newGuid(), api.XB, 'x']) {
+      for (const guid of [newGuid(), api.bobWorkPost, 'x']) {
         for (const body of [{ body: 'hi' }, { body: '' }, {}]) {
           expectError(await alice.post(`/posts/${guid}/comments`, body), 404)
         }
@@ -150,8 +150,11 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('needs private:read under a private post', async () => {
       const body = { body: 'Yes?' }
 
-      expectError(await (await alice.with('interactions')).post(`/posts/${api.RB}/comments`, body), 404)
-      const answer = await (await alice.with('interactions', 'private:read')).post(`/posts/${api.RB}/comments`, body)
+      expectError(await (await alice.with('interactions')).post(`/posts/${api.bobFriendsPost}/comments`, body), 404)
+      const answer = await (await alice.with('interactions', 'private:read')).post(
+        `/posts/${api.bobFriendsPost}/comments`,
+        body,
+      )
 
       expect(answer.status).toBe(201)
     })
@@ -198,10 +201,10 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it('the author of the post may delete comments on it', async () => {
-      const comment = await write(bob, 'Buy cheap watches', api.PA)
+      const comment = await write(bob, 'Buy cheap watches', api.alicePost)
 
-      expect((await alice.delete(`/posts/${api.PA}/comments/${comment}`)).status).toBe(204)
-      expect(bodiesOf(await commentsUnder(api.PA))).not.toContain('Buy cheap watches')
+      expect((await alice.delete(`/posts/${api.alicePost}/comments/${comment}`)).status).toBe(204)
+      expect(bodiesOf(await commentsUnder(api.alicePost))).not.toContain('Buy cheap watches')
     })
 
     it('does not delete comments of others under posts of others', async () => {
@@ -215,17 +218,17 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('answers 404 for a comment of another post', async () => {
       const comment = await write(alice, 'Here')
 
-      expectError(await alice.delete(`/posts/${api.PB}/comments/${comment}`), 410)
+      expectError(await alice.delete(`/posts/${api.bobPost}/comments/${comment}`), 410)
       expectError(await alice.delete(`/posts/${post}/comments/${newGuid()}`), 410)
       expect(bodiesOf(await commentsUnder(post))).toEqual(['Here'])
     })
 
     it('answers 404 for unknown and invisible posts', async () => {
-      const comment = await write(bob, 'Secret', api.XB)
+      const comment = await write(bob, 'Secret', api.bobWorkPost)
 
       expectError(await alice.delete(`/posts/${newGuid()}/comments/${comment}`), 404)
-      expectError(await alice.delete(`/posts/${api.XB}/comments/${comment}`), 404)
-      expectError(await (await bob.with('interactions')).delete(`/posts/${api.XB}/comments/${comment}`), 404)
+      expectError(await alice.delete(`/posts/${api.bobWorkPost}/comments/${comment}`), 404)
+      expectError(await (await bob.with('interactions')).delete(`/posts/${api.bobWorkPost}/comments/${comment}`), 404)
     })
 
     it('needs the scope interactions', async () => {
@@ -334,7 +337,7 @@ describe('in the dialect of diaspora*', () => {
   it('a new comment carries empty interaction counts', async () => {
     await using pod = await startSampleApiPod({ environment: { CLIENT_API_DIALECT: 'diaspora' } })
 
-    const answer = await pod.alice.post(`/posts/${pod.PB}/comments`, { body: 'hi' })
+    const answer = await pod.alice.post(`/posts/${pod.bobPost}/comments`, { body: 'hi' })
 
     expect(answer.body).toMatchObject({ interactions: { liked: false, likes_count: 0 }, reported: false })
   })

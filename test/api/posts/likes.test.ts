@@ -109,9 +109,9 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   it('answer 404 for unknown posts and comments', async () => {
-    const other = (await bob.post(`/posts/${api.PA}/comments`, { body: 'Elsewhere' })).body.guid
-    const missing = [ofPost(newGuid()), ofPost('x'), ofPost(api.XB), ofComment(newGuid()), ofComment('x')]
-    missing.push(ofComment(other), ofComment(comment, newGuid()), ofComment(comment, api.PA))
+    const other = (await bob.post(`/posts/${api.alicePost}/comments`, { body: 'Elsewhere' })).body.guid
+    const missing = [ofPost(newGuid()), ofPost('x'), ofPost(api.bobWorkPost), ofComment(newGuid()), ofComment('x')]
+    missing.push(ofComment(other), ofComment(comment, newGuid()), ofComment(comment, api.alicePost))
     for (const path of missing) {
       expectError(await alice.get(path), 404)
       expectError(await alice.get(`${path}?page=x`), 404)
@@ -121,9 +121,9 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   it('likes of private content need private:read', async () => {
-    const under = (await bob.post(`/posts/${api.RB}/comments`, { body: 'For you' })).body.guid
+    const under = (await bob.post(`/posts/${api.bobFriendsPost}/comments`, { body: 'For you' })).body.guid
     const client = await alice.with('interactions')
-    for (const path of [ofPost(api.RB), ofComment(under, api.RB)]) {
+    for (const path of [ofPost(api.bobFriendsPost), ofComment(under, api.bobFriendsPost)]) {
       expectError(await client.get(path), 404)
       expectError(await client.post(path), 404)
       expectError(await client.delete(path), 404)

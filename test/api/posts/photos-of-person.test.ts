@@ -26,7 +26,7 @@ async function addPhoto(authorId: number, fields: Partial<Photo> = {}): Promise<
 
 it('lists the photos that are not pending, and the private ones only with private:read', async () => {
   const { personId } = api.bob.viewer
-  const [pb, rb] = [await postId(api.PB), await postId(api.RB)]
+  const [pb, rb] = [await postId(api.bobPost), await postId(api.bobFriendsPost)]
   const attached = await addPhoto(personId, { postId: pb })
   const seen = await addPhoto(personId, { postId: rb, public: false })
   await api.pod.db('photoVisibilities').insert({ userId: api.alice.viewer.userId, photoId: seen.id })
@@ -49,7 +49,7 @@ it('lists the photos that are not pending, and the private ones only with privat
       small: 'https://pod.example/uploads/images/thumb_small_a.jpg',
     },
   })
-  expect(answer.body[1]).toMatchObject({ post: api.RB, dimensions: { height: null, width: null } })
+  expect(answer.body[1]).toMatchObject({ post: api.bobFriendsPost, dimensions: { height: null, width: null } })
   expect(guidsOf((await (await api.alice.with()).get(photosOf(api.bob))).body)).toEqual([alone.guid, attached.guid])
   expect(guidsOf((await api.dan.get(photosOf(api.bob))).body)).toEqual([alone.guid, attached.guid])
   const own = [alone.guid, opaqueParam.guid, seen.guid, attached.guid]

@@ -126,7 +126,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       [{ name: 'image', value: 'a text' }],
       [file, file],
       [file, ...Array.from({ length: 100 }, () => ({ name: 'more', value: 'x' }))],
-      [file, { name: 'aspect_ids', value: `${api.FR},`.repeat(PHOTO_LIMITS.fieldBytes) }],
+      [file, { name: 'aspect_ids', value: `${api.friendsAspectId},`.repeat(PHOTO_LIMITS.fieldBytes) }],
     ]
     for (const parts of wrong) await expectNothing(await api.post(alice, parts, '?pending=true'), 422, photos)
     expectError(await alice.post('/photos', { image: 'a text' }), 422)

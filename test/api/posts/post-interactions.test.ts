@@ -81,8 +81,8 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       ['vote', {}],
     ] as const
     for (const [verb, body] of calls) {
-      for (const guid of [api.XB, newGuid(), 'x']) expectError(await interact(alice, verb, guid, body), 404)
-      expectError(await interact(await alice.with('interactions'), verb, api.RB, body), 404)
+      for (const guid of [api.bobWorkPost, newGuid(), 'x']) expectError(await interact(alice, verb, guid, body), 404)
+      expectError(await interact(await alice.with('interactions'), verb, api.bobFriendsPost, body), 404)
     }
   })
 
@@ -92,7 +92,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       await interact(reader, 'subscribe', post),
       await interact(reader, 'mute', post),
       await interact(reader, 'hide', post, { hide: true }),
-      await interact(reader, 'vote', api.LB, { poll_answer: 1 }),
+      await interact(reader, 'vote', api.bobPoll, { poll_answer: 1 }),
     ]
     for (const answer of answers) expectError(answer, 403)
   })
@@ -100,16 +100,17 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   it('works for a private post that the reader receives', async () => {
     const client = await alice.with('interactions', 'private:read')
 
-    for (const verb of ['subscribe', 'mute']) expect((await interact(client, verb, api.RB)).status).toBe(204)
+    for (const verb of ['subscribe', 'mute'])
+      expect((await interact(client, verb, api.bobFriendsPost)).status).toBe(204)
   })
 
   it('a person who has liked, commented or reshared is subscribed already', async () => {
     await alice.post(`/posts/${post}/likes`)
     expectError(await interact(alice, 'subscribe', post), 409)
 
-    const { guid: comment } = await createComment(api.pod, bob.viewer, { postGuid: api.PA, text: 'Hello' })
-    await carol.post(`/posts/${api.PA}/comments/${comment}/likes`)
-    expectError(await interact(carol, 'subscribe', api.PA), 409)
+    const { guid: comment } = await createComment(api.pod, bob.viewer, { postGuid: api.alicePost, text: 'Hello' })
+    await carol.post(`/posts/${api.alicePost}/comments/${comment}/likes`)
+    expectError(await interact(carol, 'subscribe', api.alicePost), 409)
 
     await comments(carol, post)
     expectError(await interact(carol, 'subscribe', post), 409)

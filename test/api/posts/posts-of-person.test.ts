@@ -34,11 +34,11 @@ describe('GET /users/:person_guid/posts', () => {
     const answer = await api.alice.get(postsOf(api.bob))
 
     expect(answer.status).toBe(200)
-    expect(guidsOf(answer.body)).toEqual([api.LB, api.RB, api.PB])
+    expect(guidsOf(answer.body)).toEqual([api.bobPoll, api.bobFriendsPost, api.bobPost])
   })
 
   it('lists no private posts for a token without private:read', async () => {
-    expect(guidsOf((await (await api.alice.with()).get(postsOf(api.bob))).body)).toEqual([api.LB, api.PB])
+    expect(guidsOf((await (await api.alice.with()).get(postsOf(api.bob))).body)).toEqual([api.bobPoll, api.bobPost])
   })
 
   it('lists only the own public posts for such a token, and all own posts otherwise', async () => {
@@ -48,9 +48,9 @@ describe('GET /users/:person_guid/posts', () => {
       aspectIds: [await aspectOf(api, api.alice, 'Family')],
     })
 
-    expect(guidsOf((await (await api.alice.with()).get(postsOf(api.alice))).body)).toEqual([api.PA])
-    expect(guidsOf((await api.alice.get(postsOf(api.alice))).body)).toEqual([mine, api.PA])
-    expect(guidsOf((await api.bob.get(postsOf(api.alice))).body)).toEqual([api.PA])
+    expect(guidsOf((await (await api.alice.with()).get(postsOf(api.alice))).body)).toEqual([api.alicePost])
+    expect(guidsOf((await api.alice.get(postsOf(api.alice))).body)).toEqual([mine, api.alicePost])
+    expect(guidsOf((await api.bob.get(postsOf(api.alice))).body)).toEqual([api.alicePost])
   })
 
   it('an unknown person is a 404 before any other error', async () => {
@@ -61,10 +61,10 @@ describe('GET /users/:person_guid/posts', () => {
 
   it('lists hidden posts, and posts by a blocked person', async () => {
     const { gus } = await api.people('gus')
-    await setPostHidden(api.pod, gus.viewer, api.PB, true)
+    await setPostHidden(api.pod, gus.viewer, api.bobPost, true)
     await gus.post(`/users/${api.bob.guid}/block`)
 
-    expect(guidsOf((await gus.get(postsOf(api.bob))).body)).toEqual([api.LB, api.PB])
+    expect(guidsOf((await gus.get(postsOf(api.bob))).body)).toEqual([api.bobPoll, api.bobPost])
   })
 })
 
@@ -104,17 +104,17 @@ describe('a post', () => {
     const { viewer } = ida
     const before = (await ida.get(postsOf(api.carol))).body[0]
     const answerId: number = before.poll.poll_answers[0].id
-    await ida.post(`/posts/${api.LC}/likes`)
-    await ida.post(`/posts/${api.LC}/reshares`)
-    await createReport(api.pod, viewer, { postGuid: api.LC, reason: 'tea' })
-    await voteInPoll(api.pod, viewer, { postGuid: api.LC, answerId })
+    await ida.post(`/posts/${api.carolPoll}/likes`)
+    await ida.post(`/posts/${api.carolPoll}/reshares`)
+    await createReport(api.pod, viewer, { postGuid: api.carolPoll, reason: 'tea' })
+    await voteInPoll(api.pod, viewer, { postGuid: api.carolPoll, answerId })
 
     const done = (await ida.get(postsOf(api.carol))).body[0]
     const seen = (await api.dan.get(postsOf(api.carol))).body[0]
 
     expect(before.poll).toMatchObject({ question: 'Tea?', participation_count: 0, already_participated: false })
     expect(done).toMatchObject({
-      guid: api.LC,
+      guid: api.carolPoll,
       interaction_counters: { comments: 0, likes: 1, reshares: 1 },
       own_interaction_state: { liked: true, reshated: true, reshared: true, subscribed: true, reported: true },
       poll: {
@@ -131,7 +131,7 @@ describe('a post', () => {
   })
 
   it('shows the subscription of the viewer', async () => {
-    await subscribeToPost(api.pod, api.eve.viewer, api.PA)
+    await subscribeToPost(api.pod, api.eve.viewer, api.alicePost)
 
     expect((await api.eve.get(postsOf(api.alice))).body[0].own_interaction_state).toMatchObject({
       subscribed: true,
@@ -209,8 +209,8 @@ describe('a post', () => {
 describe('a reshare', () => {
   it('shows its root, and has counters and state of its own', async () => {
     const { lea } = await api.people('lea')
-    await lea.post(`/posts/${api.PB}/likes`)
-    const { body: reshare } = await lea.post(`/posts/${api.PB}/reshares`)
+    await lea.post(`/posts/${api.bobPost}/likes`)
+    const { body: reshare } = await lea.post(`/posts/${api.bobPost}/reshares`)
 
     const [post] = (await lea.get(postsOf(lea))).body
 
@@ -218,20 +218,20 @@ describe('a reshare', () => {
       guid: reshare.guid,
       post_type: 'Reshare',
       public: true,
-      body: 'PB',
-      title: 'PB',
+      body: 'Post of Bob',
+      title: 'Post of Bob',
       author: { guid: lea.guid },
       interaction_counters: { comments: 0, likes: 0, reshares: 0 },
       own_interaction_state: { liked: false, reshared: false },
     })
     const posts = (await lea.get(postsOf(api.bob))).body
-    expect(post.root).toEqual(posts.find(({ guid }: { guid: string }) => guid === api.PB))
+    expect(post.root).toEqual(posts.find(({ guid }: { guid: string }) => guid === api.bobPost))
     expect(post.root.own_interaction_state).toMatchObject({ liked: true, reshared: true })
   })
 
   it('shows the root of a chain of reshares from another pod', async () => {
     const [quin, remy, sam] = [await newRemotePerson(), await newRemotePerson(), await newRemotePerson()]
-    const first = await addPost(api.pod, quin, { type: 'Reshare', text: '', rootId: await idOf(api.LB) })
+    const first = await addPost(api.pod, quin, { type: 'Reshare', text: '', rootId: await idOf(api.bobPoll) })
     const second = await addPost(api.pod, remy, { type: 'Reshare', text: '', rootId: first.id })
     await addPost(api.pod, sam, { type: 'Reshare', text: '', rootId: second.id })
 
@@ -239,9 +239,9 @@ describe('a reshare', () => {
       const [post] = (await api.alice.get(postsOf(resharer))).body
 
       expect(post).toMatchObject({
-        body: 'LB',
+        body: 'Poll of Bob',
         poll: { question: 'Noon?' },
-        root: { guid: api.LB, poll: { question: 'Noon?' } },
+        root: { guid: api.bobPoll, poll: { question: 'Noon?' } },
       })
       expect(post.root).not.toHaveProperty('root')
     }
@@ -412,7 +412,7 @@ describe('database costs', () => {
     expect(await count()).toBe(3)
 
     await share(api, mia, api.alice)
-    for (const root of [api.PB, api.LB, api.LC]) await mia.post(`/posts/${root}/reshares`)
+    for (const root of [api.bobPost, api.bobPoll, api.carolPoll]) await mia.post(`/posts/${root}/reshares`)
     for (let i = 0; i < 10; i += 1) {
       const post = { text: `@{${api.bob.address}} ${i}`, poll: { question: 'Now?', answers: ['y', 'n'] } }
       await publish(api, mia, { ...post, public: i % 2 === 0, aspectIds: [await aspectOf(api, mia, 'Friends')] })

@@ -99,20 +99,33 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('needs an own aspect for a private post, and ignores aspects of other users', async () => {
       const foreign = await aspectOf(api, bob, 'Friends')
       const before = await rows()
-      const wrong = [undefined, null, [], [-1], [foreign], ['x'], [2 ** 53], [''], 'Friends', api.FR, {}, [[api.FR]]]
+      const wrong = [
+        undefined,
+        null,
+        [],
+        [-1],
+        [foreign],
+        ['x'],
+        [2 ** 53],
+        [''],
+        'Friends',
+        api.friendsAspectId,
+        {},
+        [[api.friendsAspectId]],
+      ]
       for (const aspects of wrong) expectError(await write({ body: 'x', public: false, aspects }), 422)
       expect(await rows()).toEqual(before)
 
       for (const aspects of [
-        [api.FR, foreign, -1],
-        [String(api.FR), 'x'],
+        [api.friendsAspectId, foreign, -1],
+        [String(api.friendsAspectId), 'x'],
       ]) {
         expect((await write({ body: 'x', public: false, aspects })).body).toMatchObject({ public: false })
       }
     })
 
     it('finds the own aspects in a list that is longer than a statement allows', async () => {
-      const aspects = [...Array.from({ length: 70_000 }, () => 0), api.FR]
+      const aspects = [...Array.from({ length: 70_000 }, () => 0), api.friendsAspectId]
 
       expect((await written({ body: 'x', public: false, aspects })).public).toBe(false)
     })
@@ -126,7 +139,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('needs the scopes', async () => {
       const careful = await alice.with('public:modify')
 
-      expectError(await write({ body: 'x', public: false, aspects: [api.FR] }, careful), 422)
+      expectError(await write({ body: 'x', public: false, aspects: [api.friendsAspectId] }, careful), 422)
       expect((await write({ body: 'x', public: true }, careful)).status).toBe(200)
       expectError(await write({ body: 'x', public: true }, await alice.with('private:read')), 403)
       expectError(await write({}, await alice.with('private:modify')), 403)
@@ -135,14 +148,14 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('returns a new private post to its author, regardless of read scopes', async () => {
       const writer = await alice.with('public:modify', 'private:modify')
 
-      const answer = await write({ body: 'For friends', public: false, aspects: [api.FR] }, writer)
+      const answer = await write({ body: 'For friends', public: false, aspects: [api.friendsAspectId] }, writer)
 
       expect(answer).toMatchObject({ status: 200, body: { public: false, body: 'For friends' } })
       expectError(await read(answer.body.guid, writer), 404)
     })
 
     it('delivers a private post to the people in its aspects', async () => {
-      const { guid } = await written({ body: 'For friends', public: false, aspects: [api.FR] })
+      const { guid } = await written({ body: 'For friends', public: false, aspects: [api.friendsAspectId] })
 
       expect((await read(guid, bob)).body).toMatchObject({ guid, public: false, body: 'For friends' })
       expect((await read(guid)).status).toBe(200)
@@ -259,7 +272,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('photos are as public as the post', async () => {
       const photo = await pendingPhoto(alice)
 
-      await written({ public: false, aspects: [api.FR], photos: [photo], body: null })
+      await written({ public: false, aspects: [api.friendsAspectId], photos: [photo], body: null })
 
       const seenBy = async (who: ApiClient) => {
         const photos: ApiAnswer['body'][] = (await who.get(`/users/${alice.guid}/photos`)).body
@@ -338,7 +351,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       const post = await written({
         body: `@{${bob.address}} but not @{Carol; ${api.carol.address}}, @{${quin.address}}, @{${api.alice.address}} or @{no@y.example}`,
         public: false,
-        aspects: [api.FR],
+        aspects: [api.friendsAspectId],
       })
 
       const profile = (guid: string) => `https://pod.example/people/${guid}`
@@ -357,7 +370,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       const post = await written({
         body: `@{${quin.address}} and @{@{${api.carol.address}; no@y.example}}`,
         public: false,
-        aspects: [api.FR],
+        aspects: [api.friendsAspectId],
       })
 
       const name = `Q 1 @${api.carol.address} party`
@@ -370,7 +383,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       const mention = `@{${api.dan.address}} `
       const body = mention.repeat(Math.floor(65_535 / mention.length))
 
-      expectError(await write({ body, public: false, aspects: [api.FR] }), 422)
+      expectError(await write({ body, public: false, aspects: [api.friendsAspectId] }), 422)
     })
 
     it('does not store the client name, and ignores unknown fields', async () => {
@@ -398,7 +411,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
         const fields = [
           'body=Good+morning',
           'public=false',
-          `aspects[]=${api.FR}`,
+          `aspects[]=${api.friendsAspectId}`,
           'aspects%5B%5D=999999999',
           ...photos.map((photo) => `photos[]=${photo}`),
           'poll[question]=Tea%3F',
@@ -425,7 +438,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       it('reads the text false as false, also in the check of scopes', async () => {
         const careful = await alice.with('public:modify')
 
-        expectError(await writeForm(`body=x&public=false&aspects[]=${api.FR}`, careful), 422)
+        expectError(await writeForm(`body=x&public=false&aspects[]=${api.friendsAspectId}`, careful), 422)
         expect((await writeForm('body=x&public=on', careful)).body.public).toBe(true)
       })
 
@@ -456,18 +469,19 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
   describe('GET /posts/:post_guid', () => {
     it('returns visible posts only', async () => {
-      for (const guid of [api.PA, api.PB, api.RB, api.LC]) expect((await read(guid)).body).toMatchObject({ guid })
-      for (const guid of [api.XB, newGuid(), 'x', '%00', 'a'.repeat(400)]) expectError(await read(guid), 404)
-      expectError(await read(api.RB, await alice.with()), 404)
+      for (const guid of [api.alicePost, api.bobPost, api.bobFriendsPost, api.carolPoll])
+        expect((await read(guid)).body).toMatchObject({ guid })
+      for (const guid of [api.bobWorkPost, newGuid(), 'x', '%00', 'a'.repeat(400)]) expectError(await read(guid), 404)
+      expectError(await read(api.bobFriendsPost, await alice.with()), 404)
       expectError(await read('1'), 404)
     })
 
     it('hidden posts and posts by blocked people are readable by guid', async () => {
       const { gus } = await api.people('gus')
-      expect((await gus.post(`/posts/${api.PB}/hide`, { hide: true })).status).toBe(204)
+      expect((await gus.post(`/posts/${api.bobPost}/hide`, { hide: true })).status).toBe(204)
       expect((await gus.post(`/users/${bob.guid}/block`)).status).toBe(201)
 
-      expect((await read(api.PB, gus)).body).toMatchObject({ guid: api.PB, author: { guid: bob.guid } })
+      expect((await read(api.bobPost, gus)).body).toMatchObject({ guid: api.bobPost, author: { guid: bob.guid } })
     })
 
     it('leaves notifications unread', async () => {
@@ -494,15 +508,15 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it('answers 403 for posts of others and 404 for invisible ones', async () => {
-      expectError(await remove(api.PB), 403)
-      expectError(await remove(api.RB), 403)
-      expectError(await remove(api.RB, await alice.with('public:modify', 'private:modify')), 404)
-      for (const guid of [api.XB, newGuid(), 'x']) expectError(await remove(guid), 404)
-      for (const guid of [api.PB, api.RB]) expect((await read(guid)).status).toBe(200)
+      expectError(await remove(api.bobPost), 403)
+      expectError(await remove(api.bobFriendsPost), 403)
+      expectError(await remove(api.bobFriendsPost, await alice.with('public:modify', 'private:modify')), 404)
+      for (const guid of [api.bobWorkPost, newGuid(), 'x']) expectError(await remove(guid), 404)
+      for (const guid of [api.bobPost, api.bobFriendsPost]) expect((await read(guid)).status).toBe(200)
     })
 
     it('needs the scopes', async () => {
-      const { guid } = await written({ body: 'Mine', public: false, aspects: [api.FR] })
+      const { guid } = await written({ body: 'Mine', public: false, aspects: [api.friendsAspectId] })
 
       expectError(await remove(guid, await alice.with('private:read', 'private:modify')), 403)
       expectError(await remove(guid, await alice.with('public:modify')), 403)

@@ -56,9 +56,9 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('answers 404 for unknown comments, comments of another post, and unknown posts', async () => {
       for (const body of [spam, {}, { reason: '' }]) {
         expectError(await report(alice, body, `${post}/comments/${newGuid()}`), 404)
-        expectError(await report(alice, body, `${api.PB}/comments/${comment}`), 404)
+        expectError(await report(alice, body, `${api.bobPost}/comments/${comment}`), 404)
         expectError(await report(alice, body, `${newGuid()}/comments/${comment}`), 404)
-        expectError(await report(alice, body, `${api.XB}/comments/${comment}`), 404)
+        expectError(await report(alice, body, `${api.bobWorkPost}/comments/${comment}`), 404)
       }
     })
 
@@ -118,11 +118,11 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it('finds no post that is not there, or not for the reporter', async () => {
-      for (const guid of [api.XB, newGuid()]) {
+      for (const guid of [api.bobWorkPost, newGuid()]) {
         for (const body of [spam, {}]) expectError(await report(alice, body, guid), 404)
       }
-      expectError(await report(await alice.with('interactions'), spam, api.RB), 404)
-      expect((await report(alice, spam, api.RB)).status).toBe(204)
+      expectError(await report(await alice.with('interactions'), spam, api.bobFriendsPost), 404)
+      expect((await report(alice, spam, api.bobFriendsPost)).status).toBe(204)
     })
   })
 })

@@ -75,10 +75,10 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   it('a reshare of one’s own post, a private post or an invisible post is rejected', async () => {
-    expectError(await reshare(api.PA), 422)
-    expectError(await reshare(api.RB), 422)
-    expectError(await reshare(api.RB, await alice.with('public:modify')), 404)
-    for (const guid of [api.XB, newGuid(), 'x']) expectError(await reshare(guid), 404)
+    expectError(await reshare(api.alicePost), 422)
+    expectError(await reshare(api.bobFriendsPost), 422)
+    expectError(await reshare(api.bobFriendsPost, await alice.with('public:modify')), 404)
+    for (const guid of [api.bobWorkPost, newGuid(), 'x']) expectError(await reshare(guid), 404)
   })
 
   it('a reshare of a reshare shows the original, and is refused if that is an own post, reshared already or deleted', async () => {
@@ -150,14 +150,14 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   it('is listed for visible posts, and never for private posts', async () => {
-    const { id: rootId } = await Post.query(api.pod.db).findOne({ guid: api.RB }).throwIfNotFound()
+    const { id: rootId } = await Post.query(api.pod.db).findOne({ guid: api.bobFriendsPost }).throwIfNotFound()
     await addPost(api.pod, await addRemotePerson(api.pod, 'remy@r.example'), { type: 'Reshare', text: '', rootId })
-    expect((await list(api.RB)).body).toEqual([])
-    for (const guid of [api.XB, newGuid(), 'x']) {
+    expect((await list(api.bobFriendsPost)).body).toEqual([])
+    for (const guid of [api.bobWorkPost, newGuid(), 'x']) {
       expectError(await list(guid), 404)
       expectError(await list(guid, alice, '?page=x'), 404)
     }
-    expectError(await list(api.RB, await alice.with()), 404)
+    expectError(await list(api.bobFriendsPost, await alice.with()), 404)
     expectError(await list(post, alice, '?page=x'), 422)
   })
 

@@ -21,7 +21,7 @@ it('needs a tag', async () => {
 })
 
 it('finds nothing under a tag that is unused, or only used in a comment', async () => {
-  await api.bob.post(`/posts/${api.PA}/comments`, { body: '#onlyincomments' })
+  await api.bob.post(`/posts/${api.alicePost}/comments`, { body: '#onlyincomments' })
 
   for (const tag of ['neverused', 'onlyincomments', 'x'.repeat(256)]) {
     const answer = await search(api.alice, tag)

@@ -101,8 +101,8 @@ describe('GET /streams/main', () => {
   it('shows posts as all lists do', async () => {
     const [reader, friend] = [await newcomer(), await newcomer()]
     await share(api, reader, friend)
-    await createReshare(api.pod, friend.viewer, api.PB)
-    await reader.post(`/posts/${api.PB}/likes`)
+    await createReshare(api.pod, friend.viewer, api.bobPost)
+    await reader.post(`/posts/${api.bobPost}/likes`)
 
     expect((await reader.get('/streams/main')).body).toEqual((await reader.get(`/users/${friend.guid}/posts`)).body)
   })
@@ -132,13 +132,13 @@ describe('GET /streams/main', () => {
     const reader = await newcomer()
     await share(api, reader, api.bob)
     const before = await read(reader, 'main')
-    expect(before).toEqual([api.LB, api.PB])
+    expect(before).toEqual([api.bobPoll, api.bobPost])
 
-    expect((await reader.post(`/posts/${api.PB}/hide`, { hide: true })).status).toBe(204)
-    expect(await read(reader, 'main')).toEqual([api.LB])
-    expect(await read(reader, 'aspects')).toEqual([api.LB])
+    expect((await reader.post(`/posts/${api.bobPost}/hide`, { hide: true })).status).toBe(204)
+    expect(await read(reader, 'main')).toEqual([api.bobPoll])
+    expect(await read(reader, 'aspects')).toEqual([api.bobPoll])
 
-    expect((await reader.post(`/posts/${api.PB}/hide`, { hide: false })).status).toBe(204)
+    expect((await reader.post(`/posts/${api.bobPost}/hide`, { hide: false })).status).toBe(204)
     expect(await read(reader, 'main')).toEqual(before)
   })
 
@@ -332,8 +332,13 @@ describe('GET /streams/aspects', () => {
   })
 
   it('ignores aspects of other users', async () => {
-    expect(await read(api.alice, `aspects?aspect_ids=[${api.FR},999999999]`)).toEqual([api.LB, api.RB, api.PB, api.PA])
-    expect(await read(api.bob, `aspects?aspect_ids=[${api.FR},-1]`)).toEqual([api.LB, api.PB])
+    expect(await read(api.alice, `aspects?aspect_ids=[${api.friendsAspectId},999999999]`)).toEqual([
+      api.bobPoll,
+      api.bobFriendsPost,
+      api.bobPost,
+      api.alicePost,
+    ])
+    expect(await read(api.bob, `aspects?aspect_ids=[${api.friendsAspectId},-1]`)).toEqual([api.bobPoll, api.bobPost])
   })
 
   it.each([
@@ -388,19 +393,19 @@ describe('GET /streams/activity', () => {
 
   it('lists posts that the reader has liked, voted on, reshared, commented on or subscribed to, until they are muted', async () => {
     const { viewer } = reader
-    const [answer] = (await reader.get(`/posts/${api.LC}`)).body.poll.poll_answers
-    await createLike(api.pod, viewer, { postGuid: api.PA })
-    await voteInPoll(api.pod, viewer, { postGuid: api.LC, answerId: answer.id })
-    const reshare = await createReshare(api.pod, viewer, api.PB)
-    await subscribeToPost(api.pod, viewer, api.LB)
+    const [answer] = (await reader.get(`/posts/${api.carolPoll}`)).body.poll.poll_answers
+    await createLike(api.pod, viewer, { postGuid: api.alicePost })
+    await voteInPoll(api.pod, viewer, { postGuid: api.carolPoll, answerId: answer.id })
+    const reshare = await createReshare(api.pod, viewer, api.bobPost)
+    await subscribeToPost(api.pod, viewer, api.bobPoll)
     const activity = new Set(await read(reader, 'activity'))
-    expect(activity).toEqual(new Set([reshare.guid, ...posts, api.PA, api.LC, api.PB, api.LB]))
+    expect(activity).toEqual(new Set([reshare.guid, ...posts, api.alicePost, api.carolPoll, api.bobPost, api.bobPoll]))
 
-    await reader.post(`/posts/${api.LB}/mute`)
-    await reader.delete(`/posts/${api.PA}/likes`)
+    await reader.post(`/posts/${api.bobPoll}/mute`)
+    await reader.delete(`/posts/${api.alicePost}/likes`)
 
-    activity.delete(api.LB)
-    activity.delete(api.PA)
+    activity.delete(api.bobPoll)
+    activity.delete(api.alicePost)
     expect(new Set(await read(reader, 'activity'))).toEqual(activity)
   })
 
@@ -417,32 +422,36 @@ describe('GET /streams/activity', () => {
 describe('the streams of posts by interaction', () => {
   it('have the posts that the reader likes, until the like is retracted', async () => {
     const reader = await newcomer()
-    await createLike(api.pod, reader.viewer, { postGuid: api.PB })
-    await createLike(api.pod, reader.viewer, { postGuid: api.PA })
-    const { guid } = (await comment(api.bob, api.LB)).body
-    await createLike(api.pod, reader.viewer, { postGuid: api.LB, commentGuid: guid })
+    await createLike(api.pod, reader.viewer, { postGuid: api.bobPost })
+    await createLike(api.pod, reader.viewer, { postGuid: api.alicePost })
+    const { guid } = (await comment(api.bob, api.bobPoll)).body
+    await createLike(api.pod, reader.viewer, { postGuid: api.bobPoll, commentGuid: guid })
 
-    expect(await read(reader, 'liked')).toEqual([api.PB, api.PA])
-    await reader.delete(`/posts/${api.PB}/likes`)
-    expect(await read(reader, 'liked')).toEqual([api.PA])
+    expect(await read(reader, 'liked')).toEqual([api.bobPost, api.alicePost])
+    await reader.delete(`/posts/${api.bobPost}/likes`)
+    expect(await read(reader, 'liked')).toEqual([api.alicePost])
   })
 
   it('have each post with a comment of the reader once', async () => {
     const reader = await newcomer()
-    const written = [await comment(reader, api.PA), await comment(reader, api.PB), await comment(reader, api.PA)]
+    const written = [
+      await comment(reader, api.alicePost),
+      await comment(reader, api.bobPost),
+      await comment(reader, api.alicePost),
+    ]
 
-    expect(await read(reader, 'commented')).toEqual([api.PB, api.PA])
+    expect(await read(reader, 'commented')).toEqual([api.bobPost, api.alicePost])
 
     for (const [index, { body }] of written.entries()) {
-      if (index !== 1) await reader.delete(`/posts/${api.PA}/comments/${body.guid}`)
+      if (index !== 1) await reader.delete(`/posts/${api.alicePost}/comments/${body.guid}`)
     }
-    expect(await read(reader, 'commented')).toEqual([api.PB])
+    expect(await read(reader, 'commented')).toEqual([api.bobPost])
   })
 
   it('have the posts that mention the reader, and no comments', async () => {
     const reader = await newcomer()
     const naming = await publish(api, api.bob, { text: `Dear @{${reader.address}}`, public: true })
-    await comment(api.bob, api.PA, `Dear @{${reader.address}}`)
+    await comment(api.bob, api.alicePost, `Dear @{${reader.address}}`)
 
     expect(await read(reader, 'mentions')).toEqual([naming])
   })
@@ -456,7 +465,7 @@ describe('the streams of posts by interaction', () => {
     const aspectIds = [await aspectOf(api, friend, 'Friends')]
     const shown = await publish(api, friend, { text: '#MILK', public: false, aspectIds })
     await publish(api, api.bob, { text: '#milk', public: false, aspectIds: [await aspectOf(api, api.bob, 'Work')] })
-    await comment(api.bob, api.PA, '#milk')
+    await comment(api.bob, api.alicePost, '#milk')
     const own = await publish(api, reader, { text: '#cocoa', public: true })
 
     expect(await read(reader, 'tags')).toEqual([own, shown, both])

@@ -75,7 +75,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   it('an answer that is not part of the poll is rejected, also after a vote', async () => {
-    const [black] = await answersOf(api.LC, api.carol)
+    const [black] = await answersOf(api.carolPoll, api.carol)
     const wrong = [black, -1, 0, 1.5, '', 'x', '-1', '1e1', ' 1', null, true, [yes], {}, 2 ** 53, '9'.repeat(15), 1e300]
     for (const answer of wrong) expectError(await vote(alice, answer), 422)
     expectError(await alice.post(`/posts/${post}/vote`, {}), 422)
@@ -87,7 +87,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   it('answers 404 for a post without a poll', async () => {
-    expectError(await vote(alice, yes, api.PB), 422)
+    expectError(await vote(alice, yes, api.bobPost), 422)
   })
 
   it('needs the scope interactions', async () => {

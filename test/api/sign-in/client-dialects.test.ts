@@ -33,10 +33,10 @@ async function clientOfAlice(dialect?: ClientApiDialect) {
 type Client = Awaited<ReturnType<typeof clientOfAlice>>
 
 async function readEveryPlace({ send }: Pick<Client, 'send'>) {
-  await createComment(api.pod, api.bob.viewer, { postGuid: api.PA, text: 'Well said' })
+  await createComment(api.pod, api.bob.viewer, { postGuid: api.alicePost, text: 'Well said' })
   const started = await send('POST', '/conversations', { subject: 'Tea', body: 'x', recipients: [api.bob.guid] })
   const marked = await send('PATCH', `/conversations/${started.body.guid}`, { read: false })
-  const comment = await send('POST', `/posts/${api.PB}/comments`, { body: 'Hello' })
+  const comment = await send('POST', `/posts/${api.bobPost}/comments`, { body: 'Hello' })
   const [notification] = (await send('GET', '/notifications?type=commented_on_post')).body
   return {
     startedRead: started.body.read,
@@ -127,7 +127,7 @@ describe('a change of the dialect of a client', () => {
   it('has an effect from the next request of the client', async () => {
     const client = await clientOfAlice()
     const typeNow = async () => (await client.send('GET', '/notifications?type=commented_on_post')).body[0].type
-    await createComment(api.pod, api.bob.viewer, { postGuid: api.PA, text: 'One' })
+    await createComment(api.pod, api.bob.viewer, { postGuid: api.alicePost, text: 'One' })
     expect(await typeNow()).toBe('commented_on_post')
 
     await setClientDialect(api.pod, client.id, 'diaspora')
@@ -143,7 +143,7 @@ describe('a change of the dialect of a client', () => {
     const base = `http://127.0.0.1:${(api.app.server.address() as AddressInfo).port}` // it listens on a port
     await using stream = await openEventStream({ base, token: client.token, query: 'types=notification' })
     await stream.placed()
-    await createComment(api.pod, api.bob.viewer, { postGuid: api.PA, text: 'Two' })
+    await createComment(api.pod, api.bob.viewer, { postGuid: api.alicePost, text: 'Two' })
     const { id } = await api.pod
       .db('notifications')
       .where({ userId: api.alice.viewer.userId, type: 'commented_on_post' })

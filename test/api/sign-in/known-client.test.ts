@@ -15,9 +15,9 @@ beforeAll(async () => {
   // It is written for the answers of diaspora*, where those differ.
   api = await startSampleApiPod({ environment: { CLIENT_API_DIALECT: 'diaspora' } })
   ;({ alice, bob } = api)
-  await alice.post(`/posts/${api.LB}/reshares`)
-  await createComment(api.pod, bob.viewer, { postGuid: api.PA, text: `Hello @{${alice.address}}` })
-  await bob.post(`/posts/${api.PA}/likes`)
+  await alice.post(`/posts/${api.bobPoll}/reshares`)
+  await createComment(api.pod, bob.viewer, { postGuid: api.alicePost, text: `Hello @{${alice.address}}` })
+  await bob.post(`/posts/${api.alicePost}/likes`)
 })
 afterAll(() => api.close())
 
@@ -38,10 +38,10 @@ it('finds people by their diaspora ID in lower case', async () => {
     await alice.get('/user'),
     await alice.get(`/users/${bob.guid}`),
     await alice.get(`/users/${alice.guid}/posts`),
-    await alice.get(`/posts/${api.PA}`),
-    await alice.get(`/posts/${api.PA}/comments`),
-    await alice.get(`/posts/${api.PA}/likes`),
-    await alice.get(`/posts/${api.LB}/reshares`),
+    await alice.get(`/posts/${api.alicePost}`),
+    await alice.get(`/posts/${api.alicePost}/comments`),
+    await alice.get(`/posts/${api.alicePost}/likes`),
+    await alice.get(`/posts/${api.bobPoll}/reshares`),
     await alice.post('/posts', { body: `Hello @{${bob.address}}`, public: true }),
     await alice.get('/notifications'),
     await alice.post('/conversations', talk()),
@@ -71,7 +71,7 @@ describe('reads as texts and booleans, never null,', () => {
       ...(await postsOf(bob)),
       (await alice.get(`/posts/${guid}`)).body,
       (await alice.post('/posts', { body: 'Hello', public: true })).body,
-      (await alice.post(`/posts/${api.LC}/reshares`)).body,
+      (await alice.post(`/posts/${api.carolPoll}/reshares`)).body,
     ]
 
     expect(posts.find((post) => post.guid === guid)).toMatchObject({ body: '', public: true })
@@ -83,8 +83,8 @@ describe('reads as texts and booleans, never null,', () => {
   })
 
   it('the body of a comment, and whether it is reported, also of a new comment', async () => {
-    const listed = (await alice.get(`/posts/${api.PA}/comments`)).body
-    const written = (await alice.post(`/posts/${api.PB}/comments`, { body: 'Hello' })).body
+    const listed = (await alice.get(`/posts/${api.alicePost}/comments`)).body
+    const written = (await alice.post(`/posts/${api.bobPost}/comments`, { body: 'Hello' })).body
 
     for (const comment of [...listed, written]) {
       expect(comment).toMatchObject({ body: expect.any(String), reported: expect.any(Boolean) })
@@ -116,12 +116,12 @@ it('knows these types of notifications and posts, and fails at any other', async
     ...['mentioned_in_comment', 'reshared', 'started_sharing'],
   ]
   const { carol } = api
-  await alice.post(`/posts/${api.PB}/likes`)
-  const { guid: comment } = await createComment(api.pod, alice.viewer, { postGuid: api.PB, text: 'One' })
-  await createComment(api.pod, carol.viewer, { postGuid: api.PB, text: 'Two' })
-  await createComment(api.pod, carol.viewer, { postGuid: api.PA, text: 'Three' })
-  await carol.post(`/posts/${api.PB}/comments/${comment}/likes`)
-  await carol.post(`/posts/${api.PA}/reshares`)
+  await alice.post(`/posts/${api.bobPost}/likes`)
+  const { guid: comment } = await createComment(api.pod, alice.viewer, { postGuid: api.bobPost, text: 'One' })
+  await createComment(api.pod, carol.viewer, { postGuid: api.bobPost, text: 'Two' })
+  await createComment(api.pod, carol.viewer, { postGuid: api.alicePost, text: 'Three' })
+  await carol.post(`/posts/${api.bobPost}/comments/${comment}/likes`)
+  await carol.post(`/posts/${api.alicePost}/reshares`)
   await carol.post('/posts', { body: `@{${alice.address}}`, public: true })
 
   const told: Fields[] = (await alice.get('/notifications?per_page=100')).body
@@ -134,8 +134,8 @@ it('knows these types of notifications and posts, and fails at any other', async
 
 describe('parses', () => {
   it('the root of a reshare as a whole post', async () => {
-    const reshare = (await postsOf(alice)).find(({ root }) => root?.guid === api.LB)
-    const original = (await postsOf(bob)).find(({ guid }) => guid === api.LB)
+    const reshare = (await postsOf(alice)).find(({ root }) => root?.guid === api.bobPoll)
+    const original = (await postsOf(bob)).find(({ guid }) => guid === api.bobPoll)
 
     expect(reshare.root).toEqual(original)
     expect((await alice.get(`/posts/${reshare.guid}`)).body).toEqual(reshare)
@@ -143,13 +143,13 @@ describe('parses', () => {
   })
 
   it('four sizes of every avatar and photo', async () => {
-    const post = (await api.pod.db('posts').where({ guid: api.PB }).first('id', 'authorId')) ?? {}
+    const post = (await api.pod.db('posts').where({ guid: api.bobPost }).first('id', 'authorId')) ?? {}
     await api.pod
       .db('photos')
       .insert({ guid: newGuid(), authorId: post.authorId, postId: post.id, name: 'a.jpg', public: true })
 
     const [photo] = (await alice.get(`/users/${bob.guid}/photos`)).body
-    const listed = (await postsOf(bob)).find(({ guid }) => guid === api.PB).photos
+    const listed = (await postsOf(bob)).find(({ guid }) => guid === api.bobPost).photos
     const own = (await alice.get('/user')).body.avatar
     const other = (await alice.get(`/users/${bob.guid}`)).body.avatar
 
@@ -167,8 +167,8 @@ it('reads ids of aspects and poll answers as integers, and places as numbers wit
   const { body: person } = await alice.get(`/users/${bob.guid}`)
   const { text, body: posts } = await alice.get(`/users/${bob.guid}/posts?per_page=100`)
 
-  expect(person.aspects.map(({ id }: Fields) => id)).toEqual([api.FR])
-  const { poll } = posts.find(({ guid }: Fields) => guid === api.LB)
+  expect(person.aspects.map(({ id }: Fields) => id)).toEqual([api.friendsAspectId])
+  const { poll } = posts.find(({ guid }: Fields) => guid === api.bobPoll)
   for (const { id } of poll.poll_answers) expect(Number.isInteger(id)).toBe(true)
   expect(text).toContain('"lat":48.0,"lng":9.25')
 
@@ -250,7 +250,7 @@ it('ends its session at a 401, and at nothing else', async () => {
     limited.get('/conversations'),
     limited.get('/notifications'),
     limited.patch('/user', { bio: 'x' }),
-    limited.post(`/posts/${api.PB}/subscribe`),
+    limited.post(`/posts/${api.bobPost}/subscribe`),
     limited.post(`/users/${bob.guid}/block`),
     limited.get('/nonsense'),
   ]
@@ -261,7 +261,14 @@ it('ends its session at a 401, and at nothing else', async () => {
 
 describe('sends', () => {
   it('a post with everything it has fields for, and nothing in most of them', async () => {
-    const post = { body: 'Good morning', public: false, aspects: [api.FR], photos: [], poll: null, location: null }
+    const post = {
+      body: 'Good morning',
+      public: false,
+      aspects: [api.friendsAspectId],
+      photos: [],
+      poll: null,
+      location: null,
+    }
 
     const answer = await alice.post('//posts', post)
 

@@ -40,7 +40,7 @@ describe.each(queueBackends)('web processes, with the queue in $store', (backend
     undo.push(() => follower.close())
     await follower.until(() => follower.placed)
 
-    const before = new Set([api.PA, api.PB, api.RB, api.LB, api.LC])
+    const before = new Set([api.alicePost, api.bobPost, api.bobFriendsPost, api.bobPoll, api.carolPoll])
     const written: string[] = []
     const heard = () => new Set(follower.events.map(({ data }) => data.guid).filter((guid) => !before.has(guid)))
     const write = async (upTo: number) => {

@@ -108,7 +108,13 @@ describe('an archive of an account', () => {
   })
 
   it('has every post with photos, poll and place, oldest first, and exactly one list of recipients', () => {
-    expect(posts().map(({ text }) => text)).toEqual(['PA', 'picture', 'private', 'poll and place', undefined])
+    expect(posts().map(({ text }) => text)).toEqual([
+      'Post of Alice',
+      'picture',
+      'private',
+      'poll and place',
+      undefined,
+    ])
     expect(postWith('picture')).toMatchObject({
       subscribed_pods_uris: ['https://s.example/', 'https://pod.example/'],
       entity_data: { public: true, photos: [{ entity_type: 'photo', entity_data: { author: api.alice.address } }] },
@@ -122,7 +128,7 @@ describe('an archive of an account', () => {
     })
     expect(postWith('private')).toMatchObject({ subscribed_users_ids: [api.bob.address], aspects: ['Friends'] })
     const reshare = posts().at(-1)
-    expect(reshare?.entity_data).toMatchObject({ root_author: api.bob.address, root_guid: api.PB })
+    expect(reshare?.entity_data).toMatchObject({ root_author: api.bob.address, root_guid: api.bobPost })
     expect(reshare?.entity_data).not.toHaveProperty('public')
     for (const post of items('posts')) {
       expect(['subscribed_pods_uris', 'subscribed_users_ids'].filter((name) => name in post)).toHaveLength(1)
@@ -139,8 +145,8 @@ describe('an archive of an account', () => {
       ['poll_participation', undefined],
     ])
     for (const { entity_data } of items('relayables')) expect(entity_data).not.toHaveProperty('author_signature')
-    expect(archive.user['post_subscriptions']).toEqual(expect.arrayContaining([api.PB, api.LB]))
-    expect(archive.user['post_subscriptions']).not.toContain(api.PA)
+    expect(archive.user['post_subscriptions']).toEqual(expect.arrayContaining([api.bobPost, api.bobPoll]))
+    expect(archive.user['post_subscriptions']).not.toContain(api.alicePost)
   })
 
   it('has what others wrote below own posts, with signatures that hold, also of local users', async () => {
@@ -243,13 +249,13 @@ describe('an archive of an account', () => {
 
 /** Alice has everything that an archive can contain. */
 async function fill(api: PhotoPod): Promise<void> {
-  const { alice, bob, FR } = api
+  const { alice, bob, friendsAspectId } = api
   api.startWorkers()
   const follower = await addRemotePerson(api.pod, 'sam@s.example')
   await api.pod
     .db('contacts')
     .insert({ userId: alice.viewer.userId, personId: follower.id, sharing: true, receiving: false })
-  await api.pod.db('users').where({ id: alice.viewer.userId }).update({ followBackAspectId: FR })
+  await api.pod.db('users').where({ id: alice.viewer.userId }).update({ followBackAspectId: friendsAspectId })
   await alice.patch('/user', { name: 'Alice' })
   await alice.post('/tag_followings', { name: 'garden' })
   await alice.post(`/users/${api.eve.guid}/block`)
@@ -261,23 +267,23 @@ async function fill(api: PhotoPod): Promise<void> {
   ]
   await untilIdle(api.pod, 15_000, ['photos'])
   await publish(api, alice, { text: 'picture', public: true, photoGuids: [uploads[0]?.body.guid] })
-  await publish(api, alice, { text: 'private', public: false, aspectIds: [FR] })
+  await publish(api, alice, { text: 'private', public: false, aspectIds: [friendsAspectId] })
   const poll = await publish(api, alice, {
     text: 'poll and place',
     public: true,
     poll: { question: 'Which?', answers: ['one', 'two'] },
     location: { address: 'Ulm', lat: '48.3984', lng: '9.9916' },
   })
-  await alice.post(`/posts/${api.PB}/reshares`)
+  await alice.post(`/posts/${api.bobPost}/reshares`)
 
-  await comment(alice, api.PB)
-  await alice.post(`/posts/${api.PB}/likes`)
-  const byBob = await comment(bob, api.PA)
-  await alice.post(`/posts/${api.PA}/comments/${byBob}/likes`)
-  await vote(alice, api.LB)
-  await bob.post(`/posts/${api.PA}/likes`)
-  const byAlice = await comment(alice, api.PA)
-  await bob.post(`/posts/${api.PA}/comments/${byAlice}/likes`)
+  await comment(alice, api.bobPost)
+  await alice.post(`/posts/${api.bobPost}/likes`)
+  const byBob = await comment(bob, api.alicePost)
+  await alice.post(`/posts/${api.alicePost}/comments/${byBob}/likes`)
+  await vote(alice, api.bobPoll)
+  await bob.post(`/posts/${api.alicePost}/likes`)
+  const byAlice = await comment(alice, api.alicePost)
+  await bob.post(`/posts/${api.alicePost}/comments/${byAlice}/likes`)
   await vote(bob, poll)
 }
 

@@ -4,10 +4,7 @@ import { Aspect } from '../../../src/persistence/models/aspect.js'
 import { type ApiPerson, type ApiPod, startApiPod } from './api-pod.js'
 import type { PodOptions } from './build-pod.js'
 
-/**
- * Alice and Bob share with each other, Carol shares with Alice; Dan and Eve have no contacts. The names of the posts are those of
- * the contract: PA and PB are public; of Bob's private posts, Alice may see RB but not XB; LB and LC are polls of Bob and Carol.
- */
+/** Alice and Bob share with each other, Carol shares with Alice; Dan and Eve have no contacts. Posts are given by their guids. */
 export interface SampleApiPod extends ApiPod {
   readonly alice: ApiPerson
   readonly bob: ApiPerson
@@ -15,14 +12,17 @@ export interface SampleApiPod extends ApiPod {
   readonly dan: ApiPerson
   readonly eve: ApiPerson
   /** Alice's aspect with Bob in it. */
-  readonly FR: number
-  /** Guids. */
-  readonly PA: string
-  readonly PB: string
-  readonly RB: string
-  readonly XB: string
-  readonly LB: string
-  readonly LC: string
+  readonly friendsAspectId: number
+  /** Public posts. */
+  readonly alicePost: string
+  readonly bobPost: string
+  /** Private: Alice is one of the friends. */
+  readonly bobFriendsPost: string
+  /** Private: Alice may not see it. */
+  readonly bobWorkPost: string
+  /** Public posts with a poll. */
+  readonly bobPoll: string
+  readonly carolPoll: string
 }
 
 export async function startSampleApiPod(options: PodOptions = {}): Promise<SampleApiPod> {
@@ -34,14 +34,26 @@ export async function startSampleApiPod(options: PodOptions = {}): Promise<Sampl
   return {
     ...api,
     ...{ alice, bob, carol, dan, eve },
-    FR: await aspectOf(api, alice, 'Friends'),
-    PA: await publish(api, alice, { text: 'PA', public: true }),
-    PB: await publish(api, bob, { text: 'PB', public: true }),
-    RB: await publish(api, bob, { text: 'RB', public: false, aspectIds: [await aspectOf(api, bob, 'Friends')] }),
-    XB: await publish(api, bob, { text: 'XB', public: false, aspectIds: [await aspectOf(api, bob, 'Work')] }),
-    LB: await publish(api, bob, { text: 'LB', public: true, poll: { question: 'Noon?', answers: ['y', 'n'] } }),
-    LC: await publish(api, carol, {
-      text: 'LC',
+    friendsAspectId: await aspectOf(api, alice, 'Friends'),
+    alicePost: await publish(api, alice, { text: 'Post of Alice', public: true }),
+    bobPost: await publish(api, bob, { text: 'Post of Bob', public: true }),
+    bobFriendsPost: await publish(api, bob, {
+      text: 'For friends of Bob',
+      public: false,
+      aspectIds: [await aspectOf(api, bob, 'Friends')],
+    }),
+    bobWorkPost: await publish(api, bob, {
+      text: 'For colleagues of Bob',
+      public: false,
+      aspectIds: [await aspectOf(api, bob, 'Work')],
+    }),
+    bobPoll: await publish(api, bob, {
+      text: 'Poll of Bob',
+      public: true,
+      poll: { question: 'Noon?', answers: ['y', 'n'] },
+    }),
+    carolPoll: await publish(api, carol, {
+      text: 'Poll of Carol',
       public: true,
       poll: { question: 'Tea?', answers: ['black', 'green'] },
     }),

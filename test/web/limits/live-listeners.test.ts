@@ -17,17 +17,20 @@ describe('live listeners', () => {
   let app: FastifyInstance
   let base: string
   let idOf: ReadonlyMap<string, number>
-  const PA = () => idOf.get(api.PA) ?? 0
-  const PB = () => idOf.get(api.PB) ?? 0
-  const LB = () => idOf.get(api.LB) ?? 0
+  const idOfAlicePost = () => idOf.get(api.alicePost) ?? 0
+  const idOfBobPost = () => idOf.get(api.bobPost) ?? 0
+  const idOfBobPoll = () => idOf.get(api.bobPoll) ?? 0
   const sockets = new Set<Socket>()
   const held = new Set<Knex.Transaction>()
   beforeAll(async () => {
     api = await startSampleApiPod({ environment: { DATABASE_POOL: '10' } })
     alice = api.alice
-    const posts = await api.pod.db('posts').whereIn('guid', [api.PA, api.PB, api.LB]).select('guid', 'id')
+    const posts = await api.pod
+      .db('posts')
+      .whereIn('guid', [api.alicePost, api.bobPost, api.bobPoll])
+      .select('guid', 'id')
     idOf = new Map(posts.map(({ guid, id }) => [guid, id]))
-    await announce(PB())
+    await announce(idOfBobPost())
   })
   afterAll(() => api.close())
   beforeEach(() => start())
@@ -106,7 +109,7 @@ describe('live listeners', () => {
     await app.close()
     await start({ heartbeatMs: 20 })
     const before = String(await newest())
-    await announce(PA())
+    await announce(idOfAlicePost())
     await using other = await openEventStream({ base, token: alice.token, query: 'types=notification' })
     await other.placed()
 
@@ -115,7 +118,7 @@ describe('live listeners', () => {
     await using late = await openEventStream({ base, token: alice.token, query: 'types=post', lastEventId: before })
     await waiting(1)
     // The other one has received the second, and leaves while it reads the third.
-    await announce(PB())
+    await announce(idOfBobPost())
     await expect.poll(async () => other.lastEventId).toBe(String(await newest()))
     const announcements = await hold('announcements')
     await api.pod.db.transaction((transaction) => sendSignal(transaction, 'announced'))
@@ -123,11 +126,11 @@ describe('live listeners', () => {
     other.close()
     await expect.poll(() => app.live.listeners).toBe(1)
     await posts.rollback()
-    expect((await late.take(1)).map(({ data }) => data.guid)).toEqual([api.PA])
-    await announce(LB(), announcements)
+    expect((await late.take(1)).map(({ data }) => data.guid)).toEqual([api.alicePost])
+    await announce(idOfBobPoll(), announcements)
     await announcements.commit()
 
-    expect((await late.take(2)).map(({ data }) => data.guid)).toEqual([api.PB, api.LB])
+    expect((await late.take(2)).map(({ data }) => data.guid)).toEqual([api.bobPost, api.bobPoll])
   })
 
   it('that do not read have few bytes buffered, however many events they have missed', async () => {
