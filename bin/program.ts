@@ -49,8 +49,8 @@ export async function buildProgram(wanted?: string, { asJson = false } = {}): Pr
     .configureOutput(asJson ? { writeErr() {} } : {})
   if (wanted === VERSION_OPTION) return program
   const group = commandGroups.find(({ words }) => wanted !== undefined && words.includes(wanted))
-  const loaded = await Promise.all((group ? [group] : commandGroups).map(({ load }) => load()))
-  for (const addCommands of loaded) addCommands(program)
+  const loadedGroups = await Promise.all((group ? [group] : commandGroups).map(({ load }) => load()))
+  for (const addCommands of loadedGroups) addCommands(program)
   return program
 }
 

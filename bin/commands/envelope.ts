@@ -65,9 +65,9 @@ export function envelopeCommands(program: Command): void {
 
 async function open(file: string | undefined, options: OpenOptions, command: Command): Promise<void> {
   const keys = new Map(options.key.map(({ address, key }) => [address, key]))
-  const examined = examineEnvelope(await readInput(file, command), keys, options.recipient, new Date())
-  print(options, examined, linesOf(examined))
-  if (!examined.accepted) throw new CommandError(`A pod rejects it: ${examined.fault}, ${examined.reason}.`)
+  const examination = examineEnvelope(await readInput(file, command), keys, options.recipient, new Date())
+  print(options, examination, linesOf(examination))
+  if (!examination.accepted) throw new CommandError(`A pod rejects it: ${examination.fault}, ${examination.reason}.`)
 }
 
 function linesOf(examined: Examined): readonly string[] {

@@ -34,21 +34,23 @@ export async function checkQueue(services: Services): Promise<readonly CheckResu
 
 async function checkWorkers(services: Services): Promise<readonly CheckResult[]> {
   const workers = await Promise.all(QUEUES.map(async (queue) => ({ queue, count: await services.jobs.workers(queue) })))
-  const alone = workers.filter(({ count }) => count === 0).map(({ queue }) => queue)
-  const served = QUEUES.filter((queue) => !alone.includes(queue))
-  const silent = await findUnservedQueues(services, served, ANSWER_WITHIN_MS)
-  if (alone.length + silent.length === 0) {
+  const queuesWithoutWorker = workers.filter(({ count }) => count === 0).map(({ queue }) => queue)
+  const servedQueues = QUEUES.filter((queue) => !queuesWithoutWorker.includes(queue))
+  const silentQueues = await findUnservedQueues(services, servedQueues, ANSWER_WITHIN_MS)
+  if (queuesWithoutWorker.length + silentQueues.length === 0) {
     return [checkPassed('workers', `A job through each of the ${QUEUES.length} queues was answered.`)]
   }
   const start = 'start the pod, or a worker ("pod worker"), and look at WORKER_QUEUES'
   return [
-    ...(alone.length === 0 ? [] : [checkFailure('workers', `No worker serves ${alone.join(', ')}: ${start}.`)]),
-    ...(silent.length === 0
+    ...(queuesWithoutWorker.length === 0
+      ? []
+      : [checkFailure('workers', `No worker serves ${queuesWithoutWorker.join(', ')}: ${start}.`)]),
+    ...(silentQueues.length === 0
       ? []
       : [
           checkFailure(
             'workers',
-            `The workers of ${silent.join(', ')} did not run a test job within 10 s: see "pod status".`,
+            `The workers of ${silentQueues.join(', ')} did not run a test job within 10 s: see "pod status".`,
           ),
         ]),
   ]

@@ -135,12 +135,12 @@ async function checkDisk(db: Knex, { databaseUrl, dataDir }: Config): Promise<Ch
 
 /** A new index may be as large as the largest one, and its rows are sorted in temporary files next to it. */
 export function checkFreeDisk(folder: string, freeBytes: number, largestIndexBytes: number): CheckResult {
-  const needed = Math.ceil((2 * largestIndexBytes) / 2 ** 20)
+  const neededMiB = Math.ceil((2 * largestIndexBytes) / 2 ** 20)
   const free = Math.floor(freeBytes / 2 ** 20)
-  return free < needed
+  return free < neededMiB
     ? checkFailure(
         'disk',
-        `${free} MiB are free in ${folder}, and a new index may need ${needed} MiB: free some space.`,
+        `${free} MiB are free in ${folder}, and a new index may need ${neededMiB} MiB: free some space.`,
       )
     : checkPassed('disk', `${free} MiB are free in ${folder}.`)
 }

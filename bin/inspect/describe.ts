@@ -12,8 +12,8 @@ export interface StepReport {
 /** All steps that the message reached, with the reason where it stopped. */
 export function describeSteps(run: EnvelopeDryRun): readonly StepReport[] {
   const { stoppedAt } = run
-  const passed = stoppedAt === undefined ? STEPS : STEPS.slice(0, STEPS.indexOf(stoppedAt))
-  const steps: StepReport[] = passed.flatMap((step) => {
+  const passedSteps = stoppedAt === undefined ? STEPS : STEPS.slice(0, STEPS.indexOf(stoppedAt))
+  const steps: StepReport[] = passedSteps.flatMap((step) => {
     const message = PASSED_TEXTS[step]?.(run)
     return message === undefined ? [] : [{ step, message }]
   })

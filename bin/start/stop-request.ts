@@ -14,15 +14,15 @@ export function listenForStop(): StopRequest {
   const stop = new AbortController()
   const urgent = new AbortController()
   const isUnderNpm = process.env['npm_lifecycle_event'] === 'start'
-  let asked: { readonly signal: string; readonly at: number } | undefined
+  let firstRequest: { readonly signal: string; readonly at: number } | undefined
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
-      if (asked === undefined) {
-        asked = { signal, at: performance.now() }
+      if (firstRequest === undefined) {
+        firstRequest = { signal, at: performance.now() }
         return stop.abort()
       }
-      const since = performance.now() - asked.at
-      const isEcho = isUnderNpm ? since < ECHO_OF_NPM : signal === asked.signal && since < ECHO
+      const since = performance.now() - firstRequest.at
+      const isEcho = isUnderNpm ? since < ECHO_OF_NPM : signal === firstRequest.signal && since < ECHO
       if (!isEcho) urgent.abort()
     })
   }

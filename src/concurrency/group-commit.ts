@@ -134,7 +134,7 @@ function takeGroup<Item, Result>(
 ): readonly Entry<Item, Result>[] {
   const group: Entry<Item, Result>[] = []
   const { sizeOf = () => 0, maxItems, maxSize = Number.POSITIVE_INFINITY } = limits
-  let passed = 0
+  let passedEntries = 0
   let items = 0
   let size = 0
   for (const entry of pending) {
@@ -144,8 +144,8 @@ function takeGroup<Item, Result>(
       if (group.length > 0 && (items > maxItems || size > maxSize)) break
       group.push(entry)
     }
-    passed += 1
+    passedEntries += 1
   }
-  pending.splice(0, passed)
+  pending.splice(0, passedEntries)
   return group
 }

@@ -42,8 +42,8 @@ function readHead(path: string): string | undefined {
   const reference = head.slice('ref: '.length)
   const common = existsSync(join(folder, 'commondir')) ? join(folder, readLine(join(folder, 'commondir'))) : folder
   if (existsSync(join(common, reference))) return readLine(join(common, reference))
-  const packed = readFileSync(join(common, 'packed-refs'), 'utf8').split('\n')
-  return packed.find((line) => line.endsWith(` ${reference}`))?.split(' ')[0]
+  const packedRefs = readFileSync(join(common, 'packed-refs'), 'utf8').split('\n')
+  return packedRefs.find((line) => line.endsWith(` ${reference}`))?.split(' ')[0]
 }
 
 function readLine(path: string): string {

@@ -46,15 +46,15 @@ export function findMessageFault(english: string, message: string, language: str
   } catch (error) {
     return `cannot be read (${error instanceof Error ? error.message : String(error)})`
   }
-  const expected = partsOf(new IntlMessageFormat(english, 'en').getAst())
-  const missing = [...expected.names].filter((name) => !parts.names.has(name))
+  const expectedParts = partsOf(new IntlMessageFormat(english, 'en').getAst())
+  const missing = [...expectedParts.names].filter((name) => !parts.names.has(name))
   if (missing.length > 0) return `lacks ${missing.join(', ')}`
-  const unknown = [...parts.names].filter((name) => !expected.names.has(name))
+  const unknown = [...parts.names].filter((name) => !expectedParts.names.has(name))
   if (unknown.length > 0) return `has ${unknown.join(', ')}, which the English message does not have`
   const categories = new Intl.PluralRules(language).resolvedOptions().pluralCategories
   for (const cases of parts.plurals) {
-    const lacking = categories.filter((category) => !cases.has(category))
-    if (lacking.length > 0) return `lacks the plural ${lacking.join(', ')}`
+    const missingCategories = categories.filter((category) => !cases.has(category))
+    if (missingCategories.length > 0) return `lacks the plural ${missingCategories.join(', ')}`
     const extra = [...cases].filter((each) => !each.startsWith('=') && !(categories as string[]).includes(each))
     if (extra.length > 0) return `has the plural ${extra.join(', ')}, which the language does not have`
   }

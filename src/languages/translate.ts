@@ -38,13 +38,13 @@ export interface Translate {
 
 /** Messages are compiled when they are first used, and kept. */
 export function createTranslator(language: string, catalogue: Readonly<Record<string, string>>): Translate {
-  const compiled = new Map<MessageId, IntlMessageFormat>()
+  const compiledMessages = new Map<MessageId, IntlMessageFormat>()
 
   function message(id: MessageId): IntlMessageFormat {
-    const compiledMessage = compiled.get(id)
+    const compiledMessage = compiledMessages.get(id)
     if (compiledMessage !== undefined) return compiledMessage
     const newMessage = new IntlMessageFormat(catalogue[id] ?? id, language)
-    compiled.set(id, newMessage)
+    compiledMessages.set(id, newMessage)
     return newMessage
   }
 

@@ -24,11 +24,11 @@ export function readTrustProxy(text: string, faults: string[]): boolean | string
 /** Returns whether an address is a proxy by TRUST_PROXY. A connection over a Unix socket always comes from a proxy. */
 export function parseTrustedProxies(trustProxy: boolean | string): (address: string | undefined) => boolean {
   if (typeof trustProxy === 'boolean') return (address) => trustProxy || address === undefined
-  const trusted = trustProxy.split(',').flatMap((item) => parseNetworks(item.trim()) ?? [])
+  const trustedNetworks = trustProxy.split(',').flatMap((item) => parseNetworks(item.trim()) ?? [])
   return (text) => {
     if (text === undefined) return true
     const address = parseIpAddress(text)
-    return address !== undefined && trusted.some((network) => isWithin(address, network))
+    return address !== undefined && trustedNetworks.some((network) => isWithin(address, network))
   }
 }
 

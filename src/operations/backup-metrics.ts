@@ -56,9 +56,9 @@ export function registerBackupMetrics(registry: Registry, { db, log, config }: M
     registers: [registry],
     async collect() {
       const startedAt = await findVerifiedStart()
-      const recorded = (await read())?.verifiedAge ?? null
+      const recordedAge = (await read())?.verifiedAge ?? null
       const ownAge = startedAt === undefined ? null : (Date.now() - startedAt.getTime()) / 1_000
-      const ages = [recorded, ownAge].filter((age) => age !== null)
+      const ages = [recordedAge, ownAge].filter((age) => age !== null)
       if (ages.length === 0) this.remove()
       else this.set(Math.min(...ages))
     },

@@ -58,6 +58,6 @@ async function copiesOf(bytes: Buffer): Promise<Readonly<Record<PictureVariant, 
   const large = sharp(files.get('scaled_full_'), { animated: false }).resize({ width: WIDTH, withoutEnlargement: true })
   const clear = await large.webp({ quality: 80, effort: 2 }).toBuffer()
   const coarse = await sharp(clear).resize({ width: BLURRED_WIDTH }).png().toBuffer()
-  const blurred = await sharp(coarse).resize({ width: WIDTH, kernel: 'cubic' }).webp({ quality: 60 }).toBuffer()
-  return { blurred, clear }
+  const blurredPicture = await sharp(coarse).resize({ width: WIDTH, kernel: 'cubic' }).webp({ quality: 60 }).toBuffer()
+  return { blurred: blurredPicture, clear }
 }

@@ -55,7 +55,7 @@ export function openCryptoPool(
 
   const beginWait = watchWaits(threads)
   let isClosed = false
-  let unfinished = 0
+  let unfinishedTasks = 0
 
   async function run<Name extends keyof Tasks>(
     name: Name,
@@ -63,10 +63,11 @@ export function openCryptoPool(
     withinMs: number,
   ): Promise<Awaited<ReturnType<Tasks[Name]>>> {
     if (isClosed) throw new Error('The threads have been closed.') // the pool would start new threads
-    if (unfinished >= threads + THREAD_LIMITS.tasksQueued) throw new ThreadsBusy('Too many tasks wait for a thread.')
+    if (unfinishedTasks >= threads + THREAD_LIMITS.tasksQueued)
+      throw new ThreadsBusy('Too many tasks wait for a thread.')
     const signal = AbortSignal.timeout(withinMs)
     const began = performance.now()
-    unfinished += 1
+    unfinishedTasks += 1
     const endTask = beginWait()
     try {
       return await pool.run(task, { name, signal })
@@ -75,7 +76,7 @@ export function openCryptoPool(
       if (signal.aborted) throw new ThreadTimeout(`${name} took longer than ${withinMs} ms.`, { cause: error })
       throw error
     } finally {
-      unfinished -= 1
+      unfinishedTasks -= 1
       endTask()
       recordCryptoTask(name, performance.now() - began)
     }
@@ -122,7 +123,7 @@ export function openCryptoPool(
         return { state: 'rejected', fault: 'DiscoveryFailed', reason: 'the document takes too long to read' }
       }
     },
-    load: () => ({ threads, running: unfinished - pool.queueSize, waiting: pool.queueSize }),
+    load: () => ({ threads, running: unfinishedTasks - pool.queueSize, waiting: pool.queueSize }),
     async close() {
       isClosed = true
       await pool.destroy()

@@ -132,9 +132,9 @@ async function clean(id: number, { dryRun, yes, ...options }: CleanOptions): Pro
     async (services): Promise<Pick<CleanOutcome, 'preview' | 'operation'>> => {
       await waitForQueue(services.jobs)
       const actor = await getActor(services, options, 'moderation')
-      const planned = await previewCleaning(services, actor, id, parts)
-      if (dryRun) return { preview: planned }
-      const confirmedParts = { ...parts, confirm: String(planned.remove) }
+      const plan = await previewCleaning(services, actor, id, parts)
+      if (dryRun) return { preview: plan }
+      const confirmedParts = { ...parts, confirm: String(plan.remove) }
       return cleanCluster(services, actor, id, confirmedParts, options)
     },
   )

@@ -105,11 +105,11 @@ async function importRules(file: string, { mode, yes, reason, ...options }: Impo
   const csv = await readFile(file, 'utf8')
   const { plan, operation: task } = await withPod(async (services) => {
     const actor = await getActor(services, options, 'administration')
-    const planned = presentPodRuleImport(await planPodRuleImport(services, actor, { csv, mode }))
-    if (!yes) return { plan: planned, operation: undefined }
+    const plan = presentPodRuleImport(await planPodRuleImport(services, actor, { csv, mode }))
+    if (!yes) return { plan: plan, operation: undefined }
     await waitForQueue(services.jobs)
-    const confirm = String(planned.preview.chosen)
-    return { plan: planned, operation: await applyPodRuleImport(services, actor, planned.id, { reason, confirm }) }
+    const confirm = String(plan.preview.chosen)
+    return { plan: plan, operation: await applyPodRuleImport(services, actor, plan.id, { reason, confirm }) }
   })
   const { add, change, covered, skip, chosen } = plan.preview
   const rows = plan.rows

@@ -67,8 +67,8 @@ async function filterGrantable(
   { id: userId, role }: User,
   scopes: readonly Scope[],
 ): Promise<readonly Scope[]> {
-  const granted = (await lacksStaffFactor(services, { userId, role })) ? null : role
-  return scopes.filter((scope) => roleAllowsScope(granted, scope))
+  const grantedRole = (await lacksStaffFactor(services, { userId, role })) ? null : role
+  return scopes.filter((scope) => roleAllowsScope(grantedRole, scope))
 }
 
 export async function findGrant(services: Pick<Services, 'db'>, grantId: string): Promise<Grant | undefined> {

@@ -91,8 +91,8 @@ function parseScopes(text: string): ReadonlySet<Scope> {
   const cachedScopes = parsedScopes.get(text)
   if (cachedScopes !== undefined) return cachedScopes
   const namedScopes = text.split(' ').filter(isScope)
-  const included = namedScopes.includes('administration') ? (['moderation'] as const) : []
-  const scopes = new Set([...namedScopes, ...included, ALWAYS_GRANTED])
+  const impliedScopes = namedScopes.includes('administration') ? (['moderation'] as const) : []
+  const scopes = new Set([...namedScopes, ...impliedScopes, ALWAYS_GRANTED])
   parsedScopes.set(text, scopes)
   return scopes
 }

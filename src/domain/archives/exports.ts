@@ -125,11 +125,11 @@ const EXPIRED_EXPORT_BATCH_SIZE = 100
 
 /** Deletes the files whose time is over. */
 export async function deleteExpiredExports(services: Pick<Services, 'db' | 'pictures' | 'now'>): Promise<void> {
-  const expired = await findExpiredExports(services.db, services.now(), EXPIRED_EXPORT_BATCH_SIZE)
-  if (expired.length === 0) return
-  await services.pictures.deleteExports(expired.map(exportFile))
+  const expiredExports = await findExpiredExports(services.db, services.now(), EXPIRED_EXPORT_BATCH_SIZE)
+  if (expiredExports.length === 0) return
+  await services.pictures.deleteExports(expiredExports.map(exportFile))
   await markExpired(
     services.db,
-    expired.map(({ id }) => id),
+    expiredExports.map(({ id }) => id),
   )
 }

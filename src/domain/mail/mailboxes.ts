@@ -6,8 +6,8 @@ const MAX_ADDRESS_BYTES = 254
 
 /** Reads a typed e-mail address; the domain becomes lower case and ASCII. Throws a Refusal. */
 export function readMailbox(typed: string): string {
-  const trimmed = typed.trim()
-  const [local = '', domain = '', ...rest] = trimmed.split('@')
+  const trimmedText = typed.trim()
+  const [local = '', domain = '', ...rest] = trimmedText.split('@')
   const host = domainToASCII(domain)
   const address = `${local}@${host}`
   const isAddress =
@@ -28,9 +28,9 @@ export function readMailDomain(typed: string): string {
 /** One form for each mailbox: lower case, without a tag, and without dots where the provider ignores them. */
 function canonicalMailbox(address: string): string {
   const [local = '', domain = ''] = address.toLowerCase().split('@')
-  const untagged = local.replace(/\+.*$/, '')
+  const localPart = local.replace(/\+.*$/, '')
   const shouldIgnoreDots = domain === 'gmail.com' || domain === 'googlemail.com'
-  return `${shouldIgnoreDots ? untagged.replaceAll('.', '') : untagged}@${shouldIgnoreDots ? 'gmail.com' : domain}`
+  return `${shouldIgnoreDots ? localPart.replaceAll('.', '') : localPart}@${shouldIgnoreDots ? 'gmail.com' : domain}`
 }
 
 /** The key of a rule about a mail domain, which is stored with those about addresses. */

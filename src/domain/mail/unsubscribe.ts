@@ -41,8 +41,8 @@ export async function findSubscription(
   if (id === '' || kind === undefined) return undefined
   const user = await User.query(services.db).findById(Number.parseInt(id, 36))
   if (user?.email == null) return undefined
-  const expected = mac(services, { id: user.id, email: user.email }, Number(index))
-  if (!timingSafeEqual(Buffer.from(given), Buffer.from(expected))) return undefined
+  const expectedMac = mac(services, { id: user.id, email: user.email }, Number(index))
+  if (!timingSafeEqual(Buffer.from(given), Buffer.from(expectedMac))) return undefined
   return { userId: user.id, kinds: kind === 'digest' ? await dailyKinds(services, user.id) : [kind] }
 }
 

@@ -116,8 +116,8 @@ const CASE_DAYS = 365
 export async function deleteOldEvidence({ db, config, now }: Pick<Services, 'config' | 'db' | 'now'>): Promise<void> {
   const daysAgo = (days: number) => new Date(now().getTime() - days * DAY_MS)
   const until = { textsBefore: daysAgo(config.reportEvidenceDays), casesBefore: daysAgo(CASE_DAYS) }
-  for (let erased = CASE_BATCH_SIZE; erased === CASE_BATCH_SIZE; ) {
-    erased = await deleteEvidence(db, { ...until, limit: CASE_BATCH_SIZE })
+  for (let erasedCases = CASE_BATCH_SIZE; erasedCases === CASE_BATCH_SIZE; ) {
+    erasedCases = await deleteEvidence(db, { ...until, limit: CASE_BATCH_SIZE })
   }
 }
 

@@ -95,17 +95,19 @@ export async function findLiveEvents(
   viewer: Viewer,
   sources: readonly LiveEventSource[],
 ): Promise<readonly LiveEvent[]> {
-  const allowed = sources.filter(({ kind }) => mayReceive(viewer, kind))
+  const allowedSources = sources.filter(({ kind }) => mayReceive(viewer, kind))
   // One after the other, so that a listener uses no more than one of the connections that requests need.
-  const notifications = await findSubjects(allowed, 'notification', (ids) =>
+  const notifications = await findSubjects(allowedSources, 'notification', (ids) =>
     listNotificationsByIds(db, viewer.userId, ids),
   )
-  const messages = await findSubjects(allowed, 'message', (ids) =>
+  const messages = await findSubjects(allowedSources, 'message', (ids) =>
     listConversationMessagesByIds(db, viewer.personId, ids),
   )
-  const posts = await findSubjects(allowed, 'post', (ids) => listPostsOfLiveEvents(db, viewer, ids))
-  const cases = await findSubjects(allowed, 'moderation_case', (ids) => listCasesOfLiveEvents(db, ids, viewer.personId))
-  return allowed.flatMap(({ id, kind, subjectId }): LiveEvent[] => {
+  const posts = await findSubjects(allowedSources, 'post', (ids) => listPostsOfLiveEvents(db, viewer, ids))
+  const cases = await findSubjects(allowedSources, 'moderation_case', (ids) =>
+    listCasesOfLiveEvents(db, ids, viewer.personId),
+  )
+  return allowedSources.flatMap(({ id, kind, subjectId }): LiveEvent[] => {
     const [notification, message, post] = [notifications.get(subjectId), messages.get(subjectId), posts.get(subjectId)]
     if (kind === 'notification') return notification === undefined ? [] : [{ id, kind, notification }]
     if (kind === 'message') return message === undefined ? [] : [{ id, kind, message }]

@@ -71,11 +71,11 @@ export async function readPod({ db }: Pick<Services, 'db'>, actor: Actor, name: 
 export async function readPodActivity({ db }: Pick<Services, 'db'>, podId: number): Promise<PodActivityReport> {
   const [days, counts] = await Promise.all([listPodDays(db, podId), sumPodLatencies(db, podId)])
   const buckets = counts.map((count, index) => ({ bound: LATENCY_BOUNDS[index] ?? Number.POSITIVE_INFINITY, count }))
-  const rounded = (fraction: number) => {
+  const roundedQuantile = (fraction: number) => {
     const milliseconds = quantile(buckets, fraction)
     return milliseconds === null ? null : Math.round(milliseconds)
   }
-  return { days, latency: { p50: rounded(0.5), p95: rounded(0.95) } }
+  return { days, latency: { p50: roundedQuantile(0.5), p95: roundedQuantile(0.95) } }
 }
 
 const MAX_PAUSE_MS = 14 * DAY_MS

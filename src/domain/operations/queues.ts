@@ -194,12 +194,12 @@ export async function discardJobs(
 ): Promise<DiscardOutcome> {
   requireStoppable(queue)
   const { waiting, delayed } = await requireConfirmation(services, actor, queue, change)
-  const audited = { action: DISCARD, target: { type: 'queue', label: queue }, reason: requireReason(change) }
+  const auditFields = { action: DISCARD, target: { type: 'queue', label: queue }, reason: requireReason(change) }
   const total = waiting + delayed
   if (isInboundQueue(queue) && total > JOBS_OF_CHUNK)
-    return startDiscarding(services, actor, queue, { ...audited, total })
+    return startDiscarding(services, actor, queue, { ...auditFields, total })
   const count = await discard(services, queue, total)
-  if (count > 0) await recordOperatorChange(services, actor, { ...audited, after: { count } })
+  if (count > 0) await recordOperatorChange(services, actor, { ...auditFields, after: { count } })
   return { count }
 }
 

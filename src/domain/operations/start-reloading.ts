@@ -18,7 +18,7 @@ export function startReloading({ log }: Pick<Services, 'log'>, what: string, rel
   let readAt = Number.NEGATIVE_INFINITY
   let reading: Promise<void> | undefined
   /** The reading for which uses wait. */
-  let awaited: Promise<void> | undefined
+  let runningRead: Promise<void> | undefined
 
   function read(): Promise<void> {
     readAt = performance.now()
@@ -39,11 +39,11 @@ export function startReloading({ log }: Pick<Services, 'log'>, what: string, rel
     ensureFresh() {
       isUsed = true
       if (performance.now() - readAt > USABLE_FOR_MS) {
-        awaited = read().finally(() => {
-          awaited = undefined
+        runningRead = read().finally(() => {
+          runningRead = undefined
         })
       }
-      return awaited
+      return runningRead
     },
     close: () => clearInterval(timer),
   }

@@ -42,8 +42,8 @@ export async function blockForUser(services: Services, viewer: Viewer, personGui
 export async function unblockForUser(services: Services, viewer: Viewer, personGuid: string): Promise<void> {
   await inRequestTransaction(services, async (transaction) => {
     const person = await getPerson(transaction, personGuid)
-    const unblocked = await Block.query(transaction).deleteById([viewer.userId, person.id])
-    if (unblocked === 0) throw new Refusal('not_blocked', 'You do not block this person.')
+    const deletedCount = await Block.query(transaction).deleteById([viewer.userId, person.id])
+    if (deletedCount === 0) throw new Refusal('not_blocked', 'You do not block this person.')
     await enqueueBlockChange(services, transaction, viewer, person, false)
   })
 }

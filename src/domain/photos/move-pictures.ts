@@ -86,8 +86,8 @@ async function copyPictures({
 
 /** Returns the hash that the store has noted, else that of the bytes. */
 async function hashOf(store: PictureStorage, name: string): Promise<string | undefined> {
-  const noted = (await store.find(name))?.sha256
-  if (noted !== undefined) return noted
+  const recordedHash = (await store.find(name))?.sha256
+  if (recordedHash !== undefined) return recordedHash
   const content = await store.read(name)
   return content && createHash('sha256').update(content).digest('hex')
 }

@@ -31,8 +31,10 @@ export async function newCommentRetraction(
   retractedById: number,
 ): Promise<EntityToRetract> {
   const isPublic = Post.isSentPublicly(post)
-  const mentioned = isPublic ? await Mention.query(transaction).select('personId').where({ commentId: id }) : []
-  const others = [authorId, ...mentioned.map(({ personId }) => personId)].filter((other) => other !== retractedById)
+  const mentionedPeople = isPublic ? await Mention.query(transaction).select('personId').where({ commentId: id }) : []
+  const others = [authorId, ...mentionedPeople.map(({ personId }) => personId)].filter(
+    (other) => other !== retractedById,
+  )
   return {
     kind: 'comment',
     type: 'Comment',

@@ -74,8 +74,8 @@ export async function publishPost(services: Services, viewer: Viewer, input: New
     await Mention.attach(transaction, { postId: post.id }, mentionedAddresses)
     if (!input.public) await Post.shareWith(transaction, post.id, aspectIds)
     await addActivityEntries(transaction, post.id, [viewer.personId])
-    const concerning = mentionedAddresses.length === 0 ? {} : { posts: [post.id] }
-    const notifications = await notifyAbout(transaction, concerning, post.createdAt)
+    const causes = mentionedAddresses.length === 0 ? {} : { posts: [post.id] }
+    const notifications = await notifyAbout(transaction, causes, post.createdAt)
     await enqueueDispatchAndLiveEvents(
       services,
       transaction,

@@ -98,10 +98,10 @@ async function signMissing<Entity extends OutgoingRelayable>(
   source: RelayableDependencies,
   entities: readonly Entity[],
 ): Promise<readonly Entity[]> {
-  const unsigned = entities.filter(({ author_signature }) => author_signature === undefined)
-  if (unsigned.length === 0) return entities
+  const unsignedEntities = entities.filter(({ author_signature }) => author_signature === undefined)
+  if (unsignedEntities.length === 0) return entities
   const authors = await Person.query(source.db)
-    .whereIn('address', [...new Set(unsigned.map(({ author }) => author))])
+    .whereIn('address', [...new Set(unsignedEntities.map(({ author }) => author))])
     .whereNull('podId')
   const ids = new Map(authors.map(({ address, id }) => [address, id]))
 

@@ -283,8 +283,8 @@ function isRootless(entity: StatusMessageEntity | ReshareEntity): boolean {
 function withPixels(post: EntityJson): EntityJson {
   const { photos } = post.entity_data
   if (!Array.isArray(photos)) return post
-  const sized = photos.map((photo) => ({ ...photo, entity_data: { width: 0, height: 0, ...photo.entity_data } }))
-  return { ...post, entity_data: { ...post.entity_data, photos: sized } }
+  const sizedPhotos = photos.map((photo) => ({ ...photo, entity_data: { width: 0, height: 0, ...photo.entity_data } }))
+  return { ...post, entity_data: { ...post.entity_data, photos: sizedPhotos } }
 }
 
 interface Recipients {

@@ -24,15 +24,15 @@ export async function enqueueLinkedFetches(
   transaction: Knex.Transaction,
   texts: readonly TextWithLinks[],
 ): Promise<void> {
-  const linked = texts.flatMap((text) => fetchableLinksOf(services, text))
-  const guidsOf = (kind: FetchableKind) => linked.filter(({ type }) => type === kind).map(({ guid }) => guid)
+  const linkedEntities = texts.flatMap((text) => fetchableLinksOf(services, text))
+  const guidsOf = (kind: FetchableKind) => linkedEntities.filter(({ type }) => type === kind).map(({ guid }) => guid)
   const { threadPosts } = await findPostReferences(transaction, {
     posts: guidsOf('post'),
     comments: guidsOf('comment'),
     polls: guidsOf('poll'),
   })
   const seenEntities = new Set(threadPosts.map(({ kind, guid }) => `${kind} ${guid}`))
-  const unknown = linked.filter(({ type, guid }) => !seenEntities.has(`${type} ${guid}`))
+  const unknown = linkedEntities.filter(({ type, guid }) => !seenEntities.has(`${type} ${guid}`))
   const once = new Map(unknown.map((link) => [`${link.type} ${link.guid}`, link]))
   await enqueueJobsOfKind(services, transaction, fetchLinkedJob, [...once.values()])
 }

@@ -27,10 +27,10 @@ const fetchesLeft = REFERENCE_LIMITS.fetchesOfMessage - 1
 
 /** Looks up a person by address, or by the address of their page. A known person is returned at once, even with an outdated profile. */
 export function lookUpPerson(services: Services, text: string): Lookup<Person> {
-  const pasted = readPastedLink(text)
-  if (pasted?.to === 'profile') return lookUpProfile(services, pasted)
-  if (pasted?.to !== 'person') return { find: async () => undefined }
-  const { address } = pasted
+  const pastedLink = readPastedLink(text)
+  if (pastedLink?.to === 'profile') return lookUpProfile(services, pastedLink)
+  if (pastedLink?.to !== 'person') return { find: async () => undefined }
+  const { address } = pastedLink
   const find = async () => Person.byAddress(services.db, address)
   if (!isRemoteAddress(services, address)) return { find }
   return { find, requestFromPod: () => runJob(services, lookUpPersonJob, { address }, `look-up-${address}`, find) }

@@ -17,8 +17,8 @@ export async function decryptEnvelopes(
   messages: readonly InboundMessage[],
 ): Promise<{ readonly decrypted: readonly DecryptedMessage[]; readonly rejected: readonly RejectedMessage[] }> {
   const recipients = await findRecipientKeys(services, messages)
-  const decrypted: DecryptedMessage[] = []
-  const encrypted: {
+  const decryptedMessages: DecryptedMessage[] = []
+  const encryptedMessages: {
     readonly inbound: InboundMessage
     readonly recipient: InboundRecipient
     readonly key: KeyObject
@@ -27,19 +27,19 @@ export async function decryptEnvelopes(
   for (const inbound of messages) {
     const { envelope, recipientGuid } = inbound
     const recipientKey = recipients.get(recipientGuid ?? '')
-    if (recipientGuid === undefined) decrypted.push({ inbound: inbound, envelope })
+    if (recipientGuid === undefined) decryptedMessages.push({ inbound: inbound, envelope })
     else if (recipientKey?.key !== undefined)
-      encrypted.push({ inbound: inbound, recipient: recipientKey.recipient, key: recipientKey.key })
+      encryptedMessages.push({ inbound: inbound, recipient: recipientKey.recipient, key: recipientKey.key })
     else rejected.push({ inbound, ...faultOf(recipientKey?.recipient) })
   }
 
   const envelopes =
-    encrypted.length === 0
+    encryptedMessages.length === 0
       ? []
       : await services.crypto.openEncryptedEnvelopes(
-          encrypted.map(({ inbound, key }) => ({ encrypted: inbound.envelope, recipientKey: key })),
+          encryptedMessages.map(({ inbound, key }) => ({ encrypted: inbound.envelope, recipientKey: key })),
         )
-  for (const [index, { inbound, recipient }] of encrypted.entries()) {
+  for (const [index, { inbound, recipient }] of encryptedMessages.entries()) {
     const envelope = envelopes[index]
     if (envelope === undefined) {
       rejected.push({
@@ -47,9 +47,9 @@ export async function decryptEnvelopes(
         fault: 'DecryptionFailed',
         reason: `the key of ${recipient.address} does not decrypt the envelope`,
       })
-    } else decrypted.push({ inbound: inbound, envelope, recipient })
+    } else decryptedMessages.push({ inbound: inbound, envelope, recipient })
   }
-  return { decrypted, rejected }
+  return { decrypted: decryptedMessages, rejected }
 }
 
 function faultOf(recipient: InboundRecipient | undefined): Pick<RejectedMessage, 'fault' | 'reason'> {

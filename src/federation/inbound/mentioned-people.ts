@@ -45,9 +45,9 @@ export async function attachDiscoveredPerson(
 }
 
 function remoteMentionsOf(services: Services, { id, message: { entity } }: StoredRecord): readonly MentioningText[] {
-  const mentioning = receivingRulesOf(entity).mentioningText(entity)
-  if (mentioning === undefined) return []
-  const { text, kind } = mentioning
+  const mentioningText = receivingRulesOf(entity).mentioningText(entity)
+  if (mentioningText === undefined) return []
+  const { text, kind } = mentioningText
   const addresses = readMentionedAddresses(text).filter((address) => isRemoteAddress(services, address))
   return addresses.length === 0 ? [] : [{ kind, id, addresses }]
 }
@@ -59,9 +59,9 @@ async function findUnknownMentions(
 ): Promise<readonly MentioningText[]> {
   const idsOf = (kind: keyof TextIds) => texts.filter((text) => text.kind === kind).map(({ id }) => id)
   const rows = await Mention.findAttached(transaction, { posts: idsOf('posts'), comments: idsOf('comments') })
-  const attached = new Set(rows.map(({ kind, id, address }) => `${kind} ${id} ${address}`))
+  const attachedKeys = new Set(rows.map(({ kind, id, address }) => `${kind} ${id} ${address}`))
   return texts.map(({ kind, id, addresses }) => {
-    const unknown = addresses.filter((address) => !attached.has(`${kind} ${id} ${address}`))
+    const unknown = addresses.filter((address) => !attachedKeys.has(`${kind} ${id} ${address}`))
     return { kind, id, addresses: unknown.slice(0, REFERENCE_LIMITS.unknownPeopleOfText) }
   })
 }

@@ -154,23 +154,25 @@ function firstSignedBy(
 async function verifyWithStoredKeys(services: Services, envelopes: readonly DecryptedMessage[]) {
   const verifiedEnvelopes = new Map<DecryptedMessage, VerifiedEnvelope>()
   const signers = new Map<string, Signer>()
-  const searched = new Set<string>()
-  let unverified = envelopes
+  const searchedAddresses = new Set<string>()
+  let unverifiedEnvelopes = envelopes
   let addresses = new Set(envelopes.flatMap(({ envelope }) => claimedSigners(envelope)))
-  while (unverified.length > 0) {
+  while (unverifiedEnvelopes.length > 0) {
     for (const signer of await findSigners(services.db, [...addresses])) signers.set(signer.address, signer)
-    for (const address of addresses) searched.add(address)
-    const round = unverified.map(({ envelope, inbound }) => ({ envelope, receivedAt: inbound.acceptedAt }))
+    for (const address of addresses) searchedAddresses.add(address)
+    const round = unverifiedEnvelopes.map(({ envelope, inbound }) => ({ envelope, receivedAt: inbound.acceptedAt }))
     const results = await services.crypto.verifyEnvelopes(round, keysOf(signers))
-    for (const [index, decrypted] of unverified.entries()) {
+    for (const [index, decrypted] of unverifiedEnvelopes.entries()) {
       const result = results[index]
       if (result !== undefined) verifiedEnvelopes.set(decrypted, result)
     }
-    const missing = unverified.flatMap((each) => {
+    const missing = unverifiedEnvelopes.flatMap((each) => {
       const result = verifiedEnvelopes.get(each)
-      return result?.state === 'needs_key' && !searched.has(result.keyOwner) ? [{ each, address: result.keyOwner }] : []
+      return result?.state === 'needs_key' && !searchedAddresses.has(result.keyOwner)
+        ? [{ each, address: result.keyOwner }]
+        : []
     })
-    unverified = missing.map(({ each }) => each)
+    unverifiedEnvelopes = missing.map(({ each }) => each)
     addresses = new Set(missing.map(({ address }) => address))
   }
   return { verified: verifiedEnvelopes, signers }

@@ -46,13 +46,15 @@ export async function prepareBatch(
   const withinDailyBytes = ignoreOverDailyBytes(services, open.ready)
   const underNewestIdentity = await followMovedAuthors(services, withinDailyBytes.ready)
   const resolve = await timeStep('resolve', span, () => resolveReferences(services, underNewestIdentity))
-  const authorised = authorise(await followMovedRootAuthors(services, resolve.ready))
-  const filter = await filterMessages(services, authorised.ready)
+  const authoriseStep = authorise(await followMovedRootAuthors(services, resolve.ready))
+  const filter = await filterMessages(services, authoriseStep.ready)
 
-  const steps = { open, limit: withinDailyBytes, resolve, authorise: authorised, filter }
+  const steps = { open, limit: withinDailyBytes, resolve, authorise: authoriseStep, filter }
   const all = Object.values(steps)
-  const unresolved = all.flatMap((step) => step.waiting)
-  const waiting = unresolved.filter(({ inbound: { resumed } }) => resumed === undefined || mayWaitAgain(resumed))
+  const unresolvedMessages = all.flatMap((step) => step.waiting)
+  const waiting = unresolvedMessages.filter(
+    ({ inbound: { resumed } }) => resumed === undefined || mayWaitAgain(resumed),
+  )
   return {
     messages,
     steps,
@@ -62,6 +64,6 @@ export async function prepareBatch(
       rejected: all.flatMap((step) => step.rejected),
       ignored: all.flatMap((step) => step.ignored),
     },
-    givenUp: unresolved.filter((waitingMessage) => !waiting.includes(waitingMessage)),
+    givenUp: unresolvedMessages.filter((waitingMessage) => !waiting.includes(waitingMessage)),
   }
 }

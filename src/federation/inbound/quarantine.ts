@@ -60,9 +60,9 @@ function takeFromBudget({ jobs, now }: Pick<Services, 'jobs' | 'now'>, requested
   const second = Math.floor(now().getTime() / 1_000)
   const budget = budgetOf(jobs, () => ({ second, used: 0 }))
   if (budget.second !== second) Object.assign(budget, { second, used: 0 })
-  const granted = Math.min(requested, perSecond - budget.used)
-  budget.used += granted
-  return granted
+  const grantedCount = Math.min(requested, perSecond - budget.used)
+  budget.used += grantedCount
+  return grantedCount
 }
 
 /** Chooses at random, so that a flood of one kind does not hide all later messages. */
@@ -122,8 +122,8 @@ export async function recordReplays(
   transaction: Knex.Transaction,
   { messages, records, waiting, rejected, ignored }: ReplayedBatch,
 ): Promise<void> {
-  const replayed = messages.filter(({ quarantineId }) => quarantineId !== undefined)
-  if (replayed.length === 0) return
+  const replayedMessages = messages.filter(({ quarantineId }) => quarantineId !== undefined)
+  if (replayedMessages.length === 0) return
   const storedMessages = new Set(records.map(({ message }) => message.inbound))
   const waits = new Set(waiting.map(({ inbound }) => inbound))
   const faults = new Map(rejected.map(({ inbound, fault }) => [inbound, fault]))
@@ -139,7 +139,7 @@ export async function recordReplays(
           : 'repeated')
   await saveReplayResults(
     transaction,
-    replayed.flatMap((inbound) =>
+    replayedMessages.flatMap((inbound) =>
       inbound.quarantineId === undefined ? [] : { id: inbound.quarantineId, result: resultOf(inbound) },
     ),
   )

@@ -40,16 +40,16 @@ export async function storePreparedBatch(
 ): Promise<BatchOutcomes> {
   // Logged before the commit: a worker that dies in between logs these messages twice rather than never.
   logRejectedAndIgnored(services.log, sorted)
-  const committed = await timeStep('store', span, () => commitBatch(services, sorted, steps.filter.filtered, span))
-  logRejectedAndIgnored(services.log, committed)
+  const committedBatch = await timeStep('store', span, () => commitBatch(services, sorted, steps.filter.filtered, span))
+  logRejectedAndIgnored(services.log, committedBatch)
   await countDailyBytes(
     services,
-    committed.records.map(({ message }) => message),
+    committedBatch.records.map(({ message }) => message),
   )
-  const rejected = [...sorted.rejected, ...committed.rejected]
+  const rejected = [...sorted.rejected, ...committedBatch.rejected]
   await quarantineRejected(services, rejected)
-  const ignored = [...sorted.ignored, ...committed.ignored]
-  return { stored: committed.records.length, waiting: sorted.waiting, rejected, ignored, givenUp }
+  const ignored = [...sorted.ignored, ...committedBatch.ignored]
+  return { stored: committedBatch.records.length, waiting: sorted.waiting, rejected, ignored, givenUp }
 }
 
 /** Reports the outcomes of a batch in the metrics, in the counts of the senders, in its span and with one log line. */

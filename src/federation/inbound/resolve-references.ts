@@ -33,8 +33,8 @@ export async function resolveReferences(
   const ready: ResolvedMessage[] = []
   const waiting: WaitingMessage[] = []
   for (const message of inStoringOrder(messages)) {
-    const resolved = resolve(services, message, batch)
-    const missing = missingReferenceOf(services, resolved)
+    const resolvedMessage = resolve(services, message, batch)
+    const missing = missingReferenceOf(services, resolvedMessage)
     if (missing !== undefined) {
       waiting.push({
         inbound: message.inbound,
@@ -44,9 +44,9 @@ export async function resolveReferences(
         ...missing,
       })
     } else {
-      ready.push(resolved)
-      if (canBeReferredTo(resolved, batch) && isAuthorised(resolved)) {
-        addEntityOfBatch(resolved.entity, resolved.references, batch)
+      ready.push(resolvedMessage)
+      if (canBeReferredTo(resolvedMessage, batch) && isAuthorised(resolvedMessage)) {
+        addEntityOfBatch(resolvedMessage.entity, resolvedMessage.references, batch)
       }
     }
   }
@@ -60,8 +60,8 @@ function resolve(
   batch: BatchReferences,
 ): ResolvedMessage {
   const { inbound, sender, signer, author, signature, firstSigned, recipient, movedFrom } = message
-  const received = withoutUnusablePhotos(message.entity, batch)
-  const entity = withoutPartsOfOtherAuthors(received, batch)
+  const receivedEntity = withoutUnusablePhotos(message.entity, batch)
+  const entity = withoutPartsOfOtherAuthors(receivedEntity, batch)
   const references = findReferences(entity, batch)
   return {
     inbound,
@@ -76,7 +76,7 @@ function resolve(
     isParentLocal: references.threadPost?.isLocal ?? false,
     references,
     isDeleted: wasRetractedBefore(message, references, batch) || isParentDeleted(message, references, batch),
-    hasLostParts: entity !== received,
+    hasLostParts: entity !== receivedEntity,
     isAuthorLocal:
       movedFrom === undefined &&
       receivingRulesOf(entity).isAuthorFieldAuthoritative &&

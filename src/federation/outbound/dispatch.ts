@@ -30,9 +30,9 @@ export async function dispatchInOrder(services: Services, work: DispatchWork): P
   }
   const failed: number[] = []
   for (;;) {
-    const dispatched = await dispatchOldest(services, work, { senderId, outboxId, failed })
-    if (dispatched === 'own') return
-    if (dispatched === 'none' && !(await isInOutbox(services.db, outboxId))) return
+    const dispatchedWork = await dispatchOldest(services, work, { senderId, outboxId, failed })
+    if (dispatchedWork === 'own') return
+    if (dispatchedWork === 'none' && !(await isInOutbox(services.db, outboxId))) return
   }
 }
 

@@ -28,27 +28,27 @@ interface CachedEnvelope {
 
 /** Caches signed envelopes: a signature costs a thread several milliseconds, and anyone may request an entity again and again. */
 export function openEnvelopeCache(limits: EnvelopeCacheLimits, now = () => performance.now()): EnvelopeCache {
-  const cached = new LRUCache<string, CachedEnvelope>({
+  const cachedEnvelopes = new LRUCache<string, CachedEnvelope>({
     max: limits.envelopes,
     maxSize: limits.bytes,
     sizeCalculation: ({ envelope }) => envelopeBytes(envelope) || 1,
   })
-  const signing = openSingleFlight<string, string | undefined>()
+  const runningSignatures = openSingleFlight<string, string | undefined>()
 
   async function signAndCache(name: string, sign: () => Promise<string | undefined>): Promise<string | undefined> {
     const envelope = await sign()
-    if (envelope !== undefined) cached.set(name, { envelope, expiresAt: now() + limits.ageMs })
+    if (envelope !== undefined) cachedEnvelopes.set(name, { envelope, expiresAt: now() + limits.ageMs })
     return envelope
   }
 
   return {
     async getOrSign(name, sign) {
-      const cachedEnvelope = cached.get(name)
+      const cachedEnvelope = cachedEnvelopes.get(name)
       if (cachedEnvelope !== undefined && cachedEnvelope.expiresAt > now()) return cachedEnvelope.envelope
-      if (!signing.has(name) && signing.size >= limits.concurrentSignatures) {
+      if (!runningSignatures.has(name) && runningSignatures.size >= limits.concurrentSignatures) {
         throw new TooManySignatures('Too many envelopes are being signed. Try again later.')
       }
-      return signing.run(name, () => signAndCache(name, sign))
+      return runningSignatures.run(name, () => signAndCache(name, sign))
     },
   }
 }

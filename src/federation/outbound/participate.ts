@@ -25,15 +25,15 @@ export async function participate(
   group: JobGroup<{ readonly postGuids: readonly string[] }>,
 ): Promise<void> {
   const signer = await findParticipationSigner(services)
-  const postponed = await inRequestTransaction(services, async (transaction) => {
+  const postponedPosts = await inRequestTransaction(services, async (transaction) => {
     const postGuids = (await group.take(transaction)).flatMap((data) => data.postGuids)
     if (signer === undefined || postGuids.length === 0) return []
     await lockParticipations(transaction)
     return participateIn(services, transaction, signer, postGuids)
   })
-  if (postponed.length === 0) return
+  if (postponedPosts.length === 0) return
   // The participations that these posts waited for may have been delivered before this transaction was committed.
-  const podIds = [...new Set(postponed.map(({ podId }) => podId))]
+  const podIds = [...new Set(postponedPosts.map(({ podId }) => podId))]
   for (const podId of await findPodsWithoutWaitingParticipations(services.db, podIds)) {
     await participateInPostponedPosts(services, podId)
   }

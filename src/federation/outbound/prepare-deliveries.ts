@@ -16,16 +16,16 @@ export async function prepareDeliveries(
   services: Services,
   due: readonly DueDelivery[],
 ): Promise<readonly PreparedDelivery[]> {
-  const unencrypted = due.filter(({ isPublic, encryptedEnvelope }) => isPublic || encryptedEnvelope === null)
-  const signedMessages = await signMessagesOf(services, unencrypted)
-  const encrypted = await encryptForRecipients(services, unencrypted, signedMessages)
+  const unencryptedDeliveries = due.filter(({ isPublic, encryptedEnvelope }) => isPublic || encryptedEnvelope === null)
+  const signedMessages = await signMessagesOf(services, unencryptedDeliveries)
+  const encryptedBodies = await encryptForRecipients(services, unencryptedDeliveries, signedMessages)
   return due.flatMap((one): PreparedDelivery[] => {
     if (!one.isPublic && one.encryptedEnvelope !== null) return [privateDelivery(one, one.encryptedEnvelope)]
     const { envelope, fault } = signedMessages.get(one.messageId) ?? {}
     if (fault !== undefined) return [{ due: one, fault }]
     if (envelope === undefined) return []
     if (one.isPublic) return [publicDelivery(one, envelope)]
-    const { body, fault: encryptionFault = 'no_key' } = encrypted.get(one.id) ?? {}
+    const { body, fault: encryptionFault = 'no_key' } = encryptedBodies.get(one.id) ?? {}
     return [body === undefined ? { due: one, fault: encryptionFault } : privateDelivery(one, body)]
   })
 }

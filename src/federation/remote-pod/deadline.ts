@@ -37,16 +37,16 @@ function deadlineError(milliseconds: number, waited: number): RemotePodError {
 }
 
 function openWaitClock() {
-  let waited = 0
+  let waitedMs = 0
   let since: number | undefined
   return {
-    total: () => waited + (since === undefined ? 0 : performance.now() - since),
+    total: () => waitedMs + (since === undefined ? 0 : performance.now() - since),
     async measure<Value>(wait: Promise<Value>): Promise<Value> {
       since = performance.now()
       try {
         return await wait
       } finally {
-        waited += performance.now() - since
+        waitedMs += performance.now() - since
         since = undefined
       }
     },

@@ -22,8 +22,8 @@ export function openRemoteClock(now: () => number = Date.now): RemoteClock {
     },
     read() {
       if (offsets.length === 0) return undefined
-      const sorted = [...offsets].sort((one, other) => one - other)
-      return { offset: sorted[Math.floor(sorted.length / 2)] ?? 0, answers: sorted.length }
+      const sortedOffsets = [...offsets].sort((one, other) => one - other)
+      return { offset: sortedOffsets[Math.floor(sortedOffsets.length / 2)] ?? 0, answers: sortedOffsets.length }
     },
   }
 }

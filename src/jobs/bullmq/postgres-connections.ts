@@ -176,8 +176,10 @@ export class WorkerConnection extends RecoveringConnection {
     const unlocks = [`pg_advisory_unlock_shared(${WORKER_LOCK_SQL})`]
     if (this.#noEventsLockHolder === this.#workerLockHolder) unlocks.push(`pg_advisory_unlock(${NO_EVENTS_LOCK_SQL})`)
     // A closed connection holds no locks, and one that does not answer loses them when it is closed.
-    const unlocked = this.#workerLockHolder?.query(`select ${unlocks.join(', ')}`, [this.#queue]).catch(() => undefined)
-    await Promise.race([unlocked, pause(UNLOCK_TIMEOUT_MS, undefined, { ref: false })])
+    const unlocking = this.#workerLockHolder
+      ?.query(`select ${unlocks.join(', ')}`, [this.#queue])
+      .catch(() => undefined)
+    await Promise.race([unlocking, pause(UNLOCK_TIMEOUT_MS, undefined, { ref: false })])
     this.#listener.off('listenerinvalidated', this.#listenAgain)
     await this.#listener.leave()
   }

@@ -35,9 +35,9 @@ export async function discardMessages(
   let done = 0
   let messages = 0
   for await (const job of findJobs(jobs, queue, jobIds)) {
-    const discarded = await discardJob(db, job)
-    messages += discarded
-    if (discarded > 0) done += 1
+    const discardedMessages = await discardJob(db, job)
+    messages += discardedMessages
+    if (discardedMessages > 0) done += 1
   }
   return { jobs: done, messages, begun: jobIds.length - done }
 }

@@ -122,6 +122,6 @@ export function networkOf({ ip }: NetworkSource): string | undefined {
   const [head = '', tail = ''] = ip.split('::')
   const first = head.split(':').filter(Boolean)
   const last = tail.split(':').filter(Boolean)
-  const between = Array.from({ length: Math.max(0, 8 - first.length - last.length) }, () => '0')
-  return [...first, ...between, ...last].slice(0, 4).join(':')
+  const zeroGroups = Array.from({ length: Math.max(0, 8 - first.length - last.length) }, () => '0')
+  return [...first, ...zeroGroups, ...last].slice(0, 4).join(':')
 }

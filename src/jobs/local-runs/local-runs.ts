@@ -35,7 +35,7 @@ interface Server extends LocalRunOptions {
 export function openLocalRuns(): LocalRuns {
   const servers = new Map<string, Server>()
   const deliveries = openLocalDeliveries()
-  let stopped: ReadonlySet<QueueName> = new Set()
+  let stoppedQueues: ReadonlySet<QueueName> = new Set()
 
   async function runRow(server: Server, row: OutboxRow, onFailure: (row: OutboxRow) => void): Promise<void> {
     try {
@@ -57,13 +57,13 @@ export function openLocalRuns(): LocalRuns {
     },
 
     stopFor(queues) {
-      stopped = new Set(queues)
-      deliveries.stop(stopped.has('outbound'))
+      stoppedQueues = new Set(queues)
+      deliveries.stop(stoppedQueues.has('outbound'))
     },
 
     start(rows, onFailure) {
       return rows.filter((row) => {
-        const mayRun = row.delay === undefined && !stopped.has(row.queue)
+        const mayRun = row.delay === undefined && !stoppedQueues.has(row.queue)
         const server = mayRun ? servers.get(keyOf(row)) : undefined
         if (server === undefined || server.running >= server.maxConcurrent) return true
         server.running += 1

@@ -26,16 +26,16 @@ export function persistCounters(
   { db, log }: Pick<Services, 'db' | 'log'>,
   registry: Registry,
 ): { readonly keep: () => Promise<void>; close(): Promise<void> } {
-  const persisted = new Map<string, number>()
+  const persistedCounts = new Map<string, number>()
 
   async function persist(): Promise<void> {
     const counters = await countedBy(registry)
     const changes = counters.flatMap((counter): ActivityCounter[] => {
-      const count = counter.count - (persisted.get(keyOf(counter)) ?? 0)
+      const count = counter.count - (persistedCounts.get(keyOf(counter)) ?? 0)
       return count > 0 ? [{ ...counter, count }] : []
     })
     await addCounters(db, changes)
-    for (const counter of counters) persisted.set(keyOf(counter), counter.count)
+    for (const counter of counters) persistedCounts.set(keyOf(counter), counter.count)
     await savePodActivity({ db })
   }
 

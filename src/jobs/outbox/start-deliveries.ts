@@ -26,9 +26,9 @@ export async function startDeliveries(
   duePods: readonly DuePod[],
   options: AddOptions = {},
 ): Promise<void> {
-  const proven = idsOf(duePods.filter((duePod) => duePod.isProven))
-  const remainingPods = options.mayExist ? proven : jobs.localRuns.deliveries.start(proven)
-  const unproven = idsOf(duePods.filter((duePod) => !duePod.isProven))
+  const provenPodIds = idsOf(duePods.filter((duePod) => duePod.isProven))
+  const remainingPods = options.mayExist ? provenPodIds : jobs.localRuns.deliveries.start(provenPodIds)
+  const unprovenPodIds = idsOf(duePods.filter((duePod) => !duePod.isProven))
   const isShared = remainingPods.length > 1 && !options.mayExist
   await Promise.all([
     isShared
@@ -38,7 +38,7 @@ export async function startDeliveries(
           options,
         )
       : enqueueForEach(jobs, deliverJob, remainingPods, options),
-    enqueueForEach(jobs, deliverToUnprovenPodsJob, unproven, options),
+    enqueueForEach(jobs, deliverToUnprovenPodsJob, unprovenPodIds, options),
   ])
 }
 

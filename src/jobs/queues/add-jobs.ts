@@ -96,9 +96,11 @@ export function createJobAdding({ client, store, prefix, optionsOf }: AddingOpti
       async (queue) => {
         const addedJobs = await queue.addBulk(jobs) // the existing job where the key was taken
         if (!mayExist) return
-        const unfinished = new Set<string | undefined>(await queue.getRanges([...UNFINISHED], 0, -1))
-        const freed = await Promise.all(addedJobs.map((job) => !unfinished.has(job.id) && job.removeDeduplicationKey()))
-        const lostJobs = jobs.filter((_, index) => freed[index])
+        const unfinishedIds = new Set<string | undefined>(await queue.getRanges([...UNFINISHED], 0, -1))
+        const freedKeys = await Promise.all(
+          addedJobs.map((job) => !unfinishedIds.has(job.id) && job.removeDeduplicationKey()),
+        )
+        const lostJobs = jobs.filter((_, index) => freedKeys[index])
         if (lostJobs.length > 0) await queue.addBulk(lostJobs)
       },
       { withinMs },

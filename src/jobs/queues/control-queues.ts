@@ -31,19 +31,19 @@ export function createQueueControl(client: QueueClient): QueueControl {
     discard: (name) => client.request(name, (queue) => queue.drain(true)),
 
     async promote(name, limit, choose = async (jobs) => jobs) {
-      let promoted = 0
+      let promotedJobs = 0
       let skippedJobs = 0
-      while (promoted < limit) {
+      while (promotedJobs < limit) {
         const page = await client.request(name, (queue) =>
           queue.getJobs(['delayed'], skippedJobs, skippedJobs + JOB_BATCH_SIZE - 1, true),
         )
-        const chosenJobs = (await choose(page)).slice(0, limit - promoted)
+        const chosenJobs = (await choose(page)).slice(0, limit - promotedJobs)
         const ends = await Promise.allSettled(chosenJobs.map((job) => job.promote())) // one may have begun in the meantime
-        promoted += ends.filter(({ status }) => status === 'fulfilled').length
+        promotedJobs += ends.filter(({ status }) => status === 'fulfilled').length
         skippedJobs += page.length - chosenJobs.length
         if (page.length < JOB_BATCH_SIZE) break
       }
-      return promoted
+      return promotedJobs
     },
   }
 }

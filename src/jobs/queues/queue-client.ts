@@ -68,8 +68,8 @@ export function openQueueClient(options: ClientOptions): QueueClient {
     if (!store.isReady()) throw unavailable(new QueueUnavailable('The queue is unavailable.'))
     const answer = send(queueOf(name))
     underWay.add(answer)
-    const settled = () => void underWay.delete(answer)
-    answer.then(settled, settled)
+    const forgetAnswer = () => void underWay.delete(answer)
+    answer.then(forgetAnswer, forgetAnswer)
     try {
       return await withTimeLimit(answer, withinMs)
     } catch (error) {

@@ -182,7 +182,7 @@ async function warningsOf(server: Redis, replicas: number): Promise<readonly str
     ['persistence', 'memory', 'replication'].map((section) => server.info(section)),
   )
   const policy = /^maxmemory_policy:(\S+)/m.exec(memory ?? '')?.[1]
-  const connected = Number(/^connected_slaves:(\d+)/m.exec(replication ?? '')?.[1] ?? 0)
+  const connectedReplicas = Number(/^connected_slaves:(\d+)/m.exec(replication ?? '')?.[1] ?? 0)
   const warnings: string[] = []
   if (/^aof_enabled:0/m.test(persistence ?? '')) {
     warnings.push(
@@ -194,9 +194,9 @@ async function warningsOf(server: Redis, replicas: number): Promise<readonly str
       `Redis may evict waiting jobs when its memory is full: maxmemory-policy is ${policy}. Set it to noeviction.`,
     )
   }
-  if (connected < replicas) {
+  if (connectedReplicas < replicas) {
     warnings.push(
-      `Redis has ${connected} replicas, and a message is only accepted when ${replicas} have it (REDIS_REPLICAS): until there are more, other pods get 503 and retry later.`,
+      `Redis has ${connectedReplicas} replicas, and a message is only accepted when ${replicas} have it (REDIS_REPLICAS): until there are more, other pods get 503 and retry later.`,
     )
   }
   return warnings

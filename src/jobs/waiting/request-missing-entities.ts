@@ -35,11 +35,11 @@ export async function requestMissingEntities(
     if (fetchKey !== undefined) messagesByKey.set(fetchKey, message)
   }
   if (messagesByKey.size === 0) return new Map()
-  const requested = await findRequested(transaction, [...messagesByKey.values()])
+  const requestedKeys = await findRequested(transaction, [...messagesByKey.values()])
   const people = new Map<FetchKey, DataOf<typeof discoverPersonJob>>()
   const entities = new Map<FetchKey, FetchRequest>()
   for (const [fetchKey, { waitsFor, fetchFrom = '', fallbackFetchFrom, author, times }] of messagesByKey) {
-    if (requested.has(fetchKey)) continue
+    if (requestedKeys.has(fetchKey)) continue
     const [kind, guidOrAddress] = splitEntityKey(waitsFor)
     if (kind === 'person') people.set(fetchKey, { address: guidOrAddress })
     else if (isFetchable(kind))
@@ -57,7 +57,10 @@ export async function requestMissingEntities(
   const fetchRows = await enqueueJobsOfKind(services, transaction, fetchEntityJob, [...entities.values()], {
     delay: FETCH_DELAY_MS,
   })
-  return new Map([...requested, ...pairsOf([...people.keys(), ...entities.keys()], [...discoveryRows, ...fetchRows])])
+  return new Map([
+    ...requestedKeys,
+    ...pairsOf([...people.keys(), ...entities.keys()], [...discoveryRows, ...fetchRows]),
+  ])
 }
 
 function pairsOf(keys: readonly FetchKey[], rows: readonly number[]): (readonly [FetchKey, number])[] {

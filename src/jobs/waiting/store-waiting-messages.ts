@@ -73,12 +73,12 @@ export async function storeWaitingMessages(
   const available = [...new Set([...stored, ...meanwhile])].toSorted()
   const isStored = new Set(available)
   const acceptedMessages = await admitUnverified(services, transaction, waiting, isStored)
-  const requested = await requestMissingEntities(
+  const requestedKeys = await requestMissingEntities(
     services,
     transaction,
     acceptedMessages.filter(({ waitsFor, isVerified }) => isVerified && !isStored.has(waitsFor)),
   )
-  await insertWaiting(transaction, acceptedMessages, requested)
+  await insertWaiting(transaction, acceptedMessages, requestedKeys)
   await boundUnverified(services, transaction, acceptedMessages)
   return available
 }

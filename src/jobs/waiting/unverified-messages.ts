@@ -32,16 +32,16 @@ export async function admitUnverified(
   messages: readonly NewWaitingMessage[],
   stored: ReadonlySet<EntityKey>,
 ): Promise<readonly NewWaitingMessage[]> {
-  const unverified = messages.filter(({ isVerified, waitsFor }) => !isVerified && !stored.has(waitsFor))
-  if (unverified.length === 0) return messages
-  const hosts = unverified.map(({ senderHost = '' }) => senderHost)
+  const unverifiedMessages = messages.filter(({ isVerified, waitsFor }) => !isVerified && !stored.has(waitsFor))
+  if (unverifiedMessages.length === 0) return messages
+  const hosts = unverifiedMessages.map(({ senderHost = '' }) => senderHost)
   const knownHosts = await findKnownHosts(transaction, hosts)
-  const lookedUp = await findLookedUp(transaction, [...new Set(unverified.map(signerOf))])
+  const lookedUp = await findLookedUp(transaction, [...new Set(unverifiedMessages.map(signerOf))])
 
   const dropReasons = new Map<NewWaitingMessage, WaitingDropReason>()
   const signers = new Map<string, ClaimedSigner>()
   const overBudget = new Set<string>()
-  for (const message of unverified) {
+  for (const message of unverifiedMessages) {
     const { payload, senderHost: host = '', source } = message
     const address = signerOf(message)
     if (envelopeBytes(payload) > WAITING_LIMITS.maxUnverifiedMessageBytes) {
@@ -78,10 +78,10 @@ export async function boundUnverified(
   transaction: Knex.Transaction,
   messages: readonly NewWaitingMessage[],
 ): Promise<void> {
-  const unverified = messages.filter(({ isVerified }) => !isVerified)
-  if (unverified.length === 0) return
+  const unverifiedMessages = messages.filter(({ isVerified }) => !isVerified)
+  if (unverifiedMessages.length === 0) return
   const rows = await queryPrepared<{ host: string | null }>(transaction, 'bound-unverified', BOUND_OF_HOSTS_SQL, [
-    [...new Set(unverified.map(({ senderHost = '' }) => senderHost))],
+    [...new Set(unverifiedMessages.map(({ senderHost = '' }) => senderHost))],
     WAITING_LIMITS.maxUnverifiedMessagesOfHost,
     WAITING_LIMITS.maxUnverifiedBytesOfHost,
   ])

@@ -22,7 +22,7 @@ const GUID_BATCH_SIZE = 1_000
  */
 export async function closeAgain(db: Knex, manifest: Manifest, options: ReadOptions): Promise<number> {
   const guids = await readLaterClosed(manifest, options)
-  let closed = 0
+  let closedCount = 0
   for (const batch of inChunks(guids, GUID_BATCH_SIZE)) {
     const users = await User.query(db)
       .whereNull('closedAt')
@@ -34,10 +34,10 @@ export async function closeAgain(db: Knex, manifest: Manifest, options: ReadOpti
         const user = await User.byUsername(transaction, username).forUpdate().throwIfNotFound()
         await closeWithoutSending(transaction, user, new Date())
       })
-      closed += 1
+      closedCount += 1
     }
   }
-  return closed
+  return closedCount
 }
 
 /** The list of the newest later backup that the identities open. Closed accounts never open again, so that it has those of all others. */

@@ -37,10 +37,12 @@ export async function deleteBackups(
     backups.filter(({ complete }) => complete),
     retention,
   )
-  const forgotten = backups.filter((backup) => backup.complete && !retainedBackups.has(backup))
-  const remainingManifests = backups.filter((backup) => !forgotten.includes(backup)).map(({ manifest }) => manifest)
+  const forgottenBackups = backups.filter((backup) => backup.complete && !retainedBackups.has(backup))
+  const remainingManifests = backups
+    .filter((backup) => !forgottenBackups.includes(backup))
+    .map(({ manifest }) => manifest)
 
-  const ids = forgotten.map(({ manifest }) => manifest.id).sort()
+  const ids = forgottenBackups.map(({ manifest }) => manifest.id).sort()
   if (!dryRun) {
     for (const id of ids) {
       signal.throwIfAborted()

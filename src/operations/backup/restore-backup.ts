@@ -71,14 +71,14 @@ export async function restoreBackup(
   const secretKey = await readSecretKeyPart(manifest, options)
   const db = openDatabase({ ...WORKER_DATABASE_LIMITS, url: databaseUrl, applicationName: 'pod restore' })
   try {
-    const renamed = await prepareTarget(db, manifest, config, secretKey, options)
+    const newNames = await prepareTarget(db, manifest, config, secretKey, options)
     await markRestore(db, manifest.id)
     // Before the rows: a start of the pod in between would make another key, which a repeated restore refuses.
     if (config.secretKey === undefined) await storeSecretKey(config.dataDir, secretKey)
     await makeFolder(config.uploadsDir, 0o755)
     await writeFile(join(config.uploadsDir, MARK_FILE), `${manifest.id}\n`)
     await migrateTo(db, manifest.migrations)
-    const loaded = await load(db, manifest, config, options)
+    const loadedParts = await load(db, manifest, config, options)
     options.report({ step: 'statistics', done: 0, total: undefined })
     await analyze(db)
     await migrate(db)
@@ -87,7 +87,7 @@ export async function restoreBackup(
     const closedAgain = await closeAgain(db, manifest, options)
     await unmark(db)
     await rm(join(config.uploadsDir, MARK_FILE), { force: true })
-    return { ...loaded, closedAgain, renamed }
+    return { ...loadedParts, closedAgain, renamed: newNames }
   } finally {
     await db.destroy()
   }
@@ -161,12 +161,12 @@ async function prepareTarget(
   }
 
   const suffix = manifest.id.toLowerCase().replaceAll('-', '_')
-  const renamed: string[] = []
+  const newNames: string[] = []
   if (target === 'unfinished') await dropUnfinished(db)
-  if (target === 'full') renamed.push(...(await moveAside(db, `${suffix}_${Date.now()}`)))
-  if (pictures) renamed.push(await renameAside(join(uploadsDir, 'images')))
-  if (hasOtherKey) renamed.push(await renameAside(secretKeyFile(dataDir)))
-  return renamed
+  if (target === 'full') newNames.push(...(await moveAside(db, `${suffix}_${Date.now()}`)))
+  if (pictures) newNames.push(await renameAside(join(uploadsDir, 'images')))
+  if (hasOtherKey) newNames.push(await renameAside(secretKeyFile(dataDir)))
+  return newNames
 }
 
 async function renameAside(path: string): Promise<string> {

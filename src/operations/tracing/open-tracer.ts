@@ -48,14 +48,14 @@ export function openTracer(
   return {
     begin(spanName, options) {
       const traces = [...new Set(options.traces.flatMap((trace) => trace?.replaceAll('-', '') ?? []))]
-      const sampled = traces.filter((trace) => isSampled(trace, settings.ratio))
-      const [trace] = sampled
+      const sampledTraces = traces.filter((trace) => isSampled(trace, settings.ratio))
+      const [trace] = sampledTraces
       if (trace === undefined) return undefined
       return beginSpan(exporter, {
         name: spanName,
         ...options,
         ...spanIds(options, trace, traces.length),
-        links: linksOf(options, sampled),
+        links: linksOf(options, sampledTraces),
       })
     },
     close: () => exporter.close(),

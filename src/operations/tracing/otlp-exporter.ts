@@ -44,7 +44,7 @@ export function openOtlpExporter(
   scope: { readonly name: string; readonly version: string },
   log: Pick<Logger, 'warn'>,
 ): SpanExporter {
-  let collected: OtlpSpan[] = []
+  let collectedSpans: OtlpSpan[] = []
   let timer: NodeJS.Timeout | undefined
   let sending: Promise<void> | undefined
   let droppedSpans = 0
@@ -52,9 +52,9 @@ export function openOtlpExporter(
   const closing = new AbortController()
 
   async function sendAll(): Promise<void> {
-    while (collected.length > 0) {
-      const spans = collected.slice(0, settings.batch)
-      collected = collected.slice(settings.batch)
+    while (collectedSpans.length > 0) {
+      const spans = collectedSpans.slice(0, settings.batch)
+      collectedSpans = collectedSpans.slice(settings.batch)
       try {
         await post(
           { resourceSpans: [{ resource: { attributes: resource }, scopeSpans: [{ scope, spans }] }] },
@@ -80,7 +80,7 @@ export function openOtlpExporter(
     timer = undefined
     sending ??= sendAll().finally(() => {
       sending = undefined
-      if (collected.length > 0) schedule()
+      if (collectedSpans.length > 0) schedule()
     })
   }
 
@@ -90,12 +90,12 @@ export function openOtlpExporter(
 
   return {
     add(span) {
-      if (collected.length >= settings.queued) {
+      if (collectedSpans.length >= settings.queued) {
         droppedSpans += 1
         return
       }
-      collected.push(span)
-      if (collected.length >= settings.batch) send()
+      collectedSpans.push(span)
+      if (collectedSpans.length >= settings.batch) send()
       else schedule()
     },
     async close() {

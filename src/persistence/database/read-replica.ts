@@ -57,7 +57,7 @@ export function openReadReplica({
   const primary = openDatabase({ url: primaryUrl, ...watchOptions })
   const replica = openDatabase({ url: replicaUrl, ...watchOptions })
   const counts = { replica: 0, primary: 0, failed: 0 }
-  let replayed = 0
+  let replayedPosition = 0
   /** The replica has everything written before this time. */
   let upToDateAt = Number.NEGATIVE_INFINITY
   let answeredAt = Number.NEGATIVE_INFINITY
@@ -73,7 +73,7 @@ export function openReadReplica({
       const positions = await compareReplicaPosition(primary, replica)
       samples = [...samples.filter(({ at }) => at > now - limits.maxAgeMs), { at: now, position: positions.written }]
       upToDateAt = samples.findLast(({ position }) => position <= positions.replayed)?.at ?? upToDateAt
-      replayed = positions.replayed
+      replayedPosition = positions.replayed
       answeredAt = Date.now()
       lastError = undefined
     } catch (error) {
@@ -105,7 +105,7 @@ export function openReadReplica({
 
   return {
     databaseFor(writtenUpTo = 0) {
-      const isUsable = isInUse() && writtenUpTo <= replayed
+      const isUsable = isInUse() && writtenUpTo <= replayedPosition
       counts[isUsable ? 'replica' : 'primary'] += 1
       return isUsable ? lists : undefined
     },

@@ -52,7 +52,7 @@ type Report = (text: string, ms: number) => void
 /** Values are passed separately from the text, so that the text is the same for all of them. Cursors and copies are not measured. */
 function measureStatements(connection: pg.Client, report: Report): void {
   const query = (...given: unknown[]): unknown => Reflect.apply(pg.Client.prototype.query, connection, given)
-  const measured = (...given: unknown[]): unknown => {
+  const measuredQuery = (...given: unknown[]): unknown => {
     const text = textOf(given[0])
     if (text === undefined) return query(...given)
     const began = performance.now()
@@ -69,7 +69,7 @@ function measureStatements(connection: pg.Client, report: Report): void {
     if (result instanceof Promise) result.then(end, end)
     return result
   }
-  connection.query = measured as pg.Client['query']
+  connection.query = measuredQuery as pg.Client['query']
 }
 
 function textOf(config: unknown): string | undefined {

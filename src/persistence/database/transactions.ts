@@ -39,11 +39,11 @@ async function runForRequest<Result>(
   work: (transaction: Knex.Transaction) => Promise<Result>,
 ): Promise<Result> {
   setTrace(transaction, trace)
-  const uncompared = precondition?.isMet === false ? precondition : undefined
-  await uncompared?.lock(transaction)
-  const isChanged = uncompared !== undefined && !(await uncompared.isUnchanged(transaction))
+  const uncheckedPrecondition = precondition?.isMet === false ? precondition : undefined
+  await uncheckedPrecondition?.lock(transaction)
+  const isChanged = uncheckedPrecondition !== undefined && !(await uncheckedPrecondition.isUnchanged(transaction))
   const result = await work(transaction)
-  if (isChanged) throw uncompared.refusal()
+  if (isChanged) throw uncheckedPrecondition.refusal()
   const claimedKey = readClaimedKey?.()
   if (claimedKey !== undefined) await markKeyDone(transaction, claimedKey)
   return result

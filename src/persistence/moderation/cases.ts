@@ -139,11 +139,12 @@ export async function releaseIdleCases(
   before: Date,
   at: Date,
 ): Promise<readonly number[]> {
-  const released: readonly { readonly id: number }[] = await idleCases(transaction, before)
+  const releasedCases: readonly { readonly id: number }[] = await idleCases(transaction, before)
     .update({ state: 'open', takenById: null, takenAt: null, changedAt: at })
     .returning('id')
-  for (const { id } of released) await addCaseEvent(transaction, { caseId: id, event: 'released', actorId: null, at })
-  return released.map(({ id }) => id)
+  for (const { id } of releasedCases)
+    await addCaseEvent(transaction, { caseId: id, event: 'released', actorId: null, at })
+  return releasedCases.map(({ id }) => id)
 }
 
 function idleCases(db: Knex, before: Date): Knex.QueryBuilder {

@@ -46,11 +46,11 @@ export async function previewPods(
 
 /** Counts of `countUpTo` as the admin API shows them. */
 export function boundedCounts<Counts>(counts: Readonly<Record<string, number>>): Counts {
-  const bounded = Object.entries(counts).map(([name, count]) => [
+  const boundedCounts = Object.entries(counts).map(([name, count]) => [
     name,
     Number(count) > MAX_COUNTED ? { count: MAX_COUNTED, exact: false } : Number(count),
   ])
-  return Object.fromEntries(bounded)
+  return Object.fromEntries(boundedCounts)
 }
 
 const isWithin = (host: string) =>

@@ -49,10 +49,10 @@ export async function liftRestrictions(
 ): Promise<RestrictionChange> {
   const query = transaction('person_restrictions').where({ source, sourceId: id })
   if (personIds !== undefined) query.whereIn('personId', [...personIds])
-  const lifted: readonly { readonly personId: number }[] = await query.delete().returning('personId')
+  const liftedRestrictions: readonly { readonly personId: number }[] = await query.delete().returning('personId')
   return applyRestrictions(
     transaction,
-    lifted.map(({ personId }) => personId),
+    liftedRestrictions.map(({ personId }) => personId),
     source,
   )
 }
@@ -131,19 +131,19 @@ async function applyRestrictionEffects(
     readonly shouldNotifyUsers: boolean
   },
 ): Promise<RestrictionChange> {
-  const blocked = people.blocked.map(({ id }) => id)
-  const unblocked = people.unblocked.map(({ id }) => id)
-  const changedIds = [...blocked, ...unblocked].toSorted((one, other) => one - other)
+  const blockedIds = people.blocked.map(({ id }) => id)
+  const unblockedIds = people.unblocked.map(({ id }) => id)
+  const changedIds = [...blockedIds, ...unblockedIds].toSorted((one, other) => one - other)
   await recordContentChanges(transaction, changedIds)
   let remainingRows = ROW_BATCH_SIZE
   for (const id of changedIds)
     if (remainingRows > 0) remainingRows -= await changeContentOfPerson(transaction, id, remainingRows)
-  if (blocked.length > 0) await deactivateContacts(transaction, blocked, people)
-  if (unblocked.length === 0) return { resumed: [], isContentLeft: remainingRows === 0 }
-  await deleteLostContacts(transaction, unblocked)
+  if (blockedIds.length > 0) await deactivateContacts(transaction, blockedIds, people)
+  if (unblockedIds.length === 0) return { resumed: [], isContentLeft: remainingRows === 0 }
+  await deleteLostContacts(transaction, unblockedIds)
   const reactivatedContacts = await queryRows<ReactivatedContact>(transaction, REACTIVATED_CONTACTS_SQL, [
-    unblocked,
-    unblocked,
+    unblockedIds,
+    unblockedIds,
   ])
   return {
     resumed: reactivatedContacts.filter(({ receiving }) => receiving),

@@ -24,13 +24,16 @@ interface RecipientSteps {
  */
 export function recipientStepsSql(causes: NotificationCauseRows, values: unknown[]): RecipientSteps {
   const { comments, likes, reshares, sharing } = causes
-  const mentioning = [...causes.posts.map((postId) => ({ userId: null, postId })), ...causes.delivered]
+  const mentioningPosts = [...causes.posts.map((postId) => ({ userId: null, postId })), ...causes.delivered]
   const list = (ids: readonly (number | null)[]) => opaqueParam(`$${values.push(ids)}`, 'bigint[]')
   const kinds = [
     comments.length > 0 && { name: 'comments', ...commentStepsSql(list(comments)) },
-    mentioning.length > 0 && {
+    mentioningPosts.length > 0 && {
       name: 'posts',
-      ...mentionStepsSql(list(mentioning.map(({ postId }) => postId)), list(mentioning.map(({ userId }) => userId))),
+      ...mentionStepsSql(
+        list(mentioningPosts.map(({ postId }) => postId)),
+        list(mentioningPosts.map(({ userId }) => userId)),
+      ),
     },
     likes.length > 0 && { name: 'likes', ...likeStepsSql(list(likes)) },
     reshares.length > 0 && { name: 'reshares', ...reshareStepsSql(list(reshares)) },

@@ -28,8 +28,8 @@ export async function loadTables(
   const tableNames = (await listTables(session)).map(({ name }) => name).filter((name) => !kept.includes(name))
   const { keys, uniques, indexes } = await listKeysAndIndexes(session, [...kept, ...withUniques])
   for (const { drop } of [...keys, ...uniques, ...indexes]) await session.query(drop)
-  const triggered = (await listTablesWithTriggers(session)).filter((table) => tableNames.includes(table))
-  for (const table of triggered) await session.query(`alter table ${quoted([table])} disable trigger user`)
+  const tablesWithTriggers = (await listTablesWithTriggers(session)).filter((table) => tableNames.includes(table))
+  for (const table of tablesWithTriggers) await session.query(`alter table ${quoted([table])} disable trigger user`)
   await session.query(`truncate ${quoted(tableNames)} restart identity`)
 
   await load()
@@ -40,7 +40,7 @@ export async function loadTables(
     report({ step: 'indexes and keys', done: index + 1, total: definitions.length })
     await session.query(create)
   }
-  for (const table of triggered) await session.query(`alter table ${quoted([table])} enable trigger user`)
+  for (const table of tablesWithTriggers) await session.query(`alter table ${quoted([table])} enable trigger user`)
   return tableNames
 }
 

@@ -54,8 +54,8 @@ export async function recordDeliveryResults(
 ): Promise<ReadonlySet<number>> {
   const rounds = results.map(
     ({ podId, leaseId, leaseMs, delivered, failed, podHealth, hasResponded, redirectsBeforeCheck }) => {
-      const settled = [...delivered, ...failed.map(({ id }) => id)]
-      return { podId, leaseId, leaseMs, hasResponded, redirectsBeforeCheck, settled, ...podHealth }
+      const settledIds = [...delivered, ...failed.map(({ id }) => id)]
+      return { podId, leaseId, leaseMs, hasResponded, redirectsBeforeCheck, settled: settledIds, ...podHealth }
     },
   )
   const rows = await queryPrepared<{ readonly podId: number }>(db, 'delivery-results', DELIVERY_RESULTS_SQL, [

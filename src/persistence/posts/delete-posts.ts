@@ -47,13 +47,13 @@ export async function softDeletePosts(
 
 /** Deletes soft-deleted posts and everything below them, in transactions of bounded size. Returns the number of posts. */
 export async function purgeDeletedPosts(db: Knex): Promise<number> {
-  for (let purged = 0; ; ) {
+  for (let purgedPosts = 0; ; ) {
     const ids: number[] = await db('posts').whereNull('authorId').orderBy('id').limit(ROW_BATCH_SIZE).pluck('id')
-    if (ids.length === 0) return purged
+    if (ids.length === 0) return purgedPosts
     await purgeComments(db, ids)
     for (const [record, statement] of deleteBelow) await deleteInChunks(db, record, statement, ids)
     await db('posts').whereIn('id', ids).del()
-    purged += ids.length
+    purgedPosts += ids.length
   }
 }
 

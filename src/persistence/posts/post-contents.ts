@@ -41,9 +41,9 @@ export async function findPostContents(
   const contents = new Map<number, PostContent>()
   const missingIds: number[] = []
   for (const { id, createdAt } of keys) {
-    const cached = cache.get(id)
+    const cachedContent = cache.get(id)
     // After a restore from a backup another post may have this id.
-    if (cached?.createdAt.getTime() === createdAt) contents.set(id, cached)
+    if (cachedContent?.createdAt.getTime() === createdAt) contents.set(id, cachedContent)
     else missingIds.push(id)
   }
   if (missingIds.length === 0) return contents

@@ -87,8 +87,8 @@ export function peopleStreamInWindow(
   if (visibility === 'readable') viewerScans.push(sharedPosts(isByAuthors('shared.author_id')))
   if (hasTagsAndMentions) {
     publicScans.push(postsWithFollowedTags('public'))
-    const mentioning = mentioningPosts(visibility)
-    viewerScans.push({ ...mentioning, from: `${mentioning.from} and ${mentioning.isPostVisible}` })
+    const mentioningScan = mentioningPosts(visibility)
+    viewerScans.push({ ...mentioningScan, from: `${mentioningScan.from} and ${mentioningScan.isPostVisible}` })
   }
   windowPage.addCandidates('public_ids', publicScans)
   windowPage.addCandidates('viewer_ids', viewerScans)

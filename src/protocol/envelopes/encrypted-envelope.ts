@@ -14,11 +14,11 @@ interface Secret {
 export function writeEncryptedEnvelope(envelope: string, recipientKey: KeyObject): string {
   const secret: Secret = { key: randomBytes(32), iv: randomBytes(16) }
   const aes = createCipheriv(cipher, secret.key, secret.iv)
-  const encrypted = Buffer.concat([aes.update(envelope, 'utf8'), aes.final()])
+  const encryptedBytes = Buffer.concat([aes.update(envelope, 'utf8'), aes.final()])
   const secretText = JSON.stringify({ key: secret.key.toString('base64'), iv: secret.iv.toString('base64') })
   return JSON.stringify({
     aes_key: encryptWithPublicKey(Buffer.from(secretText), recipientKey).toString('base64'),
-    encrypted_magic_envelope: encrypted.toString('base64'),
+    encrypted_magic_envelope: encryptedBytes.toString('base64'),
   })
 }
 
@@ -32,9 +32,9 @@ export function decryptEnvelope(encryptedEnvelope: string, recipientKey: KeyObje
   const encryptedBytes = readMember(encrypted)
   if (wrappedBytes === undefined || encryptedBytes === undefined) return undefined
 
-  const unwrapped = decryptWithPrivateKey(wrappedBytes, recipientKey)
-  if (unwrapped === undefined) return undefined
-  const { message, decoy } = unwrapped
+  const decryption = decryptWithPrivateKey(wrappedBytes, recipientKey)
+  if (decryption === undefined) return undefined
+  const { message, decoy } = decryption
   const secret = readSecret(message) ?? { key: decoy.subarray(0, 32), iv: decoy.subarray(32) }
   return decrypt(encryptedBytes, secret)
 }

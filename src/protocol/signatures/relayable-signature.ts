@@ -22,10 +22,10 @@ export function verifyRelayable(relayable: Relayable, key: KeyObject): boolean {
   const signature = decodeBase64(relayable.author_signature ?? '')
   if (signature === undefined) return false
 
-  const received = signedText(listElements(relayable))
-  if (verifyRsaSha256(Buffer.from(received), key, signature)) return true
+  const receivedText = signedText(listElements(relayable))
+  if (verifyRsaSha256(Buffer.from(receivedText), key, signature)) return true
   const canonical = signedText(canonicalElements(relayable))
-  return canonical !== received && verifyRsaSha256(Buffer.from(canonical), key, signature)
+  return canonical !== receivedText && verifyRsaSha256(Buffer.from(canonical), key, signature)
 }
 
 function canonicalElements(relayable: Relayable): Elements {

@@ -24,9 +24,9 @@ export function readPlainXml(text: string): XmlElement | undefined {
     if (parent === undefined) {
       if (root !== undefined || !isBlank(run)) return undefined
     } else if (run !== '') {
-      const resolved = resolveReferences(run)
-      if (resolved === undefined) return undefined
-      parent.appendText(resolved)
+      const resolvedText = resolveReferences(run)
+      if (resolvedText === undefined) return undefined
+      parent.appendText(resolvedText)
     }
     if (text[start + 1] === '/') {
       if (text.slice(start + 2, end) !== parent?.name) return undefined
@@ -61,16 +61,16 @@ const maxReferenceCharacters = '&#1114111;'.length
 
 /** Resolves character references: other pods write all non-ASCII characters so. `undefined`: an invalid reference. */
 function resolveReferences(run: string): string | undefined {
-  let resolved = ''
+  let resolvedText = ''
   let at = 0
   for (let start = run.indexOf('&'); start !== -1; start = run.indexOf('&', at)) {
     const end = run.slice(start, start + maxReferenceCharacters).indexOf(';')
     const character = end === -1 ? undefined : characterOf(run.slice(start + 1, start + end))
     if (character === undefined) return undefined
-    resolved += run.slice(at, start) + character
+    resolvedText += run.slice(at, start) + character
     at = start + end + 1
   }
-  return at === 0 ? run : resolved + run.slice(at)
+  return at === 0 ? run : resolvedText + run.slice(at)
 }
 
 function characterOf(name: string): string | undefined {

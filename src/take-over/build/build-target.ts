@@ -58,14 +58,14 @@ export async function buildTarget(
     ...clientStatements,
     insertSubjects,
   ]
-  let loaded: readonly string[]
+  let loadedTables: readonly string[]
   await session.query('begin')
   try {
     await setSettings(session, { config, secrets }, options)
     await session.query(truncateMaps)
     // Without statistics, joins of large tables go row by row.
     await session.query(`analyze ${SOURCE_TABLES.map(stagingTable).join(', ')}`)
-    loaded = await loadTables(
+    loadedTables = await loadTables(
       session,
       { signal, report },
       async () => {
@@ -84,7 +84,7 @@ export async function buildTarget(
     await session.query('rollback').catch(() => undefined)
     throw error
   }
-  await session.query(`analyze ${quoted(loaded)}`)
+  await session.query(`analyze ${quoted(loadedTables)}`)
 }
 
 /** Empties the tables of the pod, without triggers, which would remove the pictures. */

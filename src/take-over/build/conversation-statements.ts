@@ -205,7 +205,7 @@ const counters: readonly string[] = [
    where counted.poll_answer_id = poll_answers.id`,
 ]
 
-const derived: readonly string[] = [
+const derivedStatements: readonly string[] = [
   `insert into activity_entries (user_id, post_id, interacted_at)
    select users.id, posts.id, posts.interacted_at from posts join users on users.person_id = posts.author_id
    union
@@ -220,5 +220,5 @@ export const conversationStatements: readonly string[] = [
   ...notifications,
   ...reports,
   ...counters,
-  ...derived,
+  ...derivedStatements,
 ]

@@ -69,8 +69,8 @@ function elementsThatVerify({ signature, elements, publicKey, olds }: SignedRow)
   }
   if (fits(elements, publicKey)) return undefined
   for (const old of olds) {
-    const restored = elements.map(([name, text]) => [name, isAuthor(name) ? old.handle : text] as const)
-    if (fits(restored, old.publicKey) || fits(restored, publicKey)) return restored
+    const restoredElements = elements.map(([name, text]) => [name, isAuthor(name) ? old.handle : text] as const)
+    if (fits(restoredElements, old.publicKey) || fits(restoredElements, publicKey)) return restoredElements
   }
   return undefined
 }

@@ -21,13 +21,13 @@ export async function lockBrokenKeys(session: pg.Client, secrets: Secrets): Prom
        where users.id > $1 and users.closed_at is null order by users.id limit ${BATCH_SIZE}`,
       [after],
     )
-    const broken = rows.filter(
+    const brokenRows = rows.filter(
       ({ id, sealed, publicKey }) => !isPair({ publicKey, privateKey: secrets.decrypt(sealed, `user ${id}`) }),
     )
     await session.query(`update users set locked_at = coalesce(locked_at, ${NOW_SQL}) where id = any($1)`, [
-      broken.map(({ id }) => id),
+      brokenRows.map(({ id }) => id),
     ])
-    lockedAccounts += broken.length
+    lockedAccounts += brokenRows.length
     if (rows.length < BATCH_SIZE) return lockedAccounts
     after = rows.at(-1)?.id ?? after
   }

@@ -119,8 +119,8 @@ export async function examineObstacles(
   const tables = await source.listTables()
   const schema = judgeSchema(await source.listVersions(), tables)
   const bytes = tables.reduce((sum, table) => sum + table.bytes, 0)
-  const needed = Math.max(0, Math.ceil(bytes * SPACE_FACTOR) - (await usedBytes(db)))
-  const disk = { needed, free: await freeBytes(config) }
+  const neededBytes = Math.max(0, Math.ceil(bytes * SPACE_FACTOR) - (await usedBytes(db)))
+  const disk = { needed: neededBytes, free: await freeBytes(config) }
   const obstacles = await findTargetObstacles(db)
   if (disk.free !== undefined && disk.free < disk.needed) {
     obstacles.push({ code: 'F5', message: `The database needs ${disk.needed} bytes, and ${disk.free} are free.` })
@@ -136,8 +136,8 @@ export async function examineObstacles(
     return { schema, disk, keys: { checked: 0, broken: [] }, obstacles }
   }
   const keys = await checkKeyPairs(source)
-  const broken = shouldLockBrokenKeys ? 0 : keys.broken.filter(({ isClosed }) => !isClosed).length
-  obstacles.push(...(await findSourceObstacles(source, config.host, broken)))
+  const brokenKeyCount = shouldLockBrokenKeys ? 0 : keys.broken.filter(({ isClosed }) => !isClosed).length
+  obstacles.push(...(await findSourceObstacles(source, config.host, brokenKeyCount)))
   return { schema, disk, keys, obstacles }
 }
 

@@ -22,9 +22,9 @@ export async function requireIdleSidekiq(
 ): Promise<SidekiqJobs> {
   const jobs = await findSidekiqJobs(url)
   if (jobs.processes > 0) throw new TakeOverError('A process of Sidekiq runs: stop it when its queues are empty.')
-  const needed = NEEDED.filter((name) => (jobs.waiting[name] ?? 0) > 0)
-  if (needed.length === 0 || mayLoseJobs) return jobs
-  const jobCounts = needed.map((name) => `${jobs.waiting[name]} ${name}`).join(', ')
+  const neededJobs = NEEDED.filter((name) => (jobs.waiting[name] ?? 0) > 0)
+  if (neededJobs.length === 0 || mayLoseJobs) return jobs
+  const jobCounts = neededJobs.map((name) => `${jobs.waiting[name]} ${name}`).join(', ')
   throw new TakeOverError(
     `Jobs of Sidekiq wait whose effect would be lost (${jobCounts}): start Sidekiq until they are done, or drop them with --lose-jobs.`,
   )

@@ -23,11 +23,11 @@ const REPLACEMENTS: readonly Replacement[] = [
 
 /** Translates a statement that was written for PostgreSQL. */
 export function toMysql(statement: string, values: readonly unknown[] = []): MysqlStatement {
-  const translated = REPLACEMENTS.reduce((sql, [pattern, by]) => sql.replace(pattern, by), statement)
-  const ordered: unknown[] = []
-  const sql = translated.replace(/\$(\d+)/g, (_, number: string) => {
-    ordered.push(values[Number(number) - 1])
+  const mysqlText = REPLACEMENTS.reduce((sql, [pattern, by]) => sql.replace(pattern, by), statement)
+  const orderedValues: unknown[] = []
+  const sql = mysqlText.replace(/\$(\d+)/g, (_, number: string) => {
+    orderedValues.push(values[Number(number) - 1])
     return '?'
   })
-  return { sql, values: ordered }
+  return { sql, values: orderedValues }
 }

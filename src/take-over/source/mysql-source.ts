@@ -59,8 +59,8 @@ export async function openMysqlSource(url: string, maxStatementMs = MAX_STATEMEN
       columnsByTable.has(table.name) ? listBlockEnds(session, table, after, size) : [],
     readBlock: (table, block, known, use) => readBlock(session, table, columnsOf(table), { block, known, use }),
     async query<Row extends object>(statement: string, values?: readonly unknown[]) {
-      const translated = toMysql(statement, values)
-      return select<Row>(session, translated.sql, translated.values)
+      const mysqlStatement = toMysql(statement, values)
+      return select<Row>(session, mysqlStatement.sql, mysqlStatement.values)
     },
     countExamples: async (statement, values, max) => {
       const { sql, values: given } = toMysql(

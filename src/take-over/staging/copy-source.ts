@@ -88,9 +88,9 @@ export async function copySource(lanes: readonly [CopyLane, ...CopyLane[]], opti
 
 /** The known blocks of a table with the keys between them, then its new keys. */
 async function* listTasks(source: Source, target: pg.Client, table: SourceTable): AsyncGenerator<readonly Task[]> {
-  const staged = await listStagedBlocks(target, table)
-  yield listKnownTasks(table, staged)
-  for (let after = staged.at(-1)?.upTo ?? BEFORE_ALL_KEYS; ; ) {
+  const stagedBlocks = await listStagedBlocks(target, table)
+  yield listKnownTasks(table, stagedBlocks)
+  for (let after = stagedBlocks.at(-1)?.upTo ?? BEFORE_ALL_KEYS; ; ) {
     const ends = await source.listBlockEnds(table, after, { rows: BLOCK_ROWS, blocks: BLOCK_BATCH_SIZE })
     if (ends.length === 0) return
     const starts = [after, ...ends]

@@ -23,12 +23,12 @@ const NUL = 0
 /** Changes fields of rows in the text format of COPY, and replaces bytes that are not UTF-8, and NUL, by U+FFFD. */
 export function transformCopyRows({ key, fields }: RowChanges): CountedLines {
   let rest = Buffer.alloc(0)
-  let repaired = 0
+  let repairedRows = 0
   const changeLine = (line: Buffer): string => {
     const hasNul = line.includes(NUL)
-    if (hasNul || !isUtf8(line)) repaired += 1
-    const decoded = line.toString('utf8')
-    const text = hasNul ? decoded.replaceAll('\0', '\ufffd') : decoded
+    if (hasNul || !isUtf8(line)) repairedRows += 1
+    const decodedLine = line.toString('utf8')
+    const text = hasNul ? decodedLine.replaceAll('\0', '\ufffd') : decodedLine
     if (fields.size === 0) return text
     const values = text.split('\t')
     const id = Number(values[key])
@@ -54,7 +54,7 @@ export function transformCopyRows({ key, fields }: RowChanges): CountedLines {
       done(null, rest.length === 0 ? undefined : `${changeLine(rest)}\n`)
     },
   })
-  return { stream, repaired: () => repaired }
+  return { stream, repaired: () => repairedRows }
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }

@@ -77,9 +77,9 @@ export async function verifyTarget(
   const { config, uploads } = options
   const files = uploads === undefined ? undefined : await compareFiles(uploads, config, options)
   differences.push(...(files?.differences ?? []))
-  const probed = await probeTakenOverPod(session, config)
-  differences.push(...probed.differences)
-  return { balances, signatures, keys, requests: probed.report, files: files?.files, differences }
+  const probeResult = await probeTakenOverPod(session, config)
+  differences.push(...probeResult.differences)
+  return { balances, signatures, keys, requests: probeResult.report, files: files?.files, differences }
 }
 
 /** The differences are in the order of the comparisons, whichever session has found them first. */
@@ -187,21 +187,21 @@ async function checkKeys(
   { secrets, signal }: VerifyOptions,
   differences: Difference[],
 ): Promise<number> {
-  const broken: string[] = []
-  let checked = 0
+  const brokenIds: string[] = []
+  let checkedRows = 0
   for (let after = 0; ; ) {
     signal.throwIfAborted()
     const { rows } = await session.query<SealedKey>(SELECT_KEYS_SQL, [after, KEY_BATCH_SIZE])
     const last = rows.at(-1)
     if (last === undefined) break
     after = last.id
-    checked += rows.length
-    broken.push(...rows.filter((row) => !isKeyPairComplete(row, secrets)).map(({ id }) => String(id)))
+    checkedRows += rows.length
+    brokenIds.push(...rows.filter((row) => !isKeyPairComplete(row, secrets)).map(({ id }) => String(id)))
   }
-  if (broken.length > 0) {
-    differences.push({ check: 'private keys', detail: 'do not fit', examples: broken.slice(0, EXAMPLES) })
+  if (brokenIds.length > 0) {
+    differences.push({ check: 'private keys', detail: 'do not fit', examples: brokenIds.slice(0, EXAMPLES) })
   }
-  return checked
+  return checkedRows
 }
 
 function isKeyPairComplete({ id, sealed, publicKey, mayMismatch }: SealedKey, secrets: Secrets): boolean {

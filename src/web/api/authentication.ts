@@ -103,11 +103,11 @@ export type KnownRoute = Pick<RouteOptions, 'method' | 'url' | 'config'>
 
 /** Prevents the start if a route declares no access: such a route would be open to everyone. */
 export function checkRouteAccess(routes: readonly KnownRoute[]): void {
-  const undeclared = routes.filter(
+  const undeclaredRoutes = routes.filter(
     ({ config = {} }) => !config.scopes && !config.public && !config.power && !config.requires,
   )
-  if (undeclared.length === 0) return
-  const names = undeclared.map(({ method, url }) => `${String(method)} ${url}`)
+  if (undeclaredRoutes.length === 0) return
+  const names = undeclaredRoutes.map(({ method, url }) => `${String(method)} ${url}`)
   throw new Error(`These routes name no scopes, no power and no sign-in, and are not public: ${names.join(', ')}`)
 }
 
@@ -170,8 +170,8 @@ function roleNeeded(): RequestFault {
 
 /** 403 and not 401, because clients end their session on a 401. */
 function insufficientScope(realm: string, scopes: readonly Scope[]): RequestFault {
-  const needed = scopes.join(' ')
-  return new RequestFault(403, `insufficient_scope: this call needs ${needed}.`, {
-    headers: { 'www-authenticate': `Bearer realm="${realm}", error="insufficient_scope", scope="${needed}"` },
+  const neededScopes = scopes.join(' ')
+  return new RequestFault(403, `insufficient_scope: this call needs ${neededScopes}.`, {
+    headers: { 'www-authenticate': `Bearer realm="${realm}", error="insufficient_scope", scope="${neededScopes}"` },
   })
 }

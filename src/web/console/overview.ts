@@ -65,8 +65,8 @@ function describeWork({ work, processes, requestedStates, folders, checks, newer
   const queues = Object.entries(work.queues ?? {})
   const sum = (read: (queue: (typeof queues)[number][1]) => number) =>
     formatCount(queues.reduce((total, [, queue]) => total + read(queue), 0))
-  const unserved = queues.filter(([, { workers, waiting }]) => workers === 0 && waiting > 0).map(([name]) => name)
-  const stopped = requestedStates.filter(({ state }) => state !== 'running')
+  const unservedQueues = queues.filter(([, { workers, waiting }]) => workers === 0 && waiting > 0).map(([name]) => name)
+  const stoppedQueues = requestedStates.filter(({ state }) => state !== 'running')
   const isSwept = work.lastSweep !== null && work.lastSweep < SWEEP_LIMITS.staleSeconds
   const low = folders.filter(isNearlyFull)
   const failed = checks.filter(({ state }) => state === 'fail')
@@ -77,8 +77,10 @@ function describeWork({ work, processes, requestedStates, folders, checks, newer
         ? []
         : [html`<a href="/admin/workers">No worker</a> has written a heartbeat.`]),
       ...(isSwept ? [] : [html`The sweeper, which restores lost jobs, has not run in the last minute.`]),
-      ...unserved.map((name) => html`<a href="/admin/queues/${name}">${name}</a> has waiting jobs and no worker.`),
-      ...stopped.map(({ queue, state }) => html`<a href="/admin/queues/${queue}">${queue}</a> is ${state}.`),
+      ...unservedQueues.map(
+        (name) => html`<a href="/admin/queues/${name}">${name}</a> has waiting jobs and no worker.`,
+      ),
+      ...stoppedQueues.map(({ queue, state }) => html`<a href="/admin/queues/${queue}">${queue}</a> is ${state}.`),
       ...low.map(({ folder }) => html`<a href="/admin/storage"><bdi>${folder}</bdi></a> is nearly full.`),
       ...failed.map(({ name }) => html`The <a href="/admin/checks">check</a> of ${name} has failed.`),
       ...(backup.age === null ? [html`There is <a href="/admin/storage">no backup</a> of the pod.`] : []),

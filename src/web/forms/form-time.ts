@@ -15,8 +15,8 @@ export function isFormTimeFit(
 ): boolean {
   const [time = ''] = signed?.split('.') ?? []
   const signature = Buffer.from(signed ?? '')
-  const expected = Buffer.from(signFormTime(services, new Date(Number(time))))
-  if (signature.length !== expected.length || !timingSafeEqual(signature, expected)) return false
+  const expectedSignature = Buffer.from(signFormTime(services, new Date(Number(time))))
+  if (signature.length !== expectedSignature.length || !timingSafeEqual(signature, expectedSignature)) return false
   const seconds = (services.now().getTime() - Number(time)) / 1_000
   return seconds >= ACCOUNT_LIMITS.minFormSeconds && seconds <= ACCOUNT_LIMITS.maxFormSeconds
 }

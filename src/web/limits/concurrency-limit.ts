@@ -39,7 +39,7 @@ export function openConcurrencyLimit<Key = number>({
   queue = NO_QUEUE,
 }: ConcurrencyLimitOptions): ConcurrencyLimit<Key> {
   const runningOfKey = new Map<Key, number>()
-  const queued = new Set<QueuedOperation<Key>>()
+  const queuedOperations = new Set<QueuedOperation<Key>>()
   let running = 0
 
   const countOf = (key: Key): number => runningOfKey.get(key) ?? 0
@@ -59,8 +59,8 @@ export function openConcurrencyLimit<Key = number>({
   }
 
   function mayQueue(key: Key): boolean {
-    const sameKeyOperations = [...queued].filter((operation) => operation.key === key)
-    return queued.size < queue.total && sameKeyOperations.length < queue.perKey
+    const sameKeyOperations = [...queuedOperations].filter((operation) => operation.key === key)
+    return queuedOperations.size < queue.total && sameKeyOperations.length < queue.perKey
   }
 
   /** Resolves once the operation may run; it is counted as running by then. */
@@ -69,11 +69,11 @@ export function openConcurrencyLimit<Key = number>({
       const operation = { key, start }
       const timer = setTimeout(giveUp, queue.withinMs)
       aborted?.addEventListener('abort', giveUp)
-      queued.add(operation)
+      queuedOperations.add(operation)
       if (aborted?.aborted) giveUp()
 
       function leaveQueue(): void {
-        queued.delete(operation)
+        queuedOperations.delete(operation)
         clearTimeout(timer)
         aborted?.removeEventListener('abort', giveUp)
       }
@@ -91,7 +91,7 @@ export function openConcurrencyLimit<Key = number>({
 
   /** Prefers the key with the fewest running operations: a user with many queued ones must not delay all others. */
   function startNext(): void {
-    const [next] = [...queued]
+    const [next] = [...queuedOperations]
       .filter(({ key }) => isFreeFor(key))
       .toSorted((one, other) => countOf(one.key) - countOf(other.key))
     next?.start()

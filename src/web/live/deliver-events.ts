@@ -58,13 +58,13 @@ export function openEventDelivery(services: Services, limits: LiveLimits): Event
     if (gap !== undefined) return await startAt(listener, newest, resetText(newest, gap))
 
     const { userId } = listener.viewer
-    const missed = await listLiveEventsOfUser(services.db, { userId, after: listener.position, upTo: newest })
-    const isComplete = missed.length < LIVE_EVENT_BATCH_SIZE
-    const recipients = await findRecipients(missed, [listener])
-    const upTo = isComplete ? newest : (missed.at(-1)?.id ?? newest)
+    const missedEvents = await listLiveEventsOfUser(services.db, { userId, after: listener.position, upTo: newest })
+    const isComplete = missedEvents.length < LIVE_EVENT_BATCH_SIZE
+    const recipients = await findRecipients(missedEvents, [listener])
+    const upTo = isComplete ? newest : (missedEvents.at(-1)?.id ?? newest)
     const canAcceptMore = await send(listener, recipients.get(listener), upTo)
     const { position = 0 } = listener
-    listener.missed += missed.filter(({ id }) => id <= position).length
+    listener.missed += missedEvents.filter(({ id }) => id <= position).length
     return isComplete && canAcceptMore
   }
 

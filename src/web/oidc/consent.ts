@@ -30,8 +30,8 @@ export const consentRoutes: FastifyPluginAsync = async (app) => {
     const address = await browser.findSignedInAddress()
     const client = await findClient(request.services, String(params['client_id']))
     if (prompt.name !== 'consent' || address === undefined || client === undefined) throw noPendingRequest()
-    const requested = readScopes(String(params['scope'] ?? '')).scopes
-    const scopes = await findGrantableScopes(request.services, address, requested)
+    const requestedScopes = readScopes(String(params['scope'] ?? '')).scopes
+    const scopes = await findGrantableScopes(request.services, address, requestedScopes)
     return { browser, interaction, address, client, scopes, redirectUri: String(params['redirect_uri']) }
   }
 
@@ -64,8 +64,8 @@ export const consentRoutes: FastifyPluginAsync = async (app) => {
     )
     browser.checkForm(formText(request, 'form'))
     if (formText(request, 'approve') !== 'true') {
-      const denied = { error: 'access_denied', error_description: 'the user denied the request' }
-      return reply.redirect(await browser.finishInteraction(interaction, denied), 303)
+      const denial = { error: 'access_denied', error_description: 'the user denied the request' }
+      return reply.redirect(await browser.finishInteraction(interaction, denial), 303)
     }
     const grantId = await authorizeClient(request.services, ownerOf(address, client), scopes satisfies readonly Scope[])
     const target = await browser.finishInteraction(interaction, { consent: { grantId } })

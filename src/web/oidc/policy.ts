@@ -49,8 +49,8 @@ export function promptPolicy(
   login.checks.add(
     new Check('acr_values', 'the client prefers two factors', 'login_required', async ({ oidc }) => {
       const { accountId, acr } = oidc.session ?? {}
-      const preferred = String(oidc.params?.['acr_values'] ?? '').split(' ')
-      if (accountId === undefined || acr === TWO_FACTORS || !preferred.includes(TWO_FACTORS)) return false
+      const preferredLevels = String(oidc.params?.['acr_values'] ?? '').split(' ')
+      if (accountId === undefined || acr === TWO_FACTORS || !preferredLevels.includes(TWO_FACTORS)) return false
       return oidc.result?.login === undefined && hasFactor(accountId)
     }),
   )
@@ -99,8 +99,9 @@ function canBeImpersonated(client: Client, redirectUri: unknown): boolean {
 
 /** Whether exactly the requested scopes are granted. Consent replaces the granted scopes by the requested ones. */
 function isGranted({ grant, requestParamOIDCScopes }: KoaContextWithOIDC['oidc']): boolean {
-  const granted = new Set((grant?.getOIDCScope() ?? '').split(' '))
+  const grantedScopes = new Set((grant?.getOIDCScope() ?? '').split(' '))
   return (
-    granted.size === requestParamOIDCScopes.size && [...requestParamOIDCScopes].every((scope) => granted.has(scope))
+    grantedScopes.size === requestParamOIDCScopes.size &&
+    [...requestParamOIDCScopes].every((scope) => grantedScopes.has(scope))
   )
 }

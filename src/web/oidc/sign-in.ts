@@ -50,7 +50,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
   const config = { public: true } as const
   const schema = { hide: true }
   // Successful sign-ins are not limited.
-  const limited = limitAddresses(services, 'signIns', isFailedSignIn)
+  const limitSignIns = limitAddresses(services, 'signIns', isFailedSignIn)
   const hasPasskeys = findRelyingParty(services) !== undefined
   const wrongPasswords = openWrongPasswords(() => services.now())
 
@@ -116,7 +116,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     return withRequest(OIDC_PATHS.secondStep, uid)
   }
 
-  app.post(OIDC_PATHS.signIn, { config, schema, ...limited }, async (request, reply) => {
+  app.post(OIDC_PATHS.signIn, { config, schema, ...limitSignIns }, async (request, reply) => {
     const browser = await getBrowser(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const destination = { uid: formText(request, 'request'), returnTo: readReturnPath(formText(request, 'return_to')) }

@@ -44,7 +44,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
   const { services } = app
   const config = { public: true } as const
   const schema = { hide: true }
-  const limited = limitAddresses(services, 'signIns')
+  const limitSignIns = limitAddresses(services, 'signIns')
 
   async function show(request: FastifyRequest, reply: FastifyReply, browser: Browser, visit: Visit) {
     const { podName, host } = services.config
@@ -120,7 +120,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
     })
   })
 
-  app.post(OIDC_PATHS.signUp, { config, schema, ...limited }, async (request, reply) => {
+  app.post(OIDC_PATHS.signUp, { config, schema, ...limitSignIns }, async (request, reply) => {
     const browser = await getBrowser(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const visit = { request: formText(request, 'request'), invitation: formText(request, 'invitation') }

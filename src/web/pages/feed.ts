@@ -28,7 +28,7 @@ export function personFeed({ person, profile, posts, names }: FeedData, page: Pa
   const { t, url, podName } = page
   const personUrl = `${url}/people/${person.guid}`
   const picture = ownPath(profile.imageUrl, url)
-  const updated = posts[0]?.post.createdAt ?? person.createdAt
+  const updatedAt = posts[0]?.post.createdAt ?? person.createdAt
   return [
     '<?xml version="1.0" encoding="utf-8"?>',
     `<feed xmlns="http://www.w3.org/2005/Atom" xml:base="${xmlText(url)}/">`,
@@ -37,7 +37,7 @@ export function personFeed({ person, profile, posts, names }: FeedData, page: Pa
     ...(profile.publicDetails && profile.bio.trim() !== ''
       ? [`<subtitle>${xmlText(buildSummary(profile.bio))}</subtitle>`]
       : []),
-    `<updated>${updated.toISOString()}</updated>`,
+    `<updated>${updatedAt.toISOString()}</updated>`,
     `<link rel="alternate" type="text/html" href="${xmlText(personUrl)}"/>`,
     `<link rel="self" type="application/atom+xml" href="${xmlText(feedUrl(url, person.address))}"/>`,
     ...(picture === undefined ? [] : [`<logo>${xmlText(url + picture)}</logo>`]),

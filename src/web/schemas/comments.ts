@@ -13,7 +13,7 @@ const newCommentFields = {
   moderation: Type.Optional(Moderation),
 }
 
-const received = {
+const readCommentFields = {
   interactions: Type.Object({
     liked: Type.Boolean({ description: 'Whether you like the comment.' }),
     likes_count: Type.Integer(),
@@ -21,10 +21,13 @@ const received = {
   reported: Type.Boolean({ description: 'Whether you have reported the comment.' }),
 }
 
-export const Comment = Type.Object({ ...newCommentFields, ...received }, { $id: 'Comment', description: 'A comment.' })
+export const Comment = Type.Object(
+  { ...newCommentFields, ...readCommentFields },
+  { $id: 'Comment', description: 'A comment.' },
+)
 
 export const NewComment = Type.Object(
-  { ...newCommentFields, ...Type.Partial(Type.Object(received)).properties },
+  { ...newCommentFields, ...Type.Partial(Type.Object(readCommentFields)).properties },
   {
     $id: 'NewComment',
     description:

@@ -24,9 +24,9 @@ export function addCompression(app: FastifyInstance): void {
     const coding = acceptedCoding(request)
     if (coding === undefined) return payload
     const isSmall = bytes <= COMPRESSION_LIMITS.bytesOnEventLoop
-    const compressed = isSmall ? compressNow[coding](payload) : await compressInThread[coding](payload)
+    const compressedPayload = isSmall ? compressNow[coding](payload) : await compressInThread[coding](payload)
     reply.header('content-encoding', coding).removeHeader('content-length')
-    return compressed
+    return compressedPayload
   })
 }
 

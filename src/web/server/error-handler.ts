@@ -79,8 +79,8 @@ function classifyError(error: unknown, request: FastifyRequest): ErrorResponse {
   const refusals: RouteRefusals = request.routeOptions.config.refusals ?? {}
 
   if (error instanceof Refusal) {
-    const expected = expectedRefusal(error, refusals)
-    if (expected !== undefined) return inDialect(request, expected)
+    const expectedResponse = expectedRefusal(error, refusals)
+    if (expectedResponse !== undefined) return inDialect(request, expectedResponse)
   }
   if (error instanceof MalformedBody) {
     const { message, reason } = error
@@ -130,12 +130,12 @@ function classifyInvalid(error: InvalidRequest, request: FastifyRequest, refusal
 /** Undefined: the route does not expect this refusal. */
 function expectedRefusal(refusal: Refusal, refusals: RouteRefusals) {
   const { reason, message, details: more } = refusal
-  const expected: number | RefusalStatus | undefined = Reflect.get(refusals, reason)
-  const status = statusOf(expected)
+  const expectedStatus: number | RefusalStatus | undefined = Reflect.get(refusals, reason)
+  const status = statusOf(expectedStatus)
   if (status === undefined) return undefined
   const apiReason = isErrorReason(reason) ? reason : reasonOfStatus(status)
   const isAboutField = status === 422 || status === 400
-  const field = typeof expected === 'object' ? expected.field : FIELD_OF_REASON[apiReason]
+  const field = typeof expectedStatus === 'object' ? expectedStatus.field : FIELD_OF_REASON[apiReason]
   const text = (t: Translate) => refusalText(t, refusal)
   return { status, message, reason: apiReason, more, text, ...(isAboutField && { field }) }
 }

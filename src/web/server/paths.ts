@@ -6,8 +6,8 @@ export function routedUrl(url: string): string {
   const [path, query] = split(withoutOrigin(url))
   const valid = isDecodable(path) ? path : path.replaceAll('%', '%25')
   const singleSlashes = decodeUnreserved(valid).replace(/\/{2,}/g, '/')
-  const trimmed = singleSlashes.length > 1 ? singleSlashes.replace(/\/$/, '') : singleSlashes
-  return (trimmed.startsWith('/api/v1/') ? trimmed.replace(/\.json$/, '') : trimmed) + query
+  const trimmedPath = singleSlashes.length > 1 ? singleSlashes.replace(/\/$/, '') : singleSlashes
+  return (trimmedPath.startsWith('/api/v1/') ? trimmedPath.replace(/\.json$/, '') : trimmedPath) + query
 }
 
 /** The part before the query. Only this part of a URL may be compared, logged or shown. */

@@ -10,20 +10,20 @@ export function extendTimeLimit(request: IncomingMessage): void {
 
 /** Ends requests whose body takes too long. Node has a single limit for all requests, which must be that of the longest ones. */
 export function endSlowRequests(server: Server, limits: HttpLimits): void {
-  const arriving = new Map<IncomingMessage, number>()
+  const arrivingRequests = new Map<IncomingMessage, number>()
   server.on('request', (request: IncomingMessage) => {
     if (!hasBody(request)) return
-    arriving.set(request, performance.now())
-    request.once('close', () => arriving.delete(request))
+    arrivingRequests.set(request, performance.now())
+    request.once('close', () => arrivingRequests.delete(request))
   })
 
   function checkArriving(): void {
     const now = performance.now()
-    for (const [request, since] of arriving) {
+    for (const [request, since] of arrivingRequests) {
       if (since > now - limits.requestTimeoutMs) return // the map is in order of arrival
       const isExtended = (extendedSince.get(request) ?? Number.NEGATIVE_INFINITY) > now - limits.longRequestTimeoutMs
       if (isExtended && !request.complete) continue
-      arriving.delete(request)
+      arrivingRequests.delete(request)
       if (!request.complete) server.emit('clientError', new SlowRequest(), request.socket)
     }
   }

@@ -44,7 +44,8 @@ export const profileRoutes: FastifyPluginAsync = async (app) => {
     const isRepeated = errors.length > 0 && request.body !== undefined
     const typedOrStored = (name: string, stored: string | null) =>
       isRepeated ? (formText(request, name) ?? '') : (stored ?? '')
-    const ticked = (name: string, isStored: boolean) => (isRepeated ? formText(request, name) !== undefined : isStored)
+    const tickedOrStored = (name: string, isStored: boolean) =>
+      isRepeated ? formText(request, name) !== undefined : isStored
     const errorOf = (name: string) => errors.find(({ field }) => field === name)?.message
     return sendSettingsPage(request, reply, {
       title: t('settings.profile'),
@@ -88,15 +89,15 @@ ${settingsForm(
   })}${checkBox({
     name: 'searchable',
     label: t('profile.searchable'),
-    checked: ticked('searchable', profile.searchable),
+    checked: tickedOrStored('searchable', profile.searchable),
   })}${checkBox({
     name: 'show_profile_info',
     label: t('profile.public_details'),
-    checked: ticked('show_profile_info', profile.publicDetails),
+    checked: tickedOrStored('show_profile_info', profile.publicDetails),
   })}${checkBox({
     name: 'nsfw',
     label: t('profile.nsfw'),
-    checked: ticked('nsfw', profile.nsfw),
+    checked: tickedOrStored('nsfw', profile.nsfw),
   })}${submitButton('save', t('common.save'))}`,
   '/settings/profile',
 )}</section>`,

@@ -55,9 +55,10 @@ export function shortened(text: string, maxCharacters: number): string {
 
 /** Parses the beginning with the link definitions (`[1]: https://…`) of the whole text, which usually are its last lines. */
 function parseBeginning(text: string): Token[] {
-  const trimmed = text.trimStart()
-  const beginning = trimmed.slice(0, MAX_PARSED_CHARACTERS).replace(/[\ud800-\udbff]$/, '')
-  const rest = trimmed.length > MAX_PARSED_CHARACTERS && text.includes(']:') ? trimmed.slice(MAX_PARSED_CHARACTERS) : ''
+  const trimmedText = text.trimStart()
+  const beginning = trimmedText.slice(0, MAX_PARSED_CHARACTERS).replace(/[\ud800-\udbff]$/, '')
+  const rest =
+    trimmedText.length > MAX_PARSED_CHARACTERS && text.includes(']:') ? trimmedText.slice(MAX_PARSED_CHARACTERS) : ''
   const definitions = rest.match(/^ {0,3}\[[^[\]\n]{1,200}\]:.*$/gm)?.slice(0, MAX_DEFINITIONS) ?? []
   return parseBlocks(markdown, [beginning, ...definitions].join('\n\n'))
 }

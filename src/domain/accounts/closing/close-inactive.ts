@@ -42,10 +42,10 @@ export async function closeInactiveAccounts(services: InactivityDependencies): P
     givenUpDays: MAIL_LIMITS.waitingDays + 1,
     listedDays: MAIL_LIMITS.listedDays - 1,
   })
-  const warned = await warnUnused(services, terms)
-  const closing = await closeEnding(services, { ...terms, warnedDays })
-  if (warned > 0) services.log.info({ accounts: warned }, 'inactive account owners warned')
-  if (closing > 0) services.log.info({ accounts: closing }, 'inactive accounts closing')
+  const warnedAccounts = await warnUnused(services, terms)
+  const closingAccounts = await closeEnding(services, { ...terms, warnedDays })
+  if (warnedAccounts > 0) services.log.info({ accounts: warnedAccounts }, 'inactive account owners warned')
+  if (closingAccounts > 0) services.log.info({ accounts: closingAccounts }, 'inactive accounts closing')
 }
 
 async function warnUnused(services: InactivityDependencies, terms: InactivityTerms): Promise<number> {
@@ -61,11 +61,11 @@ async function warnUnused(services: InactivityDependencies, terms: InactivityTer
 }
 
 async function closeEnding(services: InactivityDependencies, terms: EndingTerms): Promise<number> {
-  let closing = 0
+  let closingAccounts = 0
   for (const username of await findEndingAccounts(services.db, terms)) {
-    if (await closeUnused(services, username, terms)) closing += 1
+    if (await closeUnused(services, username, terms)) closingAccounts += 1
   }
-  return closing
+  return closingAccounts
 }
 
 /** False: the account was used in the meantime, or must stay because it is the last one of an admin. */

@@ -92,10 +92,10 @@ export async function renamePasskey(
   { userId, id }: { readonly userId: number; readonly id: number },
   name: string,
 ): Promise<void> {
-  const renamed = await db('passkeys')
+  const rowCount = await db('passkeys')
     .where({ userId, id })
     .update({ name: readName(name) })
-  if (renamed === 0) throw passkeyMissing()
+  if (rowCount === 0) throw passkeyMissing()
 }
 
 function readName(typed: string): string {

@@ -77,11 +77,11 @@ async function useTotpCode(
     services.now(),
   )
   if (step === undefined) return false
-  const accepted = await UserSecrets.query(transaction)
+  const rowCount = await UserSecrets.query(transaction)
     .patch({ totpLastStep: step })
     .where({ userId })
     .where((query) => query.whereNull('totpLastStep').orWhere('totpLastStep', '<', step))
-  return accepted === 1
+  return rowCount === 1
 }
 
 /**

@@ -79,11 +79,11 @@ async function acceptCounter(
   counter: number,
 ): Promise<boolean> {
   return inRequestTransaction(services, async (transaction) => {
-    const accepted = await transaction('passkeys')
+    const rowCount = await transaction('passkeys')
       .where({ id })
       .where((query) => query.where('counter', 0).orWhere('counter', '<', counter))
       .update({ counter, lastUsedAt: services.now() })
-    if (accepted === 0) await enqueueAccountMail(services, transaction, 'passkey_refused', userId)
-    return accepted === 1
+    if (rowCount === 0) await enqueueAccountMail(services, transaction, 'passkey_refused', userId)
+    return rowCount === 1
   })
 }

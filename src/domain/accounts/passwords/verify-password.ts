@@ -24,9 +24,9 @@ export async function replaceBcrypt(
   password: string,
 ): Promise<string> {
   if (!isBcrypt(passwordHash)) return passwordHash
-  const replaced = await hash(password, ARGON2)
-  const count = await UserSecrets.query(db).patch({ passwordHash: replaced }).where({ userId, passwordHash })
-  if (count === 1) return replaced
+  const newHash = await hash(password, ARGON2)
+  const count = await UserSecrets.query(db).patch({ passwordHash: newHash }).where({ userId, passwordHash })
+  if (count === 1) return newHash
   // A sign-in at the same time has replaced it.
   const current = (await UserSecrets.query(db).findById(userId))?.passwordHash
   return current && !isBcrypt(current) && (await verify(current, password).catch(() => false)) ? current : passwordHash

@@ -164,16 +164,16 @@ export async function decideSignUps(
   },
 ): Promise<readonly number[]> {
   requirePower(actor, 'moderation')
-  const decided: number[] = []
+  const decidedIds: number[] = []
   for (const id of new Set(ids)) {
     try {
       await (decision.decision === 'approve' ? approveSignUp : rejectSignUp)(services, actor, id, decision)
-      decided.push(id)
+      decidedIds.push(id)
     } catch (error) {
       if (!(error instanceof Refusal) || error.reason !== 'sign_up_not_found') throw error
     }
   }
-  return decided
+  return decidedIds
 }
 
 async function decide(

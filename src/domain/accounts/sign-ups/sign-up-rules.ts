@@ -37,13 +37,13 @@ export async function applySignUpRules(
   { email, ip }: { readonly email: string | null; readonly ip: string },
 ): Promise<SignUpRules> {
   const mail = email === null ? [] : await requireAllowedMailbox(services, email)
-  const rejecting = mail.filter(({ severity }) => severity === 'reject')
+  const rejectingRules = mail.filter(({ severity }) => severity === 'reject')
   await countRuleHits(
     services.db,
     'mail_rules',
-    rejecting.map(({ id }) => id),
+    rejectingRules.map(({ id }) => id),
   )
-  if (rejecting.length > 0) throw mailboxRefused()
+  if (rejectingRules.length > 0) throw mailboxRefused()
   const ofNetwork = (await findIpRules(services.db, parsePlainAddress(ip))).filter(
     ({ severity }) => severity === 'sign_up_approval',
   )

@@ -22,11 +22,11 @@ export function buildContentKeys(
   { text, photos }: { readonly text: string; readonly photos: readonly string[] },
   ownHost: string,
 ): readonly ContentKey[] {
-  const mentioned = [...new Set(findMentions(text).map(({ address }) => address))].sort()
+  const mentionedAddresses = [...new Set(findMentions(text).map(({ address }) => address))].sort()
   const keys = [
     ...textKeys(text),
     ...linksIn(text, ownHost).map((link) => keyOf('link', link)),
-    ...(mentioned.length >= 3 ? [keyOf('mentions', mentioned.join(' '))] : []),
+    ...(mentionedAddresses.length >= 3 ? [keyOf('mentions', mentionedAddresses.join(' '))] : []),
     ...photos.slice(0, MODERATION_LIMITS.keysOfContent).map((address) => keyOf('photo', address)),
   ]
   return [...new Map(keys.map((key) => [key.key, key])).values()]

@@ -117,7 +117,7 @@ async function openClusters(
   const { spamAuthorItems: itemsOfAuthor, spamAuthorThreads: owners } = services.config
   const newSince = new Date(services.now().getTime() - MODERATION_LIMITS.newAuthorDays * DAY_MS)
   const allKeys = [...keys.keys()]
-  const passing = await findClusterKeys(services.db, allKeys, {
+  const keysAboveThresholds = await findClusterKeys(services.db, allKeys, {
     items,
     authors,
     itemsOfAuthor,
@@ -126,7 +126,7 @@ async function openClusters(
     since,
   })
   const clusters = await findGrowingClusters(services.db, allKeys, { dismissedSince: newSince })
-  const newKeys = passing.filter((key) => !clusters.some((cluster) => cluster.key === key))
+  const newKeys = keysAboveThresholds.filter((key) => !clusters.some((cluster) => cluster.key === key))
   if (newKeys.length + clusters.length === 0) return { opened: 0, items: 0 }
   return inRequestTransaction(services, async (transaction) => {
     const ids = clusters.map(({ id }) => id)

@@ -78,12 +78,12 @@ export async function planCleaning(
   parts: CleanParts,
 ): Promise<CleanPlan> {
   const { hide, remove, filter, except } = parts
-  const excepted = new Set(except)
+  const exceptedGuids = new Set(except)
   const items = await listCleanableItems(db, cluster.id, { except, limit: MODERATION_LIMITS.clusterItems })
   const retractable = remove ? newestFirst(items.filter(({ isRetractable }) => isRetractable)) : []
   const removedItems = retractable.slice(0, MODERATION_LIMITS.removedPerCleaning)
   const isRemoved = new Set(removedItems)
-  const selected = await selectedAuthors(services, db, cluster, excepted)
+  const selected = await selectedAuthors(services, db, cluster, exceptedGuids)
   const restricted = parts.authors === 'none' ? [] : selected
   return {
     hidden: hide ? items.filter((item) => !item.isHidden && !isRemoved.has(item)) : [],

@@ -124,8 +124,8 @@ async function changeHits(
 ): Promise<number> {
   if (shouldHide) return hideContentRows(transaction, actionId, ids)
   const targets = await findContentTargets(transaction, ids)
-  const flagged = targets.map(({ type, guid }) => ({ targetType: type, targetGuid: guid, filterId }))
-  const cases = await createFilterCases(transaction, flagged, services.now())
+  const flaggedTargets = targets.map(({ type, guid }) => ({ targetType: type, targetGuid: guid, filterId }))
+  const cases = await createFilterCases(transaction, flaggedTargets, services.now())
   await enqueueLiveEvent(services, transaction, { cases })
   return targets.length
 }

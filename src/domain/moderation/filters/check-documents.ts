@@ -104,10 +104,10 @@ export async function applyFilterEffects(
   const all = [...hits, ...rejected.flatMap(hitsOf)]
   if (all.length === 0) return
   await insertFilterHits(transaction, all, latestOfEach(all), services.now())
-  const flagged = hits.filter(({ effect }) => effect === 'flagged')
-  if (flagged.length > 0) {
+  const flaggedHits = hits.filter(({ effect }) => effect === 'flagged')
+  if (flaggedHits.length > 0) {
     await enqueueLiveEvent(services, transaction, {
-      cases: await createFilterCases(transaction, flagged, services.now()),
+      cases: await createFilterCases(transaction, flaggedHits, services.now()),
     })
   }
   await hideHits(

@@ -58,7 +58,7 @@ function compileTexts(filters: readonly StoredFilter[]): (normal: string, report
 
   return (normal, report) => {
     let comparisons = 0
-    const compared = new Set<string>()
+    const comparedPairs = new Set<string>()
     search(normal, (literal, end) => {
       for (const filter of phrases.get(literal) ?? []) report(filter)
       if (words.has(literal) && isWord(normal, end - literal.length, end)) {
@@ -67,8 +67,8 @@ function compileTexts(filters: readonly StoredFilter[]): (normal: string, report
       if (!patterns.has(literal)) return
       const word = wordAround(normal, end - literal.length, end)
       const pair = `${literal} ${word}`
-      if (compared.has(pair)) return
-      compared.add(pair)
+      if (comparedPairs.has(pair)) return
+      comparedPairs.add(pair)
       for (const filter of patterns.get(literal) ?? []) {
         comparisons += 1
         if (comparisons > MODERATION_LIMITS.patternComparisons) return

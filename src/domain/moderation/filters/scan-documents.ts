@@ -61,21 +61,21 @@ export async function scanDocuments(
   )
   const documents: FilteredDocument[] = []
   let oldest = services.now()
-  let scanned = 0
-  for (let open = scans; open.length > 0 && scanned < maxRows && performance.now() < until; ) {
+  let scannedRows = 0
+  for (let open = scans; open.length > 0 && scannedRows < maxRows && performance.now() < until; ) {
     for (const scan of open) {
-      const limit = Math.min(ROW_BATCH_SIZE, maxRows - scanned)
+      const limit = Math.min(ROW_BATCH_SIZE, maxRows - scannedRows)
       const rows = await readFilterRows(services.db, scan.source, { ...scan, withPrivate: rule.isPrivate, limit })
       const recent = rows.filter(({ createdAt }) => createdAt >= since)
-      scanned += rows.length
+      scannedRows += rows.length
       scan.before = rows.at(-1)?.id ?? 0
       scan.isOver = (rows.length < limit && limit > 0) || (rows.length > 0 && recent.length === 0)
       for (const { createdAt } of recent) if (createdAt < oldest) oldest = createdAt
       const matches = recent
         .map((row) => documentOf(scan.source, row))
         .flatMap((document) => {
-          const matched = match(document)
-          return matched.length === 0 ? [] : [{ document, matches: matched }]
+          const matches = match(document)
+          return matches.length === 0 ? [] : [{ document, matches: matches }]
         })
       documents.push(...(await keepApplicableMatches(services, matches)))
     }

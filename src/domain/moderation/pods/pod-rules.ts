@@ -125,18 +125,18 @@ async function saveRule(
     return { changed: false, created: false, rule: await withKnownPods(transaction, before) }
   }
   if (rule.state === 'blocked' && options.confirm !== rule.domain) await requireNoRelations(transaction, rule)
-  const saved = await savePodRule(transaction, rule, services.now())
+  const savedRule = await savePodRule(transaction, rule, services.now())
   await enforcePodRules(services, transaction)
   const action = await recordAction(services, transaction, actor, {
     kind: 'pod_rule',
-    target: targetOf(saved),
+    target: targetOf(savedRule),
     reason,
     caseId: options.caseId,
     undo: { possible: false },
     ...(before && { before: auditValues(before) }),
-    after: auditValues(saved),
+    after: auditValues(savedRule),
   })
-  return { changed: true, created: before === undefined, rule: await withKnownPods(transaction, saved), action }
+  return { changed: true, created: before === undefined, rule: await withKnownPods(transaction, savedRule), action }
 }
 
 /** Deletes a rule. Wider rules count again, and pods without one have no restriction. */

@@ -26,10 +26,10 @@ export async function purgePod(
     if (!pod?.blockedAt) throw new Refusal('bad_transition', 'Block the pod first.')
     return { people: await countPeopleOfPod(transaction, id) }
   })
-  for (let purged = 0; ; ) {
+  for (let purgedPeople = 0; ; ) {
     const ids = await listPeopleOfPod(db, id, PERSON_BATCH_SIZE)
-    if (ids.length === 0) return purged
+    if (ids.length === 0) return purgedPeople
     for (const personId of ids) await deletePerson(db, personId, now())
-    purged += ids.length
+    purgedPeople += ids.length
   }
 }

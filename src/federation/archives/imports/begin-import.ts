@@ -49,11 +49,11 @@ export async function findImportOfFile(
   user: ImportingUser,
   file: string,
 ): Promise<ArchiveImport | undefined> {
-  const unfinished = await findUnfinishedImport(services.db, user.userId)
-  if (unfinished === undefined) return undefined
+  const unfinishedImport = await findUnfinishedImport(services.db, user.userId)
+  if (unfinishedImport === undefined) return undefined
   const digest = createHash('sha256')
   for await (const chunk of createReadStream(file)) digest.update(chunk)
-  return digest.digest('hex') === unfinished.sha256 ? unfinished : undefined
+  return digest.digest('hex') === unfinishedImport.sha256 ? unfinishedImport : undefined
 }
 
 /** Splits the archive and stores a new import, which a worker or the command runs. */

@@ -235,24 +235,24 @@ export const blockImporter: ListImporter<ReadyBlock> = {
     if (ready.length > 0) {
       const { userId } = user
       const pairs = ready.map(({ personId }) => ({ userId, personId }))
-      const blocked = pairs.map(({ personId }) => personId)
-      const contacts = await findContactsAmong(transaction, userId, blocked)
+      const blockedIds = pairs.map(({ personId }) => personId)
+      const contacts = await findContactsAmong(transaction, userId, blockedIds)
       const endedContacts = [...contacts.values()].filter(({ receiving }) => receiving)
       await recordChanges(transaction, importId, [
         ...endedContacts.map(({ personId, aspectIds }) => ({ kind: 'ended_contact', personId, aspectIds }) as const),
-        ...blocked.map((personId) => ({ kind: 'block', personId }) as const),
+        ...blockedIds.map((personId) => ({ kind: 'block', personId }) as const),
       ])
       await transaction('blocks').insert(pairs).onConflict().ignore()
       await stopReceiving(transaction, pairs)
-      const users = await User.query(transaction).select('id').whereIn('personId', blocked).orderBy('id')
-      const stopped = await stopSharing(
+      const users = await User.query(transaction).select('id').whereIn('personId', blockedIds).orderBy('id')
+      const endedPairs = await stopSharing(
         transaction,
         users.map(({ id }) => ({ userId: id, personId: user.personId })),
       )
       await recordChanges(
         transaction,
         importId,
-        stopped.map(({ userId: id }) => ({ kind: 'unshared', userId: Number(id) })),
+        endedPairs.map(({ userId: id }) => ({ kind: 'unshared', userId: Number(id) })),
       )
     }
     for (const item of ready) results.recordImported(item)

@@ -82,10 +82,10 @@ export const conversationImporter: ListImporter<ReadyConversation> = {
     await lockConversations(transaction, guids)
     const parts = await findConversationParts(transaction, personId, guids)
     const same = await findSameConversations(transaction, known.map(comparableIn))
-    const joined = known.filter(({ ref }) => parts.get(ref) === false && same.has(ref))
-    await joinImportedConversations(transaction, personId, joined.map(conversationIn))
+    const joinedConversations = known.filter(({ ref }) => parts.get(ref) === false && same.has(ref))
+    await joinImportedConversations(transaction, personId, joinedConversations.map(conversationIn))
     for (const item of items) {
-      const isNew = insertedRefs.has(item.ref) || joined.some(({ ref }) => ref === item.ref)
+      const isNew = insertedRefs.has(item.ref) || joinedConversations.some(({ ref }) => ref === item.ref)
       if (isNew && ready.includes(item)) results.recordImported(item)
       else if (isNew || parts.get(item.ref) === true) results.recordPresent(item)
       else results.refuse(item, 'guid_taken')

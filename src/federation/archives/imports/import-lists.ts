@@ -75,7 +75,7 @@ export const subscriptionImporter: ListImporter<ReadyItem> = {
     const guids = guidItems.map(({ ref }) => ref)
     const { db } = context.services
     const holders = await findHolders(db, 'posts', guids)
-    const subscribed = await findSubscribed(db, context.user.personId, guids)
+    const subscribedGuids = await findSubscribed(db, context.user.personId, guids)
     const missing = guids.filter((guid) => !holders.has(guid))
     await context.fetches?.fetchAll(
       missing.map((guid) => ({ type: 'post', guid, from: context.oldAddress })),
@@ -83,7 +83,7 @@ export const subscriptionImporter: ListImporter<ReadyItem> = {
     )
     const readable = await findReadablePosts(db, readerOf(context), guids)
     for (const item of guidItems) {
-      if (subscribed.has(item.ref)) results.recordPresent(item)
+      if (subscribedGuids.has(item.ref)) results.recordPresent(item)
       else if (readable.has(item.ref) || isInArchive(context, item.ref)) results.accept(item)
       else results.refuse(item, 'parent_missing')
     }

@@ -44,14 +44,14 @@ export function othersRelayableImporter(list: 'others_comments' | 'others_reacti
         readRelayables(context, items, results),
         results,
       )
-      const placed = await leaveOutForeignParents(context, fresh, results)
+      const placedRelayables = await leaveOutForeignParents(context, fresh, results)
       const people = await context.people.find(
-        placed.map(({ author }) => author),
+        placedRelayables.map(({ author }) => author),
         context.signal,
       )
       const blocks = await findUserBlocks(context.services.db, context.user.userId)
       const verify = openVerification()
-      for (const each of placed) {
+      for (const each of placedRelayables) {
         const reason = faultOfAuthor(each, people.get(each.author), blocks)
         if (reason !== undefined) {
           results.refuse(each, reason)
@@ -123,9 +123,9 @@ async function findWithoutSignature(
   const sameRelayables: ReadyRelayable[] = []
   for (const kind of RELAYABLE_KINDS) {
     const guids = present.filter(({ entity }) => entity.type === kind).map(({ ref }) => ref)
-    const unsigned = await findUnsigned(services.db, kind, guids)
+    const unsignedGuids = await findUnsigned(services.db, kind, guids)
     const storedEntities = new Map(
-      (await relayableEntities(services, kind, unsigned)).map((entity) => [entity.guid, entity]),
+      (await relayableEntities(services, kind, unsignedGuids)).map((entity) => [entity.guid, entity]),
     )
     sameRelayables.push(
       ...present.filter(({ entity, ref }) => entity.type === kind && isSameContent(entity, storedEntities.get(ref))),

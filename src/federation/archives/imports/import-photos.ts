@@ -153,13 +153,13 @@ export async function attachPhotos(
   const { guid } = await Person.query(services.db).findById(user.personId).throwIfNotFound()
   for await (const names of listImportedPhotoNames(services.db, importId, PHOTO_BATCH_SIZE)) {
     signal.throwIfAborted()
-    const placed: PlacedPhoto[] = []
+    const placedPhotos: PlacedPhoto[] = []
     for (const oldName of names) {
       const name = importedPhotoName(guid, oldName)
-      placed.push({ oldName, name, bytes: await countBytes(context, name) })
+      placedPhotos.push({ oldName, name, bytes: await countBytes(context, name) })
     }
     await inRequestTransaction(services, async (transaction) => {
-      const placedGuids = await placeImportedPhotos(transaction, user.personId, placed)
+      const placedGuids = await placeImportedPhotos(transaction, user.personId, placedPhotos)
       if (!shouldAnnounce) return
       const jobs = placedGuids.map((photo) => newDispatchJob(user.personId, { record: 'photo', guid: photo }))
       await enqueueJobs(services, transaction, jobs)

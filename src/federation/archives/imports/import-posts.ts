@@ -29,7 +29,7 @@ export const postImporter: ListImporter<ReadyPost> = {
     const guids = read.map(({ ref }) => ref)
     const { db } = context.services
     const holders = await findHolders(db, 'posts', guids)
-    const nested = await findTakenParts(context, read)
+    const takenParts = await findTakenParts(context, read)
     const roots = await findOrFetchRoots(
       context,
       read.filter(({ ref }) => !holders.has(ref)),
@@ -48,7 +48,7 @@ export const postImporter: ListImporter<ReadyPost> = {
         else results.accept(post)
         continue
       }
-      results.accept({ ...post, entity: withoutTakenParts(entity, nested) })
+      results.accept({ ...post, entity: withoutTakenParts(entity, takenParts) })
     }
     if (context.planned !== undefined) recordPlanned(context.planned, results.ready)
     return results
@@ -75,11 +75,11 @@ export const postImporter: ListImporter<ReadyPost> = {
     const takenGuids = new Set(
       storeResults.flatMap(({ rejected }) => rejected.map(({ message }) => guidOf(message?.entity))),
     )
-    const unstored = ready.filter(({ ref }) => !ids.has(ref) && !takenGuids.has(ref))
+    const unstoredPosts = ready.filter(({ ref }) => !ids.has(ref) && !takenGuids.has(ref))
     const holders = await findHolders(
       transaction,
       'posts',
-      unstored.map(({ ref }) => ref),
+      unstoredPosts.map(({ ref }) => ref),
     )
     for (const post of ready) {
       if (ids.has(post.ref)) results.recordImported(post)

@@ -231,13 +231,13 @@ async function outcomesOf(
     else if (outcome.threadPost.isAuthorBlocked) results.refuse(each, 'blocked')
     else unclear.push(each)
   }
-  const reacted = await findReactions(
+  const existingReactions = await findReactions(
     transaction,
     unclear.map(({ entity, author }) => ({ kind: readParentKind(entity), parent: entity.parent_guid, author })),
   )
   for (const each of unclear) {
     const key = `${buildParentKey(each.entity)} ${each.author}`
-    results.refuse(each, each.entity.type !== 'comment' && reacted.has(key) ? 'duplicate' : 'deleted_before')
+    results.refuse(each, each.entity.type !== 'comment' && existingReactions.has(key) ? 'duplicate' : 'deleted_before')
   }
   return results.outcomes
 }

@@ -69,16 +69,16 @@ function resultOf(
   status: number | undefined,
   now: Date,
 ): AnnouncementResult {
-  const tried = { migrationId, podId, lastStatus: status ?? null }
+  const resultFields = { migrationId, podId, lastStatus: status ?? null }
   if (status !== undefined && status >= 200 && status < 300) {
-    return { ...tried, attempts, dueAt: now, deliveredAt: now, givenUpAt: null }
+    return { ...resultFields, attempts, dueAt: now, deliveredAt: now, givenUpAt: null }
   }
   const isRefused = status !== undefined && status >= 400 && status < 500
   const refusals = attempts + (isRefused ? 1 : 0)
   const isOver = now >= announceUntil || refusals >= IMPORT_LIMITS.announceAttempts
   const wait = isRefused ? MINUTE_MS * 2 ** refusals : waitForAbsent(offlineSince, now)
   return {
-    ...tried,
+    ...resultFields,
     attempts: refusals,
     dueAt: new Date(now.getTime() + wait),
     deliveredAt: null,

@@ -69,13 +69,13 @@ async function openJsonOfZip(file: ArchiveFile): Promise<Readable> {
 
 /** A small file that expands to a very large one is an attack. */
 async function* limited(bytes: Readable, compressed: number): AsyncGenerator<Buffer> {
-  let expanded = 0
+  let expandedBytes = 0
   try {
     for await (const chunk of bytes as AsyncIterable<Buffer>) {
-      expanded += chunk.length
-      if (expanded > IMPORT_LIMITS.expandedBytes)
+      expandedBytes += chunk.length
+      if (expandedBytes > IMPORT_LIMITS.expandedBytes)
         throw tooLarge(`The file expands to more than ${IMPORT_LIMITS.expandedBytes} bytes.`)
-      if (expanded > IMPORT_LIMITS.ratioFromBytes && expanded > compressed * IMPORT_LIMITS.expansionRatio) {
+      if (expandedBytes > IMPORT_LIMITS.ratioFromBytes && expandedBytes > compressed * IMPORT_LIMITS.expansionRatio) {
         throw tooLarge(`The file expands to more than ${IMPORT_LIMITS.expansionRatio} times its size.`)
       }
       yield chunk

@@ -118,11 +118,11 @@ const SPACE_CHECK_CHARACTERS = 64 * 1024 ** 2
 
 /** Other data of the pod may be on the same disk. */
 function openSpaceCheck(folder: string): (characters: number) => Promise<void> {
-  let unchecked = SPACE_CHECK_CHARACTERS
+  let uncheckedCharacters = SPACE_CHECK_CHARACTERS
   return async (characters) => {
-    unchecked += characters
-    if (unchecked < SPACE_CHECK_CHARACTERS) return
-    unchecked = 0
+    uncheckedCharacters += characters
+    if (uncheckedCharacters < SPACE_CHECK_CHARACTERS) return
+    uncheckedCharacters = 0
     if (hasSpaceFor(await readFolderSpace(folder), SPACE_CHECK_CHARACTERS, IMPORT_LIMITS.keptFreeBytes)) return
     throw new ArchiveError('no_space', 'The disk has no space for the lists of the archive.')
   }

@@ -106,19 +106,19 @@ const EXPIRED_BATCH_SIZE = 100
 export async function deleteExpiredUploads(services: Pick<Services, 'config' | 'db' | 'now'>): Promise<void> {
   const now = services.now()
   const before = (days: number) => new Date(now.getTime() - days * DAY_MS)
-  const expired = await findExpiredUploads(services.db, {
+  const expiredUploads = await findExpiredUploads(services.db, {
     doneBefore: before(IMPORT_LIMITS.doneUploadDays),
     uploadedBefore: before(IMPORT_LIMITS.uploadDays),
     limit: EXPIRED_BATCH_SIZE,
   })
   await deleteUnusedSpace(services.db)
-  if (expired.length === 0) return
+  if (expiredUploads.length === 0) return
   await expireUploads(
     services.db,
-    expired.map(({ id }) => id),
+    expiredUploads.map(({ id }) => id),
     now,
   )
-  for (const { uid, isDone } of expired) {
+  for (const { uid, isDone } of expiredUploads) {
     await deleteUploadedFiles(services, uid)
     if (!isDone) await deleteSpool(importFolder(services, { uid })) // an import that is done keeps the items that are tried again
   }

@@ -25,13 +25,13 @@ export async function recordNotificationsAndActivity(
     services,
     records.filter(({ message }) => mayNotify(message, now)),
   )
-  const unnotified = await findUnnotifiedPosts(
+  const unnotifiedPosts = await findUnnotifiedPosts(
     services,
     transaction,
     delivered.filter(({ message }) => !isOld(message, now)),
   )
-  const posts = [...causes.posts, ...unnotified.posts]
-  const reshares = [...causes.reshares, ...unnotified.reshares]
+  const posts = [...causes.posts, ...unnotifiedPosts.posts]
+  const reshares = [...causes.reshares, ...unnotifiedPosts.reshares]
   const shownLater = withoutNewPosts(shown, records)
   return notifyAbout(transaction, { ...causes, posts, reshares, delivered: shownLater, shouldMoveActivity: true }, now)
 }
@@ -69,13 +69,13 @@ async function findUnnotifiedPosts(
   transaction: Knex.Transaction,
   delivered: readonly StoredRecord[],
 ): Promise<Required<Pick<NotificationCauses, 'posts' | 'reshares'>>> {
-  const mentioning = delivered.filter(({ message: { entity } }) => {
+  const mentioningPosts = delivered.filter(({ message: { entity } }) => {
     const text = receivingRulesOf(entity).mentioningText(entity)?.text ?? ''
     return readMentionedAddresses(text).some((address) => !isRemoteAddress(services, address))
   })
   const { reshares } = causesOf(services, delivered)
   return {
-    posts: mentioning.map(({ id }) => id), // a mention has only one notification
+    posts: mentioningPosts.map(({ id }) => id), // a mention has only one notification
     reshares: await findSilentReshares(transaction, reshares),
   }
 }

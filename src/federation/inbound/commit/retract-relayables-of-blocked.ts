@@ -21,14 +21,14 @@ export async function retractRelayablesOfBlocked(
   transaction: Knex.Transaction,
   rejected: readonly RejectedMessage[],
 ): Promise<void> {
-  const answered = rejected.flatMap(({ fault, message }) => (ANSWERED.has(fault) ? relayableIn(message) : []))
-  if (answered.length === 0) return
-  const { threadPosts } = await findPostReferences(transaction, groupGuidsByKind(answered.flatMap(listParents)))
+  const relayables = rejected.flatMap(({ fault, message }) => (ANSWERED.has(fault) ? relayableIn(message) : []))
+  if (relayables.length === 0) return
+  const { threadPosts } = await findPostReferences(transaction, groupGuidsByKind(relayables.flatMap(listParents)))
   const authors = await Person.byAddresses(
     transaction,
-    answered.map(({ author }) => author),
+    relayables.map(({ author }) => author),
   )
-  for (const relayable of answered) {
+  for (const relayable of relayables) {
     const { type, guid, author: address } = relayable
     const [parent] = listParents(relayable)
     const threadPost = threadPosts.find((post) => post.kind === parent?.kind && post.guid === parent.guid)

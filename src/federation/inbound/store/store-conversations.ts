@@ -41,9 +41,9 @@ export async function storeConversations(
     transaction,
     [...first.values()].map(({ entity }) => entity),
   )
-  const allowed = [...first.values()].filter(({ entity }) => !refusedConversations.has(entity.guid))
-  const unknownPeople = await enqueueParticipantLookups(services, transaction, allowed)
-  const rows = allowed.map((message) => conversationOf(message, unknownPeople, now))
+  const allowedMessages = [...first.values()].filter(({ entity }) => !refusedConversations.has(entity.guid))
+  const unknownPeople = await enqueueParticipantLookups(services, transaction, allowedMessages)
+  const rows = allowedMessages.map((message) => conversationOf(message, unknownPeople, now))
   const records = recordsOf(first, await insertNewConversations(transaction, rows))
   await addConversationMessages(
     services,

@@ -45,8 +45,8 @@ type ProfileTimes = Pick<ReturnType<typeof toProfileValues>, 'editedAt' | 'accep
 
 /** Sorts the newest first, as `replaceProfiles` does. */
 function newestFirst(one: ProfileTimes, other: ProfileTimes): number {
-  const edited = timeOf(other) - timeOf(one)
-  return edited === 0 ? other.acceptedAt.getTime() - one.acceptedAt.getTime() : edited
+  const editDifference = timeOf(other) - timeOf(one)
+  return editDifference === 0 ? other.acceptedAt.getTime() - one.acceptedAt.getTime() : editDifference
 }
 
 function timeOf({ editedAt, acceptedAt }: ProfileTimes): number {

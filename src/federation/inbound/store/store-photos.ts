@@ -37,10 +37,12 @@ export async function storePhotos(
     [...last.values()].map((message) => photoOf(message, now)),
   )
   const ids = new Map(rows.map(({ guid, id }) => [guid, id]))
-  const accepted = loadable.filter(({ entity }) => authors.get(entity.guid) === entity.author && ids.has(entity.guid))
+  const acceptedMessages = loadable.filter(
+    ({ entity }) => authors.get(entity.guid) === entity.author && ids.has(entity.guid),
+  )
   await insertPhotoVisibilities(
     transaction,
-    accepted.flatMap(({ entity, recipient }) => {
+    acceptedMessages.flatMap(({ entity, recipient }) => {
       const photoId = ids.get(entity.guid)
       return photoId === undefined || recipient === undefined ? [] : [{ photoId, userId: recipient.userId }]
     }),
@@ -50,7 +52,7 @@ export async function storePhotos(
     const message = last.get(guid)
     return message === undefined || !isNew ? [] : [{ id, message }]
   })
-  const isAccepted = new Set(accepted)
+  const isAccepted = new Set(acceptedMessages)
   const others = messages.filter((message) => !isAccepted.has(message))
   const isByAuthor = ({ entity }: StorableMessage<PhotoEntity>) => authors.get(entity.guid) === entity.author
   return {

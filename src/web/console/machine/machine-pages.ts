@@ -96,12 +96,12 @@ ${jobTable(processes, services.now())}`,
 function renderPictureDetails(store: StorageReport['store'], pictures: StorageReport['pictures']): Markup {
   if (pictures === undefined) return html`<p>A worker counts the pictures once a day; none was counted yet.</p>`
   const { files, bytes, orphans, orphanBytes, countedAt } = pictures
-  const orphaned = html`${formatCount(orphans)}, ${formatBytes(orphanBytes)}`
+  const orphanText = html`${formatCount(orphans)}, ${formatBytes(orphanBytes)}`
   return html`${detailList([
     ['Stored in', store === 's3' ? 'S3' : 'the folder of uploads'],
     ['Files', formatCount(files)],
     ['Size', formatBytes(bytes)],
-    ['Without a photo', orphaned],
+    ['Without a photo', orphanText],
     ['Counted', formatTime(countedAt)],
   ])}${orphans > 0 && html`<p class="soft small"><code>pod prune --files</code> deletes files without a photo that are older than a week.</p>`}`
 }

@@ -68,8 +68,8 @@ ${listCard(podTable(items, services.now()), {
 
   app.get('/admin/pods/:host', { config, schema }, async (request, reply) => {
     const podWithRules = await podIn(request)
-    const undelivered = await listUndelivered(services.db, podWithRules.pod.id, DELIVERIES_SHOWN)
-    return sendConsolePage(request, reply, podPage(request, podWithRules, undelivered))
+    const undeliveredMessages = await listUndelivered(services.db, podWithRules.pod.id, DELIVERIES_SHOWN)
+    return sendConsolePage(request, reply, podPage(request, podWithRules, undeliveredMessages))
   })
 
   const add = (name: string, action: Pick<FormAction, 'power' | 'title' | 'flash'>, run: RunOnPod) =>

@@ -28,7 +28,7 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
   const { services } = app
   const config = { public: true } as const
   const schema = { hide: true }
-  const limited = limitAddresses(services, 'signIns', isFailedSignIn)
+  const limitSignIns = limitAddresses(services, 'signIns', isFailedSignIn)
 
   /**
    * The step of this browser. A newer sign-in in the same browser replaces it, so the page has to name the same request of a client:
@@ -84,7 +84,7 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
     return step ? show(request, reply, { browser, step }) : reply.redirect(withRequest(OIDC_PATHS.signIn, uid), 303)
   })
 
-  app.post(OIDC_PATHS.secondStep, { config, schema, ...limited }, async (request, reply) => {
+  app.post(OIDC_PATHS.secondStep, { config, schema, ...limitSignIns }, async (request, reply) => {
     const browser = await getBrowser(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const uid = formText(request, 'request')

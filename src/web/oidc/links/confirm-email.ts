@@ -28,7 +28,7 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
   const done = (t: PageTexts, reply: FastifyReply, title: string, content: MarkupValue) =>
     send(reply, linkPage({ t, podName, title, content: html`<p role="status">${content}</p>` }))
 
-  const expired = (t: PageTexts, reply: FastifyReply) =>
+  const sendExpired = (t: PageTexts, reply: FastifyReply) =>
     done(t, reply.code(422), t('link.expired'), t('link.expired_why'))
 
   /** False: the link is no longer valid. */
@@ -46,7 +46,7 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
   async function finishSignUp(t: PageTexts, reply: FastifyReply, browser: Browser, token: string) {
     let confirmedSignUp: ConfirmedSignUp | undefined
     if (!(await isDone(async () => (confirmedSignUp = await confirmSignUp(reply.request.services, token)))))
-      return expired(t, reply)
+      return sendExpired(t, reply)
     if (confirmedSignUp?.account === undefined) {
       return done(t, reply, t('link.email_confirmed'), t('link.moderator_decides'))
     }
@@ -91,7 +91,7 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
     browser.checkForm(formText(request, 'form'))
     const t = textsFor(request, reply)
     if (!(await isDone(() => undoEmailChange(request.services, formText(request, 'token') ?? ''))))
-      return expired(t, reply)
+      return sendExpired(t, reply)
     return done(t, reply, t('link.restored'), t('link.restored_text'))
   })
 }

@@ -40,8 +40,8 @@ const Count = Type.Integer({ description: 'The number of jobs.' })
 /** The queues and what an admin can do about them. */
 export const queueRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const reading = { scopes: ['administration'], refusals: { role_needed: 403 } } as const
-  const changing = { scopes: ['administration'], refusals: { ...actionRefusals, queue_not_pausable: 422 } } as const
-  const confirming = { ...changing, refusals: { ...changing.refusals, confirmation_needed: 409 } } as const
+  const changeConfig = { scopes: ['administration'], refusals: { ...actionRefusals, queue_not_pausable: 422 } } as const
+  const confirmConfig = { ...changeConfig, refusals: { ...changeConfig.refusals, confirmation_needed: 409 } } as const
 
   app.get(
     '/queues',
@@ -112,7 +112,7 @@ export const queueRoutes: FastifyPluginAsyncTypebox = async (app) => {
             200: Type.Object({ changed: Changed, queue: refTo(QueueSchema) }, { description: 'The queue now.' }),
           },
         },
-        config: changing,
+        config: changeConfig,
       },
       async (request) => changedQueue(request, await run(...(await changeOf(request)))),
     )
@@ -133,7 +133,7 @@ export const queueRoutes: FastifyPluginAsyncTypebox = async (app) => {
           200: Type.Object({ changed: Changed, queue: refTo(QueueSchema) }, { description: 'The queue now.' }),
         },
       },
-      config: confirming,
+      config: confirmConfig,
     },
     async (request) => changedQueue(request, await drainQueue(...(await changeOf(request)))),
   )
@@ -154,7 +154,7 @@ export const queueRoutes: FastifyPluginAsyncTypebox = async (app) => {
         }),
         response: { 200: Type.Object({ count: Count }, { description: 'The jobs that are due now.' }) },
       },
-      config: { ...changing, refusals: actionRefusals },
+      config: { ...changeConfig, refusals: actionRefusals },
     },
     async (request) => {
       const [services, actor, queue, change] = await changeOf(request)
@@ -183,7 +183,7 @@ export const queueRoutes: FastifyPluginAsyncTypebox = async (app) => {
           ),
         },
       },
-      config: { ...confirming, refusals: { ...confirming.refusals, operation_running: 409 } },
+      config: { ...confirmConfig, refusals: { ...confirmConfig.refusals, operation_running: 409 } },
     },
     async (request, reply) => {
       const { count, operation: task } = await discardJobs(...(await changeOf(request)))

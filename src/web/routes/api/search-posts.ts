@@ -68,10 +68,11 @@ async function openPost(request: FastifyRequest, text: string): Promise<ListedPo
 }
 
 function lookUpPasted({ server: { services }, viewer }: FastifyRequest, text: string): Lookup<ListedPost> | undefined {
-  const pasted = readPastedLink(text)
-  if (pasted?.to === 'post') return lookUpPost(services, pasted, () => findPostIfVisible(services, viewer, pasted.guid))
-  if (pasted?.to !== 'entity' || fetchableKind(pasted.link.type) !== 'post') return undefined
-  const { link } = pasted
+  const pastedLink = readPastedLink(text)
+  if (pastedLink?.to === 'post')
+    return lookUpPost(services, pastedLink, () => findPostIfVisible(services, viewer, pastedLink.guid))
+  if (pastedLink?.to !== 'entity' || fetchableKind(pastedLink.link.type) !== 'post') return undefined
+  const { link } = pastedLink
   return lookUpLinkedEntity(services, link, 'post', async () => {
     const post = await findPostIfVisible(services, viewer, link.guid)
     // A link may claim any author.

@@ -68,19 +68,19 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const filters = readFilters(filterTexts)
       // A person unknown to this pod matches no filter, and only the first page waits for other pods.
       const maySearchPods = filters.length === 0 && page.offset === 0
-      const resolved =
+      const searchCriterion =
         'nameOrAddress' in criterion ? await resolveLink(request, criterion.nameOrAddress, maySearchPods) : criterion
-      if (resolved === undefined) return []
-      if ('nameOrAddress' in resolved && maySearchPods) {
-        const { nameOrAddress } = resolved
+      if (searchCriterion === undefined) return []
+      if ('nameOrAddress' in searchCriterion && maySearchPods) {
+        const { nameOrAddress } = searchCriterion
         await app.remoteSearch.runIfFree(request.viewer.userId, () =>
           discoverSearchedPerson(request.services, nameOrAddress),
         )
       }
       const search = (services: Pick<Services, 'db'>) =>
-        searchPeople(services, request.viewer, { ...resolved, filters }, page)
+        searchPeople(services, request.viewer, { ...searchCriterion, filters }, page)
       // The person of a complete address may have been stored just now, so the replica may not have it.
-      const isAddress = 'nameOrAddress' in resolved && resolved.nameOrAddress.includes('@')
+      const isAddress = 'nameOrAddress' in searchCriterion && searchCriterion.nameOrAddress.includes('@')
       const people = isAddress ? await search(request.services) : await readList(request, search)
       linkIndexPages(request, reply, page, people)
       return people.items.map((person) => presentPersonSummary(person, app.services.config))
@@ -119,9 +119,9 @@ async function resolveLink(
   mayRunJob: boolean,
 ): Promise<{ readonly nameOrAddress: string } | undefined> {
   if (!/^(https?|(web\+)?diaspora):\/\//i.test(nameOrAddress.trim())) return { nameOrAddress }
-  const pasted = readPastedLink(nameOrAddress)
-  if (pasted?.to === 'person') return { nameOrAddress: pasted.address }
-  if (pasted?.to !== 'profile') return undefined
+  const pastedLink = readPastedLink(nameOrAddress)
+  if (pastedLink?.to === 'person') return { nameOrAddress: pastedLink.address }
+  if (pastedLink?.to !== 'profile') return undefined
   const person = await lookUpForViewer(request, lookUpPerson(request.server.services, nameOrAddress), mayRunJob)
   return person && { nameOrAddress: person.address }
 }

@@ -28,10 +28,10 @@ export const fetchRoutes: FastifyPluginAsync = async (app) => {
           throw new RequestFault(404, 'No account with this guid has moved from or to this pod.')
         return reply.type(ENVELOPE).send(envelope)
       }
-      const served = await serveEntity(request.services, envelopes, type, guid).catch(throwUnavailable)
-      if (served === undefined) throw new RequestFault(404, 'This entity does not exist or is not public.')
-      if (served.kind === 'redirect') return reply.redirect(served.url, 302)
-      return reply.type(ENVELOPE).send(served.envelope)
+      const servedEntity = await serveEntity(request.services, envelopes, type, guid).catch(throwUnavailable)
+      if (servedEntity === undefined) throw new RequestFault(404, 'This entity does not exist or is not public.')
+      if (servedEntity.kind === 'redirect') return reply.redirect(servedEntity.url, 302)
+      return reply.type(ENVELOPE).send(servedEntity.envelope)
     },
   )
 }

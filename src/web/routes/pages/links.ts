@@ -24,10 +24,10 @@ export const linkRoutes: FastifyPluginAsync = async (app) => {
 }
 
 function lookUpPath(services: Services, text: string): Lookup<string> {
-  const pasted = readPastedLink(text)
-  if (pasted?.to === 'post') return lookUpPost(services, pasted, () => pathToPost(services, pasted.guid))
-  if (pasted?.to !== 'entity') return personPath(services, text)
-  const { link } = pasted
+  const pastedLink = readPastedLink(text)
+  if (pastedLink?.to === 'post') return lookUpPost(services, pastedLink, () => pathToPost(services, pastedLink.guid))
+  if (pastedLink?.to !== 'entity') return personPath(services, text)
+  const { link } = pastedLink
   const kind = fetchableKind(link.type)
   if (kind === undefined) return { find: async () => undefined }
   const find = async () => pathTo(await findFetchableEntity(services.db, kind, link.guid), link)

@@ -74,15 +74,15 @@ export function addValidation(app: FastifyInstance, withoutSchema: WithoutSchema
  * cause as many errors. Compiled at the first request: most processes serve few of the routes.
  */
 function validatorOfFields(ajv: Ajv, schema: AnySchema): FieldsValidator {
-  let compiled: ValidateFunction | undefined
+  let compiledSchema: ValidateFunction | undefined
   let validatorsOfFields: readonly ValidateFunction[] | undefined // compiled late: most schemas never meet a wrong field
 
   function check(value: unknown): boolean {
-    compiled ??= compileOnce(ajv, schema)
-    if (compiled(value)) return true
+    compiledSchema ??= compileOnce(ajv, schema)
+    if (compiledSchema(value)) return true
     validatorsOfFields ??= schemasOfFields(schema).map((each) => ajv.compile(each))
     const others = validatorsOfFields.flatMap((each) => (each(value) ? [] : (each.errors?.slice(0, 1) ?? [])))
-    check.errors = [...(compiled.errors?.slice(0, 1) ?? []), ...others]
+    check.errors = [...(compiledSchema.errors?.slice(0, 1) ?? []), ...others]
     return false
   }
   check.errors = [] as ErrorObject[]
@@ -98,11 +98,11 @@ const compiledBy = new WeakMap<Ajv, Map<string, ValidateFunction>>()
 
 /** Equal schemas, as those of a page of a list, are compiled once. */
 function compileOnce(ajv: Ajv, schema: AnySchema): ValidateFunction {
-  const compiled = compiledBy.get(ajv) ?? new Map<string, ValidateFunction>()
-  compiledBy.set(ajv, compiled)
+  const compiledSchemas = compiledBy.get(ajv) ?? new Map<string, ValidateFunction>()
+  compiledBy.set(ajv, compiledSchemas)
   const key = JSON.stringify(schema)
-  const validate = compiled.get(key) ?? ajv.compile(schema)
-  compiled.set(key, validate)
+  const validate = compiledSchemas.get(key) ?? ajv.compile(schema)
+  compiledSchemas.set(key, validate)
   return validate
 }
 
