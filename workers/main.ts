@@ -165,10 +165,10 @@ function asWarning(error: Error): readonly string[] {
 }
 
 async function readiness(workers: RunningWorkers, isClosing: boolean): Promise<Readiness> {
-  const { ready, database, lastSweep, unresponsive } = await workers.health()
+  const { isReady, hasDatabase, lastSweep, unresponsive } = await workers.health()
   return {
-    ready: ready && !isClosing,
-    database: database ? 'ok' : 'away',
+    ready: isReady && !isClosing,
+    database: hasDatabase ? 'ok' : 'away',
     queues: unresponsive.length === 0 ? 'ok' : `no answer from ${unresponsive.join(', ')}`,
     sweep: lastSweep === null ? 'never' : `${Math.round(lastSweep)} s ago`,
   }

@@ -77,9 +77,9 @@ export interface WorkersOptions {
 }
 
 export interface WorkersHealth {
-  readonly ready: boolean
-  readonly database: boolean
-  readonly queue: boolean
+  readonly isReady: boolean
+  readonly hasDatabase: boolean
+  readonly hasQueue: boolean
   /** Seconds since the sweeper last ran, anywhere; null: never, or unknown. */
   readonly lastSweep: number | null
   /** Queues as in `RunningWorkers.unresponsive`. */
@@ -177,7 +177,7 @@ export function startWorkers(services: Services, options: WorkersOptions): Runni
 
   /** During an outage of the queue its workers cannot close, and running jobs cannot be returned to it. */
   async function waitUntilIdleAndQueueUnreachable(stopWaiting: AbortSignal): Promise<void> {
-    while (!stopWaiting.aborted && (counters.runningJobs().length > 0 || (await queueReachable(services)))) {
+    while (!stopWaiting.aborted && (counters.runningJobs().length > 0 || (await isQueueReachable(services)))) {
       await pause(CHECK_INTERVAL_MS, undefined, { signal: stopWaiting }).catch(() => {})
     }
   }
@@ -190,19 +190,20 @@ export function startWorkers(services: Services, options: WorkersOptions): Runni
 }
 
 async function readHealth(services: Services, listUnresponsive: () => readonly QueueName[]): Promise<WorkersHealth> {
-  const [database, queue] = await Promise.all([isDatabaseReachable(services.db), queueReachable(services)])
+  const [hasDatabase, hasQueue] = await Promise.all([isDatabaseReachable(services.db), isQueueReachable(services)])
   // The database may become unavailable between the two requests: that is part of the result, not an error.
-  const lastSweep = database ? await findSecondsSinceRun(services.db, 'sweep').catch(() => null) : null
+  const lastSweep = hasDatabase ? await findSecondsSinceRun(services.db, 'sweep').catch(() => null) : null
   const isSwept = lastSweep !== null && lastSweep < SWEEP_LIMITS.staleSeconds
   const unresponsive = listUnresponsive()
-  return { ready: database && queue && isSwept && unresponsive.length === 0, database, queue, lastSweep, unresponsive }
+  const isReady = hasDatabase && hasQueue && isSwept && unresponsive.length === 0
+  return { isReady, hasDatabase, hasQueue, lastSweep, unresponsive }
 }
 
 function isUnresponsive(worker: ObservedWorker | undefined): boolean {
   return worker === undefined || !worker.isRunning() || Date.now() - worker.lastAnswerAt > ANSWERED_WITHIN_MS
 }
 
-async function queueReachable({ jobs }: Services): Promise<boolean> {
+async function isQueueReachable({ jobs }: Services): Promise<boolean> {
   return jobs.counts('maintenance').then(
     () => true,
     () => false,

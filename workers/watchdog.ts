@@ -22,7 +22,7 @@ export function startWatchdog(
   const timer = setInterval(async () => {
     // The stores are checked only when a worker gets no answer.
     const now = workers.unresponsive().length > 0 ? await workers.health() : undefined
-    const isStuck = now?.database && now.queue && now.unresponsive.length > 0
+    const isStuck = now?.hasDatabase && now.hasQueue && now.unresponsive.length > 0
     if (!isStuck) lastHealthyAt = performance.now()
     else if (performance.now() - lastHealthyAt >= afterMs) end(now)
   }, intervalMs)

@@ -120,7 +120,7 @@ async function waitIdle(options: OutputOptions & { timeout: number }): Promise<v
   const seconds = options.timeout
   await withPod(async (services) => {
     const deadline = performance.now() + seconds * 1_000
-    while (!(await nothingLeft(services))) {
+    while (!(await hasNoWorkLeft(services))) {
       if (performance.now() >= deadline) throw new CommandError(whatIsLeft(await readStatus(services), seconds))
       await pause(POLL_INTERVAL_MS)
     }
@@ -134,7 +134,7 @@ async function readStatus(services: Services): Promise<WorkStatus> {
 }
 
 /** False while a store is unavailable; it may return before the timeout. */
-async function nothingLeft(services: Services): Promise<boolean> {
+async function hasNoWorkLeft(services: Services): Promise<boolean> {
   try {
     return await isIdle(services)
   } catch (error) {

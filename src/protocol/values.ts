@@ -49,20 +49,21 @@ export function readTimestamp(text: string): Date | undefined {
   if (parts === null) return undefined
   const [year, month, day] = [Number(parts[1]), Number(parts[2]), Number(parts[3])]
   const [hour, minute, second] = [Number(parts[4]), Number(parts[5]), Number(parts[6])]
-  const isInRange = within(month, 1, 12) && within(day, 1, 31) && within(hour, 0, 23) && within(minute, 0, 59)
-  if (!isInRange || !within(second, 0, 60)) return undefined
+  const isInRange =
+    isBetween(month, 1, 12) && isBetween(day, 1, 31) && isBetween(hour, 0, 23) && isBetween(minute, 0, 59)
+  if (!isInRange || !isBetween(second, 0, 60)) return undefined
   const offset = parts[7] === undefined ? 0 : readOffset(parts[7], Number(parts[8]), Number(parts[9]))
   if (offset === undefined) return undefined
 
   // Date.UTC maps the years 0 to 99 to 1900 to 1999; adding one cycle avoids that.
   const next = Date.UTC(year + cycle.years, month - 1, day, hour, minute - offset, second)
   const date = new Date(next - cycle.milliseconds)
-  return within(date.getUTCFullYear(), 0, 9999) ? date : undefined
+  return isBetween(date.getUTCFullYear(), 0, 9999) ? date : undefined
 }
 
 /** Minutes ahead of UTC. */
 function readOffset(sign: string, hours: number, minutes: number): number | undefined {
-  if (!within(hours, 0, 23) || !within(minutes, 0, 59)) return undefined
+  if (!isBetween(hours, 0, 23) || !isBetween(minutes, 0, 59)) return undefined
   return (sign === '-' ? -1 : 1) * (hours * 60 + minutes)
 }
 
@@ -78,7 +79,7 @@ export function isBirthday(text: string): boolean {
   const [year, month, day] = parts.slice(1).map(Number)
   const date = new Date(0)
   date.setUTCFullYear(Number(year), Number(month) - 1, Number(day))
-  return within(month, 1, 12) && date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === day
+  return isBetween(month, 1, 12) && date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === day
 }
 
 /** A name that other pods accept: short enough and without `;`, the separator of lists. */
@@ -132,6 +133,6 @@ export function isWithinLength(text: string, maxCharacters: number): boolean {
   return text.length <= 2 * maxCharacters && codePoints(text) <= maxCharacters
 }
 
-function within(value: number | undefined, lowest: number, highest: number): boolean {
+function isBetween(value: number | undefined, lowest: number, highest: number): boolean {
   return value !== undefined && value >= lowest && value <= highest
 }

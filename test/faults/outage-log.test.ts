@@ -84,7 +84,7 @@ describe.each(queueBackends)('the log of an outage of database and queue, with t
     cleanups.push(() => pod.close())
     const workers = startTestWorkers(pod, { queues: ['maintenance'], handlers: { maintenance: maintenanceHandlers } })
     cleanups.push(() => workers.close())
-    await vi.waitFor(async () => expect((await workers.health()).database).toBe(true))
+    await vi.waitFor(async () => expect((await workers.health()).hasDatabase).toBe(true))
 
     await stores.refuse()
     await untilLogged(stores, 'lost')

@@ -206,15 +206,20 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
   it('is healthy while every worker receives events of its queue and a process sweeps', async () => {
     workers = startTestWorkers(pod, { handlers })
     const running = workers
-    await vi.waitFor(async () => expect(await running.health()).toMatchObject({ ready: true, database: true }), {
+    await vi.waitFor(async () => expect(await running.health()).toMatchObject({ isReady: true, hasDatabase: true }), {
       timeout: 10_000,
       interval: 50,
     })
-    expect(await running.health()).toMatchObject({ queue: true, unresponsive: [], lastSweep: expect.any(Number) })
+    expect(await running.health()).toMatchObject({ hasQueue: true, unresponsive: [], lastSweep: expect.any(Number) })
 
     await pod.db('periodic').update({ lastRunAt: new Date(0) })
     await running.close()
-    expect(await running.health()).toMatchObject({ ready: false, database: true, queue: true, unresponsive: QUEUES })
+    expect(await running.health()).toMatchObject({
+      isReady: false,
+      hasDatabase: true,
+      hasQueue: true,
+      unresponsive: QUEUES,
+    })
   })
 
   it('reports the queues without a worker', async () => {

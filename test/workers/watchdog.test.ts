@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import type { WorkersHealth } from '../../workers/start-workers.js'
 import { startWatchdog } from '../../workers/watchdog.js'
 
-const well: WorkersHealth = { ready: true, database: true, queue: true, lastSweep: 1, unresponsive: [] }
-const stuck: WorkersHealth = { ...well, ready: false, unresponsive: ['fetch'] }
+const well: WorkersHealth = { isReady: true, hasDatabase: true, hasQueue: true, lastSweep: 1, unresponsive: [] }
+const stuck: WorkersHealth = { ...well, isReady: false, unresponsive: ['fetch'] }
 
 let health: WorkersHealth
 const ask = vi.fn(async () => health)
@@ -35,8 +35,8 @@ it('the watchdog ends a process that has received nothing for too long although 
 })
 
 it.each([
-  ['the queue', { ...stuck, queue: false }],
-  ['the database', { ...stuck, database: false }],
+  ['the queue', { ...stuck, hasQueue: false }],
+  ['the database', { ...stuck, hasDatabase: false }],
 ])('the watchdog keeps a process while %s is unavailable: a new process would receive no more', async (_, away) => {
   health = away
   await vi.advanceTimersByTimeAsync(60_000)

@@ -12,7 +12,7 @@ export interface Listener extends EventRecipient {
   position: number | undefined
   /** Live events read for this client alone since it connected or was last up to date. */
   missed: number
-  readonly closed: boolean
+  readonly isClosed: boolean
   /** Returns whether the client accepts more; if not, await `drained` before the next write. */
   write(text: string): boolean
   /**
@@ -28,15 +28,15 @@ export function openListener(response: ServerResponse, recipient: EventRecipient
     ...recipient,
     position: undefined,
     missed: 0,
-    get closed() {
+    get isClosed() {
       return response.destroyed || response.writableEnded
     },
     write(text) {
-      if (!this.closed && text !== '') response.write(text)
+      if (!this.isClosed && text !== '') response.write(text)
       return response.writableLength <= limits.unsentBytes
     },
     async drained() {
-      if (this.closed || !response.writableNeedDrain) return
+      if (this.isClosed || !response.writableNeedDrain) return
       const disconnect = setTimeout(() => response.destroy(), limits.drainMs)
       await new Promise<void>((resolve) => {
         const done = () => {
@@ -51,7 +51,7 @@ export function openListener(response: ServerResponse, recipient: EventRecipient
       this.write(this.position === undefined ? HEARTBEAT : `${HEARTBEAT}${positionText(this.position)}`)
     },
     end() {
-      if (!this.closed) response.end()
+      if (!this.isClosed) response.end()
     },
   }
 }

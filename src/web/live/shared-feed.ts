@@ -80,10 +80,10 @@ export function openSharedFeed(
   }
 
   async function catchUp(listener: Listener): Promise<void> {
-    while (!listener.closed) {
+    while (!listener.isClosed) {
       try {
         await listener.drained()
-        const hasAll = await catchUpSlots.run(async () => listener.closed || delivery.sendMissed(listener))
+        const hasAll = await catchUpSlots.run(async () => listener.isClosed || delivery.sendMissed(listener))
         if (hasAll && includeInSharedReads(listener)) return
       } catch (error) {
         report(error)
@@ -95,7 +95,7 @@ export function openSharedFeed(
   /** Returns false if the up-to-date listeners have received events that this one has not. */
   function includeInSharedReads(listener: Listener): boolean {
     const { position = 0 } = listener
-    if (listener.closed) return true
+    if (listener.isClosed) return true
     if (upToDate.size === 0) cursor = position
     if (position < cursor) return false
     listener.missed = 0

@@ -9,7 +9,7 @@ export function webReadiness(services: Services, isClosing: () => boolean): () =
     if (isClosing()) return { ready: false, state: 'closing' }
     const [database, queue] = await Promise.all([
       isDatabaseReachable(services.db, HTTP_LIMITS.readinessTimeoutMs),
-      queueReachable(services),
+      isQueueReachable(services),
     ])
     return {
       ready: database,
@@ -20,7 +20,7 @@ export function webReadiness(services: Services, isClosing: () => boolean): () =
   }
 }
 
-async function queueReachable(services: Services): Promise<boolean> {
+async function isQueueReachable(services: Services): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const timeout = new Promise<false>((resolve) => {
     timer = setTimeout(resolve, HTTP_LIMITS.readinessTimeoutMs, false)
