@@ -213,7 +213,7 @@ interface ServerProperties {
   readonly encoding: string
   readonly trigrams: boolean
   readonly mayCreate: boolean
-  /** That the server, the database and the user allow. */
+  /** The maximum that the server, the database and the user allow. */
   readonly connections: number
   /** Seconds by which the clock of the server is ahead of this machine; negative: behind. */
   readonly secondsAhead: number

@@ -22,7 +22,7 @@ import {
 
 /** Rows of a block. */
 const BLOCK_ROWS = 10_000
-/** Their boundaries are listed by one statement. */
+/** Blocks whose boundaries one statement lists. */
 const BLOCK_BATCH_SIZE = 100
 const BEFORE_ALL_KEYS = -1
 

@@ -33,7 +33,7 @@ export function promptPolicy(
     ),
   )
 
-  // Those of the library ask for ever if the user cannot reach the class.
+  // The checks of the library would show the sign-in again and again to a user who has no second factor.
   login.checks.remove('essential_acrs')
   login.checks.remove('essential_acr')
   login.checks.add(

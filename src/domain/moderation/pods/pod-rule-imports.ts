@@ -98,7 +98,7 @@ export function listLatestImports({ db }: Pick<Services, 'db'>, actor: Actor): P
 export interface ApplyOptions extends ActionOptions {
   /** The rows to apply; undefined: those that the plan chooses. */
   readonly ids?: readonly number[] | undefined
-  /** Their number. */
+  /** The number of rows, typed by the moderator. */
   readonly confirm?: string | undefined
 }
 

@@ -97,7 +97,7 @@ export const conversationImporter: ListImporter<ReadyConversation> = {
 const conversationIn = ({ conversation }: ReadyConversation): ImportedConversation => conversation
 const comparableIn = ({ comparable }: ReadyConversation): ComparableConversation => comparable
 
-/** Those whom a conversation needs; of a known one also the participants, who have to be the same. */
+/** The people who must be found for a conversation: its authors; if it is known, also its participants, which are compared. */
 function peopleOf(
   { ref, entity, messages }: NamedConversation,
   parts: ReadonlyMap<string, boolean>,
