@@ -27,7 +27,7 @@ import { requireIdleSidekiq } from './sidekiq/require-idle-sidekiq.js'
 import type { CarriedJobs } from './sidekiq/stage-jobs.js'
 import { openSource } from './source/open-source.js'
 import { SELECT_IDENTITY_SQL } from './source/postgres-source.js'
-import { judgeSchema } from './source/release.js'
+import { readSchemaState } from './source/schema-state.js'
 import type { Source } from './source/source.js'
 import { type CopiedRows, copySource } from './staging/copy-source.js'
 import { requireAllRows } from './staging/require-all-rows.js'
@@ -221,7 +221,7 @@ async function bringUpToDate(target: TakeOverTarget, step: string, options: Take
   return withSource(options, (first) =>
     withSource(options, async (second) => {
       await requireOtherDatabase(db, first)
-      const { newest } = judgeSchema(await first.listVersions(), await first.listTables())
+      const { newest } = readSchemaState(await first.listVersions(), await first.listTables())
       await beginStep(db, { step, state: 'copying', newestMigration: newest })
       await storePepper(db, secrets, options.pepper)
       const copyReport = await withSession(db, (firstSession) =>

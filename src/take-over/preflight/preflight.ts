@@ -5,7 +5,7 @@ import type { SidekiqJobs } from '../../jobs/queues/sidekiq-jobs.js'
 import { queryRow } from '../../persistence/database/database.js'
 import { findTakeOver, isOpened } from '../../persistence/operations/take-over-state.js'
 import { findSidekiqJobs } from '../sidekiq/require-idle-sidekiq.js'
-import { judgeSchema, type SchemaState } from '../source/release.js'
+import { readSchemaState, type SchemaState } from '../source/schema-state.js'
 import type { Source } from '../source/source.js'
 import { SOURCE_TABLES, TABLES_LEFT_OUT } from '../source/source-tables.js'
 import { countFiles, type FileCount, hasPictures, picturesFolder } from '../uploads/count-files.js'
@@ -117,7 +117,7 @@ export async function examineObstacles(
   { shouldLockBrokenKeys, uploads }: Pick<PreflightOptions, 'shouldLockBrokenKeys' | 'uploads'>,
 ): Promise<Examined> {
   const tables = await source.listTables()
-  const schema = judgeSchema(await source.listVersions(), tables)
+  const schema = readSchemaState(await source.listVersions(), tables)
   const bytes = tables.reduce((sum, table) => sum + table.bytes, 0)
   const neededBytes = Math.max(0, Math.ceil(bytes * SPACE_FACTOR) - (await usedBytes(db)))
   const disk = { needed: neededBytes, free: await freeBytes(config) }

@@ -13,8 +13,8 @@ import { translateMarkup } from '../pages/language/message-markup.js'
 import { html } from '../pages/markup.js'
 import { dayHtml } from '../pages/time.js'
 import { readRowId } from '../schemas/numbers.js'
+import { collectFieldErrors } from './field-errors.js'
 import { redirectWithFlash, sendSettingsPage, settingsForm } from './settings-page.js'
-import { collectFieldErrors } from './try-change.js'
 
 const PATH = '/settings/applications'
 const ALL = `${PATH}/all`

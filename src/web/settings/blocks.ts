@@ -10,8 +10,8 @@ import { html } from '../pages/markup.js'
 import { presentName } from '../presenters/people.js'
 import { readRowId } from '../schemas/numbers.js'
 import { queryText } from '../schemas/query-text.js'
+import { collectFieldErrors, type FieldErrors } from './field-errors.js'
 import { redirectWithFlash, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
-import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const PATH = '/settings/blocks'
 const PEOPLE_SHOWN = 50

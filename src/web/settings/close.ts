@@ -8,8 +8,8 @@ import { translateMarkup } from '../pages/language/message-markup.js'
 import { textsFor } from '../pages/language/request-language.js'
 import { html, type Markup } from '../pages/markup.js'
 import { timeHtml } from '../pages/time.js'
+import { collectFieldErrors, type FieldErrors } from './field-errors.js'
 import { sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
-import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const PATH = '/settings/close'
 const KEEP = `${PATH}/keep`

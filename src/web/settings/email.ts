@@ -4,8 +4,8 @@ import { formText } from '../forms/form-text.js'
 import { textLine } from '../pages/controls.js'
 import { translateMarkup } from '../pages/language/message-markup.js'
 import { html } from '../pages/markup.js'
+import { collectFieldErrors, type FieldErrors } from './field-errors.js'
 import { redirectWithFlash, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
-import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 /** The e-mail address of the account, and its change. */
 export const emailRoutes: FastifyPluginAsync = async (app) => {

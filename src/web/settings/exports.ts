@@ -13,8 +13,8 @@ import { translateMarkup } from '../pages/language/message-markup.js'
 import { html, type Markup } from '../pages/markup.js'
 import { timeHtml } from '../pages/time.js'
 import { sendExport } from '../uploads/send-export.js'
+import { collectFieldErrors } from './field-errors.js'
 import { redirectWithFlash, sendSettingsPage, settingsForm } from './settings-page.js'
-import { collectFieldErrors } from './try-change.js'
 
 const PATH = '/settings/export'
 const DELETE = `${PATH}/delete`

@@ -10,8 +10,8 @@ import { translateMarkup } from '../pages/language/message-markup.js'
 import { html, type Markup } from '../pages/markup.js'
 import { readRowId } from '../schemas/numbers.js'
 import { tagPath } from '../text/write-html.js'
+import { collectFieldErrors, type FieldErrors } from './field-errors.js'
 import { redirectWithFlash, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
-import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const ASPECTS_SHOWN = 1_000
 const TAG_REFUSALS = { tag_invalid: 'tag', already_followed: 'tag' } as const

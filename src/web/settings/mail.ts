@@ -11,8 +11,8 @@ import { formText } from '../forms/form-text.js'
 import { checkBox, selectList } from '../pages/controls.js'
 import { html } from '../pages/markup.js'
 import { hourText } from '../pages/time.js'
+import { collectFieldErrors, type FieldErrors } from './field-errors.js'
 import { redirectWithFlash, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
-import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 /** Which notices are sent by mail, and when. */
 export const mailRoutes: FastifyPluginAsync = async (app) => {

@@ -5,8 +5,8 @@ import { formText } from '../forms/form-text.js'
 import { selectList } from '../pages/controls.js'
 import { translateMarkup } from '../pages/language/message-markup.js'
 import { html } from '../pages/markup.js'
+import { collectFieldErrors, type FieldErrors } from './field-errors.js'
 import { redirectWithFlash, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
-import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 /** Language and time zone, and what the account is. */
 export const overviewRoutes: FastifyPluginAsync = async (app) => {

@@ -15,9 +15,9 @@ import { html, type Markup } from '../pages/markup.js'
 import { passkeyForm } from '../pages/passkey-form.js'
 import { timeHtml } from '../pages/time.js'
 import { readRowId } from '../schemas/numbers.js'
+import { collectFieldErrors, type FieldErrors } from './field-errors.js'
 import { recoveryCodesCard } from './recovery-codes-card.js'
 import { redirectWithFlash, sendSettingsPage, settingsForm } from './settings-page.js'
-import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const PATH = '/settings/passkeys'
 const REMOVE = `${PATH}/remove`

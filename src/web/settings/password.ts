@@ -4,8 +4,8 @@ import { formText } from '../forms/form-text.js'
 import { checkBox } from '../pages/controls.js'
 import { field } from '../pages/forms.js'
 import { html, trusted } from '../pages/markup.js'
+import { collectFieldErrors, type FieldErrors } from './field-errors.js'
 import { redirectWithFlash, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
-import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 /** A new password. The step-up of this page needs the old one. */
 export const passwordRoutes: FastifyPluginAsync = async (app) => {

@@ -11,8 +11,8 @@ import { presentAvatar } from '../presenters/people.js'
 import { queryText } from '../schemas/query-text.js'
 import { extendTimeLimit } from '../server/slow-requests.js'
 import { readUploadForm } from '../uploads/upload-form.js'
+import { collectFieldErrors, type FieldErrors } from './field-errors.js'
 import { redirectWithFlash, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
-import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const PICTURE = '/settings/profile/picture'
 

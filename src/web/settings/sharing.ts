@@ -5,8 +5,8 @@ import { formText } from '../forms/form-text.js'
 import { checkBox, selectList } from '../pages/controls.js'
 import { html } from '../pages/markup.js'
 import { readRowId } from '../schemas/numbers.js'
+import { collectFieldErrors, type FieldErrors } from './field-errors.js'
 import { redirectWithFlash, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
-import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const ASPECTS_SHOWN = 1_000
 const REFUSALS = { aspect_not_found: 'follow_back_aspect_id', aspects_invalid: 'default_post_public' }

@@ -15,9 +15,9 @@ import { field } from '../pages/forms.js'
 import { translateMarkup } from '../pages/language/message-markup.js'
 import { html, type Markup, trusted } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
+import { collectFieldErrors, type FieldErrors } from './field-errors.js'
 import { recoveryCodesCard } from './recovery-codes-card.js'
 import { redirectWithFlash, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
-import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const PATH = '/settings/two_factor'
 const SET_UP = `${PATH}/set_up`

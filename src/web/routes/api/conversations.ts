@@ -28,7 +28,7 @@ import {
 } from '../../presenters/conversations.js'
 import { BooleanField, readBoolean } from '../../schemas/booleans.js'
 import { Conversation, MarkedConversation, Message, StartedConversation } from '../../schemas/conversations.js'
-import { onlyAfter, onlyUnread, readOnlyAfter, readOnlyUnread } from '../../schemas/news-filters.js'
+import { onlyAfter, onlyUnread, readOnlyAfter, readOnlyUnread } from '../../schemas/polling-filters.js'
 import { refTo } from '../../schemas/references.js'
 
 const tags = ['Conversations']

@@ -14,8 +14,8 @@ import { readList } from '../../api/read-list.js'
 import { sendUnreadCounts } from '../../api/unread-headers.js'
 import { presentNotification, readNotificationType } from '../../presenters/notifications.js'
 import { BooleanField, readBoolean } from '../../schemas/booleans.js'
-import { onlyAfter, onlyUnread, readOnlyAfter, readOnlyUnread } from '../../schemas/news-filters.js'
 import { Notification, NotificationTypeName } from '../../schemas/notifications.js'
+import { onlyAfter, onlyUnread, readOnlyAfter, readOnlyUnread } from '../../schemas/polling-filters.js'
 import { refTo } from '../../schemas/references.js'
 
 const tags = ['Notifications']

@@ -36,8 +36,8 @@ export interface SchemaState {
   readonly fault: string | undefined
 }
 
-/** Judges a schema by its versions, and by the tables and columns that are read. */
-export function judgeSchema(versions: readonly string[], tables: readonly FoundTable[]): SchemaState {
+/** Determines the release of a schema, and whether it can be taken over, by its versions and by the tables and columns that are read. */
+export function readSchemaState(versions: readonly string[], tables: readonly FoundTable[]): SchemaState {
   const newest =
     versions
       .filter((version) => /^\d{14}$/.test(version))
