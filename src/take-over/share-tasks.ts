@@ -1,19 +1,19 @@
 /**
- * Runs tasks in order, one at a time in each lane; the lanes work side by side. After a failure, each lane stops at its next task.
+ * Runs tasks in order, one at a time on each connection, and on all connections at the same time. After a failure no further task begins.
  */
-export async function shareTasks<Lane, Task>(
-  lanes: readonly Lane[],
+export async function shareTasks<Connection, Task>(
+  connections: readonly Connection[],
   tasks: readonly Task[],
   signal: AbortSignal,
-  work: (lane: Lane, task: Task) => Promise<void>,
+  work: (connection: Connection, task: Task) => Promise<void>,
 ): Promise<void> {
   const remainingTasks = [...tasks]
   const results = await Promise.allSettled(
-    lanes.map(async (lane) => {
+    connections.map(async (connection) => {
       try {
         for (let task = remainingTasks.shift(); task !== undefined; task = remainingTasks.shift()) {
           signal.throwIfAborted()
-          await work(lane, task)
+          await work(connection, task)
         }
       } catch (error) {
         remainingTasks.length = 0

@@ -102,7 +102,7 @@ type AddMessages<Message> = (
   priority: number | undefined,
 ) => Promise<void>
 
-/** Messages that a lane collects become jobs together. `separate` is for sources over their share. */
+/** A packer puts the messages that it gets at the same time into one job. `separate` is for sources over their share. */
 type Packers<Packer> = Readonly<Record<'small' | 'large', Readonly<Record<'shared' | 'separate', Packer>>>>
 
 /** Unknown values have no field in the job. */

@@ -44,7 +44,7 @@ export interface CopiedRows {
 }
 
 /** One session of the source with one of the target. */
-export interface CopyLane {
+export interface SessionPair {
   readonly source: Source
   readonly target: pg.Client
 }
@@ -59,11 +59,14 @@ interface Task {
  * Brings the staging tables up to the state of the source: compares all blocks that were copied before, and copies changed and new
  * ones. A block and its mark are committed together, so that a killed run continues.
  */
-export async function copySource(lanes: readonly [CopyLane, ...CopyLane[]], options: CopyOptions): Promise<CopiedRows> {
-  const [{ source, target }] = lanes
+export async function copySource(
+  pairs: readonly [SessionPair, ...SessionPair[]],
+  options: CopyOptions,
+): Promise<CopiedRows> {
+  const [{ source, target }] = pairs
   await createStaging(target)
   // Rows and marks are in unlogged tables, which a crash of the server empties anyway.
-  for (const lane of lanes) await lane.target.query('set synchronous_commit = off')
+  for (const pair of pairs) await pair.target.query('set synchronous_commit = off')
   const needsRepair = (await source.encoding()) !== 'UTF8'
   let total = 0
   for (const table of SOURCE_TABLES) {
@@ -73,15 +76,15 @@ export async function copySource(lanes: readonly [CopyLane, ...CopyLane[]], opti
   }
   const began = performance.now()
   const done = { compared: 0, copied: 0 }
-  const copyTask = async (lane: CopyLane, task: Task) => {
-    const { rows, isCopied } = await copyBlock(lane, task, { ...options, needsRepair })
+  const copyTask = async (pair: SessionPair, task: Task) => {
+    const { rows, isCopied } = await copyBlock(pair, task, { ...options, needsRepair })
     done.compared += rows
     if (isCopied) done.copied += rows
     options.report({ step: 'rows', done: done.compared, total: Math.max(total, done.compared) })
     await keepRate(options, done.compared, began)
   }
   for (const table of SOURCE_TABLES) {
-    for await (const tasks of listTasks(source, target, table)) await shareTasks(lanes, tasks, options.signal, copyTask)
+    for await (const tasks of listTasks(source, target, table)) await shareTasks(pairs, tasks, options.signal, copyTask)
   }
   return { ...done, repaired: await countRepairedRows(target), seconds: (performance.now() - began) / 1_000 }
 }
@@ -99,7 +102,7 @@ async function* listTasks(source: Source, target: pg.Client, table: SourceTable)
   }
 }
 
-/** A killed run may have committed a block of one lane while the other lane had not committed the block before it. */
+/** A killed run may have committed a block over one pair of sessions while another pair had not committed the block before it. */
 function listKnownTasks(table: SourceTable, staged: readonly StagedBlock[]): readonly Task[] {
   return staged.flatMap(({ rows, fingerprint, ...block }, index): readonly Task[] => {
     const before = staged[index - 1]?.upTo ?? BEFORE_ALL_KEYS
@@ -111,7 +114,7 @@ function listKnownTasks(table: SourceTable, staged: readonly StagedBlock[]): rea
 }
 
 async function copyBlock(
-  { source, target }: CopyLane,
+  { source, target }: SessionPair,
   { table, block, known }: Task,
   options: CopyOptions & { readonly needsRepair: boolean },
 ): Promise<{ readonly rows: number; readonly isCopied: boolean }> {
