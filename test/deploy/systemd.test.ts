@@ -27,6 +27,14 @@ describe('each systemd service', () => {
     expect(page).toContain('BACKUP_TO=/mnt/backups')
   })
 
+  it.each(['pod-web@.service', 'pod-worker@.service'])('%s is not restarted with the migrations', async (name) => {
+    const unit = (await readFile(join(units, name), 'utf8')).split('\n')
+
+    expect(unit).toContain('Wants=pod-migrate.service')
+    expect(unit).toContain('After=pod-migrate.service postgresql.service redis-server.service')
+    expect(unit.filter((line) => /^(Requires|BindsTo|Requisite|PartOf)=.*pod-migrate/.test(line))).toEqual([])
+  })
+
   it.each(services.slice(0, 3))('%s gives the pod time to stop by itself', async (name) => {
     const unit = (await readFile(join(units, name), 'utf8')).split('\n')
 
