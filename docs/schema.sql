@@ -905,6 +905,7 @@ create table mails (
   attempts smallint default 0 not null,
   created_at timestamp(3) with time zone default date_trunc('milliseconds'::text, now()) not null,
   sent_at timestamp(3) with time zone,
+  composed_at timestamp(3) with time zone,
   constraint mails_pkey PRIMARY KEY (id),
   constraint mails_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );

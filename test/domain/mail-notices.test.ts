@@ -277,6 +277,23 @@ describe('reports of a minute', () => {
     expect(sent()).toEqual([...ofFirst, `carol@mail.example: ${sum}`, `mia@mail.example: ${sum}`].sort())
   })
 
+  it('that come while a mail is being sent are in another one', async () => {
+    const { bob: one, dora: other } = await opened.people('bob', 'dora')
+    const posts = [await post('Spam one'), await post('Spam two')] as const
+    await reportBy(one, posts[0])
+    smtp.whileReceiving(() => reportBy(other, posts[1]))
+
+    await runMails(opened.pod)
+
+    // The mail to Mia was composed after the second report.
+    const both = '2 new reports on The pod under test'
+    expect(sent().filter((mail) => mail.endsWith(both))).toEqual([
+      `carol@mail.example: ${both}`,
+      `mia@mail.example: ${both}`,
+    ])
+    expect(sent()).toHaveLength(3)
+  })
+
   it('cause one mail, also if none of them sees that of the other', async () => {
     const { bob: one, dora: other } = await opened.people('bob', 'dora')
     const posts = [await post('Spam one'), await post('Spam two')] as const

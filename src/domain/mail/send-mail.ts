@@ -1,8 +1,8 @@
 import type { MailData } from '../../jobs/definitions.js'
 import { type JobContext, postpone } from '../../jobs/outbox/load-job.js'
 import { sweepAllNow } from '../../jobs/outbox/sweep-rows.js'
-import { inRequestTransaction } from '../../persistence/database/transactions.js'
-import { isAccountMail } from '../../persistence/mail/mail-kinds.js'
+import { inRequestTransaction, inTransaction } from '../../persistence/database/transactions.js'
+import { isAccountMail, isStaffMail } from '../../persistence/mail/mail-kinds.js'
 import {
   countMailAttempt,
   deleteMail,
@@ -10,7 +10,11 @@ import {
   recordMailboxFault,
   recordSentMail,
 } from '../../persistence/mail/mails.js'
-import { recordDigest } from '../../persistence/mail/notification-mails.js'
+import {
+  forgetStaffMailComposed,
+  noteStaffMailComposed,
+  recordDigest,
+} from '../../persistence/mail/notification-mails.js'
 import {
   recordTransportFailure,
   recordTransportSuccess,
@@ -46,6 +50,9 @@ export async function sendMail(services: Services, work: MailWork): Promise<void
   })
   if (!turn.mayTry) return await postpone(services.db, outboxId, turn.waitSeconds)
 
+  if (isStaffMail(data.kind)) {
+    await inTransaction(services.db, (transaction) => noteStaffMailComposed(transaction, data.mailId))
+  }
   const mail = await composeMail(services, data)
   if (mail === undefined) {
     await returnSendingTurn(services.db)
@@ -101,6 +108,7 @@ async function finishSent(services: Services, work: MailWork): Promise<void> {
 async function handleFault(services: Services, work: MailWork, fault: SmtpFault, attempts: number): Promise<void> {
   const { outboxId = 0, data } = work
   const { probeSeconds, retrySeconds } = MAIL_LIMITS
+  if (isStaffMail(data.kind)) await forgetStaffMailComposed(services.db, data.mailId)
   switch (fault.kind) {
     case 'operator': {
       const hasBegun = await recordTransportFailure(services.db, { ...fault, probeSeconds })

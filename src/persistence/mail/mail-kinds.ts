@@ -72,6 +72,10 @@ export function isNotificationMailKind(text: string): text is NotificationMailKi
   return Object.hasOwn(NOTIFICATION_MAIL_DELIVERY, text)
 }
 
+export function isStaffMail(kind: string): kind is StaffMailKind {
+  return Object.hasOwn(STAFF_MAIL_DELIVERY, kind)
+}
+
 export function isAccountMail(kind: string): kind is AccountMailKind {
   return (ACCOUNT_MAIL_KINDS as readonly string[]).includes(kind)
 }

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { queryRow, queryRows } from '../database/database.js'
 import { isActorShownSql } from '../notifications/shown-actors.js'
+import { NOW_SQL } from '../sql/database-time.js'
 import type { NotificationMailKind, StaffMailKind } from './mail-kinds.js'
 
 /** The delivery of each kind that is not changed by a user, as two lists. */
@@ -238,7 +239,20 @@ export async function lockStaffMails(transaction: Knex.Transaction): Promise<voi
   await transaction.raw(`select pg_advisory_xact_lock(hashtextextended('staff mails', 0))`)
 }
 
-/** Moderators and admins who want a mail of this kind, except one person; none while such a mail of theirs is unsent. */
+/** Notes that the text of a mail is composed: what is reported from now on is not in it, and needs another mail. */
+export async function noteStaffMailComposed(transaction: Knex.Transaction, id: number): Promise<void> {
+  await lockStaffMails(transaction)
+  await transaction('mails')
+    .where({ id })
+    .update({ composedAt: transaction.raw(NOW_SQL) })
+}
+
+/** The next attempt composes the text of an unsent mail again, with everything that has been reported. */
+export async function forgetStaffMailComposed(db: Knex, id: number): Promise<void> {
+  await db('mails').where({ id, sentAt: null }).update({ composedAt: null })
+}
+
+/** Moderators and admins who want a mail of this kind, except one person; none while such a mail of theirs is not composed. */
 export async function findStaffForMail(
   db: Knex,
   kind: StaffMailKind,
@@ -247,14 +261,14 @@ export async function findStaffForMail(
   return queryRows<{ readonly userId: number; readonly secondsSinceLast: number | null }>(
     db,
     `select users.id as "userId", (
-       select extract(epoch from now() - max(sent_at))::integer from mails where mails.user_id = users.id and mails.kind = :kind
+       select extract(epoch from now() - max(coalesce(sent_at, composed_at)))::integer from mails where mails.user_id = users.id and mails.kind = :kind
      ) as "secondsSinceLast"
      from users join people on people.id = users.person_id
      left join mail_preferences as chosen on chosen.user_id = users.id and chosen.kind = :kind
      where users.role is not null and ${GETS_NOTIFICATION_MAILS_SQL} and coalesce(chosen.delivery, 'immediate') <> 'never'
        and people.guid is distinct from :exceptPersonGuid
        and not exists (
-         select from mails where mails.user_id = users.id and mails.kind = :kind and mails.sent_at is null
+         select from mails where mails.user_id = users.id and mails.kind = :kind and mails.sent_at is null and mails.composed_at is null
            and mails.created_at > now() - interval '1 hour'
        )
      order by users.id`,

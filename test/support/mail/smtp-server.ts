@@ -26,6 +26,8 @@ export interface TestSmtpServer extends AsyncDisposable {
   readonly mails: ReceivedMail[]
   /** Refuses each next command of a kind; undefined: accepts it. */
   refuse(step: 'auth' | 'sender' | 'recipient', refusal: Refused | undefined): void
+  /** Runs once, before the server accepts the next mail. */
+  whileReceiving(run: () => Promise<unknown>): void
   /** Whether credentials arrived. */
   readonly sawCredentials: boolean
   close(): Promise<void>
@@ -36,6 +38,7 @@ export async function startSmtpServer({ auth = false } = {}): Promise<TestSmtpSe
   const mails: ReceivedMail[] = []
   const refusals = new Map<string, Refused>()
   let sawCredentials = false
+  let meanwhile: (() => Promise<unknown>) | undefined
   const answer = (step: string, callback: (error?: Error | null) => void) => {
     const refusal = refusals.get(step)
     callback(refusal && Object.assign(new Error(refusal.message), { responseCode: refusal.code }))
@@ -56,7 +59,10 @@ export async function startSmtpServer({ auth = false } = {}): Promise<TestSmtpSe
     onMailFrom: (_address, _session, callback) => answer('sender', callback),
     onRcptTo: (_address, _session, callback) => answer('recipient', callback),
     onData(stream, session, callback) {
-      void text(stream).then((source) => {
+      void text(stream).then(async (source) => {
+        const run = meanwhile
+        meanwhile = undefined
+        await run?.()
         const { mailFrom, rcptTo } = session.envelope
         mails.push({
           ...readMessage(source),
@@ -78,6 +84,9 @@ export async function startSmtpServer({ auth = false } = {}): Promise<TestSmtpSe
     refuse(step, refusal) {
       if (refusal === undefined) refusals.delete(step)
       else refusals.set(step, refusal)
+    },
+    whileReceiving(run) {
+      meanwhile = run
     },
     get sawCredentials() {
       return sawCredentials
