@@ -1,11 +1,10 @@
 import { readFile } from 'node:fs/promises'
-import { createInterface } from 'node:readline/promises'
-import { Writable } from 'node:stream'
 import type { Command } from 'commander'
 import { type Config, namesOfSettings, readConfig } from '../../src/config/config.js'
 import { messageOf } from '../../src/errors/thrown.js'
+import { BackupError } from '../../src/operations/backup/backup-error.js'
 import { withBackupLock } from '../../src/operations/backup/backup-lock.js'
-import { createBackup } from '../../src/operations/backup/create-backup.js'
+import { type CreateOptions as BackupOptions, createBackup } from '../../src/operations/backup/create-backup.js'
 import { generateBackupKey, readIdentities, readRecipients } from '../../src/operations/backup/encryption.js'
 import { deleteBackups, type Forgotten } from '../../src/operations/backup/forget-backups.js'
 import { type ListedBackup, listBackups, recordVerification } from '../../src/operations/backup/list-backups.js'
@@ -16,7 +15,7 @@ import {
   readPassphraseIdentities,
 } from '../../src/operations/backup/passphrase-identity.js'
 import { openRepository, type Repository } from '../../src/operations/backup/repositories/repository.js'
-import { openTarRepository } from '../../src/operations/backup/repositories/tar-repository.js'
+import { openTarRepository, type TarRepository } from '../../src/operations/backup/repositories/tar-repository.js'
 import { type Restored, restoreBackup } from '../../src/operations/backup/restore-backup.js'
 import { checkRestore } from '../../src/operations/backup/restore-checks.js'
 import type { Retention } from '../../src/operations/backup/retention.js'
@@ -29,6 +28,7 @@ import { interruptible } from '../interruptible.js'
 import { readBytes, readCount, readTime } from '../options.js'
 import { type OutputOptions, print, table } from '../output.js'
 import { describeBytes, showProgress } from '../progress.js'
+import { type Prompts, withPrompts } from '../prompts.js'
 import { readCommandConfig } from '../read-command-config.js'
 import { requirePictureStores } from '../require-picture-stores.js'
 import { withPod } from '../with-pod.js'
@@ -164,7 +164,7 @@ async function keygen(options: OutputOptions): Promise<void> {
 
 async function create({ to, plain, passphrase, yes, forget: removeOld, ...options }: CreateOptions): Promise<void> {
   const config = readConfig(process.env)
-  const stream = to === '-' ? openTarRepository(process.stdout) : undefined
+  const stream = to === '-' ? openStream() : undefined
   const repository = stream ?? repositoryOf(to, config)
   if (stream !== undefined && removeOld) throw new CommandError('--forget needs a folder or bucket, not a stream.')
   if (plain && passphrase) throw new CommandError('Give --plain or --passphrase, not both.')
@@ -173,8 +173,8 @@ async function create({ to, plain, passphrase, yes, forget: removeOld, ...option
       'A backup without encryption holds all private messages and keys as text: add --yes to confirm.',
     )
   }
-  const recipients = await recipientsOf(repository, config, { plain, passphrase })
-  if (!plain && recipients.length === 0) {
+  const key = await keyOf(repository, config, { plain, passphrase })
+  if (!plain && key.recipients.length === 0) {
     throw new CommandError(
       'There is no recipient: set BACKUP_RECIPIENTS to the recipient of "pod backup keygen", or use --passphrase.',
     )
@@ -186,7 +186,7 @@ async function create({ to, plain, passphrase, yes, forget: removeOld, ...option
       withPod(async (services) => {
         await requirePictureStores(services)
         const settings = namesOfSettings(process.env)
-        return createBackup(services, { repository, recipients, settings, signal, report: progress.report })
+        return createBackup(services, { repository, ...key, settings, signal, report: progress.report })
       }),
   ).finally(progress.end)
   const forgotten = removeOld ? await removeOldBackups(repository, config.backupKeep, false) : undefined
@@ -203,10 +203,25 @@ async function create({ to, plain, passphrase, yes, forget: removeOld, ...option
   ])
 }
 
+/** The end of the pipe is a failed backup here, and not a reader that has seen enough, as for other commands. */
+function openStream(): TarRepository {
+  process.stdout.removeAllListeners('error')
+  return openTarRepository(process.stdout)
+}
+
 async function list({ from, ...options }: OutputOptions & FromOption): Promise<void> {
   const repository = repositoryOf(from, readConfig(process.env))
-  const backups = await listBackups(repository)
-  if (backups.length === 0) return print(options, [], [`There is no complete backup in ${repository.place}.`])
+  const damaged: BackupError[] = []
+  const backups = await listBackups(repository, (error) => damaged.push(error))
+  printBackups(options, backups, repository)
+  if (damaged.length > 0) throw new CommandError(damaged.map(messageOf).join(' '))
+}
+
+function printBackups(options: OutputOptions, backups: readonly ListedBackup[], { place }: Repository): void {
+  if (backups.length === 0) {
+    print(options, [], [`There is no complete backup in ${place}.`])
+    return
+  }
   print(options, backups.map(present), [
     ...table([
       ['id', 'made at', 'age', 'version', 'rows', 'new', 'total', 'state', 'verified'],
@@ -242,9 +257,9 @@ function summaryOf({ id, started_at: created_at, version, rows, bytes_new, bytes
 async function verify(id: string, { from, identity, passphrase, start, ...options }: VerifyOptions): Promise<void> {
   const repository = repositoryOf(from, readConfig(process.env))
   const manifest = await requireManifest(repository, id)
-  const identities = await identitiesOf(repository, { identity, passphrase })
+  const identities = await withPrompts((prompts) => identitiesOf(prompts, repository, { identity, passphrase }))
   if (start && identities === undefined && manifest.recipients.length > 0) {
-    throw new CommandError('--start decrypts the backup: name the file of its identity with --identity.')
+    throw new CommandError(`--start decrypts the backup. ${describeMissingIdentity(manifest)}`)
   }
   const progress = showProgress()
   const faults = await interruptible('Nothing was changed.', async (signal) => {
@@ -255,7 +270,7 @@ async function verify(id: string, { from, identity, passphrase, start, ...option
     const { startRestoredCopy } = await import('../start-restored-copy.js')
     return startRestoredCopy(manifest, work)
   }).finally(progress.end)
-  if (faults.length === 0) await recordVerification(repository, id, new Date())
+  if (faults.length === 0) await noteVerification(repository, id)
   const isOpened = identities !== undefined || manifest.recipients.length === 0
   print(options, { id, faults, decrypted: isOpened, started: start ?? false }, [
     ...faults,
@@ -272,6 +287,16 @@ async function verify(id: string, { from, identity, passphrase, start, ...option
     throw new CommandError(
       faults.length === 1 ? 'The backup has one fault.' : `The backup has ${faults.length} faults.`,
     )
+}
+
+/** A copy of the backups may be read-only. */
+async function noteVerification(repository: Repository, id: string): Promise<void> {
+  try {
+    await recordVerification(repository, id, new Date())
+  } catch (error) {
+    if (!(error instanceof BackupError)) throw error
+    process.stderr.write(`The verification is not recorded, because ${repository.place} cannot be written.\n`)
+  }
 }
 
 interface RecordOptions extends OutputOptions {
@@ -326,16 +351,16 @@ async function restore(target: string, id: string, options: RestoreOptions): Pro
   const { backupS3 } = readConfig(process.env)
   const repository = openRepository(target, backupS3)
   const manifest = await requireManifest(repository, id)
-  const identities = await identitiesOf(repository, options)
-  if (identities === undefined && manifest.recipients.length > 0) {
-    throw new CommandError('The backup is encrypted: name the file of its identity with --identity.')
-  }
   const settings = await readCommandConfig(process.env)
   const { picturesTo: uploadsDir = settings.uploadsDir } = options
   const config = { ...settings, uploadsDir }
-  await checkRestore(manifest, config)
-  if (options.replace) await confirmHost(manifest.host, options.confirm)
-
+  const identities = await withPrompts(async (prompts) => {
+    const found = await identitiesOf(prompts, repository, options)
+    if (found === undefined && manifest.recipients.length > 0) throw new CommandError(describeMissingIdentity(manifest))
+    await checkRestore(manifest, config)
+    if (options.replace) await confirmHost(prompts, manifest.host, options.confirm)
+    return found
+  })
   const progress = showProgress()
   const restored = await interruptible(
     'The restore is not finished, and the pod does not start: run the same command again.',
@@ -357,6 +382,12 @@ async function restore(target: string, id: string, options: RestoreOptions): Pro
     { id, rows, messages, pictures, lost_pictures, closed_accounts, renamed },
     describeRestored(manifest, restored),
   )
+}
+
+function describeMissingIdentity({ passphrase_identity: identity }: Manifest): string {
+  return identity === undefined
+    ? 'The backup is encrypted: name the file of its identity with --identity.'
+    : 'The backup is encrypted with a passphrase: add --passphrase.'
 }
 
 function describeRestored(manifest: Manifest, restored: Restored): string[] {
@@ -391,28 +422,35 @@ function repositoryOf(target: string | undefined, { backupTo, backupS3 }: Config
   return openRepository(place, backupS3)
 }
 
-async function recipientsOf(
+/** For whom a backup is encrypted. */
+async function keyOf(
   repository: Repository,
   { backupRecipients }: Config,
   {
     plain = false,
     passphrase = false,
   }: { readonly plain: boolean | undefined; readonly passphrase: boolean | undefined },
-): Promise<readonly string[]> {
-  if (plain) return []
-  if (!passphrase) return readRecipients(backupRecipients)
-  const newPassphrase = await askPassphrase()
-  const isNew = process.stdin.isTTY && !(await hasPassphraseIdentity(repository))
-  if (isNew && (await askPassphrase('again')) !== newPassphrase) throw new CommandError('The two passphrases differ.')
-  return [await openPassphraseRecipient(repository, newPassphrase)]
+): Promise<Pick<BackupOptions, 'recipients' | 'passphraseIdentity'>> {
+  if (plain) return { recipients: [] }
+  if (!passphrase) return { recipients: await readRecipients(backupRecipients) }
+  const newPassphrase = await withPrompts(async (prompts) => {
+    const isNew = prompts.isTerminal && !(await hasPassphraseIdentity(repository))
+    const first = await askPassphrase(prompts)
+    if (isNew && (await askPassphrase(prompts, 'again')) !== first)
+      throw new CommandError('The two passphrases differ.')
+    return first
+  })
+  const { recipient, identity } = await openPassphraseRecipient(repository, newPassphrase)
+  return { recipients: [recipient], passphraseIdentity: identity }
 }
 
 async function identitiesOf(
+  prompts: Prompts,
   repository: Repository,
   { identity: path, passphrase = false }: { readonly [Name in keyof IdentityOption]: IdentityOption[Name] | undefined },
 ): Promise<readonly string[] | undefined> {
   if (passphrase && path !== undefined) throw new CommandError('Give --identity or --passphrase, not both.')
-  if (passphrase) return readPassphraseIdentities(repository, await askPassphrase())
+  if (passphrase) return readPassphraseIdentities(repository, await askPassphrase(prompts))
   if (path === undefined) return undefined
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     throw new CommandError(`The identity file cannot be read (${messageOf(error)}).`)
@@ -420,26 +458,13 @@ async function identitiesOf(
   return readIdentities(text)
 }
 
-async function confirmHost(host: string, confirmed: string | undefined): Promise<void> {
-  const typedHost =
-    confirmed ?? (await ask(`What is there is renamed. Type the host of the pod to confirm (${host}): `))
+async function confirmHost(prompts: Prompts, host: string, confirmed: string | undefined): Promise<void> {
+  const question = `What is there is renamed. Type the host of the pod to confirm (${host}): `
+  const typedHost = confirmed ?? (await prompts.ask(question))
   if (typedHost.trim() !== host) throw new CommandError(`Nothing was changed: the host of the pod is ${host}.`)
 }
 
 /** A passphrase is typed by hand, never a setting, and not shown. */
-async function askPassphrase(again = ''): Promise<string> {
-  process.stderr.write(`Passphrase of the backups${again && ', again'}: `)
-  const newPassphrase = await ask('', new Writable({ write: (_chunk, _encoding, done) => done() }))
-  process.stderr.write('\n')
-  return newPassphrase
-}
-
-async function ask(question: string, output: NodeJS.WritableStream = process.stderr): Promise<string> {
-  const terminal = createInterface({ input: process.stdin, output, terminal: process.stdin.isTTY })
-  try {
-    const closed = new Promise<string>((resolve) => terminal.once('close', () => resolve('')))
-    return await Promise.race([terminal.question(question), closed])
-  } finally {
-    terminal.close()
-  }
+function askPassphrase(prompts: Prompts, again = ''): Promise<string> {
+  return prompts.askHidden(`Passphrase of the backups${again && ', again'}: `)
 }

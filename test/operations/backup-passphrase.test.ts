@@ -19,7 +19,7 @@ describe('the passphrase of backups', () => {
     repository = openFolderRepository(folder)
     await expect(openPassphraseRecipient(repository, 'short')).rejects.toThrow('at least 12 characters')
     await expect(readPassphraseIdentities(repository, PASSPHRASE)).rejects.toThrow('was made with --passphrase')
-    recipient = await openPassphraseRecipient(repository, PASSPHRASE, 10)
+    recipient = (await openPassphraseRecipient(repository, PASSPHRASE, 10)).recipient
   })
   afterAll(() => rm(folder, { recursive: true }))
 
@@ -28,7 +28,7 @@ describe('the passphrase of backups', () => {
     const identities = await readPassphraseIdentities(repository, PASSPHRASE)
 
     expect(await text(decryptWith(identities)(encrypted))).toBe('secret')
-    expect(await openPassphraseRecipient(repository, PASSPHRASE)).toBe(recipient)
+    expect((await openPassphraseRecipient(repository, PASSPHRASE)).recipient).toBe(recipient)
   })
 
   it('is needed again: another one is refused, and makes no second identity', async () => {

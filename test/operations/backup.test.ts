@@ -3,6 +3,7 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { Registry } from 'prom-client'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { checkBackups } from '../../bin/doctor/check-backups.js'
@@ -20,6 +21,7 @@ import { generateBackupKey } from '../../src/operations/backup/encryption.js'
 import { deleteBackups } from '../../src/operations/backup/forget-backups.js'
 import { listBackups, recordVerification } from '../../src/operations/backup/list-backups.js'
 import { type Manifest, newBackupId } from '../../src/operations/backup/manifest.js'
+import { openPassphraseRecipient } from '../../src/operations/backup/passphrase-identity.js'
 import { openRepository } from '../../src/operations/backup/repositories/repository.js'
 import { openTarRepository } from '../../src/operations/backup/repositories/tar-repository.js'
 import type { Restored } from '../../src/operations/backup/restore-backup.js'
@@ -369,6 +371,32 @@ describe('the repository', () => {
     )
     writeFileSync(at(one), text.replace('pod.example', 'pod.exampla'))
     await expect(listBackups(source.repository)).rejects.toThrow(`${one.id}/manifest.json was changed`)
+
+    const damaged: string[] = []
+    const listed = await listBackups(source.repository, ({ message }) => damaged.push(message))
+    expect(listed.map(({ manifest }) => manifest.id)).toEqual([other.id])
+    expect(damaged).toEqual([expect.stringContaining(`${one.id}/manifest.json was changed`)])
+    const forget = deleteBackups(
+      source.repository,
+      { daily: 1, weekly: 0, monthly: 0 },
+      { dryRun: true, ...uninterrupted },
+    )
+    await expect(forget).rejects.toThrow(/^No backup is removed: .*was changed\. Remove the folder of this backup\.$/)
+  })
+
+  it('reports a changed or lost identity of a passphrase, without the passphrase', async () => {
+    const { recipient, identity } = await openPassphraseRecipient(source.repository, 'correct horse battery', 10)
+    const manifest = await source.backUp({ recipients: [recipient], passphraseIdentity: identity })
+    const file = join(source.repositoryFolder, identity.path)
+    expect(await verify(manifest)).toEqual([])
+
+    const bytes = readFileSync(file)
+    bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1
+    writeFileSync(file, bytes)
+    expect(await verify(manifest)).toEqual(['passphrase-identity.age: the file was changed.'])
+    rmSync(file)
+    expect(await verify(manifest)).toEqual([expect.stringMatching(/^passphrase-identity\.age is missing/)])
+    expect((await listBackups(source.repository)).map(({ complete }) => complete)).toEqual([false])
   })
 
   it('lists finished backups only, and removes old unfinished ones with the next backup', async () => {
@@ -686,6 +714,42 @@ describe('the repository', () => {
     expect(() => readConfig({ BACKUP_PICTURES: 'reference' })).toThrow('needs STORAGE=s3')
   })
 
+  it('of a pod with pictures in S3 is restored into a folder', async () => {
+    await using store = await startS3Store()
+    await using pod = await startBackedUpPod({ environment: { ...store.environment, BACKUP_PICTURES: 'include' } })
+    const { ann } = await viewers(pod)
+    const name = `${newGuid()}.jpg`
+    await Photo.query(pod.pod.db).insert({
+      guid: newGuid(),
+      authorId: ann.personId,
+      name,
+      public: true,
+      pending: false,
+    })
+    for (const file of listPhotoFiles(name)) await pod.pod.pictures.write(file, Buffer.from(`content of ${file}`))
+    const { repository, identity } = pod
+    const manifest = await pod.backUp()
+    await using place = await openRestorePlace()
+
+    const restored = await place.restore(manifest, { repository, identities: [identity] })
+
+    expect(restored).toMatchObject({ pictures: listPhotoFiles(name).length, lostPictures: 0 })
+    for (const file of listPhotoFiles(name)) {
+      expect(readFileSync(join(place.uploadsDir, 'images', file), 'utf8')).toBe(`content of ${file}`)
+    }
+    expect(await rowsOf(place.db)).toEqual(await rowsOf(pod.pod.db))
+  })
+
+  it('is a failed backup if the reader of a stream ends early', async () => {
+    const reader = new PassThrough({ highWaterMark: 1 })
+    reader.once('data', () => reader.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })))
+    const repository = openTarRepository(reader)
+
+    await expect(source.backUp({ repository })).rejects.toThrow('The output was closed before the backup was complete')
+
+    expect(await source.pod.db('backup_runs').pluck('fault')).toEqual([expect.stringContaining('output was closed')])
+  })
+
   it('can be a tar stream, which is unpacked into a repository', async () => {
     const folder = join(source.folder, 'unpacked')
     mkdirSync(folder)
@@ -710,12 +774,12 @@ describe('the repository', () => {
 })
 
 describe('a start of a newer version', () => {
-  it('makes a backup before the migrations, and stops if that fails', async () => {
+  it('makes a backup before the migrations, which the new version restores, and stops if that fails', async () => {
     await using place = await openRestorePlace()
     const names = (await migrationStatus(place.db)).pending
     await migrateTo(place.db, names.slice(0, -1))
     const folder = join(place.dataDir, 'backups')
-    const { recipient } = await generateBackupKey()
+    const { recipient, identity } = await generateBackupKey()
     const environment = { POD_URL: 'https://pod.example', DATA_DIR: place.dataDir, DATABASE_URL: place.url, SECRET_KEY }
     const start = (BACKUP_TO: string) =>
       backUpBeforeMigrations(readConfig({ ...environment, BACKUP_TO, BACKUP_RECIPIENTS: recipient }), {
@@ -727,7 +791,14 @@ describe('a start of a newer version', () => {
     await migrate(place.db)
     await start(folder)
 
-    const backups = await listBackups(openRepository(folder, undefined))
+    const repository = openRepository(folder, undefined)
+    const backups = await listBackups(repository)
     expect(backups.map(({ manifest: { migrations } }) => migrations.length)).toEqual([names.length - 1])
+    const [manifest] = backups.map((each) => each.manifest)
+    if (manifest === undefined) throw new Error('There is no backup.')
+    await using other = await openRestorePlace()
+    await other.restore(manifest, { repository, identities: [identity], secretKey: SECRET_KEY })
+    expect(await migrationStatus(other.db)).toMatchObject({ pending: [], unknown: [] })
+    expect(await schemaOf(other.db)).toEqual(await schemaOf(place.db))
   })
 })

@@ -19,6 +19,7 @@ import {
   type ManifestParts,
   newBackupId,
   type PictureContent,
+  type StoredFile,
   writeManifest,
 } from './manifest.js'
 import { createByteCounter, type Part, writePart } from './parts.js'
@@ -32,6 +33,8 @@ export interface CreateOptions {
   readonly repository: Repository
   /** Empty: the backup is not encrypted. */
   readonly recipients: readonly string[]
+  /** The file that a passphrase decrypts, if the recipient is that of a passphrase. */
+  readonly passphraseIdentity?: StoredFile | undefined
   /** Names of the settings that are set. */
   readonly settings: readonly string[]
   readonly signal: AbortSignal
@@ -66,7 +69,7 @@ export async function createBackup(services: BackupDependencies, options: Create
 
 /** The order matters: accepted messages before the snapshot, or those that are stored in between are in neither; pictures after it. */
 async function writeBackup(services: BackupDependencies, id: string, options: CreateOptions): Promise<Manifest> {
-  const { repository, recipients, report } = options
+  const { repository, recipients, passphraseIdentity, report } = options
   await removeLeftovers(repository, services.now())
   const startedAt = services.now().toISOString()
   const previous = await newestBackup(repository)
@@ -104,6 +107,7 @@ async function writeBackup(services: BackupDependencies, id: string, options: Cr
     ...content,
     sequences,
     pictures: pictures.content,
+    ...(passphraseIdentity !== undefined && { passphrase_identity: passphraseIdentity }),
     rows: tables.flatMap(({ parts }) => parts).reduce((sum, { rows }) => sum + rows, 0),
     ...sizes,
   }

@@ -27,7 +27,10 @@ export async function deleteBackups(
   retention: Retention,
   { dryRun, signal }: ForgetOptions,
 ): Promise<Forgotten> {
-  const backups = (await listBackups(repository)).map(({ manifest, complete }) => ({
+  const refuse = (error: BackupError) => {
+    throw new BackupError(`No backup is removed: ${error.message} Remove the folder of this backup.`)
+  }
+  const backups = (await listBackups(repository, refuse)).map(({ manifest, complete }) => ({
     manifest,
     complete,
     startedAt: new Date(manifest.started_at),

@@ -1,8 +1,9 @@
+import { BackupError } from './backup-error.js'
 import {
   backupFolder,
   findManifest,
   listBackupIds,
-  listManifestParts,
+  listManifestFiles,
   type Manifest,
   parseStartTime,
 } from './manifest.js'
@@ -10,17 +11,24 @@ import type { Repository } from './repositories/repository.js'
 
 export interface ListedBackup {
   readonly manifest: Manifest
-  /** Every part of the tables is there with its size. */
+  /** Every file is there with its size; the pictures themselves are not looked for. */
   readonly complete: boolean
   /** When `verify` found no fault. */
   readonly verifiedAt: Date | null
 }
 
-/** The finished backups, the newest first. */
-export async function listBackups(repository: Repository): Promise<readonly ListedBackup[]> {
+/** The finished backups, the newest first. Throws if one has a damaged manifest, unless `onDamaged` takes the error. */
+export async function listBackups(
+  repository: Repository,
+  onDamaged?: (error: BackupError) => void,
+): Promise<readonly ListedBackup[]> {
   const backups: ListedBackup[] = []
   for (const id of [...(await listBackupIds(repository))].reverse()) {
-    const manifest = await findManifest(repository, id)
+    const manifest = await findManifest(repository, id).catch((error: unknown) => {
+      if (onDamaged === undefined || !(error instanceof BackupError)) throw error
+      onDamaged(error)
+      return undefined
+    })
     if (manifest === undefined) continue
     backups.push({
       manifest,
@@ -32,7 +40,7 @@ export async function listBackups(repository: Repository): Promise<readonly List
 }
 
 async function isComplete(repository: Repository, manifest: Manifest): Promise<boolean> {
-  for (const { path, size } of [...listManifestParts(manifest), manifest.pictures]) {
+  for (const { path, size } of listManifestFiles(manifest)) {
     if ((await repository.size(path)) !== size) return false
   }
   return true

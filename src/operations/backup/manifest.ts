@@ -26,6 +26,8 @@ export interface Manifest {
   /** Guids of closed accounts. Absent in backups of earlier versions. */
   readonly closed_accounts?: Part
   readonly pictures: PictureContent
+  /** What the passphrase decrypts; the backups of a repository share it. Absent without a passphrase, and in earlier versions. */
+  readonly passphrase_identity?: StoredFile
   readonly rows: number
   /** Bytes of all files of the backup, and of the files that it has written. */
   readonly bytes: number
@@ -38,11 +40,15 @@ export interface TableContent {
   readonly parts: readonly Part[]
 }
 
-export interface PictureContent {
-  /** The list of pictures: see pictures.ts. */
+/** A file as it is stored. */
+export interface StoredFile {
   readonly path: string
   readonly size: number
   readonly sha256: string
+}
+
+/** Path, size and hash are those of the list of pictures: see pictures.ts. */
+export interface PictureContent extends StoredFile {
   readonly count: number
   /** Photos of which the pod had no file. */
   readonly missing: number
@@ -136,6 +142,12 @@ export type ManifestParts = Pick<Manifest, 'tables' | 'inbound' | 'secret_key' |
 export function listManifestParts({ tables, inbound, secret_key, closed_accounts }: ManifestParts): readonly Part[] {
   const optional = closed_accounts === undefined ? [] : [closed_accounts]
   return [...tables.flatMap(({ parts }) => parts), inbound, secret_key, ...optional]
+}
+
+/** All files with a known path, without the pictures themselves. */
+export function listManifestFiles(manifest: Manifest): readonly StoredFile[] {
+  const { pictures, passphrase_identity: identity } = manifest
+  return [...listManifestParts(manifest), pictures, ...(identity === undefined ? [] : [identity])]
 }
 
 /** The age of a backup in full hours. */

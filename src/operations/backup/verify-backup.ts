@@ -2,7 +2,7 @@ import { messageOf } from '../../errors/thrown.js'
 import type { ReportProgress } from '../../persistence/operations/progress.js'
 import { BackupError, WrongIdentityError } from './backup-error.js'
 import { decryptWith } from './encryption.js'
-import { listManifestParts, type Manifest } from './manifest.js'
+import { listManifestParts, type Manifest, type StoredFile } from './manifest.js'
 import { createByteCounter, type Part, readPart } from './parts.js'
 import { readPictureList } from './pictures.js'
 import type { Repository } from './repositories/repository.js'
@@ -41,6 +41,10 @@ export async function verifyBackup(manifest: Manifest, options: VerifyOptions): 
       isOpened ? openOrCheck(part, options, () => openPart(part, options)) : checkFile(part, options),
     )
   }
+  const { passphrase_identity: passphraseIdentity } = manifest
+  if (passphraseIdentity !== undefined) {
+    await check(passphraseIdentity.size, () => checkFile(passphraseIdentity, options))
+  }
   await check(manifest.pictures.size, () => checkFile(manifest.pictures, options))
   if (faults.some((fault) => fault.startsWith(manifest.pictures.path))) return faults
   let pictures = 0
@@ -70,12 +74,6 @@ async function openPart(part: Part, { repository, identities, signal }: VerifyOp
   await readPart({ repository, identities: isPlain ? undefined : identities, signal }, part, drain)
 }
 
-interface StoredFile {
-  readonly path: string
-  readonly size: number
-  readonly sha256: string
-}
-
 /** Checks size and hash of a file as it is stored, and decrypts it if identities are given. */
 async function checkFile(
   file: StoredFile,
@@ -87,6 +85,7 @@ async function checkFile(
     await drain(decryptWith(identities)(fileBytes.count(repository.read(file.path))))
   } catch (error) {
     if (error instanceof WrongIdentityError) throw error
+    if (error instanceof BackupError && error.message.startsWith(file.path)) throw error
     if (error instanceof BackupError) throw new BackupError(`${file.path}: ${error.message}`)
     throw error
   }

@@ -18,9 +18,18 @@ export function openTarRepository(output: Writable): TarRepository {
   let last: Promise<void> = Promise.resolve()
   const sizes = new Map<string, number>()
 
+  let hasFailed = false
+  output.on('error', () => {
+    hasFailed = true
+  })
+
   async function send(bytes: Uint8Array): Promise<void> {
-    if (output.destroyed) throw new BackupError('The output of the backup was closed.')
-    if (!output.write(bytes)) await once(output, 'drain')
+    try {
+      if (!hasFailed && !output.write(bytes)) await once(output, 'drain')
+    } catch {
+      hasFailed = true
+    }
+    if (hasFailed || output.destroyed) throw new BackupError('The output was closed before the backup was complete.')
   }
 
   async function append(path: string, content: Buffer): Promise<void> {
