@@ -21,6 +21,7 @@ const MIN_POSTGRESQL = 140_000
 const MIN_NODE = [20, 19] as const
 const MIN_REDIS = [6, 2] as const
 const RECENT_BACKUP_HOURS = 26
+const MIN_FREE_MIB = 100
 
 /** Checks whether this version of the program may start on the database of the pod. Only reads. */
 export async function checkUpgrade(
@@ -119,28 +120,33 @@ async function describeMigration(name: string): Promise<string> {
   return migration?.config?.transaction === false ? `${name}, an index made while the pod runs` : name
 }
 
-/** The disk of the embedded database; that of another server cannot be seen. */
+/** The disk of the data folder. The disk of another database server cannot be seen. */
 async function checkDisk(db: Knex, { databaseUrl, dataDir }: Config): Promise<CheckResult> {
-  if (databaseUrl !== undefined)
-    return checkPassed('disk', 'The database is on another server, whose disk is not checked.')
+  const { bavail, bsize } = await statfs(dataDir)
+  if (databaseUrl !== undefined) {
+    const { state, check, message } = checkFreeDisk(dataDir, bavail * bsize, 0)
+    return { state, check, message: `${message} The disk of the database server is not checked.` }
+  }
   const largestIndex = await queryRow<{ readonly bytes: number }>(
     db,
     `
     select coalesce(max(pg_relation_size(oid)), 0)::float as bytes from pg_class
     where relnamespace = 'public'::regnamespace and relkind = 'i'`,
   )
-  const { bavail, bsize } = await statfs(dataDir)
   return checkFreeDisk(dataDir, bavail * bsize, largestIndex.bytes)
 }
 
-/** A new index may be as large as the largest one, and its rows are sorted in temporary files next to it. */
+/**
+ * A new index may be as large as the largest one, and its rows are sorted in temporary files next to it. The rest is for the log of the
+ * database and for uploads.
+ */
 export function checkFreeDisk(folder: string, freeBytes: number, largestIndexBytes: number): CheckResult {
-  const neededMiB = Math.ceil((2 * largestIndexBytes) / 2 ** 20)
+  const neededMiB = MIN_FREE_MIB + Math.ceil((2 * largestIndexBytes) / 2 ** 20)
   const free = Math.floor(freeBytes / 2 ** 20)
   return free < neededMiB
     ? checkFailure(
         'disk',
-        `${free} MiB are free in ${folder}, and a new index may need ${neededMiB} MiB: free some space.`,
+        `${free} MiB are free in ${folder}, and an upgrade may need ${neededMiB} MiB: free some space.`,
       )
     : checkPassed('disk', `${free} MiB are free in ${folder}.`)
 }

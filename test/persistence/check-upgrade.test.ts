@@ -54,8 +54,8 @@ it('refuses a database server, a Redis and a disk that are not enough', () => {
     checkPostgresql({ number: 140_000, name: '14.0' }),
     checkRedis('6.0.16'),
     checkRedis('6.2.0'),
-    checkFreeDisk('/data', 19 * 2 ** 20, 10 * 2 ** 20),
-    checkFreeDisk('/data', 20 * 2 ** 20, 10 * 2 ** 20),
+    checkFreeDisk('/data', 119 * 2 ** 20, 10 * 2 ** 20),
+    checkFreeDisk('/data', 120 * 2 ** 20, 10 * 2 ** 20),
   ].map(({ state, message }) => `${state}: ${message}`)
 
   expect(messages).toEqual([
@@ -63,8 +63,8 @@ it('refuses a database server, a Redis and a disk that are not enough', () => {
     'ok: PostgreSQL 14.0.',
     'fail: Redis 6.0.16 is too old: upgrade it to 6.2 or newer.',
     'ok: Redis 6.2.0.',
-    'fail: 19 MiB are free in /data, and a new index may need 20 MiB: free some space.',
-    'ok: 20 MiB are free in /data.',
+    'fail: 119 MiB are free in /data, and an upgrade may need 120 MiB: free some space.',
+    'ok: 120 MiB are free in /data.',
   ])
 })
 
