@@ -22,7 +22,7 @@ export function storageCommands(program: Command): void {
 
   storage
     .command('check')
-    .description('Compares the photos of the database with the pictures of the store.')
+    .description('Compares the photos of the database with the pictures of the store that STORAGE names.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod storage check')
     .action(check)
@@ -43,12 +43,16 @@ export function storageCommands(program: Command): void {
 }
 
 async function check(options: OutputOptions): Promise<void> {
-  const { photos, missing, orphaned, empty, sizes } = await interruptible('Nothing was changed.', (signal) =>
+  const found = await interruptible('Nothing was changed.', (signal) =>
     withPod(async (services) => {
       await requirePictureStores(services)
-      return checkPictures(services.db, services.pictures, signal)
+      const { config, db } = services
+      // While pictures move, the new store alone: the old one is about to go.
+      const checked = await checkPictures(db, openPictureStorageOfKind(config, config.storage), signal)
+      return { ...checked, storage: config.storage, isMoving: config.uploadsFallback !== undefined }
     }),
   )
+  const { photos, missing, orphaned, empty, sizes } = found
   print(options, { photos, missing, orphaned, empty, sizes }, [
     ...missing.slice(0, SHOWN).map((name) => `missing: ${name}`),
     ...orphaned.slice(0, SHOWN).map((name) => `without a photo: ${name}`),
@@ -58,7 +62,12 @@ async function check(options: OutputOptions): Promise<void> {
     ),
     `${photos} photos, ${missing.length} without a picture; ${orphaned.length} pictures without a photo, ${empty.length} empty ones.`,
   ])
-  if (missing.length + empty.length > 0) throw new CommandError('Pictures are missing or empty.')
+  if (missing.length + empty.length === 0) return
+  throw new CommandError(
+    found.isMoving
+      ? `Pictures are missing or empty in the new store: run "pod storage move --to ${found.storage}", and keep UPLOADS_FALLBACK until this check finds none.`
+      : 'Pictures are missing or empty.',
+  )
 }
 
 async function move({

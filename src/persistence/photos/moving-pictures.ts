@@ -37,6 +37,11 @@ export function openMovingPictures(target: PictureStorage, source: PictureStorag
     read: (name) => inEither((store) => store.read(name)),
     find: (name) => inEither((store) => store.find(name)),
     open: (name, range) => inEither((store) => store.open(name, range)),
+    openExport: (name, range) => inEither((store) => store.openExport(name, range)),
+    async deleteExports(names) {
+      await target.deleteExports(names)
+      await source.deleteExports(names)
+    },
     // The source first: a copy that runs in the meantime must not find it there and write it again.
     async delete(names) {
       await source.delete(names)

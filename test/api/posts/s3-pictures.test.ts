@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import { text as streamText } from 'node:stream/consumers'
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { requirePictureStores } from '../../../bin/require-picture-stores.js'
@@ -302,6 +303,20 @@ describe('the move of pictures from a folder to S3', () => {
     await movePictures(api.pod.db, { ...work, from: source, to: target, shouldDeleteSource: true })
     expect(await source.list('')).toEqual([])
     expect(await text(moving, 'c.png')).toBe('content of c.png')
+  })
+
+  it('serves and deletes archives that were made before it', async () => {
+    const draft = await source.exportDraft('one.zip')
+    await writeFile(draft, 'an archive')
+    await source.storeExport('one.zip', { path: draft, bytes: 10, sha256: '' })
+    const read = async (storage: PictureStorage) => {
+      const stream = await storage.openExport('one.zip')
+      return stream && streamText(stream)
+    }
+
+    expect(await read(moving)).toBe('an archive')
+    await moving.deleteExports(['one.zip'])
+    expect([await read(moving), await read(source)]).toEqual([undefined, undefined])
   })
 
   it('finds a picture that moves between the reads of both stores, and copies one with other bytes of the same size', async () => {
