@@ -5,6 +5,8 @@ export interface TcpProxy {
   readonly port: number
   /** Forwards nothing more, without closing the connections. */
   freeze(): void
+  /** Freezes before it forwards the next data that contains this text. */
+  freezeAtRequest(text: string): Promise<void>
   /** Closes all connections, and refuses new ones. */
   refuse(): Promise<void>
   /** Forwards the next data that contains this text, and closes the connection instead of forwarding the response. */
@@ -20,6 +22,7 @@ export async function openTcpProxy(targetPort: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
   let destination = targetPort
   let frozen = false
+  let frozenAt: { readonly text: string; done(): void } | undefined
   let cut: { readonly text: string; done(): void } | undefined
   const closing = new WeakSet<Socket>()
   const server = createServer((near) => {
@@ -31,6 +34,12 @@ export async function openTcpProxy(targetPort: number): Promise<TcpProxy> {
       sockets.add(from)
       from.setNoDelay()
       from.on('data', (data) => {
+        if (from === near && frozenAt !== undefined && data.includes(frozenAt.text)) {
+          freeze()
+          frozenAt.done()
+          frozenAt = undefined
+          return
+        }
         if (from === far && closing.has(near)) near.destroy()
         else to.write(data)
       })
@@ -50,6 +59,11 @@ export async function openTcpProxy(targetPort: number): Promise<TcpProxy> {
   })
   const port = await listen(server, 0)
 
+  function freeze(): void {
+    frozen = true
+    for (const socket of sockets) socket.pause()
+  }
+
   async function refuse(): Promise<void> {
     for (const socket of sockets) socket.destroy()
     if (server.listening) await new Promise((resolve) => server.close(resolve))
@@ -57,10 +71,8 @@ export async function openTcpProxy(targetPort: number): Promise<TcpProxy> {
 
   return {
     port,
-    freeze() {
-      frozen = true
-      for (const socket of sockets) socket.pause()
-    },
+    freeze,
+    freezeAtRequest: (text) => new Promise((done) => (frozenAt = { text, done })),
     refuse,
     cutAfterRequest: (text) => new Promise((done) => (cut = { text, done })),
     async recover() {
