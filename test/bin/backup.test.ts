@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -13,13 +13,16 @@ import { openDatabase } from '../../src/persistence/database/database.js'
 import { WORKER_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
 import { User } from '../../src/persistence/models/user.js'
 import { openServices } from '../../src/services/open-services.js'
+import { findProgram } from '../deploy/find-program.js'
 import { rowsOf } from '../operations/backup-fixture.js'
 import { openEmptyDatabase } from '../support/databases/test-database.js'
 import { plain } from '../support/files/pictures.js'
 import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
-import { makeFolder, pod, type Settings, start, startPod, until } from './program.js'
+import { makeFolder, pod, runOnTerminal, type Settings, start, startPod, until } from './program.js'
 
 const PASSWORD = 'correct horse battery'
+
+const script = await findProgram('script')
 
 /** Printed by a command that takes longer than ten seconds. */
 const PROGRESS = /^[\w ]+: .*\n/gm
@@ -184,8 +187,15 @@ describe('pod backup on the embedded database', { timeout: 180_000 }, () => {
     expect(created).toMatchObject({ code: 0, stderr: expect.stringContaining('Passphrase of the backups') })
     const { id } = JSON.parse(created.stdout)
     const verify = ['backup', 'verify', id, '--from', to]
+    // As on a medium that can only be read.
+    mkdirSync(join(to, 'backups', id, 'verified'))
     const verified = await pod([...verify, '--passphrase', '--json'], nobody, phrase)
     expect(JSON.parse(verified.stdout)).toMatchObject({ id, faults: [], decrypted: true })
+    expect(verified.stderr).toContain(`The verification is not recorded, because ${to} cannot be written.`)
+    expect(await pod([...verify, '--start'], nobody)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('encrypted with a passphrase: add --passphrase'),
+    })
     expect(await pod([...verify, '--passphrase'], nobody, { input: 'correct horse staple\n' })).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('The passphrase is not that of the backups.'),
@@ -195,6 +205,64 @@ describe('pod backup on the embedded database', { timeout: 180_000 }, () => {
       stderr: expect.stringContaining('encrypted for another identity'),
     })
     expect(await pod([...verify, '--identity', identity, '--passphrase'], nobody)).toMatchObject({ code: 1 })
+  })
+
+  it('restores with a passphrase and the host, both from a pipe', async () => {
+    const to = join(folder.path, 'with-passphrase')
+    const [{ id }] = await json(['backup', 'list', '--from', to], settings)
+    const elsewhere = { ...settings, DATA_DIR: join(folder.path, 'restored-with-passphrase') }
+    const restore = ['backup', 'restore', to, id, '--passphrase']
+
+    const restored = await pod([...restore, '--json'], elsewhere, { input: 'correct horse battery\n' })
+    expect(JSON.parse(restored.stdout)).toMatchObject({ id, lost_pictures: 0 })
+    const replaced = await pod([...restore, '--replace', '--json'], elsewhere, {
+      input: 'correct horse battery\nlocalhost:3000\n',
+    })
+    expect({ code: replaced.code, ...JSON.parse(replaced.stdout) }).toMatchObject({
+      ...{ code: 0, id },
+      renamed: expect.arrayContaining([expect.stringMatching(/^replaced_/)]),
+    })
+    expect(await json(['user', 'list'], elsewhere)).toMatchObject([{ username: 'alice' }])
+  })
+
+  it.runIf(script)('asks for a passphrase on a terminal, twice at first, and never shows it', async () => {
+    const to = join(folder.path, 'typed')
+    const { BACKUP_RECIPIENTS: _, ...nobody } = settings
+    const create = (...answers: (readonly [string, string])[]) =>
+      runOnTerminal(['backup', 'create', '--passphrase', '--to', to], nobody, answers)
+    const [first, again] = ['Passphrase of the backups: ', 'Passphrase of the backups, again: ']
+
+    const differing = await create([first, 'correct horse battery'], [again, 'correct horse staple'])
+    expect(differing).toMatchObject({ code: 1, stdout: expect.stringContaining('The two passphrases differ.') })
+    expect(filesBelow(to)).toEqual([])
+    const interrupted = await create([first, 'correct\u0003'])
+    expect(interrupted).toMatchObject({ code: 1, stdout: expect.stringContaining('Interrupted. Nothing was changed.') })
+
+    const created = await create([first, 'correct horse battery'], [again, 'correct horse battery'])
+    expect(created).toMatchObject({ code: 0, stdout: expect.stringContaining('is complete: ') })
+    const [{ id }] = await json(['backup', 'list', '--from', to], settings)
+    const elsewhere = { ...nobody, DATA_DIR: join(folder.path, 'restored-on-terminal') }
+    const restored = await runOnTerminal(['backup', 'restore', to, id, '--passphrase'], elsewhere, [
+      [first, 'correct horse battery'],
+    ])
+    expect(restored).toMatchObject({ code: 0, stdout: expect.stringContaining(`Backup ${id} is restored: `) })
+    for (const { stdout } of [differing, interrupted, created, restored]) expect(stdout).not.toContain('correct')
+  })
+
+  it('is made once a day by a worker, with a process of its own', async () => {
+    const to = join(folder.path, 'daily')
+    // A pod without a backup of this day: a restored one has none of its own.
+    const DATA_DIR = join(folder.path, 'restored-with-passphrase')
+    const daily = { ...settings, DATA_DIR, BACKUP_TO: to, BACKUP_AT: '00:00' }
+    const running = await startPod(daily)
+    await until(() => filesBelow(to).some((file) => file.endsWith('manifest.json')))
+    running.child.kill('SIGTERM')
+    expect(await running.ended).toBe(0)
+
+    const restarted = await startPod(daily)
+    restarted.child.kill('SIGTERM')
+    expect(await restarted.ended).toBe(0)
+    expect(await json(['backup', 'list'], daily)).toMatchObject([{ complete: true }])
   })
 
   it('refuses a backup without recipient, without target, and without encryption unless confirmed', async () => {

@@ -138,6 +138,28 @@ export function start(words: readonly string[], settings: Settings): RunningProg
   }
 }
 
+/** Runs a command on a terminal, which util-linux's `script` makes. An answer is typed once its question is shown. */
+export async function runOnTerminal(
+  words: readonly string[],
+  settings: Settings,
+  answers: readonly (readonly [question: string, answer: string])[],
+): Promise<Outcome> {
+  requireProgram()
+  const command = [process.execPath, PROGRAM, ...words].map((word) => `'${word}'`).join(' ')
+  const child = spawn('script', ['--quiet', '--return', '--flush', '--command', command, '/dev/null'], {
+    cwd: NO_ENV_FILE_HERE,
+    env: environmentOf(settings),
+    stdio: 'pipe',
+  })
+  const output = collect(child)
+  const ended = once(child, 'close').then(([code]: (number | null)[]) => code ?? null)
+  for (const [question, answer] of answers) {
+    await until(() => output.stdout.includes(question) || child.exitCode !== null)
+    child.stdin?.write(`${answer}\r`)
+  }
+  return { code: await ended, ...output }
+}
+
 interface ReadyLine {
   readonly ready?: boolean
   readonly address: string
