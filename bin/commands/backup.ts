@@ -270,7 +270,7 @@ async function verify(id: string, { from, identity, passphrase, start, ...option
     const { startRestoredCopy } = await import('../start-restored-copy.js')
     return startRestoredCopy(manifest, work)
   }).finally(progress.end)
-  if (faults.length === 0) await noteVerification(repository, id)
+  if (faults.length === 0) await tryRecordVerification(repository, id)
   const isOpened = identities !== undefined || manifest.recipients.length === 0
   print(options, { id, faults, decrypted: isOpened, started: start ?? false }, [
     ...faults,
@@ -290,7 +290,7 @@ async function verify(id: string, { from, identity, passphrase, start, ...option
 }
 
 /** A copy of the backups may be read-only. */
-async function noteVerification(repository: Repository, id: string): Promise<void> {
+async function tryRecordVerification(repository: Repository, id: string): Promise<void> {
   try {
     await recordVerification(repository, id, new Date())
   } catch (error) {

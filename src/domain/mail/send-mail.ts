@@ -11,9 +11,9 @@ import {
   recordSentMail,
 } from '../../persistence/mail/mails.js'
 import {
-  forgetStaffMailComposed,
-  noteStaffMailComposed,
+  clearStaffMailComposed,
   recordDigest,
+  recordStaffMailComposed,
 } from '../../persistence/mail/notification-mails.js'
 import {
   recordTransportFailure,
@@ -51,7 +51,7 @@ export async function sendMail(services: Services, work: MailWork): Promise<void
   if (!turn.mayTry) return await postpone(services.db, outboxId, turn.waitSeconds)
 
   if (isStaffMail(data.kind)) {
-    await inTransaction(services.db, (transaction) => noteStaffMailComposed(transaction, data.mailId))
+    await inTransaction(services.db, (transaction) => recordStaffMailComposed(transaction, data.mailId))
   }
   const mail = await composeMail(services, data)
   if (mail === undefined) {
@@ -108,7 +108,7 @@ async function finishSent(services: Services, work: MailWork): Promise<void> {
 async function handleFault(services: Services, work: MailWork, fault: SmtpFault, attempts: number): Promise<void> {
   const { outboxId = 0, data } = work
   const { probeSeconds, retrySeconds } = MAIL_LIMITS
-  if (isStaffMail(data.kind)) await forgetStaffMailComposed(services.db, data.mailId)
+  if (isStaffMail(data.kind)) await clearStaffMailComposed(services.db, data.mailId)
   switch (fault.kind) {
     case 'operator': {
       const hasBegun = await recordTransportFailure(services.db, { ...fault, probeSeconds })

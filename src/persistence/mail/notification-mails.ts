@@ -240,7 +240,7 @@ export async function lockStaffMails(transaction: Knex.Transaction): Promise<voi
 }
 
 /** Notes that the text of a mail is composed: what is reported from now on is not in it, and needs another mail. */
-export async function noteStaffMailComposed(transaction: Knex.Transaction, id: number): Promise<void> {
+export async function recordStaffMailComposed(transaction: Knex.Transaction, id: number): Promise<void> {
   await lockStaffMails(transaction)
   await transaction('mails')
     .where({ id })
@@ -248,7 +248,7 @@ export async function noteStaffMailComposed(transaction: Knex.Transaction, id: n
 }
 
 /** The next attempt composes the text of an unsent mail again, with everything that has been reported. */
-export async function forgetStaffMailComposed(db: Knex, id: number): Promise<void> {
+export async function clearStaffMailComposed(db: Knex, id: number): Promise<void> {
   await db('mails').where({ id, sentAt: null }).update({ composedAt: null })
 }
 
