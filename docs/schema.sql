@@ -58,6 +58,17 @@ AS $function$
       end
       $function$;
 
+CREATE OR REPLACE FUNCTION public.note_moved_photo_file()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+      begin
+        insert into moved_photo_files (photo_id, name, moved_at) values (old.id, old.name, date_trunc('milliseconds', now()))
+        on conflict (photo_id, name) do update set moved_at = excluded.moved_at, deleted_at = null;
+        return null;
+      end
+      $function$;
+
 CREATE OR REPLACE FUNCTION public.pod_domains(host text)
  RETURNS text[]
  LANGUAGE sql
@@ -1024,6 +1035,15 @@ create table moderation_cases (
   constraint moderation_cases_target_deleted_check CHECK ((target_deleted = ANY (ARRAY['author'::text, 'moderator'::text, 'account_closed'::text, 'purge'::text]))),
   constraint moderation_cases_target_type_check CHECK ((target_type = ANY (ARRAY['post'::text, 'comment'::text, 'person'::text, 'message'::text, 'cluster'::text]))),
   constraint moderation_cases_target_type_target_guid_key UNIQUE (target_type, target_guid)
+);
+
+create table moved_photo_files (
+  photo_id bigint not null,
+  name text collate "C" not null,
+  moved_at timestamp(3) with time zone not null,
+  deleted_at timestamp(3) with time zone,
+  constraint moved_photo_files_photo_id_fkey FOREIGN KEY (photo_id) REFERENCES photos(id) ON DELETE CASCADE,
+  constraint moved_photo_files_pkey PRIMARY KEY (photo_id, name)
 );
 
 create table muted_posts (
@@ -2232,6 +2252,10 @@ CREATE INDEX moderation_cases_taken_by_id ON public.moderation_cases USING btree
 
 CREATE INDEX moderation_cases_unclosed ON public.moderation_cases USING btree (state, reporter_count DESC, first_reported_at, id) WHERE (closed_at IS NULL);
 
+CREATE INDEX moved_photo_files_due ON public.moved_photo_files USING btree (moved_at) WHERE (deleted_at IS NULL);
+
+CREATE INDEX moved_photo_files_name ON public.moved_photo_files USING btree (name);
+
 CREATE INDEX muted_posts_post_id ON public.muted_posts USING btree (post_id);
 
 CREATE INDEX notification_actors_person_id ON public.notification_actors USING btree (person_id);
@@ -2477,6 +2501,10 @@ CREATE TRIGGER audit_entries_append_only BEFORE DELETE OR UPDATE ON public.audit
 CREATE TRIGGER audit_entries_no_truncate BEFORE TRUNCATE ON public.audit_entries FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change();
 
 CREATE TRIGGER count_deliveries AFTER INSERT ON public.deliveries REFERENCING NEW TABLE AS new_deliveries FOR EACH STATEMENT EXECUTE FUNCTION count_deliveries();
+
+CREATE TRIGGER remove_moved_photo_files AFTER DELETE ON public.moved_photo_files FOR EACH ROW WHEN ((old.deleted_at IS NULL)) EXECUTE FUNCTION remove_photo_files();
+
+CREATE TRIGGER note_moved_photo_file AFTER UPDATE OF remote_path ON public.photos FOR EACH ROW WHEN (((old.remote_path IS NULL) AND (new.remote_path IS NOT NULL))) EXECUTE FUNCTION note_moved_photo_file();
 
 CREATE TRIGGER remove_photo_files AFTER DELETE ON public.photos FOR EACH ROW WHEN ((old.remote_path IS NULL)) EXECUTE FUNCTION remove_photo_files();
 

@@ -262,6 +262,9 @@ export const closeInactiveJob = defineJob<object>()('maintenance', 'close-inacti
 /** Counts the pictures of the store. */
 export const countPicturesJob = defineJob<object>()('maintenance', 'count-pictures', withoutRetention)
 
+/** Deletes the picture files of accounts that have moved away, when their time is over. */
+export const deleteMovedFilesJob = defineJob<object>()('maintenance', 'delete-moved-files', withoutRetention)
+
 /** Deletes expired rows. */
 export const pruneJob = defineJob<object>()('maintenance', 'prune', withoutRetention)
 

@@ -95,6 +95,13 @@ describe('a backup', { timeout: 60_000 }, () => {
     const { ann, ben } = await viewers(source)
     const remote = await addRemotePerson(source.pod, 'quin@q.example')
     await addPhotos(source, ann.personId, 3)
+    // Files of people who have moved away, one of which is deleted already.
+    const [moved, deleted] = await addPhotos(source, remote.id, 2)
+    await db('photos')
+      .whereIn('name', [moved ?? '', deleted ?? ''])
+      .update({ remotePath: 'https://q.example/' })
+    await db('moved_photo_files').where({ name: deleted }).update({ deletedAt: new Date() })
+    for (const file of listPhotoFiles(deleted ?? '')) rmSync(join(source.uploadsDir, 'images', file))
     for (const text of HARD_TEXTS) {
       const post = await addPost(source.pod, { id: ann.personId })
       await db('posts').where({ id: post.id }).update({ text })

@@ -27,6 +27,7 @@ import { continuePrune } from '../../src/domain/operations/prune.js'
 import { quarantineTaskHandlers } from '../../src/domain/operations/quarantine.js'
 import { discardTaskHandlers } from '../../src/domain/operations/queues.js'
 import { moveRemainingInteractions } from '../../src/domain/people/move-person.js'
+import { deleteMovedFiles } from '../../src/domain/photos/moved-files.js'
 import { countPictures } from '../../src/domain/photos/orphaned-files.js'
 import { addPodChecks } from '../../src/federation/discovery/scheduled-pod-checks.js'
 import { QUARANTINE_LIMITS } from '../../src/federation/inbound/limits.js'
@@ -38,6 +39,7 @@ import {
   closeInactiveJob,
   continueContentChangeJob,
   countPicturesJob,
+  deleteMovedFilesJob,
   digestsJob,
   endNetworkRulesJob,
   endPodRulesJob,
@@ -69,6 +71,8 @@ const ROW_BATCH_SIZE = 1_000
 const SCHEDULED_PRUNE_MS = 20_000
 /** Milliseconds for which one job counts the files of the store of pictures. */
 const PICTURE_COUNT_MS = 20_000
+/** Milliseconds for which one job deletes the picture files of accounts that have moved. */
+const MOVED_FILES_MS = 20_000
 /** Time that one job spends on the interactions of a person who has moved. */
 const MOVE_MS = 20_000
 /** PostgreSQL loses no schedule, and each check costs a request for each of them. */
@@ -98,6 +102,7 @@ export const maintenanceSchedules: readonly ScheduledWork[] = [
     every: 600_000,
     run: (services, signal) => countPictures(services, { milliseconds: PICTURE_COUNT_MS, signal }),
   },
+  { job: deleteMovedFilesJob, every: 600_000, run: deleteFilesOfMoved },
 ]
 
 const BACKGROUND_TASK_HANDLERS: BackgroundTaskHandlers = {
@@ -176,6 +181,11 @@ async function deleteExpiredRows({ db, log }: Services): Promise<void> {
 async function deleteCredentialsOfMoved({ db, log }: Services): Promise<void> {
   const accounts = await deleteMovedCredentials(db, ACCOUNT_LIMITS.movedAccountDays)
   if (accounts > 0) log.info({ accounts }, 'passwords of moved accounts deleted')
+}
+
+async function deleteFilesOfMoved({ db, pictures, log }: Services, signal: AbortSignal): Promise<void> {
+  const photos = await deleteMovedFiles(db, pictures, { milliseconds: MOVED_FILES_MS, signal })
+  if (photos > 0) log.info({ photos }, 'picture files of moved accounts deleted')
 }
 
 async function purgePosts(services: Services): Promise<void> {

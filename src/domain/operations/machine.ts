@@ -6,6 +6,7 @@ import { listChecks } from '../../persistence/operations/checks.js'
 import { type DatabaseStatus, readDatabaseStatus } from '../../persistence/operations/database-status.js'
 import { listProcesses, type PodProcess } from '../../persistence/operations/processes.js'
 import { listRequestedStates } from '../../persistence/operations/queue-controls.js'
+import { countMovedFiles } from '../../persistence/photos/moved-photo-files.js'
 import { findPictureCount, type PictureCount } from '../../persistence/photos/picture-counts.js'
 import type { Services } from '../../services/services.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
@@ -32,6 +33,8 @@ export interface StorageReport {
   /** The store of pictures: a folder or S3, and its last complete count; undefined: none was made yet. */
   readonly store: Services['pictures']['kind']
   readonly pictures: PictureCount | undefined
+  /** Photos of accounts that have moved away whose files are not deleted yet. */
+  readonly movedPhotos: number
 }
 
 export async function readStorage(
@@ -39,8 +42,12 @@ export async function readStorage(
   actor: Actor,
 ): Promise<StorageReport> {
   requirePower(actor, 'administration')
-  const [folders, pictures] = await Promise.all([readFolderSpaces(services), findPictureCount(services.db, 'complete')])
-  return { folders, store: services.pictures.kind, pictures }
+  const [folders, pictures, movedPhotos] = await Promise.all([
+    readFolderSpaces(services),
+    findPictureCount(services.db, 'complete'),
+    countMovedFiles(services.db),
+  ])
+  return { folders, store: services.pictures.kind, pictures, movedPhotos }
 }
 
 type MachineDependencies = Pick<Services, 'config' | 'db' | 'jobs'>

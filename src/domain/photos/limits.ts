@@ -46,4 +46,6 @@ export const PHOTO_LIMITS = {
   uploadAgeMs: 60 * 60_000,
   /** How often older uploads are deleted. */
   sweepIntervalMs: 10 * 60_000,
+  /** Days for which the files of an account that has moved are served; then their addresses lead to the new pod. */
+  movedFileDays: 90,
 } as const

@@ -26,7 +26,10 @@ export async function* readFiles(
     const last = files.at(-1)
     if (last === undefined) return
     const names = [...new Set(files.map(({ name }) => photoNameOf(name)))]
-    const storedNames = new Set<string>(await db('photos').whereIn('name', names).pluck('name'))
+    const storedNames = new Set<string>([
+      ...(await db('photos').whereIn('name', names).pluck('name')),
+      ...(await db('moved_photo_files').whereIn('name', names).whereNull('deletedAt').pluck('name')),
+    ])
     yield { files: files, orphans: files.filter(({ name }) => !storedNames.has(photoNameOf(name))) }
     after = last.name
   }

@@ -33,6 +33,15 @@ const SESSIONS = 2
 const CLOSED_ACCOUNTS_SQL = `
   select people.guid from users join people on people.id = users.person_id where users.closed_at is not null order by users.id`
 
+/** Local photos, and those of accounts that have moved away whose files are still here; each photo once. */
+const STORED_PHOTOS_SQL = `
+  select id, name from photos where remote_path is null
+  union all
+  (select distinct on (photo_id) photo_id, moved_photo_files.name
+   from moved_photo_files join photos on photos.id = photo_id and photos.remote_path is not null
+   where deleted_at is null
+   order by photo_id, moved_at desc)`
+
 /** All tables of one moment. */
 export interface Snapshot {
   readonly tables: readonly Table[]
@@ -41,7 +50,7 @@ export interface Snapshot {
     pieceBytes: number,
     write: (name: string, rows: AsyncIterable<Buffer>) => Promise<Part>,
   ): Promise<readonly TableContent[]>
-  /** The local photos, in order of their ids. Their names take about 50 bytes each. */
+  /** The photos whose files are on this pod, in order of their ids. Their names take about 50 bytes each. */
   photos(): Promise<LocalPhotos>
   /** Guids of closed accounts, one a line. */
   closedAccounts(): AsyncIterable<Buffer>
@@ -123,7 +132,7 @@ async function copyTable(
 
 async function readPhotos(session: pg.Client): Promise<LocalPhotos> {
   const chunks: Buffer[] = []
-  const list = copyOut(session, 'copy (select id, name from photos where remote_path is null order by id) to stdout')
+  const list = copyOut(session, `copy (${STORED_PHOTOS_SQL} order by id) to stdout`)
   for await (const chunk of list) chunks.push(chunk)
   const text = Buffer.concat(chunks)
   return {

@@ -76,12 +76,34 @@ export async function refreshStreamsOfPerson(transaction: Knex.Transaction, pers
   for (const statement of refreshCopies) await transaction.raw(statement, { to: personId })
 }
 
-/** The photo files are on the new pod of their author. Local photos that moderators have hidden stay local, so that they stay hidden. */
+/**
+ * The photo files are on the new pod of their author; a trigger notes those of this pod, which stay for a while. Local photos that
+ * moderators have hidden stay local, so that they stay hidden.
+ */
 export async function movePhotos(transaction: Knex.Transaction, authorId: number, remotePath: string): Promise<void> {
   await transaction('photos')
     .where({ authorId })
     .where((isShownOrRemote) => isShownOrRemote.whereNull('publicBeforeHiding').orWhereNotNull('remotePath'))
     .update({ remotePath })
+}
+
+/** Where the photos of a person are after the person's later moves; undefined: no later move has taken them along. */
+export async function findLatestPhotoPath(
+  transaction: Knex.Transaction,
+  personId: number,
+): Promise<string | undefined> {
+  const [row] = await queryRows<{ readonly path: string }>(
+    transaction,
+    `with recursive step(id, path, depth) as (
+       select ?::bigint, null::text, 0
+       union
+       select new_person_id, remote_photo_path, depth + 1
+       from step join account_migrations on old_person_id = step.id where depth < 100
+     )
+     select path from step where path is not null order by depth desc limit 1`,
+    [personId],
+  )
+  return row?.path
 }
 
 const NEWEST_IDENTITY_SQL = `

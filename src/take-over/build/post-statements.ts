@@ -75,6 +75,26 @@ const INSERT_PHOTOS_SQL = `
   left join posts on posts.id = kept.id
   where ${isCopiedSql('photos', 'source.id')}`
 
+/**
+ * The files of people who had moved away from the old pod with their photos: the copied folder contains them. Triggers do not run. The time
+ * for which they are served begins with the take-over.
+ */
+export const MOVED_PHOTO_FILES_SQL = `
+  with recursive identity(move_id, person_id, moved_at) as (
+    select account_migrations.id, new_person_id, account_migrations.created_at
+    from account_migrations join people on people.id = old_person_id and people.pod_id is null
+    where remote_photo_path is not null
+    union
+    select move_id, new_person_id, moved_at
+    from identity join account_migrations on old_person_id = identity.person_id
+  )
+  insert into moved_photo_files (photo_id, name, moved_at)
+  select photos.id, photos.name, date_trunc('milliseconds', now())
+  from identity
+  join photos on photos.author_id = identity.person_id and photos.remote_path is not null and photos.name <> ''
+    and photos.created_at < identity.moved_at
+  on conflict do nothing`
+
 /** Visibilities of posts and photos; those of public things have no meaning here. */
 const sharedWith = (type: string, table: string) => `
   from take_over.aspect_visibilities as source
@@ -202,6 +222,7 @@ export const postStatements: readonly string[] = [
      from take_over.photos as source left join take_over.map_people as map on map.id = source.author_id`,
   ),
   INSERT_PHOTOS_SQL,
+  MOVED_PHOTO_FILES_SQL,
   ...visibilities,
   ...locations,
   ...polls,

@@ -129,7 +129,7 @@ export function presentDatabase(status: DatabaseStatus) {
   }
 }
 
-export function presentStorage({ folders, store, pictures }: StorageReport) {
+export function presentStorage({ folders, store, pictures, movedPhotos }: StorageReport) {
   return {
     folders: folders.map((folder) => ({
       folder: folder.folder,
@@ -139,6 +139,7 @@ export function presentStorage({ folders, store, pictures }: StorageReport) {
     })),
     store,
     pictures: pictures === undefined ? null : presentPictureCount(pictures),
+    moved_photos: movedPhotos,
   }
 }
 

@@ -62,7 +62,7 @@ describe('the admin API', () => {
       slow_statements: [{ text: 'select pg_sleep($1)', count: 4, max_ms: 900 }],
     })
     const { folders, ...storage } = (await adm.get('/storage')).body
-    expect(storage).toEqual({ store: 'folder', pictures: null })
+    expect(storage).toEqual({ store: 'folder', pictures: null, moved_photos: 0 })
     for (const each of folders) expect(each).toMatchObject({ folder: expect.any(String), nearly_full: false })
     expect(folders.length).toBeGreaterThan(0)
   })

@@ -8,11 +8,11 @@ import { Post } from '../../../src/persistence/models/post.js'
 import { User } from '../../../src/persistence/models/user.js'
 import { liftRestrictions, restrictPeople } from '../../../src/persistence/moderation/restrictions.js'
 import { movePerson } from '../../../src/persistence/people/move-person.js'
-import { isFileOfHiddenPhoto } from '../../../src/persistence/photos/hidden-files.js'
+import { findPictureState } from '../../../src/persistence/photos/picture-state.js'
 import type { AccountMigrationEntity } from '../../../src/protocol/entities/people.js'
 import { signMigration } from '../../../src/protocol/signatures/migration-signature.js'
 import { addPost } from '../../support/databases/rows.js'
-import { commentBy, postBy, profileOf, reshareBy } from '../../support/federation/entities.js'
+import { commentBy, photoBy, postBy, profileOf, reshareBy } from '../../support/federation/entities.js'
 import type { FakePerson } from '../../support/federation/fake-pods.js'
 import { allStored, privateMessage, publicMessage, receive } from '../../support/federation/inbound-messages.js'
 import { addAspect } from '../../support/people/aspects.js'
@@ -433,7 +433,36 @@ describe('an account migration', () => {
       { name: 'hidden.jpg', remotePath: null },
       { name: 'shown.jpg', remotePath: 'https://r.example/up/' },
     ])
-    expect(await isFileOfHiddenPhoto(pod.db, 'hidden.jpg')).toBe(true)
+    expect(await findPictureState(pod.db, ['hidden.jpg'], 90)).toMatchObject({ isHidden: true })
+  })
+
+  it('before a later one of the new identity leads to the photos where the later one has put them', async () => {
+    const quin3 = await pod.addRemotePerson('quin3c@s.example')
+    await pod
+      .db('photos')
+      .insert({ guid: newGuid(), authorId: quin.id, name: 'a.png', remotePath: 'https://q.example/' })
+    const to = (path: string) => ({ remote_photo_path: path })
+    await receive(pod, publicMessage(quin2, { ...migration(quin2, quin3), ...to('https://s.example/up/') }))
+    await receive(pod, publicMessage(quin, { ...migration(quin, quin2), ...to('https://r.example/up/') }))
+    expect(await pod.db('photos').pluck('remote_path')).toEqual(['https://s.example/up/'])
+  })
+
+  it('of a local user without photos: a later message of the new pod about a photo notes its file here', async () => {
+    const cleo = await addLocalUser(pod, `cleo${newGuid().slice(0, 6)}`)
+    const from = { address: cleo.address, privateKey: await loadPrivateKey(pod, cleo.id) }
+    const guid = newGuid()
+    await pod.db('photos').insert({ guid, authorId: cleo.id, name: 'late.jpg', public: true })
+    await receive(pod, publicMessage(quin2, migration(from, quin2, quin2)))
+    expect(await pod.rows('moved_photo_files')).toEqual([0])
+    const place = { remote_photo_path: 'https://r.example/up/', remote_photo_name: 'new.jpg' }
+    expect(await receive(pod, publicMessage(quin2, photoBy(quin2, { guid, ...place })))).toEqual(allStored)
+
+    expect(await pod.db('photos').select('name', 'remotePath')).toEqual([
+      { name: 'new.jpg', remotePath: 'https://r.example/up/' },
+    ])
+    expect(await pod.db('moved_photo_files').select('name', 'deletedAt')).toEqual([
+      { name: 'late.jpg', deletedAt: null },
+    ])
   })
 
   it('of a local user locks the account and ends its contacts', async () => {

@@ -70,6 +70,21 @@ describe('GET /uploads/images/:name', () => {
     expect((await pod.inject({ method: 'HEAD', url: '/uploads/images/b2.png' })).statusCode).toBe(404)
   })
 
+  it('serves the imported photos of each person under their old names', async () => {
+    const guids = ['1', '2'].map((digit) => digit.repeat(32))
+    for (const guid of guids) {
+      for (const size of ['', 'thumb_small_'])
+        await writeFile(join(folder, 'uploads/images', `${size}${guid}-same.png`), `${size}${guid}`)
+    }
+    for (const guid of guids) {
+      for (const size of ['', 'thumb_small_']) {
+        const { statusCode, body } = await get(`${guid}/${size}same.png`)
+        expect([statusCode, body]).toEqual([200, `${size}${guid}`])
+      }
+    }
+    expect((await get(`${'3'.repeat(32)}/same.png`)).statusCode).toBe(404)
+  })
+
   it.each([
     ['nothing', 'b2.png'],
     ['a folder', 'folder.png'],

@@ -4,7 +4,12 @@ import { movePersonAndEnqueue } from '../../../domain/people/move-person.js'
 import { enqueueJobs, newDispatchJob } from '../../../jobs/outbox/enqueue-jobs.js'
 import { lockProfileOwners, replaceProfiles } from '../../../persistence/inbound/replace-profiles.js'
 import { Person } from '../../../persistence/models/person.js'
-import { findMigration, findNewestIdentity, movePhotos } from '../../../persistence/people/move-person.js'
+import {
+  findLatestPhotoPath,
+  findMigration,
+  findNewestIdentity,
+  movePhotos,
+} from '../../../persistence/people/move-person.js'
 import { countMovesInARow } from '../../../persistence/people/moved-people.js'
 import type { AccountMigrationEntity } from '../../../protocol/entities/people.js'
 import { readMigration } from '../../../protocol/signatures/migration-signature.js'
@@ -95,7 +100,9 @@ async function migrate(
     remotePhotoPath,
     envelope: inbound.recipientGuid === undefined ? inbound.envelope : null,
   })
-  if (remotePhotoPath !== null) await movePhotos(transaction, from.id, remotePhotoPath)
+  if (remotePhotoPath !== null) {
+    await movePhotos(transaction, from.id, (await findLatestPhotoPath(transaction, to.id)) ?? remotePhotoPath)
+  }
   await movePersonAndEnqueue(services, transaction, { from: from.id, to: newest.id })
   await closeMovedPerson(services, transaction, from, now)
   if (newest.podId !== null) await dispatchContacts(services, transaction, newest.id)

@@ -7,6 +7,7 @@ import {
   type StorageReport,
 } from '../../../domain/operations/machine.js'
 import { isNearlyFull } from '../../../domain/operations/storage.js'
+import { PHOTO_LIMITS } from '../../../domain/photos/limits.js'
 import type { BackupMetrics } from '../../../persistence/operations/backup-runs.js'
 import type { DatabaseStatus } from '../../../persistence/operations/database-status.js'
 import type { PodProcess } from '../../../persistence/operations/processes.js'
@@ -61,7 +62,7 @@ ${jobTable(processes, services.now())}`,
 
   app.get('/admin/storage', { config, schema }, async (request, reply) => {
     const { actor } = request.console
-    const [{ folders, store, pictures }, backup] = await Promise.all([
+    const [{ folders, store, pictures, movedPhotos }, backup] = await Promise.all([
       readStorage(request.services, actor),
       readBackups(request.services, actor),
     ])
@@ -86,7 +87,7 @@ ${jobTable(processes, services.now())}`,
               : stateBadge('enough space', 'good'),
         ]),
       })}</section>
-<section class="card"><h2>Pictures</h2>${renderPictureDetails(store, pictures)}</section>
+<section class="card"><h2>Pictures</h2>${renderPictureDetails(store, pictures)}${renderMovedPhotos(movedPhotos)}</section>
 <section class="card"><h2>Backups</h2>${renderBackupDetails(backup)}
 <p class="soft small"><code>pod backup record</code> records a backup that another program has made, <code>pod backup verify</code> checks those of the pod.</p></section>`,
     })
@@ -104,6 +105,11 @@ function renderPictureDetails(store: StorageReport['store'], pictures: StorageRe
     ['Without a photo', orphanText],
     ['Counted', formatTime(countedAt)],
   ])}${orphans > 0 && html`<p class="soft small"><code>pod prune --files</code> deletes files without a photo that are older than a week.</p>`}`
+}
+
+function renderMovedPhotos(photos: number): Markup | false {
+  if (photos === 0) return false
+  return html`<p class="soft small">The files of ${formatCount(photos)} photos belong to accounts that have moved away. A worker deletes them ${PHOTO_LIMITS.movedFileDays} days after the move.</p>`
 }
 
 /** The numbers of the last complete backup. */

@@ -90,6 +90,10 @@ const Storage = Type.Object(
         { description: 'The last count, which a worker makes once a day. Null: no count was made yet.' },
       ),
     ),
+    moved_photos: Type.Integer({
+      description:
+        'Photos of accounts that have moved away whose files are still here. They are deleted 90 days after the move.',
+    }),
   },
   { description: 'Free space and pictures.' },
 )

@@ -1,18 +1,20 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { importedPhotoFile } from '../../../domain/photos/imported-photos.js'
+import { PHOTO_LIMITS } from '../../../domain/photos/limits.js'
 import { originalOf, UPLOADS_PATH } from '../../../domain/photos/photos.js'
 import { makeMissingSizesJob } from '../../../jobs/definitions.js'
-import { isFileOfHiddenPhoto } from '../../../persistence/photos/hidden-files.js'
+import { findPictureState, type MovedPicture } from '../../../persistence/photos/picture-state.js'
 import { isGuid } from '../../../protocol/values.js'
 import { beginFile } from '../../server/byte-range.js'
 import { isNotModified } from '../../server/entity-tags.js'
 import { pageFault, type RequestFault } from '../../server/request-faults.js'
+import { movedPictureUrl } from '../../uploads/moved-picture-url.js'
 
 const A_YEAR = 365 * 86_400
 
 /** Browsers keep a redirect to the store for ten minutes; its address is valid for fifteen. */
 const LINK_SECONDS = 600
-/** A redirect to the address of UPLOADS_BASE_URL, which does not expire. */
+/** A redirect to the address of UPLOADS_BASE_URL, which does not expire, or to the new pod of an account that has moved. */
 const A_DAY = 86_400
 
 /** A file name of this pod, or of one that was taken over, with or without a size prefix: no folder, no leading dot. */
@@ -69,13 +71,17 @@ async function sendPicture(request: FastifyRequest, reply: FastifyReply, name: s
   const [, ending = ''] = NAME.exec(name) ?? []
   const mediaType = MEDIA_TYPES[ending.toLowerCase()]
   if (mediaType === undefined) throw noPicture()
-  if (await isFileOfHiddenPhoto(db, name)) throw noPicture()
+  const names = [name, originalOf(name) ?? name]
+  const { isHidden, moved } = await findPictureState(db, names, PHOTO_LIMITS.movedFileDays)
+  if (isHidden) throw noPicture()
+  if (moved?.isOver === true) return leadToNewPlace(reply, name, moved)
   const link = config.s3Delivery === 'redirect' ? await pictures.linkTo?.(name) : undefined
   if (link !== undefined && config.uploadsBaseUrl !== undefined)
     return reply.header('cache-control', `public, max-age=${A_DAY}`).redirect(`${config.uploadsBaseUrl}${name}`, 302)
   // Shorter than the address is valid.
   if (link !== undefined) return reply.header('cache-control', `private, max-age=${LINK_SECONDS}`).redirect(link, 302)
   const pictureFile = await pictures.find(name)
+  if (pictureFile === undefined && moved !== undefined) return leadToNewPlace(reply, name, moved)
   if (pictureFile === undefined) return sendOriginal(request, reply, { name, mediaType })
   // The content of a name never changes.
   reply.header('cache-control', `public, max-age=${A_YEAR}, immutable`).header('etag', pictureFile.etag)
@@ -87,6 +93,13 @@ async function sendPicture(request: FastifyRequest, reply: FastifyReply, name: s
   const stream = await pictures.open(name, range)
   if (stream === undefined) throw noPicture()
   return reply.send(stream)
+}
+
+/** The picture of an account that has moved is on its new pod. */
+function leadToNewPlace(reply: FastifyReply, name: string, moved: MovedPicture): FastifyReply {
+  const url = movedPictureUrl(reply.server.services.config, name, moved)
+  if (url === undefined) throw noPicture()
+  return reply.header('cache-control', `public, max-age=${A_DAY}`).redirect(url, 301)
 }
 
 /**
