@@ -29,6 +29,7 @@ import { discardTaskHandlers } from '../../src/domain/operations/queues.js'
 import { moveRemainingInteractions } from '../../src/domain/people/move-person.js'
 import { deleteMovedFiles } from '../../src/domain/photos/moved-files.js'
 import { countPictures } from '../../src/domain/photos/orphaned-files.js'
+import { IMPORT_LIMITS } from '../../src/federation/archives/limits.js'
 import { addPodChecks } from '../../src/federation/discovery/scheduled-pod-checks.js'
 import { QUARANTINE_LIMITS } from '../../src/federation/inbound/limits.js'
 import {
@@ -147,6 +148,8 @@ const EXPIRY_DAYS: ExpiryDays = {
   quarantine: QUARANTINE_LIMITS.keptDays,
   mails: MAIL_LIMITS.listedDays,
   mailFaults: MAIL_LIMITS.faultDays,
+  importItems: IMPORT_LIMITS.itemDays,
+  claimedFollowers: IMPORT_LIMITS.claimDays,
 }
 
 /** Gives up, deletes or shortens what is too old, in small batches, so that other transactions do not wait long for its locks. */

@@ -266,16 +266,3 @@ export async function* listItemOutcomes(
     after = [last.section, last.position, last.ref]
   }
 }
-
-/** Deletes the items of imports that ended long ago, and claims of unconfirmed followers. */
-export async function deleteOldImportRecords(
-  db: Knex,
-  { itemDays, claimDays }: { readonly itemDays: number; readonly claimDays: number },
-): Promise<void> {
-  await db.raw(
-    `delete from import_items using imports
-     where imports.id = import_id and retry_at is null and finished_at < now() - make_interval(days => ?)`,
-    [itemDays],
-  )
-  await db.raw('delete from claimed_followers where created_at < now() - make_interval(days => ?)', [claimDays])
-}

@@ -8,6 +8,10 @@ export interface ExpiryDays {
   readonly quarantine: number
   readonly mails: number
   readonly mailFaults: number
+  /** Outcomes of the items of an import that has ended. */
+  readonly importItems: number
+  /** Followers of an old account who have not confirmed the contact. */
+  readonly claimedFollowers: number
 }
 
 /** The conditions of expired rows by table. Rows with a retention setting are in `prune-rows.ts` and `prune-posts.ts`. */
@@ -50,6 +54,11 @@ export function expiredRowConditions(days: ExpiryDays): Readonly<Record<string, 
     sign_up_addresses: `created_at < now() - interval '30 days'`,
     case_pictures: `requested_at < now() - interval '1 day'`,
     sign_up_attempts: `at < now() - interval '1 day'`,
+    // By the primary key, which begins with the import.
+    import_items: `import_id = any(array(
+      select id from imports where retry_at is null and finished_at < now() - interval '${days.importItems} days'
+    ))`,
+    claimed_followers: `created_at < now() - interval '${days.claimedFollowers} days'`,
     idempotency_keys: `created_at < now() - interval '1 day'`,
   }
 }

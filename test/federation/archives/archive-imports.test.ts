@@ -4,12 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
+import type { Knex } from 'knex'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import yazl from 'yazl'
+import { SCOPES } from '../../../src/domain/accounts/scopes.js'
 import { beginSharing } from '../../../src/domain/contacts/contacts.js'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
+import { setPodRule } from '../../../src/domain/moderation/pods/pod-rules.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { importedPhotoFile } from '../../../src/domain/photos/imported-photos.js'
+import { findPostIfVisible } from '../../../src/domain/posts/visible-posts.js'
 import { beginImport } from '../../../src/federation/archives/imports/begin-import.js'
 import { checkArchive } from '../../../src/federation/archives/imports/check-archive.js'
 import { retryItems } from '../../../src/federation/archives/imports/retry-items.js'
@@ -31,7 +35,9 @@ import { holdAndFindDueDeliveries } from '../../../src/persistence/outbound/due-
 import { insertDeliveries } from '../../../src/persistence/outbound/insert-deliveries.js'
 import { openFolderPictures } from '../../../src/persistence/photos/folder-pictures.js'
 import { entityToJson } from '../../../src/protocol/entities/entity-json.js'
+import type { StatusMessageEntity } from '../../../src/protocol/entities/posts.js'
 import { verifyEnvelope } from '../../../src/protocol/envelopes/verify-envelope.js'
+import { prune } from '../../../workers/handlers/maintenance.js'
 import { makeImportedPicture } from '../../../workers/handlers/make-imported-picture.js'
 import { runImportsAndAnnouncements } from '../../../workers/run-imports.js'
 import { repeatTransactions } from '../../support/databases/repeated-transactions.js'
@@ -45,9 +51,10 @@ import {
   writeArchiveFile,
 } from '../../support/federation/archives.js'
 import { commentBy, likeBy, photoBy, pollWith, postBy, reshareBy, voteBy } from '../../support/federation/entities.js'
+import { envelopeOf } from '../../support/federation/envelopes.js'
 import type { FakePerson } from '../../support/federation/fake-pods.js'
 import { addRecordingPod, writeMessage } from '../../support/federation/recording-pod.js'
-import { twoColours } from '../../support/files/pictures.js'
+import { plain, twoColours } from '../../support/files/pictures.js'
 import type { LocalUser } from '../../support/people/local-users.js'
 import type { RemotePerson } from '../../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../../support/pods/federation-pod.js'
@@ -72,10 +79,10 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   await pod.empty(
-    'account_migrations, imports, claimed_followers, posts, photos, contacts, notifications, blocks, tombstones, outbox, outbound_messages, tag_followings, participations',
+    'account_migrations, imports, claimed_followers, posts, photos, contacts, notifications, blocks, tombstones, outbox, outbound_messages, tag_followings, participations, pod_rules',
   )
   await pod.db('aspects').whereIn('name', ['Garden people', 'New ones', 'Old friends']).delete()
-  await pod.db('pods').update({ software: null })
+  await pod.db('pods').update({ software: null, blockedAt: null })
   ;({ carl } = await pod.remotePeople('carl'))
   old = pod.fakePods.person(`alice-${newGuid().slice(0, 8)}@old.example`)
 })
@@ -108,6 +115,11 @@ async function importAll(archive: unknown, options: Parameters<typeof begin>[1] 
   const done = await findArchiveImport(pod.db, { id })
   if (done === undefined) throw new Error('The import is gone.')
   return done
+}
+
+async function blockPod(domain: string): Promise<void> {
+  const rule = { domain, port: 443, subdomains: false, state: 'blocked' } as const
+  await setPodRule(pod, COMMAND_ACTOR, rule, { reason: 'Spam', confirm: domain })
 }
 
 async function check(archive: unknown, photosFile?: string) {
@@ -183,6 +195,16 @@ describe('an import with a move', () => {
       { authorSignature: expect.any(String) },
     ])
     expect(await pod.rows('notifications', 'outbox', 'outbound_messages')).toEqual([0, 0, 0])
+  })
+
+  it('shows an imported private post to its author only', async () => {
+    const { archive, posts } = fullArchive()
+    await importAll(archive)
+    const seenBy = (who: LocalUser) =>
+      findPostIfVisible(pod, { ...user(who), scopes: new Set(SCOPES) } as never, posts.private.guid)
+
+    expect(await seenBy(al)).toMatchObject({ guid: posts.private.guid })
+    expect(await seenBy(bob)).toBeUndefined()
   })
 
   it('keeps contacts in their aspects and followers as a claim, and sends them nothing', async () => {
@@ -285,6 +307,64 @@ describe('an import with a move', () => {
     expect(done?.counts).toEqual((await importedOnce()).counts)
     expect(await pod.rows('posts', 'comments', 'migration_announcements')).toEqual([3, 2, expect.any(Number)])
   })
+
+  it('ends the same when its process dies after any of its transactions', async () => {
+    const { archive } = fullArchive()
+    const photos = join(folder, newGuid())
+    const zip = new yazl.ZipFile()
+    zip.addBuffer(await twoColours().jpeg().toBuffer(), 'p1.jpg')
+    zip.end()
+    await writeFile(photos, zip.outputStream as Readable)
+    const { id } = await begin(archive, { photos })
+    const phases = new Set<string>()
+    let place = ''
+    let survived = 0
+    for (let isOver = false; !isOver; ) {
+      const dying = { ...pod, db: dieAfterTransaction(pod.db, survived) }
+      isOver = await runImport(dying, id, { signal: forever, makePicture: makeImportedPicture }).then(
+        () => true,
+        () => false,
+      )
+      const { state, phase = '', lines } = (await findArchiveImport(pod.db, { id })) ?? {}
+      expect(state).toBe(isOver ? 'done' : 'running')
+      phases.add(phase)
+      survived = place === `${phase} ${lines}` ? survived + 1 : 0
+      place = `${phase} ${lines}`
+      await pod.db('imports').where({ id }).update({ aliveAt: null, attempts: 0 })
+    }
+    expect([...phases]).toEqual(
+      expect.arrayContaining(['photos', 'move', 'marks', 'settings', 'place_photos', 'announce']),
+    )
+    const done = await findArchiveImport(pod.db, { id })
+    expect(counts(done ?? { counts: {} }, 'posts')).toEqual({ imported: 3, skipped: 0 })
+    expect(counts(done ?? { counts: {} }, 'relayables')).toEqual({ imported: 2, skipped: 0 })
+    expect(counts(done ?? { counts: {} }, 'others_relayables')).toEqual({ imported: 3, skipped: 0 })
+    expect(await pod.rows('posts', 'comments', 'account_migrations', 'outbox')).toEqual([3, 2, 1, 0])
+    expect(await pod.db('posts').max('comments_count as comments').max('likes_count as likes').first()).toEqual({
+      comments: 2,
+      likes: 1,
+    })
+    expect(await pod.db('photos').pluck('name')).toEqual([`${al.guid}-p1.jpg`])
+    const { remotePhotoPath } = await pod.db('account_migrations').first()
+    expect(remotePhotoPath).toBe(`https://pod.example/uploads/images/${al.guid}/`)
+    expect(await pod.db('migration_announcements').where({ wave: 1 })).not.toEqual([])
+  })
+
+  /** A database that is lost when one more than so many transactions were committed. */
+  function dieAfterTransaction(db: Knex, survived: number): Knex {
+    let left = survived
+    const lost = () => new Error('The process dies.')
+    async function transaction<Result>(work: (transaction: Knex.Transaction) => Promise<Result>): Promise<Result> {
+      if (left < 0) throw lost()
+      const result = await db.transaction(work)
+      left -= 1
+      if (left < 0) throw lost()
+      return result
+    }
+    return new Proxy(db, {
+      get: (target, key, receiver) => (key === 'transaction' ? transaction : Reflect.get(target, key, receiver)),
+    })
+  }
 
   /** The same archive without interruption, in an account that is as it was. */
   async function importedOnce(): Promise<ArchiveImport> {
@@ -430,6 +510,71 @@ describe('a follower of the old account', () => {
   })
 })
 
+it('the outcomes of items are kept for 30 days, and claims of followers for 400, without a further import', async () => {
+  const { id } = await importAll(archiveOf(old, { user: { contacts: [archivedContact(carl.address)] } }))
+  const daysAgo = (days: number) => pod.db.raw('now() - make_interval(days => ?)', [days])
+  const setAge = async (itemDays: number, claimDays: number) => {
+    await pod
+      .db('imports')
+      .where({ id })
+      .update({ finishedAt: daysAgo(itemDays), retryAt: null })
+    await pod.db('claimed_followers').update({ createdAt: daysAgo(claimDays) })
+    await prune(pod)
+    return pod.rows('import_items', 'claimed_followers')
+  }
+  const [items = 0] = await setAge(29, 399)
+  expect(items).toBeGreaterThan(0)
+  expect(await setAge(29, 401)).toEqual([items, 0])
+  expect(await setAge(31, 401)).toEqual([0, 0])
+})
+
+describe('a comment of the owner under a post of another person', () => {
+  const importComment = (post: StatusMessageEntity, others_posts: readonly unknown[] = []) => {
+    const archive = archiveOf(old, { user: { relayables: [archivedRelayable(commentBy(old, post))] } })
+    return importAll({ ...archive, others_data: { ...archive.others_data, posts: others_posts } })
+  }
+  const parents = async () => pod.db('posts').pluck('guid')
+
+  it('is refused under a private post that this pod does not know', async () => {
+    const post = postBy(carl, { public: false })
+    expect(counts(await importComment(post), 'relayables')).toEqual({ imported: 0, skipped: 0, parent_missing: 1 })
+    expect(await parents()).toEqual([])
+  })
+
+  it('gets its public post from the old pod, and nothing is sent', async () => {
+    const post = postBy(carl)
+    pod.fakePods.script(`old.example/fetch/post/${post.guid}`, (_request, response) => {
+      response.setHeader('content-type', 'application/magic-envelope+xml').end(envelopeOf(carl, post))
+    })
+    expect(counts(await importComment(post), 'relayables')).toEqual({ imported: 1, skipped: 0 })
+    expect(await parents()).toEqual([post.guid])
+    expect(await pod.rows('outbox', 'outbound_messages', 'notifications')).toEqual([0, 0, 0])
+  })
+
+  it('gets its post from the pod of the author whom the archive names, if the old pod has it no longer', async () => {
+    const post = postBy(carl)
+    pod.fakePods.serve(carl, post)
+    expect(counts(await importComment(post), 'relayables')).toEqual({ imported: 0, skipped: 0, parent_missing: 1 })
+    await pod.empty('account_migrations, imports')
+    old = pod.fakePods.person(`alice-${newGuid().slice(0, 8)}@old.example`)
+    const done = await importComment(post, [archivedPost(post), 'no post'])
+
+    expect(counts(done, 'relayables')).toEqual({ imported: 1, skipped: 0 })
+    expect(await parents()).toEqual([post.guid])
+  })
+
+  it('gets it also when it is tried again later', async () => {
+    const post = postBy(carl)
+    const done = await importComment(post, [archivedPost(post)])
+    expect(counts(done, 'relayables')).toEqual({ imported: 0, skipped: 0, parent_missing: 1 })
+    pod.fakePods.serve(carl, post)
+    await retryItems({ ...pod, now: () => new Date(Date.now() + 2 * 3_600_000) }, forever)
+
+    const later = await findArchiveImport(pod.db, { id: done.id })
+    expect(counts(later ?? { counts: {} }, 'relayables')).toEqual({ imported: 1, skipped: 0 })
+  })
+})
+
 describe('an item for which another pod did not answer', () => {
   it('is imported when the pod answers later, at most four times over weeks', async () => {
     const later = new Date(Date.now() + 1_000)
@@ -437,16 +582,17 @@ describe('an item for which another pod did not answer', () => {
     const clock = { ...pod, now: () => new Date(later.getTime() + ahead * 3_600_000) }
     const post = postBy(old, { text: 'Public' })
     const eve = pod.fakePods.person(`eve-${newGuid().slice(0, 8)}@eves.example`)
-    const bad = { ...archivedRelayable(commentBy(eve, post, { text: 'Unsigned' })) }
+    const unsigned = archivedRelayable(commentBy(eve, post, { text: 'Unsigned' }))
     pod.fakePods.script('eves.example/.well-known/webfinger', (_request, response) => void response.destroy())
     const archive = archiveOf(old, {
       user: { posts: [archivedPost(post)], contacts: [archivedContact(eve.address, { sharing: false })] },
-      others: [bad],
+      others: [unsigned, entityToJson(commentBy(eve, post, { text: 'Signed' }))],
     })
     const { id } = await begin(archive)
     await runImport(clock, id, { signal: forever, makePicture: makeImportedPicture })
     const found = async () => (await findArchiveImport(pod.db, { id })) ?? { counts: {} }
     expect(counts(await found(), 'contacts')).toEqual({ imported: 0, skipped: 0, not_found: 1 })
+    expect(counts(await found(), 'others_relayables')).toEqual({ imported: 0, skipped: 0, author_unknown: 2 })
 
     await retryItems(clock, forever)
     expect((await findArchiveImport(pod.db, { id }))?.retries).toBe(0)
@@ -459,6 +605,8 @@ describe('an item for which another pod did not answer', () => {
     ahead += 24.1
     await retryItems(clock, forever)
     expect(counts(await found(), 'contacts')).toEqual({ imported: 1, skipped: 0 })
+    expect(counts(await found(), 'others_relayables')).toEqual({ imported: 1, skipped: 0, signature_missing: 1 })
+    expect(await pod.db('comments').pluck('text')).toEqual(['Signed'])
     expect((await findArchiveImport(pod.db, { id }))?.retries).toBe(2)
     for (const hours of [169, 721, 721]) {
       ahead += hours
@@ -467,6 +615,12 @@ describe('an item for which another pod did not answer', () => {
     expect(await pod.db('imports').where({ id }).first()).toMatchObject({ retryAt: null })
   })
 })
+
+async function bytesOf(zip: yazl.ZipFile): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of zip.outputStream) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
+}
 
 describe('the photos of an archive', () => {
   it('are found by their old names, made anew, and only those that the archive names', async () => {
@@ -510,19 +664,56 @@ describe('the photos of an archive', () => {
 
   it('are not read from an encrypted entry', async () => {
     const zip = new yazl.ZipFile()
-    zip.addBuffer(await twoColours().png().toBuffer(), 'p1.png')
+    zip.addBuffer(await twoColours().png().toBuffer(), 'sealed.png')
     zip.end()
-    const chunks: Buffer[] = []
-    for await (const chunk of zip.outputStream) chunks.push(chunk as Buffer)
-    const bytes = Buffer.concat(chunks)
+    const bytes = await bytesOf(zip)
     const flagsOf = (signature: string, offset: number) => bytes.indexOf(Buffer.from(signature, 'latin1')) + offset
     for (const at of [flagsOf('PK\x03\x04', 6), flagsOf('PK\x01\x02', 8)]) bytes.writeUInt8(bytes.readUInt8(at) | 1, at)
     const photos = join(folder, newGuid())
     await writeFile(photos, bytes)
-    const photo = photoBy(old, { remote_photo_name: 'p1.png', remote_photo_path: 'https://gone.example/' })
+    const photo = photoBy(old, { remote_photo_name: 'sealed.png', remote_photo_path: 'https://gone.example/' })
     const archive = archiveOf(old, { user: { posts: [archivedPost(postBy(old, { photos: [photo] }))] } })
 
     expect((await check(archive, photos)).photos).toMatchObject({ named: 1, found: 0, missing: 1 })
+    const done = await importAll(archive, { photos })
+    expect(counts(done, 'photos')).toEqual({ imported: 0, skipped: 0, photo_file_missing: 1 })
+  })
+
+  it('are not read from an entry that is larger than a picture may be', async () => {
+    const zip = new yazl.ZipFile()
+    zip.addBuffer(await twoColours().png().toBuffer(), 'huge.png', { compress: true })
+    zip.end()
+    const bytes = await bytesOf(zip)
+    bytes.writeUInt32LE(0xff_ff_ff_00, bytes.indexOf(Buffer.from('PK\x01\x02', 'latin1')) + 24)
+    const photos = join(folder, newGuid())
+    await writeFile(photos, bytes)
+    const photo = photoBy(old, { remote_photo_name: 'huge.png' })
+    const archive = archiveOf(old, { user: { posts: [archivedPost(postBy(old, { photos: [photo] }))] } })
+
+    const done = await importAll(archive, { photos })
+    expect(counts(done, 'photos')).toEqual({ imported: 0, skipped: 0, photo_unusable: 1 })
+  })
+
+  it('of two people do not collide, also if they have the same names', async () => {
+    const importOf = async (as: LocalUser, colour: Buffer) => {
+      old = pod.fakePods.person(`alice-${newGuid().slice(0, 8)}@old.example`)
+      const zip = new yazl.ZipFile()
+      zip.addBuffer(colour, 'same.png')
+      zip.end()
+      const photos = join(folder, newGuid())
+      await writeFile(photos, await bytesOf(zip))
+      const photo = photoBy(old, { remote_photo_name: 'same.png' })
+      const archive = archiveOf(old, { user: { posts: [archivedPost(postBy(old, { photos: [photo] }))] } })
+      expect(counts(await importAll(archive, { photos, as }), 'photos')).toEqual({ imported: 1, skipped: 0 })
+    }
+    const pictures = await Promise.all([1, 2].map((width) => plain(width, 2).png().toBuffer()))
+    await importOf(al, pictures[0] ?? Buffer.alloc(0))
+    await importOf(bob, pictures[1] ?? Buffer.alloc(0))
+
+    const stored = [al, bob].map(({ guid }) => importedPhotoFile(guid, 'same.png'))
+    expect(await pod.db('photos').whereNull('remotePath').orderBy('id').pluck('name')).toEqual(stored)
+    const [first, second] = await Promise.all(stored.map((file) => pod.pictures.read(file)))
+    expect(first?.equals(second ?? Buffer.alloc(0))).toBe(false)
   })
 
   it('are fetched from the old pod without a zip, and from no other one', async () => {
@@ -633,6 +824,19 @@ describe('the announcement of a move', () => {
   })
 })
 
+it('a Friendica pod gets the announcement that is signed by the old key, every other pod the usual one', async () => {
+  const friendica = await addRecordingPod(pod.fakePods, pod, 'friendica.example:3000', { software: 'friendica' })
+  const diaspora = await addRecordingPod(pod.fakePods, pod, 'diaspora.example:3000', { software: 'diaspora' })
+  const unread = await addRecordingPod(pod.fakePods, pod, 'unread.example:3000')
+  const hosts = [friendica, diaspora, unread].map(({ host }) => archivedContact(`x@${host}`))
+  await importAll(archiveOf(old, { user: { contacts: hosts } }))
+  await sendDueAnnouncements({ ...pod, now: () => new Date(Date.now() + 1_000) }, forever)
+
+  const { envelope, envelopeFriendica } = await pod.db('accountMigrations').where({ oldAddress: old.address }).first()
+  expect(friendica.received.map(({ body }) => body)).toEqual([envelopeFriendica])
+  for (const { received } of [diaspora, unread]) expect(received.map(({ body }) => body)).toEqual([envelope])
+})
+
 describe('an import that meets an error', () => {
   const run = (id: number, by: Partial<FederationPod> = {}, stop?: AbortController) =>
     runImport({ ...pod, ...by }, id, {
@@ -741,6 +945,41 @@ describe('an entry of a zip', () => {
 })
 
 describe('an item is refused', () => {
+  it('if the person or their pod is blocked here', async () => {
+    const ned = await pod.addRemotePerson('ned@shut.example')
+    const zoe = await pod.addRemotePerson('zoe@z.example')
+    await blockPod('shut.example')
+    await pod.db('people').where({ id: zoe.id }).update({ restriction: 'block' })
+    const post = postBy(old)
+    const archive = archiveOf(old, {
+      user: {
+        posts: [archivedPost(post)],
+        contacts: [ned.address, zoe.address, 'new@shut.example'].map((address) => archivedContact(address)),
+      },
+      others: [ned, zoe].map((author) => entityToJson(commentBy(author, post))),
+    })
+    expect((await check(archive)).contacts).toMatchObject({ reachable: 0, onBlockedPods: 3 })
+    const done = await importAll(archive)
+
+    expect(counts(done, 'contacts')).toEqual({ imported: 0, skipped: 0, pod_blocked: 3 })
+    expect(counts(done, 'others_relayables')).toEqual({ imported: 0, skipped: 0, pod_blocked: 2 })
+    expect(await pod.rows('contacts', 'claimed_followers', 'comments')).toEqual([0, 0, 0])
+  })
+
+  it('if its address is that of a private network, to which nothing is sent', async () => {
+    const strict = { ...pod, remotePods: pod.fakePods.remotePods({ allowPrivate: 'none' }) }
+    const addresses = ['a@127.0.0.1', 'a@10.1.2.3', 'a@[::1]']
+    const { id } = await begin(
+      archiveOf(old, { user: { contacts: addresses.map((address) => archivedContact(address)) } }),
+    )
+    const before = pod.fakePods.requests.length
+    await runImport(strict, id, { signal: forever, makePicture: makeImportedPicture })
+
+    const done = await findArchiveImport(pod.db, { id })
+    expect(counts(done ?? { counts: {} }, 'contacts')).toEqual({ imported: 0, skipped: 0, not_found: 3 })
+    expect(pod.fakePods.requests.slice(before)).toEqual([])
+  })
+
   it('skips content of another person, with a known guid, or deleted', async () => {
     const bobs = await addPost(pod, bob)
     const deleted = postBy(old)
@@ -981,6 +1220,37 @@ describe('an archive is read', () => {
       { createdAt: new Date('2012-03-04T05:06:07Z'), text: 'first' },
     ])
   })
+
+  it('an archive of version 1.0 with guids, as of 0.6, keeps them, and its comments find their posts', async () => {
+    const [post, comment] = [newGuid(), newGuid()]
+    const time = { created_at: '2016-03-04T05:06:07Z' }
+    const archive = {
+      version: '1.0',
+      user: {
+        name: 'alice',
+        serialized_private_key: privateKeyPem(old.privateKey),
+        profile: { diaspora_handle: old.address, first_name: 'Al' },
+        posts: [
+          { guid: post, text: 'a post', public: true, diaspora_handle: old.address, type: 'StatusMessage', ...time },
+        ],
+        comments: [{ guid: comment, text: 'a comment', post_guid: post, ...time }],
+      },
+    }
+    const first = await importAll(archive)
+    expect([counts(first, 'posts'), counts(first, 'relayables')]).toEqual([
+      { imported: 1, skipped: 0 },
+      { imported: 1, skipped: 0 },
+    ])
+    expect(await pod.db('posts').pluck('guid')).toEqual([post])
+    expect(await pod.db('comments').select('guid', 'text', 'authorId')).toEqual([
+      { guid: comment, text: 'a comment', authorId: al.id },
+    ])
+    const again = await importAll(archive)
+    expect([counts(again, 'posts'), counts(again, 'relayables')]).toEqual([
+      { imported: 0, skipped: 1 },
+      { imported: 0, skipped: 1 },
+    ])
+  })
 })
 
 describe('a check', () => {
@@ -1016,6 +1286,12 @@ describe('a check', () => {
     await pod.db('pods').where({ host: 'friendica.example' }).update({ software: 'friendica' })
     const archive = archiveOf(old, { user: { contacts: [archivedContact(friend.address)] } })
     expect((await check(archive)).warnings).toEqual(['friendica_contacts'])
+  })
+
+  it('warns if the pod of the old account is blocked', async () => {
+    const known = await pod.addRemotePerson(`kim-${newGuid().slice(0, 6)}@shut.example`)
+    await blockPod('shut.example')
+    expect(await check(archiveOf(known))).toMatchObject({ identity: 'proven', warnings: ['old_pod_blocked'] })
   })
 
   it('proves a known account on an unreachable pod by its stored key', async () => {

@@ -4,7 +4,7 @@ import { RemotePod } from '../../../persistence/models/remote-pod.js'
 import { parseAddress, splitAddress } from '../../../protocol/address.js'
 import type { Services } from '../../../services/services.js'
 import { parseHomeUrl, parsePodHost } from '../../discovery/pod-location.js'
-import { openPeopleFinder } from '../lookups/people-finder.js'
+import { isBlockedHere, openPeopleFinder } from '../lookups/people-finder.js'
 import type { ImportingUser } from '../owner.js'
 import type { ArchiveFile } from '../reading/archive-file.js'
 import { type ArchiveOwner, type ArchiveVersion, readArchiveOwner, readMembers } from '../reading/archive-owner.js'
@@ -180,6 +180,7 @@ async function checkContacts(context: ImportContext, spooled: SpooledArchive) {
     for (const lookup of (await context.people.find(addresses, context.signal)).values()) {
       if (lookup.state === 'refused') counts[lookup.reason === 'pod_blocked' ? 'onBlockedPods' : 'unreachable'] += 1
       else if (lookup.newest.closedAt !== null) counts.closed += 1
+      else if (isBlockedHere(lookup.newest)) counts.onBlockedPods += 1
       else counts[lookup.newest.id === lookup.person.id ? 'reachable' : 'moved'] += 1
       if (lookup.state === 'found' && lookup.newest.pod?.software === 'friendica') isFriendica = true
     }

@@ -15,7 +15,7 @@ import {
 } from '../../../persistence/contacts/contact-changes.js'
 import { User } from '../../../persistence/models/user.js'
 import { parseAddress } from '../../../protocol/address.js'
-import type { FoundPerson } from '../lookups/people-finder.js'
+import { type FoundPerson, isBlockedHere } from '../lookups/people-finder.js'
 import { isOwner } from '../owner.js'
 import { readMembers } from '../reading/archive-owner.js'
 import type { SpooledItem } from '../reading/spool-archive.js'
@@ -156,6 +156,7 @@ function faultOf(
   const { newest } = found
   if (newest.id === context.user.personId) return 'self'
   if (newest.closedAt !== null) return 'closed'
+  if (isBlockedHere(newest)) return 'pod_blocked'
   return blocks.has(newest.id) ? 'blocked' : undefined
 }
 

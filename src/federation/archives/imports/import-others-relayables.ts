@@ -6,7 +6,7 @@ import { RELAYABLE_KINDS } from '../../../protocol/entities/registry.js'
 import { verifyRelayable } from '../../../protocol/signatures/relayable-signature.js'
 import { parseStoredKey } from '../../inbound/find-signers.js'
 import { type OutgoingRelayable, relayableEntities } from '../../outbound/relayable-entities.js'
-import type { FoundPerson } from '../lookups/people-finder.js'
+import { type FoundPerson, isBlockedHere } from '../lookups/people-finder.js'
 import { BatchResults, type ImportContext, type ListImporter } from './import-context.js'
 import {
   type ArchivedRelayable,
@@ -184,6 +184,7 @@ function faultOfAuthor(each: ReadyRelayable, author: FoundPerson | undefined, bl
     return author?.reason === 'pod_blocked' || author?.reason === 'over_limit' ? author.reason : 'author_unknown'
   }
   if (author.person.podId === null) return 'local_author'
+  if (isBlockedHere(author.newest)) return 'pod_blocked'
   if (blocks.has(author.newest.id)) return 'blocked'
   return (each.entity.author_signature ?? '') === '' ? 'signature_missing' : undefined
 }

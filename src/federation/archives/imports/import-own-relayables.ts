@@ -36,17 +36,9 @@ export function ownRelayableImporter(list: 'own_comments' | 'own_reactions'): Li
         else results.refuse(each, 'guid_taken')
         return false
       })
-      const parents = await findReadableParents(context, newRelayables)
-      const missing = newRelayables.filter(
-        ({ entity }) => !parents.has(buildParentKey(entity)) && !isPlannedParent(context, entity),
-      )
-      await fetchParents(context, missing)
-      const foundParents =
-        missing.length === 0 || context.fetches === undefined
-          ? parents
-          : await findReadableParents(context, newRelayables)
+      const parents = await findOrFetchParents(context, newRelayables)
       for (const each of newRelayables) {
-        const isThere = foundParents.has(buildParentKey(each.entity)) || isPlannedParent(context, each.entity)
+        const isThere = parents.has(buildParentKey(each.entity)) || isPlannedParent(context, each.entity)
         // A check fetches nothing: the import may find more.
         if (isThere || context.fetches === undefined) results.accept(each)
         else results.refuse(each, 'parent_missing')
@@ -78,13 +70,37 @@ function asOwn({ user }: ImportContext, each: ReadyRelayable): ReadyRelayable {
   return { ...each, author: user.address, entity: { ...entity, author: user.address } as ReadyRelayable['entity'] } // only optional members are missing
 }
 
-async function fetchParents(context: ImportContext, relayables: readonly ReadyRelayable[]): Promise<void> {
+/** Parents that are missing are fetched through the old pod, then from the pods of their authors, if the archive names them. */
+async function findOrFetchParents(
+  context: ImportContext,
+  relayables: readonly ReadyRelayable[],
+): Promise<ReadonlyMap<string, RelayableParent>> {
+  const parents = await findReadableParents(context, relayables)
+  const isMissing = (found: typeof parents) => (each: ReadyRelayable) =>
+    !found.has(buildParentKey(each.entity)) && !isPlannedParent(context, each.entity)
+  const missing = relayables.filter(isMissing(parents))
+  if (missing.length === 0 || context.fetches === undefined) return parents
+  await fetchParents(context, missing, () => context.oldAddress)
+  const fetched = await findReadableParents(context, relayables)
+  const authors = await context.fetches.parentAuthors()
+  const named = missing.filter(isMissing(fetched)).filter(({ entity }) => authors.has(entity.parent_guid))
+  if (named.length === 0) return fetched
+  await fetchParents(context, named, (guid) => authors.get(guid))
+  return findReadableParents(context, relayables)
+}
+
+async function fetchParents(
+  context: ImportContext,
+  relayables: readonly ReadyRelayable[],
+  sourceOf: (guid: string) => string | undefined,
+): Promise<void> {
   const types = { Post: 'post', Comment: 'comment', Poll: 'poll' } as const
   const fetchRequests = new Map(
-    relayables.map(({ entity }) => [
-      buildParentKey(entity),
-      { type: types[readParentKind(entity)], guid: entity.parent_guid, from: context.oldAddress },
-    ]),
+    relayables.flatMap(({ entity }) => {
+      const from = sourceOf(entity.parent_guid)
+      const parent = { type: types[readParentKind(entity)], guid: entity.parent_guid }
+      return from === undefined ? [] : [[buildParentKey(entity), { ...parent, from }] as const]
+    }),
   )
   await context.fetches?.fetchAll([...fetchRequests.values()], context.signal)
 }

@@ -8,12 +8,13 @@ import { openPeopleFinder } from '../lookups/people-finder.js'
 import type { ImportingUser } from '../owner.js'
 import type { ArchiveVersion } from '../reading/archive-owner.js'
 import type { DistinctAspectNames } from './aspect-names.js'
+import { importFolder } from './begin-import.js'
 import type { ImportContext } from './import-context.js'
 
 /** Returns the context of the importers in a running import. Throws a `Refusal` if the account is closed. */
 export async function openImportContext(
   services: Services,
-  { id, userId, oldAddress, header }: ArchiveImport,
+  { id, uid, userId, oldAddress, header }: ArchiveImport,
   signal: AbortSignal,
 ): Promise<ImportContext> {
   const user = await User.query(services.db).findById(userId).withGraphFetched('person').throwIfNotFound()
@@ -27,7 +28,7 @@ export async function openImportContext(
     oldPersonId: old?.id,
     aspectNames: (header['aspect_names'] ?? {}) as DistinctAspectNames, // likewise; imports of earlier versions have none
     people: openPeopleFinder(services),
-    fetches: openFetches(services),
+    fetches: openFetches(services, importFolder(services, { uid })),
     importId: id,
     planned: undefined,
     signal,

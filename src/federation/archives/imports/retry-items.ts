@@ -34,7 +34,11 @@ export async function keepForRetry(
     await setRetry(services.db, ended.id, null)
     return deleteSpool(folder)
   }
-  await keepOfSpool(folder, (list, position) => isRetried(items, list, position))
+  const hasRelayables = items.has('relayables')
+  await keepOfSpool(
+    folder,
+    (list, position) => isRetried(items, list, position) || (list === 'others_posts' && hasRelayables),
+  )
   await setRetry(services.db, ended.id, new Date(services.now().getTime() + hours * HOUR_MS))
 }
 

@@ -10,7 +10,6 @@ import {
   type ArchiveImport,
   claimImport,
   deleteImportKey,
-  deleteOldImportRecords,
   findArchiveImport,
   finishImport,
   type ImportCounts,
@@ -88,7 +87,6 @@ export async function runImport(
     await run.run()
     await finishImport(services.db, archiveImport.id, { state: 'done', finishedAt: services.now() })
     await keepForRetry(services, archiveImport, 0)
-    await deleteOldImportRecords(services.db, IMPORT_LIMITS)
     await deleteOldLookups(services.db, services.now())
     services.log.info({ import: archiveImport.id, from: archiveImport.oldAddress }, 'archive imported')
     return run.finished()

@@ -7,6 +7,7 @@ import { isRemoteAddress } from '../../discovery/pod-location.js'
 import { RemotePodError } from '../../remote-pod/remote-pod-error.js'
 import { IMPORT_LIMITS } from '../limits.js'
 import { openHostPace } from './host-pace.js'
+import { readParentAuthors } from './parent-authors.js'
 
 interface WantedOfArchive {
   readonly type: 'post' | 'poll' | 'comment'
@@ -20,12 +21,15 @@ interface WantedOfArchive {
 export interface Fetches {
   /** Resolves when each entity is stored, or cannot be fetched. */
   fetchAll(wanted: readonly WantedOfArchive[], signal: AbortSignal): Promise<void>
+  /** The authors of posts that the archive names, by the guids of the posts and of their polls. */
+  parentAuthors(): Promise<ReadonlyMap<string, string>>
 }
 
 /** A host that does not answer so often in a row is not requested again in this import. */
 const FAILURES_IN_A_ROW = 3
 
-export function openFetches(services: Services): Fetches {
+export function openFetches(services: Services, folder: string): Fetches {
+  let parentAuthors: Promise<ReadonlyMap<string, string>> | undefined
   const pace = openHostPace(IMPORT_LIMITS.fetchIntervalMs)
   const failures = new Map<string, number>()
 
@@ -47,6 +51,10 @@ export function openFetches(services: Services): Fetches {
   }
 
   return {
+    parentAuthors() {
+      parentAuthors ??= readParentAuthors(folder)
+      return parentAuthors
+    },
     async fetchAll(wanted, signal) {
       for (const each of wanted) {
         signal.throwIfAborted()

@@ -73,6 +73,11 @@ export function openPeopleFinder(services: Services): PeopleFinder {
   }
 }
 
+/** Whether moderators have blocked a person or their pod. */
+export function isBlockedHere({ restriction, pod }: Person): boolean {
+  return restriction === 'block' || (pod?.blockedAt ?? null) !== null
+}
+
 const NOT_FOUND: FoundPerson = { state: 'refused', reason: 'not_found' }
 
 async function findKnown({ db }: Services, addresses: readonly string[]): Promise<ReadonlyMap<string, FoundPerson>> {
