@@ -198,6 +198,18 @@ describe('exports', () => {
     expectError(await api.bob.get(`/user/imports/${'f'.repeat(32)}`), 404)
   })
 
+  it('are not begun if the disk has less than twice the space that they need', async () => {
+    const [{ authorId }] = await api.pod.db('people').where({ guid: alice.guid }).select('id as authorId')
+    const photo = { guid: 'e'.repeat(32), authorId, name: 'large.png', public: true, bytes: 2 ** 52 }
+    await api.pod.db('photos').insert(photo)
+    const failed = (await request('photos')).body
+    const small = (await request('copy')).body
+    await make()
+    await api.pod.db('photos').where({ guid: photo.guid }).delete()
+    expect((await alice.get(`/user/exports/${failed.id}`)).body).toMatchObject({ state: 'failed', error: 'no_space' })
+    expect(await state(small.id)).toBe('ready')
+  })
+
   it('of a dead worker begin again, three times in all', async () => {
     const { id } = (await request('copy')).body
     const die = () => api.pod.db.raw(`update exports set state = 'running', alive_at = now() - interval '2 minutes'`)

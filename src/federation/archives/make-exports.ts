@@ -1,12 +1,15 @@
 import { rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { exportFile } from '../../domain/archives/exports.js'
 import { ARCHIVE_LIMITS } from '../../domain/archives/limits.js'
 import { enqueueAccountMail } from '../../domain/mail/enqueue-mail.js'
+import { hasSpaceFor, readFolderSpace } from '../../domain/operations/storage.js'
 import { hasCode } from '../../errors/thrown.js'
 import {
   claimExport,
   completeExport,
   type Export,
+  estimateExportBytes,
   failDeadExports,
   failExport,
   recordExportProgress,
@@ -19,6 +22,9 @@ import { type ExportProgress, exportToFile } from './export-archive.js'
 
 /** Milliseconds between two notes of the progress. */
 const PROGRESS_INTERVAL_MS = 2_000
+
+/** The free space must be so many times the estimated size: others write to the disk meanwhile. */
+const SPACE_FACTOR = 2
 
 const CLAIM = { deadAfterSeconds: ARCHIVE_LIMITS.exportWorkerSeconds, attempts: ARCHIVE_LIMITS.exportAttempts }
 
@@ -39,7 +45,12 @@ async function makeExport(services: Services, claimed: Export, stopping: AbortSi
   const heartbeat = startProgressHeartbeat(services, id)
   try {
     await rm(draft, { force: true }) // of a worker that has died
-    const { username } = await User.query(services.db).findById(claimed.userId).throwIfNotFound()
+    const { username, personId } = await User.query(services.db).findById(claimed.userId).throwIfNotFound()
+    const estimate = await estimateExportBytes(services.db, personId, kind)
+    if (!hasSpaceFor(await readFolderSpace(dirname(draft)), SPACE_FACTOR * estimate, 0)) {
+      services.log.error({ export: id, kind, estimate }, 'export failed: the disk has too little space')
+      return await failExport(services.db, id, 'no_space', services.now())
+    }
     const signal = AbortSignal.any([stopping, heartbeat.cancelled])
     const { bytes, sha256, leftOut } = await exportToFile(services, {
       username,

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { changeRows, queryRows } from '../database/database.js'
+import { changeRows, queryRow, queryRows } from '../database/database.js'
 
 export const EXPORT_KINDS = ['archive', 'copy', 'photos'] as const
 
@@ -30,6 +30,28 @@ export interface Export {
 export function exportFile({ uid }: Pick<Export, 'uid'>): string {
   return uid
 }
+
+/** Estimates the bytes of the file of an export: of photos by their sizes, of an archive by its rows, which are compressed. */
+export async function estimateExportBytes(db: Knex, personId: number, kind: ExportKind): Promise<number> {
+  const { bytes } = await queryRow<{ readonly bytes: number }>(
+    db,
+    kind === 'photos' ? PHOTO_BYTES_SQL : ARCHIVE_BYTES_SQL,
+    { personId },
+  )
+  return bytes
+}
+
+const PHOTO_BYTES_SQL = `
+  select coalesce(sum(bytes), 0)::double precision as bytes from photos where author_id = :personId and remote_path is null`
+
+/** A row takes up to 1 kB with its names and signature. Such text shrinks to a quarter. */
+const ARCHIVE_BYTES_SQL = `
+  select ((
+    (select count(*) + coalesce(sum(comments_count + likes_count), 0) from posts where author_id = :personId)
+    + (select count(*) from comments where author_id = :personId)
+    + (select count(*) from likes where author_id = :personId)
+  ) * 1000 + (select coalesce(sum(octet_length(text)), 0) from posts where author_id = :personId)
+  )::double precision / 4 as bytes`
 
 /** Stores a new export; undefined: one of this kind is not finished yet. */
 export async function insertExport(
