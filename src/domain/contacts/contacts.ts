@@ -14,6 +14,7 @@ import { Block } from '../../persistence/models/contact.js'
 import { Notification } from '../../persistence/models/notification.js'
 import { Person } from '../../persistence/models/person.js'
 import { User } from '../../persistence/models/user.js'
+import { findNewestIdentity } from '../../persistence/people/move-person.js'
 import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { enqueueLiveEvent } from '../notifications/enqueue-live-events.js'
@@ -194,11 +195,18 @@ async function lockViewerAndPerson(
   viewer: Viewer,
   { aspectId, personGuid }: Membership,
 ): Promise<Person> {
-  const person = await Person.query(transaction).findOne({ guid: personGuid })
+  const person = await findByAnyGuid(transaction, personGuid)
   await User.lock(transaction, viewer.userId, person ? [person.id] : [])
   await getAspect({ db: transaction }, viewer, aspectId)
   if (person === undefined) throw personNotFound()
   return person
+}
+
+/** The person with this guid; if the person has moved, the newest identity. Clients may still have the old guid. */
+async function findByAnyGuid(transaction: Knex.Transaction, guid: string): Promise<Person | undefined> {
+  const person = await Person.query(transaction).findOne({ guid })
+  if (person === undefined || person.closedAt === null) return person
+  return Person.query(transaction).findById(await findNewestIdentity(transaction, person.id))
 }
 
 function personNotFound(): Refusal {

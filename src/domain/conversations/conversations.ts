@@ -13,6 +13,7 @@ import { inRequestTransaction } from '../../persistence/database/transactions.js
 import { Contact } from '../../persistence/models/contact.js'
 import { Conversation, ConversationVisibility } from '../../persistence/models/conversation.js'
 import { Person } from '../../persistence/models/person.js'
+import { findNewestIdentities } from '../../persistence/people/move-person.js'
 import type { Page } from '../../persistence/sql/keyset-page.js'
 import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
@@ -167,13 +168,23 @@ async function requireMutualContacts(
     )
   }
   const people = await Person.query(transaction)
-    .whereIn('guid', [...guids])
+    .findByIds(await findNewestIds(transaction, guids))
     .whereNull('closedAt')
     .whereIn('id', Contact.query(transaction).select('personId').where({ userId, sharing: true, receiving: true }))
     .orderBy('id')
   // A recipient who is named twice is refused too.
   if (people.length === guids.length) return people
   throw new Refusal('recipients_invalid', 'Each recipient must be a mutual contact of yours, named once.')
+}
+
+/** Ids of the people with these guids; of people who have moved, those of the newest identities. */
+async function findNewestIds(transaction: Knex.Transaction, guids: readonly string[]): Promise<number[]> {
+  const named = await Person.query(transaction)
+    .whereIn('guid', [...guids])
+    .select('id', 'closedAt')
+  const closed = named.filter(({ closedAt }) => closedAt !== null).map(({ id }) => id)
+  const newest = await findNewestIdentities(transaction, closed)
+  return named.map(({ id }) => newest.get(id) ?? id)
 }
 
 function requireText(text: string): void {

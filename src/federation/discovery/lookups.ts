@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type AnyJob, type DataOf, lookUpLinkedJob, lookUpPersonJob } from '../../jobs/definitions.js'
 import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
 import { Person } from '../../persistence/models/person.js'
+import { findNewestAddresses } from '../../persistence/people/moved-people.js'
 import type { EntityLink } from '../../protocol/mentions.js'
 import { readPastedLink } from '../../protocol/pasted-links.js'
 import type { Services } from '../../services/services.js'
@@ -31,16 +32,30 @@ export function lookUpPerson(services: Services, text: string): Lookup<Person> {
   if (pastedLink?.to === 'profile') return lookUpProfile(services, pastedLink)
   if (pastedLink?.to !== 'person') return { find: async () => undefined }
   const { address } = pastedLink
-  const find = async () => Person.byAddress(services.db, address)
+  const find = async () => followMove(services, address, await Person.byAddress(services.db, address))
   if (!isRemoteAddress(services, address)) return { find }
   return { find, requestFromPod: () => runJob(services, lookUpPersonJob, { address }, `look-up-${address}`, find) }
+}
+
+/** The newest identity of a person who has moved from this address, else the person. */
+async function followMove(
+  { db }: Pick<Services, 'db'>,
+  address: string,
+  person: Person | undefined,
+): Promise<Person | undefined> {
+  if (person !== undefined && person.closedAt === null) return person
+  const newest = (await findNewestAddresses(db, [address])).get(address)
+  return newest === undefined ? person : Person.byAddress(db, newest)
 }
 
 function lookUpProfile(
   services: Services,
   { host, guid }: { readonly host: string; readonly guid: string },
 ): Lookup<Person> {
-  const find = async () => Person.query(services.db).findOne({ guid }).withGraphFetched('pod')
+  const find = async () => {
+    const person = await Person.query(services.db).findOne({ guid }).withGraphFetched('pod')
+    return person && followMove(services, person.address, person)
+  }
   if (!isOtherHost(services, host)) return { find }
   return {
     find,

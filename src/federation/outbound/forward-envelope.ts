@@ -46,5 +46,5 @@ async function deliveryOf(
   const [bodies] = await services.crypto.encryptEnvelopes([{ envelope: decrypted, recipientKeys: [key] }])
   const [body] = bodies ?? []
   if (body === undefined) return undefined
-  return { path: `/receive/users/${newest.guid}`, contentType: 'application/json', body }
+  return { path: `/receive/users/${newest.guidAtPod ?? newest.guid}`, contentType: 'application/json', body }
 }

@@ -10,6 +10,8 @@ export interface MovedPerson {
   readonly envelope: string | null
   readonly newest: {
     readonly guid: string
+    /** The guid at its pod, if another person has it here; null: the same. */
+    readonly guidAtPod: string | null
     readonly address: string
     /** Null: an account of this pod. */
     readonly pod: { readonly host: string; readonly port: number; readonly ssl: boolean } | null
@@ -38,7 +40,7 @@ export async function findMovedPerson(
      )
      select old.guid, old.address, old.public_key as "publicKey", old.envelope,
        json_build_object(
-         'guid', newest.guid, 'address', newest.address,
+         'guid', newest.guid, 'guidAtPod', newest.guid_at_pod, 'address', newest.address,
          'pod', case when pods.id is not null then json_build_object('host', pods.host, 'port', pods.port, 'ssl', pods.ssl) end,
          'isBlocked', pods.blocked_at is not null or newest.restriction is not distinct from 'block'
        ) as newest

@@ -8,9 +8,13 @@ import { newGuid } from '../../../src/domain/new-guid.js'
 import { beginImport } from '../../../src/federation/archives/imports/begin-import.js'
 import { runImport } from '../../../src/federation/archives/imports/run-import.js'
 import { writeArchive } from '../../../src/federation/archives/write-archive.js'
+import { openEnvelopeCache } from '../../../src/federation/outbound/envelope-cache.js'
+import { serveEntity } from '../../../src/federation/outbound/serve-entity.js'
+import { Person } from '../../../src/persistence/models/person.js'
 import { entityFromJson, entityToJson } from '../../../src/protocol/entities/entity-json.js'
 import type { StatusMessageEntity } from '../../../src/protocol/entities/posts.js'
 import { isRelayable } from '../../../src/protocol/entities/registry.js'
+import { verifyEnvelope } from '../../../src/protocol/envelopes/verify-envelope.js'
 import { signMigration } from '../../../src/protocol/signatures/migration-signature.js'
 import { verifyRelayable } from '../../../src/protocol/signatures/relayable-signature.js'
 import { makeImportedPicture } from '../../../workers/handlers/make-imported-picture.js'
@@ -132,4 +136,14 @@ it('the relayables of authors who have moved are exported with the network ID th
   expect(await pod.db('comments').pluck('author_id')).toEqual([carla.id])
 
   expect(await exportedOthers(carl, carla)).toEqual({ valid: new Set([comment.guid]), leftOut: 0 })
+
+  // Other pods that fetch it verify the same texts.
+  const cache = openEnvelopeCache({ envelopes: 1, bytes: 100_000, ageMs: 60_000, concurrentSignatures: 1 })
+  const served = await serveEntity(pod, cache, 'comment', comment.guid)
+  const people = await Person.query(pod.db)
+  const keys = new Map(people.map(({ address, publicKey }) => [address, createPublicKey(publicKey)]))
+  expect(verifyEnvelope(served?.kind === 'envelope' ? served.envelope : '', keys, new Date())).toMatchObject({
+    ...{ state: 'verified', sender: al.address, signature: 'valid' },
+    entity: { guid: comment.guid, author: carl.address },
+  })
 })

@@ -106,6 +106,66 @@ it('the API names the new identity', async () => {
   ])
 })
 
+it('the old address and the old guid lead clients to the newest identity', async () => {
+  const { frank } = await api.people('frank')
+  const rita = { ...fakePods.person('rita@r.example') }
+  await addRemotePerson(api.pod, rita.address, rita)
+  const sam = { ...fakePods.person('sam@s.example') }
+  await addRemotePerson(api.pod, sam.address, sam)
+  const entity = {
+    ...{ type: 'account_migration' as const, author: rita.address, old_identity: rita.address },
+    profile: profileOf(sam, { first_name: 'Sam' }),
+    signature: signMigration({ from: rita.address, to: sam.address }, sam.privateKey),
+    remote_photo_path: undefined,
+  }
+  expect(await receive(api.pod, publicMessage(rita, entity))).toEqual(allStored)
+
+  for (const q of [rita.address, `https://r.example/people/${rita.guid}`]) {
+    const { statusCode, headers } = await get(`/people?q=${encodeURIComponent(q)}`)
+    expect([statusCode, headers.location]).toEqual([302, `https://pod.example/people/${sam.guid}`])
+  }
+  const aspect = await firstAspect(frank)
+  expect((await frank.post(`/aspects/${aspect}/contacts`, { person_guid: rita.guid })).status).toBe(204)
+  const { body: contacts } = await frank.get(`/aspects/${aspect}/contacts`)
+  expect(contacts.map(({ guid }: { guid: string }) => guid)).toEqual([sam.guid])
+  await api.pod.db('contacts').where({ userId: frank.viewer.userId }).update({ sharing: true })
+  const message = { subject: 'Hi', body: 'Hello', recipients: [rita.guid] }
+  const { status, body } = await frank.post('/conversations', message)
+  expect([status, body.participants.map(({ guid }: { guid: string }) => guid)]).toEqual([201, [frank.guid, sam.guid]])
+  const both = { ...message, recipients: [rita.guid, sam.guid] }
+  expect((await frank.post('/conversations', both)).status).toBe(422)
+  expect((await frank.delete(`/aspects/${aspect}/contacts/${rita.guid}`)).status).toBe(204)
+})
+
+it('addresses of posts lead to the new pod', async () => {
+  const { dave } = await api.people('dave')
+  const { body: post } = await dave.post('/posts', { body: 'Hello', public: true })
+  const { body: hidden } = await dave.post('/posts', {
+    body: 'Hello',
+    public: false,
+    aspects: [await firstAspect(dave)],
+  })
+  await receive(api.pod, await moveOf({ id: dave.viewer.personId, address: dave.address }, quin))
+
+  for (const path of [`/fetch/post/${post.guid}`, `/posts/${post.guid}`]) {
+    const { statusCode, headers } = await get(path)
+    expect([path, statusCode, headers.location]).toEqual([path, 302, `https://q.example${path}`])
+  }
+  for (const path of [`/fetch/post/${hidden.guid}`, `/posts/${hidden.guid}`])
+    expect((await get(path)).statusCode).toBe(404)
+})
+
+async function firstAspect(person: ApiPerson): Promise<number> {
+  const [{ id }] = (await person.get('/aspects')).body
+  return id
+}
+
+it('private messages for the old account are accepted', async () => {
+  const payload = '{"aes_key":"x","encrypted_magic_envelope":"x"}'
+  const { statusCode } = await api.app.inject({ method: 'POST', url: `/receive/users/${ann.guid}`, payload })
+  expect(statusCode).toBe(202)
+})
+
 it('a comment that comes late goes on to the new pod unchanged, and its author learns of the move', async () => {
   const post = await addPost(api.pod, (await api.pod.db('people').where({ address: quin.address }).first()) as never)
   const carl = fakePods.person('carl@c.example')

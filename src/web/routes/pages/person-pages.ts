@@ -140,7 +140,7 @@ function answerMoved(request: FastifyRequest, reply: FastifyReply, { newest }: M
   }
   return reply
     .type('text/plain; charset=utf-8')
-    .header('location', `${origin}/people/${newest.guid}`)
+    .header('location', `${origin}/people/${newest.guidAtPod ?? newest.guid}`)
     .code(301)
     .send(`This person has moved to ${newest.address}.\n`)
 }
