@@ -61,7 +61,7 @@ async function fetchPerson(address: string, options: FetchOptions): Promise<void
           fetchPersonStream(services, address, { older: true }),
         )
       : undefined
-    return { person: person, posts: fetchedPosts }
+    return { person, posts: fetchedPosts }
   })
   const origin = person.pod ? podOrigin(person.pod) : undefined
   const bits = readPublicKey(person.publicKey)?.asymmetricKeyDetails?.modulusLength ?? null

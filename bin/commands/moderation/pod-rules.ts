@@ -106,10 +106,10 @@ async function importRules(file: string, { mode, yes, reason, ...options }: Impo
   const { plan, operation: task } = await withPod(async (services) => {
     const actor = await getActor(services, options, 'administration')
     const plan = presentPodRuleImport(await planPodRuleImport(services, actor, { csv, mode }))
-    if (!yes) return { plan: plan, operation: undefined }
+    if (!yes) return { plan, operation: undefined }
     await waitForQueue(services.jobs)
     const confirm = String(plan.preview.chosen)
-    return { plan: plan, operation: await applyPodRuleImport(services, actor, plan.id, { reason, confirm }) }
+    return { plan, operation: await applyPodRuleImport(services, actor, plan.id, { reason, confirm }) }
   })
   const { add, change, covered, skip, chosen } = plan.preview
   const rows = plan.rows

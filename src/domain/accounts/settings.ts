@@ -128,7 +128,7 @@ async function readPostDefaults(
     .whereRaw('id = any(?::bigint[])', [aspectIds])
     .select('id')
   if (ownAspects.length < aspectIds.length) throw new Refusal('aspects_invalid', 'One of the aspects is not yours.')
-  return { isPublic, aspectIds: aspectIds }
+  return { isPublic, aspectIds }
 }
 
 async function requireOwnAspect(transaction: Knex.Transaction, userId: number, id: number): Promise<void> {

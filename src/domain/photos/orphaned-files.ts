@@ -30,7 +30,7 @@ export async function* readFiles(
       ...(await db('photos').whereIn('name', names).pluck('name')),
       ...(await db('moved_photo_files').whereIn('name', names).whereNull('deletedAt').pluck('name')),
     ])
-    yield { files: files, orphans: files.filter(({ name }) => !storedNames.has(photoNameOf(name))) }
+    yield { files, orphans: files.filter(({ name }) => !storedNames.has(photoNameOf(name))) }
     after = last.name
   }
 }

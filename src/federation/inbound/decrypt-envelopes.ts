@@ -27,9 +27,9 @@ export async function decryptEnvelopes(
   for (const inbound of messages) {
     const { envelope, recipientGuid } = inbound
     const recipientKey = recipients.get(recipientGuid ?? '')
-    if (recipientGuid === undefined) decryptedMessages.push({ inbound: inbound, envelope })
+    if (recipientGuid === undefined) decryptedMessages.push({ inbound, envelope })
     else if (recipientKey?.key !== undefined)
-      encryptedMessages.push({ inbound: inbound, recipient: recipientKey.recipient, key: recipientKey.key })
+      encryptedMessages.push({ inbound, recipient: recipientKey.recipient, key: recipientKey.key })
     else rejected.push({ inbound, ...faultOf(recipientKey?.recipient) })
   }
 
@@ -47,7 +47,7 @@ export async function decryptEnvelopes(
         fault: 'DecryptionFailed',
         reason: `the key of ${recipient.address} does not decrypt the envelope`,
       })
-    } else decryptedMessages.push({ inbound: inbound, envelope, recipient })
+    } else decryptedMessages.push({ inbound, envelope, recipient })
   }
   return { decrypted: decryptedMessages, rejected }
 }

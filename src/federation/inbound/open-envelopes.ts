@@ -82,7 +82,7 @@ function outcomeOfVerified(
   if (signer === undefined) throw new Error('An envelope was verified without a key.')
   const author = signers.get(entity.author)
   const firstSigned = firstSignedBy(entity, signature, [signer, author])
-  const message = { inbound: inbound, sender, signer, author, entity, signature, firstSigned, recipient }
+  const message = { inbound, sender, signer, author, entity, signature, firstSigned, recipient }
   if (!isStorable(message)) {
     const reason = `entities of type ${entity.type} are not stored`
     return { kind: 'rejected', message: { inbound, message, fault: 'UnknownEntity', reason } }

@@ -98,7 +98,7 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasFreeMemory'>, l
 
     size() {
       const { messages, bytes } = queue.total()
-      return { heldBytes: heldBytes, queuedBytes: bytes, queuedMessages: messages }
+      return { heldBytes, queuedBytes: bytes, queuedMessages: messages }
     },
   }
 }

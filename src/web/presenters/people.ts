@@ -33,11 +33,12 @@ export function presentUnreadCounts(counts: ShownUnreadCounts) {
 }
 
 /** Hidden details are absent from the profile of another person, and null in the viewer's own profile. */
-export function presentPerson(shown: VisiblePerson, addresses: PodAddresses): Static<typeof OtherPerson> {
-  const { person, profile, isOwn: own, canShowDetails, canShowRelationship, relationship, aspects, isBlocked } = shown
+export function presentPerson(visiblePerson: VisiblePerson, addresses: PodAddresses): Static<typeof OtherPerson> {
+  const { person, profile, isOwn, canShowDetails, canShowRelationship, relationship, aspects, isBlocked } =
+    visiblePerson
   return {
     ...presentNames(person),
-    ...(own && { ...presentSettings(profile), ...WITHHELD }),
+    ...(isOwn && { ...presentSettings(profile), ...WITHHELD }),
     ...(canShowDetails && presentDetails(profile)),
     avatar: presentAvatar(profile, addresses),
     tags: profile.tags,

@@ -75,7 +75,7 @@ export async function scanDocuments(
         .map((row) => documentOf(scan.source, row))
         .flatMap((document) => {
           const matches = match(document)
-          return matches.length === 0 ? [] : [{ document, matches: matches }]
+          return matches.length === 0 ? [] : [{ document, matches }]
         })
       documents.push(...(await keepApplicableMatches(services, matches)))
     }
