@@ -6,7 +6,8 @@ import { createSampleData } from '../../bin/seed/sample-data.js'
 import { createSampleUser } from '../../bin/seed/sample-users.js'
 import { launchChromium } from '../support/browser/chromium.js'
 import { openSampleConsole, type SampleConsole } from '../support/browser/sample-console.js'
-import { openView } from '../support/browser/sample-pages.js'
+import type { View } from '../support/browser/sample-pages.js'
+import { openConsoleView } from '../support/browser/walk-console.js'
 
 const FOLDER = 'docs/pictures'
 const MAX_BYTES = 100_000
@@ -34,7 +35,8 @@ it('makes the pictures of the documentation', async () => {
       { name: 'console-queues', path: '/admin/queues', height: 1_020 },
       { name: 'page-post', path: await publicPost(samples), height: 530 },
     ]
-    for (const shot of shots) expect(await take(await signedIn(samples, browser, shot), shot)).toBeLessThan(MAX_BYTES)
+    for (const shot of shots)
+      expect(await take(await openConsoleView(browser, samples, 'adm', viewOf(shot)), shot)).toBeLessThan(MAX_BYTES)
   } finally {
     await browser.close()
     await samples.close()
@@ -56,16 +58,10 @@ async function publicPost({ pod: { pod } }: SampleConsole): Promise<string> {
   return `/posts/${post.guid}`
 }
 
-async function signedIn(
-  samples: SampleConsole,
-  browser: NonNullable<Awaited<ReturnType<typeof launchChromium>>>,
-  { width = 1100, isDark = false }: Screenshot,
-): Promise<BrowserContext> {
-  const { cookies } = await samples.pod.signedIn('adm')
-  const context = await openView(browser, samples.url, { width, colorScheme: isDark ? 'dark' : 'light' })
-  await context.addCookies([...cookies].map(([name, value]) => ({ name, value, url: samples.url })))
-  return context
-}
+const viewOf = ({ width = 1100, isDark = false }: Screenshot): View => ({
+  width,
+  colorScheme: isDark ? 'dark' : 'light',
+})
 
 /** Returns the size of the picture in bytes. */
 async function take(context: BrowserContext, { name, path, height = 720 }: Screenshot): Promise<number> {

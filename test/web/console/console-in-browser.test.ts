@@ -1,10 +1,10 @@
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { Browser, BrowserContext } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findClusters } from '../../../src/domain/moderation/clusters/find-clusters.js'
-import { violationsOn } from '../../support/browser/axe.js'
 import { findChromium, launchChromium } from '../../support/browser/chromium.js'
 import { openSampleConsole, type SampleConsole } from '../../support/browser/sample-console.js'
-import { openView, type View } from '../../support/browser/sample-pages.js'
+import type { View } from '../../support/browser/sample-pages.js'
+import { openConsoleView, walkConsole } from '../../support/browser/walk-console.js'
 import { addPost } from '../../support/databases/rows.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 
@@ -22,58 +22,17 @@ afterAll(async () => {
   await samples.close()
 })
 
-/** A browser in which the person is signed in. */
 async function signedIn(name: 'mod' | 'adm', view: View): Promise<BrowserContext> {
   if (browser === undefined) throw new Error('There is no browser.')
-  const { cookies } = await samples.pod.signedIn(name)
-  const context = await openView(browser, samples.url, view)
-  await context.addCookies([...cookies].map(([key, value]) => ({ name: key, value, url: samples.url })))
-  return context
-}
-
-const NARROW = { colorScheme: 'light', width: 320 } as const
-
-/** All rules in the light; colours once more in the dark. The width of the page at 320 pixels, and elements of others in it. */
-async function faultsOf(page: Page): Promise<readonly string[]> {
-  const width = Number(await page.evaluate('document.documentElement.scrollWidth'))
-  // The copy of a reported picture comes from this pod.
-  const injected = await page.locator('main script, main img:not([src^="/admin/reports/"])').count()
-  const inLight = await violationsOn(page)
-  await page.emulateMedia({ colorScheme: 'dark' })
-  const inDark = await violationsOn(page, { rules: ['color-contrast'] })
-  await page.emulateMedia({ colorScheme: 'light' })
-  return [
-    ...inLight,
-    ...inDark.map((fault) => `in the dark: ${fault}`),
-    ...(width > NARROW.width ? [`${width} pixels wide`] : []),
-    ...(injected > 0 ? [`${injected} elements of another person`] : []),
-    ...((await page.title()).includes('hacked') ? ['a script of another person'] : []),
-  ]
+  return openConsoleView(browser, samples, name, view)
 }
 
 describe.skipIf(executablePath === undefined)('in Chromium', () => {
   it('no page of the console has a violation that axe finds, is wider than 320 pixels, or runs a text of others', async () => {
-    const context = await signedIn('adm', NARROW)
-    const foreign: string[] = []
-    context.on('request', (request) => {
-      if (!request.url().startsWith(samples.url)) foreign.push(request.url())
-    })
-    const left = Object.entries(samples.pages)
-    const faults: (readonly [string, readonly string[]])[] = []
-    const walk = async () => {
-      const page = await context.newPage()
-      for (let next = left.shift(); next !== undefined; next = left.shift()) {
-        const [name, path] = next
-        const answer = await page.goto(path)
-        faults.push([name, answer?.status() === 200 ? await faultsOf(page) : [`status ${answer?.status()}`]])
-      }
-    }
-    await Promise.all([walk(), walk()])
-    await context.close()
+    if (browser === undefined) throw new Error('There is no browser.')
 
-    expect(faults.filter(([, found]) => found.length > 0)).toEqual([])
-    expect(faults).toHaveLength(Object.keys(samples.pages).length)
-    expect(foreign).toEqual([])
+    expect(Object.keys(samples.pages).length).toBeGreaterThan(40)
+    expect(await walkConsole(browser, samples, samples.pages)).toEqual({ faults: {}, foreign: [] })
   }, 240_000)
 
   it('a queue is paused and resumed without JavaScript, with the keyboard alone', async () => {
