@@ -61,7 +61,7 @@ const OWN_STYLE = `
 .console fieldset { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; min-width: 0; width: 100%; margin: 0; padding: .5rem .75rem; border: 1px solid var(--line); border-radius: .5rem }
 .console fieldset label { width: auto }
 .console legend { padding: 0 .25rem; font-size: .9rem; font-weight: 600 }
-.scroll label.choice { white-space: nowrap }
+.scroll label.choice { display: inline-flex; gap: .5rem; align-items: center; white-space: nowrap }
 .entry .choice { display: flex; gap: .5rem; align-items: start; font-weight: 400; min-height: 1.5rem }
 .console :is(input, select, textarea) { min-height: 2.25rem; padding: .3rem .6rem }
 .console input[type=checkbox] { width: 1.5rem; min-height: 1.5rem; flex: none; margin: 0 }
