@@ -12,6 +12,7 @@ import { readConfig } from '../../src/config/config.js'
 import { issueToken } from '../../src/domain/accounts/account-tokens.js'
 import { closeUser } from '../../src/domain/accounts/closing/close-now.js'
 import { newGuid } from '../../src/domain/new-guid.js'
+import { deleteMovedFiles } from '../../src/domain/photos/moved-files.js'
 import { removeOrphanedFiles } from '../../src/domain/photos/orphaned-files.js'
 import { listPhotoFiles } from '../../src/domain/photos/photos.js'
 import type { Refusal } from '../../src/domain/refusals.js'
@@ -477,6 +478,11 @@ describe('the repository', () => {
         () => 'removed',
         (error: Refusal) => error.reason,
       )
+    const [moved = ''] = await addPhotos(source, photo.authorId, 1)
+    await db('photos').where({ name: moved }).update({ remotePath: 'https://q.example/' })
+    await db('moved_photo_files').update({ movedAt: db.raw(`now() - interval '91 days'`) })
+    const removeMoved = async () =>
+      `${await deleteMovedFiles(db, source.pod.pictures, { milliseconds: 10_000, signal: uninterrupted.signal })} removed`
     const during: Promise<string>[] = []
     const { repository } = source
     const manifest = await source.backUp({
@@ -489,15 +495,15 @@ describe('the repository', () => {
       },
       report: ({ step }) => {
         if (step === 'photos' && during.length === 0) {
-          during.push(Photo.query(db).deleteById(photo.id).then(remove), removeOld())
+          during.push(Photo.query(db).deleteById(photo.id).then(remove), removeOld(), removeMoved())
         }
       },
     })
 
-    expect(await Promise.all(during)).toEqual(['Postponed', 'backup_running'])
-    expect(manifest.pictures).toMatchObject({ count: 2 * files.length, missing: 0 })
+    expect(await Promise.all(during)).toEqual(['Postponed', 'backup_running', '0 removed'])
+    expect(manifest.pictures).toMatchObject({ count: 3 * files.length, missing: 0 })
     expect(files.map((file) => existsSync(file))).not.toContain(false)
-    expect(await remove()).toBe('removed')
+    expect([await remove(), await removeMoved()]).toEqual(['removed', '1 removed'])
     expect(files.map((file) => existsSync(file))).not.toContain(true)
   })
 
