@@ -93,6 +93,7 @@ describe.runIf(program !== undefined)('an old pod on MariaDB', () => {
       'alter table users add column authentication_token varchar(30), add column strip_exif tinyint(1)',
     )
     await session.query('alter table notifications drop column guid')
+    await session.query('alter table posts modify public bit(1)')
     await session.query('alter table posts add column tweet_id varchar(255), add column tumblr_ids text')
     await session.query(`set session sql_mode = 'ANSI_QUOTES,ALLOW_INVALID_DATES,NO_BACKSLASH_ESCAPES'`)
     await session.query(`update posts set created_at = '2020-02-31 10:00:00' where id = 201`)
@@ -111,6 +112,8 @@ describe.runIf(program !== undefined)('an old pod on MariaDB', () => {
       { id: 201, created_at: null, text: expect.any(String) },
       { id: 202, created_at: expect.any(Date), text: '🌻 \\N \\\tü\r\n ' },
     ])
+    const publicPosts = 'select id::int from take_over.posts where public and id between 101 and 104 order by id'
+    expect(await taken.rowsOf(publicPosts)).toEqual([{ id: 101 }, { id: 104 }])
     expect(await taken.rowsOf('select getting_started, disable_mail from take_over.users where id = 2')).toEqual([
       { getting_started: true, disable_mail: null },
     ])

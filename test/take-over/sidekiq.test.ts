@@ -149,10 +149,20 @@ describe.runIf(redisProgram() !== undefined)('the jobs of the old pod', () => {
         ...{ created_at: message.created_at, participants: [rita, alice], messages: [message] },
       }
       const forAlice = encryptEnvelopeFor(old.publicKeys['alice'] ?? '', envelopeBy(rita, conversation))
+      const carol = `carol@${OLD_HOST}`
+      const toCarol = { ...message, guid: guidOf('late-message'), conversation_guid: guidOf('late-conversation') }
+      const forCarol = encryptEnvelopeFor(
+        old.publicKeys['carol'] ?? '',
+        envelopeBy(rita, {
+          ...{ type: 'conversation', author: rita, guid: guidOf('late-conversation'), subject: 'Soup' },
+          ...{ created_at: message.created_at, participants: [rita, carol], messages: [toCarol] },
+        }),
+      )
       const fromRita = envelopeBy(rita, postOf(rita, guidOf('new-post'), 'a new post'))
       await redis.lpush(
         'queue:high',
         job('ReceivePrivate', [1, forAlice, false]),
+        job('ReceivePrivate', [3, forCarol, false]),
         job('ReceivePublic', [fromRita, false]),
       )
       await redis.lpush('queue:urgent', job('ReceivePrivate', [99, forAlice]), job('ReceiveLocal', ['Post', 1, [1]]))
@@ -174,7 +184,7 @@ describe.runIf(redisProgram() !== undefined)('the jobs of the old pod', () => {
       await expect(switchOver(taken.target, options, async () => ({}))).rejects.toThrow('1 ReceiveLocal')
       const { jobs } = await switchOver(taken.target, { ...options, mayLoseJobs: true }, async () => ({}))
       expect(jobs?.carried).toEqual({
-        ...{ DeferredDispatch: 2, ProcessPhoto: 1, ReceivePrivate: 1, ReceivePublic: 1, SendPrivate: 1, SendPublic: 2 },
+        ...{ DeferredDispatch: 2, ProcessPhoto: 1, ReceivePrivate: 2, ReceivePublic: 1, SendPrivate: 1, SendPublic: 2 },
       })
       expect(jobs?.dropped.map(({ name, fault, count }) => [name, fault, count])).toEqual([
         ['DeferredDispatch', 'the record is gone', 1],
@@ -225,6 +235,13 @@ describe.runIf(redisProgram() !== undefined)('the jobs of the old pod', () => {
         (await taken.rowsOf(`select text from ${table} where guid = ?`, [guidOf(guid)]))[0]?.['text']
       await expect.poll(textOf('messages', 'new-message'), { timeout: 30_000 }).toBe('words for Alice')
       await expect.poll(textOf('posts', 'new-post'), { timeout: 30_000 }).toBe('a new post')
+      // Carol has closed her account at the old pod: her key opens the message, and the sender gets the deletion.
+      const answersOfCarol = () =>
+        taken.rowsOf(
+          `select record, person_id::int as person from outbound_messages
+           join deliveries on message_id = outbound_messages.id where sender_id = 13`,
+        )
+      await expect.poll(answersOfCarol, { timeout: 30_000 }).toEqual([{ record: 'account_deletion', person: null }])
     }, 120_000)
 
     async function contentOf() {

@@ -5,6 +5,8 @@ import type { ColumnType } from './source-tables.js'
 export type MysqlRow = readonly (Buffer | null)[]
 
 const NULL = '\\N'
+/** The character `0`. */
+const ZERO = 0x30
 
 /** Bytes as characters of Latin 1, so that bytes that are not text are unchanged as well. */
 type WriteField = (bytes: Buffer) => string
@@ -28,7 +30,8 @@ function isOnCalendar(day: string): boolean {
   return date <= 28 || new Date(Date.UTC(year, month - 1, date)).getUTCDate() === date
 }
 
-const writeBoolean: WriteField = (bytes) => (bytes.toString('latin1') === '0' ? 'f' : 't')
+/** A number, or a bit. */
+const writeBoolean: WriteField = (bytes) => (bytes.every((byte) => byte === 0 || byte === ZERO) ? 'f' : 't')
 
 const WRITERS: Readonly<Record<ColumnType, WriteField>> = {
   int: (bytes) => bytes.toString('latin1'),
