@@ -5,7 +5,7 @@ import { killStep, runStep } from '../support/take-over/killed-steps.js'
 import { createOldPod, OLD_HOST, type OldPod } from '../support/take-over/old-pod.js'
 import { openTestTarget, type TestTarget } from '../support/take-over/take-over-target.js'
 
-/** Rows of each large table: 15 blocks, which two lanes copy. */
+/** Rows of each large table: 15 blocks, which two pairs of sessions copy. */
 const ROWS = 150_000
 const KILLS = 20
 const SELECT_SESSIONS_SQL = 'select from pg_stat_activity where datname = current_database() and application_name = ?'
@@ -30,10 +30,14 @@ afterAll(async () => {
   await old?.close()
 })
 
-/** The copied rows. Those of accounts have seals with random parts, and blocks have other ends. */
+/**
+ * The copied rows. Those of accounts have seals with random parts, and blocks have other ends. On a slow machine the number of rows of
+ * the source is an estimate.
+ */
 async function stagedIn({ target, rowsOf }: TestTarget) {
   return {
-    content: await contentOf(target.db, 'take_over', ['copied_blocks', 'users']),
+    content: await contentOf(target.db, 'take_over', ['copied_blocks', 'source_tables', 'users']),
+    tables: await rowsOf('select name, last_key::float from take_over.source_tables order by name'),
     accounts: await rowsOf('select id::int, username, email from take_over.users order by id'),
     blocks: await rowsOf(`
       select table_name as name, sum(rows)::int as rows, sum(fingerprint::numeric)::text as fingerprint
