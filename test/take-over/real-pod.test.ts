@@ -1,27 +1,19 @@
-import { execFileSync } from 'node:child_process'
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { abortTakeOver, rehearse, verifyBuilt } from '../../src/take-over/take-over.js'
 import { type OpenDatabase, openEmptyDatabase } from '../support/databases/test-database.js'
 import { contentOf } from '../support/take-over/content-of.js'
+import { REAL_POD, restoreRealPod } from '../support/take-over/real-pod.js'
 import { openTestTarget, type TestTarget } from '../support/take-over/take-over-target.js'
 
-/** A folder with the database and the pictures of a real diaspora* 0.9; without it these tests are left out. */
-const fixtures = process.env['DIASPORA_FIXTURES'] ?? ''
-
-describe.runIf(fixtures !== '')('the database of a real diaspora* pod', () => {
+describe.runIf(REAL_POD !== '')('the database of a real diaspora* pod', () => {
   let old: OpenDatabase
   let taken: TestTarget
+  let uploads: string
 
   beforeAll(async () => {
     old = await openEmptyDatabase()
     taken = await openTestTarget(old.url, 'http://localhost:4500')
-    execFileSync(
-      'pg_restore',
-      ['--no-owner', '--no-privileges', '--dbname', old.url, join(fixtures, 'database.dump')],
-      { stdio: 'ignore' },
-    )
+    uploads = await restoreRealPod(old.url, taken.folder)
   }, 180_000)
 
   afterAll(async () => {
@@ -30,10 +22,7 @@ describe.runIf(fixtures !== '')('the database of a real diaspora* pod', () => {
   })
 
   it('is taken over with all rows and pictures, and every account signs in', async () => {
-    const { target, folder } = taken
-    const uploads = join(folder, 'old')
-    await mkdir(join(uploads, 'images'), { recursive: true })
-    execFileSync('tar', ['xzf', join(fixtures, 'uploads-images.tar.gz'), '-C', join(uploads, 'images')])
+    const { target } = taken
     const options = { ...taken.options, uploads }
     const before = await contentOf(old.db)
     const { verification } = await rehearse(target, options)

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -8,23 +7,18 @@ import { postForm } from '../../support/http/oidc-client.js'
 import { buildPod } from '../../support/pods/build-pod.js'
 import { contentOf } from '../../support/take-over/content-of.js'
 import { killStep, runStep } from '../../support/take-over/killed-steps.js'
+import { REAL_POD, restoreRealPod } from '../../support/take-over/real-pod.js'
 import { openTestTarget, type TestTarget } from '../../support/take-over/take-over-target.js'
 
-/** A folder with the database and the pictures of a real diaspora* 0.9; without it these tests are left out. */
-const fixtures = process.env['DIASPORA_FIXTURES'] ?? ''
-
-describe.runIf(fixtures !== '')('the database of a real diaspora* pod', () => {
+describe.runIf(REAL_POD !== '')('the database of a real diaspora* pod', () => {
   let old: OpenDatabase
   let taken: TestTarget
+  let uploads: string
 
   beforeAll(async () => {
     old = await openEmptyDatabase()
     taken = await openTestTarget(old.url, 'http://localhost:4500')
-    execFileSync(
-      'pg_restore',
-      ['--no-owner', '--no-privileges', '--dbname', old.url, join(fixtures, 'database.dump')],
-      { stdio: 'ignore' },
-    )
+    uploads = await restoreRealPod(old.url, taken.folder)
   }, 180_000)
 
   afterAll(async () => {
@@ -34,7 +28,6 @@ describe.runIf(fixtures !== '')('the database of a real diaspora* pod', () => {
 
   it('is taken over whole although the process of each step is killed, ten times in all', async () => {
     const { folder } = taken
-    const uploads = join(folder, 'old')
     const environment = { ...taken.environment, TAKE_OVER_FROM: old.url }
     await old.db.raw(`update o_auth_access_tokens set expires_at = localtimestamp + interval '1 day'`)
     const before = await contentOf(old.db)
