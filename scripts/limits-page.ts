@@ -136,6 +136,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     confirmationsPerDay: 'no mail',
     nameCharacters: 'the rest is left out',
     excerptCharacters: 'the rest is left out',
+    readCharacters: 'the rest is left out',
     notificationMailsPerHour: 'the rest is in the digest',
     notificationMailsPerDay: 'the rest is in the digest',
     digestLines: 'the rest is counted',

@@ -24,6 +24,8 @@ export const MAIL_LIMITS = {
   nameCharacters: 64,
   /** Characters of a public text: enough to recognise it, not to replace the page. */
   excerptCharacters: 300,
+  /** Characters of the text that are read for it; more than the excerpt has, because marks and addresses are left out. */
+  readCharacters: 2_000,
   /** Seconds between a notification and its mail; a notification that is read in the meantime causes none. */
   notificationMailDelaySeconds: 120,
   /** Notification mails of one user; further ones are in the digest. */

@@ -46,10 +46,13 @@ export function mailName(name: string): string {
   return [...clean].slice(0, MAIL_LIMITS.nameCharacters).join('')
 }
 
-/** The beginning of a public text, without marks. */
+/** The beginning of a public text, without marks. Only a part of it is read: the patterns take quadratic time for `![![![…`. */
 export function mailExcerpt(text: string): string | undefined {
+  const { readCharacters } = MAIL_LIMITS
   const plain = oneLine(
     text
+      .slice(0, readCharacters)
+      .replace(/[\ud800-\udbff]$/, '')
       .replace(/@\{(?:([^;{}]*);)?\s*([^{}]+)\}/g, (_, name: string | undefined, address: string) =>
         (name ?? address).trim(),
       )
@@ -59,7 +62,8 @@ export function mailExcerpt(text: string): string | undefined {
   const characters = [...plain]
   if (characters.length === 0) return undefined
   const { excerptCharacters } = MAIL_LIMITS
-  return characters.length <= excerptCharacters ? plain : `${characters.slice(0, excerptCharacters - 1).join('')}…`
+  const isComplete = text.length <= readCharacters && characters.length <= excerptCharacters
+  return isComplete ? plain : `${characters.slice(0, excerptCharacters - 1).join('')}…`
 }
 
 function oneLine(text: string): string {
