@@ -348,7 +348,7 @@ it('are those of the design', () => {
     connectMs: 5_000,
     exchangeMs: 30_000,
     redirects: 4,
-    maxConcurrent: 160,
+    maxConcurrent: 768,
     fetchesPerHost: 8,
     deliveriesPerHost: 4,
     fetchesPerHostPerMinute: 600,
