@@ -1,27 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { abortTakeOver, rehearse, verifyBuilt } from '../../src/take-over/take-over.js'
-import { type OpenDatabase, openEmptyDatabase } from '../support/databases/test-database.js'
 import { contentOf } from '../support/take-over/content-of.js'
-import { REAL_POD, restoreRealPod } from '../support/take-over/real-pod.js'
-import { openTestTarget, type TestTarget } from '../support/take-over/take-over-target.js'
+import { openRealPod, REAL_POD, type RealPod } from '../support/take-over/real-pod.js'
 
 describe.runIf(REAL_POD !== '')('the database of a real diaspora* pod', () => {
-  let old: OpenDatabase
-  let taken: TestTarget
-  let uploads: string
+  let pod: RealPod
 
   beforeAll(async () => {
-    old = await openEmptyDatabase()
-    taken = await openTestTarget(old.url, 'http://localhost:4500')
-    uploads = await restoreRealPod(old.url, taken.folder)
+    pod = await openRealPod()
   }, 180_000)
-
-  afterAll(async () => {
-    await taken?.close()
-    await old?.close()
-  })
+  afterAll(() => pod?.close())
 
   it('is taken over with all rows and pictures, and every account signs in', async () => {
+    const { old, taken, uploads } = pod
     const { target } = taken
     const options = { ...taken.options, uploads }
     const before = await contentOf(old.db)

@@ -2,31 +2,22 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { signIn } from '../../../src/domain/accounts/sign-in.js'
-import { type OpenDatabase, openEmptyDatabase } from '../../support/databases/test-database.js'
 import { postForm } from '../../support/http/oidc-client.js'
 import { buildPod } from '../../support/pods/build-pod.js'
 import { contentOf } from '../../support/take-over/content-of.js'
 import { killStep, runStep } from '../../support/take-over/killed-steps.js'
-import { REAL_POD, restoreRealPod } from '../../support/take-over/real-pod.js'
-import { openTestTarget, type TestTarget } from '../../support/take-over/take-over-target.js'
+import { openRealPod, REAL_POD, type RealPod } from '../../support/take-over/real-pod.js'
 
 describe.runIf(REAL_POD !== '')('the database of a real diaspora* pod', () => {
-  let old: OpenDatabase
-  let taken: TestTarget
-  let uploads: string
+  let realPod: RealPod
 
   beforeAll(async () => {
-    old = await openEmptyDatabase()
-    taken = await openTestTarget(old.url, 'http://localhost:4500')
-    uploads = await restoreRealPod(old.url, taken.folder)
+    realPod = await openRealPod()
   }, 180_000)
-
-  afterAll(async () => {
-    await taken?.close()
-    await old?.close()
-  })
+  afterAll(() => realPod?.close())
 
   it('is taken over whole although the process of each step is killed, ten times in all', async () => {
+    const { old, taken, uploads } = realPod
     const { folder } = taken
     const environment = { ...taken.environment, TAKE_OVER_FROM: old.url }
     await old.db.raw(`update o_auth_access_tokens set expires_at = localtimestamp + interval '1 day'`)

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { copyOldPod } from '../../../src/take-over/take-over.js'
-import { contentOf } from '../../support/take-over/content-of.js'
 import { killStep, runStep } from '../../support/take-over/killed-steps.js'
-import { createOldPod, OLD_HOST, type OldPod } from '../../support/take-over/old-pod.js'
+import { createLargeOldPod, stagedIn } from '../../support/take-over/large-old-pod.js'
+import { OLD_HOST, type OldPod } from '../../support/take-over/old-pod.js'
 import { openTestTarget, type TestTarget } from '../../support/take-over/take-over-target.js'
 
 /** Rows of each large table: 15 blocks, which two pairs of sessions copy. */
@@ -14,13 +14,7 @@ let old: OldPod
 let undisturbed: TestTarget
 
 beforeAll(async () => {
-  old = await createOldPod()
-  await old.db.raw(`
-    insert into comments (id, text, commentable_id, author_id, guid)
-    select id, 'comment ' || id, 101, 12, 'a-comment-with-id-' || id from generate_series(1001, 1000 + ${ROWS}) as id`)
-  await old.db.raw(`
-    insert into notification_actors (id, notification_id, person_id)
-    select id, 1, 12 from generate_series(1001, 1000 + ${ROWS}) as id`)
+  old = await createLargeOldPod(ROWS)
   undisturbed = await openTestTarget(old.url, `https://${OLD_HOST}`)
   await copyOldPod(undisturbed.target, undisturbed.options)
 }, 180_000)
@@ -29,21 +23,6 @@ afterAll(async () => {
   await undisturbed?.close()
   await old?.close()
 })
-
-/**
- * The copied rows. Those of accounts have seals with random parts, and blocks have other ends. On a slow machine the number of rows of
- * the source is an estimate.
- */
-async function stagedIn({ target, rowsOf }: TestTarget) {
-  return {
-    content: await contentOf(target.db, 'take_over', ['copied_blocks', 'source_tables', 'users']),
-    tables: await rowsOf('select name, last_key::float from take_over.source_tables order by name'),
-    accounts: await rowsOf('select id::int, username, email from take_over.users order by id'),
-    blocks: await rowsOf(`
-      select table_name as name, sum(rows)::int as rows, sum(fingerprint::numeric)::text as fingerprint
-      from take_over.copied_blocks group by 1 having sum(rows) > 0 order by 1`),
-  }
-}
 
 async function countBlocks({ rowsOf }: TestTarget): Promise<number> {
   const [table] = await rowsOf(`select to_regclass('take_over.copied_blocks') is not null as exists`)
