@@ -39,7 +39,8 @@ export async function startCompletePods<Count extends 2 | 3>(count: Count): Prom
   const pods = started.flatMap((pod) => (pod.status === 'fulfilled' ? [pod.value] : []))
   if (pods.length === count) return pods as unknown as PodsOf<Count> // the length was just checked
   await Promise.all(pods.map((pod) => pod.stop()))
-  throw new Error('The pods did not start.', { cause: started })
+  const reasons = started.flatMap((pod) => (pod.status === 'rejected' ? [pod.reason] : []))
+  throw new AggregateError(reasons, `The pods did not start: ${reasons.join('; ')}`)
 }
 
 export type CompletePods = PodsOf<3>
