@@ -353,7 +353,7 @@ it('are those of the design', () => {
     deliveriesPerHost: 4,
     fetchesPerHostPerMinute: 600,
   })
-  expect(DELIVERY_LIMITS).toMatchObject({ tries: 10, triesOfContact: 20, maxConcurrent: 4 })
+  expect(DELIVERY_LIMITS).toMatchObject({ maxRefusals: 10, maxRefusalsOfContact: 20, maxConcurrent: 4 })
   expect(UNDELIVERED_LIMITS).toMatchObject({ asleepAfterDays: 14, expiresAfterDays: 14 })
   expect(RECEIVE_LIMITS).toMatchObject({
     bodyBytes: 8_388_608,

@@ -164,7 +164,9 @@ describe('S62: a call', () => {
   it('without one of its scopes gets 403, without a token 401, and reads and changes nothing', async () => {
     const before = await stateOfThings()
     const routes = api.app.knownRoutes.filter(({ url, config }) => url.startsWith('/api/v1/') && config?.scopes)
-    expect(routes.length).toBeGreaterThan(operations.length)
+    // The admin API asks for a role and has a matrix of its own.
+    const ofClients = operations.filter(({ path }) => path.startsWith('/api/v1/'))
+    expect(routes.length).toBeGreaterThan(ofClients.length)
     for (const { method, url, config } of routes) {
       for (const verb of [method].flat()) {
         const path = url.replace(/:(\w+)/g, (_all, name: string) => String(foreign[name] ?? api.alice.guid))
