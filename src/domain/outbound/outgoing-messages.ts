@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { startDeliveriesAfterCommit } from '../../jobs/outbox/start-deliveries.js'
 import { findTrace } from '../../persistence/database/transactions.js'
-import { deleteCreations, type RecordKey } from '../../persistence/outbound/cancel-deliveries.js'
+import { deleteCreations, type RecordKey } from '../../persistence/outbound/delete-messages.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from '../../persistence/outbound/delivery-priority.js'
 import {
   insertDeliveries,

@@ -1,7 +1,7 @@
 import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/enqueue-jobs.js'
 import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import { Photo } from '../../persistence/models/photo.js'
-import { deleteCreations } from '../../persistence/outbound/cancel-deliveries.js'
+import { deleteCreations } from '../../persistence/outbound/delete-messages.js'
 import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'

@@ -47,9 +47,9 @@ export function raiseCountsValues({ posts, comments, answers }: Counts): readonl
 }
 
 /**
- * CTEs that raise the counters of a batch; their parameters stand behind `others`, those of the statement around them. Rows are locked
- * table by table in id order, so that two batches cannot deadlock. They belong at the end of a transaction, because counters of hot posts
- * are contended.
+ * CTEs that raise the counters of a batch. Their parameters follow `precedingParameters`, those of the surrounding statement. Rows are
+ * locked table by table in id order, so that two batches cannot deadlock. The CTEs belong at the end of a transaction, because counters
+ * of hot posts are contended.
  */
 export function raiseCountsSql(precedingParameters: readonly unknown[]): string {
   const first = precedingParameters.length + 1

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { deleteCreations } from '../outbound/cancel-deliveries.js'
+import { deleteCreations } from '../outbound/delete-messages.js'
 import { ROW_BATCH_SIZE, softDeletePosts } from '../posts/delete-posts.js'
 import { destroyEntities } from '../posts/destroy-entities.js'
 

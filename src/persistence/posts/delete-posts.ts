@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { queryRows } from '../database/database.js'
-import { deleteCreations } from '../outbound/cancel-deliveries.js'
+import { deleteCreations } from '../outbound/delete-messages.js'
 import type { OutboundRecord } from '../outbound/outbound-record.js'
 import { joinsToPost, KINDS_BELOW_POST, RECORD_TABLES } from '../sql/record-tables.js'
 

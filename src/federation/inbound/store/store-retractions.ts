@@ -12,7 +12,7 @@ import { Tombstone } from '../../../persistence/models/tombstone.js'
 import {
   deleteRetractionsOfUndispatched,
   deleteRetractionsOfUnsentCreations,
-} from '../../../persistence/outbound/cancel-deliveries.js'
+} from '../../../persistence/outbound/delete-messages.js'
 import { DELIVERY_PRIORITY } from '../../../persistence/outbound/delivery-priority.js'
 import {
   type DestroyedEntity,
