@@ -6,28 +6,21 @@ import { unsealPrivateKey } from '../../src/domain/accounts/private-keys.js'
 import { type CheckResult, checkFailure, checkPassed, checkWarning } from '../../src/domain/operations/check-result.js'
 import { findNewerRelease } from '../../src/domain/operations/newer-release.js'
 import { QUEUE_POOLS } from '../../src/jobs/queues/postgres-store.js'
-import { queryRow, queryRows } from '../../src/persistence/database/database.js'
 import { WEB_DATABASE_LIMITS, WORKER_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
 import { migrationStatus } from '../../src/persistence/database/migrate.js'
 import { UserSecrets } from '../../src/persistence/models/user.js'
+import {
+  hasCollationChanged,
+  readServerProperties,
+  type ServerProperties,
+} from '../../src/persistence/operations/server-properties.js'
 import { createSecrets, readSecretKey } from '../../src/services/secrets.js'
 import { hostAndPort } from '../explain-database-error.js'
 
-const MIN_VERSION = 140_000
+export const MIN_POSTGRESQL = 140_000
 const COLLATION_VERSIONS_SINCE = 150_000
 /** Connections reserved for commands and backups. */
 const SPARE_CONNECTIONS = 5
-
-interface ServerProperties {
-  readonly version: string
-  readonly number: number
-  readonly encoding: string
-  readonly collation: string
-  readonly connections: number
-  readonly maxConnections: number
-  readonly fsync: string
-  readonly synchronousCommit: string
-}
 
 /** Checks version, collation, connections, durability and migrations. */
 export async function checkDatabase(db: Knex, url: string, config: Config): Promise<readonly CheckResult[]> {
@@ -56,55 +49,29 @@ async function checkRelease(db: Knex, { updateCheckUrl }: Config): Promise<reado
   ]
 }
 
-async function readServerProperties(db: Knex): Promise<ServerProperties> {
-  const [server] = await queryRows<ServerProperties>(
-    db,
-    `
-    select
-      current_setting('server_version') as "version",
-      current_setting('server_version_num')::int as "number",
-      pg_encoding_to_char(encoding) as "encoding",
-      datcollate as "collation",
-      (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as "connections",
-      current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as "maxConnections",
-      current_setting('fsync') as "fsync",
-      current_setting('synchronous_commit') as "synchronousCommit"
-    from pg_database where datname = current_database()`,
-  )
-  if (server === undefined) throw new Error('The database did not report its own settings.')
-  return server
-}
-
-function checkVersion({ version, number }: ServerProperties, place: string): CheckResult {
-  return number >= MIN_VERSION
+function checkVersion({ version, versionNumber }: ServerProperties, place: string): CheckResult {
+  return versionNumber >= MIN_POSTGRESQL
     ? checkPassed('database', `PostgreSQL ${version}, ${place}.`)
     : checkFailure('database', `PostgreSQL ${version}, ${place}, is too old: this pod needs PostgreSQL 14 or newer.`)
 }
 
-async function checkCollation(db: Knex, { encoding, collation, number }: ServerProperties): Promise<CheckResult> {
+async function checkCollation(
+  db: Knex,
+  { encoding, collation, versionNumber }: ServerProperties,
+): Promise<CheckResult> {
   if (encoding !== 'UTF8') {
     return checkFailure(
       'collation',
       `The database has the encoding ${encoding}: move it to a database that was created with encoding UTF8.`,
     )
   }
-  if (number >= COLLATION_VERSIONS_SINCE && (await hasCollationChanged(db))) {
+  if (versionNumber >= COLLATION_VERSIONS_SINCE && (await hasCollationChanged(db))) {
     return checkWarning(
       'collation',
       'The system collation has changed since the database was created: run "reindex database" and "alter database … refresh collation version".',
     )
   }
   return checkPassed('collation', `Encoding UTF8, collation ${collation}.`)
-}
-
-async function hasCollationChanged(db: Knex): Promise<boolean> {
-  const { hasChanged } = await queryRow<{ readonly hasChanged: boolean }>(
-    db,
-    `
-    select datcollversion is distinct from pg_database_collation_actual_version(oid) as "hasChanged"
-    from pg_database where datname = current_database()`,
-  )
-  return hasChanged
 }
 
 function checkConnections(server: ServerProperties, { databasePool, redisUrl }: Config): CheckResult {

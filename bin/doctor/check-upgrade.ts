@@ -12,12 +12,17 @@ import {
 } from '../../src/domain/operations/check-result.js'
 import { messageOf } from '../../src/errors/thrown.js'
 import { readRedisVersion } from '../../src/jobs/queues/redis-version.js'
-import { queryRow } from '../../src/persistence/database/database.js'
 import { migrationStatus } from '../../src/persistence/database/migrate.js'
 import { findBackupAge } from '../../src/persistence/operations/backup-runs.js'
 import { listProcesses } from '../../src/persistence/operations/processes.js'
+import {
+  readDatabaseSize,
+  readLargestIndexBytes,
+  readServerProperties,
+  type ServerProperties,
+} from '../../src/persistence/operations/server-properties.js'
+import { MIN_POSTGRESQL } from './check-database.js'
 
-const MIN_POSTGRESQL = 140_000
 const MIN_NODE = [20, 19] as const
 const MIN_REDIS = [6, 2] as const
 const RECENT_BACKUP_HOURS = 26
@@ -32,7 +37,7 @@ export async function checkUpgrade(
   return [
     checkSettings(environment),
     checkNode(process.versions.node),
-    ...(await withCheckFailure('postgresql', async () => [await checkServer(db)])),
+    ...(await withCheckFailure('postgresql', async () => [checkPostgresql(await readServerProperties(db))])),
     ...(config.redisUrl === undefined ? [] : [await checkQueueServer(config.redisUrl)]),
     ...(await withCheckFailure('migrations', async () => [await checkMigrations(db)])),
     ...(await withCheckFailure('disk', async () => [await checkDisk(db, config)])),
@@ -67,18 +72,13 @@ function isOlder(version: string, [oldestMajor, oldestMinor]: readonly [number, 
   return major < oldestMajor || (major === oldestMajor && minor < oldestMinor)
 }
 
-async function checkServer(db: Knex): Promise<CheckResult> {
-  const server = await queryRow<{ readonly number: number; readonly name: string }>(
-    db,
-    `select current_setting('server_version_num')::integer as number, current_setting('server_version') as name`,
-  )
-  return checkPostgresql(server)
-}
-
-export function checkPostgresql({ number, name }: { readonly number: number; readonly name: string }): CheckResult {
-  return number < MIN_POSTGRESQL
-    ? checkFailure('postgresql', `PostgreSQL ${name} is too old: upgrade it to 14 or newer.`)
-    : checkPassed('postgresql', `PostgreSQL ${name}.`)
+export function checkPostgresql({
+  version,
+  versionNumber,
+}: Pick<ServerProperties, 'version' | 'versionNumber'>): CheckResult {
+  return versionNumber < MIN_POSTGRESQL
+    ? checkFailure('postgresql', `PostgreSQL ${version} is too old: upgrade it to 14 or newer.`)
+    : checkPassed('postgresql', `PostgreSQL ${version}.`)
 }
 
 async function checkQueueServer(redisUrl: string): Promise<CheckResult> {
@@ -104,14 +104,11 @@ async function checkMigrations(db: Knex): Promise<CheckResult> {
     return checkWarning('migrations', `The database has migrations of a newer version: ${unknown.join(', ')}.`)
   }
   if (pending.length === 0) return checkPassed('migrations', 'The tables match this version.')
-  const database = await queryRow<{ readonly size: string }>(
-    db,
-    'select pg_size_pretty(pg_database_size(current_database())) as size',
-  )
+  const size = await readDatabaseSize(db)
   const kinds = await Promise.all(pending.map(describeMigration))
   return checkFailure(
     'migrations',
-    `${pending.length} migrations are pending on a database of ${database.size} (${kinds.join('; ')}): run "pod db migrate".`,
+    `${pending.length} migrations are pending on a database of ${size} (${kinds.join('; ')}): run "pod db migrate".`,
   )
 }
 
@@ -127,13 +124,7 @@ async function checkDisk(db: Knex, { databaseUrl, dataDir }: Config): Promise<Ch
     const { state, check, message } = checkFreeDisk(dataDir, bavail * bsize, 0)
     return { state, check, message: `${message} The disk of the database server is not checked.` }
   }
-  const largestIndex = await queryRow<{ readonly bytes: number }>(
-    db,
-    `
-    select coalesce(max(pg_relation_size(oid)), 0)::float as bytes from pg_class
-    where relnamespace = 'public'::regnamespace and relkind = 'i'`,
-  )
-  return checkFreeDisk(dataDir, bavail * bsize, largestIndex.bytes)
+  return checkFreeDisk(dataDir, bavail * bsize, await readLargestIndexBytes(db))
 }
 
 /**
@@ -163,11 +154,8 @@ async function checkBackup(db: Knex): Promise<CheckResult> {
 
 async function checkProcesses(db: Knex): Promise<CheckResult> {
   const { version } = readSoftware()
-  const table = await queryRow<{ readonly exists: boolean }>(
-    db,
-    `select to_regclass('public.processes') is not null as exists`,
-  )
-  const others = table.exists ? (await listProcesses(db)).filter((each) => each.version !== version) : []
+  const hasTable = await db.schema.hasTable('processes')
+  const others = hasTable ? (await listProcesses(db)).filter((each) => each.version !== version) : []
   if (others.length === 0) return checkPassed('processes', `No process of another version than ${version} runs.`)
   const names = others.map((each) => `${each.kind} ${each.pid} on ${each.host} (${each.version})`)
   return checkFailure('processes', `Processes of another version than ${version} run: restart ${names.join(', ')}.`)

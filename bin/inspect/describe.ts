@@ -1,7 +1,7 @@
 import type { EntityKey } from '../../src/jobs/waiting/entity-key.js'
+import type { TransactionEffects } from '../../src/persistence/operations/transaction-effects.js'
 import type { References } from '../../src/protocol/envelopes/sender-rules.js'
 import { type EnvelopeDryRun, STEPS, type StepName } from './dry-run.js'
-import type { Effects } from './effects.js'
 
 /** The result of a step, in words. */
 export interface StepReport {
@@ -83,7 +83,7 @@ function authorisedText({ verified: message }: EnvelopeDryRun): string {
   return `${message?.sender} is allowed to send this.`
 }
 
-function storedText({ tables }: Effects): string {
+function storedText({ tables }: TransactionEffects): string {
   if (tables.length === 0) return 'It is stored already.'
   const changes = tables.map(({ table, inserted, updated, deleted }) => {
     const counts = Object.entries({ new: inserted, changed: updated, deleted }).filter(([, count]) => count > 0)
@@ -92,7 +92,7 @@ function storedText({ tables }: Effects): string {
   return `Rows: ${changes.join(', ')}.`
 }
 
-function followUpTexts({ notifications, outgoing, jobs }: Effects): readonly string[] {
+function followUpTexts({ notifications, outgoing, jobs }: TransactionEffects): readonly string[] {
   return [
     ...notifications.map(({ user, type }) => `${user} is notified: ${type}.`),
     ...outgoing.map(

@@ -10,8 +10,12 @@ import type {
 import { type PreparationSteps, prepareBatch } from '../../src/federation/inbound/prepare-batch.js'
 import { storePreparedBatch } from '../../src/federation/inbound/receive-batch.js'
 import { inRequestTransaction } from '../../src/persistence/database/transactions.js'
+import {
+  listEffectsSince,
+  markEffects,
+  type TransactionEffects,
+} from '../../src/persistence/operations/transaction-effects.js'
 import { type Services, withTransaction } from '../../src/services/services.js'
-import { beginCounting, type Effects } from './effects.js'
 
 export const STEPS = ['open', 'limit', 'resolve', 'authorise', 'filter', 'store'] as const satisfies readonly (
   | keyof PreparationSteps
@@ -30,7 +34,7 @@ export interface EnvelopeDryRun {
   readonly rejected: RejectedMessage | undefined
   readonly ignored: IgnoredMessage | undefined
   readonly waiting: WaitingMessage | undefined
-  readonly effects: Effects
+  readonly effects: TransactionEffects
 }
 
 /** Receives a message in a transaction that is rolled back. No row is kept and nothing is sent. */
@@ -63,7 +67,7 @@ async function runSteps(
   transaction: Knex.Transaction,
   message: InboundMessage,
 ): Promise<EnvelopeDryRun> {
-  const effects = await beginCounting(transaction)
+  const mark = await markEffects(transaction)
   const preparedBatch = await prepareBatch(services, [message])
   const outcomes = await storePreparedBatch(services, preparedBatch)
 
@@ -76,7 +80,7 @@ async function runSteps(
     rejected,
     ignored,
     waiting,
-    effects: await effects(),
+    effects: await listEffectsSince(transaction, mark),
   }
 }
 

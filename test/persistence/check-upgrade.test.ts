@@ -50,8 +50,8 @@ it('names pending migrations, a missing backup and processes of another version,
 
 it('refuses a database server, a Redis and a disk that are not enough', () => {
   const messages = [
-    checkPostgresql({ number: 130_022, name: '13.22' }),
-    checkPostgresql({ number: 140_000, name: '14.0' }),
+    checkPostgresql({ versionNumber: 130_022, version: '13.22' }),
+    checkPostgresql({ versionNumber: 140_000, version: '14.0' }),
     checkRedis('6.0.16'),
     checkRedis('6.2.0'),
     checkFreeDisk('/data', 119 * 2 ** 20, 10 * 2 ** 20),
