@@ -1,6 +1,8 @@
 /** Stands for tsc: no network is needed to install it, and what it does is easy to see. */
 const compiler = `#!/usr/bin/env node
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+mkdirSync('dist', { recursive: true })
+writeFileSync('dist/arguments.json', JSON.stringify(process.argv.slice(2)))
 for (const folder of ['src', 'bin'].filter(existsSync)) {
   mkdirSync('dist/' + folder, { recursive: true })
   for (const name of readdirSync(folder)) {

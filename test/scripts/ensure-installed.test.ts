@@ -53,6 +53,20 @@ describe('ensure-installed', () => {
     expect(await readdir(join(project, 'dist/src'))).toEqual(['later.js'])
   })
 
+  it('leaves out the check of types for a bare clone, and not for what was changed or did not compile there', async () => {
+    const project = await makeProject({ ...filesOf('1.0.0'), 'src/pod.ts': 'a mistake' })
+    const optionsOf = async () => JSON.parse(await readFile(join(project, 'dist/arguments.json'), 'utf8'))
+
+    expect(await ensureInstalled(project)).toMatchObject({ code: 1 })
+    expect(await optionsOf()).toEqual(['--noCheck'])
+    await write(project, 'src/pod.ts', 'one')
+    expect(await ensureInstalled(project)).toMatchObject({ code: 0 })
+    expect(await optionsOf()).toEqual([])
+    await touch(project, 'src/pod.ts')
+    expect(await ensureInstalled(project)).toMatchObject({ code: 0 })
+    expect(await optionsOf()).toEqual([])
+  })
+
   it('installs again when the lock file has other releases, and not when it was only touched', async () => {
     const project = await makeInstalled()
 
