@@ -52,7 +52,7 @@ export function examineEnvelope(
   const envelope = recipient && decryptEnvelope(text, recipient.key)
   if (envelope !== undefined) return examineOpen(envelope, 'private', keys, recipient, now)
   const reason = recipient ? `${recipient.address} cannot decrypt it` : 'it is encrypted, and no recipient was named'
-  return refused('private', undefined, 'DecryptionFailed', reason)
+  return describeRefusal('private', undefined, 'DecryptionFailed', reason)
 }
 
 function examineOpen(
@@ -65,13 +65,13 @@ function examineOpen(
   const openedEnvelope = verifyEnvelope(envelope, keys, now)
   const claimedSender = peekEnvelope(envelope).sender
   if (openedEnvelope.state === 'rejected')
-    return refused(way, claimedSender, openedEnvelope.fault, openedEnvelope.reason)
+    return describeRefusal(way, claimedSender, openedEnvelope.fault, openedEnvelope.reason)
   if (openedEnvelope.state === 'needs_key') {
     const fault = openedEnvelope.keyOwner === claimedSender ? 'SenderKeyNotFound' : 'PublicKeyNotFound'
-    return refused(way, claimedSender, fault, `no key of ${openedEnvelope.keyOwner} was named`)
+    return describeRefusal(way, claimedSender, fault, `no key of ${openedEnvelope.keyOwner} was named`)
   }
   const fault = faultOf(openedEnvelope, recipient)
-  if (fault !== undefined) return refused(way, claimedSender, fault, reasonOf(fault, openedEnvelope))
+  if (fault !== undefined) return describeRefusal(way, claimedSender, fault, reasonOf(fault, openedEnvelope))
   const { sender, signature, entity } = openedEnvelope
   return { accepted: true, way, sender, author_signature: signature, entity: entityToJson(entity) }
 }
@@ -110,7 +110,7 @@ function reasonOf(fault: ProtocolFault, { sender, entity, signature }: OpenedEnv
   }
 }
 
-function refused(
+function describeRefusal(
   way: Examined['way'],
   claimedSender: string | undefined,
   fault: ProtocolFault,

@@ -1,7 +1,7 @@
 import { CommandError } from './command-error.js'
 
 /** Runs work that Ctrl-C or SIGTERM ends in order. `consequence` says in sentences what state an interruption leaves. */
-export async function interruptible<Result>(
+export async function runInterruptible<Result>(
   consequence: string | (() => string),
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
@@ -21,7 +21,7 @@ export async function interruptible<Result>(
 }
 
 /** Runs work until Ctrl-C or SIGTERM, which end it as intended. */
-export async function untilInterrupted(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+export async function runUntilInterrupted(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const interruption = new AbortController()
   const interrupt = () => interruption.abort()
   process.once('SIGINT', interrupt).once('SIGTERM', interrupt)

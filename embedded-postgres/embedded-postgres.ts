@@ -36,7 +36,7 @@ export async function startEmbeddedPostgres(dataDir: string, options: ServerOpti
   const folder = resolve(dataDir)
   refuseMovedDatabase(folder)
   await makeDataFolder(folder)
-  const running = await own(folder, options)
+  const running = await acquireServer(folder, options)
   try {
     await prepareDatabase(running.session.client, running.cluster, running.session.port)
   } catch (error) {
@@ -61,7 +61,7 @@ export async function findRunningEmbeddedPostgres(dataDir: string): Promise<Runn
  * Becomes the owner of the server. The previous owner may stop the server in the meantime; then a new one is launched. A stopping server may
  * still grant the lock, but accepts no new connection, so the server is looked up again.
  */
-async function own(dataDir: string, options: ServerOptions): Promise<Running> {
+async function acquireServer(dataDir: string, options: ServerOptions): Promise<Running> {
   for (let attempt = 1; ; attempt += 1) {
     const running = (await findRunning(dataDir)) ?? (await launch(dataDir, options))
     try {

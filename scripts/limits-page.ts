@@ -547,7 +547,7 @@ function section(file: string, name: string, group: Group, source: string): read
   const rows = Object.entries(group).map(([key, value]) => {
     const [, comment] = new RegExp(`/\\*\\*\\s((?:(?!\\*/)[^])*?)\\s\\*/\\n  ${key}:`).exec(inside) ?? []
     if (comment === undefined) throw new Error(`${key} in ${name} has no comment: say why it has this value.`)
-    return row(`\`${key}\``, written(value), textOf(comment), beyond[name]?.[key] ?? '')
+    return row(`\`${key}\``, formatValue(value), textOf(comment), beyond[name]?.[key] ?? '')
   })
   return [
     `## ${name}`,
@@ -575,12 +575,14 @@ function textOf(comment: string): string {
 function valueIn(source: string, name: string, file: string): string {
   const [, text] = new RegExp(`^(?:export )?const ${name} = ([0-9_* ]+)$`, 'm').exec(source) ?? []
   if (text === undefined) throw new Error(`There is no number ${name} in ${file}.`)
-  return written(text.split('*').reduce((product, factor) => product * Number(factor.replaceAll('_', '').trim()), 1))
+  return formatValue(
+    text.split('*').reduce((product, factor) => product * Number(factor.replaceAll('_', '').trim()), 1),
+  )
 }
 
-function written(value: unknown): string {
+function formatValue(value: unknown): string {
   if (value instanceof Date) return value.toISOString().slice(0, 10)
-  if (Array.isArray(value)) return value.map(written).join(', ')
+  if (Array.isArray(value)) return value.map(formatValue).join(', ')
   return String(value).replace(/\B(?=(\d{3})+$)/g, ' ')
 }
 

@@ -89,7 +89,7 @@ const LEFT_TO_PRIMARY = 0.1
 /** The work of a pod with this number of people, and its cost. */
 export function forecast(people: number, habits: Habits, hardware: Hardware, costs: Costs): Forecast {
   const perDay = activitiesPerDay(people, habits)
-  const perSecond = each(ACTIVITIES, (activity) => (perDay[activity] / SECONDS_OF_A_DAY) * habits.peak)
+  const perSecond = mapKeys(ACTIVITIES, (activity) => (perDay[activity] / SECONDS_OF_A_DAY) * habits.peak)
   const coresOf = (tier: Tier) => sum(ACTIVITIES.map((activity) => (perSecond[activity] * costs[activity][tier]) / 1e6))
   const tiers = TIERS.map((tier) => {
     const cores = coresOf(tier)
@@ -179,6 +179,6 @@ function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0)
 }
 
-function each<Key extends string, Value>(keys: readonly Key[], value: (key: Key) => Value): Record<Key, Value> {
+function mapKeys<Key extends string, Value>(keys: readonly Key[], value: (key: Key) => Value): Record<Key, Value> {
   return Object.fromEntries(keys.map((key) => [key, value(key)])) as Record<Key, Value> // one for each key
 }

@@ -169,9 +169,9 @@ export function startWorkers(services: Services, options: WorkersOptions): Runni
     ])
     const stopWaiting = new AbortController()
     const endOfClosing = Promise.race([closing, waitUntilIdleAndQueueUnreachable(stopWaiting.signal)])
-    await within(timing.abortAfterMs, endOfClosing)
+    await waitAtMost(timing.abortAfterMs, endOfClosing)
     abortRunning.abort()
-    await within(timing.closeWithinMs - timing.abortAfterMs, endOfClosing)
+    await waitAtMost(timing.closeWithinMs - timing.abortAfterMs, endOfClosing)
     stopWaiting.abort()
   }
 
@@ -182,11 +182,16 @@ export function startWorkers(services: Services, options: WorkersOptions): Runni
     }
   }
 
-  function unresponsive(): readonly QueueName[] {
+  function listUnresponsive(): readonly QueueName[] {
     return queues.filter((_, index) => isUnresponsive(workers[index]))
   }
 
-  return { close, health: () => readHealth(services, unresponsive), unresponsive, runningJobs: counters.runningJobs }
+  return {
+    close,
+    health: () => readHealth(services, listUnresponsive),
+    unresponsive: listUnresponsive,
+    runningJobs: counters.runningJobs,
+  }
 }
 
 async function readHealth(services: Services, listUnresponsive: () => readonly QueueName[]): Promise<WorkersHealth> {
@@ -210,7 +215,7 @@ async function isQueueReachable({ jobs }: Services): Promise<boolean> {
   )
 }
 
-async function within(milliseconds: number, work: Promise<unknown>): Promise<void> {
+async function waitAtMost(milliseconds: number, work: Promise<unknown>): Promise<void> {
   const timer = new AbortController()
   await Promise.race([work, pause(milliseconds, undefined, { signal: timer.signal }).catch(() => {})])
   timer.abort()

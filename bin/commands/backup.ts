@@ -24,7 +24,7 @@ import { recordForeignBackup } from '../../src/persistence/operations/backup-run
 import { borrowDatabase } from '../borrow-database.js'
 import { CommandError } from '../command-error.js'
 import { explainDatabaseErrors } from '../explain-database-error.js'
-import { interruptible } from '../interruptible.js'
+import { runInterruptible } from '../interruptible.js'
 import { readBytes, readCount, readTime } from '../options.js'
 import { type OutputOptions, print, table } from '../output.js'
 import { describeBytes, showProgress } from '../progress.js'
@@ -180,7 +180,7 @@ async function create({ to, plain, passphrase, yes, forget: removeOld, ...option
     )
   }
   const progress = showProgress()
-  const manifest = await interruptible(
+  const manifest = await runInterruptible(
     'The pod is unchanged, and there is no backup of this run. Run the command again: stored pictures are not copied twice.',
     (signal) =>
       withPod(async (services) => {
@@ -262,7 +262,7 @@ async function verify(id: string, { from, identity, passphrase, start, ...option
     throw new CommandError(`--start decrypts the backup. ${describeMissingIdentity(manifest)}`)
   }
   const progress = showProgress()
-  const faults = await interruptible('Nothing was changed.', async (signal) => {
+  const faults = await runInterruptible('Nothing was changed.', async (signal) => {
     const work = { repository, identities, signal, report: progress.report }
     const faults = await verifyBackup(manifest, work)
     if (!start || faults.length > 0) return faults
@@ -340,7 +340,7 @@ async function forget({
 }
 
 function removeOldBackups(repository: Repository, retention: Retention, dryRun: boolean): Promise<Forgotten> {
-  return interruptible('The next run removes the rest.', (signal) =>
+  return runInterruptible('The next run removes the rest.', (signal) =>
     withPod((services) =>
       withBackupLock(services, signal, (locked) => deleteBackups(repository, retention, { dryRun, signal: locked })),
     ),
@@ -362,7 +362,7 @@ async function restore(target: string, id: string, options: RestoreOptions): Pro
     return found
   })
   const progress = showProgress()
-  const restored = await interruptible(
+  const restored = await runInterruptible(
     'The restore is not finished, and the pod does not start: run the same command again.',
     (signal) =>
       onDatabase(config, (url) =>

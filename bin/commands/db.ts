@@ -8,7 +8,7 @@ import { moveDatabase } from '../../src/operations/move-database.js'
 import { migrate, migrationStatus, rollback } from '../../src/persistence/database/migrate.js'
 import { borrowDatabase } from '../borrow-database.js'
 import { CommandError } from '../command-error.js'
-import { interruptible } from '../interruptible.js'
+import { runInterruptible } from '../interruptible.js'
 import { type OutputOptions, print, table } from '../output.js'
 import { showProgress } from '../progress.js'
 import { readCommandConfig } from '../read-command-config.js'
@@ -70,7 +70,7 @@ async function move({ to, again = false, ...output }: MoveCommandOptions): Promi
     )
   }
   const progress = showProgress()
-  const moveReport = await interruptible(
+  const moveReport = await runInterruptible(
     'The old database is unchanged. Repeat the command with --again.',
     async (signal) => {
       if (toEmbedded) await unmarkMovedDatabase(config.dataDir)

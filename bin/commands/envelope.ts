@@ -98,7 +98,7 @@ function payloadOf(input: string, authorKey: KeyObject | undefined): string {
   const isJson = input.trimStart().startsWith('{')
   try {
     const entity = isJson ? entityFromJson(parseJson(input), new Date()) : readPayload(input)
-    if (authorKey !== undefined) return writeEntity(signed(entity, authorKey))
+    if (authorKey !== undefined) return writeEntity(signEntity(entity, authorKey))
     if (!isJson) return input
     const payload = writeEntity(entity)
     readPayload(payload) // the JSON form also accepts nested entities
@@ -114,7 +114,7 @@ function readPayload(xml: string): Entity {
   return readEntity(readXml(xml, 'InvalidPayload'), new Date())
 }
 
-function signed(entity: Entity, authorKey: KeyObject): Entity {
+function signEntity(entity: Entity, authorKey: KeyObject): Entity {
   if (!isRelayable(entity)) throw new CommandError(`A ${entity.type} has no author signature.`)
   return { ...entity, author_signature: signRelayable(entity, authorKey) }
 }

@@ -103,7 +103,7 @@ async function list({ state, ...options }: ListOptions): Promise<void> {
 
 async function show(hostPort: PodHost, options: OutputOptions): Promise<void> {
   const { other, activity, errors } = await withPod(async (services) => {
-    const other = await known(services, hostPort)
+    const other = await getKnownPod(services, hostPort)
     const activity = await readPodActivity(services, other.id)
     return { other, activity, errors: await listPodErrors(services.db, other.id) }
   })
@@ -124,13 +124,13 @@ async function show(hostPort: PodHost, options: OutputOptions): Promise<void> {
 
 async function probe(hostPort: PodHost, options: OutputOptions): Promise<void> {
   const probedPod = await withPod(async (services) => {
-    const other = await known(services, hostPort)
+    const other = await getKnownPod(services, hostPort)
     if (other.blockedAt !== null)
       throw new CommandError(`${formatAddressHost(hostPort)} is blocked; no requests are sent to it.`)
     if (!(await probeKnownPod(services, other))) {
       throw new CommandError(`${formatAddressHost(hostPort)} is not a usable address of a pod.`)
     }
-    return known(services, hostPort)
+    return getKnownPod(services, hostPort)
   })
   const steps = probedPod.probe?.steps ?? []
   print(options, { ...present(probedPod), probe: probedPod.probe }, [
@@ -167,17 +167,17 @@ async function block(hostPort: PodHost, { purge, yes, reason, ...options }: Bloc
     const actor = await getActor(services, options, purge ? 'administration' : 'moderation')
     await blockHost(services, actor, hostPort, { reason })
     if (purge) await purgePod(services, actor, { id, ...hostPort }, { reason })
-    return known(services, hostPort)
+    return getKnownPod(services, hostPort)
   })
   printPod(changedPod, options)
 }
 
 async function unblock(hostPort: PodHost, { reason, ...options }: ActorOptions): Promise<void> {
   const changedPod = await withPod(async (services) => {
-    await known(services, hostPort)
+    await getKnownPod(services, hostPort)
     await waitForQueue(services.jobs)
     await unblockHost(services, await getActor(services, options, 'moderation'), hostPort, { reason })
-    return known(services, hostPort)
+    return getKnownPod(services, hostPort)
   })
   printPod(changedPod, options)
 }
@@ -188,10 +188,10 @@ async function change(
   action: 'sleep' | 'wake',
 ): Promise<void> {
   const changedPod = await withPod(async (services) => {
-    const { id, host, port } = await known(services, hostPort)
+    const { id, host, port } = await getKnownPod(services, hostPort)
     await waitForQueue(services.jobs) // what follows may enqueue deliveries
     await changePod(services, await getActor(services, options, 'administration'), action, { id, host, port, reason })
-    return known(services, hostPort)
+    return getKnownPod(services, hostPort)
   })
   printPod(changedPod, options)
 }
@@ -211,15 +211,15 @@ async function changePause(
   run: typeof resumePod,
 ): Promise<void> {
   const changedPod = await withPod(async (services) => {
-    const other = await known(services, hostPort)
+    const other = await getKnownPod(services, hostPort)
     await waitForQueue(services.jobs)
     await run(services, await getActor(services, options, 'administration'), other, { reason })
-    return known(services, hostPort)
+    return getKnownPod(services, hostPort)
   })
   printPod(changedPod, options)
 }
 
-async function known({ db }: Services, hostPort: PodHost): Promise<KnownPod> {
+async function getKnownPod({ db }: Services, hostPort: PodHost): Promise<KnownPod> {
   const [pod] = await listKnownPods(db, { hostPort })
   if (pod === undefined) throw new CommandError(`There is no known pod at ${formatAddressHost(hostPort)}.`)
   return pod

@@ -36,8 +36,9 @@ async function reportPost(guid: string, options: OutputOptions): Promise<void> {
 function describe(reports: readonly DeliveryReport[]): string[] {
   if (reports.length === 0) return ['No delivery is pending. Records of completed deliveries are deleted after a day.']
   return reports.flatMap((report) => {
-    const missing = (state: MissingDelivery['state']) => report.missing.filter((delivery) => delivery.state === state)
-    const [waiting, dead] = [missing('waiting'), missing('dead')]
+    const missingInState = (state: MissingDelivery['state']) =>
+      report.missing.filter((delivery) => delivery.state === state)
+    const [waiting, dead] = [missingInState('waiting'), missingInState('dead')]
     return [
       `${report.verb}, ${report.writtenAt.toISOString()}: ${report.arrived} of ${report.sentTo} arrived, ${waiting.length} waiting, ${dead.length} given up`,
       ...table(report.missing.map(line)).map((text) => `  ${text}`),

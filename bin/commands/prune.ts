@@ -9,7 +9,7 @@ import {
 } from '../../src/domain/operations/prune.js'
 import { removeOrphanedFiles } from '../../src/domain/photos/orphaned-files.js'
 import { CommandError } from '../command-error.js'
-import { interruptible } from '../interruptible.js'
+import { runInterruptible } from '../interruptible.js'
 import { readCount } from '../options.js'
 import { type OutputOptions, print, table } from '../output.js'
 import { describeBytes, showProgress } from '../progress.js'
@@ -62,13 +62,13 @@ async function run({ dryRun = false, category, olderThan, limit, ...options }: P
   }
   const progress = showProgress()
   const reports: PruneReport[] = []
-  const interrupted = () => {
+  const describeInterruption = () => {
     const removedRows = reports.reduce((sum, { rows }) => sum + rows, 0)
     return dryRun
       ? 'Nothing was changed.'
       : `${removedRows} rows were removed. Run the command again to remove the rest.`
   }
-  await interruptible(interrupted, (signal) =>
+  await runInterruptible(describeInterruption, (signal) =>
     withPod(async (services) => {
       for (const each of category === undefined ? PRUNE_CATEGORIES : [category]) {
         const days = olderThan ?? retentionDays(services.config, each)
@@ -97,7 +97,7 @@ async function run({ dryRun = false, category, olderThan, limit, ...options }: P
 }
 
 async function runFiles(dryRun: boolean, options: OutputOptions): Promise<void> {
-  const removedFiles = await interruptible(
+  const removedFiles = await runInterruptible(
     'Removed rows stay removed. Run the command again to remove the rest.',
     (signal) =>
       withPod(async (services) => {

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import { checkPictures, movePictures } from '../../src/domain/photos/move-pictures.js'
 import { openPictureStorageOfKind } from '../../src/persistence/photos/open-pictures.js'
 import { CommandError } from '../command-error.js'
-import { interruptible } from '../interruptible.js'
+import { runInterruptible } from '../interruptible.js'
 import { type OutputOptions, print } from '../output.js'
 import { describeBytes, showProgress } from '../progress.js'
 import { requirePictureStores } from '../require-picture-stores.js'
@@ -43,7 +43,7 @@ export function storageCommands(program: Command): void {
 }
 
 async function check(options: OutputOptions): Promise<void> {
-  const found = await interruptible('Nothing was changed.', (signal) =>
+  const found = await runInterruptible('Nothing was changed.', (signal) =>
     withPod(async (services) => {
       await requirePictureStores(services)
       const { config, db } = services
@@ -77,7 +77,7 @@ async function move({
   ...options
 }: MoveCommandOptions): Promise<void> {
   const progress = showProgress()
-  const moveReport = await interruptible('The same command copies the rest.', (signal) =>
+  const moveReport = await runInterruptible('The same command copies the rest.', (signal) =>
     withPod(async (services) => {
       const { config, db } = services
       const from = to === 's3' ? 'folder' : 's3'

@@ -28,7 +28,7 @@ import { TakeOverError } from '../../src/take-over/take-over-error.js'
 import { UPLOADS_MODES, type UploadsMode } from '../../src/take-over/uploads/take-files.js'
 import type { VerifyReport } from '../../src/take-over/verify/verify-target.js'
 import { CommandError } from '../command-error.js'
-import { interruptible } from '../interruptible.js'
+import { runInterruptible } from '../interruptible.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
 import { describeBytes, showProgress } from '../progress.js'
 import { onPod, withDatabase } from '../with-pod.js'
@@ -399,7 +399,7 @@ async function withOptions<Result>(
   const oidcKey = given.oidcKey === undefined ? undefined : await readFile(given.oidcKey, 'utf8')
   const pepper = await readPepper(given)
   try {
-    return await interruptible('Nothing is lost: the same step continues.', (signal) =>
+    return await runInterruptible('Nothing is lost: the same step continues.', (signal) =>
       run({
         from: sourceUrl(given) ?? '',
         uploads: given.uploads,

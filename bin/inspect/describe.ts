@@ -47,7 +47,7 @@ function reasonOfStop({ rejected, ignored, waiting }: EnvelopeDryRun): string {
   const { waitsFor, fetchFrom, fallbackFetchFrom, fault, maxWaitSeconds } = waiting
   const sources = [fetchFrom, fallbackFetchFrom].filter((address) => address !== undefined)
   return [
-    `${capitalised(nameOf(waitsFor))} is unknown.`,
+    `${capitalise(nameOf(waitsFor))} is unknown.`,
     sources.length === 0
       ? 'It cannot be fetched; its author must send it.'
       : `It would be fetched from the pod of ${sources.join(', then from that of ')}.`,
@@ -107,6 +107,6 @@ function nameOf(entityKey: EntityKey): string {
   return `the ${kind} ${rest.join(':')}`
 }
 
-function capitalised(text: string): string {
+function capitalise(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
 }

@@ -133,7 +133,7 @@ function textsIn(fields: Fields, address: string): readonly CheckResult[] {
   return [
     isGuid(guid)
       ? checkPassed('uid', `The guid is ${guid}.`)
-      : checkFailure('uid', `There is no element of class uid with a guid: ${shown(guid)}.`),
+      : checkFailure('uid', `There is no element of class uid with a guid: ${quoteUntrusted(guid)}.`),
     fields.has('fn')
       ? name('fn', text('fn') ?? '', 70)
       : checkFailure('fn', 'The element of class fn is missing; it is required, but may be empty.'),
@@ -141,19 +141,19 @@ function textsIn(fields: Fields, address: string): readonly CheckResult[] {
     name('family_name', text('family_name') ?? '', 32),
     nickname === splitAddress(address)?.name
       ? checkPassed('nickname', `The nickname is ${nickname}.`)
-      : checkWarning('nickname', `It is ${shown(nickname ?? '')}, and should be the name in the address.`),
+      : checkWarning('nickname', `It is ${quoteUntrusted(nickname ?? '')}, and should be the name in the address.`),
     searchable === 'true' || searchable === 'false'
       ? checkPassed('searchable', `The value is ${searchable}.`)
-      : checkWarning('searchable', `It is ${shown(searchable ?? '')}; everything but true counts as false.`),
+      : checkWarning('searchable', `It is ${quoteUntrusted(searchable ?? '')}; everything but true counts as false.`),
   ]
 }
 
 function name(check: string, text: string, maxCharacters: number): CheckResult {
   if (isAcceptedName(text, maxCharacters))
-    return checkPassed(check, text === '' ? 'It is empty.' : `It is ${shown(text)}.`)
+    return checkPassed(check, text === '' ? 'It is empty.' : `It is ${quoteUntrusted(text)}.`)
   return checkFailure(
     check,
-    `${shown(text)} has a semicolon or more than ${maxCharacters} characters: other pods refuse the person.`,
+    `${quoteUntrusted(text)} has a semicolon or more than ${maxCharacters} characters: other pods refuse the person.`,
   )
 }
 
@@ -186,7 +186,10 @@ async function imageIn(services: LookupServices, frame: string, text: string, po
   if (/user\/default/.test(text)) return checkPassed(frame, 'The person has no picture of their own.')
   const url = profileImageUrl(text, podUrl)
   if (url === null)
-    return checkWarning(frame, `${shown(text)} is not a web address, and the person is shown without a picture.`)
+    return checkWarning(
+      frame,
+      `${quoteUntrusted(text)} is not a web address, and the person is shown without a picture.`,
+    )
   const result = await sendRequest(services, url, 'image/*')
   if ('fault' in result) return checkWarning(frame, `${url} cannot be shown: ${result.fault}`)
   const { status, contentType } = result.response
@@ -208,7 +211,7 @@ function checkDiscovery(html: string): CheckResult {
 }
 
 /** Untrusted text for the terminal. */
-function shown(text: string): string {
+function quoteUntrusted(text: string): string {
   return text === '' ? 'empty' : JSON.stringify([...text].slice(0, 80).join(''))
 }
 

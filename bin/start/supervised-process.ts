@@ -85,12 +85,12 @@ export function superviseProcess(plan: ProcessPlan, log: Logger): SupervisedProc
     })
     newChild.on('error', (error) => {
       log.error({ process: plan.name, err: error }, 'process error')
-      if (newChild.pid === undefined) ended(null, null) // spawn failed, so there is no exit event
+      if (newChild.pid === undefined) handleEnd(null, null) // spawn failed, so there is no exit event
     })
-    newChild.once('exit', ended)
+    newChild.once('exit', handleEnd)
   }
 
-  function ended(code: number | null, signal: NodeJS.Signals | null): void {
+  function handleEnd(code: number | null, signal: NodeJS.Signals | null): void {
     child = undefined
     if (stopping) return
     const how = refusal ?? signal ?? (code === null ? 'no process could be made' : `exit code ${code}`)

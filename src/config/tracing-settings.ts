@@ -65,12 +65,12 @@ function ratioOf({ OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: ratio 
 function readPairs(text = ''): Readonly<Record<string, string>> {
   const entries = text.split(',').flatMap((pair): [string, string][] => {
     const [, name = '', value = ''] = /^\s*([^=]+?)\s*=\s*(.*?)\s*$/.exec(pair) ?? []
-    return name === '' ? [] : [[name, decoded(value)]]
+    return name === '' ? [] : [[name, decodePercent(value)]]
   })
   return Object.fromEntries(entries)
 }
 
-function decoded(text: string): string {
+function decodePercent(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

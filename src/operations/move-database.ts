@@ -21,7 +21,7 @@ import {
   markRestore,
   unmarkRestore,
 } from '../persistence/operations/restore-target.js'
-import { listSequences, listTables, quoted, type Table } from '../persistence/operations/table-catalogue.js'
+import { listSequences, listTables, quoteNames, type Table } from '../persistence/operations/table-catalogue.js'
 import type { Services } from '../services/services.js'
 import { BackupError } from './backup/backup-error.js'
 
@@ -97,7 +97,7 @@ async function lockTables(source: pg.Client): Promise<void> {
   await source.query(`set local lock_timeout = '${LOCK_TIMEOUT}'`)
   try {
     // Before the first statement that reads, which fixes the snapshot.
-    await source.query(`lock table ${quoted(names)} in share mode`)
+    await source.query(`lock table ${quoteNames(names)} in share mode`)
   } catch (error) {
     if (!isLockTimeout(error)) throw error
     throw new BackupError('Another process writes to the database: end all commands of the pod first.')
@@ -136,7 +136,7 @@ async function copyAll(
         const hash = createHash('sha256')
         const input = copyIn(
           session,
-          `copy ${quoted([table.name])} (${quoted(table.columns)}) from stdin with (freeze)`,
+          `copy ${quoteNames([table.name])} (${quoteNames(table.columns)}) from stdin with (freeze)`,
         )
         await pipeline(
           copyOut(source, selectAll(table)),
@@ -166,7 +166,8 @@ async function copyAll(
 }
 
 /** Rows of a table that was just loaded come in the order in which they were written. */
-const selectAll = ({ name, columns }: Table) => `copy (select ${quoted(columns)} from ${quoted([name])}) to stdout`
+const selectAll = ({ name, columns }: Table) =>
+  `copy (select ${quoteNames(columns)} from ${quoteNames([name])}) to stdout`
 
 /** Accepted messages become outbox rows. Those of Redis stay there. */
 async function moveMessages(jobs: Services['jobs'], session: pg.Client): Promise<number> {

@@ -108,7 +108,7 @@ async function storedKey(dataDir: string): Promise<string> {
   try {
     return await readStoredKey(path)
   } catch (error) {
-    if (!hasCode(error, 'ENOENT')) throw unusable(path, error)
+    if (!hasCode(error, 'ENOENT')) throw unusableKeyFile(path, error)
   }
   try {
     await makeFolder(dataDir, 0o700)
@@ -119,7 +119,7 @@ async function storedKey(dataDir: string): Promise<string> {
     await unlink(draft)
     return await readStoredKey(path)
   } catch (error) {
-    throw unusable(path, error)
+    throw unusableKeyFile(path, error)
   }
 }
 
@@ -130,7 +130,7 @@ async function readStoredKey(path: string): Promise<string> {
   return text
 }
 
-function unusable(path: string, cause: unknown): StartError {
+function unusableKeyFile(path: string, cause: unknown): StartError {
   return new StartError(
     `The secret key of this pod cannot be kept in ${path} (${messageOf(cause)}): make the folder writable, or set SECRET_KEY or DATA_DIR.`,
     { cause },

@@ -48,7 +48,7 @@ export function readOldSettings(
 /** Lines for the file `.env`. */
 export function writeEnvironmentFile({ variables, notOffered }: OldSettings): readonly string[] {
   return [
-    ...Object.entries(variables).map(([name, value]) => `${name}=${quoted(value)}`),
+    ...Object.entries(variables).map(([name, value]) => `${name}=${quoteValue(value)}`),
     ...notOffered.map((path) => `# not taken over: ${path}`),
   ]
 }
@@ -166,7 +166,7 @@ function isSet(value: unknown): boolean {
 }
 
 /** The value as Node.js reads it from `.env`: with quotes only if it needs them, of a kind that it does not contain. */
-function quoted(text: string): string {
+function quoteValue(text: string): string {
   if (/^[\w@%+=:,./-]*$/.test(text)) return text
   const quote = ["'", '`', '"'].find((mark) => !text.includes(mark)) ?? "'"
   return `${quote}${text}${quote}`

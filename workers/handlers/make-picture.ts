@@ -32,12 +32,12 @@ export async function makePicture(bytes: Buffer, format: PictureFormat): Promise
   // Reads only the header, so that a picture that is too large is refused with its reason.
   const metadata = await sharp(bytes, { ...READING, limitInputPixels: false })
     .metadata()
-    .catch(unreadable)
+    .catch(refuseUnreadable)
   if (metadata.format !== format) throw refusal('The file is not what it begins as.')
   const pixels = countPixels(metadata)
   return pixels <= PHOTO_LIMITS.maxPixelsForParallelProcessing
     ? makeSizes(bytes, format)
-    : oneAfterAnother(() => makeSizes(bytes, format))
+    : runInTurn(() => makeSizes(bytes, format))
 }
 
 const READING = {
@@ -68,7 +68,7 @@ async function makeSizes(bytes: Buffer, format: PictureFormat): Promise<MadePict
     write[format](picture)
       .timeout({ seconds: PHOTO_LIMITS.sizeSeconds })
       .toBuffer({ resolveWithObject: true })
-      .catch(unreadable)
+      .catch(refuseUnreadable)
 
   const { data: raw, info } = await encode(sharp(bytes, READING).autoOrient())
   const { width, pageHeight: height = info.height } = info
@@ -100,14 +100,14 @@ const TIMES: Readonly<Record<string, number>> = { webp: 4, gif: 2 }
 
 let lastInLine: Promise<unknown> = Promise.resolve()
 
-function oneAfterAnother<Result>(make: () => Promise<Result>): Promise<Result> {
+function runInTurn<Result>(make: () => Promise<Result>): Promise<Result> {
   const turn = lastInLine.then(make)
   lastInLine = turn.catch(() => {})
   return turn
 }
 
 /** The library throws no other class of error; nothing here uses the disk. */
-function unreadable(cause: unknown): never {
+function refuseUnreadable(cause: unknown): never {
   throw new Refusal('image_invalid', 'The picture is damaged or uses an unsupported feature.', { cause })
 }
 

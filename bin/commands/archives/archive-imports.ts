@@ -28,7 +28,7 @@ import type { Services } from '../../../src/services/services.js'
 import { presentArchiveImport } from '../../../src/web/presenters/imports.js'
 import { makeImportedPicture } from '../../../workers/handlers/make-imported-picture.js'
 import { CommandError } from '../../command-error.js'
-import { interruptible } from '../../interruptible.js'
+import { runInterruptible } from '../../interruptible.js'
 import { type OutputOptions, print, printable, table } from '../../output.js'
 import { type ShownProgress, showProgress } from '../../progress.js'
 import { withPod } from '../../with-pod.js'
@@ -101,7 +101,7 @@ export function archiveImportCommands(archive: Command): void {
 async function checkFile(file: string, options: CheckOptions): Promise<void> {
   await requireFiles(file, options.photos)
   const progress = showProgress()
-  const report = await interruptible('Nothing was changed.', (signal) =>
+  const report = await runInterruptible('Nothing was changed.', (signal) =>
     withPod(async (services) => {
       const user = options.for === undefined ? NO_ACCOUNT : await requireUser(services, options.for)
       const folder = join(services.config.uploadsDir, 'imports', `${CHECK_FOLDER}${randomUUID()}`)
@@ -149,7 +149,7 @@ async function importFile(file: string, options: ImportCommandOptions): Promise<
   const progress = showProgress()
   const later =
     'The import continues where it stopped: in a worker of the running pod, or when you run the same command again.'
-  const done = await interruptible(later, (signal) =>
+  const done = await runInterruptible(later, (signal) =>
     withPod(async (services) => {
       const user = await requireUser(services, options.as)
       if (services.config.imports === 'off') throw new CommandError('Imports are off: set IMPORTS to on or operator.')
@@ -173,7 +173,7 @@ async function importFile(file: string, options: ImportCommandOptions): Promise<
 }
 
 async function restoreKeyOf(file: string, options: ImportCommandOptions): Promise<void> {
-  const address = await interruptible('Nothing was changed.', (signal) =>
+  const address = await runInterruptible('Nothing was changed.', (signal) =>
     withPod(async (services) => {
       const user = await requireUser(services, options.as)
       await restoreKey(services, COMMAND_ACTOR, { file, user, signal })

@@ -4,7 +4,7 @@ import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { exportToNewFile, recordExport } from '../../../src/federation/archives/export-archive.js'
 import type { ExportKind } from '../../../src/persistence/archives/exports.js'
 import { CommandError } from '../../command-error.js'
-import { interruptible } from '../../interruptible.js'
+import { runInterruptible } from '../../interruptible.js'
 import { type OutputOptions, print } from '../../output.js'
 import { describeBytes, showProgress } from '../../progress.js'
 import { withPod } from '../../with-pod.js'
@@ -39,7 +39,7 @@ async function exportAccount(username: string, options: ExportOptions): Promise<
     ...(options.photos === undefined ? [] : [['photos', options.photos] as const]),
   ]
   const progress = showProgress()
-  const files = await interruptible('The unfinished file is removed.', (signal) =>
+  const files = await runInterruptible('The unfinished file is removed.', (signal) =>
     withPod(async (services) => {
       const account = await findUser(services, username)
       if (account === undefined) throw new CommandError(`There is no local account named ${username}.`)

@@ -132,7 +132,7 @@ async function show(id: string, options: OutputOptions & ActorOptions & { payloa
 }
 
 async function replay(id: string | undefined, options: FilterOptions, command: Command): Promise<void> {
-  const filter = chosen(id, options, command)
+  const filter = readFilter(id, options, command)
   const { count: replayed, operation: task } = await withQueue(async (services) =>
     replayAudited(services, await getActor(services, options, 'administration'), { filter, reason: options.reason }),
   )
@@ -146,7 +146,7 @@ async function drop(
   options: FilterOptions & { yes?: boolean },
   command: Command,
 ): Promise<void> {
-  const filter = chosen(id, options, command)
+  const filter = readFilter(id, options, command)
   if (!options.yes) throw new CommandError('Deleted dead letters cannot be replayed: add --yes to confirm.')
   const { count: dropped, operation: task } = await withQueue(async (services) =>
     dropAudited(services, await getActor(services, options, 'administration'), { filter, reason: options.reason }),
@@ -163,7 +163,7 @@ function printTask(options: OutputOptions, task: BackgroundTask): void {
 }
 
 /** All dead letters need an explicit --all. */
-function chosen(id: string | undefined, options: FilterOptions, command: Command): DeadLetterFilter {
+function readFilter(id: string | undefined, options: FilterOptions, command: Command): DeadLetterFilter {
   const filter = filterOf(id, options)
   if (Object.keys(filter).length === 0 && !options.all) {
     command.error('error: say which are meant: an id, --queue, --fault, another filter or --all')

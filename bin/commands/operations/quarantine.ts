@@ -45,11 +45,11 @@ export function quarantineCommands(program: Command): void {
     .addHelpText('after', '\nExample:\n  pod quarantine show 17')
     .action(show)
 
-  changes('replay', 'Receives rejected messages again, with the current rules.').action(replay)
-  changes('release', 'Receives messages that a filter has rejected, once without filters.').action(release)
-  changes('drop', 'Deletes rejected messages.').option('--yes', 'confirm').action(drop)
+  changeCommand('replay', 'Receives rejected messages again, with the current rules.').action(replay)
+  changeCommand('release', 'Receives messages that a filter has rejected, once without filters.').action(release)
+  changeCommand('drop', 'Deletes rejected messages.').option('--yes', 'confirm').action(drop)
 
-  function changes(name: string, description: string): Command {
+  function changeCommand(name: string, description: string): Command {
     return withActorOptions(withFilter(quarantine.command(name)))
       .argument('[id]', 'the number of one message', readCount)
       .description(description)
@@ -100,7 +100,7 @@ async function show(id: number, { payload, ...options }: ShowOptions): Promise<v
 }
 
 async function replay(id: number | undefined, options: FilterOptions, command: Command): Promise<void> {
-  const change = chosen(id, options, command)
+  const change = readFilter(id, options, command)
   const outcome = await withPod(async (services) =>
     replayQuarantine(services, await getActor(services, options, 'administration'), change),
   )
@@ -108,7 +108,7 @@ async function replay(id: number | undefined, options: FilterOptions, command: C
 }
 
 async function release(id: number | undefined, options: FilterOptions, command: Command): Promise<void> {
-  const change = chosen(id, options, command)
+  const change = readFilter(id, options, command)
   const outcome = await withPod(async (services) =>
     releaseQuarantine(services, await getActor(services, options, 'administration'), change),
   )
@@ -120,7 +120,7 @@ async function drop(
   options: FilterOptions & { readonly yes?: boolean },
   command: Command,
 ): Promise<void> {
-  const change = chosen(id, options, command)
+  const change = readFilter(id, options, command)
   if (!options.yes) throw new CommandError('Deleted messages cannot be replayed: add --yes to confirm.')
   const outcome = await withPod(async (services) => {
     const { reason: _, ...filter } = change
@@ -144,7 +144,7 @@ function printOutcome(
   }
 }
 
-function chosen(id: number | undefined, { fault, host, reason }: FilterOptions, command: Command) {
+function readFilter(id: number | undefined, { fault, host, reason }: FilterOptions, command: Command) {
   if (id === undefined && fault === undefined && host === undefined) {
     command.error('error: say which are meant: an id, --fault or --host')
   }

@@ -71,19 +71,19 @@ export function queueCommands(program: Command): void {
     .option('--limit <number>', 'at most this many', readCount, SHOWN)
     .action(jobs)
 
-  changes('pause', 'Stops the workers of a queue; new jobs are accepted and wait.', pauseQueue).option(
+  changeCommand('pause', 'Stops the workers of a queue; new jobs are accepted and wait.', pauseQueue).option(
     '--until <time>',
     'the time at which it resumes automatically',
     readTime,
   )
-  changes('resume', 'Ends a pause or a drain.', resumeQueue)
-  changes('drain', 'Accepts no new jobs for a queue and finishes the existing ones.', drainQueue)
+  changeCommand('resume', 'Ends a pause or a drain.', resumeQueue)
+  changeCommand('drain', 'Accepts no new jobs for a queue and finishes the existing ones.', drainQueue)
     .option('--until <time>', 'the time at which it resumes automatically', readTime)
     .option('--yes', 'confirm')
-  changes('promote', 'Makes the delayed jobs of a queue due, a thousand at most.', promoteJobs)
+  changeCommand('promote', 'Makes the delayed jobs of a queue due, a thousand at most.', promoteJobs)
     .option('--name <name>', 'only jobs of this name')
     .option('--pod <host>', 'only jobs that deliver to this pod or fetch from it')
-  changes('discard', 'Deletes waiting jobs; inbound messages become dead letters.', discardJobs).option(
+  changeCommand('discard', 'Deletes waiting jobs; inbound messages become dead letters.', discardJobs).option(
     '--yes',
     'confirm',
   )
@@ -97,7 +97,7 @@ export function queueCommands(program: Command): void {
       .addHelpText('after', `\nExample:\n  pod queues ${name} relay`)
   }
 
-  function changes(name: string, description: string, run: Change): Command {
+  function changeCommand(name: string, description: string, run: Change): Command {
     return withActorOptions(onQueue(name, description)).action((queue: string, options: ChangeOptions) =>
       change(queue, options, run),
     )

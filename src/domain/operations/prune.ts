@@ -128,7 +128,7 @@ async function pruneOldPosts(
     if (chunk.lastId === null) break
     after = chunk.lastId
     reportRead(after, `${report.rows} removed`)
-    await rest(began, signal)
+    await pauseAfterBatch(began, signal)
   }
   return report
 }
@@ -157,13 +157,13 @@ async function pruneRows(
     removedRows += rows
     options.report?.({ step: category, done: removedRows, total: undefined })
     if (rows === 0) break
-    await rest(began, signal)
+    await pauseAfterBatch(began, signal)
   }
   return { ...emptyReport(options), rows: removedRows }
 }
 
 /** Waits four times as long as the work took, so that the database serves others in the meantime. */
-async function rest(began: number, signal: AbortSignal): Promise<void> {
+async function pauseAfterBatch(began: number, signal: AbortSignal): Promise<void> {
   const busy = performance.now() - began
   await pause(busy * REST_FACTOR, undefined, { signal }).catch(() => undefined)
 }

@@ -76,7 +76,7 @@ export async function exportToFile(source: ExportDependencies, run: ExportRun): 
     const content = exportContent(source, run, (count) => {
       leftOut += count
     })
-    const { digest, stream } = digesting()
+    const { digest, stream } = createDigestStream()
     const options = run.signal === undefined ? {} : { signal: run.signal }
     await pipeline([...content, stream, output.createWriteStream({ flush: true })], options)
     return { file: run.file, leftOut, ...digest() }
@@ -107,7 +107,7 @@ function exportContent(
 }
 
 /** Passes bytes on and computes their number and SHA-256. */
-function digesting() {
+function createDigestStream() {
   const hash = createHash('sha256')
   let bytes = 0
   const stream = new Transform({

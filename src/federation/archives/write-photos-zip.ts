@@ -48,7 +48,7 @@ async function addPhotos(
       if ((await pictures.find(name)) === undefined) continue
       const picture = (await pictures.open(name)) ?? Readable.from([]) // deleted in the meantime
       zip.addReadStream(picture, name, { mtime: createdAt, mode: FILE_MODE, compress: false })
-      await ended(picture, output)
+      await waitUntilRead(picture, output)
       done += 1
       reportProgress('photos', done)
     }
@@ -56,7 +56,7 @@ async function addPhotos(
 }
 
 /** Resolves when the zip has read the picture, so that one is open at a time, or when the zip is given up. */
-async function ended(picture: Readable, zip: Readable): Promise<void> {
+async function waitUntilRead(picture: Readable, zip: Readable): Promise<void> {
   const giveUp = () => picture.destroy()
   zip.once('close', giveUp)
   await once(picture, 'close')

@@ -32,11 +32,11 @@ export interface DiscoverOptions {
 export async function discoverPerson(services: Services, text: string, options: DiscoverOptions = {}): Promise<Person> {
   const address = parseAddress(text)
   const home = address === undefined ? undefined : parseHomeUrl(address)
-  if (address === undefined || home === undefined) throw failed('this is not an address')
+  if (address === undefined || home === undefined) throw discoveryFailed('this is not an address')
 
   const storedPerson = await Person.byAddress(services.db, address)
   if (storedPerson?.podId === null) return storedPerson
-  if (isThisPod(services.config, parsePodHost(home))) throw failed(`there is no local account ${address}`)
+  if (isThisPod(services.config, parsePodHost(home))) throw discoveryFailed(`there is no local account ${address}`)
   if (storedPerson !== undefined && !isStale(storedPerson, services.now(), options)) return storedPerson
   try {
     return await lookupsOf(services).run(
@@ -61,12 +61,13 @@ export async function discoverProfile(
   { withinMs = REMOTE_LIMITS.exchangeMs }: Pick<DiscoverOptions, 'withinMs'> = {},
 ): Promise<Person> {
   const home = isUrl(`https://${host}/`) ? new URL(`https://${host}/`) : undefined
-  if (home === undefined || isThisPod(services.config, parsePodHost(home))) throw failed(`${host} is not another pod`)
+  if (home === undefined || isThisPod(services.config, parsePodHost(home)))
+    throw discoveryFailed(`${host} is not another pod`)
   await refuseBlocked(services, home)
   const until = performance.now() + withinMs
   const html = await requestText(services, `${home.origin}/hcard/users/${encodeURIComponent(guid)}`, 'text/html', until)
   const hcard = await readRemoteDocument(services, { type: 'hcard', text: html })
-  if (hcard.guid !== guid) throw failed(`${host} returns another person for ${guid}`)
+  if (hcard.guid !== guid) throw discoveryFailed(`${host} returns another person for ${guid}`)
   return discoverPerson(services, `${hcard.nickname}@${host}`, { withinMs: Math.max(1, until - performance.now()) })
 }
 
@@ -100,7 +101,7 @@ async function lookUp(
   const claimedLinks = await requestWebFinger(services, home, address, until)
   const links = isKnown ? claimedLinks : await confirmPod(services, { address, home, claimed: claimedLinks, until })
   const podUrl = new URL(links.podUrl)
-  if (isThisPod(services.config, parsePodHost(podUrl))) throw failed(`${address} claims to be on this pod`)
+  if (isThisPod(services.config, parsePodHost(podUrl))) throw discoveryFailed(`${address} claims to be on this pod`)
   await refuseBlocked(services, podUrl)
   const html = await requestText(services, links.hcardUrl, 'text/html', until)
   const hcard = await readRemoteDocument(services, { type: 'hcard', text: html })
@@ -129,7 +130,7 @@ async function confirmPod(services: Services, { address, home, claimed, until }:
   await refuseBlocked(services, podUrl)
   const confirmingLinks = await requestWebFinger(services, podUrl, address, until)
   if (isSamePodHost(parsePodHost(podUrl), parsePodHost(new URL(confirmingLinks.podUrl)))) return confirmingLinks
-  throw failed(`${podUrl.host} does not confirm that ${address} is on it`)
+  throw discoveryFailed(`${podUrl.host} does not confirm that ${address} is on it`)
 }
 
 async function requestWebFinger(services: Services, at: URL, address: string, until: number): Promise<PersonLinks> {
@@ -145,7 +146,8 @@ export function webFingerUrl(home: URL, address: string): string {
 }
 
 async function refuseBlocked(services: Services, url: URL): Promise<void> {
-  if (await RemotePod.isBlocked(services.db, parsePodHost(url))) throw failed(`${url.host} is blocked by the operator`)
+  if (await RemotePod.isBlocked(services.db, parsePodHost(url)))
+    throw discoveryFailed(`${url.host} is blocked by the operator`)
 }
 
 async function requestText({ remotePods }: Services, url: string, accept: string, until: number): Promise<string> {
@@ -157,14 +159,14 @@ async function requestText({ remotePods }: Services, url: string, accept: string
       mayUsePlain: true,
       deadline: Math.max(1, until - performance.now()),
     })
-    if (status < 200 || status > 299) throw failed(`${url} was answered with status ${status}`)
+    if (status < 200 || status > 299) throw discoveryFailed(`${url} was answered with status ${status}`)
     return body.toString()
   } catch (error) {
-    if (error instanceof RemotePodError) throw failed(error.message, error)
+    if (error instanceof RemotePodError) throw discoveryFailed(error.message, error)
     throw error
   }
 }
 
-function failed(reason: string, cause?: unknown): ProtocolError {
+function discoveryFailed(reason: string, cause?: unknown): ProtocolError {
   return new ProtocolError('DiscoveryFailed', reason, { cause })
 }

@@ -15,24 +15,24 @@ export async function readBody(body: Readable, encoding: string, maxBytes: numbe
   body.on('error', () => {}) // the reader of the stream gets the error
   try {
     const chunks: Buffer[] = []
-    for await (const chunk of limited(decompressed(body, encoding, maxBytes), maxBytes)) chunks.push(chunk)
+    for await (const chunk of limitBytes(decompress(body, encoding, maxBytes), maxBytes)) chunks.push(chunk)
     return Buffer.concat(chunks)
   } finally {
     body.destroy() // an unread rest would block the connection
   }
 }
 
-function decompressed(body: Readable, encoding: string, maxBytes: number): AsyncIterable<Buffer> {
+function decompress(body: Readable, encoding: string, maxBytes: number): AsyncIterable<Buffer> {
   if (encoding === '' || encoding === 'identity') return body
   const decoder = DECODERS[encoding]?.()
   if (decoder === undefined) {
     throw new RemotePodError('bad_answer', 'The answer has a content encoding that was not requested.')
   }
   // An error on either side ends the other one, and the reader of the decoder gets it.
-  return pipeline(limited(body, maxBytes), decoder, () => {})
+  return pipeline(limitBytes(body, maxBytes), decoder, () => {})
 }
 
-async function* limited(chunks: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer> {
+async function* limitBytes(chunks: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer> {
   let bytes = 0
   for await (const chunk of chunks) {
     bytes += chunk.length

@@ -103,7 +103,7 @@ async function backUpPicture(
   const hash = createHash('sha256')
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of encryptFor(recipients)(once(content))) {
+  for await (const chunk of encryptFor(recipients)(chunksOf(content))) {
     hash.update(chunk)
     size += chunk.length
     chunks.push(chunk)
@@ -113,7 +113,7 @@ async function backUpPicture(
   return { photoId, path, size, sha256: hash.digest('hex') }
 }
 
-async function* once(content: Buffer): AsyncGenerator<Buffer> {
+async function* chunksOf(content: Buffer): AsyncGenerator<Buffer> {
   yield content
 }
 

@@ -5,7 +5,7 @@ import { type AcceptedMessage, insertAcceptedMessages } from '../../jobs/inbound
 import { copyIn } from '../../persistence/database/copy.js'
 import { loadTables, setSequences } from '../../persistence/operations/load-tables.js'
 import { RESTORE_MARK } from '../../persistence/operations/restore-target.js'
-import { quoted } from '../../persistence/operations/table-catalogue.js'
+import { quoteNames } from '../../persistence/operations/table-catalogue.js'
 import { BackupError } from './backup-error.js'
 import type { Manifest, TableContent } from './manifest.js'
 import { readPart } from './parts.js'
@@ -44,7 +44,7 @@ async function restoreTable(
   for (const part of parts) {
     await readPart({ ...options, onBytes }, part, async (content) => {
       // The table was emptied in this transaction, so that its rows can be frozen and are never written again by vacuum.
-      const rows = copyIn(session, `copy ${quoted([name])} (${quoted(columns)}) from stdin with (freeze)`)
+      const rows = copyIn(session, `copy ${quoteNames([name])} (${quoteNames(columns)}) from stdin with (freeze)`)
       await pipeline(content, rows)
       if (rows.rowCount !== part.rows) {
         throw new BackupError(`${part.path}: ${rows.rowCount} rows were loaded, not ${part.rows}.`)

@@ -3,7 +3,7 @@ const NEWLINE = 10
 const CHUNK_BYTES = 128 * 1024
 
 /** Joins small chunks. */
-async function* joined(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* joinChunks(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let parts: Buffer[] = []
   let bytes = 0
   for await (const chunk of chunks) {
@@ -19,7 +19,7 @@ async function* joined(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
 
 /** Splits rows, each of which ends with a line feed, into pieces of about `limit` bytes. Each piece has to be read to its end. */
 export async function* splitRows(chunks: AsyncIterable<Buffer>, limit: number): AsyncGenerator<AsyncIterable<Buffer>> {
-  const source = joined(chunks)
+  const source = joinChunks(chunks)
   let next: Buffer | undefined = (await source.next()).value ?? undefined
 
   async function* piece(): AsyncGenerator<Buffer> {

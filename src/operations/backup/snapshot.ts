@@ -4,7 +4,7 @@ import { openUnlimitedSession } from '../../persistence/database/database.js'
 import {
   listSequences,
   listTables,
-  quoted,
+  quoteNames,
   type Sequence,
   type Table,
 } from '../../persistence/operations/table-catalogue.js'
@@ -124,7 +124,7 @@ async function copyTable(
   write: (name: string, rows: AsyncIterable<Buffer>) => Promise<Part>,
 ): Promise<TableContent> {
   const condition = CONDITIONS[name] === undefined ? '' : ` where ${CONDITIONS[name]}`
-  const rows = copyOut(session, `copy (select ${quoted(columns)} from ${quoted([name])}${condition}) to stdout`)
+  const rows = copyOut(session, `copy (select ${quoteNames(columns)} from ${quoteNames([name])}${condition}) to stdout`)
   const parts: Part[] = []
   for await (const piece of splitRows(rows, pieceBytes)) parts.push(await write(`${name}.${parts.length + 1}`, piece))
   return { name, columns, parts }

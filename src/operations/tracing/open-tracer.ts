@@ -92,7 +92,7 @@ interface SpanStart extends Omit<SpanOptions, 'traces'> {
 
 function beginSpan(exporter: SpanExporter, start: SpanStart): ActiveSpan {
   const { name, traceId, spanId, parentSpanId, links, kind } = start
-  const began = start.since ?? now()
+  const began = start.since ?? currentMilliseconds()
   let spanAttributes: SpanAttributes = start.attributes ?? {}
   return {
     set(attributes) {
@@ -116,7 +116,7 @@ function beginSpan(exporter: SpanExporter, start: SpanStart): ActiveSpan {
         kind: KINDS[kind],
         ...(parentSpanId !== undefined && { parentSpanId }),
         startTimeUnixNano: nanoseconds(began),
-        endTimeUnixNano: nanoseconds(now()),
+        endTimeUnixNano: nanoseconds(currentMilliseconds()),
         attributes: Object.entries(NAMES).flatMap(([field, key]) => {
           const value = spanAttributes[field as keyof SpanAttributes] // the keys of NAMES are those of the attributes
           return value === undefined ? [] : [attributeOf(key, value)]
@@ -136,7 +136,7 @@ function newSpanId(): string {
 }
 
 /** Milliseconds since 1970, with fractions. */
-function now(): number {
+function currentMilliseconds(): number {
   return performance.timeOrigin + performance.now()
 }
 

@@ -78,17 +78,17 @@ async function countAgain(
     [importId],
   )
   const counts = Object.entries(before).map(([section, { found }]): [string, SectionCounts] => {
-    const of = (outcome: ItemOutcome['outcome']) =>
+    const outcomesOf = (outcome: ItemOutcome['outcome']) =>
       rows.filter((row) => row.section === section && row.outcome === outcome)
     const sum = (some: readonly { readonly count: number }[]) => some.reduce((total, { count }) => total + count, 0)
-    const by_reason = Object.fromEntries(of('refused').map(({ reason, count }) => [reason, count]))
+    const by_reason = Object.fromEntries(outcomesOf('refused').map(({ reason, count }) => [reason, count]))
     return [
       section,
       {
         found,
-        imported: sum(of('imported')),
-        skipped: sum(of('already_there')),
-        refused: sum(of('refused')),
+        imported: sum(outcomesOf('imported')),
+        skipped: sum(outcomesOf('already_there')),
+        refused: sum(outcomesOf('refused')),
         by_reason,
       },
     ]

@@ -126,12 +126,12 @@ export async function listQuarantined(
   filter: QuarantineFilter,
   page: IdPage,
 ): Promise<ListPage<QuarantinedMessage>> {
-  const query = filtered(db, filter).select(...COLUMNS, db.raw(DIGITS_SQL))
+  const query = selectQuarantined(db, filter).select(...COLUMNS, db.raw(DIGITS_SQL))
   return readIdPage(query, page)
 }
 
 export async function findQuarantined(db: Knex, id: number): Promise<QuarantinedMessage | undefined> {
-  return filtered(db, { ids: [id] }).first(...COLUMNS, db.raw(DIGITS_SQL))
+  return selectQuarantined(db, { ids: [id] }).first(...COLUMNS, db.raw(DIGITS_SQL))
 }
 
 export async function findQuarantinedPayload(db: Knex, id: number): Promise<string | undefined> {
@@ -140,7 +140,7 @@ export async function findQuarantinedPayload(db: Knex, id: number): Promise<stri
 }
 
 export async function countQuarantined(db: Knex, filter: QuarantineFilter): Promise<number> {
-  const row = await filtered(db, filter).count('* as count').first()
+  const row = await selectQuarantined(db, filter).count('* as count').first()
   return Number(row?.['count'] ?? 0)
 }
 
@@ -161,7 +161,7 @@ export interface QuarantineRange {
 
 /** The range of all rows that match now. Returns undefined if there are none. */
 export async function findQuarantineRange(db: Knex, filter: QuarantineFilter): Promise<QuarantineRange | undefined> {
-  const row = await filtered(db, filter).max('id as end').first()
+  const row = await selectQuarantined(db, filter).max('id as end').first()
   return row?.['end'] === null || row === undefined ? undefined : { after: 0, end: Number(row['end']) }
 }
 
@@ -172,7 +172,7 @@ export async function lockQuarantined(
   { after, end }: QuarantineRange,
   limit: number,
 ): Promise<readonly { readonly id: number; readonly isWhole: boolean }[]> {
-  return filtered(transaction, filter)
+  return selectQuarantined(transaction, filter)
     .where('id', '>', after)
     .where('id', '<=', end)
     .orderBy('id')
@@ -187,7 +187,7 @@ export async function deleteQuarantined(transaction: Knex.Transaction, ids: read
     .delete()
 }
 
-function filtered(db: Knex, { ids, fault, host, state }: QuarantineFilter): Knex.QueryBuilder {
+function selectQuarantined(db: Knex, { ids, fault, host, state }: QuarantineFilter): Knex.QueryBuilder {
   const query = db('quarantine')
   if (ids !== undefined) query.whereIn('id', [...ids])
   if (fault !== undefined) query.where({ fault })

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { ReportProgress } from './progress.js'
-import { listKeysAndIndexes, listTables, listTablesWithTriggers, quoted, type Sequence } from './table-catalogue.js'
+import { listKeysAndIndexes, listTables, listTablesWithTriggers, quoteNames, type Sequence } from './table-catalogue.js'
 
 interface LoadOptions {
   readonly signal: AbortSignal
@@ -29,8 +29,8 @@ export async function loadTables(
   const { keys, uniques, indexes } = await listKeysAndIndexes(session, [...kept, ...withUniques])
   for (const { drop } of [...keys, ...uniques, ...indexes]) await session.query(drop)
   const tablesWithTriggers = (await listTablesWithTriggers(session)).filter((table) => tableNames.includes(table))
-  for (const table of tablesWithTriggers) await session.query(`alter table ${quoted([table])} disable trigger user`)
-  await session.query(`truncate ${quoted(tableNames)} restart identity`)
+  for (const table of tablesWithTriggers) await session.query(`alter table ${quoteNames([table])} disable trigger user`)
+  await session.query(`truncate ${quoteNames(tableNames)} restart identity`)
 
   await load()
 
@@ -40,14 +40,14 @@ export async function loadTables(
     report({ step: 'indexes and keys', done: index + 1, total: definitions.length })
     await session.query(create)
   }
-  for (const table of tablesWithTriggers) await session.query(`alter table ${quoted([table])} enable trigger user`)
+  for (const table of tablesWithTriggers) await session.query(`alter table ${quoteNames([table])} enable trigger user`)
   return tableNames
 }
 
 /** New rows get ids above those of the loaded rows and of rows that were deleted before. */
 export async function setSequences(session: pg.Client, sequences: readonly Sequence[]): Promise<void> {
   for (const { table, column, last } of sequences) {
-    const [name, id] = [quoted([table]), quoted([column])]
+    const [name, id] = [quoteNames([table]), quoteNames([column])]
     await session.query(
       `select setval(pg_get_serial_sequence($1, $2), last) from (
          select greatest($3::bigint, max(${id})) as last from ${name}

@@ -99,7 +99,7 @@ async function listConstraints(
   return rows
 }
 
-/** The column list of a statement. */
-export function quoted(names: readonly string[]): string {
+/** Names of tables or columns as a list in a statement. */
+export function quoteNames(names: readonly string[]): string {
   return names.map((name) => `"${name.replaceAll('"', '""')}"`).join(', ')
 }

@@ -45,14 +45,14 @@ export async function lockDispatchedPost(
   transaction: Knex.Transaction,
   guid: string,
 ): Promise<DispatchedPost | undefined> {
-  return first(transaction, POST_SQL, guid)
+  return queryFirst(transaction, POST_SQL, guid)
 }
 
 export async function lockDispatchedPhoto(
   transaction: Knex.Transaction,
   guid: string,
 ): Promise<DispatchedPhoto | undefined> {
-  return first(transaction, PHOTO_SQL, guid)
+  return queryFirst(transaction, PHOTO_SQL, guid)
 }
 
 export async function lockDispatchedRelayable(
@@ -60,7 +60,7 @@ export async function lockDispatchedRelayable(
   kind: RelayableKind | 'participation',
   guid: string,
 ): Promise<DispatchedRelayable | undefined> {
-  return first(transaction, RELAYABLES_SQL[kind], guid)
+  return queryFirst(transaction, RELAYABLES_SQL[kind], guid)
 }
 
 /** A relayable of any author that is to be relayed. */
@@ -84,17 +84,17 @@ export async function lockDispatchedConversation(
   transaction: Knex.Transaction,
   guid: string,
 ): Promise<DispatchedMessage | undefined> {
-  return first(transaction, CONVERSATION_SQL, guid)
+  return queryFirst(transaction, CONVERSATION_SQL, guid)
 }
 
 export async function lockDispatchedMessage(
   transaction: Knex.Transaction,
   guid: string,
 ): Promise<DispatchedMessage | undefined> {
-  return first(transaction, MESSAGE_SQL, guid)
+  return queryFirst(transaction, MESSAGE_SQL, guid)
 }
 
-async function first<Row extends object>(
+async function queryFirst<Row extends object>(
   transaction: Knex.Transaction,
   statement: string,
   guid: string,

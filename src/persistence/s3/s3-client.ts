@@ -95,7 +95,7 @@ export function openS3Client(settings: S3Settings): S3Client {
       try {
         const response = await exchange(request)
         const isTemporary = response.status === 429 || response.status >= 500
-        if (!isTemporary) return await accepted(request, response)
+        if (!isTemporary) return await requireAccepted(request, response)
         await response.body?.cancel()
         throw new StorageUnavailable(request.method, `it answered ${response.status}`)
       } catch (error) {
@@ -180,7 +180,7 @@ function streamOf({ bytes, open }: S3File, headers: Headers): RequestInit {
 }
 
 /** Returns successful responses and those for missing objects. */
-async function accepted({ method }: Request, response: Response): Promise<Response> {
+async function requireAccepted({ method }: Request, response: Response): Promise<Response> {
   if (response.ok || response.status === 404 || response.status === 416) return response
   const code = /<Code>([A-Za-z]+)<\/Code>/.exec(await response.text())?.[1]
   const reason = code === undefined ? `it answered ${response.status}` : `it answered ${response.status}, ${code}`

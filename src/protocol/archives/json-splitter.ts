@@ -83,10 +83,10 @@ class JsonSplitter {
 
   *parts(): Generator<JsonPart | typeof MORE> {
     yield* this.#space()
-    if (this.#code() !== OPEN_OBJECT) throw broken('the file is not a JSON object')
+    if (this.#code() !== OPEN_OBJECT) throw brokenJson('the file is not a JSON object')
     yield* this.#object('')
     yield* this.#space()
-    if (this.#at < this.#text.length) throw broken('text follows the JSON object')
+    if (this.#at < this.#text.length) throw brokenJson('text follows the JSON object')
   }
 
   *#object(path: string): Generator<JsonPart | typeof MORE> {
@@ -95,19 +95,19 @@ class JsonSplitter {
     yield* this.#space()
     if (this.#code() === CLOSE_OBJECT) return this.#close()
     for (;;) {
-      if (this.#code() !== QUOTE) throw broken('a name of a member is missing')
+      if (this.#code() !== QUOTE) throw brokenJson('a name of a member is missing')
       this.#beginCapture()
       yield* this.#string()
-      const name = String(parsed(this.#endCapture()))
+      const name = String(parsePart(this.#endCapture()))
       yield* this.#space()
-      if (this.#code() !== COLON) throw broken('a colon is missing')
+      if (this.#code() !== COLON) throw brokenJson('a colon is missing')
       this.#at += 1
       yield* this.#space()
       yield* this.#member(path === '' ? name : `${path}.${name}`)
       yield* this.#space()
       const next = this.#code()
       if (next === CLOSE_OBJECT) return this.#close()
-      if (next !== COMMA) throw broken('a comma is missing')
+      if (next !== COMMA) throw brokenJson('a comma is missing')
       this.#at += 1
       yield* this.#space()
     }
@@ -136,7 +136,7 @@ class JsonSplitter {
       yield* this.#space()
       const next = this.#code()
       if (next === CLOSE_ARRAY) return this.#close()
-      if (next !== COMMA) throw broken('a comma is missing')
+      if (next !== COMMA) throw brokenJson('a comma is missing')
       this.#at += 1
       yield* this.#space()
     }
@@ -158,7 +158,7 @@ class JsonSplitter {
         if (this.#depth === outside) return
       }
       while (this.#at >= this.#text.length) {
-        if (this.#isEnded) throw broken('the file ends too early')
+        if (this.#isEnded) throw brokenJson('the file ends too early')
         yield MORE
       }
     }
@@ -170,7 +170,7 @@ class JsonSplitter {
       SCALAR_END.lastIndex = this.#at
       const end = SCALAR_END.exec(this.#text)?.index ?? this.#text.length
       if (end < this.#text.length || this.#isEnded) {
-        if (end === from && this.#captureFrom === from) throw broken('a value is missing')
+        if (end === from && this.#captureFrom === from) throw brokenJson('a value is missing')
         this.#at = end
         return
       }
@@ -217,13 +217,13 @@ class JsonSplitter {
   }
 
   *#more(): More {
-    if (this.#isEnded) throw broken('the file ends within a text')
+    if (this.#isEnded) throw brokenJson('the file ends within a text')
     yield MORE
     if (this.#at >= this.#text.length) yield* this.#more()
   }
 
   #code(): number {
-    if (this.#at >= this.#text.length) throw broken('the file ends too early')
+    if (this.#at >= this.#text.length) throw brokenJson('the file ends too early')
     return this.#text.charCodeAt(this.#at)
   }
 
@@ -231,7 +231,7 @@ class JsonSplitter {
     this.#at += 1
     this.#depth += 1
     if (this.#depth > ARCHIVE_READ_LIMITS.depth) {
-      throw broken(`objects and lists are nested more than ${ARCHIVE_READ_LIMITS.depth} deep`)
+      throw brokenJson(`objects and lists are nested more than ${ARCHIVE_READ_LIMITS.depth} deep`)
     }
   }
 
@@ -282,13 +282,13 @@ const MAY_BE_UNCLEAN = /\\u|[\ufffe\uffff]/
  * Parses the text of a part. `__proto__` is a name like any other. Characters that XML forbids are replaced: PostgreSQL cannot store
  * U+0000, and no other pod could receive the others.
  */
-export function parsed(text: string): unknown {
+export function parsePart(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text)
     return MAY_BE_UNCLEAN.test(text) ? cleanTexts(value) : value
   } catch (cause) {
     // The message of the parser would quote the text, which is private.
-    throw broken('an item cannot be parsed', cause instanceof SyntaxError ? undefined : cause)
+    throw brokenJson('an item cannot be parsed', cause instanceof SyntaxError ? undefined : cause)
   }
 }
 
@@ -299,6 +299,6 @@ function cleanTexts(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [cleanText(name), cleanTexts(each)]))
 }
 
-function broken(reason: string, cause?: unknown): ArchiveError {
+function brokenJson(reason: string, cause?: unknown): ArchiveError {
   return new ArchiveError('broken_json', `The JSON of the file is broken: ${reason}.`, { cause })
 }

@@ -4,9 +4,9 @@ type Members = Readonly<Record<string, unknown>>
 
 /** Lists of version 1.0 whose items look different from those of 2.0. */
 const CONVERSIONS: Readonly<Record<string, (item: Members, owner: string) => Members>> = {
-  contacts: contactOf1,
-  posts: postOf1,
-  own_comments: commentOf1,
+  contacts: contactOfVersion1,
+  posts: postOfVersion1,
+  own_comments: commentOfVersion1,
 }
 
 /** The item of an archive of version 1.0 in the form of version 2.0. */
@@ -16,15 +16,18 @@ export function itemOfVersion1(list: string, item: unknown, owner: string): unkn
   return convert(item as Members, owner) // every object has members by name
 }
 
-function contactOf1({ sharing, receiving, person_diaspora_handle, aspects }: Members): Members {
+function contactOfVersion1({ sharing, receiving, person_diaspora_handle, aspects }: Members): Members {
   const groups = Array.isArray(aspects) ? aspects : []
   const name = (group: unknown) => (typeof group === 'object' && group !== null && 'name' in group ? group.name : group)
   return { sharing, receiving, account_id: person_diaspora_handle, contact_groups_membership: groups.map(name) }
 }
 
-function postOf1({ guid, text, public: isPublic, diaspora_handle, type, created_at }: Members, owner: string): Members {
+function postOfVersion1(
+  { guid, text, public: isPublic, diaspora_handle, type, created_at }: Members,
+  owner: string,
+): Members {
   const author = diaspora_handle ?? owner
-  const data = { author, guid: guid ?? guidOf1(owner, created_at, text), created_at }
+  const data = { author, guid: guid ?? guidOfVersion1(owner, created_at, text), created_at }
   if (type === 'Reshare') return { entity_type: 'reshare', entity_data: data }
   return {
     entity_type: 'status_message',
@@ -32,10 +35,10 @@ function postOf1({ guid, text, public: isPublic, diaspora_handle, type, created_
   }
 }
 
-function commentOf1({ guid, text, post_guid, created_at }: Members, owner: string): Members {
+function commentOfVersion1({ guid, text, post_guid, created_at }: Members, owner: string): Members {
   const data = {
     author: owner,
-    guid: guid ?? guidOf1(owner, created_at, text),
+    guid: guid ?? guidOfVersion1(owner, created_at, text),
     parent_guid: post_guid,
     text,
     created_at,
@@ -44,7 +47,7 @@ function commentOf1({ guid, text, post_guid, created_at }: Members, owner: strin
 }
 
 /** Early archives have no guids: the same item has the same guid in each import. */
-function guidOf1(owner: string, createdAt: unknown, text: unknown): string {
+function guidOfVersion1(owner: string, createdAt: unknown, text: unknown): string {
   const parts = [owner, createdAt, text].map((part) => (typeof part === 'string' ? part : ''))
   return createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 32)
 }

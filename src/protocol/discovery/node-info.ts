@@ -26,7 +26,7 @@ export function readNodeInfoLink(json: string): string {
     )
     if (typeof href === 'string') return href
   }
-  throw invalid('no document of version 2.1, 2.0 or 1.0 is named')
+  throw invalidNodeInfo('no document of version 2.1, 2.0 or 1.0 is named')
 }
 
 /** Throws `ValidationError` unless the document names software, version and protocols. */
@@ -35,9 +35,10 @@ export function readNodeInfo(json: string): NodeInfo {
   const software = readMember(document, 'software')
   const name = readMember(software, 'name')
   const version = readMember(software, 'version')
-  if (typeof name !== 'string' || !/^[a-z0-9-]{1,64}$/.test(name)) throw invalid('the software has no usable name')
+  if (typeof name !== 'string' || !/^[a-z0-9-]{1,64}$/.test(name))
+    throw invalidNodeInfo('the software has no usable name')
   if (typeof version !== 'string' || version === '' || version.length > 255)
-    throw invalid('the software has no version')
+    throw invalidNodeInfo('the software has no version')
   const adminAccount = adminAccountOf(readMember(readMember(document, 'metadata'), 'adminAccount'))
   return { software: name, version, protocols: protocolsOf(readMember(document, 'protocols')), adminAccount }
 }
@@ -54,7 +55,7 @@ function protocolsOf(protocols: unknown): readonly string[] {
     ? [protocols]
     : [readMember(protocols, 'inbound'), readMember(protocols, 'outbound')]
   const names = lists.flatMap((list) => (Array.isArray(list) ? list : []))
-  if (names.length === 0) throw invalid('no protocols are named')
+  if (names.length === 0) throw invalidNodeInfo('no protocols are named')
   return [...new Set(names.filter((name) => typeof name === 'string'))]
 }
 
@@ -62,10 +63,10 @@ function parse(json: string): unknown {
   try {
     return JSON.parse(json)
   } catch (cause) {
-    throw invalid('this is not JSON', cause)
+    throw invalidNodeInfo('this is not JSON', cause)
   }
 }
 
-function invalid(reason: string, cause?: unknown): ProtocolError {
+function invalidNodeInfo(reason: string, cause?: unknown): ProtocolError {
   return new ProtocolError('ValidationError', reason, { cause })
 }

@@ -23,9 +23,9 @@ const entities: Readonly<Record<EntityType, PropertySchemas | undefined>> = {
     'created_at*': string,
     'text*': string,
     provider_display_name: string,
-    location: orNull(entity('location')),
-    poll: orNull(entity('poll')),
-    photos: orNull({ type: 'array', items: entity('photo') }),
+    location: nullable(entityReference('location')),
+    poll: nullable(entityReference('poll')),
+    photos: nullable({ type: 'array', items: entityReference('photo') }),
   },
   reshare: { 'author*': string, 'guid*': guid, 'created_at*': string, root_author: string, root_guid: guid },
   profile: {
@@ -51,7 +51,11 @@ const entities: Readonly<Record<EntityType, PropertySchemas | undefined>> = {
     width: number,
     height: number,
   },
-  poll: { 'guid*': guid, 'question*': string, 'poll_answers*': { type: 'array', items: entity('poll_answer') } },
+  poll: {
+    'guid*': guid,
+    'question*': string,
+    'poll_answers*': { type: 'array', items: entityReference('poll_answer') },
+  },
   poll_answer: { 'guid*': guid, 'answer*': string },
   location: { 'address*': string, 'lat*': string, 'lng*': string },
   embed: { url: stringOrNull, title: stringOrNull, description: stringOrNull, image: stringOrNull, nothing: boolean },
@@ -75,8 +79,8 @@ const ofRelayables = { 'author*': string, 'guid*': guid, 'parent_guid*': guid, a
 /** JSON schema of the JSON form: a value must match exactly one type. */
 const entitySchema = {
   $schema: 'http://json-schema.org/draft-07/schema#',
-  oneOf: schemas.map(([name]) => entity(name)),
-  $defs: Object.fromEntries(schemas.map(([name, properties]) => [name, definition(name, properties)])),
+  oneOf: schemas.map(([name]) => entityReference(name)),
+  $defs: Object.fromEntries(schemas.map(([name, properties]) => [name, schemaOfEntity(name, properties)])),
 }
 
 // A separate Ajv instance: coercing types or dropping members would make invalid entities valid.
@@ -87,7 +91,7 @@ export function isEntityJson(value: unknown): boolean {
   return validate(value)
 }
 
-function definition(name: string, properties: PropertySchemas): SchemaObject {
+function schemaOfEntity(name: string, properties: PropertySchemas): SchemaObject {
   const isSigned = Object.hasOwn(relayables, name)
   const entries = Object.entries(isSigned ? { ...ofRelayables, ...properties } : properties)
   return {
@@ -105,10 +109,10 @@ function definition(name: string, properties: PropertySchemas): SchemaObject {
   }
 }
 
-function entity(name: string): SchemaObject {
+function entityReference(name: string): SchemaObject {
   return { $ref: `#/$defs/${name}` }
 }
 
-function orNull(schema: SchemaObject): SchemaObject {
+function nullable(schema: SchemaObject): SchemaObject {
   return { anyOf: [{ type: 'null' }, schema] }
 }

@@ -87,17 +87,17 @@ function unpad(block: Buffer, decoy: Buffer): Buffer {
   let separatorSeen = 0
   let separator = 0
   for (let index = 2; index < block.length; index++) {
-    const first = isZero(at(block, index)) & ~separatorSeen
+    const first = isZero(byteAt(block, index)) & ~separatorSeen
     separator |= index & first
     separatorSeen |= first
   }
-  const good = isZero(at(block, 0)) & isZero(at(block, 1) ^ 2) & ~isLess(separator, 10)
+  const good = isZero(byteAt(block, 0)) & isZero(byteAt(block, 1) ^ 2) & ~isLess(separator, 10)
 
   const message = Buffer.alloc(block.length)
   const decoyStart = block.length - decoy.length
   for (let index = 0; index < block.length; index++) {
-    const substitute = index < decoyStart ? 0 : at(decoy, index - decoyStart)
-    message[index] = (at(block, index) & good) | (substitute & ~good)
+    const substitute = index < decoyStart ? 0 : byteAt(decoy, index - decoyStart)
+    message[index] = (byteAt(block, index) & good) | (substitute & ~good)
   }
   const start = ((separator + 1) & good) | (decoyStart & ~good)
   return message.subarray(start)
@@ -134,6 +134,6 @@ function isLess(left: number, right: number): number {
   return (left - right) >> 31
 }
 
-function at(bytes: Buffer, index: number): number {
+function byteAt(bytes: Buffer, index: number): number {
   return bytes[index] ?? 0
 }

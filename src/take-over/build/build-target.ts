@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { ALL_SCOPES } from '../../domain/accounts/scopes.js'
 import { loadTables, setSequences } from '../../persistence/operations/load-tables.js'
 import type { ReportProgress } from '../../persistence/operations/progress.js'
-import { listSequences, quoted } from '../../persistence/operations/table-catalogue.js'
+import { listSequences, quoteNames } from '../../persistence/operations/table-catalogue.js'
 import type { Services } from '../../services/services.js'
 import { SOURCE_TABLES } from '../source/source-tables.js'
 import { stagingTable } from '../staging/staging-tables.js'
@@ -84,7 +84,7 @@ export async function buildTarget(
     await session.query('rollback').catch(() => undefined)
     throw error
   }
-  await session.query(`analyze ${quoted(loadedTables)}`)
+  await session.query(`analyze ${quoteNames(loadedTables)}`)
 }
 
 /** Empties the tables of the pod, without triggers, which would remove the pictures. */

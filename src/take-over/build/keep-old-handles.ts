@@ -63,14 +63,15 @@ function movedRowsSql(table: string): string {
 /** Undefined: those of the row verify already, or none do. */
 function elementsThatVerify({ signature, elements, publicKey, olds }: SignedRow): Elements | undefined {
   const bytes = Buffer.from(signature, 'base64')
-  const fits = (given: Elements, pem: string) => {
+  const isSignedWith = (given: Elements, pem: string) => {
     const key = keyOf(pem)
     return key !== undefined && verifyRsaSha256(Buffer.from(signedText(given)), key, bytes)
   }
-  if (fits(elements, publicKey)) return undefined
+  if (isSignedWith(elements, publicKey)) return undefined
   for (const old of olds) {
     const restoredElements = elements.map(([name, text]) => [name, isAuthor(name) ? old.handle : text] as const)
-    if (fits(restoredElements, old.publicKey) || fits(restoredElements, publicKey)) return restoredElements
+    if (isSignedWith(restoredElements, old.publicKey) || isSignedWith(restoredElements, publicKey))
+      return restoredElements
   }
   return undefined
 }

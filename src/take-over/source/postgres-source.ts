@@ -135,7 +135,7 @@ async function readBlock(
   known: BlockMark | undefined,
   use: (read: ReadBlock) => Promise<void>,
 ): Promise<void> {
-  const columns = Object.keys(table.columns).map((name) => selected(table, name, existing))
+  const columns = Object.keys(table.columns).map((name) => selectColumn(table, name, existing))
   const from = `from public.${quote(table.name)} where ${quote(table.key)} > ${after} and ${quote(table.key)} <= ${upTo}`
   await session.query('begin isolation level repeatable read read only')
   try {
@@ -166,7 +166,7 @@ const TYPES: Readonly<Record<ColumnType, string>> = {
   hashed: 'text',
 }
 
-function selected({ columns, defaults }: SourceTable, name: string, existing: ReadonlySet<string>): string {
+function selectColumn({ columns, defaults }: SourceTable, name: string, existing: ReadonlySet<string>): string {
   if (existing.has(name)) return quote(name)
   return `${defaults?.[name] ?? 'null'}::${TYPES[columns[name] ?? 'text']}`
 }

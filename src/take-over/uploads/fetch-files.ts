@@ -90,7 +90,7 @@ async function fetchPicture(
   if (photoContent === undefined) return 'missing'
   const part = `${path}.part`
   try {
-    await pipeline(limited(photoContent.stream), createWriteStream(part, { mode: 0o644 }))
+    await pipeline(limitBytes(photoContent.stream), createWriteStream(part, { mode: 0o644 }))
     const { size } = await stat(part)
     if (photoContent.bytes !== undefined && size !== photoContent.bytes)
       throw new TakeOverError(`The picture ${path} arrived in part.`)
@@ -101,7 +101,7 @@ async function fetchPicture(
   return 'added'
 }
 
-async function* limited(stream: Readable): AsyncGenerator<Buffer> {
+async function* limitBytes(stream: Readable): AsyncGenerator<Buffer> {
   let bytes = 0
   for await (const chunk of stream) {
     bytes += chunk.length

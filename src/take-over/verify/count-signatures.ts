@@ -61,7 +61,7 @@ function count(
   const name = `${table} ${order}`
   const old = counts.get(name) ?? { table, order, verified: 0, byOldHandle: 0, notVerified: 0 }
   const text = Buffer.from(signedText(elements))
-  const fits = (pem: string | null) => {
+  const isSignedWith = (pem: string | null) => {
     if (pem === null) return false
     if (!keys.has(pem)) keys.set(pem, readPublicKey(pem))
     const key = keys.get(pem)
@@ -69,7 +69,7 @@ function count(
   }
   const [, author = ''] = elements.find(([element]) => element === 'author' || element === 'diaspora_handle') ?? []
   const hasMoved = author !== '' && author.toLowerCase() !== address
-  const isVerified = fits(publicKey) || (hasMoved && fits(claimedKey))
+  const isVerified = isSignedWith(publicKey) || (hasMoved && isSignedWith(claimedKey))
   const field = !isVerified ? 'notVerified' : hasMoved ? 'byOldHandle' : 'verified'
   counts.set(name, { ...old, [field]: old[field] + 1 })
 }

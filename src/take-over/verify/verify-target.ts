@@ -141,8 +141,8 @@ async function sampleOf(
   if (sampled === undefined) return { expected, actual }
   const { rows } = await session.query(`select count(*)::float as count from take_over."${sampled}"`)
   const step = Math.max(1, Math.floor(rows[0].count / SAMPLED_ROWS))
-  const some = (select: string) => `select * from (${select}) as whole where id % ${step} = 0`
-  return { expected: some(expected), actual: some(actual) }
+  const sampleSql = (select: string) => `select * from (${select}) as whole where id % ${step} = 0`
+  return { expected: sampleSql(expected), actual: sampleSql(actual) }
 }
 
 /** Throws if anything differs. */

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { hasPower } from '../../domain/accounts/role-powers.js'
 import { OIDC_PATHS } from '../oidc/paths.js'
 import { ICON_PATH } from '../pages/html.js'
-import { html, type Markup, trusted } from '../pages/markup.js'
+import { html, type Markup, trustMarkup } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
 import { stripQuery } from '../server/paths.js'
 import { CONSOLE_POLICY, CONSOLE_STYLE } from './console-style.js'
@@ -37,7 +37,7 @@ export function sendConsolePage(
 <meta name="robots" content="noindex">
 <title>${title} · ${podName}</title>
 <link rel="icon" href="${ICON_PATH}">
-<style>${trusted(CONSOLE_STYLE)}</style>
+<style>${trustMarkup(CONSOLE_STYLE)}</style>
 </head>
 <body class="console">
 <a class="skip" href="#content">Skip to the content</a>

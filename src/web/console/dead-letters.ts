@@ -92,14 +92,14 @@ ${actionsFor(request, { id }, 'this one')}</section>`,
   })
 
   app.post('/admin/dead-letters/replay', { config, schema }, async (request, reply) => {
-    const filter = chosen(request)
+    const filter = readFilter(request)
     const reason = formText(request, 'reason')
     const { operation: task } = await replayAudited(request.services, request.console.actor, { filter, reason })
     return reply.redirect(`/admin/dead-letters?flash=${task === undefined ? 'replayed' : 'work_started'}`, 303)
   })
 
   app.post('/admin/dead-letters/drop', { config, schema }, async (request, reply) => {
-    const filter = chosen(request)
+    const filter = readFilter(request)
     const confirm = String(await countChosenDeadLetters(request.services, filter))
     if (!isConfirmed(request, confirm)) {
       const preview = html`<p>Deletes ${formatCount(Number(confirm))} dead letters: <b><bdi>${labelOfFilter(filter)}</bdi></b>. They cannot be replayed afterwards.</p>`
@@ -119,7 +119,7 @@ function selectionOf(
 }
 
 /** At least one field has to be given: nothing changes all dead letters by mistake. */
-function chosen(request: FastifyRequest): DeadLetterFilter {
+function readFilter(request: FastifyRequest): DeadLetterFilter {
   const filter = filterOf(selectionOf(['id', ...FILTER_FIELDS], (name) => formText(request, name)))
   if (Object.keys(filter).length === 0)
     throw new RequestFault(422, 'Choose dead letters by id, queue, fault, pod, entity or time.')

@@ -85,21 +85,21 @@ ${actionsFor(request, { id }, 'this one')}</section>`,
   })
 
   app.post('/admin/quarantine/replay', { config, schema }, async (request, reply) => {
-    const filter = chosen(request)
+    const filter = readFilter(request)
     const change = { ...filter, reason: formText(request, 'reason') }
     const { operation: task } = await replayQuarantine(request.services, request.console.actor, change)
     return reply.redirect(pathAfter('messages_replayed', task), 303)
   })
 
   app.post('/admin/quarantine/release', { config, schema }, async (request, reply) => {
-    const filter = chosen(request)
+    const filter = readFilter(request)
     const change = { ...filter, reason: formText(request, 'reason') }
     const { operation: task } = await releaseQuarantine(request.services, request.console.actor, change)
     return reply.redirect(pathAfter('messages_replayed', task), 303)
   })
 
   app.post('/admin/quarantine/drop', { config, schema }, async (request, reply) => {
-    const filter = chosen(request)
+    const filter = readFilter(request)
     const confirm = String(await countQuarantined(services.db, filter))
     if (!isConfirmed(request, confirm)) {
       const preview = html`<p>Deletes ${confirm} rejected messages. They cannot be replayed afterwards.</p>`
@@ -131,7 +131,7 @@ function idIn(text: string): number {
 }
 
 /** At least one field has to be given: nothing changes all messages by mistake. */
-function chosen(request: FastifyRequest): QuarantineFilter {
+function readFilter(request: FastifyRequest): QuarantineFilter {
   const selection = { id: formText(request, 'id'), fault: formText(request, 'fault'), host: formText(request, 'host') }
   if (Object.values(selection).every((part) => part === undefined)) {
     throw new RequestFault(422, 'Choose rejected messages by number, fault or host.')

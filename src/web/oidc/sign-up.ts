@@ -91,16 +91,16 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
   ) {
     const { username, password, again, language } = form
     const refusals = (await findSignUpFormRefusals(services, form)).map((refusal) => errorOf(t, refusal))
-    const of = (name: SignUpField) => refusals.find(({ field }) => field === name)
+    const refusalOf = (name: SignUpField) => refusals.find(({ field }) => field === name)
     const error = (field: SignUpField, message: string) => ({ field, message })
     const errors: readonly (SignUpError | undefined)[] = [
-      username === '' ? error('username', t('refusal.username_missing')) : of('username'),
-      of('email'),
-      password === '' ? error('password', t('refusal.password_missing')) : of('password'),
+      username === '' ? error('username', t('refusal.username_missing')) : refusalOf('username'),
+      refusalOf('email'),
+      password === '' ? error('password', t('refusal.password_missing')) : refusalOf('password'),
       password === again ? undefined : error('password_again', t('refusal.passwords_differ')),
       services.locales.languages.includes(language) ? undefined : error('language', t('refusal.language_invalid')),
-      of('reason'),
-      of('terms'),
+      refusalOf('reason'),
+      refusalOf('terms'),
     ]
     return errors.filter((each) => each !== undefined)
   }

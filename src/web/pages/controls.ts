@@ -16,9 +16,9 @@ export function textArea({
   ...control
 }: Control & { readonly value: string; readonly rows?: number }) {
   // The parser of HTML drops a line break directly after the tag.
-  return framed(
+  return frameControl(
     control,
-    html`<textarea id="${idOf(control)}" name="${control.name}" rows="${rows}"${described(control)}>
+    html`<textarea id="${idOf(control)}" name="${control.name}" rows="${rows}"${descriptionAttributes(control)}>
 ${value}</textarea>`,
   )
 }
@@ -29,9 +29,9 @@ export function textLine({
   autocomplete = 'off',
   ...control
 }: Control & { readonly value: string; readonly autocomplete?: string }): Markup {
-  return framed(
+  return frameControl(
     control,
-    html`<input id="${idOf(control)}" name="${control.name}" type="text" autocomplete="${autocomplete}" value="${value}"${described(control)}>`,
+    html`<input id="${idOf(control)}" name="${control.name}" type="text" autocomplete="${autocomplete}" value="${value}"${descriptionAttributes(control)}>`,
   )
 }
 
@@ -46,9 +46,9 @@ export function selectList({
   const list = options.map(
     ([value, text]) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
   )
-  return framed(
+  return frameControl(
     control,
-    html`<select id="${idOf(control)}" name="${control.name}"${described(control)}>${list}</select>`,
+    html`<select id="${idOf(control)}" name="${control.name}"${descriptionAttributes(control)}>${list}</select>`,
   )
 }
 
@@ -64,7 +64,7 @@ export function checkBox({
 }): Markup {
   const { name, label, hint, error } = control
   const key = idOf(control)
-  return html`<p class="check"><input id="${key}" name="${name}" type="checkbox" value="${value}"${checked && html` checked`}${described(
+  return html`<p class="check"><input id="${key}" name="${name}" type="checkbox" value="${value}"${checked && html` checked`}${descriptionAttributes(
     control,
   )}><label for="${key}">${label}</label>${hint !== undefined && html`<span class="soft small" id="${key}-hint">${hint}</span>`}${
     error !== undefined && html`<span class="wrong" id="${key}-error">${error}</span>`
@@ -75,7 +75,7 @@ function idOf({ id, name }: Pick<Control, 'id' | 'name'>): string {
   return id ?? name
 }
 
-function framed(control: Control, input: Markup): Markup {
+function frameControl(control: Control, input: Markup): Markup {
   const { label, hint, error } = control
   const id = idOf(control)
   return html`<p class="field"><label for="${id}">${label}</label>
@@ -84,7 +84,7 @@ ${hint !== undefined && html`<span class="soft small" id="${id}-hint">${hint}</s
 }${input}</p>\n`
 }
 
-function described(control: Omit<Control, 'label'>): Markup {
+function descriptionAttributes(control: Omit<Control, 'label'>): Markup {
   const { hint, error } = control
   const id = idOf(control)
   const ids = [...(error === undefined ? [] : [`${id}-error`]), ...(hint === undefined ? [] : [`${id}-hint`])].join(' ')

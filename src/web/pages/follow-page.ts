@@ -5,7 +5,7 @@ import { pageHead } from './head.js'
 import { escapeHtml, page } from './html.js'
 import { translateMarkup } from './language/message-markup.js'
 import type { PageContext, PageTexts } from './language/page-texts.js'
-import { html, trusted } from './markup.js'
+import { html, trustMarkup } from './markup.js'
 
 type Followed = Pick<Person, 'guid' | 'address' | 'name'>
 
@@ -42,7 +42,7 @@ export function followPage({ person, followUrl, entered }: FollowPageData, { t, 
   const title = t('page.follow_title', { name })
   const content =
     followUrl === undefined
-      ? trusted(followForm(t, person, entered))
+      ? trustMarkup(followForm(t, person, entered))
       : html`<p>${translateMarkup(t, 'page.follow_continue', { address: person.address })}</p>
 <p class="actions"><a class="button" href="${followUrl}" rel="nofollow noopener">${translateMarkup(t, 'page.follow_continue_on', { host: new URL(followUrl).host })}</a></p>`
   return page({

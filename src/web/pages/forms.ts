@@ -92,7 +92,7 @@ export function errorSummary(t: Translate, errors: readonly FormError[], advice?
 <ul>${items.join('')}</ul>${advice === undefined ? '' : `\n<p>${escapeHtml(advice)}</p>`}</div>\n`
 }
 
-export function hidden(fields: Readonly<Record<string, string | undefined>>): string {
+export function hiddenFields(fields: Readonly<Record<string, string | undefined>>): string {
   return Object.entries(fields)
     .flatMap(([name, value]) =>
       value === undefined ? [] : `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`,

@@ -17,7 +17,7 @@ export function html(strings: TemplateStringsArray, ...values: readonly MarkupVa
 }
 
 /** HTML that older helpers have written and escaped. */
-export function trusted(text: string): Markup {
+export function trustMarkup(text: string): Markup {
   return new Markup(text)
 }
 

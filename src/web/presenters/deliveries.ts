@@ -23,8 +23,8 @@ export function presentDeliveryReport({ verb, writtenAt, sentTo, arrived, missin
 /** Counts, and for public posts the pods by name: of a private one they would show where its readers are. */
 export function presentOwnDeliveries({ public: isPublic, reports }: OwnPostDeliveries) {
   return reports.map(({ verb, writtenAt, sentTo, arrived, missing }) => {
-    const of = (state: MissingDelivery['state']) => missing.filter((each) => each.state === state)
-    const [waiting, refused] = [of('waiting'), of('dead')]
+    const missingInState = (state: MissingDelivery['state']) => missing.filter((each) => each.state === state)
+    const [waiting, refused] = [missingInState('waiting'), missingInState('dead')]
     return {
       verb,
       written_at: writtenAt.toISOString(),

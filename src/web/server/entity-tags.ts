@@ -41,12 +41,12 @@ export function isNotModified({ headers }: FastifyRequest, etag: string): boolea
 
 /** Whether a header with entity tags names this one, or any. All tags of the API are weak, so `If-Match` compares like the others. */
 export function namesTag(header: string, etag: string): boolean {
-  return header.trim() === '*' || (header.match(ENTITY_TAG) ?? []).some((tag) => opaque(tag) === opaque(etag))
+  return header.trim() === '*' || (header.match(ENTITY_TAG) ?? []).some((tag) => opaqueTagOf(tag) === opaqueTagOf(etag))
 }
 
 const ENTITY_TAG = /(?:W\/)?"[^"]*"/g
 
-function opaque(tag: string): string {
+function opaqueTagOf(tag: string): string {
   return tag.replace(/^W\//, '')
 }
 

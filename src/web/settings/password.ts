@@ -3,7 +3,7 @@ import { changePassword } from '../../domain/accounts/passwords/change-password.
 import { formText } from '../forms/form-text.js'
 import { checkBox } from '../pages/controls.js'
 import { field } from '../pages/forms.js'
-import { html, trusted } from '../pages/markup.js'
+import { html, trustMarkup } from '../pages/markup.js'
 import { collectFieldErrors, type FieldErrors } from './field-errors.js'
 import { redirectWithFlash, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 
@@ -21,7 +21,7 @@ export const passwordRoutes: FastifyPluginAsync = async (app) => {
 <p class="soft">${t('password.about')}</p>
 ${settingsForm(
   request,
-  html`${trusted(
+  html`${trustMarkup(
     field({
       name: 'password',
       label: t('link.new_password'),
@@ -31,7 +31,7 @@ ${settingsForm(
       error: errorOf('password'),
     }),
   )}
-${trusted(
+${trustMarkup(
   field({
     name: 'password_again',
     label: t('link.new_password_again'),

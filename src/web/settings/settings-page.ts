@@ -4,7 +4,7 @@ import type { MessageId, Translate } from '../../languages/translate.js'
 import { errorSummary, type FormError, formPolicy } from '../pages/forms.js'
 import { page } from '../pages/html.js'
 import { mailboxAlert } from '../pages/mailbox-alert.js'
-import { html, type Markup, type MarkupValue, trusted } from '../pages/markup.js'
+import { html, type Markup, type MarkupValue, trustMarkup } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
 import { stripQuery } from '../server/paths.js'
 import { listSections } from './sections.js'
@@ -57,7 +57,7 @@ export function sendSettingsPage(
         site: podName,
         layout: 'column',
         content: html`<section class="card"><h1>${title}</h1>
-${flash !== undefined && html`<p class="notice" role="status">${flash}</p>\n`}${trusted(errorSummary(t, errors))}${mailboxAlert(t, request.signedIn.account)}</section>
+${flash !== undefined && html`<p class="notice" role="status">${flash}</p>\n`}${trustMarkup(errorSummary(t, errors))}${mailboxAlert(t, request.signedIn.account)}</section>
 ${content}
 <nav aria-label="${t('settings.title')}">${links}</nav>`.text,
       }),

@@ -13,7 +13,7 @@ import { type Factors, findFactors } from '../../persistence/accounts/factors.js
 import { formText } from '../forms/form-text.js'
 import { field } from '../pages/forms.js'
 import { translateMarkup } from '../pages/language/message-markup.js'
-import { html, type Markup, trusted } from '../pages/markup.js'
+import { html, type Markup, trustMarkup } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
 import { collectFieldErrors, type FieldErrors } from './field-errors.js'
 import { recoveryCodesCard } from './recovery-codes-card.js'
@@ -135,7 +135,7 @@ ${qrCode(url, t('factor.qr_code'))}
 <p>${translateMarkup(t, 'factor.secret', { secret: (secret.match(/.{4}/g) ?? []).join(' ') })}</p></section>
 <section class="card"><h2>${t('factor.step_2')}</h2>
 <p class="soft">${t('factor.not_yet')}</p>
-${settingsForm(request, html`${trusted(field(code))}${submitButton('confirm', t('factor.turn_on'))}`, SET_UP)}</section>`
+${settingsForm(request, html`${trustMarkup(field(code))}${submitButton('confirm', t('factor.turn_on'))}`, SET_UP)}</section>`
 }
 
 /** One path for all dark modules, on white in the dark mode as well. */

@@ -22,7 +22,7 @@ const markdown = createMarkdown((url) => /[/:#]/.test(url))
 
 /** The beginning of a text on one line, without marks. */
 export function buildSummary(text: string): string {
-  return shortened(plainText(parseBeginning(text), asWritten), MAX_SUMMARY_CHARACTERS)
+  return shorten(plainText(parseBeginning(text), asWritten), MAX_SUMMARY_CHARACTERS)
 }
 
 /** The title of a post: its heading, else its beginning; undefined: it has no text. */
@@ -43,11 +43,11 @@ function readTitle(text: string, nameOf: NameOf): string | undefined {
   const tokens = parseBeginning(text)
   const heading = tokens[0]?.type === 'heading_open' ? plainText(tokens.slice(0, 3), nameOf) : ''
   const title = heading !== '' && isWithinLength(heading, MAX_HEADING_CHARACTERS) ? heading : plainText(tokens, nameOf)
-  return title === '' ? undefined : shortened(title, MAX_TITLE_CHARACTERS)
+  return title === '' ? undefined : shorten(title, MAX_TITLE_CHARACTERS)
 }
 
 /** The text, or its beginning with three dots. */
-export function shortened(text: string, maxCharacters: number): string {
+export function shorten(text: string, maxCharacters: number): string {
   if (text.length <= maxCharacters) return text
   const characters = [...text]
   return characters.length <= maxCharacters ? text : `${characters.slice(0, maxCharacters - 3).join('')}...`

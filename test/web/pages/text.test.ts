@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Mention } from '../../../src/protocol/mentions.js'
-import { buildSummary, buildTitle, shortened } from '../../../src/web/text/plain-text.js'
+import { buildSummary, buildTitle, shorten } from '../../../src/web/text/plain-text.js'
 import { type Names, writeHtml } from '../../../src/web/text/write-html.js'
 
 const guid = '0123456789abcdef'
@@ -313,6 +313,6 @@ describe('a text without its marks', () => {
 
   it('has none where there is nothing to read', () => {
     expect(buildTitle(' \n')).toBeUndefined()
-    expect(shortened('abc', 3)).toBe('abc')
+    expect(shorten('abc', 3)).toBe('abc')
   })
 })

@@ -29,12 +29,12 @@ export const restrictTaskHandlers: Pick<BackgroundTaskHandlers, typeof KIND> = {
   [KIND]: {
     async runChunk(services, transaction) {
       const people = await findPeopleAgainstRules(transaction, MODERATION_LIMITS.peopleOfChunk)
-      const of = (kind: PersonAgainstRules['kind']) =>
+      const idsOfKind = (kind: PersonAgainstRules['kind']) =>
         people.filter((person) => person.kind === kind).map(({ id }) => id)
       const changes = [
-        await restrictPeople(transaction, POD_RULES, 'block', of('block')),
-        await restrictPeople(transaction, POD_RULES, 'silence', of('silence')),
-        await liftRestrictions(transaction, POD_RULES, of(null)),
+        await restrictPeople(transaction, POD_RULES, 'block', idsOfKind('block')),
+        await restrictPeople(transaction, POD_RULES, 'silence', idsOfKind('silence')),
+        await liftRestrictions(transaction, POD_RULES, idsOfKind(null)),
       ]
       for (const change of changes) await followUpRestrictions(services, transaction, change)
       return { done: people.length, skipped: 0 }

@@ -37,7 +37,7 @@ export async function listDistinctAspectNames(
     if (!takenNames.has(shortName.toLowerCase())) takenNames.add(shortName.toLowerCase())
     else if (distinctCount < MAX_DISTINCT_NAMES) {
       distinctCount += 1
-      distinct[key] = numbered(name, takenNames)
+      distinct[key] = addNumber(name, takenNames)
       takenNames.add(distinct[key].toLowerCase())
     }
   }
@@ -65,7 +65,7 @@ function cut(name: string, length: number = LENGTH): string {
   return [...name].slice(0, length).join('').trim()
 }
 
-function numbered(name: string, taken: ReadonlySet<string>): string {
+function addNumber(name: string, taken: ReadonlySet<string>): string {
   for (let number = 2; ; number += 1) {
     const suffix = ` ${number}`
     const candidate = cut(name, LENGTH - suffix.length) + suffix

@@ -53,7 +53,7 @@ export async function importPhotos(context: ImportContext, work: PhotosWork): Pr
   const { guid } = await Person.query(services.db).findById(user.personId).throwIfNotFound()
   let done = 0
   const seenNames = new Set<string>()
-  const each = async (name: string, store: () => Promise<PhotoOutcome>) => {
+  const importPhoto = async (name: string, store: () => Promise<PhotoOutcome>) => {
     seenNames.add(name)
     done += 1
     if (done <= work.fromEntry) return
@@ -72,21 +72,21 @@ export async function importPhotos(context: ImportContext, work: PhotosWork): Pr
   }
   if (work.file !== undefined) {
     await readPhotosZip(work.file, names, (entry) =>
-      each(entry.name, () => storeEntry(context, work.makePicture, entry, guid)),
+      importPhoto(entry.name, () => storeEntry(context, work.makePicture, entry, guid)),
     )
   }
   const fetches = await openPhotoFetches(services, {
     ...work,
     oldAddress: context.oldAddress,
-    maxBytes: largest(services),
+    maxBytes: maxPhotoBytes(services),
   })
   for (const name of names) {
     if (seenNames.has(name)) continue
-    await each(name, () => storeFetched(context, work.makePicture, { name, personGuid: guid, fetches }))
+    await importPhoto(name, () => storeFetched(context, work.makePicture, { name, personGuid: guid, fetches }))
   }
 }
 
-function largest({ config }: ImportContext['services']): number {
+function maxPhotoBytes({ config }: ImportContext['services']): number {
   return config.photoBytes * TIMES_UPLOAD
 }
 
@@ -99,7 +99,7 @@ async function storeEntry(
   personGuid: string,
 ): Promise<PhotoOutcome> {
   const name = importedPhotoName(personGuid, entry.name)
-  if (!PICTURE_ENDING.test(entry.name) || entry.bytes > largest(services)) return UNUSABLE
+  if (!PICTURE_ENDING.test(entry.name) || entry.bytes > maxPhotoBytes(services)) return UNUSABLE
   if ((await services.pictures.find(name)) !== undefined) return THERE
   return storePicture(services, makePicture, name, () => readPhotoOfZip(entry))
 }

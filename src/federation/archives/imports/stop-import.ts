@@ -71,7 +71,7 @@ async function undoChanges(
   { userId, personId }: ImportingUser,
   changes: readonly ImportChange[],
 ): Promise<void> {
-  const of = <Kind extends ImportChange['kind']>(...kinds: readonly Kind[]) =>
+  const changesOf = <Kind extends ImportChange['kind']>(...kinds: readonly Kind[]) =>
     changes.filter((change): change is Extract<ImportChange, { kind: Kind }> =>
       kinds.some((kind) => kind === change.kind),
     )
@@ -83,14 +83,18 @@ async function undoChanges(
 
   await transaction('blocks')
     .where({ userId })
-    .whereIn('personId', idsOf(of('block')))
+    .whereIn('personId', idsOf(changesOf('block')))
     .delete()
-  const restoredContacts = of('ended_contact').map((contact) => ({ ...contact, receiving: true, claimed: false }))
+  const restoredContacts = changesOf('ended_contact').map((contact) => ({
+    ...contact,
+    receiving: true,
+    claimed: false,
+  }))
   await insertImportedContacts(transaction, userId, restoredContacts)
-  await startSharing(transaction, withPerson(of('unshared')))
-  await stopSharing(transaction, withPerson(of('shared')))
-  await stopReceiving(transaction, withUser(of('contact')))
-  for (const { personId: id, aspectIds } of of('memberships')) {
+  await startSharing(transaction, withPerson(changesOf('unshared')))
+  await stopSharing(transaction, withPerson(changesOf('shared')))
+  await stopReceiving(transaction, withUser(changesOf('contact')))
+  for (const { personId: id, aspectIds } of changesOf('memberships')) {
     const contact = transaction('contacts').where({ userId, personId: id }).select('id')
     await transaction('aspectMemberships')
       .whereIn('contactId', contact)
@@ -99,14 +103,14 @@ async function undoChanges(
   }
   await transaction('claimedFollowers')
     .where({ userId })
-    .whereIn('personId', idsOf(of('claim')))
+    .whereIn('personId', idsOf(changesOf('claim')))
     .delete()
-  for (const { name } of of('tag')) await Tag.unfollow(transaction, userId, name)
+  for (const { name } of changesOf('tag')) await Tag.unfollow(transaction, userId, name)
   // An aspect that the person has used in the meantime stays.
   await transaction('aspects')
     .whereIn(
       'id',
-      of('aspect').map(({ id }) => id),
+      changesOf('aspect').map(({ id }) => id),
     )
     .whereNotExists(transaction('aspectMemberships').whereRaw('aspect_id = aspects.id'))
     .delete()

@@ -75,23 +75,23 @@ async function readHosts(archive: ArchiveOfMove, folder: string): Promise<NamedH
     const isWeb = url.protocol === 'https:' || url.protocol === 'http:'
     if (isWeb && !isThisPod(archive.services.config, parsePodHost(url))) hosts.pods.set(url.host, url)
   }
-  const each = async (list: SpooledList, use: (value: unknown) => void) => {
+  const forEachItem = async (list: SpooledList, use: (value: unknown) => void) => {
     for await (const { items } of spooledBatches(folder, list)) {
       for (const { value } of readItems(archive, list, items)) use(value)
     }
   }
   addPerson(archive.oldAddress)
-  await each('contacts', (value) => addPerson(readMembers(value)?.['account_id']))
+  await forEachItem('contacts', (value) => addPerson(readMembers(value)?.['account_id']))
   for (const list of ['others_comments', 'others_reactions'] as const) {
-    await each(list, (value) => addPerson(readMembers(readMembers(value)?.['entity_data'])?.['author']))
+    await forEachItem(list, (value) => addPerson(readMembers(readMembers(value)?.['entity_data'])?.['author']))
   }
-  await each('posts', (value) => {
+  await forEachItem('posts', (value) => {
     const members = readMembers(value)
     addPerson(readMembers(members?.['entity_data'])?.['root_author'])
     for (const address of listOf(members?.['subscribed_users_ids'])) addPerson(address)
     for (const uri of listOf(members?.['subscribed_pods_uris'])) addPod(uri)
   })
-  await each('conversations', (value) => {
+  await forEachItem('conversations', (value) => {
     const participants = readMembers(readMembers(value)?.['entity_data'])?.['participants']
     if (typeof participants === 'string') participants.split(';').forEach(addPerson)
   })

@@ -22,7 +22,8 @@ export function readArchiveOwner(values: ReadonlyMap<string, unknown>): ArchiveO
   if (version !== '1.0' && version !== '2.0') {
     throw new ArchiveError('unknown_version', 'The version of the archive is neither 1.0 nor 2.0.')
   }
-  const profile = version === '2.0' ? profileOf2(values.get('user.profile')) : profileOf1(values.get('user.profile'))
+  const profile =
+    version === '2.0' ? profileOfVersion2(values.get('user.profile')) : profileOfVersion1(values.get('user.profile'))
   const author = profile['author']
   const address = typeof author === 'string' ? parseAddress(author) : undefined
   if (address === undefined) throw schemaError('/user/profile', 'is not a profile with a network ID')
@@ -37,14 +38,14 @@ export function readArchiveOwner(values: ReadonlyMap<string, unknown>): ArchiveO
   return { version, address, privateKey, publicKey: createPublicKey(privateKey), profile }
 }
 
-function profileOf2(profile: unknown): Readonly<Record<string, unknown>> {
+function profileOfVersion2(profile: unknown): Readonly<Record<string, unknown>> {
   const data = readMembers(profile)?.['entity_data']
   const members = readMembers(data)
   if (members === undefined) throw schemaError('/user/profile/entity_data', 'is missing')
   return members
 }
 
-function profileOf1(profile: unknown): Readonly<Record<string, unknown>> {
+function profileOfVersion1(profile: unknown): Readonly<Record<string, unknown>> {
   const members = readMembers(profile)
   if (members === undefined) throw schemaError('/user/profile', 'is missing')
   return { ...members, author: members['diaspora_handle'] }

@@ -21,11 +21,11 @@ export async function openArchiveFile(file: ArchiveFile, maxBytes: number): Prom
   const digest = createHash('sha256')
   const isZip = start.equals(ZIP_START)
   if (isZip) for await (const chunk of file.read()) digest.update(chunk)
-  const raw = isZip ? await openJsonOfZip(file) : digesting(file.read(), digest)
+  const raw = isZip ? await openJsonOfZip(file) : digestWhileReading(file.read(), digest)
   const isGzip = start[0] === 0x1f && start[1] === 0x8b
-  const bytes = isGzip ? piped(raw, createGunzip()) : raw
+  const bytes = isGzip ? pipeThrough(raw, createGunzip()) : raw
   return {
-    text: decode(limited(bytes, size)),
+    text: decode(limitExpansion(bytes, size)),
     fileInfo: () => ({ bytes: size, sha256: digest.copy().digest('hex') }),
   }
 }
@@ -39,18 +39,18 @@ async function readStart(file: ArchiveFile): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-function digesting(source: Readable, digest: ReturnType<typeof createHash>): Readable {
+function digestWhileReading(source: Readable, digest: ReturnType<typeof createHash>): Readable {
   const through = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       digest.update(chunk)
       done(null, chunk)
     },
   })
-  return piped(source, through)
+  return pipeThrough(source, through)
 }
 
 /** Reading throws the errors of the source and of the stream, also those from before the reading began. */
-function piped(source: Readable, through: Transform): Transform {
+function pipeThrough(source: Readable, through: Transform): Transform {
   return pipeline(source, through, () => undefined).on('error', () => undefined)
 }
 
@@ -61,14 +61,14 @@ async function openJsonOfZip(file: ArchiveFile): Promise<Readable> {
     if (!isPlainFile || !name.endsWith('.json') || name.startsWith('__') || name.includes('/__')) continue
     const content = await openEntry()
     content.once('close', () => zip.close())
-    return piped(content, new PassThrough())
+    return pipeThrough(content, new PassThrough())
   }
   zip.close()
   throw new ArchiveError('broken_json', 'The zip contains no file whose name ends in .json.')
 }
 
 /** A small file that expands to a very large one is an attack. */
-async function* limited(bytes: Readable, compressed: number): AsyncGenerator<Buffer> {
+async function* limitExpansion(bytes: Readable, compressed: number): AsyncGenerator<Buffer> {
   let expandedBytes = 0
   try {
     for await (const chunk of bytes as AsyncIterable<Buffer>) {

@@ -3,7 +3,7 @@ import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasSpaceFor, readFolderSpace } from '../../../domain/operations/storage.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
-import { parsed, type SplitPlan, splitJson } from '../../../protocol/archives/json-splitter.js'
+import { parsePart, type SplitPlan, splitJson } from '../../../protocol/archives/json-splitter.js'
 import { IMPORT_LIMITS } from '../limits.js'
 import type { ArchiveFile } from './archive-file.js'
 import { openArchiveFile } from './open-archive-file.js'
@@ -101,10 +101,10 @@ export async function spoolArchive(
     for await (const part of splitJson(text, PLAN)) {
       signal?.throwIfAborted()
       if (part.kind === 'begin') await spool.begin(part.path)
-      else if (part.kind === 'value') spool.keep(part.path, parsed(part.text))
+      else if (part.kind === 'value') spool.keep(part.path, parsePart(part.text))
       else {
         await requireSpace(part.text.length)
-        await spool.add(part.path, parsed(part.text))
+        await spool.add(part.path, parsePart(part.text))
       }
     }
     await spool.flush()

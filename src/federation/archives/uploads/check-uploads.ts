@@ -105,10 +105,10 @@ const EXPIRED_BATCH_SIZE = 100
 /** Deletes the files of uploads whose time is over. */
 export async function deleteExpiredUploads(services: Pick<Services, 'config' | 'db' | 'now'>): Promise<void> {
   const now = services.now()
-  const before = (days: number) => new Date(now.getTime() - days * DAY_MS)
+  const daysAgo = (days: number) => new Date(now.getTime() - days * DAY_MS)
   const expiredUploads = await findExpiredUploads(services.db, {
-    doneBefore: before(IMPORT_LIMITS.doneUploadDays),
-    uploadedBefore: before(IMPORT_LIMITS.uploadDays),
+    doneBefore: daysAgo(IMPORT_LIMITS.doneUploadDays),
+    uploadedBefore: daysAgo(IMPORT_LIMITS.uploadDays),
     limit: EXPIRED_BATCH_SIZE,
   })
   await deleteUnusedSpace(services.db)

@@ -115,7 +115,7 @@ async function writePart(
       services,
       uploadedFile(services, upload.uid, kind),
       offset,
-      counted(source, offset, extend),
+      reserveChunks(source, offset, extend),
     )
   } catch (error) {
     await endLease(services, lease, undefined)
@@ -127,7 +127,7 @@ async function writePart(
   return receivedBytes
 }
 
-async function* counted(
+async function* reserveChunks(
   source: AsyncIterable<Buffer>,
   offset: number,
   beforeBytes: (end: number) => Promise<void>,

@@ -20,7 +20,7 @@ export function openS3Repository(settings: S3Settings): Repository {
     }
   }
 
-  async function explained<Result>(work: () => Promise<Result>): Promise<Result> {
+  async function explainFailure<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       return await work()
     } catch (error) {
@@ -32,25 +32,25 @@ export function openS3Repository(settings: S3Settings): Repository {
   return {
     place,
     write: (path, bytes) =>
-      explained(async () => {
+      explainFailure(async () => {
         const chunks: Uint8Array[] = []
         for await (const chunk of bytes) chunks.push(chunk)
         await s3.put(path, Buffer.concat(chunks))
       }),
     async *read(path) {
-      const body = await explained(() => s3.get(path))
+      const body = await explainFailure(() => s3.get(path))
       if (body === undefined) throw new BackupError(`${path} is missing in ${place}.`)
       if (body.stream === null) return
       for await (const chunk of Readable.fromWeb(body.stream as never)) yield chunk as Buffer
     },
-    size: (path) => explained(async () => (await s3.head(path))?.bytes),
+    size: (path) => explainFailure(async () => (await s3.head(path))?.bytes),
     list: (folder) =>
-      explained(async () => {
+      explainFailure(async () => {
         const names = (await listKeys(`${folder}/`)).map((key) => key.slice(folder.length + 1).split('/')[0] ?? '')
         return [...new Set(names)].sort()
       }),
     remove: (path) =>
-      explained(async () => {
+      explainFailure(async () => {
         await s3.remove(path)
         for (const key of await listKeys(`${path}/`)) await s3.remove(key)
       }),

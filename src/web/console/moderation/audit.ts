@@ -44,7 +44,7 @@ ${exportForm(request)}`,
     return sendConsolePage(request, reply, {
       title: `Audit entry ${entry.id}: ${entry.action}`,
       content: html`<section class="card">${factsOf(entry)}${actionId !== undefined && undoForm(request, actionId)}</section>
-${changes('Before', entry.before)}${changes('After', entry.after)}`,
+${changesCard('Before', entry.before)}${changesCard('After', entry.after)}`,
     })
   })
 
@@ -155,7 +155,7 @@ const PAGES: Readonly<Record<string, (guid: string) => string>> = {
   pod_rule_import: (guid) => `/admin/rules/import/${guid}`,
 }
 
-function changes(title: string, values: AuditEntry['before']): Markup | false {
+function changesCard(title: string, values: AuditEntry['before']): Markup | false {
   return values !== null && html`<section class="card"><h2>${title}</h2>${previewList(values)}</section>\n`
 }
 

@@ -25,14 +25,14 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
       .header('content-security-policy', formPolicy({ mayLeadToClient: false }))
       .send(text)
 
-  const done = (t: PageTexts, reply: FastifyReply, title: string, content: MarkupValue) =>
+  const sendResult = (t: PageTexts, reply: FastifyReply, title: string, content: MarkupValue) =>
     send(reply, linkPage({ t, podName, title, content: html`<p role="status">${content}</p>` }))
 
   const sendExpired = (t: PageTexts, reply: FastifyReply) =>
-    done(t, reply.code(422), t('link.expired'), t('link.expired_why'))
+    sendResult(t, reply.code(422), t('link.expired'), t('link.expired_why'))
 
   /** False: the link is no longer valid. */
-  async function isDone(act: () => Promise<unknown>): Promise<boolean> {
+  async function actIfValid(act: () => Promise<unknown>): Promise<boolean> {
     try {
       await act()
       return true
@@ -45,10 +45,10 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
   /** Opens the account. In the browser in which an application waits for the sign-up, its request continues. */
   async function finishSignUp(t: PageTexts, reply: FastifyReply, browser: Browser, token: string) {
     let confirmedSignUp: ConfirmedSignUp | undefined
-    if (!(await isDone(async () => (confirmedSignUp = await confirmSignUp(reply.request.services, token)))))
+    if (!(await actIfValid(async () => (confirmedSignUp = await confirmSignUp(reply.request.services, token)))))
       return sendExpired(t, reply)
     if (confirmedSignUp?.account === undefined) {
-      return done(t, reply, t('link.email_confirmed'), t('link.moderator_decides'))
+      return sendResult(t, reply, t('link.email_confirmed'), t('link.moderator_decides'))
     }
     const { account, requestUid } = confirmedSignUp
     const interaction =
@@ -56,7 +56,7 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
     if (interaction !== undefined) {
       return reply.redirect(await browser.signIn({ address: account.address, level: 'password' }, interaction), 303)
     }
-    return done(t, reply, t('link.account_open'), html`<a href="${OIDC_PATHS.signIn}">${t('sign_in.title')}</a>`)
+    return sendResult(t, reply, t('link.account_open'), html`<a href="${OIDC_PATHS.signIn}">${t('sign_in.title')}</a>`)
   }
 
   app.get(OIDC_PATHS.confirmEmail, { config, schema }, async (request, reply) => {
@@ -72,8 +72,13 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
     browser.checkForm(formText(request, 'form'))
     const token = formText(request, 'token') ?? ''
     const t = textsFor(request, reply)
-    if (await isDone(() => confirmEmail(request.services, token))) {
-      return done(t, reply, t('link.email_confirmed'), html`<a href="/settings/email">${t('link.email_settings')}</a>`)
+    if (await actIfValid(() => confirmEmail(request.services, token))) {
+      return sendResult(
+        t,
+        reply,
+        t('link.email_confirmed'),
+        html`<a href="/settings/email">${t('link.email_settings')}</a>`,
+      )
     }
     return finishSignUp(t, reply, browser, token)
   })
@@ -90,8 +95,8 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
     const browser = await getBrowser(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const t = textsFor(request, reply)
-    if (!(await isDone(() => undoEmailChange(request.services, formText(request, 'token') ?? ''))))
+    if (!(await actIfValid(() => undoEmailChange(request.services, formText(request, 'token') ?? ''))))
       return sendExpired(t, reply)
-    return done(t, reply, t('link.restored'), t('link.restored_text'))
+    return sendResult(t, reply, t('link.restored'), t('link.restored_text'))
   })
 }

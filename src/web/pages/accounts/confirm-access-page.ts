@@ -4,7 +4,7 @@ import { errorSummary, type FormError, field } from '../forms.js'
 import { page } from '../html.js'
 import { translateMarkup } from '../language/message-markup.js'
 import type { PageTexts } from '../language/page-texts.js'
-import { html, trusted } from '../markup.js'
+import { html, trustMarkup } from '../markup.js'
 import { passkeyForm } from '../passkey-form.js'
 
 export interface ConfirmAccessPageData {
@@ -61,10 +61,10 @@ export function confirmAccessPage(data: ConfirmAccessPageData): string {
     site: podName,
     content: html`<h1>${title}</h1>
 <p class="soft">${translateMarkup(t, 'confirm_access.about', { address, minutes })}</p>
-${trusted(errorSummary(t, error === undefined ? [] : [error]))}<form method="post" action="${action}" novalidate>
+${trustMarkup(errorSummary(t, error === undefined ? [] : [error]))}<form method="post" action="${action}" novalidate>
 ${hiddenFields}<input type="hidden" value="${address}" autocomplete="username">
-${trusted(password)}
-${needsCode && trusted(code)}
+${trustMarkup(password)}
+${needsCode && trustMarkup(code)}
 <p class="actions"><button>${t('common.continue')}</button></p>
 </form>
 ${

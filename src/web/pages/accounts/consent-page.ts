@@ -1,10 +1,10 @@
 import type { Scope } from '../../../domain/accounts/scopes.js'
 import { isUrl } from '../../../protocol/is-url.js'
-import { hidden } from '../forms.js'
+import { hiddenFields } from '../forms.js'
 import { page } from '../html.js'
 import { translateMarkup } from '../language/message-markup.js'
 import type { PageTexts } from '../language/page-texts.js'
-import { html, trusted } from '../markup.js'
+import { html, trustMarkup } from '../markup.js'
 import { scopesInWords } from './scope-words.js'
 
 export interface ConsentPageData {
@@ -35,7 +35,7 @@ export function consentPage(data: ConsentPageData): string {
 ${words.map((sentence) => html`<li>${sentence}</li>\n`)}</ul>
 <p class="soft small">${translateMarkup(t, 'consent.about', { host: parseRedirectHost(redirectUri) })}</p>
 <form method="post" action="${action}">
-${trusted(hidden({ form: formToken, request }))}
+${trustMarkup(hiddenFields({ form: formToken, request }))}
 <p class="actions"><button name="approve" value="true">${t('consent.allow')}</button>
 <button class="quiet" name="approve" value="false">${t('consent.deny')}</button></p>
 </form>`.text,

@@ -1,7 +1,7 @@
-import { errorSummary, type FormError, field, hidden } from '../forms.js'
+import { errorSummary, type FormError, field, hiddenFields } from '../forms.js'
 import { page, startLink } from '../html.js'
 import type { PageTexts } from '../language/page-texts.js'
-import { html, type MarkupValue, trusted } from '../markup.js'
+import { html, type MarkupValue, trustMarkup } from '../markup.js'
 
 interface LinkPage {
   readonly t: PageTexts
@@ -18,8 +18,8 @@ export function linkPage({ t, podName, title, content, errors = [] }: LinkPage):
     title: `${errors.length === 0 ? title : t('common.error_title', { title })} · ${podName}`,
     site: podName,
     content: html`<h1>${title}</h1>
-${trusted(errorSummary(t, errors))}${content}
-${trusted(startLink(t))}`.text,
+${trustMarkup(errorSummary(t, errors))}${content}
+${trustMarkup(startLink(t))}`.text,
   })
 }
 
@@ -42,7 +42,7 @@ export function buttonPage(
     title,
     content: html`<p>${text}</p>
 <form method="post" action="${action}">
-${trusted(hidden({ form: formToken, token }))}
+${trustMarkup(hiddenFields({ form: formToken, token }))}
 <p class="actions"><button>${button}</button></p>
 </form>`,
   })
@@ -63,8 +63,8 @@ export function newPasswordPage({
     title: t('link.new_password_title'),
     errors,
     content: html`<form method="post" action="${action}" novalidate>
-${trusted(hidden({ form: formToken, token }))}
-${trusted(
+${trustMarkup(hiddenFields({ form: formToken, token }))}
+${trustMarkup(
   field({
     name: 'password',
     label: t('link.new_password'),
@@ -75,7 +75,7 @@ ${trusted(
     error: errorOf('password'),
   }),
 )}
-${trusted(
+${trustMarkup(
   field({
     name: 'password_again',
     label: t('link.new_password_again'),
@@ -96,8 +96,8 @@ export function requestResetPage(data: Omit<FormPageData, 'token'>): string {
     podName: data.podName,
     title: t('link.reset_title'),
     content: html`<form method="post" action="${data.action}" novalidate>
-${trusted(hidden({ form: data.formToken }))}
-${trusted(
+${trustMarkup(hiddenFields({ form: data.formToken }))}
+${trustMarkup(
   field({
     name: 'username',
     label: t('link.reset_name'),

@@ -1,7 +1,7 @@
-import { errorSummary, type FormError, hidden } from '../forms.js'
+import { errorSummary, type FormError, hiddenFields } from '../forms.js'
 import { page } from '../html.js'
 import type { PageTexts } from '../language/page-texts.js'
-import { html, trusted } from '../markup.js'
+import { html, trustMarkup } from '../markup.js'
 import { passkeyForm } from '../passkey-form.js'
 
 export interface PasskeyPageData {
@@ -25,7 +25,7 @@ export function passkeyPage(data: PasskeyPageData): string {
     options,
     button: t('passkey.use'),
     answer: 'passkey',
-    fields: trusted(hidden({ form: formToken, request, return_to: returnTo })),
+    fields: trustMarkup(hiddenFields({ form: formToken, request, return_to: returnTo })),
   })
   const title = t('passkey.sign_in')
   return page({
@@ -34,7 +34,7 @@ export function passkeyPage(data: PasskeyPageData): string {
     site: podName,
     content: html`<h1>${title}</h1>
 <p class="soft">${t('passkey.sign_in_about')}</p>
-${trusted(errorSummary(t, error === undefined ? [] : [error]))}${form}
+${trustMarkup(errorSummary(t, error === undefined ? [] : [error]))}${form}
 <nav aria-label="${t('common.more_pages')}"><a href="${signIn}">${t('passkey.with_password')}</a></nav>`.text,
   })
 }

@@ -1,4 +1,4 @@
-import { errorSummary, type FormError, field, hidden } from '../forms.js'
+import { errorSummary, type FormError, field, hiddenFields } from '../forms.js'
 import { escapeHtml, page } from '../html.js'
 import { messageHtml } from '../language/message-markup.js'
 import type { PageTexts } from '../language/page-texts.js'
@@ -35,7 +35,7 @@ export function secondStepPage(data: SecondStepPageData): string {
     content: `<h1>${escapeHtml(title)}</h1>
 <p class="soft">${messageHtml(t, 'second_step.about', { address })}</p>
 ${errorSummary(t, error === undefined ? [] : [error])}<form method="post" action="${action}" novalidate>
-${hidden({ form: formToken, request })}
+${hiddenFields({ form: formToken, request })}
 ${field({
   name: 'code',
   label: t('second_step.code'),

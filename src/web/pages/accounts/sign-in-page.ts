@@ -1,8 +1,8 @@
-import { alert, errorSummary, type FormError, field, hidden } from '../forms.js'
+import { alert, errorSummary, type FormError, field, hiddenFields } from '../forms.js'
 import { page } from '../html.js'
 import { translateMarkup } from '../language/message-markup.js'
 import type { PageTexts } from '../language/page-texts.js'
-import { html, type Markup, trusted } from '../markup.js'
+import { html, type Markup, trustMarkup } from '../markup.js'
 
 export interface SignInPageData {
   readonly t: PageTexts
@@ -53,11 +53,11 @@ export function signInPage(data: SignInPageData): string {
     title: `${formErrors.length === 0 ? title : t('common.error_title', { title })} · ${podName}`,
     site: podName,
     content: html`<h1>${title}</h1>
-${clientName !== undefined && html`<p class="soft">${translateMarkup(t, 'sign_in.for_client', { client: clientName })}</p>\n`}${trusted(
+${clientName !== undefined && html`<p class="soft">${translateMarkup(t, 'sign_in.for_client', { client: clientName })}</p>\n`}${trustMarkup(
   alert(errors.notNow),
-)}${trusted(errorSummary(t, formErrors))}<form method="post" action="${action}" novalidate>
-${trusted(hidden({ form: formToken, request, return_to: returnTo }))}
-${trusted(signInFields(data))}
+)}${trustMarkup(errorSummary(t, formErrors))}<form method="post" action="${action}" novalidate>
+${trustMarkup(hiddenFields({ form: formToken, request, return_to: returnTo }))}
+${trustMarkup(signInFields(data))}
 <p class="actions"><button>${t('sign_in.button')}</button></p>
 </form>
 ${resetPassword === undefined && html`<p class="soft">${t('sign_in.lost_without_mail')}</p>\n`}${data.contact}${

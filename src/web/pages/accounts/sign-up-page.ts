@@ -1,10 +1,10 @@
 import { languageName } from '../../../languages/languages.js'
 import { checkBox, selectList, textArea } from '../controls.js'
-import { errorSummary, type FormError, field, hidden } from '../forms.js'
+import { errorSummary, type FormError, field, hiddenFields } from '../forms.js'
 import { page, startLink } from '../html.js'
 import { translateMarkup } from '../language/message-markup.js'
 import type { PageTexts } from '../language/page-texts.js'
-import { html, trusted } from '../markup.js'
+import { html, trustMarkup } from '../markup.js'
 
 export interface SignUpPageData {
   readonly t: PageTexts
@@ -44,8 +44,8 @@ export function signUpPage(data: SignUpPageData): string {
     title: `${errors.length === 0 ? title : t('common.error_title', { title })} · ${podName}`,
     site: podName,
     content: html`<h1>${title}</h1>
-${trusted(errorSummary(t, errors, t('sign_up.enter_again')))}<form method="post" action="${action}" novalidate>
-${trusted(hidden({ form: formToken, form_time: formTime, request, invitation, terms_version: terms?.version }))}
+${trustMarkup(errorSummary(t, errors, t('sign_up.enter_again')))}<form method="post" action="${action}" novalidate>
+${trustMarkup(hiddenFields({ form: formToken, form_time: formTime, request, invitation, terms_version: terms?.version }))}
 ${honeypotField(t)}
 ${signUpFields(data)}${termsBox(data)}
 <p class="actions"><button>${t('sign_up.button')}</button></p>
@@ -95,10 +95,10 @@ function signUpFields({ t, host, username, email, reason, errors, languages, lan
     options: languages.map((each) => [each, languageName(each)] as const),
   })
   const reasonField = { name: 'reason', label: t('sign_up.reason'), rows: 3, error: errorOf('reason') }
-  return html`${trusted(usernameField)}
-${email !== undefined && trusted(emailField)}
-${trusted(password)}
-${trusted(again)}
+  return html`${trustMarkup(usernameField)}
+${email !== undefined && trustMarkup(emailField)}
+${trustMarkup(password)}
+${trustMarkup(again)}
 ${languageList}
 ${reason !== undefined && textArea({ ...reasonField, value: reason })}`
 }
@@ -129,7 +129,7 @@ export function waitingPage(
     content: html`<h1>${title}</h1>
 ${needs.confirmation && html`<p role="status">${t('sign_up.confirm')}</p>\n`}${
   needs.approval && html`<p role="status">${t('sign_up.wait_for_moderator')}</p>\n`
-}${trusted(startLink(t))}`.text,
+}${trustMarkup(startLink(t))}`.text,
   })
 }
 
@@ -140,6 +140,6 @@ export function noSignUpPage(t: PageTexts, podName: string, message: string): st
     site: podName,
     content: html`<h1>${t('sign_up.refused')}</h1>
 <p>${message}</p>
-${trusted(startLink(t))}`.text,
+${trustMarkup(startLink(t))}`.text,
   })
 }

@@ -2,7 +2,7 @@ import type { Terms } from '../../../services/services.js'
 import { type Names, writeHtml } from '../../text/write-html.js'
 import { page, startLink } from '../html.js'
 import type { PageTexts } from '../language/page-texts.js'
-import { html, trusted } from '../markup.js'
+import { html, trustMarkup } from '../markup.js'
 
 const NO_NAMES: Names = { personOf: () => undefined, entityOf: () => undefined }
 
@@ -28,8 +28,8 @@ export function termsPage({ t, podName, version, text }: TermsPageData): string 
     content: html`<h1>${title}</h1>
 <p class="soft small">${t('terms.version', { version })}</p>
 <div class="text" dir="auto">
-${trusted(text)}
+${trustMarkup(text)}
 </div>
-${trusted(startLink(t))}`.text,
+${trustMarkup(startLink(t))}`.text,
   })
 }

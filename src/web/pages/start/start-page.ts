@@ -1,10 +1,10 @@
 import type { MailState } from '../../../persistence/models/user.js'
-import { hidden } from '../forms.js'
+import { hiddenFields } from '../forms.js'
 import { page } from '../html.js'
 import { translateMarkup } from '../language/message-markup.js'
 import type { PageTexts } from '../language/page-texts.js'
 import { mailboxAlert } from '../mailbox-alert.js'
-import { html, trusted } from '../markup.js'
+import { html, trustMarkup } from '../markup.js'
 import { APPS_URL, KNOWN_APPS } from './known-apps.js'
 import { nextSteps } from './next-steps.js'
 
@@ -61,7 +61,7 @@ export function signedInStartPage(data: SignedInStartPageData): string {
     content: html`<section class="card"><h1><bdi>${title}</bdi></h1>
 <p>${translateMarkup(t, 'start.signed_in', { address })}</p>
 ${mailboxAlert(t, data)}<p class="actions"><a class="button" href="/settings">${t('start.settings')}</a><a class="button quiet" href="/settings/applications">${t('start.your_applications')}</a><a class="button quiet" href="/public">${t('start.public_posts')}</a></p>
-<form class="foot" method="post" action="${signOut}">${trusted(hidden({ form: formToken }))}
+<form class="foot" method="post" action="${signOut}">${trustMarkup(hiddenFields({ form: formToken }))}
 <button class="quiet">${t('start.sign_out')}</button></form></section>
 ${nextSteps(t, address)}`.text,
   })

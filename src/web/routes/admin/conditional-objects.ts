@@ -22,21 +22,27 @@ export const CONDITIONAL_OBJECTS: ConditionalObjects = {
     table: 'moderation_cases',
     column: 'id',
     read: async (request, transaction, id) =>
-      presentCaseDetails(await getCaseDetails(...(await given(request, transaction)), Number(id)), configOf(request)),
+      presentCaseDetails(
+        await getCaseDetails(...(await readArguments(request, transaction)), Number(id)),
+        configOf(request),
+      ),
   },
-  '/posts/:guid': content('post'),
-  '/comments/:guid': content('comment'),
+  '/posts/:guid': contentObject('post'),
+  '/comments/:guid': contentObject('comment'),
   '/people/:guid': {
     table: 'people',
     column: 'guid',
     read: async (request, transaction, guid) =>
-      presentPersonDetails(await getPersonDetails(...(await given(request, transaction)), guid), configOf(request)),
+      presentPersonDetails(
+        await getPersonDetails(...(await readArguments(request, transaction)), guid),
+        configOf(request),
+      ),
   },
   '/pods/:host': {
     table: 'pods',
     column: 'host',
     read: async (request, transaction, host) => {
-      const [services, actor] = await given(request, transaction)
+      const [services, actor] = await readArguments(request, transaction)
       return presentPod(await readPod(services, actor, host), services.now())
     },
   },
@@ -44,23 +50,23 @@ export const CONDITIONAL_OBJECTS: ConditionalObjects = {
     table: 'pod_rules',
     column: 'id',
     read: async (request, transaction, id) =>
-      presentPodRule(await readRule(...(await given(request, transaction)), Number(id))),
+      presentPodRule(await readRule(...(await readArguments(request, transaction)), Number(id))),
   },
   '/filters/:id': {
     table: 'filters',
     column: 'id',
     read: async (request, transaction, id) =>
-      presentFilterDetails(await readModerationFilter(...(await given(request, transaction)), Number(id))),
+      presentFilterDetails(await readModerationFilter(...(await readArguments(request, transaction)), Number(id))),
   },
   '/clusters/:id': {
     table: 'clusters',
     column: 'id',
     read: async (request, transaction, id) =>
-      presentClusterDetails(await readCluster(...(await given(request, transaction)), Number(id))),
+      presentClusterDetails(await readCluster(...(await readArguments(request, transaction)), Number(id))),
   },
 }
 
-function content(type: 'post' | 'comment'): ConditionalObject {
+function contentObject(type: 'post' | 'comment'): ConditionalObject {
   return {
     table: `${type}s`,
     column: 'guid',
@@ -71,7 +77,7 @@ function content(type: 'post' | 'comment'): ConditionalObject {
   }
 }
 
-async function given(request: FastifyRequest, transaction: Knex.Transaction) {
+async function readArguments(request: FastifyRequest, transaction: Knex.Transaction) {
   const services: Services = withTransaction(request.server.services, transaction)
   return [services, await getRequestActor(request, 'moderation')] as const
 }

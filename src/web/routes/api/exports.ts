@@ -68,7 +68,7 @@ export const exportRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async ({ services, viewer, body }, reply) => {
       requireCopy(body)
-      const archiveExport = await limited(requestExport(services, viewer, body.kind))
+      const archiveExport = await answerAsRateLimit(requestExport(services, viewer, body.kind))
       return reply.code(202).send(presentExport(archiveExport))
     },
   )
@@ -157,7 +157,7 @@ export const exportRoutes: FastifyPluginAsyncTypebox = async (app) => {
 }
 
 /** A limit of the use case is answered like every other limit. */
-async function limited(request: Promise<Export>): Promise<Export> {
+async function answerAsRateLimit(request: Promise<Export>): Promise<Export> {
   try {
     return await request
   } catch (error) {

@@ -29,7 +29,7 @@ const config = {
   refusals: { ...ofAnyThing, post_not_found: 404, comment_not_found: 404 },
 } as const
 
-async function limited(report: Promise<void>): Promise<void> {
+async function answerAsRateLimit(report: Promise<void>): Promise<void> {
   try {
     await report
   } catch (error) {
@@ -62,7 +62,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { post_guid: postGuid } = request.params
-      await limited(createReport(request.services, request.viewer, { postGuid, reason: request.body.reason }))
+      await answerAsRateLimit(createReport(request.services, request.viewer, { postGuid, reason: request.body.reason }))
       return reply.code(204).send(null)
     },
   )
@@ -84,7 +84,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { post_guid: postGuid, comment_guid: commentGuid } = request.params
-      await limited(
+      await answerAsRateLimit(
         createReport(request.services, request.viewer, { postGuid, commentGuid, reason: request.body.reason }),
       )
       return reply.code(204).send(null)
@@ -110,7 +110,9 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { person_guid: personGuid } = request.params
-      await limited(createPersonReport(request.services, request.viewer, { personGuid, reason: request.body.reason }))
+      await answerAsRateLimit(
+        createPersonReport(request.services, request.viewer, { personGuid, reason: request.body.reason }),
+      )
       return reply.code(204).send(null)
     },
   )
@@ -135,7 +137,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { guid: conversationGuid, message_guid: messageGuid } = request.params
       const report = { conversationGuid, messageGuid, reason: request.body.reason }
-      await limited(createMessageReport(request.services, request.viewer, report))
+      await answerAsRateLimit(createMessageReport(request.services, request.viewer, report))
       return reply.code(204).send(null)
     },
   )

@@ -68,7 +68,7 @@ export const streamRoutes: FastifyPluginAsyncTypebox = async (app) => {
       `/streams/${name}`,
       {
         schema: {
-          operationId: `get${capitalised(name)}Stream`,
+          operationId: `get${capitalise(name)}Stream`,
           tags,
           summary,
           description,
@@ -141,6 +141,6 @@ function parseJson(text: string): unknown {
   }
 }
 
-function capitalised(name: string): string {
+function capitalise(name: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1)
 }

@@ -57,7 +57,7 @@ async function receivePrivate(
   request: FastifyRequest,
   recipientGuid: string,
 ): Promise<ReceiveOutcome> {
-  const lookup = await orUnavailable(() => recipients.isLocal(recipientGuid))
+  const lookup = await runUnlessUnavailable(() => recipients.isLocal(recipientGuid))
   if (typeof lookup === 'string') return lookup
   if (!lookup) return 'unknown_recipient'
   return readAndAccept(packing, request, async (envelope) => {
@@ -81,7 +81,7 @@ async function readAndAccept(
   const body = await readRawBody(request.raw, options)
   if (typeof body === 'string') return body
   try {
-    return await orUnavailable(() => accept(textOf(body)))
+    return await runUnlessUnavailable(() => accept(textOf(body)))
   } finally {
     holdForSender(-body.length)
   }
@@ -93,7 +93,7 @@ function textOf(body: Buffer): string {
   return text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text
 }
 
-async function orUnavailable<Result>(
+async function runUnlessUnavailable<Result>(
   work: () => Promise<Result>,
 ): Promise<Result | 'drained' | 'queue_away' | 'database_away'> {
   try {

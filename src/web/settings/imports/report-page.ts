@@ -7,7 +7,7 @@ import { formText } from '../../forms/form-text.js'
 import { checkBox, textLine } from '../../pages/controls.js'
 import { field } from '../../pages/forms.js'
 import { translateMarkup } from '../../pages/language/message-markup.js'
-import { html, type Markup, trusted } from '../../pages/markup.js'
+import { html, type Markup, trustMarkup } from '../../pages/markup.js'
 import type { FieldErrors } from '../field-errors.js'
 import { settingsForm } from '../settings-page.js'
 import { countsTable } from './counts-table.js'
@@ -90,7 +90,7 @@ ${settingsForm(
 function oldAccountFields(request: FastifyRequest, error: string | undefined): Markup {
   const { t } = request.signedIn
   return html`<p>${t('import.old_account')}</p>
-${trusted(
+${trustMarkup(
   field({ name: 'old_password', label: t('import.old_password'), type: 'password', autocomplete: 'off', error }),
 )}${textLine({ name: 'old_code', label: t('import.old_code'), hint: t('import.old_code_hint'), value: '' })}`
 }

@@ -23,7 +23,7 @@ const KINDS = ['archive', 'photos'] as const satisfies readonly UploadKind[]
 export async function readUploadedFiles(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { services } = request.server
   const user = importingUserOf(request)
-  if (!request.isMultipart()) throw missing()
+  if (!request.isMultipart()) throw uploadMissing()
   // The bytes after a refused file would be read as the next request.
   reply.header('connection', 'close')
   if ((await findOpenUpload(services.db, user.userId))?.state === 'uploading') await dropUpload(request.services, user)
@@ -37,7 +37,7 @@ export async function readUploadedFiles(request: FastifyRequest, reply: FastifyR
       if (part.type !== 'file') continue
       const kind = KINDS.find((known) => known === part.fieldname)
       if (kind === undefined || part.filename === '') part.file.resume()
-      else await storeUploadedFile(request.services, upload, kind, stayingAlive(request, part.file))
+      else await storeUploadedFile(request.services, upload, kind, extendWhileReading(request, part.file))
     }
     await requestCheck(request.services, user)
     reply.removeHeader('connection')
@@ -50,7 +50,7 @@ export async function readUploadedFiles(request: FastifyRequest, reply: FastifyR
 const EXTEND_EVERY_BYTES = 1024 * 1024
 
 /** An upload may take hours, as long as bytes arrive. */
-async function* stayingAlive(request: FastifyRequest, source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* extendWhileReading(request: FastifyRequest, source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let bytes = 0
   extendTimeLimit(request.raw)
   for await (const chunk of source) {
@@ -85,7 +85,7 @@ export const uploadPartRoutes: FastifyPluginAsync = async (app) => {
     const user = importingUserOf(request)
     const { body } = request
     return sendPart(reply, async () => {
-      if (!Buffer.isBuffer(body)) throw missing()
+      if (!Buffer.isBuffer(body)) throw uploadMissing()
       const part = { kind: kindOf(request), offset: Number(queryText(request, 'offset') ?? '0') }
       if (part.kind === 'archive' && part.offset === 0) {
         if (!isRecentlyAuthenticated(request)) throw pageFault(403, 'error.forbidden')
@@ -129,6 +129,6 @@ function kindOf(request: FastifyRequest): UploadKind {
   return queryText(request, 'file') === 'photos' ? 'photos' : 'archive'
 }
 
-function missing(): Refusal {
+function uploadMissing(): Refusal {
   return new Refusal('upload_missing', 'Choose the file of an archive.')
 }
