@@ -8,7 +8,7 @@ import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
 import { readBackupMetrics } from '../../src/persistence/operations/backup-runs.js'
 import type { Services } from '../../src/services/services.js'
 import { CommandError } from '../command-error.js'
-import { untilInterrupted } from '../interruptible.js'
+import { runUntilInterrupted } from '../interruptible.js'
 import { readDuration } from '../options.js'
 import { type OutputOptions, print, table } from '../output.js'
 import { waitForQueue } from '../wait-for-queue.js'
@@ -48,7 +48,7 @@ async function status(options: OutputOptions & { watch?: boolean; interval: numb
     backup: await readBackupMetrics(services.db),
   }))
   print(options, { ...workStatus, ...presentActivity(past), backup }, [
-    ...describe(workStatus, past, [['last backup', backup.age === null ? 'never' : `${age(backup.age)} ago`]]),
+    ...describe(workStatus, past, [['last backup', backup.age === null ? 'never' : `${ageText(backup.age)} ago`]]),
     '',
     ...describePast(past),
   ])
@@ -56,7 +56,7 @@ async function status(options: OutputOptions & { watch?: boolean; interval: numb
 
 async function watch({ interval: seconds, json }: OutputOptions & { readonly interval: number }): Promise<void> {
   await withPod(async (services) =>
-    untilInterrupted(async (signal) => {
+    runUntilInterrupted(async (signal) => {
       let before: Totals | undefined
       const screen = { isTTY: process.stdout.isTTY && !json, write: (text: string) => process.stdout.write(text) }
       await watchScreen(screen, { seconds, signal }, async () => {
@@ -111,8 +111,8 @@ function ratesBetween(before: Totals | undefined, after: Totals): string {
 
 function workIn({ queues, outbox, deliveries }: WorkStatus): string {
   const jobs = Object.values(queues ?? {})
-  const sum = (state: 'waiting' | 'active') => jobs.reduce((total, queue) => total + queue[state], 0)
-  const inQueues = queues === null ? 'queue unavailable' : `waiting ${sum('waiting')}, running ${sum('active')}`
+  const totalOf = (state: 'waiting' | 'active') => jobs.reduce((total, queue) => total + queue[state], 0)
+  const inQueues = queues === null ? 'queue unavailable' : `waiting ${totalOf('waiting')}, running ${totalOf('active')}`
   return `${inQueues}, outbox ${outbox.waiting}, given up ${outbox.dead + deliveries.dead}, deliveries ${deliveries.waiting}`
 }
 
@@ -121,7 +121,8 @@ async function waitIdle(options: OutputOptions & { timeout: number }): Promise<v
   await withPod(async (services) => {
     const deadline = performance.now() + seconds * 1_000
     while (!(await hasNoWorkLeft(services))) {
-      if (performance.now() >= deadline) throw new CommandError(whatIsLeft(await readStatus(services), seconds))
+      if (performance.now() >= deadline)
+        throw new CommandError(describeRemainingWork(await readStatus(services), seconds))
       await pause(POLL_INTERVAL_MS)
     }
   })
@@ -156,18 +157,25 @@ function describe(
           ['queue', 'waiting', 'running', 'later', 'dead', 'oldest', 'a minute', 'workers'],
           ...QUEUES.map((name) => {
             const { waiting, active, delayed, failed, oldestWaiting, workers } = queues[name]
-            return [name, waiting, active, delayed, failed, age(oldestWaiting), rate(perMinute[name]), workers].map(
-              String,
-            )
+            return [
+              name,
+              waiting,
+              active,
+              delayed,
+              failed,
+              ageText(oldestWaiting),
+              rateText(perMinute[name]),
+              workers,
+            ].map(String)
           }),
         ])),
     '',
     ...table([
-      ['outbox', `${outbox.waiting} waiting, ${outbox.dead} given up, oldest ${age(outbox.oldest)}`],
-      ['messages that wait', waitingFor(workStatus)],
+      ['outbox', `${outbox.waiting} waiting, ${outbox.dead} given up, oldest ${ageText(outbox.oldest)}`],
+      ['messages that wait', waitingText(workStatus)],
       ['deliveries', `${deliveries.due} due, ${deliveries.waiting} waiting, ${deliveries.dead} given up`],
       ['pods asleep', String(workStatus.podsAsleep)],
-      ['last sweep', workStatus.lastSweep === null ? 'never' : `${age(workStatus.lastSweep)} ago`],
+      ['last sweep', workStatus.lastSweep === null ? 'never' : `${ageText(workStatus.lastSweep)} ago`],
       ...rows,
     ]),
   ]
@@ -179,51 +187,54 @@ function describePast({ received, inboundResults, deliveryAttempts }: RecentActi
   return [
     'In the last hour:',
     ...table([
-      ['received', listed(received)],
+      ['received', listCounts(received)],
       ['stored', `${stored} stored, ${ignored} ignored`],
-      ['rejected', listed(rejected)],
-      ['deferred', listed(deferred)],
-      ['failed', listed(failed)],
-      ...Object.entries(deliveryAttempts).map(([queue, outcomes]) => [`delivery attempts, ${queue}`, listed(outcomes)]),
+      ['rejected', listCounts(rejected)],
+      ['deferred', listCounts(deferred)],
+      ['failed', listCounts(failed)],
+      ...Object.entries(deliveryAttempts).map(([queue, outcomes]) => [
+        `delivery attempts, ${queue}`,
+        listCounts(outcomes),
+      ]),
     ]),
   ]
 }
 
 /** Largest count first. */
-function listed(counts: Readonly<Record<string, number>>): string {
+function listCounts(counts: Readonly<Record<string, number>>): string {
   const entries = Object.entries(counts).sort(([, one], [, other]) => other - one)
   return entries.map(([name, count]) => `${count} ${name}`).join(', ') || 'none'
 }
 
-function rate(perMinute: number): string {
+function rateText(perMinute: number): string {
   return perMinute > 0 && perMinute < 10 ? perMinute.toFixed(1) : String(Math.round(perMinute))
 }
 
-function waitingFor(workStatus: WorkStatus): string {
+function waitingText(workStatus: WorkStatus): string {
   const kinds = Object.entries(workStatus.waitingFor).map(([kind, count]) => `${count} for a ${kind}`)
   return kinds.length === 0 ? 'none' : kinds.join(', ')
 }
 
-function whatIsLeft(workStatus: WorkStatus, seconds: number): string {
+function describeRemainingWork(workStatus: WorkStatus, seconds: number): string {
   if (workStatus.queues === null) return `The queue is unavailable after ${seconds} s; the remaining work is unknown.`
   const queues = workStatus.queues
   const remainingWork = [
     ...QUEUES.flatMap((name) => {
       const { waiting, active, delayed, workers } = queues[name]
-      const jobs = counted(waiting + active + delayed, 'job', 'jobs')
+      const jobs = countTexts(waiting + active + delayed, 'job', 'jobs')
       return jobs.map((text) => `${text} in ${name} (${workers === 0 ? 'no worker serves it' : `workers: ${workers}`})`)
     }),
-    ...counted(workStatus.outbox.waiting, 'outbox row', 'outbox rows'),
-    ...counted(workStatus.deliveries.due, 'due delivery', 'due deliveries'),
+    ...countTexts(workStatus.outbox.waiting, 'outbox row', 'outbox rows'),
+    ...countTexts(workStatus.deliveries.due, 'due delivery', 'due deliveries'),
   ]
   return `Work is left after ${seconds} s: ${remainingWork.join(', ') || 'the last job ended in the meantime'}.`
 }
 
-function counted(count: number, one: string, many: string): string[] {
+function countTexts(count: number, one: string, many: string): string[] {
   return count === 0 ? [] : [`${count} ${count === 1 ? one : many}`]
 }
 
-function age(seconds: number | null): string {
+function ageText(seconds: number | null): string {
   if (seconds === null) return '-'
   if (seconds < 120) return `${Math.round(seconds)} s`
   return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`

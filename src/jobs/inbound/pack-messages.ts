@@ -4,6 +4,7 @@ import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
 import type { Services } from '../../services/services.js'
 import { type DataOf, type PostedEnvelope, receivePrivateJob, receivePublicJob } from '../definitions.js'
 import { QueueUnavailable } from '../queues/queue-unavailable.js'
+import { sum } from '../sum.js'
 import { type Backlog, type BacklogLimits, openBacklog } from './inbound-backlog.js'
 import { RECEIVE_LIMITS } from './limits.js'
 import { type NetworkSource, networkOf } from './source-shares.js'
@@ -127,8 +128,4 @@ function groupLimits({ acknowledgedMs }: PackingLimits, maxConcurrent: number = 
 
 function bytesOf({ envelope }: { readonly envelope: string }): number {
   return envelopeBytes(envelope)
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0)
 }

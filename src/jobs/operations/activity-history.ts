@@ -5,6 +5,7 @@ import {
   listWaitingHistory,
 } from '../../persistence/operations/counter-history.js'
 import type { Services } from '../../services/services.js'
+import { sum } from '../sum.js'
 import { PERSISTED_COUNTERS, PERSISTED_HISTOGRAMS } from './persisted-counters.js'
 import { quantile } from './quantile.js'
 import { parseBucketBound } from './queue-rates.js'
@@ -43,10 +44,13 @@ export async function activityHistory({ db, now }: Pick<Services, 'db' | 'now'>)
     if (group === undefined) groups.set(counter.at.getTime(), [counter])
     else group.push(counter)
   }
-  const each = <Value>(read: (counters: readonly HistoricCounter[]) => Value) =>
+  const mapIntervals = <Value>(read: (counters: readonly HistoricCounter[]) => Value) =>
     times.map((time) => read(groups.get(time.getTime()) ?? []))
   const perMinute = (name: string, wanted: (labels: HistoricCounter['labels']) => boolean) =>
-    each((some) => sum(some.filter((counter) => counter.name === name && wanted(counter.labels))) / HISTORY_MINUTES)
+    mapIntervals((some) => {
+      const matching = some.filter((counter) => counter.name === name && wanted(counter.labels))
+      return sum(matching.map(({ count }) => count)) / HISTORY_MINUTES
+    })
   const waitingAt = new Map(samples.map(({ at, waiting }) => [at.getTime(), waiting]))
 
   return {
@@ -55,7 +59,7 @@ export async function activityHistory({ db, now }: Pick<Services, 'db' | 'now'>)
     stored: perMinute(inboundMessages, ({ end }) => end === 'stored'),
     delivered: perMinute(deliveryAttempts, ({ outcome }) => outcome === 'arrived'),
     failedDeliveries: perMinute(deliveryAttempts, ({ outcome }) => outcome !== 'arrived'),
-    inboundWait: each((some) =>
+    inboundWait: mapIntervals((some) =>
       quantile(
         some
           .filter(
@@ -67,8 +71,4 @@ export async function activityHistory({ db, now }: Pick<Services, 'db' | 'now'>)
     ),
     waiting: times.map((time) => waitingAt.get(time.getTime()) ?? 0),
   }
-}
-
-function sum(counters: readonly HistoricCounter[]): number {
-  return counters.reduce((total, { count }) => total + count, 0)
 }

@@ -1,6 +1,7 @@
 import { type RecentCounter, sumRecentCounters } from '../../persistence/operations/counter-history.js'
 import type { Services } from '../../services/services.js'
 import { QUEUES, type QueueName } from '../queues/queue-names.js'
+import { sum } from '../sum.js'
 import { PERSISTED_COUNTERS, PERSISTED_HISTOGRAMS } from './persisted-counters.js'
 import { quantile } from './quantile.js'
 
@@ -22,15 +23,15 @@ export async function readQueueRates({ db }: Pick<Services, 'db'>): Promise<Read
   const { wait, run } = PERSISTED_HISTOGRAMS
   const counters = await sumRecentCounters(db, [PERSISTED_COUNTERS.jobs, wait, run])
   const rates = QUEUES.map((queue) => {
-    const of = (name: string) =>
+    const countersNamed = (name: string) =>
       counters.filter((counter) => counter.name === name && counter.labels['queue'] === queue)
-    const jobs = of(PERSISTED_COUNTERS.jobs)
+    const jobs = countersNamed(PERSISTED_COUNTERS.jobs)
     const perMinute = {
       minute: sum(jobs.map(({ minute }) => minute)),
       quarter: sum(jobs.map(({ quarter }) => quarter)) / 15,
       hour: sum(jobs.map(({ hour }) => hour)) / 60,
     }
-    return [queue, { perMinute, wait: timesOf(of(wait)), run: timesOf(of(run)) }] as const
+    return [queue, { perMinute, wait: timesOf(countersNamed(wait)), run: timesOf(countersNamed(run)) }] as const
   })
   return Object.fromEntries(rates) as Record<QueueName, QueueRates> // one for each of QUEUES
 }
@@ -46,8 +47,4 @@ export function parseBucketBound(label: unknown): number {
 
 function milliseconds(seconds: number | null): number | null {
   return seconds === null ? null : Math.round(seconds * 1_000)
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0)
 }

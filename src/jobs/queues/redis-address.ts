@@ -78,11 +78,11 @@ function partsOf(text: string) {
   const [, secure, kind, user = '', hosts = '', path = '', query = ''] = pattern.exec(text) ?? []
   if (kind === undefined) return undefined
   const [, username = '', password = ''] = /^([^:]*):?(.*)$/s.exec(user) ?? []
-  const access = { tls: secure === 's', username: decoded(username), password: decoded(password) }
+  const access = { tls: secure === 's', username: decodePercent(username), password: decodePercent(password) }
   return { kind: kind === 'cluster' ? ('cluster' as const) : ('sentinel' as const), access, hosts, path, query }
 }
 
-function decoded(text: string): string | undefined {
+function decodePercent(text: string): string | undefined {
   if (text === '') return undefined
   try {
     return decodeURIComponent(text)

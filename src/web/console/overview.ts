@@ -63,7 +63,7 @@ function describeWork({ work, processes, requestedStates, folders, checks, newer
   readonly tiles: readonly Tile[]
 } {
   const queues = Object.entries(work.queues ?? {})
-  const sum = (read: (queue: (typeof queues)[number][1]) => number) =>
+  const totalOf = (read: (queue: (typeof queues)[number][1]) => number) =>
     formatCount(queues.reduce((total, [, queue]) => total + read(queue), 0))
   const unservedQueues = queues.filter(([, { workers, waiting }]) => workers === 0 && waiting > 0).map(([name]) => name)
   const stoppedQueues = requestedStates.filter(({ state }) => state !== 'running')
@@ -87,8 +87,8 @@ function describeWork({ work, processes, requestedStates, folders, checks, newer
       ...(newerRelease === undefined ? [] : [html`Version ${newerRelease} of the program is available.`]),
     ],
     tiles: [
-      { name: 'waiting jobs', value: sum(({ waiting }) => waiting), path: '/admin/queues' },
-      { name: 'running jobs', value: sum(({ active }) => active), path: '/admin/workers' },
+      { name: 'waiting jobs', value: totalOf(({ waiting }) => waiting), path: '/admin/queues' },
+      { name: 'running jobs', value: totalOf(({ active }) => active), path: '/admin/workers' },
       { name: 'waiting deliveries', value: formatCount(work.deliveries.waiting), path: '/admin/pods?sort=waiting' },
       { name: 'pods asleep', value: formatCount(work.podsAsleep), path: '/admin/pods?state=asleep' },
       {
