@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startDeliveries } from '../../jobs/outbox/start-deliveries.js'
+import { QueueUnavailable } from '../../jobs/queues/queue-unavailable.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
 import type { PodHealthChange } from '../../persistence/outbound/delivery-results.js'
 import type { DueDelivery, DuePod } from '../../persistence/outbound/due-deliveries.js'
@@ -51,7 +52,7 @@ export async function deliver(services: Services, podIds: readonly number[], opt
     }
   }
   const results = await Promise.allSettled(podIds.map(deliverInSlot))
-  await startDeliveries(services, podsWithoutSlot)
+  await continueLater(services, podsWithoutSlot)
   const failed = results.find((result) => result.status === 'rejected')
   if (failed !== undefined && !signal.aborted) throw failed.reason
 }
@@ -72,7 +73,7 @@ async function deliverToPod(services: Services, podId: number, run: RunOptions):
   const request = { podId, leaseId, leaseMs: limits.leaseMs, onlyProven: queue === 'outbound' }
   const lease = await getSharedDelivery(services.db).lease(request)
   if (lease === undefined) return
-  if (!lease.isLeased) return startDeliveries(services, [{ podId, isProven: false }])
+  if (!lease.isLeased) return continueLater(services, [{ podId, isProven: false }])
   let result: DeliveryRunResult = { end: 'stopped', hasParticipated: false }
   try {
     result = await deliverInOrder({ services, remotePod: lease.pod, leaseId, queue, signal, limits }, endsAt)
@@ -83,8 +84,18 @@ async function deliverToPod(services: Services, podId: number, run: RunOptions):
   const { end, hasParticipated } = result
   if (hasParticipated) await participateInPostponedPosts(services, podId)
   // A stopped run is not enqueued again: it would stop again. The sweeper finds the deliveries later.
-  if (end === 'time_over') await startDeliveries(services, [{ podId, isProven: queue === 'outbound' }])
-  if (end === 'yielded') await startDeliveries(services, [{ podId, isProven: false }])
+  if (end === 'time_over') await continueLater(services, [{ podId, isProven: queue === 'outbound' }])
+  if (end === 'yielded') await continueLater(services, [{ podId, isProven: false }])
+}
+
+/** Enqueues the remaining deliveries of pods. While the queue does not answer, they stay for the sweeper. */
+async function continueLater(services: Services, duePods: readonly DuePod[]): Promise<void> {
+  try {
+    await startDeliveries(services, duePods)
+  } catch (error) {
+    if (!(error instanceof QueueUnavailable)) throw error
+    services.log.warn({ pods: duePods.length, reason: error.message }, 'deliveries not enqueued')
+  }
 }
 
 interface DeliveryRunResult {

@@ -6,9 +6,11 @@ import { savePodCheck } from '../../../src/federation/discovery/check-pod.js'
 import { deliver } from '../../../src/federation/outbound/deliver.js'
 import type { DeliveryLimits } from '../../../src/federation/outbound/limits.js'
 import { savePodActivity } from '../../../src/jobs/operations/pod-activity.js'
+import { QueueUnavailable } from '../../../src/jobs/queues/queue-unavailable.js'
 import { Person } from '../../../src/persistence/models/person.js'
 import { RemotePod } from '../../../src/persistence/models/remote-pod.js'
 import { giveUpDeliveries } from '../../../src/persistence/outbound/dead-deliveries.js'
+import { findOverduePods } from '../../../src/persistence/outbound/due-deliveries.js'
 import type { Entity } from '../../../src/protocol/entities/registry.js'
 import { decryptEnvelope } from '../../../src/protocol/envelopes/encrypted-envelope.js'
 import { verifyEnvelope } from '../../../src/protocol/envelopes/verify-envelope.js'
@@ -855,6 +857,22 @@ describe('a delivery run', () => {
     expect(other.received.length).toBeLessThanOrEqual(1)
     expect(await other.row()).toMatchObject({ drainedBy: null })
     expect((await pod.jobs.counts('outbound-slow')).waiting).toBe(waiting + 1)
+  })
+
+  it('ends without a failure when the queue does not answer, and its deliveries stay due', async () => {
+    const other = await otherPod()
+    for (let n = 0; n < 3; n += 1) await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+    const { log, entries } = openRecordedLog()
+    const addEach = () => Promise.reject(new QueueUnavailable('The queue did not answer within 1000 ms.'))
+
+    await run(other.id, { runMs: 0.001 }, { ...pod, log, jobs: { ...pod.jobs, addEach } })
+
+    expect(entries()).toContainEqual(expect.objectContaining({ msg: 'deliveries not enqueued', pods: 1 }))
+    await pod
+      .db('deliveries')
+      .where({ podId: other.id })
+      .update({ dueAt: daysAgo(1) })
+    expect((await findOverduePods(pod.db, 100)).map(({ podId }) => podId)).toContain(other.id)
   })
 
   it('a stopped delivery run counts no attempt for unfinished deliveries', async () => {
