@@ -276,6 +276,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   DISCOVERY_LIMITS: {
     failuresRemembered: 'the oldest entry is removed',
+    movesFollowed: 'the message of the move is not fetched',
     frontPageMs: 'the check of the pod has failed',
     frontPageRedirects: 'the check of the pod has failed',
     urlCharacters: 'not a valid URL',

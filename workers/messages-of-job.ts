@@ -3,7 +3,7 @@ import type { Job } from 'bullmq'
 import { groupCommit } from '../src/concurrency/group-commit.js'
 import type { InboundMessage } from '../src/federation/inbound/batch.js'
 import { type AnyJob, type PostedEnvelope, receivePrivateJob, receivePublicJob } from '../src/jobs/definitions.js'
-import { readPostedEnvelopes } from '../src/jobs/inbound/accepted-messages.js'
+import { type FetchedMove, readPostedEnvelopes } from '../src/jobs/inbound/accepted-messages.js'
 import { requireKnownVersion } from '../src/jobs/job-version.js'
 import { readOutboxId } from '../src/jobs/outbox/load-job.js'
 import { findMessageRows, type MessageRow } from '../src/jobs/outbox/message-rows.js'
@@ -45,13 +45,15 @@ function messagesIn(job: Job): readonly InboundMessage[] {
 }
 
 function messageOfRow({ id, data, payload, acceptedAt, trace }: MessageRow): InboundMessage {
-  const { recipientGuid, times, last, quarantineId, isReleased } = data as ResumedMessage // as resume-messages.ts has written it
+  // As resume-messages.ts or accepted-messages.ts has written it.
+  const { recipientGuid, times, last, movesFollowed, quarantineId, isReleased } = data as ResumedMessage & FetchedMove
   const resumed = { outboxId: id, times, last }
   return {
     envelope: payload,
     acceptedAt,
     trace: trace ?? undefined,
     resumed,
+    movesFollowed,
     quarantineId,
     isReleased,
     ...(recipientGuid !== null && { recipientGuid }),

@@ -132,7 +132,11 @@ export const deliverToUnprovenPodsJob = defineJob<{ readonly podIds: readonly nu
 export const checkPodJob = defineJob<{ readonly podId: number }>()('outbound-slow', 'check-pod', withoutRetention)
 
 /** Discovers the person of an address, and stores them. */
-export const discoverPersonJob = defineJob<{ readonly address: string }>()('fetch', 'discover-person', retriedForHours)
+export const discoverPersonJob = defineJob<{
+  readonly address: string
+  /** Moves that were followed to this address, one after the other. */
+  readonly movesFollowed?: number | undefined
+}>()('fetch', 'discover-person', retriedForHours)
 
 /** Looks up the unverified signers of one host that messages claim; they are in `signer_lookups`. */
 export const discoverSignersJob = defineJob<{ readonly host: string }>()(

@@ -4,11 +4,12 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
+import { DISCOVERY_LIMITS } from '../../src/federation/discovery/limits.js'
 import type { RemoteLimits } from '../../src/federation/remote-pod/limits.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import type { RemotePodClient } from '../../src/services/remote-pod-client.js'
 import { addPost } from '../support/databases/rows.js'
-import { commentBy, postBy, reshareBy } from '../support/federation/entities.js'
+import { commentBy, migrationOf, postBy, reshareBy } from '../support/federation/entities.js'
 import { envelopeOf } from '../support/federation/envelopes.js'
 import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { register } from '../support/http/oidc-client.js'
@@ -396,6 +397,31 @@ describe('S47: an attacker who names a victim pod', () => {
 
     const fetched = new Set(asked(host, '/fetch/'))
     expect(fetched.size).toBe(6)
+  })
+
+  it('leads no further than ten moves down a chain of people who have moved', async () => {
+    const people = Array.from({ length: 5 }, () => newRemotePerson())
+    for (const [index, { person, host }] of people.entries()) {
+      const successor = people[index + 1]?.person
+      if (successor === undefined) continue
+      const path = `${host}/fetch/account_migration/${person.guid}`
+      const document = fakePods.webFinger(person)
+      const link = { rel: 'successor-version', href: `https://${path}` }
+      fakePods.script(`${host}${WEBFINGER}`, (_request, response) =>
+        response.end(JSON.stringify({ ...document, links: [...document.links, link] })),
+      )
+      fakePods.script(path, (_request, response) => void response.end(from(person, migrationOf(person, successor))))
+    }
+    open({})
+    const [first] = people
+
+    if (first !== undefined)
+      await discoverPerson(pod, first.person.address, { movesFollowed: DISCOVERY_LIMITS.movesFollowed - 2 })
+    await pod.waitUntilIdle()
+
+    const moves = people.map(({ host }) => asked(host, '/fetch/account_migration/').length)
+    expect(moves).toEqual([1, 1, 0, 0, 0])
+    expect(await pod.db('accountMigrations')).toHaveLength(2)
   })
 
   it('has ten links of a text followed, and not eleven', async () => {

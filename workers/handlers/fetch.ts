@@ -39,11 +39,11 @@ export function openFetchHandlers(): JobHandlers<FetchJob> {
   const slots = openHostSlots()
   return {
     async 'discover-person'(services, work) {
-      const { address } = work.data
+      const { address, movesFollowed = 0 } = work.data
       const host = readHost(address)
       await requireUnpausedPod(services, work, host)
       await runInHostShare(slots, services, host, 'DiscoveryFailed', (timeLimit) =>
-        discoverPerson(services, address, { ...IGNORE_RECENT_FAILURES, ...timeLimit }),
+        discoverPerson(services, address, { ...IGNORE_RECENT_FAILURES, ...timeLimit, movesFollowed }),
       )
     },
 

@@ -23,6 +23,8 @@ export interface DiscoverOptions {
   readonly refresh?: boolean
   /** Milliseconds for the whole lookup. */
   readonly withinMs?: number
+  /** Moves that were followed to this address, one after the other. */
+  readonly movesFollowed?: number
 }
 
 /**
@@ -93,7 +95,7 @@ async function lookUp(
   services: Services,
   address: string,
   home: URL,
-  { withinMs, isKnown }: LookUpOptions,
+  { withinMs, isKnown, movesFollowed = 0 }: LookUpOptions,
 ): Promise<Person> {
   await refuseBlocked(services, home)
   const began = services.now()
@@ -108,7 +110,7 @@ async function lookUp(
   const person = await savePerson(services, { address, podUrl, hcard, began })
   const { successorUrl } = links
   if (successorUrl !== undefined && person.closedAt === null)
-    await receiveMove(services, { address, podUrl, successorUrl, until })
+    await receiveMove(services, { address, podUrl, successorUrl, until, movesFollowed })
   return person
 }
 

@@ -36,6 +36,8 @@ export const DISCOVERY_LIMITS = {
   failuresRemembered: 10_000,
   /** Maximum age of a name or a picture. */
   personFreshMs: 24 * 60 * 60 * 1_000,
+  /** Moves that one lookup follows, from each account to the next: as many as a person may have in a row. */
+  movesFollowed: 10,
   /** Time for the front page of a pod, including its rendering. */
   frontPageMs: 12_000,
   /** Redirects of a front page: from http to https, and from the host to its page. */

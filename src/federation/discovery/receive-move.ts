@@ -1,8 +1,9 @@
-import { insertFetchedEnvelope } from '../../jobs/inbound/accepted-messages.js'
-import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
+import { insertFetchedMove } from '../../jobs/inbound/accepted-messages.js'
+import { peekEntityName, peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import type { Services } from '../../services/services.js'
 import { REMOTE_LIMITS } from '../remote-pod/limits.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
+import { DISCOVERY_LIMITS } from './limits.js'
 import { isSamePodHost, parsePodHost } from './pod-location.js'
 
 export interface SuccessorLink {
@@ -12,24 +13,36 @@ export interface SuccessorLink {
   readonly successorUrl: string
   /** The end of the lookup, by `performance.now`. */
   readonly until: number
+  /** Moves that were followed to this person. */
+  readonly movesFollowed: number
 }
 
 /**
  * A person who was looked up has moved: fetches the message of the move from their old pod, and receives it like any message. So a pod
- * that has not received the move finds the new account. Without a usable message the lookup succeeds all the same.
+ * that has not received the move finds the new account. Without a usable message the lookup succeeds all the same. The new account is
+ * looked up too, and may have moved as well: a pod could invent such a chain without an end.
  */
 export async function receiveMove(
   services: Pick<Services, 'db' | 'remotePods' | 'now' | 'log'>,
-  { address, podUrl, successorUrl, until }: SuccessorLink,
+  { address, podUrl, successorUrl, until, movesFollowed }: SuccessorLink,
 ): Promise<void> {
+  if (movesFollowed >= DISCOVERY_LIMITS.movesFollowed) return
   if (!isSamePodHost(parsePodHost(podUrl), parsePodHost(new URL(successorUrl)))) return
   const envelope = await requestMove(services, successorUrl, until)
-  if (envelope === undefined || peekEnvelope(envelope).sender !== address) {
+  if (envelope === undefined || !isMoveOf(envelope, address)) {
     services.log.info({ address }, 'message of a move not fetched')
     return
   }
   const storableEnvelope = envelope.replaceAll('\0', '\ufffd') // as in the inbound endpoint
-  await insertFetchedEnvelope(services.db, storableEnvelope, services.now())
+  await insertFetchedMove(services.db, storableEnvelope, {
+    fetchedAt: services.now(),
+    movesFollowed: movesFollowed + 1,
+  })
+}
+
+/** Any other entity could wait for entities of other pods, and begin another chain. */
+function isMoveOf(envelope: string, address: string): boolean {
+  return peekEnvelope(envelope).sender === address && peekEntityName(envelope) === 'account_migration'
 }
 
 async function requestMove(

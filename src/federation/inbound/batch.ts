@@ -23,6 +23,8 @@ export interface InboundMessage {
   readonly fetchRequest?: FetchRequest
   /** Set for a message that has waited: its outbox row, and how often it has waited. */
   readonly resumed?: { readonly outboxId: number; readonly times: number; readonly last: boolean }
+  /** Set for the message of a move that a lookup has fetched: the moves that were followed to it, and itself. */
+  readonly movesFollowed?: number | undefined
   /** Set for a message that is replayed from the quarantine: its row there. */
   readonly quarantineId?: number | undefined
   /** An admin has released it from the quarantine: filters do not apply. */

@@ -9,6 +9,7 @@ import { type DataOf, type PostedEnvelope, receivePrivateJob, receivePublicJob }
 import { readOutboxId } from '../outbox/load-job.js'
 import type { JobQueues } from '../queues/job-queues.js'
 import { INBOUND_QUEUES, type InboundQueue } from '../queues/queue-names.js'
+import { WAITING_LIMITS } from '../waiting/limits.js'
 
 /** A message that was answered with 202 and is not stored yet. */
 export interface AcceptedMessage {
@@ -128,9 +129,23 @@ export async function insertAcceptedMessages(
   await session.query(INSERT_ACCEPTED_SQL, [JSON.stringify(messages)])
 }
 
-/** Stores the envelope of a public message that this pod has fetched, to be received like one that was sent. */
-export async function insertFetchedEnvelope(db: Knex, envelope: string, fetchedAt: Date): Promise<void> {
-  const { queue, name } = receivePublicJob
-  const message = { queue, name, recipientGuid: null, acceptedAt: fetchedAt, payload: envelope }
-  await queryPrepared(db, 'insert-accepted', INSERT_ACCEPTED_SQL, [JSON.stringify([message])])
+export interface FetchedMove {
+  readonly movesFollowed?: number
 }
+
+/**
+ * Stores the message of a move that this pod has fetched, to be received like one that was sent. It may wait once, for the new account:
+ * a message that has waited does not know any more how many moves were followed to it.
+ */
+export async function insertFetchedMove(
+  db: Knex,
+  envelope: string,
+  { fetchedAt, movesFollowed }: { readonly fetchedAt: Date; readonly movesFollowed: number },
+): Promise<void> {
+  const { queue, name } = receivePublicJob
+  const data = { recipientGuid: null, times: WAITING_LIMITS.maxWaitsOfMessage - 1, last: false, movesFollowed }
+  await queryPrepared(db, 'insert-fetched-move', INSERT_FETCHED_SQL, [queue, name, data, envelope, fetchedAt])
+}
+
+const INSERT_FETCHED_SQL = `
+  insert into outbox (queue, name, data, payload, accepted_at, sweep_at) values ($1, $2, $3, $4, $5, ${NOW_SQL})`

@@ -38,10 +38,11 @@ export async function requestMissingEntities(
   const requestedKeys = await findRequested(transaction, [...messagesByKey.values()])
   const people = new Map<FetchKey, DataOf<typeof discoverPersonJob>>()
   const entities = new Map<FetchKey, FetchRequest>()
-  for (const [fetchKey, { waitsFor, fetchFrom = '', fallbackFetchFrom, author, times }] of messagesByKey) {
+  for (const [fetchKey, message] of messagesByKey) {
+    const { waitsFor, fetchFrom = '', fallbackFetchFrom, author, times, movesFollowed } = message
     if (requestedKeys.has(fetchKey)) continue
     const [kind, guidOrAddress] = splitEntityKey(waitsFor)
-    if (kind === 'person') people.set(fetchKey, { address: guidOrAddress })
+    if (kind === 'person') people.set(fetchKey, { address: guidOrAddress, movesFollowed })
     else if (isFetchable(kind))
       entities.set(fetchKey, {
         ...toFetchable(kind),

@@ -37,6 +37,8 @@ export interface NewWaitingMessage {
   readonly trace?: string | undefined
   /** The signature of the sender was verified. False: the signer is unknown. */
   readonly isVerified: boolean
+  /** Set for the message of a move that a lookup has fetched. */
+  readonly movesFollowed?: number | undefined
   /** The row of a message that is replayed from the quarantine. */
   readonly quarantineId?: number | undefined
   /** Filters do not apply. */

@@ -64,6 +64,12 @@ export function peekEnvelope(source: string): {
   }
 }
 
+/** The name of the entity in an envelope, found without parsing it; not trusted. */
+export function peekEntityName(source: string): string | undefined {
+  const [, data] = dataBeginning.exec(source) ?? []
+  return data && /^\s*(?:<\?xml[^<>]*>\s*)?<(\w{1,64})[\s/>]/.exec(Buffer.from(data, 'base64url').toString())?.[1]
+}
+
 const keyIdAttribute = /\skey_id\s*=\s*["']([^"'<]{1,2048})["']/y
 const dataBeginning = dataPattern(256)
 const longData = dataPattern(8_192)

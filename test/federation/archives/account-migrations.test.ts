@@ -9,10 +9,8 @@ import { User } from '../../../src/persistence/models/user.js'
 import { liftRestrictions, restrictPeople } from '../../../src/persistence/moderation/restrictions.js'
 import { movePerson } from '../../../src/persistence/people/move-person.js'
 import { findPictureState } from '../../../src/persistence/photos/picture-state.js'
-import type { AccountMigrationEntity } from '../../../src/protocol/entities/people.js'
-import { signMigration } from '../../../src/protocol/signatures/migration-signature.js'
 import { addPost } from '../../support/databases/rows.js'
-import { commentBy, photoBy, postBy, profileOf, reshareBy } from '../../support/federation/entities.js'
+import { commentBy, migrationOf, photoBy, postBy, reshareBy } from '../../support/federation/entities.js'
 import type { FakePerson } from '../../support/federation/fake-pods.js'
 import { allStored, privateMessage, publicMessage, receive } from '../../support/federation/inbound-messages.js'
 import { addAspect } from '../../support/people/aspects.js'
@@ -39,21 +37,6 @@ beforeEach(async () => {
   quin2 = await pod.addRemotePerson('quin2@r.example')
 })
 
-type Party = Pick<FakePerson, 'address' | 'privateKey'>
-
-/** As the old identity sends it, or the new one. */
-function migration(from: Party, to: Party, sender: Party = from): AccountMigrationEntity {
-  const witness = sender.address === from.address ? to : from
-  return {
-    type: 'account_migration',
-    author: sender.address,
-    profile: profileOf(to, { first_name: 'Moved', public: false }),
-    signature: signMigration({ from: from.address, to: to.address }, witness.privateKey),
-    old_identity: from.address,
-    remote_photo_path: undefined,
-  }
-}
-
 async function postsOf(id: number): Promise<readonly string[]> {
   return (await Post.query(pod.db).where({ authorId: id }).orderBy('id')).map(({ guid }) => guid)
 }
@@ -79,7 +62,7 @@ describe('an account migration', () => {
       .db('conversationVisibilities')
       .insert({ conversationId: talk.id, personId: quin.id, createdAt: new Date(), updatedAt: new Date() })
     await pod.db('messages').insert({ guid: newGuid(), conversationId: talk.id, authorId: quin.id, text: 'Hi' })
-    const entity = { ...migration(quin, quin2, sender()), remote_photo_path: 'https://r.example/photos' }
+    const entity = { ...migrationOf(quin, quin2, sender()), remote_photo_path: 'https://r.example/photos' }
 
     expect(await receive(pod, publicMessage(sender(), entity))).toEqual(allStored)
 
@@ -136,7 +119,7 @@ describe('an account migration', () => {
       .db('tombstones')
       .insert([quin, quin2].map(({ id }) => ({ targetType: 'Post', guid: 'g'.repeat(16), deletedById: id })))
 
-    expect(await receive(pod, publicMessage(quin, migration(quin, quin2)))).toEqual(allStored)
+    expect(await receive(pod, publicMessage(quin, migrationOf(quin, quin2)))).toEqual(allStored)
 
     expect(await pod.rows('likes', 'poll_participations', 'participations', 'mentions')).toEqual([2, 1, 1, 1])
     expect(await pod.rows('posts', 'notifications', 'notification_actors', 'tombstones')).toEqual([2, 2, 1, 1])
@@ -156,7 +139,7 @@ describe('an account migration', () => {
     await pod.db('contacts').where({ personId: quin.id }).update({ sharing: true })
     await pod.db('contacts').insert({ userId: ben.userId, personId: quin.id, sharing: true })
 
-    await receive(pod, publicMessage(quin, migration(quin, quin2)))
+    await receive(pod, publicMessage(quin, migrationOf(quin, quin2)))
 
     expect(await pod.db('contacts').orderBy('userId').select('userId', 'personId', 'sharing', 'receiving')).toEqual([
       { userId: ann.userId, personId: quin2.id, sharing: true, receiving: true },
@@ -174,7 +157,7 @@ describe('an account migration', () => {
     const post = await addPost(pod, quin)
     const fake = { ...pod.fakePods.person('quin3@r.example'), privateKey: quin.privateKey, publicKey: quin.publicKey }
     const { id } = await addRemotePerson(pod, fake.address, { guid: fake.guid, publicKey: fake.publicKey })
-    expect(await receive(pod, publicMessage(quin, migration(quin, fake)))).toEqual(allStored)
+    expect(await receive(pod, publicMessage(quin, migrationOf(quin, fake)))).toEqual(allStored)
     expect(await postsOf(id)).toEqual([post.guid])
   })
 
@@ -182,11 +165,11 @@ describe('an account migration', () => {
     const quin3 = await pod.addRemotePerson('quin3@s.example')
     const post = await addPost(pod, quin)
 
-    await receive(pod, publicMessage(quin2, migration(quin2, quin3)))
-    expect(await receive(pod, publicMessage(quin, migration(quin, quin2)))).toEqual(allStored)
+    await receive(pod, publicMessage(quin2, migrationOf(quin2, quin3)))
+    expect(await receive(pod, publicMessage(quin, migrationOf(quin, quin2)))).toEqual(allStored)
 
     expect(await postsOf(quin3.id)).toEqual([post.guid])
-    expect(await receive(pod, publicMessage(quin3, migration(quin3, quin)))).toEqual({
+    expect(await receive(pod, publicMessage(quin3, migrationOf(quin3, quin)))).toEqual({
       ...allStored,
       rejected: ['NotAllowed'],
     })
@@ -195,8 +178,8 @@ describe('an account migration', () => {
 
   it('applies an earlier move after a later one without the profile of the identity between, and finds the newest one by the oldest address', async () => {
     const quin3 = await pod.addRemotePerson('quin3b@s.example')
-    await receive(pod, publicMessage(quin2, migration(quin2, quin3)))
-    await receive(pod, publicMessage(quin, migration(quin, quin2)))
+    await receive(pod, publicMessage(quin2, migrationOf(quin2, quin3)))
+    await receive(pod, publicMessage(quin, migrationOf(quin, quin2)))
 
     expect(await pod.db('profiles').where({ personId: quin2.id }).first()).toMatchObject({ firstName: null })
     await pod.db('profiles').where({ personId: quin3.id }).update({ searchable: true })
@@ -216,18 +199,18 @@ describe('an account migration', () => {
     )
     const moves = people
       .slice(1)
-      .map((to, index) => publicMessage(people[index] as Party & FakePerson, migration(people[index] as Party, to)))
+      .map((to, index) => publicMessage(people[index] as FakePerson, migrationOf(people[index] as FakePerson, to)))
     for (const move of moves.slice(0, 9)) expect(await receive(pod, move)).toEqual(allStored)
     expect(await receive(pod, moves[9] as never)).toEqual({ ...allStored, rejected: ['NotAllowed'] })
 
     await Person.query(pod.db).findById(quin.id).patch({ closedAt: new Date() })
-    const deleted = await receive(pod, publicMessage(quin2, migration(quin, quin2, quin2)))
+    const deleted = await receive(pod, publicMessage(quin2, migrationOf(quin, quin2, quin2)))
     expect(deleted).toEqual({ ...allStored, rejected: ['NotAllowed'] })
   })
 
   it('sends the contact also where only the local person shares', async () => {
     await addAspect(pod, ann.userId, [quin])
-    await receive(pod, publicMessage(quin, migration(quin, quin2)))
+    await receive(pod, publicMessage(quin, migrationOf(quin, quin2)))
     expect(await pod.db('outbox').where({ name: 'dispatch' }).pluck('data')).toEqual([
       { record: 'contact', userId: ann.userId, personId: quin2.id, sharing: true, blocking: false },
     ])
@@ -236,7 +219,7 @@ describe('an account migration', () => {
   it('lets a mention of the old address reach the newest identity, once', async () => {
     await receive(
       pod,
-      publicMessage(quin, migration(quin, { address: ann.address, privateKey: await loadPrivateKey(pod, ann.id) })),
+      publicMessage(quin, migrationOf(quin, { address: ann.address, privateKey: await loadPrivateKey(pod, ann.id) })),
     )
     const text = `@{Quin; ${quin.address}} and @{Ann; ${ann.address}}`
     expect(await receive(pod, publicMessage(quin2, postBy(quin2, { text })))).toEqual(allStored)
@@ -246,7 +229,7 @@ describe('an account migration', () => {
 
   it('lets a reshare name the old address of the author of its root', async () => {
     const root = await addPost(pod, quin)
-    await receive(pod, publicMessage(quin, migration(quin, quin2)))
+    await receive(pod, publicMessage(quin, migrationOf(quin, quin2)))
     const reshare = { ...reshareBy(carl), root_author: quin.address, root_guid: root.guid }
     expect(await receive(pod, publicMessage(carl, reshare))).toEqual(allStored)
     expect(await pod.db('posts').where({ guid: reshare.guid }).first()).toMatchObject({ rootId: root.id })
@@ -256,7 +239,7 @@ describe('an account migration', () => {
 
   it('lets other pods relay comments of the old identity, which become those of the newest; its own messages are ignored', async () => {
     const root = await addPost(pod, carl)
-    await receive(pod, publicMessage(quin, migration(quin, quin2)))
+    await receive(pod, publicMessage(quin, migrationOf(quin, quin2)))
     const comment = commentBy(quin, root)
     expect(await receive(pod, publicMessage(carl, comment))).toEqual(allStored)
     expect(await pod.db('comments').where({ guid: comment.guid }).first()).toMatchObject({ authorId: quin2.id })
@@ -273,7 +256,7 @@ describe('an account migration', () => {
     const root = await addPost(pod, carl)
     await receive(
       pod,
-      publicMessage(quin, migration(quin, { address: ann.address, privateKey: await loadPrivateKey(pod, ann.id) })),
+      publicMessage(quin, migrationOf(quin, { address: ann.address, privateKey: await loadPrivateKey(pod, ann.id) })),
     )
     const comment = commentBy(quin, root)
     expect(await receive(pod, publicMessage(carl, comment))).toEqual(allStored)
@@ -285,7 +268,7 @@ describe('an account migration', () => {
     await pod.db('claimed_followers').insert({ userId: ann.userId, personId: ben.id })
     await receive(
       pod,
-      publicMessage(quin, migration(quin, { address: ann.address, privateKey: await loadPrivateKey(pod, ann.id) })),
+      publicMessage(quin, migrationOf(quin, { address: ann.address, privateKey: await loadPrivateKey(pod, ann.id) })),
     )
     expect(await pod.db('contacts').orderBy('userId').select('userId', 'personId', 'sharing', 'receiving')).toEqual([
       { userId: ann.userId, personId: ben.id, sharing: true, receiving: false },
@@ -324,7 +307,7 @@ describe('an account migration', () => {
     const path = `old.example/fetch/account_migration/${from.guid}`
     const requests = () => pod.fakePods.requests.filter((request) => request === path).length
     linkTo(from, `https://${path}`)
-    const { envelope } = publicMessage(from, migration(from, quin2))
+    const { envelope } = publicMessage(from, migrationOf(from, quin2))
     pod.fakePods.script(path, (_request, response) => void response.end(envelope))
 
     const found = await discoverPerson(pod, from.address)
@@ -348,7 +331,7 @@ describe('an account migration', () => {
   })
 
   it('is not fetched from another host, nor received from another sender', async () => {
-    const other = publicMessage(quin, migration(quin, quin2)).envelope
+    const other = publicMessage(quin, migrationOf(quin, quin2)).envelope
     for (const [name, host, href] of [
       ['pia', 'p1.example', 'https://elsewhere.example/move'],
       ['pam', 'p2.example', 'https://p2.example/move'],
@@ -373,7 +356,7 @@ describe('an account migration', () => {
   it('to a blocked pod changes nothing', async () => {
     const post = await addPost(pod, quin)
     await pod.db('pods').where({ host: 'r.example' }).update({ blockedAt: new Date() })
-    const result = await receive(pod, publicMessage(quin, migration(quin, quin2)))
+    const result = await receive(pod, publicMessage(quin, migrationOf(quin, quin2)))
     await pod.db('pods').where({ host: 'r.example' }).update({ blockedAt: null })
     expect(result).not.toEqual(allStored)
     expect(await postsOf(quin.id)).toEqual([post.guid])
@@ -384,16 +367,16 @@ describe('an account migration', () => {
     const remy = await pod.addRemotePerson('remy@r.example')
 
     expect(
-      await receive(pod, publicMessage(quin, migration(quin, quin2)), publicMessage(quin, migration(quin, quin2))),
+      await receive(pod, publicMessage(quin, migrationOf(quin, quin2)), publicMessage(quin, migrationOf(quin, quin2))),
     ).toEqual({
       ...allStored,
       ignored: 1,
     })
-    expect(await receive(pod, publicMessage(quin2, migration(quin, quin2, quin2)))).toEqual({
+    expect(await receive(pod, publicMessage(quin2, migrationOf(quin, quin2, quin2)))).toEqual({
       ...allStored,
       ignored: 1,
     })
-    expect(await receive(pod, publicMessage(remy, migration(quin, remy, remy)))).toEqual({
+    expect(await receive(pod, publicMessage(remy, migrationOf(quin, remy, remy)))).toEqual({
       ...allStored,
       rejected: ['NotAllowed'],
     })
@@ -405,10 +388,14 @@ describe('an account migration', () => {
   it.each([
     [
       'with a wrong signature',
-      () => ({ ...migration(quin, quin2), signature: migration(quin2, quin).signature }),
+      () => ({ ...migrationOf(quin, quin2), signature: migrationOf(quin2, quin).signature }),
       'SignatureVerificationFailed',
     ],
-    ['without a signature', () => ({ ...migration(quin, quin2), signature: undefined }), 'SignatureVerificationFailed'],
+    [
+      'without a signature',
+      () => ({ ...migrationOf(quin, quin2), signature: undefined }),
+      'SignatureVerificationFailed',
+    ],
   ])('%s is refused', async (_what, make, fault) => {
     const post = await addPost(pod, quin)
 
@@ -425,7 +412,7 @@ describe('an account migration', () => {
       { ...photo, guid: newGuid(), name: 'hidden.jpg', publicBeforeHiding: true },
       { ...photo, guid: newGuid(), name: 'shown.jpg' },
     ])
-    const entity = { ...migration(from, quin2, quin2), remote_photo_path: 'https://r.example/up/' }
+    const entity = { ...migrationOf(from, quin2, quin2), remote_photo_path: 'https://r.example/up/' }
 
     expect(await receive(pod, publicMessage(quin2, entity))).toEqual(allStored)
 
@@ -442,8 +429,8 @@ describe('an account migration', () => {
       .db('photos')
       .insert({ guid: newGuid(), authorId: quin.id, name: 'a.png', remotePath: 'https://q.example/' })
     const to = (path: string) => ({ remote_photo_path: path })
-    await receive(pod, publicMessage(quin2, { ...migration(quin2, quin3), ...to('https://s.example/up/') }))
-    await receive(pod, publicMessage(quin, { ...migration(quin, quin2), ...to('https://r.example/up/') }))
+    await receive(pod, publicMessage(quin2, { ...migrationOf(quin2, quin3), ...to('https://s.example/up/') }))
+    await receive(pod, publicMessage(quin, { ...migrationOf(quin, quin2), ...to('https://r.example/up/') }))
     expect(await pod.db('photos').pluck('remote_path')).toEqual(['https://s.example/up/'])
   })
 
@@ -452,7 +439,7 @@ describe('an account migration', () => {
     const from = { address: cleo.address, privateKey: await loadPrivateKey(pod, cleo.id) }
     const guid = newGuid()
     await pod.db('photos').insert({ guid, authorId: cleo.id, name: 'late.jpg', public: true })
-    await receive(pod, publicMessage(quin2, migration(from, quin2, quin2)))
+    await receive(pod, publicMessage(quin2, migrationOf(from, quin2, quin2)))
     expect(await pod.rows('moved_photo_files')).toEqual([0])
     const place = { remote_photo_path: 'https://r.example/up/', remote_photo_name: 'new.jpg' }
     expect(await receive(pod, publicMessage(quin2, photoBy(quin2, { guid, ...place })))).toEqual(allStored)
@@ -472,7 +459,7 @@ describe('an account migration', () => {
     await addAspect(pod, cleo.userId, [quin])
     const from = { address: cleo.address, privateKey: key }
 
-    expect(await receive(pod, publicMessage(quin2, migration(from, quin2, quin2)))).toEqual(allStored)
+    expect(await receive(pod, publicMessage(quin2, migrationOf(from, quin2, quin2)))).toEqual(allStored)
 
     expect(await postsOf(quin2.id)).toEqual([post.guid])
     expect(await User.query(pod.db).findById(cleo.userId)).toMatchObject({ lockedAt: expect.any(Date), closedAt: null })
@@ -515,7 +502,7 @@ describe('a private message to a closed account', () => {
   it('is answered with the account migration that moved it', async () => {
     const emil = await addLocalUser(pod, `emil${newGuid().slice(0, 6)}`)
     const from = { address: emil.address, privateKey: await loadPrivateKey(pod, emil.id) }
-    const stored = migration(from, quin2)
+    const stored = migrationOf(from, quin2)
     await receive(pod, publicMessage({ ...quin, ...from }, stored))
     await pod.db('outboundMessages').delete()
 
@@ -531,7 +518,7 @@ describe('a private message to a closed account', () => {
   it('is not answered with a migration that only the new pod can send', async () => {
     const fay = await addLocalUser(pod, `fay${newGuid().slice(0, 6)}`)
     const from = { address: fay.address, privateKey: await loadPrivateKey(pod, fay.id) }
-    await receive(pod, publicMessage(quin2, migration(from, quin2, quin2)))
+    await receive(pod, publicMessage(quin2, migrationOf(from, quin2, quin2)))
 
     expect(await receive(pod, await contactTo(fay))).toEqual({ ...allStored, rejected: ['RecipientClosed'] })
 

@@ -1,5 +1,5 @@
 import { newGuid } from '../../../src/domain/new-guid.js'
-import type { ProfileEntity } from '../../../src/protocol/entities/people.js'
+import type { AccountMigrationEntity, ProfileEntity } from '../../../src/protocol/entities/people.js'
 import type { PhotoEntity, ReshareEntity, StatusMessageEntity } from '../../../src/protocol/entities/posts.js'
 import type {
   CommentEntity,
@@ -7,6 +7,7 @@ import type {
   ParticipationEntity,
   PollParticipationEntity,
 } from '../../../src/protocol/entities/relayables.js'
+import { signMigration } from '../../../src/protocol/signatures/migration-signature.js'
 import { signedBy } from './envelopes.js'
 import type { FakePerson } from './fake-pods.js'
 
@@ -38,6 +39,21 @@ export function profileOf(
     public: true,
     nsfw: false,
     ...fields,
+  }
+}
+
+type MovingParty = Pick<FakePerson, 'address' | 'privateKey'>
+
+/** The migration as the old identity sends it, or the new one. */
+export function migrationOf(from: MovingParty, to: MovingParty, sender: MovingParty = from): AccountMigrationEntity {
+  const witness = sender.address === from.address ? to : from
+  return {
+    type: 'account_migration',
+    author: sender.address,
+    profile: profileOf(to, { first_name: 'Moved', public: false }),
+    signature: signMigration({ from: from.address, to: to.address }, witness.privateKey),
+    old_identity: from.address,
+    remote_photo_path: undefined,
   }
 }
 

@@ -18,7 +18,8 @@ export function storeWaitingMessagesOfBatch(
 }
 
 function newWaitingMessageOf({ inbound, ...wait }: WaitingMessage): NewWaitingMessage {
-  const { envelope, recipientGuid, acceptedAt, source, trace, resumed, quarantineId, isReleased } = inbound
+  const { envelope, recipientGuid, acceptedAt, source, trace, resumed, movesFollowed, quarantineId, isReleased } =
+    inbound
   const senderHost = splitAddress(wait.sender)?.host
   return {
     ...wait,
@@ -29,6 +30,7 @@ function newWaitingMessageOf({ inbound, ...wait }: WaitingMessage): NewWaitingMe
     recipientGuid,
     acceptedAt,
     times: resumed?.times ?? 0,
+    movesFollowed,
     quarantineId,
     isReleased,
   }
