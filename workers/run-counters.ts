@@ -20,7 +20,7 @@ export function openRunCounters(): RunCounters {
   const running = new Set<RunningJob>()
   const localRuns = new Set<Promise<void>>()
 
-  async function runAndCount(
+  async function countRun(
     { queue, ...job }: Pick<RunningJob, 'name' | 'attempt'> & { readonly queue: QueueName },
     run: () => Promise<void>,
   ): Promise<void> {
@@ -41,10 +41,10 @@ export function openRunCounters(): RunCounters {
   return {
     async runJob(queue, job, run) {
       recordJobWait(queue, Date.now() - (job.timestamp + job.delay))
-      await runAndCount({ queue, name: job.name, attempt: job.attemptsMade + 1 }, () => run(job))
+      await countRun({ queue, name: job.name, attempt: job.attemptsMade + 1 }, () => run(job))
     },
     async runLocally(queue, name, run) {
-      const endOfRun = runAndCount({ queue, name, attempt: 1 }, run)
+      const endOfRun = countRun({ queue, name, attempt: 1 }, run)
       localRuns.add(endOfRun)
       await endOfRun.finally(() => localRuns.delete(endOfRun))
     },

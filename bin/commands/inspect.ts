@@ -44,7 +44,7 @@ async function inspect(file: string | undefined, options: InspectOptions, comman
   const { run, fetched } = await withPod(async (services) => {
     const recipientGuid = isEncrypted ? await guidOf(services, options.recipient ?? '') : undefined
     const message = { envelope, acceptedAt: services.now(), ...(recipientGuid !== undefined && { recipientGuid }) }
-    return options.fetch ? fetchAndRun(services, message) : { run: await dryRun(services, message), fetched: [] }
+    return options.fetch ? dryRunWithFetches(services, message) : { run: await dryRun(services, message), fetched: [] }
   })
   const steps = [...fetched, ...describeSteps(run)]
   const lines = [...table(steps.map(({ step, message }) => [step, message])), '', describeResult(run)]
@@ -53,7 +53,7 @@ async function inspect(file: string | undefined, options: InspectOptions, comman
 }
 
 /** Fetches missing entities and people one by one. Those that cannot be fetched stay missing. */
-async function fetchAndRun(
+async function dryRunWithFetches(
   services: Services,
   message: InboundMessage,
 ): Promise<{ readonly run: EnvelopeDryRun; readonly fetched: readonly StepReport[] }> {

@@ -9,7 +9,7 @@ import {
   recordFailedLookups,
   takeUnverifiedSignerBudget,
 } from '../../src/jobs/waiting/signer-lookups.js'
-import { type NewWaitingMessage, storeWaitingAndResume } from '../../src/jobs/waiting/store-waiting-messages.js'
+import { deferMessages, type NewWaitingMessage } from '../../src/jobs/waiting/store-waiting-messages.js'
 import { giveUpSigners } from '../../src/jobs/waiting/unverified-messages.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
@@ -49,7 +49,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     await pod.db.transaction(async (transaction) => {
       const entityKeys = messages.map(({ waitsFor }) => waitsFor)
       await lockEntityKeys(transaction, entityKeys)
-      await storeWaitingAndResume(pod, transaction, messages, [])
+      await deferMessages(pod, transaction, messages, [])
     })
   }
 

@@ -3,7 +3,7 @@ import { resumeWaitingJob } from '../../src/jobs/definitions.js'
 import type { EntityKey } from '../../src/jobs/waiting/entity-key.js'
 import { lockEntityKeys } from '../../src/jobs/waiting/lock-entity-keys.js'
 import { giveUpOutboxRow, resumeOverdue, resumeWaiting } from '../../src/jobs/waiting/resume-messages.js'
-import { type NewWaitingMessage, storeWaitingAndResume } from '../../src/jobs/waiting/store-waiting-messages.js'
+import { deferMessages, type NewWaitingMessage } from '../../src/jobs/waiting/store-waiting-messages.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
@@ -42,7 +42,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
         transaction,
         messages.map(({ waitsFor }) => waitsFor),
       )
-      await storeWaitingAndResume(pod, transaction, messages, [])
+      await deferMessages(pod, transaction, messages, [])
     })
   }
 
@@ -52,7 +52,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
       await lockEntityKeys(transaction, [bob])
       await transaction('people').insert({ guid: '0123456789abcdef', address: 'bob@far.example', publicKey: 'key' })
       await meanwhile()
-      await storeWaitingAndResume(pod, transaction, [], [bob])
+      await deferMessages(pod, transaction, [], [bob])
     })
   }
 
@@ -169,7 +169,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     let storing: Promise<void> | undefined
     await pod.db.transaction(async (transaction) => {
       await lockEntityKeys(transaction, [bob])
-      await storeWaitingAndResume(pod, transaction, [message('one')], [])
+      await deferMessages(pod, transaction, [message('one')], [])
       storing = storeBob()
       await untilSomebodyWaitsForALock(pod)
     })

@@ -6,7 +6,7 @@ import { discoverPersonJob } from '../../src/jobs/definitions.js'
 import { enqueueJobsOfKind } from '../../src/jobs/outbox/enqueue-jobs.js'
 import { deleteOutboxRows, loadJob } from '../../src/jobs/outbox/load-job.js'
 import { findMessageRows } from '../../src/jobs/outbox/message-rows.js'
-import { type NewWaitingMessage, storeWaitingAndResume } from '../../src/jobs/waiting/store-waiting-messages.js'
+import { deferMessages, type NewWaitingMessage } from '../../src/jobs/waiting/store-waiting-messages.js'
 import {
   listConversationsOfPerson,
   listMessagesOfConversation,
@@ -18,11 +18,7 @@ import {
   insertConversationMessages,
   type NewConversationMessage,
 } from '../../src/persistence/inbound/insert-conversations.js'
-import {
-  findPostAuthors,
-  insertPostsAndSubscribeRootAuthors,
-  type ReceivedPost,
-} from '../../src/persistence/inbound/insert-posts.js'
+import { findPostAuthors, insertPosts, type ReceivedPost } from '../../src/persistence/inbound/insert-posts.js'
 import {
   insertComments,
   insertLikes,
@@ -126,13 +122,13 @@ it.each<[string, () => Promise<unknown>]>([
   ['references', () => findPostReferences(db, { posts: [postGuid], deleted: [postGuid] })],
   ['retraction-targets', () => findRetractionTargets(db, [{ type: 'Post', guid: postGuid }])],
   ['authors-of-posts', () => findPostAuthors(db, [postGuid])],
-  ['new-posts', () => inTransaction(db, (transaction) => insertPostsAndSubscribeRootAuthors(transaction, [post()]))],
+  ['new-posts', () => inTransaction(db, (transaction) => insertPosts(transaction, [post()]))],
   ['new-comments', () => inTransaction(db, (transaction) => insertComments(transaction, [comment()]))],
   ['new-likes', () => inTransaction(db, (transaction) => insertLikes(transaction, [like()]))],
   ['new-votes', () => inTransaction(db, (transaction) => insertVotes(transaction, [vote()]))],
   [
     'resume-messages',
-    () => inTransaction(db, (transaction) => storeWaitingAndResume(testPod.pod, transaction, [], [`post:${postGuid}`])),
+    () => inTransaction(db, (transaction) => deferMessages(testPod.pod, transaction, [], [`post:${postGuid}`])),
   ],
   ['new-waiting', () => park(waiting())],
   [
@@ -189,7 +185,7 @@ function waiting(): NewWaitingMessage {
 }
 
 function park(message: NewWaitingMessage) {
-  return inTransaction(db, (transaction) => storeWaitingAndResume(testPod.pod, transaction, [message], []))
+  return inTransaction(db, (transaction) => deferMessages(testPod.pod, transaction, [message], []))
 }
 
 function relayable() {

@@ -20,7 +20,7 @@ import {
   findLookedUp,
   recordFailedLookups,
 } from '../../src/jobs/waiting/signer-lookups.js'
-import { storeWaitingAndResume } from '../../src/jobs/waiting/store-waiting-messages.js'
+import { deferMessages } from '../../src/jobs/waiting/store-waiting-messages.js'
 import { giveUpOverdueUnverified, giveUpSigners } from '../../src/jobs/waiting/unverified-messages.js'
 import {
   findListedConversation,
@@ -307,13 +307,10 @@ it.each<readonly [string, () => Promise<unknown>]>([
   ['deleting outbox rows', () => within((transaction) => deleteOutboxRows(transaction, [17, 18, 19]))],
   ['the messages of outbox rows', () => findMessageRows(workerDb, [MANY + 17])],
   ['the check for overdue outbox rows', () => checkForDueWork({ db: workerDb })],
-  [
-    'storing waiting messages',
-    () => within((transaction) => storeWaitingAndResume(worker(), transaction, [message()], [])),
-  ],
+  ['storing waiting messages', () => within((transaction) => deferMessages(worker(), transaction, [message()], []))],
   [
     'resuming waiting messages',
-    () => within((transaction) => storeWaitingAndResume(worker(), transaction, [], [`post:${newGuid()}`])),
+    () => within((transaction) => deferMessages(worker(), transaction, [], [`post:${newGuid()}`])),
   ],
   ['overdue waiting messages', () => within((transaction) => resumeOverdue(worker(), transaction, 10))],
   ['giving up a message', () => giveUpOutboxRow(worker(), 23, { fault: 'internal' })],
@@ -352,7 +349,7 @@ it.each<readonly [string, () => Promise<unknown>]>([
   ['the signers of messages', () => Person.findSigners(workerDb, [quin.address, 'one@pod17.example'])],
   [
     'storing unverified messages',
-    () => within((transaction) => storeWaitingAndResume(worker(), transaction, [unverifiedMessage()], [])),
+    () => within((transaction) => deferMessages(worker(), transaction, [unverifiedMessage()], [])),
   ],
   ['signers with a pending lookup', () => findLookedUp(workerDb, ['u7@h7.example'])],
   ['signers to look up at a host', () => findDueLookups(workerDb, 'h7.example', 4)],

@@ -42,7 +42,7 @@ export function openFetchHandlers(): JobHandlers<FetchJob> {
       const { address, movesFollowed = 0 } = work.data
       const host = readHost(address)
       await requireUnpausedPod(services, work, host)
-      await runInHostShare(slots, services, host, 'DiscoveryFailed', (timeLimit) =>
+      await runInHostShare(slots, services, { host, fault: 'DiscoveryFailed' }, (timeLimit) =>
         discoverPerson(services, address, { ...IGNORE_RECENT_FAILURES, ...timeLimit, movesFollowed }),
       )
     },
@@ -50,20 +50,22 @@ export function openFetchHandlers(): JobHandlers<FetchJob> {
     async 'fetch-entity'(services, work) {
       const host = readHost(work.data.from)
       await requireUnpausedPod(services, work, host)
-      await runInHostShare(slots, services, host, 'NotFetchable', () =>
+      await runInHostShare(slots, services, { host, fault: 'NotFetchable' }, () =>
         fetchEntity(services, work.data, IGNORE_RECENT_FAILURES),
       )
     },
 
     'discover-mentioned': (services, work) =>
-      runInHalfHostShare(slots, services, readHost(work.data.address), 'DiscoveryFailed', () =>
+      runInHalfHostShare(slots, services, { host: readHost(work.data.address), fault: 'DiscoveryFailed' }, () =>
         runWithoutRetry(services, () => discoverMentioned(services, work)),
       ),
 
     'discover-searched': (services, { data: { address } }) =>
       runWithoutRetry(services, () =>
-        runWithinLimit(slots.jobsOfHost, hostShare(services), readHost(address), 'DiscoveryFailed', async () =>
-          addFirstStreamFetch(services, await discoverPerson(services, address)),
+        runWithinLimit(
+          slots.jobsOfHost,
+          { limit: hostShare(services), host: readHost(address), fault: 'DiscoveryFailed' },
+          async () => addFirstStreamFetch(services, await discoverPerson(services, address)),
         ),
       ),
 
@@ -71,7 +73,7 @@ export function openFetchHandlers(): JobHandlers<FetchJob> {
       const { address } = work.data
       const host = readHost(address)
       await requireUnpausedPod(services, work, host)
-      await runInHalfHostShare(slots, services, host, 'NotFetchable', () =>
+      await runInHalfHostShare(slots, services, { host, fault: 'NotFetchable' }, () =>
         runWithoutRetry(services, () => fetchPersonStream(services, address)),
       )
     },
@@ -80,7 +82,7 @@ export function openFetchHandlers(): JobHandlers<FetchJob> {
       const { data } = work
       const host = readHost(data.from)
       await requireUnpausedPod(services, work, host)
-      await runInHalfHostShare(slots, services, host, 'NotFetchable', () =>
+      await runInHalfHostShare(slots, services, { host, fault: 'NotFetchable' }, () =>
         runWithoutRetry(services, () => fetchEntity(services, data)),
       )
     },
@@ -134,6 +136,12 @@ function openHostSlots(): HostSlots {
 
 const UNKNOWN_HOSTS = 'hosts where no pod has answered'
 
+interface HostRequest {
+  readonly host: string
+  /** The fault of a request beyond the share. */
+  readonly fault: ProtocolFault
+}
+
 /**
  * Limits the running jobs of a host to its concurrent requests. More jobs would only wait, in slots that other hosts need; they
  * return by their back-off.
@@ -141,16 +149,15 @@ const UNKNOWN_HOSTS = 'hosts where no pod has answered'
 async function runInHostShare(
   slots: HostSlots,
   services: Services,
-  host: string,
-  fault: ProtocolFault,
+  { host, fault }: HostRequest,
   work: (timeLimit?: { readonly withinMs: number }) => Promise<unknown>,
 ): Promise<void> {
   const isKnown = (await findKnownHosts(services.db, [host])).has(host)
-  if (isKnown) return runWithinLimit(slots.jobsOfHost, hostShare(services), host, fault, () => work())
+  if (isKnown) return runWithinLimit(slots.jobsOfHost, { limit: hostShare(services), host, fault }, () => work())
   // Verified senders may name invented hosts too: each gets half of a share, and all together half of the slots.
   const timeLimit = { withinMs: SIGNER_LIMITS.unknownHostMs }
-  await runWithinLimit(slots.jobsAtUnknownHosts, hostShare(services), UNKNOWN_HOSTS, fault, () =>
-    runWithinLimit(slots.jobsOfHost, halfHostShare(services), host, fault, () => work(timeLimit)),
+  await runWithinLimit(slots.jobsAtUnknownHosts, { limit: hostShare(services), host: UNKNOWN_HOSTS, fault }, () =>
+    runWithinLimit(slots.jobsOfHost, { limit: halfHostShare(services), host, fault }, () => work(timeLimit)),
   )
 }
 
@@ -158,12 +165,11 @@ async function runInHostShare(
 async function runInHalfHostShare(
   slots: HostSlots,
   services: Services,
-  host: string,
-  fault: ProtocolFault,
+  { host, fault }: HostRequest,
   work: () => Promise<unknown>,
 ): Promise<void> {
-  await runWithinLimit(slots.textJobsOfHost, halfHostShare(services), host, fault, () =>
-    runInHostShare(slots, services, host, fault, work),
+  await runWithinLimit(slots.textJobsOfHost, { limit: halfHostShare(services), host, fault }, () =>
+    runInHostShare(slots, services, { host, fault }, work),
   )
 }
 

@@ -95,8 +95,8 @@ export const maintenanceSchedules: readonly ScheduledWork[] = [
   { job: birthdaysJob, every: 60_000, run: notifyContactsOfBirthdays },
   { job: digestsJob, every: 60_000, run: sendDigests },
   { job: purgePostsJob, every: 60_000, run: purgePosts },
-  { job: findClustersJob, every: 60_000, run: findAndLogClusters },
-  { job: closeAccountsJob, every: 60_000, run: closeDueAccountsAndLog },
+  { job: findClustersJob, every: 60_000, run: searchClusters },
+  { job: closeAccountsJob, every: 60_000, run: closeAccounts },
   { job: closeInactiveJob, every: 3_600_000, run: closeInactiveAccounts },
   {
     job: countPicturesJob,
@@ -196,12 +196,12 @@ async function purgePosts(services: Services): Promise<void> {
   if (posts > 0) services.log.info({ posts }, 'deleted posts purged')
 }
 
-async function findAndLogClusters(services: Services): Promise<void> {
+async function searchClusters(services: Services): Promise<void> {
   const { opened, items } = await findClusters(services)
   if (items > 0) services.log.info({ opened, items }, 'spam clusters found')
 }
 
-async function closeDueAccountsAndLog(services: Services): Promise<void> {
+async function closeAccounts(services: Services): Promise<void> {
   const accounts = await closeDueAccounts(services)
   if (accounts > 0) services.log.info({ accounts }, 'accounts are being closed')
 }

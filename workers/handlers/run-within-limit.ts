@@ -3,9 +3,7 @@ import { ProtocolError, type ProtocolFault } from '../../src/protocol/errors.js'
 /** Counts running jobs of a host; refuses one beyond the limit. */
 export async function runWithinLimit(
   running: Map<string, number>,
-  limit: number,
-  host: string,
-  fault: ProtocolFault,
+  { limit, host, fault }: { readonly limit: number; readonly host: string; readonly fault: ProtocolFault },
   work: () => Promise<unknown>,
 ): Promise<void> {
   const count = running.get(host) ?? 0

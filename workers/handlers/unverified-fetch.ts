@@ -24,8 +24,8 @@ export function openUnverifiedFetchHandlers(): JobHandlers<UnverifiedFetchJob> {
 
   async function withLimits(from: string, fault: ProtocolFault, work: () => Promise<unknown>): Promise<void> {
     const { maxConcurrent, maxConcurrentOfHost } = ANONYMOUS_LOOKUP_LIMITS
-    await runWithinLimit(allLookups, maxConcurrent, 'all hosts', fault, () =>
-      runWithinLimit(lookupsOfHost, maxConcurrentOfHost, readHost(from), fault, work),
+    await runWithinLimit(allLookups, { limit: maxConcurrent, host: 'all hosts', fault }, () =>
+      runWithinLimit(lookupsOfHost, { limit: maxConcurrentOfHost, host: readHost(from), fault }, work),
     )
   }
 

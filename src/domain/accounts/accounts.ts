@@ -159,7 +159,7 @@ export async function endMailLinks(transaction: Knex.Transaction, userId: number
 }
 
 /** Ends the sessions of a user in browsers, and live streams whose account is locked. Tokens stay, so that an undo restores them. */
-export async function endSessionsAndStreams(transaction: Knex.Transaction, address: string): Promise<void> {
+export async function suspendAccess(transaction: Knex.Transaction, address: string): Promise<void> {
   await deleteSessions(transaction, address)
   await sendSignal(transaction, 'access_ended')
 }

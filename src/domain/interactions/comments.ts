@@ -14,7 +14,7 @@ import { type Viewer, visibilityForViewer } from '../accounts/viewers.js'
 import { applyFilterEffects, requireUnfiltered } from '../moderation/filters/check-documents.js'
 import { commentDocument } from '../moderation/filters/filter-document.js'
 import { newGuid } from '../new-guid.js'
-import { enqueueDispatchAndLiveEvents } from '../notifications/enqueue-live-events.js'
+import { enqueuePublication } from '../notifications/enqueue-live-events.js'
 import { notifyAbout } from '../notifications/notifications.js'
 import { signOwnRelayable } from '../outbound/relayable-signature.js'
 import { isViewerBlockedBy, requirePost, requirePostOrComment } from '../posts/post-access.js'
@@ -105,13 +105,11 @@ export async function createComment(
       { comments: [comment.id], shouldMoveActivity: true },
       createdAt,
     )
-    await enqueueDispatchAndLiveEvents(
-      services,
-      transaction,
-      viewer.personId,
-      { record: 'comment', guid },
-      { notifications },
-    )
+    await enqueuePublication(services, transaction, {
+      senderId: viewer.personId,
+      record: { record: 'comment', guid },
+      rows: { notifications },
+    })
     await applyFilterEffects(services, transaction, matchedDocuments)
     return comment
   })

@@ -9,7 +9,7 @@ import type { OffsetPage, Page } from '../../persistence/sql/keyset-page.js'
 import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { newGuid } from '../new-guid.js'
-import { enqueueDispatchAndLiveEvents } from '../notifications/enqueue-live-events.js'
+import { enqueuePublication } from '../notifications/enqueue-live-events.js'
 import { notifyAbout } from '../notifications/notifications.js'
 import { signOwnRelayable } from '../outbound/relayable-signature.js'
 import { isViewerBlockedBy, requireComment, requirePost } from '../posts/post-access.js'
@@ -68,13 +68,11 @@ export async function createLike(
         : Post.query(transaction).findById(post.id)
       await likedRow.patch({ likesCount: transaction.raw('likes_count + 1') })
       const notifications = await notifyAbout(transaction, { likes: [like.id] }, services.now())
-      await enqueueDispatchAndLiveEvents(
-        services,
-        transaction,
-        viewer.personId,
-        { record: 'like', guid },
-        { notifications },
-      )
+      await enqueuePublication(services, transaction, {
+        senderId: viewer.personId,
+        record: { record: 'like', guid },
+        rows: { notifications },
+      })
       return like
     })
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { User } from '../../persistence/models/user.js'
 import type { Services } from '../../services/services.js'
-import { endSessionsAndStreams } from '../accounts/accounts.js'
+import { suspendAccess } from '../accounts/accounts.js'
 
 /** Locks accounts without a role that are open and not locked yet. Returns the ids of their users. */
 export async function lockUsersWithoutRole(
@@ -16,7 +16,7 @@ export async function lockUsersWithoutRole(
     .orderBy('id')
     .select('id', 'personId')
     .forUpdate()
-  for (const { personId } of users) await endSessionsAndStreams(transaction, addressOf.get(personId) ?? '')
+  for (const { personId } of users) await suspendAccess(transaction, addressOf.get(personId) ?? '')
   const ids = users.map(({ id }) => id)
   await User.query(transaction).whereIn('id', ids).patch({ lockedAt: now() })
   return ids

@@ -7,7 +7,7 @@ import type { ActionDetails } from '../../persistence/moderation/action-details.
 import { findActionInForce } from '../../persistence/moderation/actions.js'
 import { hideContentRows } from '../../persistence/moderation/hidden-content.js'
 import type { ModerationServices } from '../../services/services.js'
-import { destroyAndCancelCreations, retractEntity } from '../posts/retract.js'
+import { destroyWithCreations, retractEntity } from '../posts/retract.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requirePower } from './actor.js'
 import {
@@ -117,7 +117,7 @@ export async function purgeContent(
       await transaction('moderation_cases').where({ id: content.caseId }).update({ targetDeleted: 'purge' })
     }
     await leaveTombstones(transaction, actor.personId, target, content)
-    await destroyAndCancelCreations(transaction, type, [content.id])
+    await destroyWithCreations(transaction, type, [content.id])
     const action = await recordAction(services, transaction, actor, {
       kind: 'purge',
       target: { type, guid, label: content.author.address },

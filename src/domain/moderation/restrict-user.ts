@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { inRequestTransaction } from '../../persistence/database/transactions.js'
 import type { ModerationServices, Services } from '../../services/services.js'
-import { endSessionsAndStreams, requireNotPodmin } from '../accounts/accounts.js'
+import { requireNotPodmin, suspendAccess } from '../accounts/accounts.js'
 import { type Actor, lockAdmins, requireActionOn, requireOtherAdmin, requirePower } from './actor.js'
 import { type LocalUser, lockLocalUser } from './find-local-user.js'
 import {
@@ -24,7 +24,7 @@ export async function suspendAccount(
     if (user.lockedAt !== null) return { changed: false }
     requireNotPodmin(services, user)
     await user.$query(transaction).patch({ lockedAt: services.now() })
-    await endSessionsAndStreams(transaction, user.person.address)
+    await suspendAccess(transaction, user.person.address)
     const action = await recordAction(services, transaction, actor, {
       kind: 'lock',
       target: { type: 'person', guid, label: user.username },

@@ -12,25 +12,28 @@ export async function enqueueLiveEvent(
   transaction: Knex.Transaction,
   rows: LiveEventRows,
 ): Promise<void> {
-  await enqueueJobs(services, transaction, newLiveEventAndMailJobs(services, rows))
+  await enqueueJobs(services, transaction, newLiveEventJobs(services, rows))
+}
+
+interface Publication {
+  readonly senderId: number
+  /** The record that other pods get. */
+  readonly record: OutgoingRecord
+  /** The rows whose live events local users get. */
+  readonly rows: LiveEventRows
 }
 
 /** Enqueues the dispatch of a record to other pods and the live events of rows, with one statement. */
-export async function enqueueDispatchAndLiveEvents(
+export async function enqueuePublication(
   services: Pick<Services, 'config' | 'jobs'>,
   transaction: Knex.Transaction,
-  senderId: number,
-  record: OutgoingRecord,
-  rows: LiveEventRows,
+  { senderId, record, rows }: Publication,
 ): Promise<void> {
-  await enqueueJobs(services, transaction, [
-    newDispatchJob(senderId, record),
-    ...newLiveEventAndMailJobs(services, rows),
-  ])
+  await enqueueJobs(services, transaction, [newDispatchJob(senderId, record), ...newLiveEventJobs(services, rows)])
 }
 
-/** No job if there are no rows. */
-export function newLiveEventAndMailJobs({ config }: Pick<Services, 'config'>, rows: LiveEventRows): readonly NewJob[] {
+/** The jobs for the live events of rows, and for mails about them; none if there are no rows. */
+export function newLiveEventJobs({ config }: Pick<Services, 'config'>, rows: LiveEventRows): readonly NewJob[] {
   if (!Object.values(rows).some((ids) => ids.length > 0)) return []
   const { notifications = [], messages = [] } = rows
   const isMailed = config.mail !== undefined && notifications.length + messages.length > 0

@@ -13,7 +13,7 @@ import { TEXT_LIMITS } from '../limits.js'
 import { applyFilterEffects, requireUnfiltered } from '../moderation/filters/check-documents.js'
 import { postDocument } from '../moderation/filters/filter-document.js'
 import { newGuid } from '../new-guid.js'
-import { enqueueDispatchAndLiveEvents } from '../notifications/enqueue-live-events.js'
+import { enqueuePublication } from '../notifications/enqueue-live-events.js'
 import { notifyAbout } from '../notifications/notifications.js'
 import { Refusal } from '../refusals.js'
 import { replaceNonRecipientMentions } from './non-recipient-mentions.js'
@@ -76,13 +76,11 @@ export async function publishPost(services: Services, viewer: Viewer, input: New
     await addActivityEntries(transaction, post.id, [viewer.personId])
     const causes = mentionedAddresses.length === 0 ? {} : { posts: [post.id] }
     const notifications = await notifyAbout(transaction, causes, post.createdAt)
-    await enqueueDispatchAndLiveEvents(
-      services,
-      transaction,
-      viewer.personId,
-      { record: 'post', guid: post.guid },
-      { notifications, posts: [post.id] },
-    )
+    await enqueuePublication(services, transaction, {
+      senderId: viewer.personId,
+      record: { record: 'post', guid: post.guid },
+      rows: { notifications, posts: [post.id] },
+    })
     await applyFilterEffects(services, transaction, matchedDocuments)
     return post
   })

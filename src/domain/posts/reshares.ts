@@ -12,7 +12,7 @@ import type { Services } from '../../services/services.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { participateInPost } from '../interactions/participations.js'
 import { newGuid } from '../new-guid.js'
-import { enqueueDispatchAndLiveEvents } from '../notifications/enqueue-live-events.js'
+import { enqueuePublication } from '../notifications/enqueue-live-events.js'
 import { notifyAbout } from '../notifications/notifications.js'
 import { Refusal } from '../refusals.js'
 import { requirePost } from './post-access.js'
@@ -70,13 +70,11 @@ async function insertReshare(
     .findById(root.id)
     .patch({ resharesCount: transaction.raw('reshares_count + 1') })
   const notifications = await notifyAbout(transaction, { reshares: [reshare.id] }, reshare.createdAt)
-  await enqueueDispatchAndLiveEvents(
-    services,
-    transaction,
-    viewer.personId,
-    { record: 'post', guid: reshare.guid },
-    { notifications, posts: [reshare.id] },
-  )
+  await enqueuePublication(services, transaction, {
+    senderId: viewer.personId,
+    record: { record: 'post', guid: reshare.guid },
+    rows: { notifications, posts: [reshare.id] },
+  })
   return reshare
 }
 

@@ -51,7 +51,7 @@ export async function retractEntity(
 }
 
 /** Deletes entities of one kind and their undelivered creations. Returns the deleted entities. */
-export async function destroyAndCancelCreations(
+export async function destroyWithCreations(
   transaction: Knex.Transaction,
   kind: RetractableKind,
   ids: readonly number[],

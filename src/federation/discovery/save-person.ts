@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { newGuid } from '../../domain/new-guid.js'
 import { lockEntityKeys } from '../../jobs/waiting/lock-entity-keys.js'
-import { storeWaitingAndResume } from '../../jobs/waiting/store-waiting-messages.js'
+import { deferMessages } from '../../jobs/waiting/store-waiting-messages.js'
 import { isUniqueViolation } from '../../persistence/database/errors.js'
 import { inRequestTransaction, retryAfterLockTimeout } from '../../persistence/database/transactions.js'
 import { showConversationsTo } from '../../persistence/inbound/insert-conversations.js'
@@ -61,7 +61,7 @@ async function save(services: Services, transaction: Knex.Transaction, discovere
     const { id } = await Person.insertWithProfile(transaction, identity, profileOf(hcard, podUrl))
     await restrictNewPerson(transaction, id)
     await showConversationsTo(transaction, { id, address })
-    await storeWaitingAndResume(services, transaction, [], [person])
+    await deferMessages(services, transaction, [], [person])
   } else {
     await Person.refreshProfile(transaction, storedPerson.id, profileOf(hcard, podUrl), began)
     if (storedPerson.guidAtPod !== null) await restoreOwnGuids(transaction, [storedPerson.id])

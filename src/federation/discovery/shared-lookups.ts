@@ -7,7 +7,7 @@ import { DISCOVERY_LIMITS } from './limits.js'
 export interface SharedLookups<Result> {
   /**
    * Starts a lookup, or joins the one that runs for this name. A failure of the last minute is returned to later callers, except
-   * to a retry (`again`).
+   * with `ignoresRecentFailures`.
    */
   run(key: string, lookUp: () => Promise<Result>, options: LookupOptions): Promise<Result>
 }
@@ -27,11 +27,7 @@ export function openSharedLookups<Result>(): SharedLookups<Result> {
   const lookups = openSingleFlight<string, Result>()
   const failures = new LRUCache<string, Failure>({ max: DISCOVERY_LIMITS.failuresRemembered })
 
-  async function lookUpAndRemember(
-    name: string,
-    lookUp: () => Promise<Result>,
-    { now }: LookupOptions,
-  ): Promise<Result> {
+  async function runLookup(name: string, lookUp: () => Promise<Result>, { now }: LookupOptions): Promise<Result> {
     try {
       const result = await lookUp()
       failures.delete(name)
@@ -50,7 +46,7 @@ export function openSharedLookups<Result>(): SharedLookups<Result> {
       const failure = failures.get(name)
       const isRecent = failure !== undefined && failure.until > options.now().getTime()
       if (isRecent && options.ignoresRecentFailures !== true && !lookups.has(name)) return Promise.reject(failure.error)
-      return lookups.run(name, () => lookUpAndRemember(name, lookUp, options))
+      return lookups.run(name, () => runLookup(name, lookUp, options))
     },
   }
 }

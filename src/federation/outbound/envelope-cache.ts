@@ -35,7 +35,7 @@ export function openEnvelopeCache(limits: EnvelopeCacheLimits, now = () => perfo
   })
   const runningSignatures = openSingleFlight<string, string | undefined>()
 
-  async function signAndCache(name: string, sign: () => Promise<string | undefined>): Promise<string | undefined> {
+  async function signToCache(name: string, sign: () => Promise<string | undefined>): Promise<string | undefined> {
     const envelope = await sign()
     if (envelope !== undefined) cachedEnvelopes.set(name, { envelope, expiresAt: now() + limits.ageMs })
     return envelope
@@ -48,7 +48,7 @@ export function openEnvelopeCache(limits: EnvelopeCacheLimits, now = () => perfo
       if (!runningSignatures.has(name) && runningSignatures.size >= limits.concurrentSignatures) {
         throw new TooManySignatures('Too many envelopes are being signed. Try again later.')
       }
-      return runningSignatures.run(name, () => signAndCache(name, sign))
+      return runningSignatures.run(name, () => signToCache(name, sign))
     },
   }
 }

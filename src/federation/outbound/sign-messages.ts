@@ -85,18 +85,18 @@ async function signTogether(
   const messages = await findSignableMessages(services.db, ids)
   const signedMessages = new Map<number, SignedMessage>()
   const toSign = messages.flatMap((message) => {
-    if (message.envelope === null) return signable(services, message, signedMessages)
+    if (message.envelope === null) return prepareToSign(services, message, signedMessages)
     signedMessages.set(message.id, { envelope: message.envelope })
     return []
   })
-  for (const { id, envelope } of await signAndStore(services, toSign)) signedMessages.set(id, { envelope })
+  for (const { id, envelope } of await signBatch(services, toSign)) signedMessages.set(id, { envelope })
   return signedMessages
 }
 
 type MessageToSign = { readonly id: number } & Parameters<PodCrypto['signEnvelopes']>[0][number]
 
 /** Reads the key of a message. A message without a usable key does not stop the others. */
-function signable(
+function prepareToSign(
   { secrets }: Pick<Services, 'secrets'>,
   message: SignableMessage,
   signed: Map<number, SignedMessage>,
@@ -112,7 +112,7 @@ function signable(
   }
 }
 
-async function signAndStore(
+async function signBatch(
   services: SigningDependencies,
   messages: readonly MessageToSign[],
 ): Promise<readonly NewEnvelope[]> {

@@ -40,17 +40,21 @@ export function mayWaitAgain({ times, last }: Pick<ResumedMessage, 'times' | 'la
   return !last && times < WAITING_LIMITS.maxWaitsOfMessage
 }
 
+/** Stored entities, with the changes that they cause. */
+export interface EntitySettlement {
+  readonly entityKeys: readonly EntityKey[]
+  readonly counts: Counts
+  readonly jobs: readonly NewJob[]
+}
+
 /**
- * Raises the counters of what was stored, turns messages that wait for these entities into outbox rows, and enqueues jobs. One statement
- * for all, because every message pays for each statement. Counters change only together with stored entities, so without keys only the
- * jobs are enqueued.
+ * Raises the counters of stored entities, turns messages that wait for them into outbox rows, and enqueues jobs. One statement for all,
+ * because every message pays for each statement. Without entities only the jobs are enqueued.
  */
-export async function raiseCountsResumeAndEnqueue(
+export async function settleStoredEntities(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
-  counts: Counts,
-  entityKeys: readonly EntityKey[],
-  jobs: readonly NewJob[] = [],
+  { entityKeys, counts, jobs }: EntitySettlement,
 ): Promise<void> {
   if (entityKeys.length === 0) {
     if (Object.values(counts).some((list) => list.length > 0))
@@ -58,7 +62,7 @@ export async function raiseCountsResumeAndEnqueue(
     await enqueueJobs(services, transaction, jobs)
     return
   }
-  const resumedCount = await resume(services, transaction, entityKeys, counts, jobs)
+  const resumedCount = await resumeBatch(services, transaction, { entityKeys, counts, jobs })
   if (resumedCount === RESUMED_MESSAGE_BATCH_SIZE)
     await enqueueJobsOfKind(services, transaction, resumeWaitingJob, [{ entityKeys }])
 }
@@ -70,7 +74,9 @@ export async function resumeWaiting(
 ): Promise<void> {
   let count = RESUMED_MESSAGE_BATCH_SIZE
   while (count === RESUMED_MESSAGE_BATCH_SIZE) {
-    count = await services.db.transaction((transaction) => resume(services, transaction, entityKeys, NO_COUNTS, []))
+    count = await services.db.transaction((transaction) =>
+      resumeBatch(services, transaction, { entityKeys, counts: NO_COUNTS, jobs: [] }),
+    )
   }
 }
 
@@ -103,12 +109,10 @@ export async function resumeOverdue(
 }
 
 /** Resumes the oldest messages that wait for these entities, up to a limit, and returns their number. */
-async function resume(
+async function resumeBatch(
   services: Pick<Services, 'jobs'>,
   transaction: Knex.Transaction,
-  entityKeys: readonly string[],
-  counts: Counts,
-  jobs: readonly NewJob[],
+  { entityKeys, counts, jobs }: Omit<EntitySettlement, 'entityKeys'> & { readonly entityKeys: readonly string[] },
 ): Promise<number> {
   const rows = await queryPrepared<ResumedOrEnqueued>(transaction, 'resume-messages', resumeSql, [
     entityKeys,

@@ -11,7 +11,7 @@ import { receivePrivateJob, receivePublicJob } from '../definitions.js'
 import { type EntityKey, findStoredEntities } from './entity-key.js'
 import { WAITING_LIMITS } from './limits.js'
 import { buildFetchKey, type FetchKey, requestMissingEntities } from './request-missing-entities.js'
-import { raiseCountsResumeAndEnqueue } from './resume-messages.js'
+import { settleStoredEntities } from './resume-messages.js'
 import { admitUnverified, boundUnverified } from './unverified-messages.js'
 
 /** A message and the entity it waits for; its body is that of its job. */
@@ -46,18 +46,14 @@ export interface NewWaitingMessage {
 }
 
 /** Stores waiting messages, and resumes those that wait for entities that are stored by now. */
-export async function storeWaitingAndResume(
+export async function deferMessages(
   services: Pick<Services, 'jobs' | 'log'>,
   transaction: Knex.Transaction,
   waiting: readonly NewWaitingMessage[],
   stored: readonly EntityKey[],
 ): Promise<void> {
-  await raiseCountsResumeAndEnqueue(
-    services,
-    transaction,
-    NO_COUNTS,
-    await storeWaitingMessages(services, transaction, waiting, stored),
-  )
+  const entityKeys = await storeWaitingMessages(services, transaction, waiting, stored)
+  await settleStoredEntities(services, transaction, { entityKeys, counts: NO_COUNTS, jobs: [] })
 }
 
 /**

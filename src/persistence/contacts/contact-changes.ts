@@ -54,7 +54,7 @@ export async function stopSharing(
   transaction: Knex.Transaction,
   pairs: readonly SharingPair[],
 ): Promise<readonly SharingPair[]> {
-  return lockAndStop(transaction, pairs, ENDED_SHARING_SQL)
+  return stopInOrder(transaction, pairs, ENDED_SHARING_SQL)
 }
 
 /** Ends sharing of blocked people, whose contacts are inactive: the undo of the block does not bring it back. */
@@ -72,11 +72,11 @@ export async function stopReceiving(
   transaction: Knex.Transaction,
   pairs: readonly SharingPair[],
 ): Promise<readonly SharingPair[]> {
-  return lockAndStop(transaction, pairs, ENDED_RECEIVING_SQL)
+  return stopInOrder(transaction, pairs, ENDED_RECEIVING_SQL)
 }
 
 /** Locks the rows first: whether a row is deleted or updated depends on its other flag. */
-async function lockAndStop(
+async function stopInOrder(
   transaction: Knex.Transaction,
   pairs: readonly SharingPair[],
   statement: string,

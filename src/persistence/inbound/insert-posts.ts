@@ -55,7 +55,7 @@ export interface ReceivedLocation {
  * Inserts posts and subscribes local authors of roots to the reshares, with one statement. Returns the new posts. Counters are raised
  * by `raiseCounts`.
  */
-export async function insertPostsAndSubscribeRootAuthors(
+export async function insertPosts(
   transaction: Knex.Transaction,
   posts: readonly ReceivedPost[],
 ): Promise<readonly NewPostRow[]> {

@@ -53,37 +53,48 @@ export interface RelayableOutcome {
 
 /** Inserts comments with one statement and returns the result of each. Counters are raised by `raiseCounts`. */
 export async function insertComments(transaction: Knex.Transaction, comments: readonly ReceivedComment[]) {
-  return insertAndReport(transaction, 'new-comments', NEW_COMMENTS_SQL, comments, rowsAsColumns(comments, ['text']))
+  return insertRelayables(transaction, comments, {
+    name: 'new-comments',
+    text: NEW_COMMENTS_SQL,
+    ownColumns: rowsAsColumns(comments, ['text']),
+  })
 }
 
 /** Inserts likes, as `insertComments`. */
 export async function insertLikes(transaction: Knex.Transaction, likes: readonly ReceivedLike[]) {
-  return insertAndReport(
-    transaction,
-    'new-likes',
-    NEW_LIKES_SQL,
-    likes,
-    rowsAsColumns(likes, ['parentType', 'positive']),
-  )
+  return insertRelayables(transaction, likes, {
+    name: 'new-likes',
+    text: NEW_LIKES_SQL,
+    ownColumns: rowsAsColumns(likes, ['parentType', 'positive']),
+  })
 }
 
 /** Inserts votes, as `insertComments`. */
 export async function insertVotes(transaction: Knex.Transaction, votes: readonly ReceivedVote[]) {
-  return insertAndReport(transaction, 'new-votes', NEW_VOTES_SQL, votes, rowsAsColumns(votes, ['answer']))
+  return insertRelayables(transaction, votes, {
+    name: 'new-votes',
+    text: NEW_VOTES_SQL,
+    ownColumns: rowsAsColumns(votes, ['answer']),
+  })
 }
 
-async function insertAndReport(
+interface RelayableStatement {
+  readonly name: string
+  readonly text: string
+  /** The parameters that only this kind of relayable has. */
+  readonly ownColumns: readonly unknown[]
+}
+
+async function insertRelayables(
   transaction: Knex.Transaction,
-  name: string,
-  statement: string,
   relayables: readonly ReceivedRelayable[],
-  particular: readonly unknown[],
+  { name, text, ownColumns }: RelayableStatement,
 ): Promise<readonly RelayableOutcome[]> {
-  return queryPrepared<RelayableOutcome>(transaction, name, statement, [
+  return queryPrepared<RelayableOutcome>(transaction, name, text, [
     ...rowsAsColumns(relayables, ['guid', 'author', 'parent', 'createdAt']),
     ...signatureColumns(relayables),
     relayables.map(({ trace }) => trace ?? null),
-    ...particular,
+    ...ownColumns,
   ])
 }
 

@@ -35,14 +35,14 @@ export type VerifiedEnvelope =
  */
 export function verifyEnvelope(envelope: string, keys: KnownKeys, receivedAt: Date): VerifiedEnvelope {
   try {
-    return verifyAndRead(envelope, keys, receivedAt)
+    return readVerifiedEnvelope(envelope, keys, receivedAt)
   } catch (error) {
     if (error instanceof ProtocolError) return { state: 'rejected', fault: error.fault, reason: error.message }
     throw error
   }
 }
 
-function verifyAndRead(text: string, keys: KnownKeys, receivedAt: Date): VerifiedEnvelope {
+function readVerifiedEnvelope(text: string, keys: KnownKeys, receivedAt: Date): VerifiedEnvelope {
   const envelope = readMagicEnvelope(text)
   const { sender, payload } = envelope
   const owner = sender.toLowerCase()

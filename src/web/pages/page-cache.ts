@@ -21,7 +21,7 @@ export function openPageCache(now: () => Date): PageCache {
   })
   const rendering = openSingleFlight<string, string>()
 
-  async function renderAndKeep(key: string, render: () => Promise<string>): Promise<string> {
+  async function renderToCache(key: string, render: () => Promise<string>): Promise<string> {
     const html = await render()
     pages.set(key, { html, until: now().getTime() + PAGE_LIMITS.cachedMs })
     return html
@@ -31,7 +31,7 @@ export function openPageCache(now: () => Date): PageCache {
     async get(key, render) {
       const cachedPage = pages.get(key)
       if (cachedPage !== undefined && cachedPage.until > now().getTime()) return cachedPage.html
-      return rendering.run(key, () => renderAndKeep(key, render))
+      return rendering.run(key, () => renderToCache(key, render))
     },
   }
 }

@@ -13,7 +13,7 @@ import { type BackgroundTaskHandlers, continueBackgroundTask } from '../../opera
 import { newCommentRetraction, newPostRetraction } from '../../posts/new-retractions.js'
 import { retractEntity } from '../../posts/retract.js'
 import { Refusal } from '../../refusals.js'
-import { endSessionsAndStreams, requireNotPodmin } from '../accounts.js'
+import { requireNotPodmin, suspendAccess } from '../accounts.js'
 import { closeNow } from './close-now.js'
 
 type UserWithPerson = User & { readonly person: Person }
@@ -40,7 +40,7 @@ export async function beginClosing(
   requireOtherAdmin(await lockAdmins(transaction), user.id)
   const closeAt = new Date(services.now().getTime() + days * DAY_MS)
   await user.$query(transaction).patch({ closeAt, closingBy: by, closingRetracts: shouldRetractContent })
-  await endSessionsAndStreams(transaction, user.person.address)
+  await suspendAccess(transaction, user.person.address)
   return closeAt
 }
 

@@ -12,7 +12,7 @@ import {
   type BackgroundTaskHandlers,
   startBackgroundTask,
 } from '../../operations/background-tasks.js'
-import { destroyAndCancelCreations } from '../../posts/retract.js'
+import { destroyWithCreations } from '../../posts/retract.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower } from '../actor.js'
 import { personNotFound } from '../find-local-user.js'
@@ -104,7 +104,7 @@ export const purgeTaskHandlers: Pick<BackgroundTaskHandlers, typeof KIND> = {
         transaction,
         content.tombstones.map(({ type, guid }) => ({ type, guid, by: person.address })),
       )
-      await destroyAndCancelCreations(transaction, content.kind, content.ids)
+      await destroyWithCreations(transaction, content.kind, content.ids)
       return { done: content.ids.length, skipped: 0 }
     },
 

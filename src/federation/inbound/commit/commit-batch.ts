@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import { enqueueLiveEvent, newLiveEventAndMailJobs } from '../../../domain/notifications/enqueue-live-events.js'
-import { raiseCountsResumeAndEnqueue } from '../../../jobs/waiting/resume-messages.js'
+import { enqueueLiveEvent, newLiveEventJobs } from '../../../domain/notifications/enqueue-live-events.js'
+import { settleStoredEntities } from '../../../jobs/waiting/resume-messages.js'
 import { inRequestTransaction } from '../../../persistence/database/transactions.js'
 import { recordFirstSignatures } from '../../../persistence/people/person-guids.js'
 import { inChildSpan } from '../../../services/in-span.js'
@@ -126,10 +126,10 @@ async function settleBatch(
   const resumable = await storeWaitingMessagesOfBatch(services, transaction, waitingToStore, records)
   const jobs = [
     ...stored.relayJobs,
-    ...newLiveEventAndMailJobs(services, { shown: stored.shown }),
+    ...newLiveEventJobs(services, { shown: stored.shown }),
     ...(await enqueueLookupsAndFetches(services, transaction, records)),
   ]
-  await raiseCountsResumeAndEnqueue(services, transaction, stored.pendingCounts, resumable, jobs)
+  await settleStoredEntities(services, transaction, { entityKeys: resumable, counts: stored.pendingCounts, jobs })
   const notifications = await inChildSpan(span, 'notify', () =>
     recordNotificationsAndActivity(services, transaction, stored),
   )

@@ -4,7 +4,7 @@ import {
   findPostAuthors,
   insertLocations,
   insertPolls,
-  insertPostsAndSubscribeRootAuthors,
+  insertPosts,
   insertPostVisibilities,
   type ReceivedPhoto,
   type ReceivedPost,
@@ -90,7 +90,7 @@ async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
       ...columnsOf(message),
     }
   })
-  const insertedRows = await insertPostsAndSubscribeRootAuthors(transaction, rows)
+  const insertedRows = await insertPosts(transaction, rows)
   const records = insertedRows.flatMap(({ id, guid }): StoredRecord<Entity>[] => {
     const message = byGuid.get(guid)
     return message === undefined ? [] : [{ id, message }]

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { cancelCreations, storeMessage } from '../../../domain/outbound/outgoing-messages.js'
-import { destroyAndCancelCreations } from '../../../domain/posts/retract.js'
+import { destroyWithCreations } from '../../../domain/posts/retract.js'
 import { stopSharing } from '../../../persistence/contacts/contact-changes.js'
 import {
   findRecentRelayables,
@@ -147,7 +147,7 @@ async function deleteTargets(
   await deleteRetractionsOfUnsentCreations(transaction, kind, relayedGuids)
   await cancelCreations(transaction, destroyedEntities)
   const emptiedIds = emptiedPosts.map(({ id }) => id)
-  await destroyAndCancelCreations(transaction, 'post', emptiedIds)
+  await destroyWithCreations(transaction, 'post', emptiedIds)
 }
 
 /** The first retraction of each destroyed target, in one order for all batches, so that transactions cannot deadlock. */

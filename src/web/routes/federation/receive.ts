@@ -45,7 +45,7 @@ export const receiveRoutes: FastifyPluginAsync = async (app) => {
 }
 
 function receivePublic({ packing }: InboundEndpoint, request: FastifyRequest): Promise<ReceiveOutcome> {
-  return readAndAccept(packing, request, async (envelope) => {
+  return acceptBody(packing, request, async (envelope) => {
     if (envelope === '') return 'malformed'
     await packing.acceptPublic(envelope, request, request.id)
     return 'accepted'
@@ -60,7 +60,7 @@ async function receivePrivate(
   const lookup = await runUnlessUnavailable(() => recipients.isLocal(recipientGuid))
   if (typeof lookup === 'string') return lookup
   if (!lookup) return 'unknown_recipient'
-  return readAndAccept(packing, request, async (envelope) => {
+  return acceptBody(packing, request, async (envelope) => {
     if (envelope.length <= RECEIVE_LIMITS.examinedCharacters && !mayBeEncryptedEnvelope(envelope)) return 'malformed'
     await packing.acceptPrivate({ recipientGuid, envelope, trace: request.id }, request)
     return 'accepted'
@@ -68,7 +68,7 @@ async function receivePrivate(
 }
 
 /** Reads the message unless a limit is reached. Its bytes count as held for the sender until the request is answered. */
-async function readAndAccept(
+async function acceptBody(
   { refusalOf, hold }: InboundEndpoint['packing'],
   request: FastifyRequest,
   accept: (text: string) => Promise<ReceiveOutcome>,
