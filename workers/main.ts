@@ -34,7 +34,7 @@ import { photoHandlers, startUploadSweeper } from './handlers/photos.js'
 import { openUnverifiedFetchHandlers } from './handlers/unverified-fetch.js'
 import { registerJobMetrics } from './job-metrics.js'
 import { localDelivery, localHandlers } from './local-runs/local-handlers.js'
-import { runImportsAndAnnouncements } from './run-imports.js'
+import { startImports } from './run-imports.js'
 import { runPeriodically } from './run-periodically.js'
 import { type RunningWorkers, startWorkers, type WorkersHealth } from './start-workers.js'
 import { registerCryptoMetrics } from './threads/crypto-metrics.js'
@@ -47,8 +47,6 @@ const UPDATE_CHECK_INTERVAL_MS = 3_600_000
 const SHARED_CHECKS_INTERVAL_MS = 300_000
 /** An export is a private request of one person, and takes longer than jobs may. */
 const EXPORT_POLL_INTERVAL_MS = 20_000
-/** How often a worker checks for imports that a command has begun. */
-const IMPORT_POLL_INTERVAL_MS = 10_000
 
 /**
  * The heap grows by half between two full garbage collections, not to four times its size. Deliveries to hundreds of pods live for some
@@ -82,9 +80,7 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
   })
   const uploads = hasPictureQueue ? startUploadSweeper(services) : undefined
   const exports = hasPictureQueue ? startExports(services) : undefined
-  const imports = hasPictureQueue
-    ? runPeriodically(IMPORT_POLL_INTERVAL_MS, (stopping) => runImportsAndAnnouncements(services, stopping))
-    : undefined
+  const imports = hasPictureQueue ? startImports(services) : undefined
   const updates = config.workerQueues.includes('maintenance')
     ? runPeriodically(UPDATE_CHECK_INTERVAL_MS, () => checkForUpdate(services))
     : undefined

@@ -1,25 +1,65 @@
 import { retryItems } from '../src/federation/archives/imports/retry-items.js'
 import { runImport } from '../src/federation/archives/imports/run-import.js'
+import { IMPORT_LIMITS } from '../src/federation/archives/limits.js'
 import { sendDueAnnouncements } from '../src/federation/archives/moves/send-announcements.js'
 import { checkUploads, deleteExpiredUploads } from '../src/federation/archives/uploads/check-uploads.js'
 import type { Services } from '../src/services/services.js'
 import { makeImportedPicture } from './handlers/make-imported-picture.js'
+import { runPeriodically } from './run-periodically.js'
 
-/** Checks uploaded archives, runs imports that wait or whose process has died, and announces accounts that have moved to this pod. */
-export async function runImportsAndAnnouncements(services: Services, stopping: AbortSignal): Promise<void> {
+/** How often a worker checks for imports that a command has begun. */
+const POLL_INTERVAL_MS = 10_000
+
+const RUN_OPTIONS = { makePicture: makeImportedPicture, turnMs: IMPORT_LIMITS.turnMs }
+
+/** An import that fails and an outage have their own log lines. */
+type ImportTask = (services: Services, stopping: AbortSignal) => Promise<void>
+
+/** Checks uploaded archives, runs imports and tries items again, and announces accounts that have moved to this pod. */
+export const IMPORT_TASKS: readonly ImportTask[] = [checkArchives, runImports, retryImports, announceMoves]
+
+/** Runs each task by itself: a long check, or an import of people on slow pods, does not delay the others. */
+export function startImports(services: Services): { stop(): Promise<void> } {
+  const loops = IMPORT_TASKS.map((task) => runPeriodically(POLL_INTERVAL_MS, (stopping) => task(services, stopping)))
+  return {
+    async stop() {
+      await Promise.all(loops.map((loop) => loop.stop()))
+    },
+  }
+}
+
+async function checkArchives(services: Services, stopping: AbortSignal): Promise<void> {
   try {
     await checkUploads(services, stopping)
     await deleteExpiredUploads(services)
   } catch (err) {
-    services.log.debug({ err }, 'checks of archives interrupted') // an outage has its own log lines
+    services.log.debug({ err }, 'checks of archives interrupted')
   }
+}
+
+/** Runs imports that wait or whose process has died, in turns. */
+async function runImports(services: Services, stopping: AbortSignal): Promise<void> {
+  let after = 0
   try {
-    const options = { signal: stopping, makePicture: makeImportedPicture }
-    while (!stopping.aborted && (await runImport(services, null, options)) !== undefined);
+    while (!stopping.aborted) {
+      const archiveImport = await runImport(services, null, { ...RUN_OPTIONS, signal: stopping, after })
+      if (archiveImport === undefined) return
+      after = archiveImport.id
+    }
+  } catch (err) {
+    services.log.debug({ err }, 'imports interrupted')
+  }
+}
+
+async function retryImports(services: Services, stopping: AbortSignal): Promise<void> {
+  try {
     await retryItems(services, stopping)
   } catch (err) {
-    services.log.debug({ err }, 'imports interrupted') // an import that fails and an outage have their own log lines
+    services.log.debug({ err }, 'items of imports not tried again')
   }
+}
+
+async function announceMoves(services: Services, stopping: AbortSignal): Promise<void> {
   try {
     await sendDueAnnouncements(services, stopping)
   } catch (err) {

@@ -20,6 +20,16 @@ export const IMPORT_LIMITS = {
   lookupIntervalMs: 500,
   /** Milliseconds between two fetches of entities from one host. */
   fetchIntervalMs: 1_000,
+  /** Milliseconds for the lookups of a batch. Five hundred people of a slow pod take two minutes. */
+  lookupsOfBatchMs: 5 * 60 * 1_000,
+  /** Milliseconds for the fetches of a batch: at one host they take eight minutes and more. */
+  fetchesOfBatchMs: 15 * 60 * 1_000,
+  /** Milliseconds for all lookups of a check, which others wait for. */
+  lookupsOfCheckMs: 20 * 60 * 1_000,
+  /** Milliseconds after which an import lets others run that wait, at the end of its batch. */
+  turnMs: 60 * 1_000,
+  /** Milliseconds after which trying items again ends; the rest is tried the next time. */
+  retryMs: 30 * 60 * 1_000,
   /** Unknown people of one host that all imports together look up in a day. */
   unknownPeopleOfHost: 200,
   /** Seconds without a heartbeat after which another process continues an import. */

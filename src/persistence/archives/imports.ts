@@ -106,10 +106,17 @@ export async function findUnfinishedImport(db: Knex, userId: number): Promise<Ar
   return db('imports').where({ userId }).whereIn('state', ['running', 'paused']).first()
 }
 
-/** Claims a running import that waits for a worker, or whose worker has died or has met an error, and counts the attempt. */
+/**
+ * Claims a running import that waits for a worker, or whose worker has died or has met an error, and counts the attempt. Imports take
+ * turns: the first one is that after the import `after`.
+ */
 export async function claimImport(
   db: Knex,
-  { deadAfterSeconds, id = null }: { readonly deadAfterSeconds: number; readonly id?: number | null },
+  {
+    deadAfterSeconds,
+    id = null,
+    after = 0,
+  }: { readonly deadAfterSeconds: number; readonly id?: number | null; readonly after?: number | undefined },
 ): Promise<ArchiveImport | undefined> {
   const [claimed] = await queryRows<{ readonly id: number }>(
     db,
@@ -117,12 +124,18 @@ export async function claimImport(
      where id = (
        select id from imports
        where state = 'running' and (alive_at is null or alive_at < now() - make_interval(secs => ?)) and id = coalesce(?, id)
-       order by id limit 1 for update skip locked
+       order by id <= ?, id limit 1 for update skip locked
      )
      returning id`,
-    [deadAfterSeconds, id],
+    [deadAfterSeconds, id, after],
   )
   return claimed && findArchiveImport(db, { id: claimed.id })
+}
+
+/** Whether another import waits for a worker. */
+export async function hasWaitingImport(db: Knex, id: number): Promise<boolean> {
+  const waiting = await db('imports').where({ state: 'running', aliveAt: null }).whereNot({ id }).first('id')
+  return waiting !== undefined
 }
 
 /** Records a heartbeat of the worker; false: the import is to stop. */

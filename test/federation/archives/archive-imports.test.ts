@@ -39,7 +39,7 @@ import type { StatusMessageEntity } from '../../../src/protocol/entities/posts.j
 import { verifyEnvelope } from '../../../src/protocol/envelopes/verify-envelope.js'
 import { prune } from '../../../workers/handlers/maintenance.js'
 import { makeImportedPicture } from '../../../workers/handlers/make-imported-picture.js'
-import { runImportsAndAnnouncements } from '../../../workers/run-imports.js'
+import { IMPORT_TASKS } from '../../../workers/run-imports.js'
 import { repeatTransactions } from '../../support/databases/repeated-transactions.js'
 import { addPost } from '../../support/databases/rows.js'
 import {
@@ -115,6 +115,10 @@ async function importAll(archive: unknown, options: Parameters<typeof begin>[1] 
   const done = await findArchiveImport(pod.db, { id })
   if (done === undefined) throw new Error('The import is gone.')
   return done
+}
+
+async function runImportTasks(): Promise<void> {
+  for (const task of IMPORT_TASKS) await task(pod, forever)
 }
 
 async function blockPod(domain: string): Promise<void> {
@@ -860,16 +864,16 @@ describe('an import that meets an error', () => {
       .update({ sealedKey: Buffer.from('unreadable') })
     const good = await begin(archiveOf(old), { move: false })
 
-    await runImportsAndAnnouncements(pod, forever)
+    await runImportTasks()
     expect(other.received.map(({ path }) => path)).toEqual(['/receive/public'])
-    await runImportsAndAnnouncements(pod, forever)
+    await runImportTasks()
     expect(await find(good.id)).toMatchObject({ state: 'done' })
     expect(await find(bad.id)).toMatchObject({ state: 'running', phase: 'move', attempts: 1 })
     await letWorkerDie()
-    await runImportsAndAnnouncements(pod, forever)
+    await runImportTasks()
     const errors = vi.spyOn(pod.log, 'error')
     await letWorkerDie()
-    await runImportsAndAnnouncements(pod, forever)
+    await runImportTasks()
     expect(await find(bad.id)).toMatchObject({ state: 'failed', error: 'crashed', sealedKey: null })
     expect(errors.mock.calls).toEqual([[expect.objectContaining({ reason: 'crashed' }), 'archive import failed']])
     expect(await readdir(join(pod.config.uploadsDir, 'imports'))).not.toContain(bad.uid)

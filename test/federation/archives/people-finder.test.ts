@@ -34,6 +34,18 @@ it('a lookup does not wait for a start that was stored while the clock was ahead
   expect(await claimLookup(pod.db, 'victim.example', limits)).toEqual(noon)
 })
 
+it('people are not looked up after the time for all lookups', async () => {
+  const { signal } = new AbortController()
+  pod.fakePods.person('ann@slow.example')
+  const refused = { state: 'refused', reason: 'over_limit' }
+
+  const found = await openPeopleFinder(pod, 0).find(['ann@slow.example'], signal)
+
+  expect(found.get('ann@slow.example')).toEqual(refused)
+  expect(pod.fakePods.requests.filter((request) => request.startsWith('slow.example'))).toEqual([])
+  expect((await openPeopleFinder(pod).find(['ann@slow.example'], signal)).get('ann@slow.example')?.state).toBe('found')
+})
+
 it('people beyond the limit of their host are not looked up', async () => {
   const { signal } = new AbortController()
   const yesterday = await claimLookup(pod.db, 'victim.example', { ...limits, now: new Date(Date.now() - 60_000) })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadPrivateKey } from '../../../src/domain/accounts/private-keys.js'
-import { runImportsAndAnnouncements } from '../../../workers/run-imports.js'
+import { IMPORT_TASKS } from '../../../workers/run-imports.js'
 import type { TestBrowser } from '../../support/browser/scriptless-browser.js'
 import { addPost } from '../../support/databases/rows.js'
 import { archivedContact, archivedPost, archiveOf } from '../../support/federation/archives.js'
@@ -40,7 +40,9 @@ beforeEach(async () => {
 })
 
 const cookiesOf = (browser: TestBrowser) => [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-const work = () => runImportsAndAnnouncements(pod.pod, never)
+const work = async () => {
+  for (const task of IMPORT_TASKS) await task(pod.pod, never)
+}
 const uploads = () => pod.pod.db('import_uploads').orderBy('id')
 
 async function tokenOf(browser: TestBrowser): Promise<string> {

@@ -4,6 +4,7 @@ import { RemotePod } from '../../../persistence/models/remote-pod.js'
 import { parseAddress, splitAddress } from '../../../protocol/address.js'
 import type { Services } from '../../../services/services.js'
 import { parseHomeUrl, parsePodHost } from '../../discovery/pod-location.js'
+import { IMPORT_LIMITS } from '../limits.js'
 import { isBlockedHere, openPeopleFinder } from '../lookups/people-finder.js'
 import type { ImportingUser } from '../owner.js'
 import type { ArchiveFile } from '../reading/archive-file.js'
@@ -71,7 +72,7 @@ export async function checkArchive(services: Services, request: CheckRequest): P
   const { spooled, user } = request
   const owner = readArchiveOwner(spooled.values)
   const identity = await identifyArchive(services, owner, user)
-  const people = openPeopleFinder(services)
+  const people = openPeopleFinder(services, IMPORT_LIMITS.lookupsOfCheckMs)
   const context: ImportContext = {
     services,
     user,

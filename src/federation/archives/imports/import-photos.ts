@@ -38,6 +38,8 @@ interface PhotosWork {
   readonly makePicture: MakePicture
   save(entries: number, outcomes: readonly ItemOutcome[]): Promise<void>
   reportProgress(done: number): void
+  /** Called after each photo. */
+  passTurn(): Promise<void>
 }
 
 /** A picture may be larger than an upload: older pods kept the original. */
@@ -69,6 +71,7 @@ export async function importPhotos(context: ImportContext, work: PhotosWork): Pr
       throw error
     }
     work.reportProgress(done)
+    await work.passTurn()
   }
   if (work.file !== undefined) {
     await readPhotosZip(work.file, names, (entry) =>

@@ -70,10 +70,12 @@ export async function retryItems(services: Services, signal: AbortSignal): Promi
 async function retryImport(services: Services, claimed: ArchiveImport, signal: AbortSignal): Promise<void> {
   const context = await openImportContext(services, claimed, signal)
   const items = await findRetriedItems(services.db, claimed.id)
+  const end = performance.now() + IMPORT_LIMITS.retryMs
   for (const importer of IMPORTERS) {
     const { list } = importer
     for await (const batch of spooledBatches(importFolder(services, claimed), list)) {
       signal.throwIfAborted()
+      if (performance.now() >= end) return
       const due = batch.items.filter(({ position }) => isRetried(items, list, position))
       if (due.length > 0) await retryBatch(context, claimed.id, importer, due)
     }

@@ -12,6 +12,7 @@ import {
   deleteImportKey,
   findArchiveImport,
   finishImport,
+  hasWaitingImport,
   type ImportCounts,
   type ItemOutcome,
   insertItemOutcomes,
@@ -53,18 +54,22 @@ export interface RunOptions {
   /** Creates the sizes of a picture; the library for it belongs to the workers. */
   readonly makePicture: MakePicture
   reportProgress?(progress: ImportProgress): void
+  /** The import that had the last turn. */
+  readonly after?: number
+  /** Milliseconds until other imports that wait have a turn. Default: until the end. */
+  readonly turnMs?: number
 }
 
 /** Milliseconds between two heartbeats. */
 const HEARTBEAT_INTERVAL_MS = 5_000
 
-/** Runs an import from its cursor to its end, unless another process does. Returns its last state; undefined: it is not running. */
+/** Runs an import from its cursor to its end, or of its turn, unless another process does. Returns its last state; undefined: none runs. */
 export async function runImport(
   services: Services,
   id: number | null,
-  { signal, ...options }: RunOptions,
+  { signal, after, ...options }: RunOptions,
 ): Promise<ArchiveImport | undefined> {
-  const archiveImport = await claimImport(services.db, { deadAfterSeconds: IMPORT_LIMITS.workerSeconds, id })
+  const archiveImport = await claimImport(services.db, { deadAfterSeconds: IMPORT_LIMITS.workerSeconds, id, after })
   if (archiveImport === undefined) return undefined
   if (archiveImport.attempts > IMPORT_LIMITS.attempts) {
     await failImport(services, archiveImport, CRASHED)
@@ -91,6 +96,10 @@ export async function runImport(
     services.log.info({ import: archiveImport.id, from: archiveImport.oldAddress }, 'archive imported')
     return run.finished()
   } catch (error) {
+    if (error instanceof TurnOver) {
+      await releaseImport(services.db, archiveImport.id)
+      return archiveImport
+    }
     const isStopped = stopSignal.aborted || error instanceof ImportStopped
     await (isStopped ? releaseImport(services.db, archiveImport.id) : endAttempt(services, archiveImport, error)).catch(
       (err: unknown) => {
@@ -106,6 +115,11 @@ export async function runImport(
 /** The import was paused or cancelled; what the transaction has done is undone. */
 class ImportStopped extends Error {
   override name = 'ImportStopped'
+}
+
+/** Other imports wait; what the import has done is stored. */
+class TurnOver extends Error {
+  override name = 'TurnOver'
 }
 
 /** The reason of an import whose attempts all end at the same place. */
@@ -143,6 +157,7 @@ class ImportRun {
   readonly #import: ArchiveImport
   readonly #options: RunOptions
   readonly #loadPause: LoadPause
+  readonly #endOfTurn: number
   #context: ImportContext
   #counts: ImportCounts
 
@@ -153,6 +168,7 @@ class ImportRun {
     this.#options = options
     this.#counts = claimed.counts
     this.#loadPause = openLoadPause(context.services.jobs)
+    this.#endOfTurn = performance.now() + (options.turnMs ?? Number.POSITIVE_INFINITY)
   }
 
   async run(): Promise<void> {
@@ -215,7 +231,13 @@ class ImportRun {
         return this.#save(transaction, phase, lines, [...batch.outcomes, ...storedOutcomes])
       })
       this.#options.reportProgress?.({ section, done: lines, total })
+      await this.#passTurn()
     }
+  }
+
+  async #passTurn(): Promise<void> {
+    if (performance.now() >= this.#endOfTurn && (await hasWaitingImport(this.#services.db, this.#import.id)))
+      throw new TurnOver()
   }
 
   /** The cursor, the outcomes and the items change together. Returns the counts that hold after the commit. */
@@ -272,6 +294,7 @@ class ImportRun {
       fromEntry: phase === 'photos' ? lines : 0,
       makePicture: this.#options.makePicture,
       save: (entries, outcomes) => this.#saveInOwnTransaction('photos', entries, outcomes),
+      passTurn: () => this.#passTurn(),
       reportProgress: (done) => this.#options.reportProgress?.({ section: 'photos', done, total: undefined }),
     })
   }

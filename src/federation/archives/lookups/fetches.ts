@@ -19,7 +19,7 @@ interface WantedOfArchive {
 
 /** Fetches what items of an archive refer to. */
 export interface Fetches {
-  /** Resolves when each entity is stored, or cannot be fetched. */
+  /** Resolves when each entity is stored or cannot be fetched, or when the time for a batch is over. */
   fetchAll(wanted: readonly WantedOfArchive[], signal: AbortSignal): Promise<void>
   /** The authors of posts that the archive names, by the guids of the posts and of their polls. */
   parentAuthors(): Promise<ReadonlyMap<string, string>>
@@ -56,8 +56,10 @@ export function openFetches(services: Services, folder: string): Fetches {
       return parentAuthors
     },
     async fetchAll(wanted, signal) {
+      const end = performance.now() + IMPORT_LIMITS.fetchesOfBatchMs
       for (const each of wanted) {
         signal.throwIfAborted()
+        if (performance.now() >= end) return
         await fetchOne(each, signal)
       }
     },

@@ -28,7 +28,9 @@ export interface PeopleFinder {
 
 const HOST_BATCH_SIZE = 20
 
-export function openPeopleFinder(services: Services): PeopleFinder {
+/** Hosts that answer slowly, or not at all, cost a bounded time: of each call, and in all. */
+export function openPeopleFinder(services: Services, totalMs = Number.POSITIVE_INFINITY): PeopleFinder {
+  const endOfAll = performance.now() + totalMs
   const refusedPeople = new Map<string, FoundPerson>()
 
   async function discover(address: string, signal: AbortSignal): Promise<FoundPerson | undefined> {
@@ -39,7 +41,7 @@ export function openPeopleFinder(services: Services): PeopleFinder {
     const now = services.now()
     const { unknownPeopleOfHost: max, lookupIntervalMs: intervalMs } = IMPORT_LIMITS
     const at = await claimLookup(services.db, host, { now, max, intervalMs })
-    if (at === undefined) return { state: 'refused', reason: 'over_limit' }
+    if (at === undefined) return OVER_LIMIT
     if (at > now) await pause(at.getTime() - now.getTime(), undefined, { signal })
     try {
       await discoverPerson(services, address)
@@ -56,10 +58,13 @@ export function openPeopleFinder(services: Services): PeopleFinder {
       const knownPeople = await findKnown(services, validAddresses)
       const unknown = validAddresses.filter((address) => !knownPeople.has(address) && !refusedPeople.has(address))
       const semaphore = new Semaphore(HOST_BATCH_SIZE)
+      const end = Math.min(endOfAll, performance.now() + IMPORT_LIMITS.lookupsOfBatchMs)
+      const lateAddresses = new Set<string>()
       await Promise.all(
         unknown.map((address) =>
           semaphore.run(async () => {
             signal.throwIfAborted()
+            if (performance.now() >= end) return void lateAddresses.add(address)
             const fault = await discover(address, signal)
             if (fault !== undefined) refusedPeople.set(address, fault)
           }),
@@ -67,7 +72,10 @@ export function openPeopleFinder(services: Services): PeopleFinder {
       )
       const people = unknown.length === 0 ? knownPeople : await findKnown(services, validAddresses)
       return new Map(
-        addresses.map((address) => [address, people.get(address) ?? refusedPeople.get(address) ?? NOT_FOUND]),
+        addresses.map((address) => [
+          address,
+          people.get(address) ?? refusedPeople.get(address) ?? (lateAddresses.has(address) ? OVER_LIMIT : NOT_FOUND),
+        ]),
       )
     },
   }
@@ -79,6 +87,7 @@ export function isBlockedHere({ restriction, pod }: Person): boolean {
 }
 
 const NOT_FOUND: FoundPerson = { state: 'refused', reason: 'not_found' }
+const OVER_LIMIT: FoundPerson = { state: 'refused', reason: 'over_limit' }
 
 async function findKnown({ db }: Services, addresses: readonly string[]): Promise<ReadonlyMap<string, FoundPerson>> {
   const people = await Person.byAddresses(db, addresses).withGraphFetched('pod')

@@ -1,0 +1,93 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest'
+import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
+import { newGuid } from '../../../src/domain/new-guid.js'
+import { beginImport } from '../../../src/federation/archives/imports/begin-import.js'
+import { runImport } from '../../../src/federation/archives/imports/run-import.js'
+import { IMPORT_LIMITS } from '../../../src/federation/archives/limits.js'
+import { makeImportedPicture } from '../../../workers/handlers/make-imported-picture.js'
+import { startImports } from '../../../workers/run-imports.js'
+import { archivedContact, archiveOf, writeArchiveFile } from '../../support/federation/archives.js'
+import type { FakePerson } from '../../support/federation/fake-pods.js'
+import { addRecordingPod } from '../../support/federation/recording-pod.js'
+import type { LocalUser } from '../../support/people/local-users.js'
+import { type FederationPod, openFederationPod } from '../../support/pods/federation-pod.js'
+
+const forever = new AbortController().signal
+
+let pod: FederationPod
+let folder: string
+let al: LocalUser
+let bob: LocalUser
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'pod-import-turns-'))
+  const opened = await openFederationPod()
+  pod = { ...opened, config: { ...opened.config, uploadsDir: folder } }
+  ;({ al, bob } = await pod.localUsers('al', 'bob'))
+})
+afterAll(async () => {
+  await pod.close()
+  await rm(folder, { recursive: true })
+})
+beforeEach(() => pod.empty('account_migrations, imports, contacts'))
+
+const newOldAccount = () => pod.fakePods.person(`alice-${newGuid().slice(0, 8)}@old.example`)
+
+async function begin(as: LocalUser, old: FakePerson, contacts: readonly string[], mustMove = false): Promise<number> {
+  const archive = archiveOf(old, { user: { contacts: contacts.map((address) => archivedContact(address)) } })
+  const { id } = await beginImport(pod, COMMAND_ACTOR, {
+    file: await writeArchiveFile(join(folder, newGuid()), archive),
+    photosFile: undefined,
+    user: { userId: as.userId, personId: as.id, address: as.address, username: as.address.split('@')[0] ?? '' },
+    options: { contacts: true, content: mustMove, settings: true, profile: true },
+    moveFrom: mustMove ? old.address : undefined,
+  })
+  return id
+}
+
+const stateOf = (id: number) => pod.db('imports').where({ id }).first('state', 'phase', 'lines')
+
+it('an import of many batches lets others run after each turn, and continues where it was', async () => {
+  const local = Array.from({ length: IMPORT_LIMITS.batchItems + 1 }, (_, index) => `nobody${index}@pod.example`)
+  const long = await begin(al, newOldAccount(), local)
+  const short = await begin(bob, newOldAccount(), [])
+  const options = { signal: forever, makePicture: makeImportedPicture, turnMs: 0 }
+
+  const first = await runImport(pod, null, { ...options, after: 0 })
+  expect([first?.id, await stateOf(long)]).toEqual([
+    long,
+    { state: 'running', phase: 'contacts', lines: IMPORT_LIMITS.batchItems },
+  ])
+  const second = await runImport(pod, null, { ...options, after: long })
+  expect([second?.id, (await stateOf(short)).state]).toEqual([short, 'done'])
+  await runImport(pod, null, { ...options, after: short })
+
+  expect(await pod.db('imports').where({ id: long }).first()).toMatchObject({
+    state: 'done',
+    counts: { contacts: { found: local.length, refused: local.length } },
+  })
+  expect(await runImport(pod, null, options)).toBeUndefined()
+})
+
+it('a pod that does not answer an import delays no announcement of a move', async () => {
+  const other = await addRecordingPod(pod.fakePods, pod, 'waiting.example:3000')
+  const moved = await begin(al, newOldAccount(), ['x@waiting.example:3000'], true)
+  await runImport(pod, moved, { signal: forever, makePicture: makeImportedPicture })
+  const unanswered: ServerResponse[] = []
+  pod.fakePods.script('silent.example/.well-known/webfinger', (_request, response) => void unanswered.push(response))
+  const slow = await begin(bob, newOldAccount(), ['x@silent.example'])
+
+  const imports = startImports(pod)
+  await vi.waitFor(
+    () => expect([other.received.length, unanswered.length].map((count) => count > 0)).toEqual([true, true]),
+    20_000,
+  )
+
+  expect(await stateOf(slow)).toMatchObject({ state: 'running', phase: 'contacts' })
+  pod.fakePods.script('silent.example/.well-known/webfinger', (_request, response) => void response.destroy())
+  for (const response of unanswered) response.destroy()
+  await imports.stop()
+})
