@@ -115,7 +115,7 @@ export async function changeClusterOwner(cluster: Cluster, runAs: RunAs): Promis
   await promisify(execFile)('chown', ['-R', `${owner.uid}:${owner.gid}`, cluster.folder])
 }
 
-function initdbArguments(folder: string, passwordFile: string, fast: boolean): readonly string[] {
+function initdbArguments(folder: string, passwordFile: string, isFast: boolean): readonly string[] {
   return [
     `--pgdata=${folder}`,
     `--username=${SUPERUSER}`,
@@ -127,7 +127,7 @@ function initdbArguments(folder: string, passwordFile: string, fast: boolean): r
     '--builtin-locale=C.UTF-8',
     '--data-checksums',
     '--no-instructions',
-    ...(fast ? ['--no-sync'] : []),
+    ...(isFast ? ['--no-sync'] : []),
   ]
 }
 

@@ -17,10 +17,10 @@ export interface RunningPod {
 }
 
 /** The screen of `pod start` when all processes are ready. */
-export function renderScreen(pod: RunningPod, colours: boolean): readonly string[] {
+export function renderScreen(pod: RunningPod, hasColours: boolean): readonly string[] {
   const { config, web, worker, warnings } = pod
-  const bold = (text: string) => (colours ? styleText('bold', text) : text)
-  const yellow = (text: string) => (colours ? styleText('yellow', text) : text)
+  const bold = (text: string) => (hasColours ? styleText('bold', text) : text)
+  const yellow = (text: string) => (hasColours ? styleText('yellow', text) : text)
   const line = (name: string, text: string) => `  ${name.padEnd(11)} ${text}`
   // A socket path has no URL.
   const address = web.address?.startsWith('http') ? web.address : config.url

@@ -36,13 +36,13 @@ export async function superviseDatabase(
 
   let server = await startServer(config.dataDir)
   let startedAt = performance.now()
-  let stopping = false
+  let isStopping = false
   const nextPause = createRestartBackoff()
 
   async function keep(): Promise<never> {
     for (;;) {
       await server.exited
-      if (stopping) return new Promise<never>(() => undefined)
+      if (isStopping) return new Promise<never>(() => undefined)
       const wait = nextPause(performance.now() - startedAt)
       if (wait === undefined) {
         throw new CommandError(
@@ -51,11 +51,11 @@ export async function superviseDatabase(
       }
       log.error({ process: 'database' }, 'database ended')
       await pause(wait)
-      if (stopping) return new Promise<never>(() => undefined)
+      if (isStopping) return new Promise<never>(() => undefined)
       const { url } = server
       server = await startServer(config.dataDir)
       startedAt = performance.now()
-      if (stopping) await server.stop()
+      if (isStopping) await server.stop()
       log.info({ process: 'database', pid: server.pid }, 'database restarted')
       if (server.url !== url) listener.onUrlChanged()
     }
@@ -68,7 +68,7 @@ export async function superviseDatabase(
     pid: () => server.pid,
     failed,
     async stop() {
-      stopping = true
+      isStopping = true
       await server.stop()
     },
   }

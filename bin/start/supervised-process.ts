@@ -45,7 +45,7 @@ export function superviseProcess(plan: ProcessPlan, log: Logger): SupervisedProc
   let lastReady: RunningProcess | undefined
   let readyAt: number | undefined
   let refusal: string | undefined
-  let stopping = false
+  let isStopping = false
   let becomeReady: (running: RunningProcess) => void
   let giveUp: (error: CommandError) => void
   const nextPause = createRestartBackoff()
@@ -92,7 +92,7 @@ export function superviseProcess(plan: ProcessPlan, log: Logger): SupervisedProc
 
   function handleEnd(code: number | null, signal: NodeJS.Signals | null): void {
     child = undefined
-    if (stopping) return
+    if (isStopping) return
     const how = refusal ?? signal ?? (code === null ? 'no process could be made' : `exit code ${code}`)
     const ranFor = readyAt === undefined ? 0 : performance.now() - readyAt
     const wait = lastReady === undefined ? undefined : nextPause(ranFor)
@@ -111,7 +111,7 @@ export function superviseProcess(plan: ProcessPlan, log: Logger): SupervisedProc
     ready,
     failed,
     async stop(limit) {
-      stopping = true
+      isStopping = true
       clearTimeout(pause)
       const running = child
       if (running === undefined) return
@@ -133,7 +133,7 @@ export function superviseProcess(plan: ProcessPlan, log: Logger): SupervisedProc
       child?.kill('SIGTERM')
     },
     kill() {
-      stopping = true
+      isStopping = true
       clearTimeout(pause)
       child?.kill('SIGKILL')
     },

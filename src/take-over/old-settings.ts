@@ -154,9 +154,9 @@ function textOf(value: unknown): string | undefined {
   return text === '' ? undefined : text
 }
 
-function isOn(value: unknown, otherwise: boolean): boolean {
+function isOn(value: unknown, isOnByDefault: boolean): boolean {
   if (typeof value === 'boolean') return value
-  return typeof value === 'string' ? /^(true|yes|1)$/i.test(value.trim()) : otherwise
+  return typeof value === 'string' ? /^(true|yes|1)$/i.test(value.trim()) : isOnByDefault
 }
 
 /** Lists, texts and switches that are on. */

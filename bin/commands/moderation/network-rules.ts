@@ -76,19 +76,19 @@ function withRuleOptions(command: Command, severities: readonly string[]): Comma
     .option('--json', 'print JSON')
 }
 
-function addChangeCommands(rules: Command, of: NetworkRuleTable, severities: readonly string[]): void {
+function addChangeCommands(rules: Command, table: NetworkRuleTable, severities: readonly string[]): void {
   withRuleOptions(rules.command('set'), severities)
     .argument('<id>', 'the number of the rule', readCount)
     .description('Changes a rule. Options that are not given stay unchanged.')
     .addHelpText('after', `\nExample:\n  pod ${rules.name()} set 3 --until 30d --reason "Still needed"`)
-    .action((id: number, options: RuleOptions<never>) => change(of, id, options))
+    .action((id: number, options: RuleOptions<never>) => change(table, id, options))
 
   withActorOptions(rules.command('remove'))
     .argument('<id>', 'the number of the rule', readCount)
     .description('Removes a rule.')
     .option('--json', 'print JSON')
     .addHelpText('after', `\nExample:\n  pod ${rules.name()} remove 3 --reason "Over"`)
-    .action((id: number, options: ActorOptions) => remove(of, id, options))
+    .action((id: number, options: ActorOptions) => remove(table, id, options))
 }
 
 async function listMail(options: ActorOptions): Promise<void> {
@@ -153,7 +153,7 @@ async function addIp(cidr: string, options: RuleOptions<IpRule['severity']>): Pr
 }
 
 async function change<Table extends NetworkRuleTable>(
-  of: Table,
+  table: Table,
   id: number,
   options: RuleOptions<NetworkRules[Table]['severity']>,
 ): Promise<void> {
@@ -162,8 +162,7 @@ async function change<Table extends NetworkRuleTable>(
     changeNetworkRule(
       services,
       await getActor(services, options, 'moderation'),
-      of,
-      id,
+      { table, id },
       { severity, comment, until },
       { reason },
     ),
@@ -171,10 +170,10 @@ async function change<Table extends NetworkRuleTable>(
   printRule(options, changed, rule)
 }
 
-async function remove(of: NetworkRuleTable, id: number, options: ActorOptions): Promise<void> {
+async function remove(table: NetworkRuleTable, id: number, options: ActorOptions): Promise<void> {
   const { reason } = options
   const { rule } = await withPod(async (services) =>
-    removeNetworkRule(services, await getActor(services, options, 'moderation'), of, id, { reason }),
+    removeNetworkRule(services, await getActor(services, options, 'moderation'), { table, id }, { reason }),
   )
   print(options, { changed: true, id }, [printable(`The rule for ${labelOfRule(rule)} is removed.`)])
 }

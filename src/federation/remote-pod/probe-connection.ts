@@ -33,14 +33,14 @@ export async function probeConnection(text: string | URL, options: ProbeOptions)
 
   async function run<Value>(step: ProbeStep['step'], work: () => Promise<readonly [Value, string]>): Promise<Value> {
     const began = performance.now()
-    const end = (ok: boolean, detail: string) =>
+    const addStep = (ok: boolean, detail: string) =>
       steps.push({ step, ok, ms: Math.round(performance.now() - began), detail: detail.slice(0, SHOWN_CHARACTERS) })
     try {
       const [value, detail] = await work()
-      end(true, detail)
+      addStep(true, detail)
       return value
     } catch (error) {
-      end(false, signal.aborted ? `No answer within ${PROBE_MS / 1_000} s.` : sentenceOf(error))
+      addStep(false, signal.aborted ? `No answer within ${PROBE_MS / 1_000} s.` : sentenceOf(error))
       throw new StepFailed()
     }
   }

@@ -52,9 +52,9 @@ export function readHcardFields(html: string): HcardFields {
   const isComplete = () => completeFields === textFields.length && images.size === imageFields.length
 
   /** Starts the fields of an element with these classes. */
-  function beginTexts(classes: ReadonlySet<string>, inPre: boolean): readonly CollectedText[] {
+  function beginTexts(classes: ReadonlySet<string>, isInPre: boolean): readonly CollectedText[] {
     const fields = textFields.filter(
-      (field) => classes.has(field) && !collectedTexts.has(field) && (field !== 'key' || inPre),
+      (field) => classes.has(field) && !collectedTexts.has(field) && (field !== 'key' || isInPre),
     )
     return fields.map((field) => {
       const text = emptyText(field)

@@ -63,8 +63,8 @@ const oldIdentity: Property<string> = {
   ...requiredAddress,
   read(source, name, receivedAt) {
     const newIdentity = source.nested('profile', profile.name)?.text('author', 'string')
-    const sentByNew = newIdentity === source.text('author', 'string')
-    return requiredAddress.read(source, sentByNew ? name : 'author', receivedAt)
+    const isSentByNewIdentity = newIdentity === source.text('author', 'string')
+    return requiredAddress.read(source, isSentByNewIdentity ? name : 'author', receivedAt)
   },
 }
 

@@ -54,9 +54,13 @@ async function readBlocks(source: Source, table: SourceTable, until: number): Pr
     const ends = await source.listBlockEnds(table, -1, { rows: BLOCK_ROWS, blocks: BLOCKS_OF_TABLE })
     for (const [index, upTo] of ends.entries()) {
       if (performance.now() > until) break
-      await source.readBlock(table, { after: ends[index - 1] ?? -1, upTo }, undefined, async ({ rows, openLines }) => {
-        if (openLines !== undefined) await pipeline(openLines(), new Writable({ write: (_chunk, _, done) => done() }))
-        read += rows
+      await source.readBlock(table, {
+        block: { after: ends[index - 1] ?? -1, upTo },
+        known: undefined,
+        async use({ rows, openLines }) {
+          if (openLines !== undefined) await pipeline(openLines(), new Writable({ write: (_chunk, _, done) => done() }))
+          read += rows
+        },
       })
     }
   } catch (error) {

@@ -3,7 +3,7 @@ import { hasCode } from '../../errors/thrown.js'
 import { TakeOverError } from '../take-over-error.js'
 import { toMysql } from './mysql-dialect.js'
 import { copyLines, type MysqlRow } from './mysql-rows.js'
-import type { BlockMark, FoundTable, KeyRange, ReadBlock, Source } from './source.js'
+import type { BlockReading, FoundTable, Source } from './source.js'
 import type { ColumnType, SourceTable } from './source-tables.js'
 
 /** Milliseconds of one statement. */
@@ -57,7 +57,7 @@ export async function openMysqlSource(url: string, maxStatementMs = MAX_STATEMEN
     },
     listBlockEnds: async (table, after, size) =>
       columnsByTable.has(table.name) ? listBlockEnds(session, table, after, size) : [],
-    readBlock: (table, block, known, use) => readBlock(session, table, columnsOf(table), { block, known, use }),
+    readBlock: (table, reading) => readBlock(session, table, columnsOf(table), reading),
     async query<Row extends object>(statement: string, values?: readonly unknown[]) {
       const mysqlStatement = toMysql(statement, values)
       return select<Row>(session, mysqlStatement.sql, mysqlStatement.values)
@@ -194,12 +194,6 @@ async function listBlockEnds(
     break
   }
   return ends
-}
-
-interface BlockReading {
-  readonly block: KeyRange
-  readonly known: BlockMark | undefined
-  readonly use: (read: ReadBlock) => Promise<void>
 }
 
 async function readBlock(

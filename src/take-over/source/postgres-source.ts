@@ -2,7 +2,7 @@ import pg from 'pg'
 import { copyOut } from '../../persistence/database/copy.js'
 import { isStatementTimeout } from '../../persistence/database/errors.js'
 import { TakeOverError } from '../take-over-error.js'
-import type { BlockMark, FoundTable, KeyRange, ReadBlock, Source } from './source.js'
+import type { BlockReading, FoundTable, Source } from './source.js'
 import type { ColumnType, SourceTable } from './source-tables.js'
 
 /** Milliseconds of one transaction. */
@@ -51,7 +51,7 @@ export async function openPostgresSource(url: string, maxTransactionMs = MAX_TRA
       )
       return rows.map(({ end }) => end)
     },
-    readBlock: (table, block, known, use) => readBlock(session, table, columnsOf(table), block, known, use),
+    readBlock: (table, reading) => readBlock(session, table, columnsOf(table), reading),
     query: async (statement, values = []) => (await session.query(statement, [...values])).rows,
     async countExamples(select, values, max) {
       const { rows } = await session.query(
@@ -131,10 +131,9 @@ async function readBlock(
   session: pg.Client,
   table: SourceTable,
   existing: ReadonlySet<string>,
-  { after, upTo }: KeyRange,
-  known: BlockMark | undefined,
-  use: (read: ReadBlock) => Promise<void>,
+  { block, known, use }: BlockReading,
 ): Promise<void> {
+  const { after, upTo } = block
   const columns = Object.keys(table.columns).map((name) => selectColumn(table, name, existing))
   const from = `from public.${quote(table.name)} where ${quote(table.key)} > ${after} and ${quote(table.key)} <= ${upTo}`
   await session.query('begin isolation level repeatable read read only')

@@ -25,6 +25,13 @@ export interface ReadBlock extends BlockMark {
   readonly openLines: (() => Readable) | undefined
 }
 
+export interface BlockReading {
+  readonly block: KeyRange
+  /** The mark of the block when it was copied last. */
+  readonly known: BlockMark | undefined
+  readonly use: (read: ReadBlock) => Promise<void>
+}
+
 /** The old database. It is only read, in sessions that may not write, by transactions that end within a minute. */
 export interface Source {
   readonly kind: 'postgres' | 'mysql'
@@ -43,15 +50,8 @@ export interface Source {
     after: number,
     size: { readonly rows: number; readonly blocks: number },
   ): Promise<readonly number[]>
-  /**
-   * Calls `use` with count, fingerprint and rows of a block, all of one snapshot. Without rows if the mark equals `known`.
-   */
-  readBlock(
-    table: SourceTable,
-    block: KeyRange,
-    known: BlockMark | undefined,
-    use: (read: ReadBlock) => Promise<void>,
-  ): Promise<void>
+  /** Calls `use` with count, fingerprint and rows of a block, all of one snapshot. Without rows if the mark equals `known`. */
+  readBlock(table: SourceTable, reading: BlockReading): Promise<void>
   /** Counts the rows of a statement, and lists the first texts of its column `example`. */
   countExamples(
     select: string,

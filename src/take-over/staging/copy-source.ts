@@ -119,10 +119,14 @@ async function copyBlock(
   options: CopyOptions & { readonly needsRepair: boolean },
 ): Promise<{ readonly rows: number; readonly isCopied: boolean }> {
   let result = { rows: 0, isCopied: false }
-  await source.readBlock(table, block, known, async (read) => {
-    const isCopied = read.openLines !== undefined
-    if (isCopied) await replaceBlock(target, table, block, read, options)
-    result = { rows: read.rows, isCopied }
+  await source.readBlock(table, {
+    block,
+    known,
+    async use(read) {
+      const isCopied = read.openLines !== undefined
+      if (isCopied) await replaceBlock(target, table, block, read, options)
+      result = { rows: read.rows, isCopied }
+    },
   })
   return result
 }

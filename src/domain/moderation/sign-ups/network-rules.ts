@@ -69,8 +69,7 @@ export function addMailRule(
   return addRule(
     services,
     actor,
-    'mail_rules',
-    { key: { mac }, row: { kind, mac, domain }, severity, ...input },
+    { table: 'mail_rules', key: { mac }, row: { kind, mac, domain }, severity, ...input },
     options,
   )
 }
@@ -84,17 +83,26 @@ export async function addIpRule(
 ): Promise<RuleOutcome<IpRule>> {
   requirePower(actor, 'moderation')
   const network = readRuleNetwork(services, cidr, ownAddress)
-  const outcome = await addRule(services, actor, 'ip_rules', { key: { network }, row: { network }, ...input }, options)
+  const outcome = await addRule(
+    services,
+    actor,
+    { table: 'ip_rules', key: { network }, row: { network }, ...input },
+    options,
+  )
   await reloadClosedNetworks(services)
   return outcome
+}
+
+interface RuleKey<Table extends NetworkRuleTable> {
+  readonly table: Table
+  readonly id: number
 }
 
 /** Changes severity, comment or end of a rule. */
 export async function changeNetworkRule<Table extends NetworkRuleTable>(
   services: NetworkRuleDependencies,
   actor: Actor,
-  table: Table,
-  id: number,
+  { table, id }: RuleKey<Table>,
   { severity, comment, until }: RuleInput<NetworkRules[Table]['severity']>,
   options: ActionOptions,
 ): Promise<RuleOutcome<NetworkRules[Table]>> {
@@ -112,8 +120,7 @@ export async function changeNetworkRule<Table extends NetworkRuleTable>(
 export async function removeNetworkRule<Table extends NetworkRuleTable>(
   services: NetworkRuleDependencies,
   actor: Actor,
-  table: Table,
-  id: number,
+  { table, id }: RuleKey<Table>,
   options: ActionOptions,
 ): Promise<RuleOutcome<NetworkRules[Table]>> {
   requirePower(actor, 'moderation')
@@ -166,6 +173,8 @@ interface RuleScope<Table extends NetworkRuleTable> {
 }
 
 interface NewRule<Table extends NetworkRuleTable> extends RuleInput<NetworkRules[Table]['severity']> {
+  readonly table: Table
+  /** The columns of its unique key. */
   readonly key: Readonly<Record<string, unknown>>
   readonly row: Pick<NetworkRules[Table], Exclude<keyof NetworkRules[Table], keyof RuleSettings | CreatedField>>
   readonly severity: NetworkRules[Table]['severity']
@@ -176,8 +185,7 @@ type CreatedField = 'id' | 'hits' | 'createdBy' | 'createdAt'
 async function addRule<Table extends NetworkRuleTable>(
   services: NetworkRuleDependencies,
   actor: Actor,
-  table: Table,
-  { key, row, severity, comment, until }: NewRule<Table>,
+  { table, key, row, severity, comment, until }: NewRule<Table>,
   options: ActionOptions,
 ): Promise<RuleOutcome<NetworkRules[Table]>> {
   const reason = requireReason(options)

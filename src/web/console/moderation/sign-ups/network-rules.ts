@@ -117,12 +117,11 @@ function addRuleActions(app: FastifyInstance): void {
           table === 'ip_rules'
             ? formChoice(request, 'severity', IP_RULE_SEVERITIES)
             : formChoice(request, 'severity', MAIL_RULE_SEVERITIES)
-        const input = { severity, ...settingsIn(request) } as Parameters<typeof changeNetworkRule<typeof table>>[4]
+        const input = { severity, ...settingsIn(request) } as Parameters<typeof changeNetworkRule<typeof table>>[3]
         return changeNetworkRule(
           request.services,
           request.console.actor,
-          table,
-          pathId(request),
+          { table, id: pathId(request) },
           input,
           readActionOptions(request),
         )
@@ -134,7 +133,12 @@ function addRuleActions(app: FastifyInstance): void {
       title: 'Remove the rule',
       flash: 'network_rule_removed',
       run: (request) =>
-        removeNetworkRule(request.services, request.console.actor, table, pathId(request), readActionOptions(request)),
+        removeNetworkRule(
+          request.services,
+          request.console.actor,
+          { table, id: pathId(request) },
+          readActionOptions(request),
+        ),
     })
   }
 }

@@ -151,8 +151,7 @@ const mailRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const { rule, ...outcome } = await removeNetworkRule(
         request.services,
         actor,
-        TABLES.mail,
-        id,
+        { table: TABLES.mail, id },
         readDeletionReason(request),
       )
       return { ...presentMailRule(rule), ...outcomeOf(outcome) }
@@ -261,8 +260,7 @@ const ipRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const { rule, ...outcome } = await removeNetworkRule(
         request.services,
         actor,
-        TABLES.ip,
-        id,
+        { table: TABLES.ip, id },
         readDeletionReason(request),
       )
       return { ...presentIpRule(rule), ...outcomeOf(outcome) }
@@ -286,7 +284,7 @@ async function changeRule<Table extends NetworkRuleTable>(
 ) {
   const actor = await getRequestActor(request, 'moderation')
   const input = { severity, comment, until: endIn(until) }
-  return changeNetworkRule(request.services, actor, table, id, input, { reason, caseId })
+  return changeNetworkRule(request.services, actor, { table, id }, input, { reason, caseId })
 }
 
 /** 201: the rule is new. */
