@@ -63,6 +63,7 @@ beforeAll(async () => {
   for (const name of ['x.JPG', 'thumb_large_x.JPG', 'scan.tiff', '.hidden'])
     await writeFile(join(images, name), `bytes of ${name}`)
   await symlink(join(images, 'x.JPG'), join(images, 'linked.jpg'))
+  await mkdir(join(images, 'folder'))
   old = await createOldPod()
   database = await openEmptyDatabase()
   const config = readConfig(environment())
@@ -122,7 +123,7 @@ it('reports each kind of dirty rows, and changes neither database', async () => 
   for (const { code, count } of findings) counts[code] = (counts[code] ?? 0) + count
   expect(counts).toEqual({
     ...{ D01: 1, D02: 1, D03: 3, D04: 1, D05: 1, D06: 2, D07: 5, D08: 4, D09: 5, D11: 1, D12: 1, D13: 3 },
-    ...{ D14: 2, D15: 2, D17: 1, D19: 1, D43: 4 },
+    ...{ D14: 2, D15: 2, D17: 5, D19: 1, D43: 4 },
   })
   expect(findings.filter(({ code }) => code === 'D43').map(({ table }) => table)).toEqual([
     'posts',
@@ -130,6 +131,11 @@ it('reports each kind of dirty rows, and changes neither database', async () => 
     'poll_answers',
   ])
   expect(findings.find(({ code }) => code === 'D01')?.examples).toEqual(['21=24'])
+  expect(findings.filter(({ code }) => code === 'D17').map(({ table, examples }) => [table, examples])).toEqual([
+    ['photos', ['4']],
+    ['photos without file', ['2', '4']],
+    ['files without photo', ['linked.jpg', 'scan.tiff']],
+  ])
   expect(
     await rowsOf(`select to_regclass('public.users') is null and to_regnamespace('take_over') is null as empty`),
   ).toEqual([{ empty: true }])
@@ -760,6 +766,7 @@ it('serves old pictures under their names, and leaves the old folder as it was',
   expect((await pod.inject('/uploads/images/linked.jpg')).body).toBe('bytes of x.JPG')
   expect((await readdir(join(folder, 'old', 'images'))).sort()).toEqual([
     '.hidden',
+    'folder',
     'linked.jpg',
     'scan.tiff',
     'thumb_large_x.JPG',

@@ -8,8 +8,9 @@ import { findSidekiqJobs } from '../sidekiq/require-idle-sidekiq.js'
 import { readSchemaState, type SchemaState } from '../source/schema-state.js'
 import type { Source } from '../source/source.js'
 import { SOURCE_TABLES, TABLES_LEFT_OUT } from '../source/source-tables.js'
-import { countFiles, type FileCount, hasPictures, picturesFolder } from '../uploads/count-files.js'
+import { countFiles, type FileCount } from '../uploads/count-files.js'
 import { isRemoteUploads } from '../uploads/fetch-files.js'
+import { hasPictures, picturesFolder } from '../uploads/pictures-folder.js'
 import { estimateTimes, type TakeOverTimes } from './estimate-times.js'
 import { findInvalidRows, type InvalidRowFinding, mergeFindings, type UncheckedTable } from './findings.js'
 import { checkKeyPairs, type KeyPairs } from './key-pairs.js'
@@ -91,7 +92,7 @@ export async function preflight(
   const tables = await countTables(source)
   const isReadable =
     options.uploads !== undefined && !isRemoteUploads(options.uploads) && (await hasPictures(options.uploads))
-  const files = isReadable ? await countFiles(source, options.uploads, config.host) : undefined
+  const counted = isReadable ? await countFiles(source, options.uploads, config.host) : undefined
   const { findings, notChecked } = await findInvalidRows(source, config.host)
   const signatures = await findInvalidSignatures(source)
   return {
@@ -101,9 +102,14 @@ export async function preflight(
     accounts: await countAccounts(source),
     hosts: await listHosts(source),
     keyPairs: { checked: keys.checked, broken: keys.broken.length },
-    files,
+    files: counted?.files,
     sidekiq: options.sidekiq === undefined ? undefined : await findSidekiqJobs(options.sidekiq),
-    findings: mergeFindings([...findings, ...signatures.findings, ...findBrokenKeys(keys)]),
+    findings: mergeFindings([
+      ...findings,
+      ...signatures.findings,
+      ...findBrokenKeys(keys),
+      ...(counted?.findings ?? []),
+    ]),
     notChecked: [...notChecked, ...signatures.notChecked],
     clients: await findLimitedClients(source),
     seconds: await estimateTimes(source, tables, options.rate),

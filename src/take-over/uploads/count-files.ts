@@ -1,6 +1,8 @@
 import { opendir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { InvalidRowFinding } from '../preflight/findings.js'
 import type { Source } from '../source/source.js'
+import { isPictureName, picturesFolder } from './pictures-folder.js'
 
 export interface FileCount {
   /** Files in the folder, in all sizes. */
@@ -11,34 +13,54 @@ export interface FileCount {
   readonly missing: number
 }
 
+interface CountedFiles {
+  readonly files: FileCount
+  /** Photos without file, and files without photo. */
+  readonly findings: readonly InvalidRowFinding[]
+}
+
 const BATCH_SIZE = 1_000
+const EXAMPLES = 20
 
-/** The folder of pictures in the folder `uploads` of the old pod. */
-export function picturesFolder(uploads: string): string {
-  return join(uploads, 'images')
-}
-
-export async function hasPictures(uploads: string): Promise<boolean> {
-  const folderStats = await stat(picturesFolder(uploads)).catch(() => undefined)
-  return folderStats?.isDirectory() === true
-}
-
-/** Counts the files of the old pod and the photos of its users that have none. */
-export async function countFiles(source: Source, uploads: string, host: string): Promise<FileCount> {
+/** Counts the files of the old pod, the photos of its users that have none, and the pictures that belong to no photo. */
+export async function countFiles(source: Source, uploads: string, host: string): Promise<CountedFiles> {
   const folder = picturesFolder(uploads)
-  let files = 0
-  for await (const _entry of await opendir(folder)) files += 1
-  let photos = 0
-  let missing = 0
+  const { files, names } = await listNames(folder)
+  const missing: string[] = []
+  const counts = { photos: 0, missing: 0 }
   for (let after = 0; ; ) {
     const rows = await source.query<{ id: number; name: string }>(SELECT_LOCAL_PHOTOS_SQL, [after, BATCH_SIZE, host])
     const last = rows.at(-1)
-    if (last === undefined) return { files, photos, missing }
+    if (last === undefined) break
     after = last.id
-    photos += rows.length
+    counts.photos += rows.length
     const fileStats = await Promise.all(rows.map(({ name }) => stat(join(folder, name)).catch(() => undefined)))
-    missing += fileStats.filter((file) => file === undefined || !file.isFile()).length
+    for (const [index, { id, name }] of rows.entries()) {
+      names.delete(name)
+      if (fileStats[index]?.isFile() === true) continue
+      counts.missing += 1
+      if (missing.length < EXAMPLES) missing.push(String(id))
+    }
   }
+  const unused = [...names].sort().slice(0, EXAMPLES)
+  const findings = [
+    { code: 'D17', table: 'photos without file', count: counts.missing, examples: missing },
+    { code: 'D17', table: 'files without photo', count: names.size, examples: unused },
+  ]
+  return { files: { files, ...counts }, findings: findings.filter(({ count }) => count > 0) }
+}
+
+/** The names of the photos whose files are in the folder: each name once, whatever sizes there are. */
+async function listNames(folder: string): Promise<{ readonly files: number; readonly names: Set<string> }> {
+  const names = new Set<string>()
+  let files = 0
+  for await (const entry of await opendir(folder)) {
+    if (entry.isDirectory()) continue
+    files += 1
+    const { name } = entry
+    if (isPictureName(name)) names.add(name.replace(/^(?:thumb_(?:small|medium|large)|scaled_full)_/, ''))
+  }
+  return { files, names }
 }
 
 const SELECT_LOCAL_PHOTOS_SQL = `

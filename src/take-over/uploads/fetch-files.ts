@@ -13,7 +13,8 @@ import { imagesFolder } from '../../persistence/photos/picture-files.js'
 import { openS3Client, type S3Client } from '../../persistence/s3/s3-client.js'
 import { isUrl } from '../../protocol/is-url.js'
 import { TakeOverError } from '../take-over-error.js'
-import { isPictureName, type TakenFiles } from './take-files.js'
+import { isPictureName } from './pictures-folder.js'
+import type { TakenFiles } from './take-files.js'
 
 /** Pictures that are fetched at a time. */
 const CONNECTIONS = 8

@@ -4,7 +4,7 @@ import { hasCode, messageOf } from '../../errors/thrown.js'
 import type { ReportProgress } from '../../persistence/operations/progress.js'
 import { imagesFolder } from '../../persistence/photos/picture-files.js'
 import { TakeOverError } from '../take-over-error.js'
-import { picturesFolder } from './count-files.js'
+import { isPictureName, picturesFolder } from './pictures-folder.js'
 
 export const UPLOADS_MODES = ['link', 'copy', 'in-place'] as const
 
@@ -14,13 +14,6 @@ export interface TakenFiles {
   readonly files: number
   /** Files that were not there before. */
   readonly added: number
-}
-
-/** A name that a picture has at diaspora*, with or without a size prefix. */
-const NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$/
-
-export function isPictureName(name: string): boolean {
-  return NAME.test(name)
 }
 
 /**

@@ -4,8 +4,7 @@ import { opendir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../../config/config.js'
 import { imagesFolder } from '../../persistence/photos/picture-files.js'
-import { picturesFolder } from '../uploads/count-files.js'
-import { isPictureName } from '../uploads/take-files.js'
+import { isPictureName, picturesFolder } from '../uploads/pictures-folder.js'
 import type { Difference } from './verify-target.js'
 
 /** Minimum number of files that are compared byte by byte; otherwise one of a hundred. */
