@@ -80,6 +80,11 @@ describe('a take-over', () => {
         { text: '\ufffd(' },
       ])
       expect(repaired).toBe(1)
+      const [compression] = await taken.rowsOf(`
+        select (select pg_column_compression(text) from take_over.posts where id = 101) as used,
+          case when 'lz4' = any(enumvals) then 'lz4' else 'pglz' end as expected
+        from pg_settings where name = 'default_toast_compression'`)
+      expect(compression?.['used']).toBe(compression?.['expected'])
       expect(
         await taken.rowsOf('select table_name as name, repaired::int from take_over.copied_blocks where repaired > 0'),
       ).toEqual([{ name: 'posts', repaired: 1 }])

@@ -25,6 +25,12 @@ const BLOCK_ROWS = 10_000
 /** Blocks whose boundaries one statement lists. */
 const BLOCK_BATCH_SIZE = 100
 const BEFORE_ALL_KEYS = -1
+/**
+ * Long texts are compressed by LZ4 where the server has it. PostgreSQL's own method takes more than half of the processor time of a row
+ * of 2 KB. The build moves the compressed texts into the tables of the pod.
+ */
+const COMPRESS_FAST_SQL = `
+  select set_config(name, 'lz4', false) from pg_settings where name = 'default_toast_compression' and 'lz4' = any(enumvals)`
 
 export interface CopyOptions {
   readonly secrets: Secrets
@@ -67,6 +73,7 @@ export async function copySource(
   await createStaging(target)
   // Rows and marks are in unlogged tables, which a crash of the server empties anyway.
   for (const pair of pairs) await pair.target.query('set synchronous_commit = off')
+  for (const pair of pairs) await pair.target.query(COMPRESS_FAST_SQL)
   const needsRepair = (await source.encoding()) !== 'UTF8'
   let total = 0
   for (const table of SOURCE_TABLES) {
