@@ -9,6 +9,7 @@ import { CommandError } from '../command-error.js'
 import { checkBackups } from '../doctor/check-backups.js'
 import { checkDatabase } from '../doctor/check-database.js'
 import { checkMachine } from '../doctor/check-machine.js'
+import { checkMovedPhotos } from '../doctor/check-moved-photos.js'
 import { checkQueue } from '../doctor/check-queue.js'
 import { checkReplica } from '../doctor/check-replica.js'
 import { checkTakeOver } from '../doctor/check-take-over.js'
@@ -63,9 +64,10 @@ async function examineStores(config: Config, { url }: BorrowedDatabase): Promise
     if (database.some(({ state }) => state === 'fail')) return database
     const replica = await withCheckFailure('replica', () => checkReplica(db, config))
     const takeOver = await withCheckFailure('take-over', () => checkTakeOver(db, new Date()))
+    const movedPhotos = await withCheckFailure('moved photos', () => checkMovedPhotos(db))
     const mail = await withCheckFailure('mail', () => checkMail(db, config))
     const queue = await withCheckFailure('queue', () => onPod({ ...config, databaseUrl: url }, checkQueue))
-    return [...database, ...replica, ...takeOver, ...mail, ...queue]
+    return [...database, ...replica, ...takeOver, ...movedPhotos, ...mail, ...queue]
   } finally {
     await db.destroy()
   }

@@ -7,6 +7,7 @@ import {
   prune,
   retentionDays,
 } from '../../src/domain/operations/prune.js'
+import { removeMovedFiles } from '../../src/domain/photos/moved-files.js'
 import { removeOrphanedFiles } from '../../src/domain/photos/orphaned-files.js'
 import { CommandError } from '../command-error.js'
 import { runInterruptible } from '../interruptible.js'
@@ -26,7 +27,10 @@ interface PruneCommandOptions extends OutputOptions {
   readonly files?: boolean
 }
 
-type DescribedReport = Omit<PruneReport, 'category'> & { readonly category: string }
+type DescribedReport = Omit<PruneReport, 'category' | 'bytes'> & {
+  readonly category: string
+  readonly bytes: number | null
+}
 
 /** The shortest retention that the command accepts, in days. */
 const MIN_DAYS: Readonly<Record<PruneCategory, number>> = { posts: 30, notifications: 1, dead: 1, tombstones: 90 }
@@ -43,7 +47,10 @@ export function pruneCommand(program: Command): void {
     .option('--limit <rows>', 'remove at most <rows> rows of each category', readCount)
     .option('--with-comments', 'also posts with comments, which cannot be fetched again from every pod')
     .option('--include-unfetchable', 'also private posts, and posts of closed pods and accounts')
-    .option('--files', 'only pictures without a photo that are older than 7 days')
+    .option(
+      '--files',
+      'only pictures without a photo that are older than 7 days, and pictures of photos that moved 90 days ago',
+    )
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod prune --category posts --older-than 90d --dry-run')
     .action(run)
@@ -97,16 +104,23 @@ async function run({ dryRun = false, category, olderThan, limit, ...options }: P
 }
 
 async function runFiles(dryRun: boolean, options: OutputOptions): Promise<void> {
-  const removedFiles = await runInterruptible(
+  const removed = await runInterruptible(
     'Removed rows stay removed. Run the command again to remove the rest.',
     (signal) =>
       withPod(async (services) => {
         await requirePictureStores(services)
-        return removeOrphanedFiles(services.db, services.pictures, { now: services.now(), dryRun, signal })
+        const { db, pictures } = services
+        return {
+          orphans: await removeOrphanedFiles(db, pictures, { now: services.now(), dryRun, signal }),
+          moved: await removeMovedFiles(db, pictures, { dryRun, signal }),
+        }
       }),
   )
-  const report = { category: 'files', ...removedFiles, kept: {} }
-  print(options, { dry_run: dryRun, categories: [report] }, describe([report], dryRun))
+  const reports = [
+    { category: 'files', ...removed.orphans, kept: {} },
+    { category: 'moved photos', ...removed.moved, kept: {} },
+  ]
+  print(options, { dry_run: dryRun, categories: reports }, describe(reports, dryRun))
 }
 
 function describe(reports: readonly DescribedReport[], dryRun: boolean): string[] {
@@ -118,7 +132,7 @@ function describe(reports: readonly DescribedReport[], dryRun: boolean): string[
         category,
         `${days} days`,
         String(rows),
-        ...(dryRun ? [describeBytes(bytes), oldest?.toISOString() ?? '-'] : []),
+        ...(dryRun ? [bytes === null ? '-' : describeBytes(bytes), oldest?.toISOString() ?? '-'] : []),
       ]),
     ]),
     ...reports.flatMap(({ category, kept }) =>

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
+import { readMovedFiles } from '../../src/domain/photos/moved-files.js'
 import { type RecentActivity, readRecentActivity } from '../../src/jobs/operations/recent-activity.js'
 import { isIdle, readWorkStatus, type WorkStatus } from '../../src/jobs/operations/work-status.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
@@ -42,13 +43,19 @@ export function workCommands(program: Command): void {
 
 async function status(options: OutputOptions & { watch?: boolean; interval: number }): Promise<void> {
   if (options.watch) return watch(options)
-  const { workStatus, past, backup } = await withPod(async (services) => ({
+  const { workStatus, past, backup, movedPhotos } = await withPod(async (services) => ({
     workStatus: await readStatus(services),
     past: await readRecentActivity(services),
     backup: await readBackupMetrics(services.db),
+    movedPhotos: await readMovedFiles(services.db),
   }))
-  print(options, { ...workStatus, ...presentActivity(past), backup }, [
-    ...describe(workStatus, past, [['last backup', backup.age === null ? 'never' : `${ageText(backup.age)} ago`]]),
+  print(options, { ...workStatus, ...presentActivity(past), backup, movedPhotos }, [
+    ...describe(workStatus, past, [
+      ['last backup', backup.age === null ? 'never' : `${ageText(backup.age)} ago`],
+      ...(movedPhotos.files === 0
+        ? []
+        : [['files of moved photos', `${movedPhotos.files}, of which ${movedPhotos.due} are due for deletion`]]),
+    ]),
     '',
     ...describePast(past),
   ])

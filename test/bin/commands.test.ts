@@ -338,6 +338,32 @@ describe('the commands', { timeout: 180_000 }, () => {
       expect(past.stdout).toMatch(/^last sweep {10}never\nlast backup {9}never$/m)
     })
 
+    it('status counts the files of moved photos, doctor names overdue ones, and prune --files deletes these', async () => {
+      const { personId } = await open.db('users').where({ username: 'alice' }).first()
+      const photo = { guid: 'moved-photo-0123456789', authorId: personId, name: 'moved.png', public: true }
+      const [{ id }] = await open.db('photos').insert(photo).returning('id')
+      await open.pictures.write('thumb_small_moved.png', Buffer.from('a picture'))
+      await open.db('photos').where({ id }).update({ remotePath: 'https://new.example/uploads/images/' })
+      const movedPhotos = async () => (await json('status')).movedPhotos
+      const findings = async () => {
+        const { stdout } = await pod(['doctor', '--json'], settings)
+        return JSON.parse(stdout).findings.filter(({ check }: { check: string }) => check === 'moved photos')
+      }
+      const pruned = async (...options: string[]) => (await json('prune', '--files', ...options)).categories[1]
+      expect([await movedPhotos(), await findings()]).toEqual([{ files: 1, due: 0, oldest: expect.any(String) }, []])
+      expect(await pruned()).toMatchObject({ category: 'moved photos', days: 90, rows: 0 })
+
+      await open.db('moved_photo_files').update({ movedAt: open.db.raw(`now() - interval '93 days'`) })
+      expect(await movedPhotos()).toMatchObject({ files: 1, due: 1 })
+      expect(await findings()).toMatchObject([{ state: 'warn', message: expect.stringContaining('Files of 1 photos') }])
+      expect(await pruned('--dry-run')).toMatchObject({ rows: 1, oldest: expect.any(String) })
+      expect(await open.pictures.find('thumb_small_moved.png')).toBeDefined()
+      expect(await pruned()).toMatchObject({ rows: 1 })
+      expect(await open.pictures.find('thumb_small_moved.png')).toBeUndefined()
+      expect([(await movedPhotos()).files, await findings()]).toEqual([0, []])
+      await open.db('photos').where({ id }).delete()
+    })
+
     it('dead lists, shows, replays and drops dead letters', async () => {
       const [{ id }] = await open
         .db('outbox')

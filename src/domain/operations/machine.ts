@@ -6,10 +6,10 @@ import { listChecks } from '../../persistence/operations/checks.js'
 import { type DatabaseStatus, readDatabaseStatus } from '../../persistence/operations/database-status.js'
 import { listProcesses, type PodProcess } from '../../persistence/operations/processes.js'
 import { listRequestedStates } from '../../persistence/operations/queue-controls.js'
-import { countMovedFiles } from '../../persistence/photos/moved-photo-files.js'
 import { findPictureCount, type PictureCount } from '../../persistence/photos/picture-counts.js'
 import type { Services } from '../../services/services.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
+import { readMovedFiles } from '../photos/moved-files.js'
 import { findNewerRelease } from './newer-release.js'
 import { type FolderSpace, readFolderSpaces } from './storage.js'
 
@@ -42,10 +42,10 @@ export async function readStorage(
   actor: Actor,
 ): Promise<StorageReport> {
   requirePower(actor, 'administration')
-  const [folders, pictures, movedPhotos] = await Promise.all([
+  const [folders, pictures, { files: movedPhotos }] = await Promise.all([
     readFolderSpaces(services),
     findPictureCount(services.db, 'complete'),
-    countMovedFiles(services.db),
+    readMovedFiles(services.db),
   ])
   return { folders, store: services.pictures.kind, pictures, movedPhotos }
 }

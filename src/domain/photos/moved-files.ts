@@ -1,8 +1,14 @@
 import type { Knex } from 'knex'
 import { isBackupRunning } from '../../persistence/operations/backup-runs.js'
-import { findDueMovedFiles, markMovedFilesDeleted } from '../../persistence/photos/moved-photo-files.js'
+import {
+  countMovedFiles,
+  findDueMovedFiles,
+  type MovedFileCount,
+  markMovedFilesDeleted,
+} from '../../persistence/photos/moved-photo-files.js'
 import type { PictureStorage } from '../../persistence/photos/picture-storage.js'
 import { PHOTO_LIMITS } from './limits.js'
+import { refuseDuringBackup } from './orphaned-files.js'
 import { listPhotoFiles } from './photos.js'
 
 /** Photos whose files are deleted together; each has five. */
@@ -27,4 +33,31 @@ export async function deleteMovedFiles(
     deleted += due.length
   }
   return deleted
+}
+
+/** Counts the photos of people who have moved away whose files are still on this pod. */
+export async function readMovedFiles(db: Knex): Promise<MovedFileCount> {
+  return countMovedFiles(db, PHOTO_LIMITS.movedFileDays)
+}
+
+interface RemovedMovedFiles {
+  readonly days: number
+  /** Photos. */
+  readonly rows: number
+  /** Unknown without a look at each file. */
+  readonly bytes: null
+  readonly oldest: Date | null
+}
+
+/** Deletes all files of moved photos whose time is over, by command. Refused while a backup runs. */
+export async function removeMovedFiles(
+  db: Knex,
+  pictures: Pick<PictureStorage, 'delete'>,
+  { dryRun, signal }: { readonly dryRun: boolean; readonly signal: AbortSignal },
+): Promise<RemovedMovedFiles> {
+  const { due, oldest } = await readMovedFiles(db)
+  const report = { days: PHOTO_LIMITS.movedFileDays, bytes: null, oldest: due > 0 ? oldest : null }
+  if (dryRun) return { ...report, rows: due }
+  if (due > 0) await refuseDuringBackup(db)
+  return { ...report, rows: await deleteMovedFiles(db, pictures, { milliseconds: Number.POSITIVE_INFINITY, signal }) }
 }

@@ -48,7 +48,7 @@ export function sizePrefixOf(file: string): string {
 /** The photo of a file that is younger may not be stored yet. */
 const ORPHAN_DAYS = 7
 
-async function refuseDuringBackup(db: Knex): Promise<void> {
+export async function refuseDuringBackup(db: Knex): Promise<void> {
   if (await isBackupRunning(db)) {
     throw new Refusal(
       'backup_running',

@@ -35,11 +35,21 @@ export async function markMovedFilesDeleted(db: Knex, files: readonly MovedFile[
   )
 }
 
-/** Counts the photos of people who have moved away whose files are still on this pod. */
-export async function countMovedFiles(db: Knex): Promise<number> {
-  const { count } = await queryRow<{ readonly count: number }>(
+/** Files of photos of people who have moved away that are still on this pod. */
+export interface MovedFileCount {
+  readonly files: number
+  /** Files whose time is over. */
+  readonly due: number
+  /** When the oldest photo with a file moved. */
+  readonly oldest: Date | null
+}
+
+export async function countMovedFiles(db: Knex, days: number): Promise<MovedFileCount> {
+  return queryRow<MovedFileCount>(
     db,
-    'select count(*)::integer as count from moved_photo_files where deleted_at is null',
+    `select count(*)::integer as files, min(moved_at) as oldest,
+       (count(*) filter (where moved_at < now() - make_interval(days => :days)))::integer as due
+     from moved_photo_files where deleted_at is null`,
+    { days },
   )
-  return count
 }
