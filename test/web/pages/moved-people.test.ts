@@ -87,12 +87,14 @@ it('the hCard of the old guid has the key, so that old messages can be verified,
 })
 
 it('pages lead to the new pod, and name the new address; programs get a 410', async () => {
-  for (const path of [`/people/${ann.guid}`, '/u/ann']) {
+  for (const path of [`/people/${ann.guid}`, '/u/ann', '/public/ann']) {
     const page = await get(path)
     expect([page.statusCode, page.headers.location]).toEqual([301, `https://q.example/people/${quin.guid}`])
     expect(page.body).toContain(quin.address)
     expect((await get(path, 'application/json')).statusCode).toBe(410)
   }
+  const feed = await get('/public/ann.atom', 'application/atom+xml')
+  expect([feed.statusCode, feed.headers.location]).toEqual([301, 'https://q.example/public/quin.atom'])
   const stream = await get(`/people/${ann.guid}/stream`, 'application/json')
   expect([stream.statusCode, stream.json()]).toEqual([200, []])
 })

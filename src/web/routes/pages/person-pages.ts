@@ -109,10 +109,14 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
   app.get<{ Params: { name: string } }>('/public/:name', { config, schema }, async (request, reply) => {
     const username = request.params.name.replace(/\.atom$/, '')
     const address = parseAddress(`${username}@${host}`)
-    const person = requireOpen(address === undefined ? undefined : await findKnownPerson(services, { address }))
+    const knownPerson = address === undefined ? undefined : await findKnownPerson(services, { address })
+    const isFeed = username !== request.params.name
+    const move = await findMove(knownPerson)
+    if (move !== undefined) return answerMoved(request, reply, move, isFeed ? feedPath(move) : undefined)
+    const person = requireOpen(knownPerson)
     const { profile } = person
     if (person.podId !== null || profile === undefined) throw unknownPerson()
-    if (username === request.params.name) return reply.redirect(`${url}/people/${person.guid}`, 302)
+    if (!isFeed) return reply.redirect(`${url}/people/${person.guid}`, 302)
     const list = await findPublicPostPage(services, person.id)
     const { language } = textsFor(request, reply)
     const key = JSON.stringify(['feed', language, person.guid, person.name, profile, list])
@@ -132,7 +136,12 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
 }
 
 /** Leads browsers to the new page of a person who has moved, unless the new pod is blocked. Programs read the API instead. */
-function answerMoved(request: FastifyRequest, reply: FastifyReply, { newest }: MovedPerson): FastifyReply {
+function answerMoved(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { newest }: MovedPerson,
+  path = `/people/${newest.guidAtPod ?? newest.guid}`,
+): FastifyReply {
   const origin = newest.pod === null ? request.server.services.config.url : podOrigin(newest.pod)
   const wantsJson = /json/.test(request.headers.accept ?? '') && !/html/.test(request.headers.accept ?? '')
   if (wantsJson || newest.isBlocked || origin === undefined) {
@@ -140,9 +149,14 @@ function answerMoved(request: FastifyRequest, reply: FastifyReply, { newest }: M
   }
   return reply
     .type('text/plain; charset=utf-8')
-    .header('location', `${origin}/people/${newest.guidAtPod ?? newest.guid}`)
+    .header('location', `${origin}${path}`)
     .code(301)
     .send(`This person has moved to ${newest.address}.\n`)
+}
+
+/** The feed at the new pod, which has the path of diaspora*. */
+function feedPath({ newest }: MovedPerson): string {
+  return `/public/${newest.address.slice(0, newest.address.indexOf('@'))}.atom`
 }
 
 function requireOpen(person: Person | undefined): Person {
