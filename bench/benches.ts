@@ -1,6 +1,6 @@
 import type { Bench } from './bench.js'
 
-/** By name, in the order in which they run when none is named. Each is loaded when it runs. */
+/** Benches by name, in their usual order. The code of a bench is loaded when the bench runs. */
 const LOADERS: ReadonlyMap<string, () => Promise<Bench>> = new Map<string, () => Promise<Bench>>([
   ['limits', async () => (await import('./machine/limits.js')).benchLimits],
   ['filters', async () => (await import('./operations/filters.js')).benchFilters],
@@ -26,7 +26,7 @@ const LOADERS: ReadonlyMap<string, () => Promise<Bench>> = new Map<string, () =>
 
 export const benchNames: readonly string[] = [...LOADERS.keys()]
 
-/** These take longer than all others together. */
+/** Benches that take longer than all others together. */
 const ONLY_WHEN_NAMED: ReadonlySet<string> = new Set(['hostile', 'take-over'])
 
 export const usualBenches: readonly string[] = benchNames.filter((name) => !ONLY_WHEN_NAMED.has(name))

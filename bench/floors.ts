@@ -15,7 +15,7 @@ export const FLOORS = {
   unenvelop: 0.7,
   unenvelopInThreads: 0.7,
   private: 0.9,
-  /** How many times as fast as the gem. */
+  /** Speed compared with the Ruby gem. */
   peer: 4,
   persist: 0.27,
   inbound: { redis: { 2048: 0.18, 4096: 0.3 }, postgresql: { 2048: 0.15, 4096: 0.2 } },
@@ -23,7 +23,7 @@ export const FLOORS = {
   hostile: { redis: 0.6, postgresql: 0.6 },
   /** Ordinary traffic may take three times as long while the pod is attacked. */
   attacked: 1 / 3,
-  /** More processes on the same cores, compared with one of each. */
+  /** Several processes on the same cores, compared with one web and one worker process. */
   processes: 0.75,
   outbound: { public: 0.07, private: 0.1, fanout: 0.2 },
   hanging: { redis: 0.85, postgresql: 0.8 },

@@ -1,20 +1,20 @@
 import { parseArgs } from 'node:util'
-import { type BenchOptions, isDoubtful, isGoodEnough, type Result, withAnother } from './bench.js'
+import { type BenchOptions, isBelowFloor, mergeRerun, passesCheck, type Result } from './bench.js'
 import { benchNames, loadBench, usualBenches } from './benches.js'
 import { openProgress } from './report/progress.js'
 import { writeReport } from './report/report.js'
-import { HEAD, lineOf, rounded } from './report/table.js'
+import { HEAD, lineOf, roundResult } from './report/table.js'
 
-/** When none is named, all of them end in about twenty minutes. */
-const WHEN_ALL = { rounds: '3', size: '40000' }
-const WHEN_NAMED = { rounds: '5', size: '1000000' }
-/** Further measurements of a result below its floor. */
-const MORE_TIMES = 2
+/** Options for a run of all usual benches, which takes about twenty minutes. */
+const DEFAULTS_OF_ALL = { rounds: '3', size: '40000' }
+const DEFAULTS_OF_NAMED = { rounds: '5', size: '1000000' }
+/** Reruns of benches with a result below its floor. */
+const MAX_RERUNS = 2
 
 const usage = `npm run bench -- [name …] [option …]
 
 Benches: ${benchNames.join(', ')}
-Without a name: all except hostile and take-over, with --rounds ${WHEN_ALL.rounds} --size ${WHEN_ALL.size}
+Without a name: all except hostile and take-over, with --rounds ${DEFAULTS_OF_ALL.rounds} --size ${DEFAULTS_OF_ALL.size}
 
 Options:
   --rounds    measurements of each case; the result is their median
@@ -30,7 +30,7 @@ Options:
   --write     update the table and charts of docs/performance.md
 `
 
-/** The values of arguments that cannot be parsed. They are not valid numbers, so that the usage is printed. */
+/** Values in place of arguments that cannot be parsed. They are no valid numbers, so that the usage is printed. */
 const INVALID_ARGUMENTS = {
   help: false,
   rounds: '',
@@ -48,55 +48,55 @@ const INVALID_ARGUMENTS = {
 await main()
 
 async function main(): Promise<void> {
-  const { values, positionals } = readWords()
+  const { values, positionals } = parseArguments()
   if (values.help) {
     process.stdout.write(usage)
     return
   }
-  const usual = positionals.length === 0 ? WHEN_ALL : WHEN_NAMED
+  const defaults = positionals.length === 0 ? DEFAULTS_OF_ALL : DEFAULTS_OF_NAMED
   const names = positionals.length === 0 ? usualBenches : positionals
-  const [rounds, size] = [Number(values.rounds ?? usual.rounds), Number(values.size ?? usual.size)]
+  const [rounds, size] = [Number(values.rounds ?? defaults.rounds), Number(values.size ?? defaults.size)]
   const strength = Number(values.strength)
   const messages = values.messages === undefined ? undefined : Number(values.messages)
-  const whole = [rounds, size, messages ?? 1]
-  const areNumbers = whole.every((number) => Number.isInteger(number) && number >= 1) && strength > 0
-  if (!names.every((name) => benchNames.includes(name)) || !areNumbers) return misused()
+  const integers = [rounds, size, messages ?? 1]
+  const areNumbersValid = integers.every((number) => Number.isInteger(number) && number >= 1) && strength > 0
+  if (!names.every((name) => benchNames.includes(name)) || !areNumbersValid) return reportMisuse()
 
   const { case: cases, queue: queues, keep } = values
-  const chosen = {
+  const selection = {
     ...(cases && { cases }),
     ...(queues && { queues }),
     ...(messages && { messages }),
     ...(keep && { keep }),
   }
-  const run = { rounds, size, strength, json: values.json, ...chosen }
-  const measured = await measure(names, run)
-  const results = values.check ? await measureDoubtful(measured, run) : measured
+  const run = { rounds, size, strength, json: values.json, ...selection }
+  const firstResults = await measure(names, run)
+  const results = values.check ? await remeasureBelowFloor(firstResults, run) : firstResults
   if (values.write) await writeReport(results)
-  if (values.check) sayVerdict(results)
+  if (values.check) reportVerdict(results)
 }
 
-function sayVerdict(results: readonly Result[]): void {
-  const bad = results.filter((result) => !isGoodEnough(result))
-  const lines = bad.map((result) => `${result.bench}: ${lineOf(result).trimEnd()}\n`)
-  process.stderr.write(bad.length === 0 ? 'ok\n' : lines.join(''))
-  if (bad.length > 0) process.exitCode = 1
+function reportVerdict(results: readonly Result[]): void {
+  const failing = results.filter((result) => !passesCheck(result))
+  const lines = failing.map((result) => `${result.bench}: ${lineOf(result).trimEnd()}\n`)
+  process.stderr.write(failing.length === 0 ? 'ok\n' : lines.join(''))
+  if (failing.length > 0) process.exitCode = 1
 }
 
-/** A machine may have had other work for a minute. What is slow is so each time; what was done wrong stays wrong. */
-async function measureDoubtful(measured: readonly Result[], run: Run): Promise<readonly Result[]> {
-  let results = measured
-  for (let time = 0; time < MORE_TIMES; time += 1) {
-    results = withAnother(results, await measure(namesOf(results.filter(isDoubtful)), run))
+/** Measures again, because other work on the machine can slow a bench down once. Incorrect results are final. */
+async function remeasureBelowFloor(firstResults: readonly Result[], run: RunOptions): Promise<readonly Result[]> {
+  let results = firstResults
+  for (let rerun = 0; rerun < MAX_RERUNS; rerun += 1) {
+    results = mergeRerun(results, await measure(benchNamesOf(results.filter(isBelowFloor)), run))
   }
   return results
 }
 
-interface Run extends BenchOptions {
+interface RunOptions extends BenchOptions {
   readonly json: boolean
 }
 
-async function measure(names: readonly string[], { json, ...options }: Run): Promise<readonly Result[]> {
+async function measure(names: readonly string[], { json, ...options }: RunOptions): Promise<readonly Result[]> {
   if (names.length === 0) return []
   const results: Result[] = []
   const progress = openProgress(names, process.stderr)
@@ -106,7 +106,7 @@ async function measure(names: readonly string[], { json, ...options }: Run): Pro
     const bench = await loadBench(name)
     for await (const result of bench(options)) {
       progress.clear()
-      console.log(json ? JSON.stringify(rounded(result)) : lineOf(result))
+      console.log(json ? JSON.stringify(roundResult(result)) : lineOf(result))
       results.push(result)
     }
   }
@@ -114,11 +114,11 @@ async function measure(names: readonly string[], { json, ...options }: Run): Pro
   return results
 }
 
-function namesOf(results: readonly Result[]): readonly string[] {
+function benchNamesOf(results: readonly Result[]): readonly string[] {
   return [...new Set(results.map(({ bench }) => bench))]
 }
 
-function readWords() {
+function parseArguments() {
   const options = {
     help: { type: 'boolean', default: false },
     rounds: { type: 'string' },
@@ -139,7 +139,7 @@ function readWords() {
   }
 }
 
-function misused(): void {
+function reportMisuse(): void {
   process.stderr.write(usage)
   process.exitCode = 2
 }

@@ -14,26 +14,26 @@ import { type BenchStores, openBenchStores } from '../machine/bench-stores.js'
 import { readersOf } from './api-listings.js'
 import { type GeneratedPod, generatePod } from './generated-pod.js'
 
-const A_DAY = 86_400
+const TOKEN_LIFETIME_SECONDS = 86_400
 
-/** Answers on a port of its own. */
-export interface Subject extends AsyncDisposable {
+/** A server in this process with its own port. */
+export interface RunningServer extends AsyncDisposable {
   readonly port: number
 }
 
-/** A generated pod whose web process is this one. */
-export interface OpenedPod extends Subject {
+/** A generated pod whose web application runs in this process. */
+export interface OpenedPod extends RunningServer {
   readonly app: FastifyInstance
   readonly plan: GeneratedPod
   readonly stores: BenchStores
-  /** Of the users, by their number. */
+  /** Access tokens by number of the user. */
   readonly tokens: ReadonlyMap<number, string>
   countPosts(): Promise<number>
 }
 
 export async function openGeneratedPod(plan: GeneratedPod): Promise<OpenedPod> {
   const stores = await openBenchStores('postgresql', { fast: true })
-  if (stores === undefined) throw new Error('The embedded database is always there.')
+  if (stores === undefined) throw new Error('The embedded database did not start.')
   await generatePod(stores.databaseUrl, plan)
   const config = readConfig({
     POD_URL: 'https://pod.example',
@@ -46,7 +46,10 @@ export async function openGeneratedPod(plan: GeneratedPod): Promise<OpenedPod> {
   const app = await buildApp(services)
   const tokens = new Map<number, string>()
   for (const user of readersOf(plan)) {
-    const { accessToken } = await mintToken(services, `person${user}`, { scopes: SCOPES, lifetime: A_DAY })
+    const { accessToken } = await mintToken(services, `person${user}`, {
+      scopes: SCOPES,
+      lifetime: TOKEN_LIFETIME_SECONDS,
+    })
     tokens.set(user, accessToken)
   }
   return {
@@ -68,8 +71,8 @@ export async function openGeneratedPod(plan: GeneratedPod): Promise<OpenedPod> {
   }
 }
 
-/** Lower bounds for any request that uses a database: one statement that reads nothing, or one that writes a row. */
-export async function openBareRoute({ databaseUrl }: BenchStores): Promise<Subject> {
+/** A plain Fastify server with one statement per request: GET reads no table, POST writes a row. No request with a database can be cheaper. */
+export async function openBareRoute({ databaseUrl }: BenchStores): Promise<RunningServer> {
   const db: Knex = openDatabase({ ...WEB_DATABASE_LIMITS, url: databaseUrl, applicationName: 'bench' })
   await db.schema.createTable('bare', (table) => {
     table.bigIncrements('id')

@@ -3,18 +3,18 @@ import type { FastifyInstance } from 'fastify'
 import pg from 'pg'
 import { type BenchOptions, median, type Result, spreadOf } from '../bench.js'
 import { FLOORS } from '../floors.js'
-import type { LoadResult, Question } from '../load/http-load.js'
-import { load, openHttpLoader, type Timed, timed } from '../load/timed-load.js'
+import type { LoadRequest, LoadResult } from '../load/http-load.js'
+import { load, type MeasuredLoad, measureLoad, openHttpLoader } from '../load/http-loader.js'
 import { type Listing, listings } from './api-listings.js'
-import { type OpenedPod, openBareRoute, openGeneratedPod, type Subject } from './api-pods.js'
+import { type OpenedPod, openBareRoute, openGeneratedPod, type RunningServer } from './api-pods.js'
 import { MIN_POSTS, planPod } from './generated-pod.js'
 import { streamListings } from './stream-listings.js'
 
 const MAX_STATEMENTS = 5
 
 /**
- * Every list of the API on a large pod, beside a bare Fastify route with one statement that reads nothing, and beside the same
- * lists on a small pod: what a page costs must not depend on how much else there is. Last, what it costs to write a post.
+ * Every list of the API on a large pod, compared with a bare Fastify route that runs one statement, and with the same lists on a
+ * small pod: the cost of a page must not depend on the size of the pod. The last case is the cost of a new post.
  */
 export async function* benchApi({ rounds, size }: BenchOptions): AsyncGenerator<Result> {
   const loader = openHttpLoader()
@@ -30,93 +30,93 @@ export async function* benchApi({ rounds, size }: BenchOptions): AsyncGenerator<
   }
 }
 
-interface Setting {
+interface ApiSetup {
   readonly loader: ChildProcess
   readonly rounds: number
   readonly small: OpenedPod
   readonly large: OpenedPod
-  readonly bare: Subject
+  readonly bare: RunningServer
 }
 
-async function* measure(listing: Listing, { loader, rounds, small, large, bare }: Setting): AsyncGenerator<Result> {
-  const [smallQuestions, largeQuestions] = [questionsOf(listing, small), questionsOf(listing, large)]
-  const areRight = [
-    await areAnswered(listing, small, smallQuestions),
-    await areAnswered(listing, large, largeQuestions),
+async function* measure(listing: Listing, { loader, rounds, small, large, bare }: ApiSetup): AsyncGenerator<Result> {
+  const [smallRequests, largeRequests] = [requestsOf(listing, small), requestsOf(listing, large)]
+  const areCorrect = [
+    await areResponsesCorrect(listing, small, smallRequests),
+    await areResponsesCorrect(listing, large, largeRequests),
   ]
-  const statements = await statementsOf(large.app, largeQuestions[0])
+  const statements = await countStatements(large.app, largeRequests[0])
   const pids = { web: process.pid, postgres: large.stores.pids['postgres'] ?? Number.NaN }
 
-  const besideBare: Round[] = []
-  const besideSmall: Round[] = []
+  const roundsWithBare: Round[] = []
+  const roundsWithSmall: Round[] = []
   for (let round = -1; round < rounds; round += 1) {
-    const ofBare = await timed(pids, () => load(loader, bare.port, [{ path: '/' }]))
-    const ofSmall = await load(loader, small.port, smallQuestions)
-    const subject = await timed(pids, () => load(loader, large.port, largeQuestions))
+    const bareLoad = await measureLoad(pids, () => load(loader, bare.port, [{ path: '/' }]))
+    const smallLoad = await load(loader, small.port, smallRequests)
+    const subject = await measureLoad(pids, () => load(loader, large.port, largeRequests))
     // The first round warms up: connections, statements, the compiler of the JavaScript engine.
     if (round < 0) continue
-    besideBare.push({ subject, limit: ofBare, bare: ofBare })
-    besideSmall.push({ subject, limit: ofSmall, bare: ofBare })
+    roundsWithBare.push({ subject, limit: bareLoad, bare: bareLoad })
+    roundsWithSmall.push({ subject, limit: smallLoad, bare: bareLoad })
   }
 
-  const ok = areRight.every(Boolean) && statements <= MAX_STATEMENTS
-  yield resultOf(listing.name, besideBare, { floor: FLOORS.list[listing.kind], ok, more: { statements } })
-  yield resultOf(`${listing.name}, by size`, besideSmall, { floor: FLOORS.size, ok })
+  const ok = areCorrect.every(Boolean) && statements <= MAX_STATEMENTS
+  yield resultOf(listing.name, roundsWithBare, { floor: FLOORS.list[listing.kind], ok, more: { statements } })
+  yield resultOf(`${listing.name}, by size`, roundsWithSmall, { floor: FLOORS.size, ok })
 }
 
-/** Beside a bare route that writes one row. All that answered are there, and no others. */
-async function measurePosting({ loader, rounds, large, bare }: Omit<Setting, 'small'>): Promise<Result> {
+/** Compares new posts with a bare route that writes one row. Every successful request must have created one post. */
+async function measurePosting({ loader, rounds, large, bare }: Omit<ApiSetup, 'small'>): Promise<Result> {
   const token = large.tokens.values().next().value ?? ''
   const body = { body: '**The quick brown fox** jumps over the lazy dog, and goes home.', public: true }
-  const question = { path: '/api/v1/posts', token, body }
+  const request = { path: '/api/v1/posts', token, body }
   const pids = { web: process.pid, postgres: large.stores.pids['postgres'] ?? Number.NaN }
-  const statements = await statementsOf(large.app, question)
+  const statements = await countStatements(large.app, request)
 
   const before = await large.countPosts()
-  let answers = 0
-  const measured: Round[] = []
+  let responses = 0
+  const measuredRounds: Round[] = []
   for (let round = -1; round < rounds; round += 1) {
-    const ofBare = await timed(pids, () => load(loader, bare.port, [{ path: '/', body }]))
-    const subject = await timed(pids, () => load(loader, large.port, [question]))
-    answers += subject.requests
-    if (round >= 0) measured.push({ subject, limit: ofBare, bare: ofBare })
+    const bareLoad = await measureLoad(pids, () => load(loader, bare.port, [{ path: '/', body }]))
+    const subject = await measureLoad(pids, () => load(loader, large.port, [request]))
+    responses += subject.responses
+    if (round >= 0) measuredRounds.push({ subject, limit: bareLoad, bare: bareLoad })
   }
-  const ok = (await large.countPosts()) - before === answers
-  return resultOf('writing a post', measured, { ok, more: { statements } })
+  const ok = (await large.countPosts()) - before === responses
+  return resultOf('writing a post', measuredRounds, { ok, more: { statements } })
 }
 
 interface Round {
-  readonly subject: Timed
+  readonly subject: MeasuredLoad
   readonly limit: LoadResult
-  readonly bare: Timed
+  readonly bare: MeasuredLoad
 }
 
-function questionsOf({ questions }: Listing, { plan, tokens }: OpenedPod): readonly Question[] {
-  return questions(plan).map(({ path, user }) => {
+function requestsOf({ requests }: Listing, { plan, tokens }: OpenedPod): readonly LoadRequest[] {
+  return requests(plan).map(({ path, user }) => {
     const token = tokens.get(user)
     if (token === undefined) throw new Error(`User ${user} has no token.`)
     return { path, token }
   })
 }
 
-/** Whether each of them has the answer that the plan of the pod foresees. */
-async function areAnswered(
+/** Whether every response matches the plan of the pod. */
+async function areResponsesCorrect(
   listing: Listing,
   { app, plan }: OpenedPod,
-  questions: readonly Question[],
+  requests: readonly LoadRequest[],
 ): Promise<boolean> {
-  for (const [index, { path, token }] of questions.entries()) {
-    const answer = await app.inject({ url: path, headers: { authorization: `Bearer ${token}` } })
-    const isRight = answer.statusCode === 200 && listing.isRight(answer.json(), plan, index)
-    if (isRight) continue
-    process.stderr.write(`${path} answered ${answer.statusCode}: ${answer.body.slice(0, 300)}\n`)
+  for (const [index, { path, token }] of requests.entries()) {
+    const response = await app.inject({ url: path, headers: { authorization: `Bearer ${token}` } })
+    const isCorrect = response.statusCode === 200 && listing.isCorrect(response.json(), plan, index)
+    if (isCorrect) continue
+    process.stderr.write(`${path} answered ${response.statusCode}: ${response.body.slice(0, 300)}\n`)
     return false
   }
   return true
 }
 
-/** The minimum of some attempts: statements of background work do not belong to the request. */
-async function statementsOf(app: FastifyInstance, question: Question | undefined): Promise<number> {
+/** Statements of a request: the minimum of three attempts, because background work runs statements too. */
+async function countStatements(app: FastifyInstance, request: LoadRequest | undefined): Promise<number> {
   const query = pg.Client.prototype.query
   let statements = 0
   pg.Client.prototype.query = function (this: pg.Client, ...rest: unknown[]) {
@@ -127,7 +127,7 @@ async function statementsOf(app: FastifyInstance, question: Question | undefined
     const counts: number[] = []
     for (let attempt = 0; attempt < 3; attempt += 1) {
       const before = statements
-      const { path = '', token, body } = question ?? {}
+      const { path = '', token, body } = request ?? {}
       const headers = { authorization: `Bearer ${token}` }
       await app.inject({ url: path, headers, ...(body && { method: 'POST', payload: body }) })
       counts.push(statements - before)
@@ -164,10 +164,10 @@ function resultOf(name: string, rounds: readonly Round[], { floor, ok, more }: C
       'bare postgres': median(rounds.map(({ bare }) => bare.cpu.postgres)),
     },
     ...(more && { more }),
-    ok: ok && rounds.every(({ subject, limit }) => subject.wrong === 0 && limit.wrong === 0),
+    ok: ok && rounds.every(({ subject, limit }) => subject.failures === 0 && limit.failures === 0),
   }
 }
 
-function rateOf({ requests, seconds }: LoadResult): number {
-  return requests / seconds
+function rateOf({ responses, seconds }: LoadResult): number {
+  return responses / seconds
 }

@@ -19,21 +19,21 @@ import { buildApp } from '../../src/web/server/app.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import { type BenchOptions, median, type Result, spreadOf } from '../bench.js'
 import { FLOORS } from '../floors.js'
-import type { Load, LoadResult } from '../load/http-load.js'
+import type { HttpLoad, LoadResult } from '../load/http-load.js'
 import { listen } from '../load/listen.js'
-import { forkFile, said } from '../machine/child-process.js'
+import { forkFile, nextMessage } from '../machine/child-process.js'
 
 const CONNECTIONS = 32
 const MILLISECONDS = 1_000
 
-/** The most frequent requests of other pods, beside a plain Fastify route that returns a body of the same size from memory. */
+/** The most frequent requests of other pods, compared with a plain Fastify route that returns the same body from memory. */
 export async function* benchDiscovery({ rounds }: BenchOptions): AsyncGenerator<Result> {
   const folder = await mkdtemp(join(tmpdir(), 'pod-bench-'))
   const database = await startEmbeddedPostgres(folder, { fast: true })
   const crypto = openCryptoPool(1)
   const loader = forkFile('load/http-load')
   try {
-    await prepare(database.url)
+    await migrateDatabase(database.url)
     const config = readConfig({
       POD_URL: 'https://pod.example',
       DATABASE_URL: database.url,
@@ -45,7 +45,7 @@ export async function* benchDiscovery({ rounds }: BenchOptions): AsyncGenerator<
       const { guid } = await createUser(services, { username: 'alice', password: 'the password of alice' })
       const { accessToken } = await mintToken(services, 'alice', { scopes: ['public:modify'], lifetime: 3_600 })
       const viewer = await findViewer(services, accessToken)
-      if (viewer === undefined) throw new Error('a token that was just made does not count')
+      if (viewer === undefined) throw new Error('The new token is not valid.')
       const post = await publishPost(services, viewer, { text: 'Good morning', public: true })
       yield* measure(app, loader, rounds, [
         ['webfinger', '/.well-known/webfinger?resource=acct:alice@pod.example'],
@@ -64,7 +64,7 @@ export async function* benchDiscovery({ rounds }: BenchOptions): AsyncGenerator<
   }
 }
 
-async function prepare(url: string): Promise<void> {
+async function migrateDatabase(url: string): Promise<void> {
   const db = openDatabase({ ...WORKER_DATABASE_LIMITS, url, applicationName: 'bench' })
   await migrate(db).finally(() => db.destroy())
   await migrateQueue(url)
@@ -83,41 +83,41 @@ async function* measure(
     bare.get('/', async (_request, reply) => reply.type(String(headers['content-type'])).send(body))
     try {
       const barePort = await listen(bare)
-      const subjects: Measured[] = []
-      const limits: Measured[] = []
-      await load(loader, port, path) // the first requests of a process are its slowest
-      await load(loader, barePort, '/')
+      const podLoads: LoadMeasurement[] = []
+      const bareLoads: LoadMeasurement[] = []
+      await measureLoad(loader, port, path) // warms up both servers
+      await measureLoad(loader, barePort, '/')
       for (let round = 0; round < rounds; round += 1) {
-        subjects.push(await load(loader, port, path))
-        limits.push(await load(loader, barePort, '/'))
+        podLoads.push(await measureLoad(loader, port, path))
+        bareLoads.push(await measureLoad(loader, barePort, '/'))
       }
-      yield resultOf(name, subjects, limits)
+      yield resultOf(name, podLoads, bareLoads)
     } finally {
       await bare.close()
     }
   }
 }
 
-interface Measured {
+interface LoadMeasurement {
   readonly perSecond: number
   readonly cpuMicroseconds: number
-  readonly wrong: number
+  readonly failures: number
 }
 
-async function load(loader: ChildProcess, port: number, path: string): Promise<Measured> {
+async function measureLoad(loader: ChildProcess, port: number, path: string): Promise<LoadMeasurement> {
   const before = process.cpuUsage()
-  const questions = [{ path }]
-  const task: Load = { port, questions, host: 'pod.example', connections: CONNECTIONS, milliseconds: MILLISECONDS }
+  const requests = [{ path }]
+  const task: HttpLoad = { port, requests, host: 'pod.example', connections: CONNECTIONS, milliseconds: MILLISECONDS }
   loader.send(task)
-  const { requests, seconds, wrong } = await said<LoadResult>(loader)
+  const { responses, seconds, failures } = await nextMessage<LoadResult>(loader)
   const { user, system } = process.cpuUsage(before)
-  return { perSecond: requests / seconds, cpuMicroseconds: (user + system) / requests, wrong }
+  return { perSecond: responses / seconds, cpuMicroseconds: (user + system) / responses, failures }
 }
 
-function resultOf(name: string, subjects: readonly Measured[], limits: readonly Measured[]): Result {
-  const rates = subjects.map(({ perSecond }) => perSecond)
+function resultOf(name: string, podLoads: readonly LoadMeasurement[], bareLoads: readonly LoadMeasurement[]): Result {
+  const rates = podLoads.map(({ perSecond }) => perSecond)
   const value = median(rates)
-  const limit = median(limits.map(({ perSecond }) => perSecond))
+  const limit = median(bareLoads.map(({ perSecond }) => perSecond))
   return {
     bench: 'discovery',
     case: name,
@@ -126,12 +126,12 @@ function resultOf(name: string, subjects: readonly Measured[], limits: readonly 
     limit,
     ratio: value / limit,
     floor: FLOORS.discovery,
-    rounds: subjects.length,
+    rounds: podLoads.length,
     spread: spreadOf(rates),
     cpu_us: {
-      web: median(subjects.map(({ cpuMicroseconds }) => cpuMicroseconds)),
-      bare: median(limits.map(({ cpuMicroseconds }) => cpuMicroseconds)),
+      web: median(podLoads.map(({ cpuMicroseconds }) => cpuMicroseconds)),
+      bare: median(bareLoads.map(({ cpuMicroseconds }) => cpuMicroseconds)),
     },
-    ok: [...subjects, ...limits].every(({ wrong }) => wrong === 0),
+    ok: [...podLoads, ...bareLoads].every(({ failures }) => failures === 0),
   }
 }

@@ -19,33 +19,33 @@ import { type OpenServices, openServices } from '../../src/services/open-service
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import { type BenchOptions, median, type Result, spreadOf } from '../bench.js'
 import { openBenchStores } from '../machine/bench-stores.js'
-import { end } from '../machine/child-process.js'
+import { endProcess } from '../machine/child-process.js'
 import { memoryOf, processorTimesOf } from '../machine/processor-time.js'
 
 const USERS = 50
 const STREAMS_OF_USER = 20
 const LISTENERS = USERS * STREAMS_OF_USER
-/** Sends a heartbeat to every listener. */
-const WATCHED_MS = 20_500
+/** Long enough for a heartbeat to every listener. */
+const MEASURED_MS = 20_500
 const SETTLED_MS = 3_000
-const AN_HOUR = 3_600
-/** Of the others: one of these takes most of a minute. */
-const PART_OF_ROUNDS = 1 / 3
+const TOKEN_LIFETIME_SECONDS = 3_600
+/** Share of the rounds of other benches, because a round takes most of a minute. */
+const ROUNDS_SHARE = 1 / 3
 const SECRET_KEY = 'a key that is only good for benches'
 
-/** What a thousand clients cost that do nothing but listen: memory and processor time of the web process, with them and without. */
+/** Memory and processor time of the web process with a thousand open event streams, compared with none. */
 export async function* benchListeners({ rounds }: BenchOptions): AsyncGenerator<Result> {
   const stores = await openBenchStores('postgresql', { fast: true })
-  if (stores === undefined) throw new Error('The embedded database is always there.')
+  if (stores === undefined) throw new Error('The embedded database did not start.')
   const settings = { POD_URL: 'https://pod.example', DATABASE_URL: stores.databaseUrl, SECRET_KEY }
   const crypto = openCryptoPool(1)
   const services = await openServices(readConfig(settings), 'command', { crypto, log: pino({ level: 'silent' }) })
   try {
-    const tokens = await tokensOf(services)
-    const measured: Round[] = []
-    for (let round = 0; round < rounds * PART_OF_ROUNDS; round += 1)
-      measured.push(await measure(services, settings, tokens))
-    yield* resultsOf(measured)
+    const tokens = await createTokens(services)
+    const measuredRounds: Round[] = []
+    for (let round = 0; round < rounds * ROUNDS_SHARE; round += 1)
+      measuredRounds.push(await measure(services, settings, tokens))
+    yield* resultsOf(measuredRounds)
   } finally {
     await services.close()
     await crypto.close()
@@ -54,9 +54,9 @@ export async function* benchListeners({ rounds }: BenchOptions): AsyncGenerator<
 }
 
 interface Cost {
-  /** Of memory. */
+  /** Resident memory. */
   readonly megabytes: number
-  /** Of processor time, in a second. */
+  /** Processor time per second. */
   readonly milliseconds: number
 }
 
@@ -66,8 +66,8 @@ interface Round {
   readonly ok: boolean
 }
 
-/** Tokens of new users without contacts and with dummy keys: real ones would take minutes. */
-async function tokensOf(services: OpenServices): Promise<readonly string[]> {
+/** Creates users without contacts and returns their tokens. The keys are dummies, because real ones take minutes. */
+async function createTokens(services: OpenServices): Promise<readonly string[]> {
   const tokens: string[] = []
   for (let number = 1; number <= USERS; number += 1) {
     const username = `person${number}`
@@ -82,7 +82,7 @@ async function tokensOf(services: OpenServices): Promise<readonly string[]> {
       const secrets = { passwordHash: 'none', sealedPrivateKey: services.secrets.encrypt('none', `user ${user.id}`) }
       await user.$relatedQuery('secrets', transaction).insert(secrets)
     })
-    tokens.push((await mintToken(services, username, { scopes: SCOPES, lifetime: AN_HOUR })).accessToken)
+    tokens.push((await mintToken(services, username, { scopes: SCOPES, lifetime: TOKEN_LIFETIME_SECONDS })).accessToken)
   }
   return tokens
 }
@@ -92,28 +92,28 @@ async function measure(services: OpenServices, settings: NodeJS.ProcessEnv, toke
   const without = await costOf(web.pid)
   const streams = tokens.flatMap((token) => Array.from({ length: STREAMS_OF_USER }, () => openStream(web.port, token)))
   try {
-    await Promise.all(streams.map(({ placed }) => placed))
-    const withThem = await costOf(web.pid)
+    await Promise.all(streams.map(({ ready }) => ready))
+    const withStreams = await costOf(web.pid)
     const areOpen = streams.every(({ socket }) => !socket.destroyed)
-    return { without, with: withThem, ok: areOpen && (await isToldToOneUser(services, tokens[0] ?? '', streams)) }
+    return { without, with: withStreams, ok: areOpen && (await reachesOnlyAuthor(services, tokens[0] ?? '', streams)) }
   } finally {
     for (const { socket } of streams) socket.destroy()
   }
 }
 
-/** Of a process that has come to rest. */
+/** Cost of a process, measured after its start-up work. */
 async function costOf(pid: number): Promise<Cost> {
   await pause(SETTLED_MS)
   const before = processorTimesOf({ web: pid })['web'] ?? Number.NaN
-  await pause(WATCHED_MS)
+  await pause(MEASURED_MS)
   const spent = (processorTimesOf({ web: pid })['web'] ?? Number.NaN) - before
-  return { megabytes: memoryOf(pid), milliseconds: spent / WATCHED_MS }
+  return { megabytes: memoryOf(pid), milliseconds: spent / MEASURED_MS }
 }
 
-/** Whether a post reaches all streams of its author, and no others. */
-async function isToldToOneUser(services: OpenServices, token: string, streams: readonly Stream[]): Promise<boolean> {
+/** Whether the event of a post reaches all streams of its author, and no others. */
+async function reachesOnlyAuthor(services: OpenServices, token: string, streams: readonly Stream[]): Promise<boolean> {
   const viewer = await findViewer(services, token)
-  if (viewer === undefined) throw new Error('The token was made a moment ago.')
+  if (viewer === undefined) throw new Error('The new token is not valid.')
   const { id } = await publishPost(services, viewer, { text: 'Is anybody listening?', public: true })
   const row = { queue: 'notify', name: 'announce', data: JSON.stringify({ posts: [id] }) }
   const rows = await services.db('outbox').insert(row).returning('id')
@@ -125,11 +125,11 @@ async function isToldToOneUser(services: OpenServices, token: string, streams: r
   return streams.every(({ events }, index) => events() === (index < STREAMS_OF_USER ? 1 : 0))
 }
 
-function* resultsOf(measured: readonly Round[]): Generator<Result> {
-  const kilobytes = measured.map((round) => ((round.with.megabytes - round.without.megabytes) * 1_024) / LISTENERS)
-  const share = measured.map((round) => round.with.milliseconds)
-  const common = { bench: 'listeners', rounds: measured.length, cpu_us: {}, ok: measured.every(({ ok }) => ok) }
-  const memory = (which: 'with' | 'without') => median(measured.map((round) => round[which].megabytes))
+function* resultsOf(rounds: readonly Round[]): Generator<Result> {
+  const kilobytes = rounds.map((round) => ((round.with.megabytes - round.without.megabytes) * 1_024) / LISTENERS)
+  const share = rounds.map((round) => round.with.milliseconds)
+  const common = { bench: 'listeners', rounds: rounds.length, cpu_us: {}, ok: rounds.every(({ ok }) => ok) }
+  const memory = (which: 'with' | 'without') => median(rounds.map((round) => round[which].megabytes))
   yield {
     ...common,
     case: `memory of each of ${LISTENERS} listeners`,
@@ -144,14 +144,14 @@ function* resultsOf(measured: readonly Round[]): Generator<Result> {
     value: median(share),
     unit: 'ms/s',
     spread: spreadOf(share),
-    more: { without: median(measured.map((round) => round.without.milliseconds)) },
+    more: { without: median(rounds.map((round) => round.without.milliseconds)) },
   }
 }
 
 interface Stream {
   readonly socket: Socket
-  /** Resolves once it misses nothing any more. */
-  readonly placed: Promise<void>
+  /** Resolves at the first event id: from then on no event is missed. */
+  readonly ready: Promise<void>
   events(): number
 }
 
@@ -159,7 +159,7 @@ function openStream(port: number, token: string): Stream {
   const socket = connect({ port, host: '127.0.0.1' })
   let events = 0
   socket.write(`GET /api/v1/streaming HTTP/1.1\r\nhost: pod.example\r\nauthorization: Bearer ${token}\r\n\r\n`)
-  const placed = new Promise<void>((resolve, reject) => {
+  const ready = new Promise<void>((resolve, reject) => {
     socket.on('error', reject)
     socket.on('close', () => reject(new Error('A stream was closed.')))
     socket.setEncoding('latin1').on('data', (chunk: string) => {
@@ -167,8 +167,8 @@ function openStream(port: number, token: string): Stream {
       if (/^id: /m.test(chunk)) resolve()
     })
   })
-  placed.catch(() => undefined) // the awaiting caller gets the error
-  return { socket, placed, events: () => events }
+  ready.catch(() => undefined) // the awaiting caller gets the error
+  return { socket, ready, events: () => events }
 }
 
 async function startWeb(settings: NodeJS.ProcessEnv) {
@@ -185,12 +185,12 @@ async function startWeb(settings: NodeJS.ProcessEnv) {
   }
   const execArgv = isSource ? ['--import', import.meta.resolve('tsx')] : []
   const child = fork(entry, { cwd: folder, env, execArgv })
-  const [{ address }] = (await once(child, 'message')) as [{ address: string }] // what it says first
+  const [{ address }] = (await once(child, 'message')) as [{ address: string }] // the first message of the process
   return {
     pid: child.pid ?? Number.NaN,
     port: Number(new URL(address).port),
     async [Symbol.asyncDispose]() {
-      await end(child)
+      await endProcess(child)
       await rm(folder, { recursive: true, force: true })
     },
   }

@@ -1,26 +1,37 @@
-import { ask, type Item, isPage, type Listing, newestFirst, numbers, reader } from './api-listings.js'
+import {
+  type Item,
+  isFullPage,
+  isNewestFirst,
+  type Listing,
+  type ListRequest,
+  readerOf,
+  requestNumbers,
+  requestOf,
+} from './api-listings.js'
 import type { GeneratedPod } from './generated-pod.js'
 
 const STREAMS = ['main', 'activity', 'aspects', 'mentions', 'tags', 'liked', 'commented'] as const
-/** In whose names these are written. */
+/** Length of the stream of mentions. */
 const MENTIONS = 10
 
 /** Every stream, and the search for posts. */
 export const streamListings: readonly Listing[] = [
   ...STREAMS.map((stream): Listing => {
-    return listing(`stream ${stream}`, (pod, number) => ask(pod, number, `/streams/${stream}`), expected(stream))
+    return listing(`stream ${stream}`, (pod, number) => requestOf(pod, number, `/streams/${stream}`), lengthOf(stream))
   }),
-  listing('stream main, far down', (pod, number) => ask(pod, number, `/streams/main?before=${halfway(pod, number)}`)),
+  listing('stream main, far down', (pod, number) =>
+    requestOf(pod, number, `/streams/main?before=${dateOfMiddle(pod, number)}`),
+  ),
   {
     ...listing(
       'stream main, a hundred',
-      (pod, number) => ask(pod, number, '/streams/main?per_page=100'),
+      (pod, number) => requestOf(pod, number, '/streams/main?per_page=100'),
       () => 100,
     ),
     kind: 'hundredPosts',
   },
   listing('stream of one aspect', (pod, number) => {
-    return ask(pod, number, `/streams/aspects?aspect_ids=[${reader(pod, number)}]`)
+    return requestOf(pod, number, `/streams/aspects?aspect_ids=[${readerOf(pod, number)}]`)
   }),
   ...(['main', 'activity'] as const).map((stream) => {
     return listing(`stream ${stream}, reader with many contacts`, (pod) => ({
@@ -28,34 +39,32 @@ export const streamListings: readonly Listing[] = [
       user: pod.busyUser,
     }))
   }),
-  listing('posts with a tag', (pod, number) => ask(pod, number, `/search/posts?tag=tag${2 + number}`)),
+  listing('posts with a tag', (pod, number) => requestOf(pod, number, `/search/posts?tag=tag${2 + number}`)),
   listing('posts with a hot tag, far down', (pod, number) => {
-    return ask(pod, number, `/search/posts?tag=tag${pod.hotTag}&before=${halfway(pod, number)}`)
+    return requestOf(pod, number, `/search/posts?tag=tag${pod.hotTag}&before=${dateOfMiddle(pod, number)}`)
   }),
 ]
 
-type Question = ReturnType<Listing['questions']>[number]
-
 function listing(
   name: string,
-  question: (pod: GeneratedPod, number: number) => Question,
+  buildRequest: (pod: GeneratedPod, number: number) => ListRequest,
   length?: (pod: GeneratedPod, number: number) => number,
 ): Listing {
-  const isLong = (items: readonly Item[], pod: GeneratedPod, number: number) =>
-    length === undefined ? isPage(items) : items.length === length(pod, number)
+  const isComplete = (items: readonly Item[], pod: GeneratedPod, number: number) =>
+    length === undefined ? isFullPage(items) : items.length === length(pod, number)
   return {
     name,
     kind: 'stream',
-    questions: (pod) => numbers().map((number) => question(pod, number)),
-    isRight: (items, pod, number) => isLong(items, pod, number) && newestFirst(items),
+    requests: (pod) => requestNumbers().map((number) => buildRequest(pod, number)),
+    isCorrect: (items, pod, number) => isComplete(items, pod, number) && isNewestFirst(items),
   }
 }
 
-function expected(stream: (typeof STREAMS)[number]): Parameters<typeof listing>[2] {
+function lengthOf(stream: (typeof STREAMS)[number]): Parameters<typeof listing>[2] {
   if (stream === 'mentions') return () => MENTIONS
   return undefined
 }
 
-function halfway(pod: GeneratedPod, number: number): string {
+function dateOfMiddle(pod: GeneratedPod, number: number): string {
   return new Date(Date.now() - (pod.posts / 2 + number) * 1_000).toISOString()
 }

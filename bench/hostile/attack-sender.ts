@@ -1,15 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 
-/** Requests of an attacker to the web process of the pod, each sent once or all of them again and again. */
+/** Requests of an attacker to the web process of the pod. Each is sent once, or all of them repeatedly. */
 export interface AttackLoad {
   readonly method: 'GET' | 'POST'
-  /** One for each request; the body is empty for a GET. */
+  /** Path and body of each request; the body of a GET request is empty. */
   readonly requests: readonly { readonly path: string; readonly body: string }[]
   readonly connections: number
-  /** Missing: as fast as the pod answers. */
+  /** Not set: as fast as the pod responds. */
   readonly perSecond?: number
-  /** Missing: each request is sent once. */
+  /** Not set: each request is sent once. */
   readonly repeatForMs?: number
 }
 
@@ -18,25 +18,25 @@ export interface AttackTask {
   readonly loads: readonly AttackLoad[]
 }
 
-/** How often each status came; `failed` counts the requests without an answer. */
-export type AttackAnswers = Readonly<Record<string, number>>
+/** Number of responses by status; `failed` counts requests without a response. */
+export type AttackResponses = Readonly<Record<string, number>>
 
 /** A documentation network (RFC 5737): the pod trusts the proxy header of a loopback client. */
 const SOURCE = '203.0.113.66'
-/** A request that takes longer has blocked a slot of the attacker, not of the pod. */
-const ANSWER_WITHIN_MS = 20_000
+/** After this time a request counts as failed, and its connection sends the next one. */
+const RESPONSE_TIMEOUT_MS = 20_000
 const MAX_MS = 60_000
 
-/** A process of its own, so that its work does not count as the pod's. */
+/** This file runs as a separate process, so that its processor time does not count as the pod's. */
 process.on('message', async (task: AttackTask) => {
-  const answers: Record<string, number> = {}
-  await Promise.all(task.loads.map((load) => send(task.port, load, answers)))
-  process.send?.(answers satisfies AttackAnswers)
+  const responses: Record<string, number> = {}
+  await Promise.all(task.loads.map((load) => sendLoad(task.port, load, responses)))
+  process.send?.(responses satisfies AttackResponses)
 })
 
-async function send(port: number, load: AttackLoad, answers: Record<string, number>): Promise<void> {
+async function sendLoad(port: number, load: AttackLoad, responses: Record<string, number>): Promise<void> {
   const { method, requests, connections, perSecond, repeatForMs } = load
-  const agent = new Agent({ connections, headersTimeout: ANSWER_WITHIN_MS, bodyTimeout: ANSWER_WITHIN_MS })
+  const agent = new Agent({ connections, headersTimeout: RESPONSE_TIMEOUT_MS, bodyTimeout: RESPONSE_TIMEOUT_MS })
   const headers = {
     host: 'pod.example',
     'x-forwarded-for': SOURCE,
@@ -50,29 +50,29 @@ async function send(port: number, load: AttackLoad, answers: Record<string, numb
     return elapsed < (repeatForMs ?? MAX_MS) && (repeatForMs !== undefined || sent < requests.length)
   }
 
-  async function sendInTurn(): Promise<void> {
+  async function sendOverConnection(): Promise<void> {
     while (mayContinue()) {
       const index = sent
       sent += 1
-      const next = requests[index % requests.length]
-      if (next === undefined) return
+      const nextRequest = requests[index % requests.length]
+      if (nextRequest === undefined) return
       if (perSecond !== undefined) await pause(Math.max(0, start + (index * 1_000) / perSecond - performance.now()))
-      const status = await statusOf(next)
-      answers[status] = (answers[status] ?? 0) + 1
+      const status = await sendRequest(nextRequest)
+      responses[status] = (responses[status] ?? 0) + 1
     }
   }
 
-  async function statusOf({ path, body }: AttackLoad['requests'][number]): Promise<string> {
+  async function sendRequest({ path, body }: AttackLoad['requests'][number]): Promise<string> {
     try {
       const url = `http://127.0.0.1:${port}${path}`
-      const answer = await request(url, { dispatcher: agent, method, headers, ...(method === 'POST' && { body }) })
-      await answer.body.dump()
-      return String(answer.statusCode)
+      const response = await request(url, { dispatcher: agent, method, headers, ...(method === 'POST' && { body }) })
+      await response.body.dump()
+      return String(response.statusCode)
     } catch {
       return 'failed'
     }
   }
 
-  await Promise.all(Array.from({ length: connections }, sendInTurn))
+  await Promise.all(Array.from({ length: connections }, sendOverConnection))
   await agent.destroy()
 }

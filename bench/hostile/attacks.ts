@@ -1,15 +1,15 @@
 import type { AttackLoad } from './attack-sender.js'
 import { commentOf, envelopeOf, type HostilePod, newGuid, postOf } from './hostile-pod.js'
 
-/** What runs beside the ordinary traffic. */
+/** An attack on the pod while ordinary traffic continues. */
 interface Attack {
-  /** How long ordinary traffic runs beside it; the attack is over earlier or continues until then. */
+  /** Duration of the ordinary traffic. The attack may end earlier. */
   readonly seconds: number
-  /** Prepares everything that needs time. `parentGuid` is a public post of alice that gina's pod subscribes to. */
+  /** Prepares the requests of the attack. `parentGuid` is a public post of alice that gina's pod subscribes to. */
   prepare(pod: HostilePod, parentGuid: string, strength: number): Promise<readonly AttackLoad[]>
 }
 
-/** At strength 1. */
+/** Sizes of the attacks at strength 1. */
 const SIZES = {
   lookUps: 20,
   hostileEnvelopes: 150,
@@ -59,7 +59,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   'seed-location': {
     seconds: 20,
     async prepare(pod, _parentGuid, strength) {
-      const mallory = await onlyOne(pod.addPeople(['mallory'], 'evil', 'good'))
+      const mallory = await onlyPerson(pod.addPeople(['mallory'], 'evil', 'good'))
       const requests = range(SIZES.misdirectedPosts * strength).map(() => message(postOf(mallory).envelope))
       return [{ method: 'POST', requests, connections: 16, perSecond: 600 }]
     },
@@ -69,7 +69,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   'post-page': {
     seconds: 15,
     async prepare(pod, parentGuid, strength) {
-      const mallory = await onlyOne(pod.addPeople(['mallory'], 'evil'))
+      const mallory = await onlyPerson(pod.addPeople(['mallory'], 'evil'))
       await pod.register(mallory)
       await pod.db.raw(
         `insert into comments (guid, post_id, author_id, text, created_at)
@@ -89,7 +89,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   'slow-batch': {
     seconds: 25,
     async prepare(pod, _parentGuid, strength) {
-      const mallory = await onlyOne(pod.addPeople(['mallory'], 'evil'))
+      const mallory = await onlyPerson(pod.addPeople(['mallory'], 'evil'))
       await pod.register(mallory)
       const guid = await addLongThread(pod, mallory.address, Math.ceil(SIZES.commentsOfBatch * strength))
       const retraction = envelopeOf(mallory, {
@@ -106,14 +106,14 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   'comment-flood': {
     seconds: 20,
     async prepare(pod, parentGuid, strength) {
-      const mallory = await onlyOne(pod.addPeople(['mallory'], 'evil'))
+      const mallory = await onlyPerson(pod.addPeople(['mallory'], 'evil'))
       const requests = range(SIZES.floodComments * strength).map(() => message(commentOf(mallory, parentGuid).envelope))
       return [{ method: 'POST', requests, connections: 16, perSecond: 200 }]
     },
   },
 }
 
-/** Inserts the rows without their foreign keys being checked: all of them are right, and there are very many. */
+/** Inserts a post with many comments and tags, without foreign key checks because of their number. */
 async function addLongThread({ db }: HostilePod, address: string, count: number): Promise<string> {
   const guid = newGuid()
   await db.transaction(async (transaction) => {
@@ -161,9 +161,9 @@ function message(body: string): AttackLoad['requests'][number] {
   return { path: '/receive/public', body }
 }
 
-async function onlyOne<Item>(items: Promise<readonly Item[]>): Promise<Item> {
+async function onlyPerson<Item>(items: Promise<readonly Item[]>): Promise<Item> {
   const [item] = await items
-  if (item === undefined) throw new Error('one was to be made')
+  if (item === undefined) throw new Error('addPeople returned no person.')
   return item
 }
 

@@ -19,7 +19,7 @@ import type { KeyPair } from '../../src/services/pod-crypto.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import { environmentOf, type PodProcess, startProcess } from '../inbound/inbound-pod.js'
 import { openBenchStores, type QueueStoreName } from '../machine/bench-stores.js'
-import { end, forkFile, said } from '../machine/child-process.js'
+import { endProcess, forkFile, nextMessage } from '../machine/child-process.js'
 import type {
   Arrival,
   PeopleServed,
@@ -29,7 +29,7 @@ import type {
   ServePeople,
 } from './remote-hosts.js'
 
-const AN_HOUR = 3_600
+const TOKEN_LIFETIME_SECONDS = 3_600
 const WARM_UP_WITHIN_MS = 30_000
 const POLL_MS = 20
 
@@ -44,27 +44,31 @@ export interface LocalUser {
   readonly token: string
 }
 
-/** A whole pod and the hosts around it. Gina is a contact of alice, hank a contact of bob; the pod knows both. */
+/** A complete pod and simulated remote hosts. The pod knows gina, a contact of alice, and hank, a contact of bob. */
 export interface HostilePod {
   readonly queue: QueueStoreName
   readonly port: number
-  /** Without a limit of time for a statement. */
+  /** Database connection without a statement timeout. */
   readonly db: Knex
   readonly alice: LocalUser
   readonly bob: LocalUser
   readonly gina: RemotePerson
   readonly hosts: RemoteHostsReady
   readonly hostsProcess: ChildProcess
-  /** Makes a person with a new key and serves the hCard; `livesAt` is the host that the person claims as home. */
-  addPeople(names: readonly string[], at: RemoteHostName, livesAt?: RemoteHostName): Promise<readonly RemotePerson[]>
-  /** A public post of alice, with gina's pod among its subscribers. Returns its guid once it has arrived there. */
+  /** Creates people with new keys and serves their discovery documents. `claimedHost` is the host in the `seed_location` of WebFinger. */
+  addPeople(
+    names: readonly string[],
+    at: RemoteHostName,
+    claimedHost?: RemoteHostName,
+  ): Promise<readonly RemotePerson[]>
+  /** Publishes a post of alice to which gina's pod subscribes. Returns its guid when gina's pod has received it. */
   publishParent(): Promise<string>
-  /** Makes the person known by a signed post. */
+  /** Sends a signed post of the person, so that the pod knows the person. */
   register(person: RemotePerson): Promise<void>
   close(): Promise<void>
 }
 
-/** Undefined: there is no Redis on this machine. */
+/** Undefined: Redis is not installed. */
 export async function startHostilePod(queue: QueueStoreName): Promise<HostilePod | undefined> {
   const stores = await openBenchStores(queue)
   if (stores === undefined) return undefined
@@ -80,27 +84,27 @@ export async function startHostilePod(queue: QueueStoreName): Promise<HostilePod
   })
 
   async function close(): Promise<void> {
-    for (const { child } of processes) await end(child)
+    for (const { child } of processes) await endProcess(child)
     hostsProcess.kill()
     await db.destroy()
     await stores?.close()
   }
 
   try {
-    const hosts = await said<RemoteHostsReady>(hostsProcess)
+    const hosts = await nextMessage<RemoteHostsReady>(hostsProcess)
     const [alice, bob] = await addUsers(environment, ['alice', 'bob'])
-    if (alice === undefined || bob === undefined) throw new Error('two users were to be made')
+    if (alice === undefined || bob === undefined) throw new Error('Fewer than two users were created.')
     processes.push(await startProcess('../src/server', environment), await startProcess('../workers/main', environment))
     const port = processes.find(({ name }) => name === 'web')?.port ?? 0
 
-    async function addPeople(names: readonly string[], at: RemoteHostName, livesAt = at) {
-      const added = names.map((name) => makePerson(`${name}@${hosts[at]}`, `http://${hosts[livesAt]}/`))
-      const serve = added.map(({ privateKey: _, ...served }) => served)
+    async function addPeople(names: readonly string[], at: RemoteHostName, claimedHost = at) {
+      const people = names.map((name) => createPerson(`${name}@${hosts[at]}`, `http://${hosts[claimedHost]}/`))
+      const serve = people.map(({ privateKey: _, ...served }) => served)
       hostsProcess.send({ serve } satisfies ServePeople)
       let message: PeopleServed | Arrival
-      do message = await said<PeopleServed | Arrival>(hostsProcess)
+      do message = await nextMessage<PeopleServed | Arrival>(hostsProcess)
       while (!('served' in message))
-      return added
+      return people
     }
 
     async function register(person: RemotePerson): Promise<void> {
@@ -117,9 +121,9 @@ export async function startHostilePod(queue: QueueStoreName): Promise<HostilePod
       const body = JSON.stringify({ public: true, body: 'Good morning' })
       const headers = { authorization: `Bearer ${user.token}`, 'content-type': 'application/json' }
       const response = await fetch(`http://127.0.0.1:${port}/api/v1/posts`, { method: 'POST', headers, body })
-      const { guid } = (await response.json()) as { readonly guid: string } // the API documents it
+      const { guid } = (await response.json()) as { readonly guid: string } // as the API documents it
       let message: Arrival | object
-      do message = await said<Arrival | object>(hostsProcess)
+      do message = await nextMessage<Arrival | object>(hostsProcess)
       while (!('guid' in message) || message.guid !== guid)
       await db.raw(
         `insert into participations (guid, post_id, author_id)
@@ -131,7 +135,7 @@ export async function startHostilePod(queue: QueueStoreName): Promise<HostilePod
 
     const [gina] = await addPeople(['gina'], 'good')
     const [hank] = await addPeople(['hank'], 'uninvolved')
-    if (gina === undefined || hank === undefined) throw new Error('two people were to be made')
+    if (gina === undefined || hank === undefined) throw new Error('Fewer than two people were created.')
     await register(gina)
     await register(hank)
     await addContact(db, alice, gina)
@@ -156,8 +160,8 @@ export async function startHostilePod(queue: QueueStoreName): Promise<HostilePod
   }
 }
 
-/** Every pod gets the same keys: to make new ones takes seconds. */
-const keysOfUsers = new Map<string, KeyPair>()
+/** Key pairs by username. All pods of a run share them, because key generation takes seconds. */
+const keysByUsername = new Map<string, KeyPair>()
 
 async function addUsers(environment: NodeJS.ProcessEnv, names: readonly string[]): Promise<readonly LocalUser[]> {
   const crypto = openCryptoPool(1)
@@ -165,12 +169,15 @@ async function addUsers(environment: NodeJS.ProcessEnv, names: readonly string[]
   const users: LocalUser[] = []
   try {
     for (const username of names) {
-      const keys = keysOfUsers.get(username) ?? (await crypto.generateKeyPair())
-      keysOfUsers.set(username, keys)
+      const keys = keysByUsername.get(username) ?? (await crypto.generateKeyPair())
+      keysByUsername.set(username, keys)
       const withKeys = { ...services, crypto: { ...crypto, generateKeyPair: async () => keys } }
       await createUser(withKeys, { username, password: `the password of ${username}` })
       const { id: userId, personId } = await services.db('users').where({ username }).first('id', 'personId')
-      const { accessToken: token } = await mintToken(services, username, { scopes: SCOPES, lifetime: AN_HOUR })
+      const { accessToken: token } = await mintToken(services, username, {
+        scopes: SCOPES,
+        lifetime: TOKEN_LIFETIME_SECONDS,
+      })
       users.push({ userId, personId, token })
     }
     return users
@@ -187,7 +194,7 @@ async function addContact(db: Knex, user: LocalUser, { address }: RemotePerson):
   )
 }
 
-function makePerson(address: string, podUrl: string): RemotePerson {
+function createPerson(address: string, podUrl: string): RemotePerson {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   return {
     address,
@@ -198,7 +205,7 @@ function makePerson(address: string, podUrl: string): RemotePerson {
   }
 }
 
-/** A signed message and the guid of what it creates. */
+/** A signed message and the guid of its entity. */
 export interface SignedMessage {
   readonly guid: string
   readonly envelope: string
@@ -242,10 +249,10 @@ export function newGuid(): string {
   return randomBytes(16).toString('hex')
 }
 
-/** As the pod of an honest person sends it. Returns the status of the answer. */
+/** Sends a public message as an ordinary pod does. Returns the status of the response. */
 export async function sendMessage(port: number, body: string): Promise<number> {
   const headers = { 'content-type': 'application/magic-envelope+xml', 'x-forwarded-for': '198.51.100.7' }
-  const answer = await fetch(`http://127.0.0.1:${port}/receive/public`, { method: 'POST', headers, body })
-  await answer.arrayBuffer()
-  return answer.status
+  const response = await fetch(`http://127.0.0.1:${port}/receive/public`, { method: 'POST', headers, body })
+  await response.arrayBuffer()
+  return response.status
 }

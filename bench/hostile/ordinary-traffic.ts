@@ -11,28 +11,28 @@ import {
 import type { Arrival, RemoteHostName } from './remote-hosts.js'
 import type { OrdinaryTimes } from './slowdown.js'
 
-/** How many of each in a second: modest, so that the machine has capacity for the attack. */
-const RATES = { reads: 8, postsOfUser: 2, postsFromOutside: 2, commentsFromOutside: 2 } as const
+/** Requests per second by kind. They are low, so that the machine has capacity for the attack. */
+const RATES = { reads: 8, localPosts: 2, remotePosts: 2, remoteComments: 2 } as const
 const NEWCOMER_INTERVAL_SECONDS = 5
 const READ_PATHS = ['/api/v1/streams/main', '/api/v1/user'] as const
-/** A client has given up by then. */
-const ANSWER_WITHIN_MS = 20_000
-/** After the last request, for what is not stored or delivered yet. */
+/** Timeout of the client. */
+const RESPONSE_TIMEOUT_MS = 20_000
+/** Time after the last request until pending messages count as lost. */
 const COMPLETE_WITHIN_MS = 30_000
-/** How exactly it is known when a row is committed and visible. */
+/** Interval of the queries for committed rows: the precision of their times. */
 const POLL_MS = 20
 
 export interface OrdinaryTraffic extends OrdinaryTimes {
-  /** From the first message of a person whom the pod does not know to its row. */
+  /** Latencies from the first message of an unknown person to its row. */
   readonly newcomers: readonly number[]
-  /** Requests of clients and messages of honest pods without a 2xx answer. */
+  /** Requests of clients and messages of ordinary pods without a 2xx response. */
   readonly refused: number
-  /** What was accepted and was not stored or delivered within the time. */
+  /** Messages that were accepted, but not stored or delivered in time. */
   readonly lost: Readonly<Record<'stored' | 'delivered' | 'newcomers', number>>
 }
 
-/** What has to come true, by guid: since when, and when it did. */
-type Expected = Map<string, { readonly since: number; came?: number }>
+/** Expected rows or deliveries by guid, with the time of the request and of the arrival. */
+type Expected = Map<string, { readonly requestedAt: number; arrivedAt?: number }>
 
 interface Run {
   readonly pod: HostilePod
@@ -44,7 +44,7 @@ interface Run {
   refused: number
 }
 
-/** People whom the pod does not know, for one run of so many seconds. */
+/** Adds people whom the pod does not know, for one run of this duration. */
 export async function addNewcomers(pod: HostilePod, prefix: string, seconds: number): Promise<readonly RemotePerson[]> {
   const names = Array.from(
     { length: Math.floor(seconds / NEWCOMER_INTERVAL_SECONDS) },
@@ -54,8 +54,8 @@ export async function addNewcomers(pod: HostilePod, prefix: string, seconds: num
 }
 
 /**
- * Clients read and write, and honest pods send, for so many seconds. Requests start by the clock, whether or not earlier ones were
- * answered: a slow pod does not get fewer of them.
+ * Requests of clients and messages of ordinary pods for a number of seconds. Their rate is fixed: a request does not wait for earlier
+ * responses, so that a slow pod receives as many of them.
  */
 export async function runOrdinaryTraffic(
   pod: HostilePod,
@@ -72,52 +72,55 @@ export async function runOrdinaryTraffic(
     delivered: new Map(),
     refused: 0,
   }
-  // A post can arrive before the client has its guid.
+  // Arrivals are kept from the start, because a post can arrive before the client has its guid.
   const arrivals = new Map<string, number>()
-  const takeArrival = (message: Arrival | object) => {
+  const recordArrival = (message: Arrival | object) => {
     if ('host' in message) arrivals.set(keyOf(message.host, message.guid), message.at)
   }
-  pod.hostsProcess.on('message', takeArrival)
+  pod.hostsProcess.on('message', recordArrival)
   try {
     const requests = Promise.all([
-      everySecond(RATES.reads, seconds, (index) => read(run, READ_PATHS[index % READ_PATHS.length] ?? '/')),
-      everySecond(RATES.postsOfUser, seconds, () => publish(run, pod.alice, 'good')),
-      everySecond(RATES.postsOfUser, seconds, () => publish(run, pod.bob, 'uninvolved')),
-      everySecond(RATES.postsFromOutside, seconds, () => send(run, postOf(pod.gina), run.stored)),
-      everySecond(RATES.commentsFromOutside, seconds, () => send(run, commentOf(pod.gina, parentGuid), run.stored)),
-      everySecond(1 / NEWCOMER_INTERVAL_SECONDS, seconds, async (index) => {
+      startAtRate(RATES.reads, seconds, (index) => read(run, READ_PATHS[index % READ_PATHS.length] ?? '/')),
+      startAtRate(RATES.localPosts, seconds, () => publish(run, pod.alice, 'good')),
+      startAtRate(RATES.localPosts, seconds, () => publish(run, pod.bob, 'uninvolved')),
+      startAtRate(RATES.remotePosts, seconds, () => send(run, postOf(pod.gina), run.stored)),
+      startAtRate(RATES.remoteComments, seconds, () => send(run, commentOf(pod.gina, parentGuid), run.stored)),
+      startAtRate(1 / NEWCOMER_INTERVAL_SECONDS, seconds, async (index) => {
         const newcomer = newcomers[index]
         if (newcomer !== undefined) await send(run, postOf(newcomer), run.newcomers)
       }),
     ])
-    let areAnswered = false
-    // A slow answer can name a post after everything else has come.
-    const watch = { isOver: () => areAnswered, deadline: performance.now() + seconds * 1_000 + COMPLETE_WITHIN_MS }
-    const answered = requests.then(() => {
-      areAnswered = true
+    let haveResponses = false
+    // A late response can add an expected post after all other posts have arrived.
+    const watch = {
+      haveResponses: () => haveResponses,
+      deadline: performance.now() + seconds * 1_000 + COMPLETE_WITHIN_MS,
+    }
+    const allResponses = requests.then(() => {
+      haveResponses = true
     })
-    await Promise.all([answered, watchRows(run, watch, arrivals)])
+    await Promise.all([allResponses, watchRows(run, watch, arrivals)])
   } finally {
-    pod.hostsProcess.off('message', takeArrival)
+    pod.hostsProcess.off('message', recordArrival)
   }
-  const ended = Date.now()
+  const endedAt = Date.now()
   return {
     api: run.api,
     accepted: run.accepted,
-    stored: timesOf(run.stored, ended),
-    delivered: timesOf(run.delivered, ended),
-    newcomers: timesOf(run.newcomers, ended),
+    stored: latenciesOf(run.stored, endedAt),
+    delivered: latenciesOf(run.delivered, endedAt),
+    newcomers: latenciesOf(run.newcomers, endedAt),
     refused: run.refused,
     lost: {
-      stored: countMissing(run.stored),
-      delivered: countMissing(run.delivered),
-      newcomers: countMissing(run.newcomers),
+      stored: countPending(run.stored),
+      delivered: countPending(run.delivered),
+      newcomers: countPending(run.newcomers),
     },
   }
 }
 
 /** The first request starts half an interval late, so that several kinds do not start at once. */
-async function everySecond(rate: number, seconds: number, start: (index: number) => Promise<void>): Promise<void> {
+async function startAtRate(rate: number, seconds: number, start: (index: number) => Promise<void>): Promise<void> {
   const began = performance.now()
   const started: Promise<void>[] = []
   for (let index = 0; index < Math.floor(rate * seconds); index += 1) {
@@ -132,12 +135,12 @@ async function read(run: Run, path: string): Promise<void> {
 }
 
 async function publish(run: Run, author: LocalUser, to: RemoteHostName): Promise<void> {
-  const since = Date.now()
-  const answer = await callApi(run, author, '/api/v1/posts', { public: true, body: 'Good morning. '.repeat(20) })
-  if (answer !== undefined) run.delivered.set(keyOf(to, answer.guid), { since })
+  const requestedAt = Date.now()
+  const post = await callApi(run, author, '/api/v1/posts', { public: true, body: 'Good morning. '.repeat(20) })
+  if (post !== undefined) run.delivered.set(keyOf(to, post.guid), { requestedAt })
 }
 
-/** Undefined: it was refused. */
+/** Undefined: the request failed. */
 async function callApi(run: Run, user: LocalUser, path: string, body?: object): Promise<{ guid: string } | undefined> {
   const began = performance.now()
   try {
@@ -149,10 +152,10 @@ async function callApi(run: Run, user: LocalUser, path: string, body?: object): 
         'x-forwarded-for': '192.0.2.10',
       },
       ...(body && { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+      signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
     })
-    const answer = (await response.json()) as { readonly guid: string } // only of a new post, and only there it is read
-    if (response.ok) return answer
+    const post = (await response.json()) as { readonly guid: string } // callers read the guid of new posts only
+    if (response.ok) return post
     run.refused += 1
   } catch {
     run.refused += 1
@@ -163,40 +166,40 @@ async function callApi(run: Run, user: LocalUser, path: string, body?: object): 
 }
 
 async function send(run: Run, { guid, envelope }: SignedMessage, expected: Expected): Promise<void> {
-  const since = Date.now()
+  const requestedAt = Date.now()
   const began = performance.now()
   const status = await sendMessage(run.pod.port, envelope).catch(() => 0)
   run.accepted.push(performance.now() - began)
-  if (status === 202) expected.set(guid, { since })
+  if (status === 202) expected.set(guid, { requestedAt })
   else run.refused += 1
 }
 
-/** Until everything has come and no request is open any more, or the time for that is over. */
+/** Records the times of committed rows and deliveries until none is pending, or until the deadline. */
 async function watchRows(
   run: Run,
-  { isOver, deadline }: { readonly isOver: () => boolean; readonly deadline: number },
+  { haveResponses, deadline }: { readonly haveResponses: () => boolean; readonly deadline: number },
   arrivals: ReadonlyMap<string, number>,
 ): Promise<void> {
   while (performance.now() < deadline) {
-    // Read first: what an answer adds later must be looked for once more.
-    const wereAnswered = isOver()
-    const asked = [run.stored, run.newcomers].flatMap((expected) => missingIn(expected))
-    const committed = await committedOf(run.pod, asked)
+    // Read first: a later response can add an expected row, which needs another query.
+    const hadResponses = haveResponses()
+    const pending = [run.stored, run.newcomers].flatMap((expected) => pendingKeys(expected))
+    const committed = await findCommittedGuids(run.pod, pending)
     const now = Date.now()
     for (const expected of [run.stored, run.newcomers]) {
-      for (const guid of missingIn(expected)) if (committed.has(guid)) complete(expected, guid, now)
+      for (const guid of pendingKeys(expected)) if (committed.has(guid)) markArrived(expected, guid, now)
     }
-    for (const key of missingIn(run.delivered)) {
+    for (const key of pendingKeys(run.delivered)) {
       const at = arrivals.get(key)
-      if (at !== undefined) complete(run.delivered, key, at)
+      if (at !== undefined) markArrived(run.delivered, key, at)
     }
-    const isComplete = [run.stored, run.newcomers, run.delivered].every((expected) => countMissing(expected) === 0)
-    if (isComplete && wereAnswered) return
+    const isComplete = [run.stored, run.newcomers, run.delivered].every((expected) => countPending(expected) === 0)
+    if (isComplete && hadResponses) return
     await pause(POLL_MS)
   }
 }
 
-async function committedOf({ db }: HostilePod, guids: readonly string[]): Promise<ReadonlySet<string>> {
+async function findCommittedGuids({ db }: HostilePod, guids: readonly string[]): Promise<ReadonlySet<string>> {
   if (guids.length === 0) return new Set()
   const { rows }: { rows: { guid: string }[] } = await db.raw(
     `select guid from posts where guid = any(:guids) union all select guid from comments where guid = any(:guids)`,
@@ -205,22 +208,22 @@ async function committedOf({ db }: HostilePod, guids: readonly string[]): Promis
   return new Set(rows.map(({ guid }) => guid))
 }
 
-function complete(expected: Expected, key: string, at: number): void {
-  const one = expected.get(key)
-  if (one !== undefined) one.came = at
+function markArrived(expected: Expected, key: string, at: number): void {
+  const entry = expected.get(key)
+  if (entry !== undefined) entry.arrivedAt = at
 }
 
-function missingIn(expected: Expected): readonly string[] {
-  return [...expected].flatMap(([key, { came }]) => (came === undefined ? [key] : []))
+function pendingKeys(expected: Expected): readonly string[] {
+  return [...expected].flatMap(([key, { arrivedAt }]) => (arrivedAt === undefined ? [key] : []))
 }
 
-function countMissing(expected: Expected): number {
-  return missingIn(expected).length
+function countPending(expected: Expected): number {
+  return pendingKeys(expected).length
 }
 
-/** What is missing counts with the time that was waited for it. */
-function timesOf(expected: Expected, ended: number): readonly number[] {
-  return Array.from(expected.values(), ({ since, came = ended }) => came - since)
+/** Latencies of all expected rows or deliveries. A pending one counts until the end of the run. */
+function latenciesOf(expected: Expected, endedAt: number): readonly number[] {
+  return Array.from(expected.values(), ({ requestedAt, arrivedAt = endedAt }) => arrivedAt - requestedAt)
 }
 
 function keyOf(host: RemoteHostName, guid: string): string {

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { writeHcard, writeWebFinger } from '../../src/protocol/discovery/discovery-documents.js'
 
-/** Each has a loopback address of its own, because the pod limits requests by host. */
+/** Loopback addresses of the hosts. They differ, because the pod limits requests by host. */
 const ADDRESSES = {
   good: '127.0.0.2',
   uninvolved: '127.0.0.3',
@@ -15,7 +15,7 @@ const ADDRESSES = {
 
 export type RemoteHostName = keyof typeof ADDRESSES
 
-/** The authority (`host:port`) of each host; sent once, when all of them listen. */
+/** The authority (`host:port`) of each host; the first message of this process. */
 export type RemoteHostsReady = Readonly<Record<RemoteHostName, string>>
 
 export interface ServedPerson {
@@ -44,12 +44,13 @@ export interface Arrival {
   readonly at: number
 }
 
-const HONEST_MIN_MS = 20
-const HONEST_MAX_MS = 50
-/** With the markup around it just below the 1 MiB that the pod once read: a longer document is refused unread. */
+/** Response times of the ordinary hosts. */
+const MIN_RESPONSE_MS = 20
+const MAX_RESPONSE_MS = 50
+/** With its markup just below 1 MiB, the former limit of the pod: a longer document is rejected unread. */
 const HOSTILE_HCARD_BYTES = 1024 * 1024 - 200
 
-/** A process of its own, so that its work does not count as the pod's. */
+/** This file runs as a separate process, so that its processor time does not count as the pod's. */
 const people = new Map<string, ServedPerson>()
 const hostileHcard = `<pre><div class="fn uid nickname given_name family_name searchable key">${'<'.repeat(HOSTILE_HCARD_BYTES)}`
 
@@ -59,27 +60,31 @@ process.on('message', ({ serve }: ServePeople) => {
 })
 
 const servers: Readonly<Record<RemoteHostName, Server>> = {
-  good: createHttpServer((request, response) => answerHonestly('good', request, response)),
-  uninvolved: createHttpServer((request, response) => answerHonestly('uninvolved', request, response)),
-  evil: createHttpServer(answerAsEvil),
+  good: createHttpServer((request, response) => respondAsOrdinaryHost('good', request, response)),
+  uninvolved: createHttpServer((request, response) => respondAsOrdinaryHost('uninvolved', request, response)),
+  evil: createHttpServer(respondAsEvilHost),
   // Accept connections and never answer.
   silent: createTcpServer((socket) => socket.on('error', () => {}).resume()),
   silentToo: createTcpServer((socket) => socket.on('error', () => {}).resume()),
 }
 const listening = Object.entries(servers).map(async ([name, server]) => {
-  const address = ADDRESSES[name as RemoteHostName] // its names are the keys
+  const address = ADDRESSES[name as RemoteHostName] // the names are the keys of servers
   server.listen(0, address)
   await new Promise((resolve) => server.once('listening', resolve))
   return [name, `${address}:${(server.address() as AddressInfo).port}`] as const // it listens on a port
 })
 process.send?.(Object.fromEntries(await Promise.all(listening)))
 
-async function answerHonestly(host: RemoteHostName, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function respondAsOrdinaryHost(
+  host: RemoteHostName,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const body = await text(request)
   const { pathname, searchParams } = urlOf(request)
   const at = Date.now()
-  await pause(HONEST_MIN_MS + Math.random() * (HONEST_MAX_MS - HONEST_MIN_MS))
-  if (request.method !== 'POST') return answerDiscovery(pathname, searchParams, response)
+  await pause(MIN_RESPONSE_MS + Math.random() * (MAX_RESPONSE_MS - MIN_RESPONSE_MS))
+  if (request.method !== 'POST') return respondToDiscovery(pathname, searchParams, response)
   if (pathname === '/receive/public') {
     const guid = guidIn(body)
     if (guid !== undefined) process.send?.({ host, guid, at } satisfies Arrival)
@@ -92,7 +97,7 @@ async function answerHonestly(host: RemoteHostName, request: IncomingMessage, re
   response.writeHead(isKnown ? 202 : 404).end()
 }
 
-async function answerAsEvil(request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function respondAsEvilHost(request: IncomingMessage, response: ServerResponse): Promise<void> {
   await text(request)
   const { pathname, searchParams, host } = urlOf(request)
   const address = searchParams.get('resource')?.replace(/^acct:/, '')
@@ -101,10 +106,10 @@ async function answerAsEvil(request: IncomingMessage, response: ServerResponse):
     response.setHeader('content-type', 'application/jrd+json').end(JSON.stringify(links))
   } else if (pathname === '/hcard/users/hostile') {
     response.setHeader('content-type', 'text/html').end(hostileHcard)
-  } else answerDiscovery(pathname, searchParams, response)
+  } else respondToDiscovery(pathname, searchParams, response)
 }
 
-function answerDiscovery(pathname: string, searchParams: URLSearchParams, response: ServerResponse): void {
+function respondToDiscovery(pathname: string, searchParams: URLSearchParams, response: ServerResponse): void {
   const address = searchParams.get('resource')?.replace(/^acct:/, '')
   const person = [...people.values()].find(
     (each) => each.address === address || pathname === `/hcard/users/${each.guid}`,
@@ -115,7 +120,7 @@ function answerDiscovery(pathname: string, searchParams: URLSearchParams, respon
   } else response.setHeader('content-type', 'text/html').end(hcardOf(person))
 }
 
-/** The hCard stays at the host of the address, wherever the person claims to live. */
+/** WebFinger document whose hCard is at the host of the address, with the claimed host as `seed_location`. */
 function webFingerOf(person: ServedPerson) {
   const ownUrl = `http://${person.address.split('@')[1]}/`
   const written = writeWebFinger({ ...person, podUrl: ownUrl })

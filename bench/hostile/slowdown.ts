@@ -1,18 +1,23 @@
 import { latencyOf } from '../bench.js'
 
-/** The times in milliseconds that other people notice, by what they wait for. */
+/** Latencies of ordinary traffic in milliseconds, by kind. */
 export interface OrdinaryTimes {
-  /** From a request of a client to its answer. */
+  /** From the request of a client to its response. */
   readonly api: readonly number[]
   /** From a message of another pod to its 202. */
   readonly accepted: readonly number[]
-  /** From a message of another pod to its row, seen by another session. */
+  /** From a message of another pod to its committed row. */
   readonly stored: readonly number[]
   /** From the request that publishes a post to its arrival at another pod. */
   readonly delivered: readonly number[]
 }
 
-export const JUDGED = ['api', 'accepted', 'stored', 'delivered'] as const satisfies readonly (keyof OrdinaryTimes)[]
+export const MEASURED_KINDS = [
+  'api',
+  'accepted',
+  'stored',
+  'delivered',
+] as const satisfies readonly (keyof OrdinaryTimes)[]
 
 /**
  * Without an attack most 99th percentiles are a few milliseconds, and one garbage collection triples them. No user notices
@@ -20,9 +25,11 @@ export const JUDGED = ['api', 'accepted', 'stored', 'delivered'] as const satisf
  */
 export const UNNOTICED_MS = 50
 
-/** How many times as long the slowest kind of ordinary traffic takes during the attack, by 99th percentiles. */
-export function slowdownOf(without: OrdinaryTimes, during: OrdinaryTimes): number {
+/** The largest ratio of the 99th percentiles during the attack and without it, over all kinds of traffic. */
+export function slowdownOf(baseline: OrdinaryTimes, during: OrdinaryTimes): number {
   return Math.max(
-    ...JUDGED.map((kind) => latencyOf(during[kind]).p99 / Math.max(UNNOTICED_MS, latencyOf(without[kind]).p99)),
+    ...MEASURED_KINDS.map(
+      (kind) => latencyOf(during[kind]).p99 / Math.max(UNNOTICED_MS, latencyOf(baseline[kind]).p99),
+    ),
   )
 }

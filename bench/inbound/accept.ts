@@ -6,30 +6,30 @@ import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import { type BenchOptions, latencyOf, median, medianCpu, type Result, spreadOf } from '../bench.js'
 import { FLOORS } from '../floors.js'
 import type { PostLoadResult } from '../load/post-load.js'
-import { load, openLoader } from '../load/post-loader.js'
-import { type BenchStores, eachStore, type QueueStoreName } from '../machine/bench-stores.js'
-import { end } from '../machine/child-process.js'
+import { runPostLoad, startPostLoader } from '../load/post-loader.js'
+import { type BenchStores, openEachStore, type QueueStoreName } from '../machine/bench-stores.js'
+import { endProcess } from '../machine/child-process.js'
 import { processorTimesOf, timePerMessage } from '../machine/processor-time.js'
 import { environmentOf, type PodProcess, startProcess } from './inbound-pod.js'
 
 const CONNECTIONS = [1, 8, 64, 256]
 const MILLISECONDS = 500
-/** As long as an envelope of RSA-4096. */
+/** Length of an envelope with an RSA-4096 signature. */
 const BODY = 'x'.repeat(2_200)
-/** Fast enough for messages to be packed; only then there is a floor. */
+/** With as many connections the pod stores several messages per job. Only this case has a floor. */
 const MANY_CONNECTIONS = 64
-/** A process is at its full speed only after some tens of thousands of requests. */
-const ROUNDS_BEFORE = 6
+/** A process reaches its full speed after some tens of thousands of requests. */
+const WARM_UP_ROUNDS = 6
 
 /**
- * From the socket to a 202 that means "on disk", through the web process of a pod, beside a process with a bare Fastify route
- * that reads the same body and answers 202.
+ * Messages through the web process of a pod, from the socket to the 202, which follows the durable write to the queue. Compared with
+ * a plain Fastify route that reads the same body and responds 202.
  */
 export async function* benchAccept({ rounds }: BenchOptions): AsyncGenerator<Result> {
-  const loader = openLoader()
+  const loader = startPostLoader()
   const bare = await startProcess('load/bare-route', process.env)
   try {
-    for await (const { queue, stores } of eachStore()) yield* measureStore({ queue, stores, loader, bare, rounds })
+    for await (const { queue, stores } of openEachStore()) yield* measureStore({ queue, stores, loader, bare, rounds })
   } finally {
     loader.kill()
     bare.child.kill()
@@ -51,16 +51,16 @@ async function* measureStore(setting: Setting): AsyncGenerator<Result> {
   const services = await openServices(readConfig(environment), 'command', { crypto, log: pino({ level: 'silent' }) })
   const web = await startProcess('../src/server', environment)
   try {
-    for (let round = 0; round < ROUNDS_BEFORE; round += 1) await measureRound(setting, services, web, MANY_CONNECTIONS)
+    for (let round = 0; round < WARM_UP_ROUNDS; round += 1) await measureRound(setting, services, web, MANY_CONNECTIONS)
     for (const connections of CONNECTIONS) {
-      const measured: Round[] = []
+      const measuredRounds: Round[] = []
       for (let round = 0; round < rounds; round += 1) {
-        measured.push(await measureRound(setting, services, web, connections))
+        measuredRounds.push(await measureRound(setting, services, web, connections))
       }
-      yield resultOf(queue, connections, measured)
+      yield resultOf(queue, connections, measuredRounds)
     }
   } finally {
-    await end(web.child)
+    await endProcess(web.child)
     await services.close()
     await crypto.close()
   }
@@ -69,7 +69,7 @@ async function* measureStore(setting: Setting): AsyncGenerator<Result> {
 interface Round {
   readonly inbound: PostLoadResult
   readonly bare: PostLoadResult
-  /** Microseconds for one message, by process. */
+  /** Microseconds per message, by process. */
   readonly cpu: Readonly<Record<string, number>>
   readonly isComplete: boolean
 }
@@ -84,22 +84,22 @@ async function measureRound(
   const pids = { web: web.child.pid ?? Number.NaN, ...stores.pids }
   const barePids = { bare: bareRoute.child.pid ?? Number.NaN }
   const before = processorTimesOf(pids)
-  const inbound = await load(loader, { ...task, port: web.port })
+  const inbound = await runPostLoad(loader, { ...task, port: web.port })
   const between = processorTimesOf(pids)
   const bareBefore = processorTimesOf(barePids)
-  const bare = await load(loader, { ...task, port: bareRoute.port })
+  const bare = await runPostLoad(loader, { ...task, port: bareRoute.port })
   const after = processorTimesOf(barePids)
-  const queued = await takeAll(services)
+  const queued = await drainQueue(services)
   return {
     inbound,
     bare,
     cpu: { ...timePerMessage(inbound.requests, before, between), ...timePerMessage(bare.requests, bareBefore, after) },
-    isComplete: queued === inbound.requests - inbound.wrong,
+    isComplete: queued === inbound.requests - inbound.failures,
   }
 }
 
 /** Empties the queue and returns the number of messages that were in it. */
-async function takeAll({ jobs }: OpenServices): Promise<number> {
+async function drainQueue({ jobs }: OpenServices): Promise<number> {
   let messages = 0
   const worker = jobs.serve(
     'inbound',
@@ -131,6 +131,6 @@ function resultOf(queue: QueueStoreName, connections: number, rounds: readonly R
     spread: spreadOf(rates),
     cpu_us: medianCpu(rounds),
     latency_ms: { accepted: latencyOf(rounds.flatMap(({ inbound }) => inbound.milliseconds)) },
-    ok: rounds.every(({ inbound, bare, isComplete }) => inbound.wrong === 0 && bare.wrong === 0 && isComplete),
+    ok: rounds.every(({ inbound, bare, isComplete }) => inbound.failures === 0 && bare.failures === 0 && isComplete),
   }
 }

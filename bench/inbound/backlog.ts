@@ -4,56 +4,56 @@ import type { OpenServices } from '../../src/services/open-services.js'
 import { median, medianCpu, type Result, spreadOf } from '../bench.js'
 import { FLOORS } from '../floors.js'
 import { processorTimesOf, timePerMessage } from '../machine/processor-time.js'
-import type { Setting } from './inbound.js'
+import type { InboundSetup } from './inbound.js'
 import { partOf } from './inbound-corpus.js'
-import { empty, isRight, untilWritten } from './inbound-pod.js'
+import { isCorrect, resetRows, waitUntilWritten } from './inbound-pod.js'
 
-/** Messages, by tens. */
+/** Tens of messages in a backlog. */
 const TENS = 600
 const JOB_BATCH_SIZE = 500
 
-/** How a backlog went. */
+/** The measurement of one backlog. */
 export interface Backlog {
   readonly perSecond: number
-  /** What came through in jobs of many, just before. */
+  /** Messages per second of the preceding burst, whose jobs have many messages each. */
   readonly limit: number
-  /** Microseconds for one message, by process. */
+  /** Microseconds per message, by process. */
   readonly cpu: Readonly<Record<string, number>>
   readonly ok: boolean
 }
 
 /**
- * Jobs of one message each, as a quiet pod makes them, that have gathered while the worker stood still: from the first row that
- * it writes to the last. Another worker would be slower at first, as a burst would be through it.
+ * Jobs with one message each, as a quiet pod creates them, enqueued while the worker is stopped. Measured from the first row to the
+ * last. The worker is the one of the burst, because a new worker is slower at first.
  */
 export async function measureBacklog(
-  { stores, corpus: whole }: Setting,
+  { stores, corpus: whole }: InboundSetup,
   services: OpenServices,
   worker: ChildProcess,
   limit: number,
 ): Promise<Backlog> {
   const corpus = partOf(whole, TENS)
-  await empty(services.db, corpus)
+  await resetRows(services.db, corpus)
   const acceptedAt = new Date().toISOString()
   const jobs = corpus.messages.map(({ envelope }) => ({ acceptedAt, messages: [envelope] }))
   worker.kill('SIGSTOP')
-  for (let done = 0; done < jobs.length; done += JOB_BATCH_SIZE) {
-    await services.jobs.addAll(receivePublicJob, jobs.slice(done, done + JOB_BATCH_SIZE))
+  for (let added = 0; added < jobs.length; added += JOB_BATCH_SIZE) {
+    await services.jobs.addAll(receivePublicJob, jobs.slice(added, added + JOB_BATCH_SIZE))
   }
   const pids = { worker: worker.pid ?? Number.NaN, ...stores.pids }
   const before = processorTimesOf(pids)
   worker.kill('SIGCONT')
-  const written = [...(await untilWritten(services.db, corpus)).values()]
+  const writeTimes = [...(await waitUntilWritten(services.db, corpus)).values()]
   const after = processorTimesOf(pids)
   return {
-    perSecond: (jobs.length * 1_000) / (Math.max(...written) - Math.min(...written)),
+    perSecond: (jobs.length * 1_000) / (Math.max(...writeTimes) - Math.min(...writeTimes)),
     limit,
     cpu: timePerMessage(jobs.length, before, after),
-    ok: await isRight(services, corpus),
+    ok: await isCorrect(services, corpus),
   }
 }
 
-export function resultOfBacklogs({ queue, bits }: Setting, backlogs: readonly Backlog[]): Result {
+export function resultOfBacklogs({ queue, bits }: InboundSetup, backlogs: readonly Backlog[]): Result {
   const rates = backlogs.map(({ perSecond }) => perSecond)
   return {
     bench: 'inbound',

@@ -13,39 +13,40 @@ export interface Signer {
   readonly privateKey: KeyObject
 }
 
-const AT_A_TIME = 64
+/** Messages at a time, as many as the threads may queue. */
+const CHUNK_SIZE = 64
 const SENTENCE = 'The quick brown fox — «schnell» — jumps over the lazy dog & 狐 too. '
 
 /** The relayable with the signature of its author. */
-export async function signed(crypto: Crypto, written: Relayable, key: KeyObject): Promise<Entity> {
-  return { ...written, author_signature: await crypto.signRelayable(written, key) }
+export async function addAuthorSignature(crypto: Crypto, relayable: Relayable, key: KeyObject): Promise<Entity> {
+  return { ...relayable, author_signature: await crypto.signRelayable(relayable, key) }
 }
 
-export function statusMessage(author: string, own: string, isPublic = true): Entity {
+export function statusMessage(author: string, guid: string, isPublic = true): Entity {
   const created = { created_at: new Date(), public: isPublic, text: SENTENCE.repeat(4), photos: [] }
-  return { type: 'status_message', author, guid: own, ...created }
+  return { type: 'status_message', author, guid, ...created }
 }
 
-export function relayable(kind: string, author: string, own: string, parent: string): Relayable {
-  const both = { author, guid: own, parent_guid: parent }
-  if (kind === 'comments') return { type: 'comment', ...both, text: SENTENCE.repeat(2), created_at: new Date() }
-  return { type: 'like', ...both, parent_type: 'Post', positive: true }
+export function relayable(kind: string, author: string, guid: string, parent: string): Relayable {
+  const common = { author, guid, parent_guid: parent }
+  if (kind === 'comments') return { type: 'comment', ...common, text: SENTENCE.repeat(2), created_at: new Date() }
+  return { type: 'like', ...common, parent_type: 'Post', positive: true }
 }
 
-export function guid(): string {
+export function newGuid(): string {
   return randomBytes(16).toString('hex')
 }
 
-/** Runs as many at a time as the threads may queue. */
-export async function inParts<Item, Result>(
+/** Maps the items in chunks, one chunk after the other. */
+export async function mapInChunks<Item, Result>(
   items: readonly Item[],
-  run: (item: Item, index: number) => Promise<Result>,
+  map: (item: Item, index: number) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = []
   while (results.length < items.length) {
     const from = results.length
-    const part = items.slice(from, from + AT_A_TIME)
-    results.push(...(await Promise.all(part.map((item, index) => run(item, from + index)))))
+    const chunk = items.slice(from, from + CHUNK_SIZE)
+    results.push(...(await Promise.all(chunk.map((item, index) => map(item, from + index)))))
   }
   return results
 }

@@ -6,10 +6,18 @@ import { isIdle } from '../../src/jobs/operations/work-status.js'
 import { openServices } from '../../src/services/open-services.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import type { BenchOptions, Result } from '../bench.js'
-import { type BenchStores, eachStore, type QueueStoreName } from '../machine/bench-stores.js'
-import { end } from '../machine/child-process.js'
+import { type BenchStores, openEachStore, type QueueStoreName } from '../machine/bench-stores.js'
+import { endProcess } from '../machine/child-process.js'
 import { type InboundCorpus, inboundCorpus, partOf } from './inbound-corpus.js'
-import { countRows, empty, environmentOf, isRight, type PodProcess, prepare, startProcess } from './inbound-pod.js'
+import {
+  countRows,
+  environmentOf,
+  isCorrect,
+  type PodProcess,
+  prepareDatabase,
+  resetRows,
+  startProcess,
+} from './inbound-pod.js'
 
 const BITS = 4096
 const TENS = 300
@@ -17,43 +25,43 @@ const REPEAT_INTERVAL = 20
 const SENDERS = 32
 /** Slow enough that each kill happens during the load. */
 const PER_SECOND = 400
-/** When the store says no, or nothing. */
-const AGAIN_AFTER_MS = 50
-/** Jobs of a killed worker come back within 45 seconds, and it is killed more than once. */
-const PATIENCE_MS = 180_000
-/** What happens when so much of all has been sent. */
-const DISASTERS = [
-  { after: 0.1, disaster: 'worker' },
-  { after: 0.4, disaster: 'queue' },
-  { after: 0.7, disaster: 'worker' },
+/** Pause before a message without a 202 is sent again. */
+const RETRY_INTERVAL_MS = 50
+/** Maximum wait for all jobs. Jobs of a killed worker are retried within 45 seconds, and a worker is killed twice. */
+const MAX_WAIT_MS = 180_000
+/** The crashes, each with the share of the messages after which it happens. */
+const CRASHES = [
+  { after: 0.1, target: 'worker' },
+  { after: 0.4, target: 'queue' },
+  { after: 0.7, target: 'worker' },
 ] as const
 
-/** A burst in which a worker dies twice and Redis once: what has its 202 is stored once, with true counters. */
+/** A burst in which the worker is killed twice and Redis once. Each message with a 202 must be stored once, with correct counters. */
 export async function* benchCrash(_options: BenchOptions): AsyncGenerator<Result> {
   const corpus = partOf(await inboundCorpus(BITS), TENS)
-  for await (const { queue, stores } of eachStore()) yield await crashAndCount(queue, stores, corpus)
+  for await (const { queue, stores } of openEachStore()) yield await measureCrashes(queue, stores, corpus)
 }
 
-async function crashAndCount(queue: QueueStoreName, stores: BenchStores, corpus: InboundCorpus): Promise<Result> {
+async function measureCrashes(queue: QueueStoreName, stores: BenchStores, corpus: InboundCorpus): Promise<Result> {
   const environment = environmentOf(stores)
   const crypto = openCryptoPool(1)
   const services = await openServices(readConfig(environment), 'command', { crypto, log: pino({ level: 'silent' }) })
   const web = await startProcess('../src/server', environment)
   let worker = await startProcess('../workers/main', environment)
   try {
-    await prepare(services.db, corpus)
-    await empty(services.db, corpus)
+    await prepareDatabase(services.db, corpus)
+    await resetRows(services.db, corpus)
     const start = performance.now()
     const sending = sendAll(web, corpus)
-    for (const { after, disaster } of DISASTERS) {
+    for (const { after, target } of CRASHES) {
       await pause(start + (after * corpus.messages.length * 1_000) / PER_SECOND - performance.now())
-      if (disaster === 'worker') {
+      if (target === 'worker') {
         worker.child.kill('SIGKILL')
         worker = await startProcess('../workers/main', environment)
       } else await stores.crashQueue?.()
     }
     const refusals = await sending
-    const deadline = performance.now() + PATIENCE_MS
+    const deadline = performance.now() + MAX_WAIT_MS
     while (!(await isIdle(services)) && performance.now() < deadline) await pause(100)
     return {
       bench: 'crash',
@@ -64,17 +72,17 @@ async function crashAndCount(queue: QueueStoreName, stores: BenchStores, corpus:
       spread: 0,
       cpu_us: {},
       more: { messages: corpus.messages.length, refusals, seconds: (performance.now() - start) / 1_000 },
-      ok: await isRight(services, corpus),
+      ok: await isCorrect(services, corpus),
     }
   } finally {
-    await end(web.child)
-    await end(worker.child)
+    await endProcess(web.child)
+    await endProcess(worker.child)
     await services.close()
     await crypto.close()
   }
 }
 
-/** As other pods do: what has no 202 is sent again. Gives how often that was so. */
+/** Sends all messages, and repeats those without a 202 as other pods do. Returns the number of refusals. */
 async function sendAll({ port }: PodProcess, { messages }: InboundCorpus): Promise<number> {
   const bodies = messages.flatMap(({ envelope }, index) =>
     index % REPEAT_INTERVAL === 0 ? [envelope, envelope] : [envelope],
@@ -86,11 +94,11 @@ async function sendAll({ port }: PodProcess, { messages }: InboundCorpus): Promi
   let sent = 0
   let refusals = 0
 
-  async function isTaken(body: string): Promise<boolean> {
+  async function isAccepted(body: string): Promise<boolean> {
     try {
-      const answer = await request(url, { dispatcher: agent, method: 'POST', headers, body })
-      await answer.body.dump()
-      return answer.statusCode === 202
+      const response = await request(url, { dispatcher: agent, method: 'POST', headers, body })
+      await response.body.dump()
+      return response.statusCode === 202
     } catch {
       return false
     }
@@ -100,9 +108,9 @@ async function sendAll({ port }: PodProcess, { messages }: InboundCorpus): Promi
     for (let body = bodies.shift(); body !== undefined; body = bodies.shift()) {
       await pause(start + (sent * 1_000) / PER_SECOND - performance.now())
       sent += 1
-      while (!(await isTaken(body))) {
+      while (!(await isAccepted(body))) {
         refusals += 1
-        await pause(AGAIN_AFTER_MS)
+        await pause(RETRY_INTERVAL_MS)
       }
     }
   }

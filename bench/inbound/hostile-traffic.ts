@@ -4,49 +4,51 @@ import { encodeBase64url } from '../../src/protocol/base64.js'
 import type { OpenServices } from '../../src/services/open-services.js'
 import { median, medianCpu, type Result, spreadOf } from '../bench.js'
 import { FLOORS } from '../floors.js'
-import { load } from '../load/post-loader.js'
+import { runPostLoad } from '../load/post-loader.js'
 import { processorTimesOf, timePerMessage } from '../machine/processor-time.js'
-import type { Setting } from './inbound.js'
-import { type Bits, type InboundCorpus, type Orphans, orphans, partOf } from './inbound-corpus.js'
-import { addPerson, countsAreRight, empty, type PodProcess, untilWritten } from './inbound-pod.js'
+import type { InboundSetup } from './inbound.js'
+import { type Bits, type InboundCorpus, makeOrphanComments, type OrphanComments, partOf } from './inbound-corpus.js'
+import { addPerson, areCountsCorrect, type PodProcess, resetRows, waitUntilWritten } from './inbound-pod.js'
 
 const CONNECTIONS = 64
-/** Good messages, by tens; as many have a wrong signature, an unknown host, no parent, or a sender whose pod hangs. */
+/** Tens of good messages. As many have an invalid signature, an unknown host, an unknown parent, or a sender whose pod hangs. */
 const TENS = 100
-/** As many messages, all of them good. */
+/** The same number of messages, all of them good. */
 const TENS_ALL_GOOD = 500
 const SHARE_OF_GOOD = TENS / TENS_ALL_GOOD
 const HOSTS = 50
 
-/** What is missing for good, for `rounds` rounds of `measureHostile`. */
-export async function missingFor(bits: Bits, rounds: number): Promise<Orphans> {
-  return orphans(bits, rounds * TENS * 10)
+/** Comments without a parent for a number of rounds of `measureHostileTraffic`. */
+export async function makeOrphansForRounds(bits: Bits, rounds: number): Promise<OrphanComments> {
+  return makeOrphanComments(bits, rounds * TENS * 10)
 }
 
-/** One good message among four that are not. The limit: what would come of that share if the others were good too. */
-export async function measureHostile(
-  setting: Setting,
+/** One good message among four bad ones. The limit is the same share of the rate of good messages alone. */
+export async function measureHostileTraffic(
+  setup: InboundSetup,
   services: OpenServices,
   processes: readonly PodProcess[],
-  { author, envelopes }: Orphans,
+  { author, envelopes }: OrphanComments,
 ): Promise<Result> {
-  const { queue, bits, rounds, corpus } = setting
+  const { queue, bits, rounds, corpus } = setup
   const [good, allGood] = [partOf(corpus, TENS), partOf(corpus, TENS_ALL_GOOD)]
   await addPerson(services.db, author)
   const hanging = createServer().listen(0, '127.0.0.1')
   await once(hanging, 'listening')
-  const { port: deaf } = hanging.address() as AddressInfo // it listens on a port
+  const { port: hangingPort } = hanging.address() as AddressInfo // it listens on a port
   try {
-    const besides: Burst[] = []
-    const bursts: Burst[] = []
+    const goodBursts: Burst[] = []
+    const mixedBursts: Burst[] = []
     for (let round = 0; round < rounds; round += 1) {
       // A failed discovery is not repeated for hours, so every round has its own unknown persons and parents.
-      const parents = envelopes.slice(round * good.messages.length)
-      besides.push(await measureBurst(setting, services, processes, allGood, envelopesOf(allGood)))
-      bursts.push(await measureBurst(setting, services, processes, good, mixed(good, parents, deaf, round)))
+      const orphans = envelopes.slice(round * good.messages.length)
+      goodBursts.push(await measureBurst(setup, services, processes, allGood, envelopesOf(allGood)))
+      mixedBursts.push(
+        await measureBurst(setup, services, processes, good, mixMessages(good, orphans, hangingPort, round)),
+      )
     }
-    const rates = bursts.map(({ perSecond }) => perSecond)
-    const limits = besides.map(({ perSecond }) => perSecond * SHARE_OF_GOOD)
+    const rates = mixedBursts.map(({ perSecond }) => perSecond)
+    const limits = goodBursts.map(({ perSecond }) => perSecond * SHARE_OF_GOOD)
     return {
       bench: 'inbound',
       case: `hostile, ${queue}, rsa${bits}`,
@@ -57,8 +59,8 @@ export async function measureHostile(
       floor: FLOORS.hostile[queue],
       rounds,
       spread: spreadOf(rates),
-      cpu_us: medianCpu(bursts),
-      ok: [...besides, ...bursts].every(({ ok }) => ok),
+      cpu_us: medianCpu(mixedBursts),
+      ok: [...goodBursts, ...mixedBursts].every(({ ok }) => ok),
     }
   } finally {
     hanging.close()
@@ -66,36 +68,36 @@ export async function measureHostile(
 }
 
 interface Burst {
-  /** Of the good ones. */
+  /** Good messages per second. */
   readonly perSecond: number
-  /** Microseconds for one message of any kind, by process. */
+  /** Microseconds per message of any kind, by process. */
   readonly cpu: Readonly<Record<string, number>>
   readonly ok: boolean
 }
 
-/** Until the good messages of a burst are stored. What the others have left behind goes on in the meantime. */
+/** Measures until the good messages of a burst are stored. Work of the others may continue in the meantime. */
 async function measureBurst(
-  { stores, loader, corpus }: Setting,
+  { stores, loader, corpus }: InboundSetup,
   { db }: OpenServices,
   processes: readonly PodProcess[],
   good: InboundCorpus,
   bodies: readonly string[],
 ): Promise<Burst> {
-  await empty(db, corpus)
+  await resetRows(db, corpus)
   const port = processes.find(({ name }) => name === 'web')?.port ?? 0
   const pids = {
     ...Object.fromEntries(processes.map(({ name, child }) => [name, child.pid ?? Number.NaN])),
     ...stores.pids,
   }
   const before = processorTimesOf(pids)
-  const sent = await load(loader, { port, path: '/receive/public', connections: CONNECTIONS, bodies })
-  const written = await untilWritten(db, good)
+  const sent = await runPostLoad(loader, { port, path: '/receive/public', connections: CONNECTIONS, bodies })
+  const written = await waitUntilWritten(db, good)
   const after = processorTimesOf(pids)
   const seconds = (Math.max(...written.values()) - (sent.sentAt[0] ?? Number.NaN)) / 1_000
   return {
     perSecond: good.messages.length / seconds,
     cpu: timePerMessage(bodies.length, before, after),
-    ok: sent.wrong === 0 && (await countsAreRight(db, good)),
+    ok: sent.failures === 0 && (await areCountsCorrect(db, good)),
   }
 }
 
@@ -103,21 +105,21 @@ function envelopesOf({ messages }: InboundCorpus): readonly string[] {
   return messages.map(({ envelope }) => envelope)
 }
 
-function mixed(
+function mixMessages(
   { messages }: InboundCorpus,
-  withoutParent: readonly string[],
-  deaf: number,
+  orphans: readonly string[],
+  hangingPort: number,
   round: number,
 ): readonly string[] {
   return messages.flatMap(({ envelope }, index) => [
     envelope,
     envelope.replace(/(key_id="[^"]+">)(.)/, (_, head, first) => head + (first === 'A' ? 'B' : 'A')),
-    sentBy(envelope, `unknown${index}@pod${index % HOSTS}-${round}.invalid`),
-    withoutParent[index] ?? '',
-    sentBy(envelope, `unknown${index}-${round}@127.0.0.1:${deaf}`),
+    withSender(envelope, `unknown${index}@pod${index % HOSTS}-${round}.invalid`),
+    orphans[index] ?? '',
+    withSender(envelope, `unknown${index}-${round}@127.0.0.1:${hangingPort}`),
   ])
 }
 
-function sentBy(envelope: string, address: string): string {
+function withSender(envelope: string, address: string): string {
   return envelope.replace(/key_id="[^"]+"/, `key_id="${encodeBase64url(Buffer.from(address))}"`)
 }

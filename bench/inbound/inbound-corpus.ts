@@ -5,12 +5,20 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { writeEntity } from '../../src/protocol/entities/entity-xml.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
-import { type Crypto, guid, inParts, relayable, type Signer, signed, statusMessage } from './corpus-entities.js'
+import {
+  addAuthorSignature,
+  type Crypto,
+  mapInChunks,
+  newGuid,
+  relayable,
+  type Signer,
+  statusMessage,
+} from './corpus-entities.js'
 
-/** Of all keys of a corpus. */
+/** Length of all RSA keys of a corpus. */
 export type Bits = 2048 | 4096
 
-/** Messages of other pods about posts that are here already, as a burst brings them, and the people who signed them. */
+/** A burst of messages from other pods: their senders, the stored parents of comments and likes, and the envelopes. */
 export interface InboundCorpus {
   readonly people: readonly { readonly address: string; readonly guid: string; readonly publicKey: string }[]
   readonly parents: readonly { readonly guid: string; readonly author: string }[]
@@ -21,12 +29,12 @@ export interface InboundCorpus {
 
 const PEOPLE = 16
 const PARENTS = 2_000
-/** A process is at its full speed only after some thousands. */
+/** A process reaches its full speed after some thousand messages. */
 const MESSAGES = 12_000
-/** Of ten messages. */
+/** Kinds of ten messages. */
 const MIX = [...Array(2).fill('posts'), ...Array(4).fill('comments'), ...Array(4).fill('likes')] as const
 
-/** Signing takes minutes, so what was made once is kept in the folder for temporary files. */
+/** Returns the corpus from the folder for temporary files, or creates it there, because signing takes minutes. */
 export async function inboundCorpus(bits: Bits): Promise<InboundCorpus> {
   const file = join(tmpdir(), `pod-bench-inbound-${bits}-${MESSAGES}.json`)
   if (existsSync(file)) return JSON.parse(await readFile(file, 'utf8'))
@@ -41,26 +49,30 @@ export async function inboundCorpus(bits: Bits): Promise<InboundCorpus> {
   }
 }
 
-/** The first of them, with the same mix. */
+/** The first messages of a corpus, with the same mix. */
 export function partOf(corpus: InboundCorpus, tens: number): InboundCorpus {
-  if (corpus.messages.length < MIX.length * tens) throw new Error('There are not so many messages.')
+  if (corpus.messages.length < MIX.length * tens) throw new Error('The corpus has fewer messages.')
   const kindsOf = (kind: string) => MIX.filter((each) => each === kind).length * tens
   const kinds = { posts: kindsOf('posts'), comments: kindsOf('comments'), likes: kindsOf('likes') }
   return { ...corpus, messages: corpus.messages.slice(0, MIX.length * tens), kinds }
 }
 
 /** Comments of one person with a known key on unknown posts. */
-export interface Orphans {
+export interface OrphanComments {
   readonly author: InboundCorpus['people'][number]
   readonly envelopes: readonly string[]
 }
 
-export async function orphans(bits: Bits, count: number): Promise<Orphans> {
+export async function makeOrphanComments(bits: Bits, count: number): Promise<OrphanComments> {
   const crypto = openCryptoPool(availableParallelism())
   try {
     const { privateKey, ...author } = makeSigner(bits, PEOPLE)
-    const envelopes = await inParts(Array.from({ length: count }), async () => {
-      const comment = await signed(crypto, relayable('comments', author.address, guid(), guid()), privateKey)
+    const envelopes = await mapInChunks(Array.from({ length: count }), async () => {
+      const comment = await addAuthorSignature(
+        crypto,
+        relayable('comments', author.address, newGuid(), newGuid()),
+        privateKey,
+      )
       return crypto.signEnvelope(writeEntity(comment), author.address, privateKey)
     })
     return { author, envelopes }
@@ -72,10 +84,10 @@ export async function orphans(bits: Bits, count: number): Promise<Orphans> {
 async function makeCorpus(crypto: Crypto, bits: number): Promise<InboundCorpus> {
   const people = Array.from({ length: PEOPLE }, (_, index) => makeSigner(bits, index))
   const parents = Array.from({ length: PARENTS }, (_, index) => ({
-    guid: guid(),
+    guid: newGuid(),
     author: signerOf(people, index).address,
   }))
-  const messages = await inParts(Array.from({ length: MESSAGES }), (_, index) =>
+  const messages = await mapInChunks(Array.from({ length: MESSAGES }), (_, index) =>
     makeMessage(crypto, people, parents, index),
   )
   const kindsOf = (kind: string) => messages.filter((message) => message.kind === kind).length
@@ -93,13 +105,13 @@ function makeSigner(bits: number, index: number): Signer {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: bits })
   return {
     address: `signer${index}@pod${index}-${bits}.example`,
-    guid: guid(),
+    guid: newGuid(),
     publicKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
     privateKey,
   }
 }
 
-/** A comment or like comes from the author of its parent, with the signature of its own author inside. */
+/** A post, or a comment or like that is sent by the author of its parent and signed by its own author. */
 async function makeMessage(
   crypto: Crypto,
   people: readonly Signer[],
@@ -110,23 +122,23 @@ async function makeMessage(
   const parentIndex = index % PARENTS
   const poster = signerOf(people, parentIndex)
   const parent = parents[parentIndex]
-  // One person cannot like a post twice: the author changes when all parents were used.
+  // A person can like a post once, so the author changes when all parents were used.
   const author = signerOf(people, parentIndex + 1 + (Math.floor(index / PARENTS) % (PEOPLE - 1)))
-  if (parent === undefined) throw new Error('there is no parent')
-  const own = guid()
+  if (parent === undefined) throw new Error('The corpus has no parents.')
+  const guid = newGuid()
   const entity =
     kind === 'posts'
-      ? statusMessage(poster.address, own)
-      : await signed(crypto, relayable(kind, author.address, own, parent.guid), author.privateKey)
+      ? statusMessage(poster.address, guid)
+      : await addAuthorSignature(crypto, relayable(kind, author.address, guid, parent.guid), author.privateKey)
   return {
     kind,
-    guid: own,
+    guid,
     envelope: await crypto.signEnvelope(writeEntity(entity), poster.address, poster.privateKey),
   }
 }
 
 function signerOf(people: readonly Signer[], index: number): Signer {
   const signer = people[index % people.length]
-  if (signer === undefined) throw new Error('no signer')
+  if (signer === undefined) throw new Error('The corpus has no people.')
   return signer
 }

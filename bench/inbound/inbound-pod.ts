@@ -4,11 +4,11 @@ import type { Knex } from 'knex'
 import { INBOUND_QUEUES } from '../../src/jobs/queues/queue-names.js'
 import type { OpenServices } from '../../src/services/open-services.js'
 import type { BenchStores } from '../machine/bench-stores.js'
-import { forkFile, said } from '../machine/child-process.js'
+import { forkFile, nextMessage } from '../machine/child-process.js'
 import { makeBareTable } from '../machine/machine.js'
 import type { InboundCorpus } from './inbound-corpus.js'
 
-/** To count rows costs the server something, too. */
+/** Interval of the row counts, which cost processor time of the server. */
 const COUNT_INTERVAL_MS = 100
 const TABLES = ['posts', 'comments', 'likes'] as const
 
@@ -26,8 +26,8 @@ export function environmentOf({ databaseUrl, redisUrl }: BenchStores): NodeJS.Pr
   }
 }
 
-/** All people are known here, and each row has the time at which it was written. */
-export async function prepare(db: Knex, { people }: InboundCorpus): Promise<void> {
+/** Inserts the people of the corpus, and adds the write time to the tables of messages. */
+export async function prepareDatabase(db: Knex, { people }: InboundCorpus): Promise<void> {
   for (const table of TABLES) {
     await db.raw(
       `alter table ${table} add column if not exists written_at timestamptz not null default clock_timestamp()`,
@@ -47,6 +47,7 @@ export async function addPerson(
   await db('profiles').insert({ personId: person.id })
 }
 
+/** A web or worker process of a pod; a worker has port 0. */
 export interface PodProcess {
   readonly name: 'web' | 'worker'
   readonly child: ChildProcess
@@ -59,7 +60,7 @@ export async function startProcess(
   execArgv: readonly string[] = process.execArgv,
 ): Promise<PodProcess> {
   const child = forkFile(path, { env, execArgv: [...execArgv], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-  const { address } = await said<{ readonly address: string | null }>(child)
+  const { address } = await nextMessage<{ readonly address: string | null }>(child)
   return {
     name: address === null ? 'worker' : 'web',
     child,
@@ -67,7 +68,8 @@ export async function startProcess(
   }
 }
 
-export async function empty(db: Knex, { parents, people }: InboundCorpus): Promise<void> {
+/** Deletes the rows of earlier rounds and inserts the parents. */
+export async function resetRows(db: Knex, { parents, people }: InboundCorpus): Promise<void> {
   await db.raw('truncate posts, comments, likes, participations, outbox, waiting cascade')
   const addresses = people.map(({ address }) => address)
   const known = await db('people').whereIn('address', addresses).select('id', 'address')
@@ -84,39 +86,39 @@ export async function empty(db: Knex, { parents, people }: InboundCorpus): Promi
   await db.raw('checkpoint')
 }
 
-/** Messages that are stored, and what they are about. */
+/** Number of stored messages and their parents. */
 export async function countRows(db: Knex): Promise<number> {
   const counted = TABLES.map((table) => `(select count(*) from ${table})`).join(' + ')
   const { rows } = await db.raw(`select ${counted} as count`)
   return Number(rows[0].count)
 }
 
-/** By guid, milliseconds since 1970. */
-export async function untilWritten(
+/** Waits until all messages are stored. Returns their write times by guid, in milliseconds since 1970. */
+export async function waitUntilWritten(
   db: Knex,
   { messages, parents }: InboundCorpus,
 ): Promise<ReadonlyMap<string, number>> {
   while ((await countRows(db)) < messages.length + parents.length) await pause(COUNT_INTERVAL_MS)
   const all = TABLES.map((table) => `select guid, extract(epoch from written_at) * 1000 as ms from ${table}`)
   const { rows }: { rows: { guid: string; ms: string }[] } = await db.raw(all.join(' union all '))
-  const isParent = new Set(parents.map(({ guid }) => guid))
-  return new Map(rows.filter(({ guid }) => !isParent.has(guid)).map(({ guid, ms }) => [guid, Number(ms)]))
+  const parentGuids = new Set(parents.map(({ guid }) => guid))
+  return new Map(rows.filter(({ guid }) => !parentGuids.has(guid)).map(({ guid, ms }) => [guid, Number(ms)]))
 }
 
-/** Every message once, every counter true, and nothing left over. */
-export async function isRight({ db, jobs }: OpenServices, corpus: InboundCorpus): Promise<boolean> {
+/** Whether every message is stored once, every counter is correct, and no work is left. */
+export async function isCorrect({ db, jobs }: OpenServices, corpus: InboundCorpus): Promise<boolean> {
   const { rows } = await db.raw(
     `select (select count(*) from waiting) + (select count(*) from outbox where name <> 'announce') as "leftOver"`,
   )
-  const failed = await Promise.all(INBOUND_QUEUES.map((queue) => jobs.counts(queue)))
+  const countsOfQueues = await Promise.all(INBOUND_QUEUES.map((queue) => jobs.counts(queue)))
   return (
-    (await countsAreRight(db, corpus)) &&
+    (await areCountsCorrect(db, corpus)) &&
     Number(rows[0].leftOver) === 0 &&
-    failed.every((counts) => counts.failed === 0)
+    countsOfQueues.every((counts) => counts.failed === 0)
   )
 }
 
-export async function countsAreRight(db: Knex, { kinds, parents }: InboundCorpus): Promise<boolean> {
+export async function areCountsCorrect(db: Knex, { kinds, parents }: InboundCorpus): Promise<boolean> {
   const { rows } = await db.raw(`
     select
       (select count(*) from posts) as posts,

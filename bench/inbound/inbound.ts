@@ -9,37 +9,45 @@ import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import { type BenchOptions, type Latency, latencyOf, median, medianCpu, type Result, spreadOf } from '../bench.js'
 import { FLOORS } from '../floors.js'
 import type { PostLoadResult } from '../load/post-load.js'
-import { load, openLoader } from '../load/post-loader.js'
-import { type BenchStores, eachStore, type QueueStoreName } from '../machine/bench-stores.js'
-import { end } from '../machine/child-process.js'
+import { runPostLoad, startPostLoader } from '../load/post-loader.js'
+import { type BenchStores, openEachStore, type QueueStoreName } from '../machine/bench-stores.js'
+import { endProcess } from '../machine/child-process.js'
 import { insertsPerSecond, type Machine, openMachine } from '../machine/machine.js'
 import { memoryOf, processorTimesOf, timePerMessage } from '../machine/processor-time.js'
 import { type Backlog, measureBacklog, resultOfBacklogs } from './backlog.js'
-import { measureHostile, missingFor } from './hostile-traffic.js'
-import { type Bits, type InboundCorpus, inboundCorpus, type Orphans } from './inbound-corpus.js'
-import { empty, environmentOf, isRight, type PodProcess, prepare, startProcess, untilWritten } from './inbound-pod.js'
+import { makeOrphansForRounds, measureHostileTraffic } from './hostile-traffic.js'
+import { type Bits, type InboundCorpus, inboundCorpus, type OrphanComments } from './inbound-corpus.js'
+import {
+  environmentOf,
+  isCorrect,
+  type PodProcess,
+  prepareDatabase,
+  resetRows,
+  startProcess,
+  waitUntilWritten,
+} from './inbound-pod.js'
 
 const CONNECTIONS = 64
-/** Every so many messages one comes again. */
+/** Interval of messages that are sent twice. */
 const REPEAT_INTERVAL = 20
-/** Of people's keys; with others only what depends on them is measured. */
+/** Key length of most people. Cases that do not depend on the length run with this one only. */
 const USUAL_BITS = 4096
-/** Of what was reached at full speed; for the times of single messages. */
-const UNHURRIED = 0.6
+/** Share of the full speed at which latencies are measured. */
+const MODERATE_LOAD_SHARE = 0.6
 
 /**
- * Signed envelopes from the socket to committed rows, through a web and a worker process of their own. The limit: all cores
- * do nothing but verify these signatures, and then nothing but insert rows, 128 at a time.
+ * Signed envelopes from the socket to committed rows, through a web and a worker process. The limit is the time in which all cores
+ * verify these signatures, plus the time in which the rows are inserted, 128 per statement.
  */
 export async function* benchInbound({ rounds }: BenchOptions): AsyncGenerator<Result> {
   const corpora = new Map<Bits, InboundCorpus>()
   for (const bits of [2048, 4096] as const) corpora.set(bits, await inboundCorpus(bits))
-  const missing = await missingFor(USUAL_BITS, rounds)
-  const loader = openLoader()
+  const orphans = await makeOrphansForRounds(USUAL_BITS, rounds)
+  const loader = startPostLoader()
   const machine = openMachine()
   try {
-    for await (const { queue, stores } of eachStore()) {
-      const settings = Array.from(corpora, ([bits, corpus]) => ({
+    for await (const { queue, stores } of openEachStore()) {
+      const setups = Array.from(corpora, ([bits, corpus]) => ({
         queue,
         stores,
         loader,
@@ -48,7 +56,7 @@ export async function* benchInbound({ rounds }: BenchOptions): AsyncGenerator<Re
         machine,
         rounds,
       }))
-      yield* measureStore(settings, missing)
+      yield* measureStore(setups, orphans)
     }
   } finally {
     loader.kill()
@@ -56,8 +64,8 @@ export async function* benchInbound({ rounds }: BenchOptions): AsyncGenerator<Re
   }
 }
 
-/** A pod under load, and what it is compared with. */
-export interface Setting {
+/** The stores, the load and the corpus of a measured pod. */
+export interface InboundSetup {
   readonly queue: QueueStoreName
   readonly stores: BenchStores
   readonly loader: ChildProcess
@@ -72,72 +80,72 @@ interface Round {
   readonly limit: number
   readonly sent: PostLoadResult
   readonly messages: number
-  /** Microseconds for one message, by process. */
+  /** Microseconds per message, by process. */
   readonly cpu: Readonly<Record<string, number>>
   readonly memory: Readonly<Record<string, number>>
-  /** From request to row. */
+  /** Latency from the request to the row. */
   readonly stored: Latency
   readonly ok: boolean
 }
 
-/** One after the other through the same pod. */
-async function* measureStore(settings: readonly Setting[], missing: Orphans): AsyncGenerator<Result> {
-  const [first] = settings
+/** Measures all corpora with the same pod. */
+async function* measureStore(setups: readonly InboundSetup[], orphans: OrphanComments): AsyncGenerator<Result> {
+  const [first] = setups
   if (first === undefined) return
   const environment = environmentOf(first.stores)
   const crypto = openCryptoPool(1)
   const services = await openServices(readConfig(environment), 'command', { crypto, log: pino({ level: 'silent' }) })
   const processes: PodProcess[] = []
   try {
-    for (const { corpus } of settings) await prepare(services.db, corpus)
+    for (const { corpus } of setups) await prepareDatabase(services.db, corpus)
     processes.push(await startProcess('../src/server', environment), await startProcess('../workers/main', environment))
-    await measureRound(first, services, processes) // the first messages of a process are its slowest
-    for (const setting of settings) yield* measureCorpus(setting, services, processes, missing)
+    await measureRound(first, services, processes) // warms up the processes
+    for (const setup of setups) yield* measureCorpus(setup, services, processes, orphans)
   } finally {
-    for (const { child } of processes) await end(child)
+    for (const { child } of processes) await endProcess(child)
     await services.close()
     await crypto.close()
   }
 }
 
 async function* measureCorpus(
-  setting: Setting,
+  setup: InboundSetup,
   services: OpenServices,
   processes: readonly PodProcess[],
-  missing: Orphans,
+  orphans: OrphanComments,
 ): AsyncGenerator<Result> {
-  const { stores, rounds, queue, bits } = setting
+  const { stores, rounds, queue, bits } = setup
   const worker = bits === USUAL_BITS ? processes.find(({ name }) => name === 'worker') : undefined
-  const measured: Round[] = []
+  const measuredRounds: Round[] = []
   const backlogs: Backlog[] = []
-  // The next ones are not at full speed yet, so they may as well be looked at.
-  const statements = await stores.countStatements('pod worker', () => measureRound(setting, services, processes))
+  // Statements are counted during the warm-up, because the log of the server slows a round down.
+  const statements = await stores.countStatements('pod worker', () => measureRound(setup, services, processes))
   for (let round = 0; round < rounds; round += 1) {
-    const burst = await measureRound(setting, services, processes)
-    measured.push(burst)
-    if (worker !== undefined) backlogs.push(await measureBacklog(setting, services, worker.child, burst.perSecond))
+    const burst = await measureRound(setup, services, processes)
+    measuredRounds.push(burst)
+    if (worker !== undefined) backlogs.push(await measureBacklog(setup, services, worker.child, burst.perSecond))
   }
-  yield resultOf(queue, bits, measured, statements)
+  yield resultOf(queue, bits, measuredRounds, statements)
   if (worker === undefined) return
-  const rate = median(measured.map(({ perSecond }) => perSecond))
-  yield resultOfUnhurried(queue, bits, await measureRound(setting, services, processes, rate * UNHURRIED))
-  yield resultOfBacklogs(setting, backlogs)
-  // The last one: what it leaves behind waits for hours.
-  yield await measureHostile(setting, services, processes, missing)
+  const rate = median(measuredRounds.map(({ perSecond }) => perSecond))
+  yield resultAtModerateLoad(queue, bits, await measureRound(setup, services, processes, rate * MODERATE_LOAD_SHARE))
+  yield resultOfBacklogs(setup, backlogs)
+  // This case is the last one, because its messages are retried for hours.
+  yield await measureHostileTraffic(setup, services, processes, orphans)
 }
 
 async function measureRound(
-  { stores, loader, corpus, bits, machine }: Setting,
+  { stores, loader, corpus, bits, machine }: InboundSetup,
   services: OpenServices,
   processes: readonly PodProcess[],
   perSecond?: number,
 ): Promise<Round> {
   const { db } = services
-  await empty(db, corpus)
-  const posted = corpus.messages.flatMap((message, index) =>
+  await resetRows(db, corpus)
+  const messages = corpus.messages.flatMap((message, index) =>
     index % REPEAT_INTERVAL === 0 ? [message, message] : [message],
   )
-  const bodies = posted.map(({ envelope }) => envelope)
+  const bodies = messages.map(({ envelope }) => envelope)
   const pids = {
     ...Object.fromEntries(processes.map(({ name, child }) => [name, child.pid ?? Number.NaN])),
     ...stores.pids,
@@ -147,8 +155,8 @@ async function measureRound(
   const limit = await limitOf(db, await machine.verifications(bits), corpus)
   const before = processorTimesOf(pids)
   const pace = perSecond === undefined ? {} : { perSecond }
-  const sent = await load(loader, { port, path: '/receive/public', connections: CONNECTIONS, bodies, ...pace })
-  const writtenAt = await untilWritten(db, corpus)
+  const sent = await runPostLoad(loader, { port, path: '/receive/public', connections: CONNECTIONS, bodies, ...pace })
+  const writtenAt = await waitUntilWritten(db, corpus)
   const after = processorTimesOf(pids)
   while (!(await isIdle(services))) await pause(50)
 
@@ -162,24 +170,24 @@ async function measureRound(
     sent,
     cpu: timePerMessage(bodies.length, before, after),
     memory: Object.fromEntries(memory),
-    stored: latencyOf(timesUntilWritten(posted, sent, writtenAt)),
-    ok: sent.wrong === 0 && (await isRight(services, corpus)),
+    stored: latencyOf(timesUntilWritten(messages, sent, writtenAt)),
+    ok: sent.failures === 0 && (await isCorrect(services, corpus)),
   }
 }
 
-/** Messages a second, if there were nothing but what no pod can do without. */
-async function limitOf(db: Knex, verified: number, { signaturesOfMessage }: InboundCorpus): Promise<number> {
-  return 1 / (signaturesOfMessage / verified + 1 / (await insertsPerSecond(db)))
+/** Messages per second if the pod only verified signatures and inserted rows. */
+async function limitOf(db: Knex, verifications: number, { signaturesOfMessage }: InboundCorpus): Promise<number> {
+  return 1 / (signaturesOfMessage / verifications + 1 / (await insertsPerSecond(db)))
 }
 
-/** Milliseconds from the first time a message was sent to the row it became. */
+/** Milliseconds from the first request with a message to its row. */
 function timesUntilWritten(
-  posted: InboundCorpus['messages'],
+  messages: InboundCorpus['messages'],
   { sentAt }: PostLoadResult,
   writtenAt: ReadonlyMap<string, number>,
 ): readonly number[] {
   const firstSent = new Map<string, number>()
-  for (const [index, { guid }] of posted.entries()) {
+  for (const [index, { guid }] of messages.entries()) {
     if (!firstSent.has(guid)) firstSent.set(guid, sentAt[index] ?? Number.NaN)
   }
   return Array.from(writtenAt, ([guid, written]) => written - (firstSent.get(guid) ?? Number.NaN))
@@ -207,8 +215,8 @@ function resultOf(queue: QueueStoreName, bits: Bits, rounds: readonly Round[], s
   }
 }
 
-/** How long a message takes while there is time: no number is right for every machine, so there is no floor. */
-function resultOfUnhurried(queue: QueueStoreName, bits: Bits, { sent, stored, cpu, ok }: Round): Result {
+/** Latency at a moderate load. It has no floor, because it depends on the machine. */
+function resultAtModerateLoad(queue: QueueStoreName, bits: Bits, { sent, stored, cpu, ok }: Round): Result {
   return {
     bench: 'inbound',
     case: `inbound-latency, ${queue}, rsa${bits}`,

@@ -10,20 +10,20 @@ import { type OpenServices, openServices } from '../../src/services/open-service
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import { type BenchOptions, median, medianCpu, type Result, spreadOf } from '../bench.js'
 import { FLOORS } from '../floors.js'
-import { type BenchStores, openEitherStore } from '../machine/bench-stores.js'
+import { type BenchStores, openAvailableStores } from '../machine/bench-stores.js'
 import { insertsPerSecond } from '../machine/machine.js'
 import { processorTimesOf, timePerMessage } from '../machine/processor-time.js'
 import { type InboundCorpus, inboundCorpus, partOf } from './inbound-corpus.js'
-import { countsAreRight, empty, environmentOf, prepare } from './inbound-pod.js'
+import { areCountsCorrect, environmentOf, prepareDatabase, resetRows } from './inbound-pod.js'
 
 const BITS = 4096
 const WRITERS = 4
-/** As many as a worker takes in at once. */
+/** Envelopes that a worker opens at a time. */
 const OPENED_ENVELOPE_BATCH_SIZE = 256
 const REPEAT_INTERVAL = 20
 /**
- * Sizes of batches, and how many messages by tens: those that come alone take longer. Of the largest there are as many rows as the
- * limit writes in the meantime, and so many batches that it does not matter how many writers are left with the last ones.
+ * Batch sizes, and the tens of messages of a round: fewer for small batches, which take longer. The largest size has enough batches
+ * that idle writers at the end of a round do not change the result.
  */
 const SIZES = [
   { size: 1, tens: 60 },
@@ -43,9 +43,9 @@ interface Round {
   readonly ok: boolean
 }
 
-/** What is open already, from looking for what it refers to until it is committed, beside 128 bare rows at a time. */
+/** Verified messages from the lookup of their references to the commit, compared with inserts of 128 plain rows. */
 export async function* benchPersist({ rounds }: BenchOptions): AsyncGenerator<Result> {
-  const stores = await openEitherStore()
+  const stores = await openAvailableStores()
   const crypto = openCryptoPool()
   const services = await openServices(readConfig(environmentOf(stores)), 'worker', {
     crypto,
@@ -53,16 +53,16 @@ export async function* benchPersist({ rounds }: BenchOptions): AsyncGenerator<Re
   })
   try {
     const corpus = await inboundCorpus(BITS)
-    await prepare(services.db, corpus)
-    const messages = await openAll(services, partOf(corpus, MAX_TENS))
-    for (const { size, tens, ...gate } of SIZES) {
-      const measured: Round[] = []
+    await prepareDatabase(services.db, corpus)
+    const messages = await openCorpus(services, partOf(corpus, MAX_TENS))
+    for (const { size, tens, ...floor } of SIZES) {
+      const measuredRounds: Round[] = []
       const part = partOf(corpus, tens)
       for (let round = -1; round < rounds; round += 1) {
-        const each = await measureRound(services, stores, part, messages, size)
-        if (round >= 0) measured.push(each) // the first one plans the statements
+        const measuredRound = await measureRound(services, stores, part, messages, size)
+        if (round >= 0) measuredRounds.push(measuredRound) // the first round plans the statements
       }
-      yield { ...resultOf(size, measured), ...gate }
+      yield { ...resultOf(size, measuredRounds), ...floor }
     }
   } finally {
     await services.close()
@@ -71,7 +71,7 @@ export async function* benchPersist({ rounds }: BenchOptions): AsyncGenerator<Re
   }
 }
 
-async function openAll(services: OpenServices, { messages }: InboundCorpus): Promise<Messages> {
+async function openCorpus(services: OpenServices, { messages }: InboundCorpus): Promise<Messages> {
   const acceptedAt = new Date()
   const verified: VerifiedMessage<ReceivableEntity>[] = []
   for (let opened = 0; opened < messages.length; opened += OPENED_ENVELOPE_BATCH_SIZE) {
@@ -89,11 +89,11 @@ async function measureRound(
   services: OpenServices,
   stores: BenchStores,
   corpus: InboundCorpus,
-  all: Messages,
+  corpusMessages: Messages,
   size: number,
 ): Promise<Round> {
-  await empty(services.db, corpus)
-  const sent = all
+  await resetRows(services.db, corpus)
+  const sent = corpusMessages
     .slice(0, corpus.messages.length)
     .flatMap((message, index) => (index % REPEAT_INTERVAL === 0 ? [message, message] : [message]))
   const batches = Array.from({ length: Math.ceil(sent.length / size) }, (_, index) =>
@@ -104,25 +104,25 @@ async function measureRound(
   const before = processorTimesOf(pids)
   const start = performance.now()
   let failures = 0
-  const write = async () => {
+  const storeBatches = async () => {
     for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) {
-      await store(services, batch).catch(() => {
+      await storeBatch(services, batch).catch(() => {
         failures += 1
       })
     }
   }
-  await Promise.all(Array.from({ length: WRITERS }, write))
+  await Promise.all(Array.from({ length: WRITERS }, storeBatches))
   const seconds = (performance.now() - start) / 1_000
   const after = processorTimesOf(pids)
   return {
     perSecond: sent.length / seconds,
     limit,
     cpu: timePerMessage(sent.length, before, after),
-    ok: failures === 0 && (await countsAreRight(services.db, corpus)),
+    ok: failures === 0 && (await areCountsCorrect(services.db, corpus)),
   }
 }
 
-async function store(services: OpenServices, messages: Messages): Promise<void> {
+async function storeBatch(services: OpenServices, messages: Messages): Promise<void> {
   const resolved = await resolveReferences(services, messages)
   const { ready } = authorise(resolved.ready)
   await commitBatch(services, { ready, waiting: resolved.waiting, rejected: [], ignored: [] })

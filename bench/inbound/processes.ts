@@ -8,19 +8,27 @@ import { isIdle } from '../../src/jobs/operations/work-status.js'
 import { type OpenServices, openServices } from '../../src/services/open-services.js'
 import type { PodCrypto } from '../../src/services/pod-crypto.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
-import { type BenchOptions, leaveOut, median, medianCpu, type Result, spreadOf } from '../bench.js'
+import { type BenchOptions, median, medianCpu, type Result, reportSkipped, spreadOf } from '../bench.js'
 import { FLOORS } from '../floors.js'
-import { load, openLoader } from '../load/post-loader.js'
+import { runPostLoad, startPostLoader } from '../load/post-loader.js'
 import { type BenchStores, openBenchStores } from '../machine/bench-stores.js'
-import { end } from '../machine/child-process.js'
+import { endProcess } from '../machine/child-process.js'
 import { processorTimesOf } from '../machine/processor-time.js'
 import { type InboundCorpus, inboundCorpus, partOf } from './inbound-corpus.js'
-import { empty, environmentOf, isRight, type PodProcess, prepare, startProcess, untilWritten } from './inbound-pod.js'
+import {
+  environmentOf,
+  isCorrect,
+  type PodProcess,
+  prepareDatabase,
+  resetRows,
+  startProcess,
+  waitUntilWritten,
+} from './inbound-pod.js'
 
-/** Messages of a round, by tens: there are many rounds. */
+/** Tens of messages in a round. */
 const TENS = 600
 
-/** How many processes of each kind share the work, and how many threads each of these workers has. */
+/** The number of processes of each kind, and of threads in each worker. */
 interface Plan {
   readonly web: number
   readonly workers: number
@@ -29,38 +37,38 @@ interface Plan {
 
 const CORES = availableParallelism()
 const CONNECTIONS = 64
-/** Each has half of what is sent, so that a second web process has no other load than a first. */
+/** Each sends half of the messages, so that two web processes have the same load. */
 const LOADERS = 2
 
-/** All cores for the threads of all workers together, but that each has one at least. */
+/** The threads of all workers use all cores; each worker has at least one thread. */
 const plans: readonly Plan[] = [
-  { web: 1, workers: 1, threads: share(1) },
-  { web: 1, workers: 2, threads: share(2) },
-  { web: 2, workers: 2, threads: share(2) },
-  { web: 2, workers: 4, threads: share(4) },
+  { web: 1, workers: 1, threads: threadsPerWorker(1) },
+  { web: 1, workers: 2, threads: threadsPerWorker(2) },
+  { web: 2, workers: 2, threads: threadsPerWorker(2) },
+  { web: 2, workers: 4, threads: threadsPerWorker(4) },
 ]
 
 /** Signed envelopes from the socket to committed rows, through several web and worker processes on the same machine. */
 export async function* benchProcesses({ rounds }: BenchOptions): AsyncGenerator<Result> {
   const corpus = partOf(await inboundCorpus(4096), TENS)
-  const loaders = Array.from({ length: LOADERS }, openLoader)
+  const loaders = Array.from({ length: LOADERS }, startPostLoader)
   const crypto = openCryptoPool(1)
   const pods: RunningPod[] = []
   try {
     for (const plan of plans) {
       const pod = await startPod(plan, crypto, corpus)
-      if (pod === undefined) return leaveOut('There is no redis-server on the PATH', 'everything')
+      if (pod === undefined) return reportSkipped('There is no redis-server on the PATH', 'everything')
       pods.push(pod)
-      // The first messages of a process are its slowest, and each has only its share of them.
-      for (let time = 0; time <= Math.min(plan.workers, CORES); time += 1) await measureOnce(pod, loaders, corpus)
+      // Warms up all processes: each gets only its share of the messages of a round.
+      for (let warmUp = 0; warmUp <= Math.min(plan.workers, CORES); warmUp += 1) await measureOnce(pod, loaders, corpus)
     }
-    const seen: Seen[][] = pods.map(() => [])
+    const measurements: Measurement[][] = pods.map(() => [])
     for (let round = 0; round < rounds; round += 1) {
       // In turn, so that other load of the machine affects all of them equally.
-      for (const [index, pod] of pods.entries()) seen[index]?.push(await measureOnce(pod, loaders, corpus))
+      for (const [index, pod] of pods.entries()) measurements[index]?.push(await measureOnce(pod, loaders, corpus))
     }
-    const [alone = []] = seen
-    for (const [index, { plan }] of pods.entries()) yield resultOf(plan, seen[index] ?? [], alone)
+    const [baseline = []] = measurements
+    for (const [index, { plan }] of pods.entries()) yield resultOf(plan, measurements[index] ?? [], baseline)
   } finally {
     for (const pod of pods) await pod.close()
     await crypto.close()
@@ -68,26 +76,26 @@ export async function* benchProcesses({ rounds }: BenchOptions): AsyncGenerator<
   }
 }
 
-/** One with stores and processes of its own, which rest while others have their turn. */
+/** A pod with its own stores and processes, which are idle while other pods are measured. */
 interface RunningPod {
   readonly plan: Plan
   readonly stores: BenchStores
   readonly web: readonly PodProcess[]
   readonly workers: readonly PodProcess[]
-  /** The same, for measurements. */
+  /** Services of the bench itself with the stores of the pod. */
   readonly services: OpenServices
   readonly redis: Redis
   close(): Promise<void>
 }
 
-/** Undefined: there is no Redis on this machine. */
+/** Undefined: Redis is not installed. */
 async function startPod(plan: Plan, crypto: PodCrypto, corpus: InboundCorpus): Promise<RunningPod | undefined> {
   const stores = await openBenchStores('redis')
   if (stores === undefined) return undefined
   const environment = { ...environmentOf(stores), CRYPTO_THREADS: String(plan.threads) }
   const services = await openServices(readConfig(environment), 'command', { crypto, log: pino({ level: 'silent' }) })
   const redis = new Redis(stores.redisUrl ?? '')
-  await prepare(services.db, corpus)
+  await prepareDatabase(services.db, corpus)
   const start = (path: string, count: number) =>
     Promise.all(Array.from({ length: count }, () => startProcess(path, environment)))
   const [web, workers] = await Promise.all([start('../src/server', plan.web), start('../workers/main', plan.workers)])
@@ -99,7 +107,7 @@ async function startPod(plan: Plan, crypto: PodCrypto, corpus: InboundCorpus): P
     services,
     redis,
     async close() {
-      await Promise.all([...web, ...workers].map(({ child }) => end(child)))
+      await Promise.all([...web, ...workers].map(({ child }) => endProcess(child)))
       redis.disconnect()
       await services.close()
       await stores.close()
@@ -107,17 +115,17 @@ async function startPod(plan: Plan, crypto: PodCrypto, corpus: InboundCorpus): P
   }
 }
 
-interface Seen {
+interface Measurement {
   readonly perSecond: number
-  /** Microseconds for one message, of all processes of a kind. */
+  /** Microseconds per message, by kind of process. */
   readonly cpu: Readonly<Record<string, number>>
-  /** To PostgreSQL. */
+  /** Connections to PostgreSQL. */
   readonly connections: number
-  /** For one message, those inside of scripts included. */
+  /** Redis commands per message, including those of scripts. */
   readonly commands: number
   /**
-   * Messages that were not accepted in time: another pod would send them again. They are there all the same, or nothing would ever be
-   * complete.
+   * Messages without a 202 in time. Another pod would send them again. They are stored all the same, because a round ends only when
+   * all messages are stored.
    */
   readonly refused: number
   readonly ok: boolean
@@ -127,8 +135,8 @@ async function measureOnce(
   { stores, web, workers, services, redis }: RunningPod,
   loaders: readonly ChildProcess[],
   corpus: InboundCorpus,
-): Promise<Seen> {
-  await empty(services.db, corpus)
+): Promise<Measurement> {
+  await resetRows(services.db, corpus)
   const pids = {
     ...namedPids(
       'web',
@@ -142,16 +150,16 @@ async function measureOnce(
     ...stores.pids,
   }
   const bodies = corpus.messages.map(({ envelope }) => envelope)
-  const commandsBefore = await commandsOf(redis)
+  const commandsBefore = await countCommands(redis)
   const before = processorTimesOf(pids)
   const parts = loaders.map((loader, index) => {
     const port = web[index % web.length]?.port ?? 0
-    const own = bodies.filter((_, body) => body % loaders.length === index)
+    const ownBodies = bodies.filter((_, body) => body % loaders.length === index)
     const connections = CONNECTIONS / loaders.length
-    return load(loader, { port, path: '/receive/public', connections, bodies: own })
+    return runPostLoad(loader, { port, path: '/receive/public', connections, bodies: ownBodies })
   })
   const sent = await Promise.all(parts)
-  const writtenAt = await untilWritten(services.db, corpus)
+  const writtenAt = await waitUntilWritten(services.db, corpus)
   const after = processorTimesOf(pids)
   while (!(await isIdle(services))) await pause(50)
 
@@ -165,10 +173,10 @@ async function measureOnce(
   return {
     perSecond: (bodies.length * 1_000) / (last - first),
     cpu,
-    connections: await connectionsOf(services),
-    commands: ((await commandsOf(redis)) - commandsBefore) / bodies.length,
-    refused: sent.reduce((sum, { wrong }) => sum + wrong, 0),
-    ok: await isRight(services, corpus),
+    connections: await countConnections(services),
+    commands: ((await countCommands(redis)) - commandsBefore) / bodies.length,
+    refused: sent.reduce((sum, { failures }) => sum + failures, 0),
+    ok: await isCorrect(services, corpus),
   }
 }
 
@@ -176,44 +184,48 @@ function namedPids(kind: string, children: readonly ChildProcess[]): Record<stri
   return Object.fromEntries(children.map(({ pid }, index) => [`${kind} ${index}`, pid ?? Number.NaN]))
 }
 
-async function commandsOf(redis: Redis): Promise<number> {
+async function countCommands(redis: Redis): Promise<number> {
   const calls = (await redis.info('commandstats')).matchAll(/:calls=(\d+)/g)
   return Array.from(calls, ([, count]) => Number(count)).reduce((sum, count) => sum + count, 0)
 }
 
-/** Of the processes, without the measuring process. */
-async function connectionsOf({ db }: OpenServices): Promise<number> {
+/** Connections of the web and worker processes, without those of the bench. */
+async function countConnections({ db }: OpenServices): Promise<number> {
   const { rows } = await db.raw(
     `select count(*) from pg_stat_activity where application_name like 'pod w%' and datname = current_database()`,
   )
   return Number(rows[0].count)
 }
 
-function resultOf({ web, workers, threads }: Plan, seen: readonly Seen[], alone: readonly Seen[]): Result {
-  const rates = seen.map(({ perSecond }) => perSecond)
-  const isAlone = seen === alone
+function resultOf(
+  { web, workers, threads }: Plan,
+  measurements: readonly Measurement[],
+  baseline: readonly Measurement[],
+): Result {
+  const rates = measurements.map(({ perSecond }) => perSecond)
+  const isBaseline = measurements === baseline
   return {
     bench: 'processes',
     case: `${web} web, ${workers} ${workers === 1 ? 'worker' : 'workers'} of ${threads} ${threads === 1 ? 'thread' : 'threads'}`,
     value: median(rates),
     unit: 'msg/s',
-    ...(!isAlone && {
-      limit: median(alone.map(({ perSecond }) => perSecond)),
-      ratio: median(rates.map((rate, round) => rate / (alone[round]?.perSecond ?? Number.NaN))),
+    ...(!isBaseline && {
+      limit: median(baseline.map(({ perSecond }) => perSecond)),
+      ratio: median(rates.map((rate, round) => rate / (baseline[round]?.perSecond ?? Number.NaN))),
       ...(workers * threads <= CORES && { floor: FLOORS.processes }),
     }),
-    rounds: seen.length,
+    rounds: measurements.length,
     spread: spreadOf(rates),
-    cpu_us: medianCpu(seen),
+    cpu_us: medianCpu(measurements),
     more: {
-      connections: median(seen.map(({ connections }) => connections)),
-      refused: Math.max(...seen.map(({ refused }) => refused)),
-      redis_commands: median(seen.map(({ commands }) => commands)),
+      connections: median(measurements.map(({ connections }) => connections)),
+      refused: Math.max(...measurements.map(({ refused }) => refused)),
+      redis_commands: median(measurements.map(({ commands }) => commands)),
     },
-    ok: seen.every(({ ok }) => ok),
+    ok: measurements.every(({ ok }) => ok),
   }
 }
 
-function share(workers: number): number {
+function threadsPerWorker(workers: number): number {
   return Math.max(1, Math.floor(CORES / workers))
 }

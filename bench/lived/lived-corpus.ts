@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { writeEntity } from '../../src/protocol/entities/entity-xml.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import {
+  addAuthorSignature,
   type Crypto,
-  guid,
-  inParts,
+  mapInChunks,
+  newGuid,
   relayable,
   type Signer,
-  signed,
   statusMessage,
 } from '../inbound/corpus-entities.js'
 
@@ -20,13 +20,13 @@ export type LivedKind = 'posts' | 'comments' | 'likes' | 'private'
 interface LivedMessage {
   readonly kind: LivedKind
   readonly guid: string
-  /** The envelope; of a private post the encrypted envelope. */
+  /** The magic envelope, or the encrypted envelope of a private post. */
   readonly body: string
   /** Index of the local user to whom a private post is encrypted. */
   readonly to?: number
 }
 
-/** What one month of a small pod receives: messages of twenty remote people about their own posts and those of local users. */
+/** Messages that a small pod receives in a month: posts of twenty remote people, and their comments and likes under local posts. */
 export interface LivedCorpus {
   readonly people: readonly Omit<Signer, 'privateKey'>[]
   readonly users: readonly { readonly username: string; readonly publicKey: string; readonly privateKey: string }[]
@@ -43,7 +43,7 @@ const PEOPLE = 20
 const USERS = 5
 const LOCAL_POSTS = 100
 
-/** Signing takes a minute, so the corpus is kept in the folder for temporary files. */
+/** Returns the corpus from the folder for temporary files, or creates it there, because signing takes a minute. */
 export async function livedCorpus(): Promise<LivedCorpus> {
   const file = join(tmpdir(), `pod-bench-lived-${MESSAGES}.json`)
   if (existsSync(file)) return JSON.parse(await readFile(file, 'utf8'))
@@ -75,12 +75,12 @@ export function countKind({ messages }: LivedCorpus, kind: LivedKind): number {
 async function makeCorpus(crypto: Crypto): Promise<LivedCorpus> {
   const people = Array.from({ length: PEOPLE }, (_, index) => makePerson(index))
   const users = Array.from({ length: USERS }, (_, index) => ({ username: `user${index}`, ...makeKeys() }))
-  const localPosts = Array.from({ length: LOCAL_POSTS }, (_, index) => ({ guid: guid(), author: index % USERS }))
-  const placed = placeMessages()
-  const messages = await inParts(placed, (place) =>
-    place.kind === 'posts' || place.kind === 'private'
-      ? makePost(crypto, place, people, users)
-      : makeInteraction(crypto, place, people, localPosts),
+  const localPosts = Array.from({ length: LOCAL_POSTS }, (_, index) => ({ guid: newGuid(), author: index % USERS }))
+  const planned = planMessages()
+  const messages = await mapInChunks(planned, (message) =>
+    message.kind === 'posts' || message.kind === 'private'
+      ? makePost(crypto, message, people, users)
+      : makeInteraction(crypto, message, people, localPosts),
   )
   return {
     people: people.map(({ privateKey: _, ...known }) => known),
@@ -90,13 +90,13 @@ async function makeCorpus(crypto: Crypto): Promise<LivedCorpus> {
   }
 }
 
-/** A message by its kind, and its number among the messages of this kind. */
-interface Place {
+/** A planned message: its kind, and its number among the messages of this kind. */
+interface PlannedMessage {
   readonly kind: LivedKind
   readonly number: number
 }
 
-function placeMessages(): readonly Place[] {
+function planMessages(): readonly PlannedMessage[] {
   const counts = { posts: 0, comments: 0, likes: 0, private: 0 }
   return Array.from({ length: MESSAGES }, (_, index) => {
     const kind = MIX[index % MIX.length] ?? 'posts'
@@ -107,39 +107,39 @@ function placeMessages(): readonly Place[] {
 
 async function makePost(
   crypto: Crypto,
-  { kind, number }: Place,
+  { kind, number }: PlannedMessage,
   people: readonly Signer[],
   users: readonly { readonly key: KeyObject }[],
 ): Promise<LivedMessage> {
-  const author = at(people, number)
-  const own = guid()
-  const payload = writeEntity(statusMessage(author.address, own, kind === 'posts'))
+  const author = itemAt(people, number)
+  const guid = newGuid()
+  const payload = writeEntity(statusMessage(author.address, guid, kind === 'posts'))
   const envelope = await crypto.signEnvelope(payload, author.address, author.privateKey)
-  if (kind === 'posts') return { kind, guid: own, body: envelope }
+  if (kind === 'posts') return { kind, guid, body: envelope }
   const to = number % users.length
-  const [[body = ''] = []] = await crypto.encryptEnvelopes([{ envelope, recipientKeys: [at(users, to).key] }])
-  return { kind, guid: own, body, to }
+  const [[body = ''] = []] = await crypto.encryptEnvelopes([{ envelope, recipientKeys: [itemAt(users, to).key] }])
+  return { kind, guid, body, to }
 }
 
-/** A comment or like on a local post comes from its author. The author changes when all posts were used, because a person likes once. */
+/** A comment or like on a local post, sent by its author. The author changes when all posts were used, because a person likes a post once. */
 async function makeInteraction(
   crypto: Crypto,
-  { kind, number }: Place,
+  { kind, number }: PlannedMessage,
   people: readonly Signer[],
   localPosts: LivedCorpus['localPosts'],
 ): Promise<LivedMessage> {
-  const author = at(people, number + Math.floor(number / localPosts.length))
-  const own = guid()
-  const written = relayable(kind, author.address, own, at(localPosts, number).guid)
-  const entity = await signed(crypto, written, author.privateKey)
-  return { kind, guid: own, body: await crypto.signEnvelope(writeEntity(entity), author.address, author.privateKey) }
+  const author = itemAt(people, number + Math.floor(number / localPosts.length))
+  const guid = newGuid()
+  const unsigned = relayable(kind, author.address, guid, itemAt(localPosts, number).guid)
+  const entity = await addAuthorSignature(crypto, unsigned, author.privateKey)
+  return { kind, guid, body: await crypto.signEnvelope(writeEntity(entity), author.address, author.privateKey) }
 }
 
 function makePerson(index: number): Signer {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: BITS })
   return {
     address: `author${index}@sender${index}.example`,
-    guid: guid(),
+    guid: newGuid(),
     publicKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
     privateKey,
   }
@@ -154,7 +154,7 @@ function makeKeys() {
   }
 }
 
-/** Each kind as evenly as possible between the others. */
+/** Distributes the messages of each kind evenly over the mix. */
 function spread(counts: Readonly<Record<LivedKind, number>>): readonly LivedKind[] {
   return (Object.keys(counts) as LivedKind[])
     .flatMap((kind) => Array.from({ length: counts[kind] }, (_, index) => ({ kind, at: (index + 0.5) / counts[kind] })))
@@ -162,7 +162,7 @@ function spread(counts: Readonly<Record<LivedKind, number>>): readonly LivedKind
     .map(({ kind }) => kind)
 }
 
-function at<Item>(items: readonly Item[], index: number): Item {
+function itemAt<Item>(items: readonly Item[], index: number): Item {
   const item = items[index % items.length]
   if (item === undefined) throw new Error('The list is empty.')
   return item

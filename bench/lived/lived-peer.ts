@@ -1,27 +1,27 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Ports of the pods that this process plays. */
+/** Ports of the pods that this process simulates. */
 export interface PeerReady {
   readonly ports: readonly number[]
 }
 
-/** What they have received since the last reset. */
+/** Requests that the pods have received since the last reset. */
 export interface PeerReceived {
   /** Requests to `/receive/users`: participations. */
   readonly private: number
   /** Requests to `/receive/public`: relayed comments and likes. */
   readonly public: number
-  /** When the last one arrived; milliseconds since 1970. */
+  /** Time of the last request, in milliseconds since 1970. */
   readonly lastAt: number
 }
 
-/** The reply to both is what was received until then. */
+/** The reply to both messages is `PeerReceived`, before a reset. */
 export type PeerTask = 'reset' | 'report'
 
 const PODS = 4
 
-/** A process of its own, so that its work does not count as the pod's. Accepts each message with 202. */
+/** This file runs as a separate process, so that its processor time does not count as the pod's. Each request gets a 202. */
 let received = { private: 0, public: 0, lastAt: Date.now() }
 
 process.on('message', (task: PeerTask) => {

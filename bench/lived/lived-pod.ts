@@ -24,10 +24,10 @@ export async function prepareLived(
      select '127.0.0.1', unnest(?::integer[]), now(), now(), now()`,
     [[...ports]],
   )
-  const [other] = await services.db('pods').select('id')
+  const [firstPod] = await services.db('pods').select('id')
   await services
     .db('people')
-    .insert(corpus.people.map(({ address, guid, publicKey }) => ({ address, guid, publicKey, podId: other.id })))
+    .insert(corpus.people.map(({ address, guid, publicKey }) => ({ address, guid, publicKey, podId: firstPod.id })))
   await services.db.raw('insert into profiles (person_id) select id from people where pod_id is not null')
   await services.db.raw(`
     insert into contacts (user_id, person_id, sharing, receiving)
@@ -54,8 +54,8 @@ export async function placePeople({ db }: OpenServices, ports: readonly number[]
   )
 }
 
-/** Removes what the messages of an earlier round have caused, and writes the posts of local users. */
-export async function emptyLived(
+/** Deletes the rows of an earlier round and inserts the posts of local users. */
+export async function resetLived(
   { db }: OpenServices,
   corpus: LivedCorpus,
   users: readonly LivedUser[],
@@ -77,24 +77,24 @@ export async function emptyLived(
 }
 
 /** Marks statements of the bench itself, which are not counted. */
-export const OF_BENCH = '/* bench */'
+export const BENCH_MARKER = '/* bench */'
 
 /** Returns how many messages are stored. */
 export async function countStored({ db }: OpenServices, { localPosts }: LivedCorpus): Promise<number> {
   const { rows } = await db.raw(`
     select (select count(*) from posts) + (select count(*) from comments) + (select count(*) from likes) as count
-    ${OF_BENCH}`)
+    ${BENCH_MARKER}`)
   return Number(rows[0].count) - localPosts.length
 }
 
-/** Whether all work that the messages have caused is done; jobs of the queue all have rows. */
+/** Whether all work of the messages is complete. Rows exist for all jobs of the queue. */
 export async function hasNoWorkLeft({ db }: OpenServices): Promise<boolean> {
   const { rows } = await db.raw(`
-    select not exists (select from outbox) and not exists (select from deliveries) as done ${OF_BENCH}`)
+    select not exists (select from outbox) and not exists (select from deliveries) as done ${BENCH_MARKER}`)
   return rows[0].done
 }
 
-/** When the message of each guid was committed; milliseconds since 1970. */
+/** Commit time of each message by guid, in milliseconds since 1970. */
 export async function findCommitTimes({ db }: OpenServices): Promise<ReadonlyMap<string, number>> {
   const each = ['posts', 'comments', 'likes'].map(
     (table) => `select guid, extract(epoch from pg_xact_commit_timestamp(xmin)) * 1000 as ms from ${table}`,
@@ -104,7 +104,7 @@ export async function findCommitTimes({ db }: OpenServices): Promise<ReadonlyMap
 }
 
 /** Whether every message is stored once, every counter is correct, and nothing waits or has failed. */
-export async function isLivedRight(services: OpenServices, corpus: LivedCorpus): Promise<boolean> {
+export async function isLivedCorrect(services: OpenServices, corpus: LivedCorpus): Promise<boolean> {
   const { rows } = await services.db.raw(`
     select
       (select count(*) from posts where public) as posts,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 /** Microseconds of processor time by step. */
 export type StepTimes = Readonly<Record<string, number>>
 
-/** A part of a CPU profile as V8 writes it. */
+/** The used fields of a CPU profile of V8. */
 interface Profile {
   readonly nodes: readonly ProfileNode[]
   /** Microseconds of the monotonic clock. */
@@ -21,7 +21,7 @@ interface ProfileNode {
   readonly children?: readonly number[]
 }
 
-/** The tasks of the crypto threads, which are functions at the top of their stacks. */
+/** Steps of the tasks of the crypto threads, by function name. */
 const TASKS: ReadonlyMap<string, string> = new Map([
   ['verifyEnvelopes', 'open'],
   ['openEncryptedEnvelopes', 'decrypt'],
@@ -31,10 +31,10 @@ const TASKS: ReadonlyMap<string, string> = new Map([
   ['encryptEnvelopes', 'encrypt'],
 ])
 
-/** Functions in which a thread waits. */
+/** Functions of an idle thread. */
 const WAITING: ReadonlySet<string> = new Set(['(idle)', '(root)', 'atomicsWaitLoop'])
 
-/** Files of the steps; the frame nearest to the sample decides. */
+/** Steps by source file. The innermost matching frame decides. */
 const FILES: readonly (readonly [RegExp, string])[] = [
   [
     /federation\/inbound\/(open|decrypt|find-signers|prepare|resolve|authorise|.*references)|workers\/threads\//,
@@ -48,13 +48,13 @@ const FILES: readonly (readonly [RegExp, string])[] = [
   [/src\/jobs\/|node_modules\/(bullmq|ioredis)|workers\/(run-job|start-workers|messages-of-job|job-)/, 'queue'],
 ]
 
-/** Libraries that all steps use: they count only where no step is below them on the stack. */
+/** Steps of libraries. They count only if no frame of the stack matches `FILES`. */
 const LIBRARIES: readonly (readonly [RegExp, string])[] = [
   [/node_modules\/(pg|pg-protocol|pg-pool|knex|objection)\//, 'database client'],
   [/node_modules\/piscina\//, 'open'],
 ]
 
-/** The processor time between two moments of the monotonic clock, from the profiles of a process and its threads. */
+/** Processor time by step between two times of the monotonic clock, from the profiles of a process and its threads. */
 export async function readStepTimes(folder: string, from: bigint, to: bigint): Promise<StepTimes> {
   const times = new Map<string, number>()
   for (const file of await readdir(folder)) {
@@ -81,7 +81,7 @@ function addProfile(times: Map<string, number>, profile: Profile, from: number, 
   }
 }
 
-/** The step of each node; none for idle ones. */
+/** The step of each node. Idle nodes have none. */
 function stepsOf(nodes: readonly ProfileNode[]): ReadonlyMap<number, string> {
   const parents = new Map(nodes.flatMap(({ id, children = [] }) => children.map((child) => [child, id] as const)))
   const byId = new Map(nodes.map((node) => [node.id, node]))
@@ -93,7 +93,7 @@ function stepsOf(nodes: readonly ProfileNode[]): ReadonlyMap<number, string> {
   return steps
 }
 
-/** From the sampled function outwards. */
+/** The call frames of a node, innermost first. */
 function stackOf(
   id: number,
   byId: ReadonlyMap<number, ProfileNode>,

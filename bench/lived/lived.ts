@@ -12,30 +12,30 @@ import { type BenchOptions, type Latency, latencyOf, median, medianCpu, type Res
 import { FLOORS } from '../floors.js'
 import { environmentOf, type PodProcess, startProcess } from '../inbound/inbound-pod.js'
 import type { PostLoadResult } from '../load/post-load.js'
-import { load, openLoader } from '../load/post-loader.js'
-import { type BenchStores, eachStore, type QueueStoreName } from '../machine/bench-stores.js'
-import { end, forkFile, said } from '../machine/child-process.js'
+import { runPostLoad, startPostLoader } from '../load/post-loader.js'
+import { type BenchStores, openEachStore, type QueueStoreName } from '../machine/bench-stores.js'
+import { endProcess, forkFile, nextMessage } from '../machine/child-process.js'
 import { processorTimesOf, rateOf, timePerMessage } from '../machine/processor-time.js'
-import { makeSigned } from '../machine/signed.js'
+import { makeSignedSample } from '../machine/signed-sample.js'
 import { countKind, firstMessages, type LivedCorpus, livedCorpus, MESSAGES, roundToFullMixes } from './lived-corpus.js'
 import type { PeerReady, PeerReceived, PeerTask } from './lived-peer.js'
 import {
   countStored,
-  emptyLived,
   findCommitTimes,
   hasNoWorkLeft,
-  isLivedRight,
+  isLivedCorrect,
   type LivedUser,
   placePeople,
   prepareLived,
+  resetLived,
 } from './lived-pod.js'
-import { countNoStatements, countStatements, type Statements } from './lived-statements.js'
+import { countStatements, type Statements, stopCountingStatements } from './lived-statements.js'
 import { readStepTimes } from './lived-steps.js'
 
 const CONNECTIONS = 64
-/** Messages until the processes are at their full speed. */
+/** Messages of the warm-up. */
 const WARM_UP = 700
-/** Messages a second, and for how many seconds. */
+/** Message rates and their durations. */
 const RATES = [
   { perSecond: 18, seconds: 45 },
   { perSecond: 60, seconds: 8 },
@@ -43,15 +43,15 @@ const RATES = [
 ] as const
 const CASES = ['full speed', 'rates', 'pods', 'steps']
 const POLL_INTERVAL_MS = 50
-/** After the last request to the peer, while no work is left. */
-const GIVEN_UP_AFTER_MS = 3_000
+/** Time without a request and without work, after which missing participations are given up. */
+const GIVE_UP_AFTER_MS = 3_000
 
-/** Commit times give the latency. */
+/** Settings of PostgreSQL: commit times for the latency, and statistics of statements. */
 const SETTINGS = { track_commit_timestamp: 'on', shared_preload_libraries: 'pg_stat_statements' }
 
 /**
- * Messages of remote people with everything they cause on a pod with users: notifications, live events, relays, and a signed
- * participation for each public post. From the socket of the web process until the last participation has arrived.
+ * Messages of remote people on a pod with users, including notifications, live events, relays, and a signed participation for each
+ * public post. Measured from the socket of the web process to the arrival of the last participation.
  */
 export async function* benchLived({
   rounds,
@@ -61,11 +61,11 @@ export async function* benchLived({
   keep,
 }: BenchOptions): AsyncGenerator<Result> {
   const corpus = firstMessages(await livedCorpus(), messages)
-  const loader = openLoader()
+  const loader = startPostLoader()
   const peer = forkFile('lived/lived-peer')
   try {
-    const { ports } = await said<PeerReady>(peer)
-    for await (const { queue, stores } of eachStore({ settings: SETTINGS }, queues)) {
+    const { ports } = await nextMessage<PeerReady>(peer)
+    for await (const { queue, stores } of openEachStore({ settings: SETTINGS }, queues)) {
       yield* measureStore({ queue, stores, loader, peer, ports, corpus, rounds, cases, keep })
     }
   } finally {
@@ -79,7 +79,7 @@ interface Setting {
   readonly stores: BenchStores
   readonly loader: ChildProcess
   readonly peer: ChildProcess
-  /** Of the pods that the peer plays. */
+  /** Ports of the pods that the peer simulates. */
   readonly ports: readonly number[]
   readonly corpus: LivedCorpus
   readonly rounds: number
@@ -99,12 +99,12 @@ interface Round {
   readonly messages: number
   readonly storedPerSecond: number
   readonly donePerSecond: number
-  /** Microseconds for one message, by process. */
+  /** Microseconds per message, by process. */
   readonly cpu: Readonly<Record<string, number>>
-  /** From the 202 to the commit. */
+  /** Latency from the 202 to the commit. */
   readonly committed: Latency
   readonly accepted: Latency
-  /** Posts without a participation: those that two batches stored at the same moment may be passed over. */
+  /** Posts without a participation. A post may have none if two batches are stored at the same time. */
   readonly missing: number
   readonly ok: boolean
 }
@@ -117,44 +117,44 @@ async function* measureStore({ cases, ...setting }: Setting): AsyncGenerator<Res
   try {
     const users = await prepareLived(services, setting.corpus, setting.ports)
     processes.push(await startProcess('../src/server', environment), await startProcess('../workers/main', environment))
-    const lived = { ...setting, services, users, processes }
+    const pod = { ...setting, services, users, processes }
     await placePeople(services, setting.ports.slice(0, 1))
-    await countNoStatements(setting.stores.superuserUrl)
-    await measureRound(lived, firstMessages(setting.corpus, WARM_UP))
-    if (cases.includes('full speed')) yield* measureFullSpeed(lived, 'one pod')
-    if (cases.includes('rates')) yield* measureRates(lived)
+    await stopCountingStatements(setting.stores.superuserUrl)
+    await measureRound(pod, firstMessages(setting.corpus, WARM_UP))
+    if (cases.includes('full speed')) yield* measureFullSpeed(pod, 'one pod')
+    if (cases.includes('rates')) yield* measureRates(pod)
     if (cases.includes('pods')) {
       await placePeople(services, setting.ports)
-      yield* measureFullSpeed(lived, `${setting.ports.length} pods`)
+      yield* measureFullSpeed(pod, `${setting.ports.length} pods`)
     }
     if (cases.includes('steps')) {
       await placePeople(services, setting.ports.slice(0, 1))
-      for (const { child } of processes.splice(1)) await end(child)
-      yield* measureSteps(lived, environment)
+      for (const { child } of processes.splice(1)) await endProcess(child)
+      yield* measureSteps(pod, environment)
     }
   } finally {
-    for (const { child } of processes) await end(child)
+    for (const { child } of processes) await endProcess(child)
     await services.close()
     await crypto.close()
   }
 }
 
-async function* measureFullSpeed(lived: LivedPod, senders: string): AsyncGenerator<Result> {
-  const { corpus, rounds, queue } = lived
-  const measured: Round[] = []
-  for (let round = 0; round < rounds; round += 1) measured.push(await measureRound(lived, corpus))
-  const statements = await countStatements(lived.stores.superuserUrl, () => measureRound(lived, corpus))
-  await keepStatements(lived, `${senders}, ${queue}`, statements)
-  const least = minTimeOf(corpus)
-  yield resultOf(`stored, ${senders}, ${queue}`, measured, {
-    values: measured.map(({ storedPerSecond }) => storedPerSecond),
-    limit: secondsToRate(least.store),
+async function* measureFullSpeed(pod: LivedPod, senders: string): AsyncGenerator<Result> {
+  const { corpus, rounds, queue } = pod
+  const measuredRounds: Round[] = []
+  for (let round = 0; round < rounds; round += 1) measuredRounds.push(await measureRound(pod, corpus))
+  const statements = await countStatements(pod.stores.superuserUrl, () => measureRound(pod, corpus))
+  await keepStatements(pod, `${senders}, ${queue}`, statements)
+  const minTime = minTimeOf(corpus)
+  yield resultOf(`stored, ${senders}, ${queue}`, measuredRounds, {
+    values: measuredRounds.map(({ storedPerSecond }) => storedPerSecond),
+    limit: rateOfMicroseconds(minTime.store),
     floor: FLOORS.lived.stored[queue],
   })
   yield {
-    ...resultOf(`done, ${senders}, ${queue}`, measured, {
-      values: measured.map(({ donePerSecond }) => donePerSecond),
-      limit: secondsToRate(least.all),
+    ...resultOf(`done, ${senders}, ${queue}`, measuredRounds, {
+      values: measuredRounds.map(({ donePerSecond }) => donePerSecond),
+      limit: rateOfMicroseconds(minTime.all),
       floor: FLOORS.lived.done[queue],
     }),
     ...statementsOf(statements, corpus),
@@ -168,13 +168,13 @@ async function keepStatements({ keep }: LivedPod, name: string, statements: Stat
 }
 
 /** The processor time of a message at a fixed rate: batches are small then. */
-async function* measureRates(lived: LivedPod): AsyncGenerator<Result> {
-  const { corpus, queue } = lived
+async function* measureRates(pod: LivedPod): AsyncGenerator<Result> {
+  const { corpus, queue } = pod
   for (const { perSecond, seconds } of RATES) {
     const part = firstMessages(corpus, roundToFullMixes(perSecond * seconds))
-    const round = await measureRound(lived, part, perSecond)
-    const statements = await countStatements(lived.stores.superuserUrl, () => measureRound(lived, part, perSecond))
-    await keepStatements(lived, `${perSecond} a second, ${queue}`, statements)
+    const round = await measureRound(pod, part, perSecond)
+    const statements = await countStatements(pod.stores.superuserUrl, () => measureRound(pod, part, perSecond))
+    await keepStatements(pod, `${perSecond} a second, ${queue}`, statements)
     const spent = processorTime(round)
     const limit = minTimeOf(part).all / 1_000
     yield {
@@ -196,8 +196,8 @@ async function* measureRates(lived: LivedPod): AsyncGenerator<Result> {
 }
 
 /** Processor time of the worker by step, at full speed and at the lowest rate. */
-async function* measureSteps(lived: LivedPod, environment: NodeJS.ProcessEnv): AsyncGenerator<Result> {
-  const { corpus, queue, processes, keep } = lived
+async function* measureSteps(pod: LivedPod, environment: NodeJS.ProcessEnv): AsyncGenerator<Result> {
+  const { corpus, queue, processes, keep } = pod
   const [{ perSecond, seconds }] = RATES
   const slow = firstMessages(corpus, perSecond * seconds)
   for (const [name, part, rate] of [
@@ -210,7 +210,7 @@ async function* measureSteps(lived: LivedPod, environment: NodeJS.ProcessEnv): A
         ...process.execArgv,
         ...['--cpu-prof', `--cpu-prof-dir=${folder}`],
       ])
-      const profiled = { ...lived, processes: [...processes, worker] }
+      const profiled = { ...pod, processes: [...processes, worker] }
       let round: Round
       let from: bigint
       let to: bigint
@@ -220,7 +220,7 @@ async function* measureSteps(lived: LivedPod, environment: NodeJS.ProcessEnv): A
         round = await measureRound(profiled, part, rate)
         to = process.hrtime.bigint()
       } finally {
-        await end(worker.child)
+        await endProcess(worker.child)
       }
       const times = Object.entries(await readStepTimes(folder, from, to))
       const cpu_us = Object.fromEntries(times.map(([step, time]) => [step, time / part.messages.length]))
@@ -236,8 +236,8 @@ async function* measureSteps(lived: LivedPod, environment: NodeJS.ProcessEnv): A
         ok: round.ok,
       }
       if (keep !== undefined) {
-        const kept = `profile, ${name}, ${queue}`.replaceAll(/\W+/g, '-')
-        await cp(folder, join(keep, kept), { recursive: true })
+        const folderName = `profile, ${name}, ${queue}`.replaceAll(/\W+/g, '-')
+        await cp(folder, join(keep, folderName), { recursive: true })
       }
     } finally {
       await rm(folder, { recursive: true, force: true })
@@ -245,10 +245,10 @@ async function* measureSteps(lived: LivedPod, environment: NodeJS.ProcessEnv): A
   }
 }
 
-async function measureRound(lived: LivedPod, corpus: LivedCorpus, perSecond?: number): Promise<Round> {
-  const { services, users, processes, stores, loader, peer } = lived
-  await emptyLived(services, corpus, users)
-  await askPeer(peer, 'reset')
+async function measureRound(pod: LivedPod, corpus: LivedCorpus, perSecond?: number): Promise<Round> {
+  const { services, users, processes, stores, loader, peer } = pod
+  await resetLived(services, corpus, users)
+  await sendPeerTask(peer, 'reset')
   const { messages } = corpus
   const pids = {
     ...Object.fromEntries(processes.map(({ name, child }) => [name, child.pid ?? Number.NaN])),
@@ -256,7 +256,7 @@ async function measureRound(lived: LivedPod, corpus: LivedCorpus, perSecond?: nu
   }
   const port = processes.find(({ name }) => name === 'web')?.port ?? 0
   const before = processorTimesOf(pids)
-  const sent = await load(loader, {
+  const sent = await runPostLoad(loader, {
     port,
     path: '/receive/public',
     paths: messages.map(({ to }) => (to === undefined ? '/receive/public' : `/receive/users/${users[to]?.guid}`)),
@@ -264,9 +264,9 @@ async function measureRound(lived: LivedPod, corpus: LivedCorpus, perSecond?: nu
     bodies: messages.map(({ body }) => body),
     ...(perSecond !== undefined && { perSecond }),
   })
-  await untilStored(services, corpus)
+  await waitUntilStored(services, corpus)
   const participations = countKind(corpus, 'posts')
-  const received = await untilDone(lived, participations)
+  const received = await waitUntilDone(pod, participations)
   const after = processorTimesOf(pids)
   const commits = await findCommitTimes(services)
   const start = sent.sentAt[0] ?? Number.NaN
@@ -279,70 +279,72 @@ async function measureRound(lived: LivedPod, corpus: LivedCorpus, perSecond?: nu
     committed: latencyOf(timesToCommit(sent, committedAt)),
     accepted: latencyOf(sent.milliseconds),
     missing: participations - received.private,
-    ok: sent.wrong === 0 && received.private <= participations && (await isLivedRight(services, corpus)),
+    ok: sent.failures === 0 && received.private <= participations && (await isLivedCorrect(services, corpus)),
   }
 }
 
-async function askPeer(peer: ChildProcess, task: PeerTask): Promise<PeerReceived> {
+async function sendPeerTask(peer: ChildProcess, task: PeerTask): Promise<PeerReceived> {
   peer.send(task)
-  return said<PeerReceived>(peer)
+  return nextMessage<PeerReceived>(peer)
 }
 
-async function untilStored(services: OpenServices, corpus: LivedCorpus): Promise<void> {
+async function waitUntilStored(services: OpenServices, corpus: LivedCorpus): Promise<void> {
   while ((await countStored(services, corpus)) < corpus.messages.length) await pause(POLL_INTERVAL_MS)
 }
 
 /**
- * Until no work is left and each post has its participation. The next participation of an author is written after the last one has
- * arrived, so that for a moment no work is left although some is missing; a missing one is not waited for forever.
+ * Waits until no work is left and each post has its participation. Between two participations of an author no work exists for a
+ * moment, so an empty queue is not enough. Missing participations are given up after `GIVE_UP_AFTER_MS`.
  */
-async function untilDone(
+async function waitUntilDone(
   { services, peer }: LivedPod,
   participations: number,
 ): Promise<PeerReceived & { readonly doneAt: number }> {
   for (;;) {
     const isIdle = await hasNoWorkLeft(services)
     const doneAt = Date.now()
-    const received = await askPeer(peer, 'report')
-    const isOver = received.private >= participations || doneAt - received.lastAt > GIVEN_UP_AFTER_MS
+    const received = await sendPeerTask(peer, 'report')
+    const isOver = received.private >= participations || doneAt - received.lastAt > GIVE_UP_AFTER_MS
     if (isIdle && isOver) return { ...received, doneAt }
     await pause(POLL_INTERVAL_MS)
   }
 }
 
-/** Milliseconds from the 202 to the commit; a batch may commit before the 202 has reached the sender. */
-function timesToCommit({ answeredAt }: PostLoadResult, committedAt: readonly number[]): readonly number[] {
-  return committedAt.map((at, index) => Math.max(0, at - (answeredAt[index] ?? Number.NaN)))
+/** Milliseconds from the 202 to the commit. 0 if the batch commits before the sender receives the 202. */
+function timesToCommit({ respondedAt }: PostLoadResult, committedAt: readonly number[]): readonly number[] {
+  return committedAt.map((at, index) => Math.max(0, at - (respondedAt[index] ?? Number.NaN)))
 }
 
-/** Microseconds of processor time for one message, of all processes of the pod. */
+/** Microseconds of processor time per message, of all processes of the pod. */
 function processorTime({ cpu }: Round): number {
   return Object.values(cpu).reduce((sum, each) => sum + each, 0)
 }
 
 interface MinTime {
-  /** Microseconds of one core for a message: its signatures are verified, private posts are decrypted. */
+  /** Microseconds of one core for the signatures and the decryption of a message. */
   readonly store: number
-  /** The same with one RSA-2048 signature for each participation. */
+  /** `store` plus one RSA-2048 signature for each participation. */
   readonly all: number
 }
 
-/** The cryptography that no pod can leave out, on this machine. */
+/** The processor time of the unavoidable cryptography on this machine. */
 function minTimeOf(corpus: LivedCorpus): MinTime {
-  const usual = makeSigned(4096)
-  const small = makeSigned(2048)
+  const usual = makeSignedSample(4096)
+  const small = makeSignedSample(2048)
   const wrapped = Buffer.concat([Buffer.alloc(1), randomBytes(4096 / 8 - 1)])
-  const timeOf = (once: () => void) => 1_000_000 / rateOf(1, once)
-  const verify = timeOf(usual.verifyOnce)
-  const decrypt = timeOf(() => privateDecrypt({ key: usual.privateKey, padding: constants.RSA_NO_PADDING }, wrapped))
-  const participate = timeOf(() => sign('sha256', small.bytes, small.privateKey))
+  const microsecondsOf = (operation: () => void) => 1_000_000 / rateOf(1, operation)
+  const verify = microsecondsOf(usual.verifyOnce)
+  const decrypt = microsecondsOf(() =>
+    privateDecrypt({ key: usual.privateKey, padding: constants.RSA_NO_PADDING }, wrapped),
+  )
+  const participate = microsecondsOf(() => sign('sha256', small.bytes, small.privateKey))
   const share = (kind: Parameters<typeof countKind>[1]) => countKind(corpus, kind) / corpus.messages.length
   const verifications = 1 + share('comments') + share('likes')
   const store = verifications * verify + share('private') * decrypt
   return { store, all: store + share('posts') * participate }
 }
 
-function secondsToRate(microseconds: number): number {
+function rateOfMicroseconds(microseconds: number): number {
   return (availableParallelism() * 1_000_000) / microseconds
 }
 
@@ -371,7 +373,7 @@ function resultOf(name: string, rounds: readonly Round[], { values, limit, floor
   }
 }
 
-/** Statements for a message in all, and of the database time of a message the largest parts. */
+/** Statements per message. */
 function statementsOf(statements: Statements, { messages }: LivedCorpus): Pick<Result, 'statements'> {
   return { statements: statements.count / messages.length }
 }

@@ -1,7 +1,7 @@
 import { fastify } from 'fastify'
 import { listen } from './listen.js'
 
-/** A process that reads each posted body with plain Fastify and answers 202. */
+/** A process with a plain Fastify route that reads each posted body and responds 202. */
 const app = fastify()
 app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
 app.post('/receive/public', async (_request, reply) => reply.code(202).send())

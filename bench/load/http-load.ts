@@ -1,50 +1,50 @@
 import { connect } from 'node:net'
 
-/** Sends requests to one server for a given time, over connections that each wait for the response. */
-export interface Load {
+/** Requests to one server for a given time. Each connection waits for a response before its next request. */
+export interface HttpLoad {
   readonly port: number
-  /** One after the other, over and over. */
-  readonly questions: readonly Question[]
+  /** Sent in turn, repeatedly. */
+  readonly requests: readonly LoadRequest[]
   readonly host: string
   readonly connections: number
   readonly milliseconds: number
 }
 
-export interface Question {
+export interface LoadRequest {
   readonly path: string
-  /** In whose name. */
+  /** Access token of the user who sends the request. */
   readonly token?: string
-  /** Of a POST. */
+  /** JSON body. Not set: a GET request. */
   readonly body?: object
 }
 
 export interface LoadResult {
-  readonly requests: number
+  readonly responses: number
   readonly seconds: number
-  /** Answers that were not 200, or not as long as the first one to the same question. */
-  readonly wrong: number
+  /** Responses with another status than 200, or with another length than the first response to the same request. */
+  readonly failures: number
 }
 
 /**
- * A process of its own, so that its work does not count as the server's. Sockets as they are: a client library costs as much as the
- * server.
+ * This file runs as a separate process, so that its processor time does not count as the server's. It uses plain sockets, because an
+ * HTTP client costs as much as the server.
  */
-process.on('message', async (load: Load) => process.send?.(await run(load)))
+process.on('message', async (load: HttpLoad) => process.send?.(await run(load)))
 
-async function run({ port, questions, host, connections, milliseconds }: Load): Promise<LoadResult> {
+async function run({ port, requests, host, connections, milliseconds }: HttpLoad): Promise<LoadResult> {
   const start = performance.now()
-  const asked: Asked = {
-    requests: questions.map((question) => requestOf(host, question)),
+  const state: LoadState = {
+    requests: requests.map((request) => formatRequest(host, request)),
     lengths: new Map(),
     next: 0,
-    answers: 0,
-    wrong: 0,
+    responses: 0,
+    failures: 0,
   }
-  await Promise.all(Array.from({ length: connections }, () => ask(port, start + milliseconds, asked)))
-  return { requests: asked.answers, wrong: asked.wrong, seconds: (performance.now() - start) / 1_000 }
+  await Promise.all(Array.from({ length: connections }, () => runConnection(port, start + milliseconds, state)))
+  return { responses: state.responses, failures: state.failures, seconds: (performance.now() - start) / 1_000 }
 }
 
-function requestOf(host: string, { path, token, body }: Question): string {
+function formatRequest(host: string, { path, token, body }: LoadRequest): string {
   const authorization = token === undefined ? '' : `authorization: Bearer ${token}\r\n`
   const head = `${path} HTTP/1.1\r\nhost: ${host}\r\naccept: */*\r\n${authorization}`
   if (body === undefined) return `GET ${head}\r\n`
@@ -52,31 +52,31 @@ function requestOf(host: string, { path, token, body }: Question): string {
   return `POST ${head}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(json)}\r\n\r\n${json}`
 }
 
-interface Asked {
+interface LoadState {
   readonly requests: readonly string[]
-  /** Of the answers, by request. */
+  /** Length of the first response, by index of the request. */
   readonly lengths: Map<number, number>
   next: number
-  answers: number
-  wrong: number
+  responses: number
+  failures: number
 }
 
-/** One connection, until the time is over. */
-function ask(port: number, until: number, asked: Asked): Promise<void> {
+/** Sends requests over one connection until the time is over. */
+function runConnection(port: number, until: number, state: LoadState): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
     let received = ''
     let current = 0
-    let another: Promise<void> | undefined
+    let nextConnection: Promise<void> | undefined
     const send = () => {
-      current = asked.next % asked.requests.length
-      asked.next += 1
-      socket.write(asked.requests[current] ?? '')
+      current = state.next % state.requests.length
+      state.next += 1
+      socket.write(state.requests[current] ?? '')
     }
     socket.setEncoding('latin1')
     socket.on('connect', send)
     socket.on('error', reject)
-    socket.on('close', () => resolve(another))
+    socket.on('close', () => resolve(nextConnection))
     socket.on('data', (chunk: string) => {
       received += chunk
       const head = received.indexOf('\r\n\r\n')
@@ -84,15 +84,15 @@ function ask(port: number, until: number, asked: Asked): Promise<void> {
       const length = Number(/content-length: (\d+)/i.exec(received)?.[1])
       const end = head + 4 + length
       if (received.length < end) return
-      const expected = asked.lengths.get(current) ?? length
-      asked.lengths.set(current, expected)
-      asked.answers += 1
-      if (!received.startsWith('HTTP/1.1 200 ') || length !== expected) asked.wrong += 1
-      // After its last answer of many, the server closes the connection; then another one is opened.
+      const expected = state.lengths.get(current) ?? length
+      state.lengths.set(current, expected)
+      state.responses += 1
+      if (!received.startsWith('HTTP/1.1 200 ') || length !== expected) state.failures += 1
+      // The server closes a connection after a number of responses. Then the load continues over a new one.
       const isLast = /^connection: close/im.test(received.slice(0, head))
       received = received.slice(end)
       const isOver = performance.now() > until
-      if (isLast && !isOver) another = ask(port, until, asked)
+      if (isLast && !isOver) nextConnection = runConnection(port, until, state)
       if (isLast || isOver) socket.destroy()
       else send()
     })

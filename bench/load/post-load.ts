@@ -1,34 +1,34 @@
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** What is posted to one server, over some connections that each wait for their answer. */
+/** POST requests to one server. Each connection waits for a response before its next request. */
 export interface PostLoad {
   readonly port: number
   readonly path: string
   readonly connections: number
   /** Sent in turn. */
   readonly bodies: readonly string[]
-  /** Of each body; not set: `path` for all. */
+  /** Path of each body. Not set: `path` for all bodies. */
   readonly paths?: readonly string[]
-  /** Until the time is over; not set: until each body was sent once. */
+  /** Duration. Not set: each body is sent once. */
   readonly milliseconds?: number
-  /** The network address in whose name a proxy on this machine passes them on. */
-  readonly from?: string
-  /** So many a second; not set: as fast as they are answered. */
+  /** Client address in the X-Forwarded-For header. */
+  readonly clientAddress?: string
+  /** Rate of requests. Not set: as fast as the server responds. */
   readonly perSecond?: number
 }
 
 export interface PostLoadResult {
   readonly requests: number
   readonly seconds: number
-  /** Answers that were not 202. */
-  readonly wrong: number
-  /** From request to answer. */
+  /** Responses with another status than 202. */
+  readonly failures: number
+  /** Latency of each request. */
   readonly milliseconds: readonly number[]
-  /** When each request was sent, in the order of the bodies; milliseconds since 1970. */
+  /** Time of each request in milliseconds since 1970, in the order of the bodies. */
   readonly sentAt: readonly number[]
-  /** When each was answered, in the same order. */
-  readonly answeredAt: readonly number[]
+  /** Time of each response, in the same order. */
+  readonly respondedAt: readonly number[]
 }
 
 interface Run extends PostLoad {
@@ -36,50 +36,51 @@ interface Run extends PostLoad {
   readonly start: number
   readonly result: {
     sent: number
-    wrong: number
+    failures: number
     readonly milliseconds: number[]
     readonly sentAt: number[]
-    readonly answeredAt: number[]
+    readonly respondedAt: number[]
   }
 }
 
-/** A process of its own, so that its work does not count as the server's. Requests are built before the clock starts. */
-process.on('message', async (load: PostLoad) => process.send?.(await post(load)))
+/** This file runs as a separate process, so that its processor time does not count as the server's. */
+process.on('message', async (load: PostLoad) => process.send?.(await runPostLoad(load)))
 
-async function post(load: PostLoad): Promise<PostLoadResult> {
-  const requests = load.bodies.map((body, index) => requestOf(load, load.paths?.[index] ?? load.path, body))
-  const result: Run['result'] = { sent: 0, wrong: 0, milliseconds: [], sentAt: [], answeredAt: [] }
+async function runPostLoad(load: PostLoad): Promise<PostLoadResult> {
+  // All requests are built before the clock starts.
+  const requests = load.bodies.map((body, index) => formatRequest(load, load.paths?.[index] ?? load.path, body))
+  const result: Run['result'] = { sent: 0, failures: 0, milliseconds: [], sentAt: [], respondedAt: [] }
   const start = performance.now()
   const run: Run = { ...load, requests, start, result }
-  await Promise.all(Array.from({ length: load.connections }, () => converse(run)))
-  const { wrong, milliseconds, sentAt, answeredAt } = result
+  await Promise.all(Array.from({ length: load.connections }, () => runConnections(run)))
+  const { failures, milliseconds, sentAt, respondedAt } = result
   const seconds = (performance.now() - start) / 1_000
-  return { requests: milliseconds.length, seconds, wrong, milliseconds, sentAt, answeredAt }
+  return { requests: milliseconds.length, seconds, failures, milliseconds, sentAt, respondedAt }
 }
 
-function requestOf({ from }: PostLoad, path: string, body: string): Buffer {
-  const forwarded = from === undefined ? '' : `x-forwarded-for: ${from}\r\n`
+function formatRequest({ clientAddress }: PostLoad, path: string, body: string): Buffer {
+  const forwarded = clientAddress === undefined ? '' : `x-forwarded-for: ${clientAddress}\r\n`
   const head = `POST ${path} HTTP/1.1\r\nhost: pod.example\r\n${forwarded}content-type: application/magic-envelope+xml\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`
   return Buffer.from(head + body)
 }
 
-/** One connection after the other: a server closes each after some requests. */
-async function converse(run: Run): Promise<void> {
-  while (mayGoOn(run)) await converseOnce(run)
+/** Opens one connection after the other, because the server closes a connection after a number of requests. */
+async function runConnections(run: Run): Promise<void> {
+  while (mayContinue(run)) await runConnection(run)
 }
 
-function mayGoOn({ result, requests, milliseconds, start }: Run): boolean {
+function mayContinue({ result, requests, milliseconds, start }: Run): boolean {
   return milliseconds === undefined ? result.sent < requests.length : performance.now() - start < milliseconds
 }
 
-async function converseOnce(run: Run): Promise<void> {
+async function runConnection(run: Run): Promise<void> {
   const socket = connect({ port: run.port, host: '127.0.0.1', noDelay: true })
-  let answered: (head: string) => void = () => undefined
-  let failed: (error: Error) => void = () => undefined
+  let resolveResponse: (head: string) => void = () => undefined
+  let rejectResponse: (error: Error) => void = () => undefined
   let received = ''
   socket.setEncoding('latin1')
-  socket.on('error', (error) => failed(error))
-  socket.on('close', () => failed(new Error('the server has closed the connection')))
+  socket.on('error', (error) => rejectResponse(error))
+  socket.on('close', () => rejectResponse(new Error('The server has closed the connection.')))
   socket.on('data', (chunk: string) => {
     received += chunk
     const end = received.indexOf('\r\n\r\n')
@@ -88,30 +89,30 @@ async function converseOnce(run: Run): Promise<void> {
     const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
     if (received.length < end + 4 + length) return
     received = received.slice(end + 4 + length)
-    answered(head)
+    resolveResponse(head)
   })
 
   let isOpen = true
-  while (isOpen && mayGoOn(run)) {
+  while (isOpen && mayContinue(run)) {
     const { result, requests, perSecond, start } = run
     const index = result.sent
     result.sent += 1
     const request = requests[index % requests.length]
     if (request === undefined) break
-    const early = perSecond === undefined ? 0 : start + (index * 1_000) / perSecond - performance.now()
-    if (early > 1) await pause(early)
+    const waitMs = perSecond === undefined ? 0 : start + (index * 1_000) / perSecond - performance.now()
+    if (waitMs > 1) await pause(waitMs)
     const began = performance.now()
-    result.sentAt[index] = Date.now() // by the clock of the rows, which may have been set since this process began
+    result.sentAt[index] = Date.now() // wall clock, as in the rows: a monotonic clock does not follow its adjustments
     const head = await new Promise<string>((resolve, reject) => {
-      answered = resolve
-      failed = reject
+      resolveResponse = resolve
+      rejectResponse = reject
       socket.write(request)
     })
     result.milliseconds.push(performance.now() - began)
-    result.answeredAt[index] = Date.now()
-    if (!head.startsWith('HTTP/1.1 202 ')) result.wrong += 1
+    result.respondedAt[index] = Date.now()
+    if (!head.startsWith('HTTP/1.1 202 ')) result.failures += 1
     isOpen = !/^connection: close/im.test(head)
   }
-  failed = () => undefined
+  rejectResponse = () => undefined
   socket.destroy()
 }

@@ -1,12 +1,12 @@
 import type { ChildProcess } from 'node:child_process'
-import { forkFile, said } from '../machine/child-process.js'
+import { forkFile, nextMessage } from '../machine/child-process.js'
 import type { PostLoad, PostLoadResult } from './post-load.js'
 
-export function openLoader(): ChildProcess {
+export function startPostLoader(): ChildProcess {
   return forkFile('load/post-load')
 }
 
-export async function load(loader: ChildProcess, task: PostLoad): Promise<PostLoadResult> {
+export async function runPostLoad(loader: ChildProcess, task: PostLoad): Promise<PostLoadResult> {
   loader.send(task)
-  return said<PostLoadResult>(loader)
+  return nextMessage<PostLoadResult>(loader)
 }

@@ -1,27 +1,27 @@
-import { makeSigned, type Signed } from '../machine/signed.js'
+import { makeSignedSample, type SignedSample } from '../machine/signed-sample.js'
 
-/** Instructions for a process that only verifies: to get ready, and then to run for a given time. */
+/** Message to a process that only verifies signatures. */
 export interface VerifyTask {
   readonly bits: number
-  /** Not set: only the key is made, which takes its time. */
+  /** Duration of the verifications. Not set: only the key is generated, which takes long. */
   readonly milliseconds?: number
 }
 
-export interface Verified {
+export interface VerifyResult {
   readonly perSecond: number
 }
 
-const subjects = new Map<number, Signed>()
+const samples = new Map<number, SignedSample>()
 
 process.on('message', ({ bits, milliseconds = 0 }: VerifyTask) => {
-  const subject = subjects.get(bits) ?? makeSigned(bits)
-  subjects.set(bits, subject)
+  const sample = samples.get(bits) ?? makeSignedSample(bits)
+  samples.set(bits, sample)
   const start = performance.now()
   let times = 0
   while (performance.now() - start < milliseconds) {
-    subject.verifyOnce()
+    sample.verifyOnce()
     times += 1
   }
-  const verified: Verified = { perSecond: (times * 1_000) / (performance.now() - start) }
-  process.send?.(verified)
+  const result: VerifyResult = { perSecond: (times * 1_000) / (performance.now() - start) }
+  process.send?.(result)
 })

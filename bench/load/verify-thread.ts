@@ -1,16 +1,16 @@
-import { makeSigned, type Signed } from '../machine/signed.js'
+import { makeSignedSample, type SignedSample } from '../machine/signed-sample.js'
 
-/** So many signatures of one key, one after the other. */
+/** A number of verifications with one key. */
 export interface Verifications {
   readonly bits: number
   readonly times: number
 }
 
-const subjects = new Map<number, Signed>()
+const samples = new Map<number, SignedSample>()
 
-/** The task of a thread that does nothing but verify. */
+/** Task of a thread that only verifies signatures. */
 export default function verify({ bits, times }: Verifications): void {
-  const subject = subjects.get(bits) ?? makeSigned(bits)
-  subjects.set(bits, subject)
-  for (let done = 0; done < times; done += 1) subject.verifyOnce()
+  const sample = samples.get(bits) ?? makeSignedSample(bits)
+  samples.set(bits, sample)
+  for (let done = 0; done < times; done += 1) sample.verifyOnce()
 }

@@ -10,36 +10,36 @@ import { migrateQueue } from '../../src/jobs/queues/queue-schema.js'
 import { openDatabase } from '../../src/persistence/database/database.js'
 import { WORKER_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
 import { migrate } from '../../src/persistence/database/migrate.js'
-import { leaveOut } from '../bench.js'
+import { reportSkipped } from '../bench.js'
 import { parentOf } from './processor-time.js'
 
-/** Where it is not installed, a bench leaves its half out. */
+/** Benches skip the measurements with Redis where it is not installed. */
 const REDIS = 'redis-server'
 
 export type QueueStoreName = 'redis' | 'postgresql'
 
-/** A database and a queue of a bench's own, as safe as those of a pod in production. */
+/** A new database and queue, with the durability of a pod in production. */
 export interface BenchStores {
   readonly databaseUrl: string
   readonly superuserUrl: string
   readonly redisUrl: string | undefined
-  /** Of the servers, for their processor time. */
+  /** Process ids of the servers, for their processor time. */
   readonly pids: Readonly<Record<string, number>>
-  /** How many statements a process, by the name it gives to PostgreSQL, runs in the meantime. */
-  countStatements(of: string, during: () => Promise<unknown>): Promise<number>
-  /** Kills Redis and starts it again; not there where the queue is in the database. */
+  /** Number of statements that a process, identified by its application_name, runs during the work. */
+  countStatements(applicationName: string, during: () => Promise<unknown>): Promise<number>
+  /** Kills Redis and starts it again. Not set for a queue in the database. */
   readonly crashQueue?: () => Promise<void>
   close(): Promise<void>
 }
 
 interface StoreOptions {
-  /** Not safe, where only reading is measured. */
+  /** Without durability, for benches that only read. */
   readonly fast?: boolean
   /** Further settings of PostgreSQL. */
   readonly settings?: Readonly<Record<string, string>>
 }
 
-/** Undefined: there is no Redis on this machine. */
+/** Undefined: Redis is not installed. */
 export async function openBenchStores(
   queue: QueueStoreName,
   options: StoreOptions = {},
@@ -63,8 +63,8 @@ export async function openBenchStores(
       superuserUrl: database.superuserUrl,
       redisUrl: redis?.url,
       pids: { postgres, ...(redis && { redis: redis.pid }) },
-      countStatements: (of, during) =>
-        countStatements(database.superuserUrl, join(folder, 'postgres', 'postgres.log'), of, during),
+      countStatements: (applicationName, during) =>
+        countStatements(database.superuserUrl, join(folder, 'postgres', 'postgres.log'), applicationName, during),
       ...(redis && { crashQueue: redis.crash }),
       async close() {
         await redis?.stop()
@@ -77,7 +77,7 @@ export async function openBenchStores(
   }
 }
 
-/** For `generatePod` and long threads: rows without checks of foreign keys, no autovacuum in the meantime, a checkpoint after it. */
+/** Grants what `generatePod` needs: inserts without foreign key checks, a pause of autovacuum, and a checkpoint. */
 async function grantRights(superuserUrl: string): Promise<void> {
   const db = openDatabase({ ...WORKER_DATABASE_LIMITS, url: superuserUrl, applicationName: 'bench' })
   try {
@@ -91,8 +91,8 @@ async function grantRights(superuserUrl: string): Promise<void> {
   }
 }
 
-/** The stores that a queue can have, one after the other; the one that is not on this machine is left out. */
-export async function* eachStore(
+/** Opens the stores with each queue back end in turn. Redis is skipped where it is not installed. */
+export async function* openEachStore(
   options: StoreOptions = {},
   wanted: readonly string[] = ['redis', 'postgresql'],
 ): AsyncGenerator<{ readonly queue: QueueStoreName; readonly stores: BenchStores }> {
@@ -100,7 +100,7 @@ export async function* eachStore(
     if (!wanted.includes(queue)) continue
     const stores = await openBenchStores(queue, options)
     if (stores === undefined) {
-      leaveOut('There is no redis-server on the PATH', 'the half with Redis')
+      reportSkipped('There is no redis-server on the PATH', 'the half with Redis')
       continue
     }
     try {
@@ -111,15 +111,20 @@ export async function* eachStore(
   }
 }
 
-/** With Redis, where there is one. */
-export async function openEitherStore(): Promise<BenchStores> {
+/** Opens stores with the queue in Redis, or in PostgreSQL where Redis is not installed. */
+export async function openAvailableStores(): Promise<BenchStores> {
   const stores = (await openBenchStores('redis')) ?? (await openBenchStores('postgresql'))
-  if (stores === undefined) throw new Error('there is no database')
+  if (stores === undefined) throw new Error('The embedded database did not start.')
   return stores
 }
 
-/** The server writes each of them down, which makes it slow. */
-async function countStatements(url: string, log: string, of: string, during: () => Promise<unknown>): Promise<number> {
+/** Counts statements in the log of the server. Logging slows the server down. */
+async function countStatements(
+  url: string,
+  log: string,
+  applicationName: string,
+  during: () => Promise<unknown>,
+): Promise<number> {
   const db = openDatabase({ ...WORKER_DATABASE_LIMITS, url, applicationName: 'bench' })
   try {
     await db.raw(`alter system set log_line_prefix = '%a|'`)
@@ -130,7 +135,8 @@ async function countStatements(url: string, log: string, of: string, during: () 
     await db.raw('alter system reset all')
     await db.raw('select pg_reload_conf()')
     const lines = (await readFile(log)).subarray(size).toString('utf8').split('\n')
-    return lines.filter((line) => line.startsWith(`${of}|LOG:`) && /LOG: +(statement|execute)/.test(line)).length
+    return lines.filter((line) => line.startsWith(`${applicationName}|LOG:`) && /LOG: +(statement|execute)/.test(line))
+      .length
   } finally {
     await db.destroy()
   }
@@ -143,18 +149,18 @@ interface RedisServer {
   stop(): Promise<void>
 }
 
-/** With every message on disk before it is acknowledged. */
+/** Starts Redis with durable writes: each command is on disk before its reply. */
 async function startRedis(folder: string): Promise<RedisServer | undefined> {
   const port = await freePort()
   const settings = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, '--save', '']
-  const safe = ['--appendonly', 'yes', '--appendfsync', 'always']
-  const run = () => spawn(REDIS, [...settings, ...safe], { stdio: 'ignore' })
-  let server = run()
+  const durability = ['--appendonly', 'yes', '--appendfsync', 'always']
+  const startServer = () => spawn(REDIS, [...settings, ...durability], { stdio: 'ignore' })
+  let server = startServer()
   if (!(await hasStarted(server, port)) || server.pid === undefined) return undefined
   const stop = async () => {
-    const ended = once(server, 'exit')
+    const exit = once(server, 'exit')
     server.kill('SIGKILL')
-    await ended
+    await exit
   }
   return {
     url: `redis://127.0.0.1:${port}`,
@@ -162,7 +168,7 @@ async function startRedis(folder: string): Promise<RedisServer | undefined> {
     stop,
     async crash() {
       await stop()
-      server = run()
+      server = startServer()
       await hasStarted(server, port)
     },
   }

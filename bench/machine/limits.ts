@@ -4,34 +4,34 @@ import { openDatabase } from '../../src/persistence/database/database.js'
 import { WORKER_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
 import { type BenchOptions, median, type Result, spreadOf } from '../bench.js'
 import { startProcess } from '../inbound/inbound-pod.js'
-import { load, openLoader } from '../load/post-loader.js'
-import { openEitherStore } from './bench-stores.js'
+import { runPostLoad, startPostLoader } from '../load/post-loader.js'
+import { openAvailableStores } from './bench-stores.js'
 import { insertsPerSecond, makeBareTable, openMachine } from './machine.js'
 import { rateOf } from './processor-time.js'
-import { makeSigned } from './signed.js'
+import { makeSignedSample } from './signed-sample.js'
 
 const CONNECTIONS = 64
 const MILLISECONDS = 1_000
 const MAX_CONCURRENT_EVALS = 64
 
-/** Baselines of this machine: the other benches are compared with them, and they have no target of their own. */
+/** Baselines of this machine. The limits of other benches are made of them. They have no floors. */
 export async function* benchLimits({ rounds }: BenchOptions): AsyncGenerator<Result> {
-  for (const bits of [2048, 4096]) yield* rsa(bits, rounds)
+  for (const bits of [2048, 4096]) yield* measureRsa(bits, rounds)
   const machine = openMachine()
   try {
     for (const bits of [2048, 4096]) {
-      yield await result(`verify rsa${bits}, all cores`, '1/s', rounds, () => machine.verifications(bits))
+      yield await measureCase(`verify rsa${bits}, all cores`, '1/s', rounds, () => machine.verifications(bits))
     }
   } finally {
     machine.close()
   }
-  yield* stores(rounds)
-  yield await barePost(rounds)
+  yield* measureStores(rounds)
+  yield await measureBarePost(rounds)
 }
 
-async function* rsa(bits: number, rounds: number): AsyncGenerator<Result> {
-  const { privateKey: made, bytes, verifyOnce } = makeSigned(bits)
-  const privateKey = createPrivateKey(made.export({ type: 'pkcs8', format: 'pem' }))
+async function* measureRsa(bits: number, rounds: number): AsyncGenerator<Result> {
+  const { privateKey: generatedKey, bytes, verifyOnce } = makeSignedSample(bits)
+  const privateKey = createPrivateKey(generatedKey.export({ type: 'pkcs8', format: 'pem' }))
   const wrapped = Buffer.concat([Buffer.alloc(1), randomBytes(bits / 8 - 1)])
   const operations = {
     verify: verifyOnce,
@@ -39,21 +39,22 @@ async function* rsa(bits: number, rounds: number): AsyncGenerator<Result> {
     decrypt: () => privateDecrypt({ key: privateKey, padding: constants.RSA_NO_PADDING }, wrapped),
   }
   for (const [name, operation] of Object.entries(operations)) {
-    yield await result(`${name} rsa${bits}`, '1/s/core', rounds, async () => rateOf(1, operation))
+    yield await measureCase(`${name} rsa${bits}`, '1/s/core', rounds, async () => rateOf(1, operation))
   }
 }
 
-async function* stores(rounds: number): AsyncGenerator<Result> {
-  const opened = await openEitherStore()
-  const db = openDatabase({ ...WORKER_DATABASE_LIMITS, url: opened.databaseUrl, applicationName: 'bench' })
+async function* measureStores(rounds: number): AsyncGenerator<Result> {
+  const benchStores = await openAvailableStores()
+  const db = openDatabase({ ...WORKER_DATABASE_LIMITS, url: benchStores.databaseUrl, applicationName: 'bench' })
   try {
     await makeBareTable(db)
-    yield await result('insert of 128 rows', 'rows/s', rounds, () => insertsPerSecond(db))
-    const { redisUrl } = opened
-    if (redisUrl !== undefined) yield await result('EVAL INCR in Redis', '1/s', rounds, () => evalsPerSecond(redisUrl))
+    yield await measureCase('insert of 128 rows', 'rows/s', rounds, () => insertsPerSecond(db))
+    const { redisUrl } = benchStores
+    if (redisUrl !== undefined)
+      yield await measureCase('EVAL INCR in Redis', '1/s', rounds, () => evalsPerSecond(redisUrl))
   } finally {
     await db.destroy()
-    await opened.close()
+    await benchStores.close()
   }
 }
 
@@ -73,14 +74,14 @@ async function evalsPerSecond(redisUrl: string): Promise<number> {
   return done / seconds
 }
 
-async function barePost(rounds: number): Promise<Result> {
+async function measureBarePost(rounds: number): Promise<Result> {
   const { child, port } = await startProcess('load/bare-route', process.env)
-  const loader = openLoader()
+  const loader = startPostLoader()
   const bodies = ['x'.repeat(2_200)]
   const task = { port, path: '/receive/public', connections: CONNECTIONS, bodies, milliseconds: MILLISECONDS }
   try {
-    return await result('bare POST', '1/s', rounds, async () => {
-      const { requests, seconds } = await load(loader, task)
+    return await measureCase('bare POST', '1/s', rounds, async () => {
+      const { requests, seconds } = await runPostLoad(loader, task)
       return requests / seconds
     })
   } finally {
@@ -89,9 +90,14 @@ async function barePost(rounds: number): Promise<Result> {
   }
 }
 
-async function result(name: string, unit: string, rounds: number, once: () => Promise<number>): Promise<Result> {
+async function measureCase(
+  name: string,
+  unit: string,
+  rounds: number,
+  measure: () => Promise<number>,
+): Promise<Result> {
   const values: number[] = []
-  for (let round = 0; round < rounds; round += 1) values.push(await once())
+  for (let round = 0; round < rounds; round += 1) values.push(await measure())
   return {
     bench: 'limits',
     case: name,

@@ -3,12 +3,12 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import type { Knex } from 'knex'
 import { queryPrepared } from '../../src/persistence/database/database.js'
-import type { Verified, VerifyTask } from '../load/verify-load.js'
-import { forkFile, said } from './child-process.js'
+import type { VerifyResult, VerifyTask } from '../load/verify-load.js'
+import { forkFile, nextMessage } from './child-process.js'
 
-/** Unavoidable work, measured by wall clock under the same concurrent load as the results it is compared with. */
+/** Rates of unavoidable work, measured by wall clock and under the same load of the machine as the results. */
 export interface Machine {
-  /** Signatures that all cores verify in a second when they do nothing else. */
+  /** Signatures that all cores together verify per second. */
   verifications(bits: number): Promise<number>
   close(): void
 }
@@ -22,11 +22,11 @@ const TEXT = 'x'.repeat(150)
 
 export function openMachine(): Machine {
   const processes = Array.from({ length: availableParallelism() }, () => forkFile('load/verify-load'))
-  const tellAll = (task: VerifyTask) => Promise.all(processes.map((process) => tell(process, task)))
+  const runOnAllCores = (task: VerifyTask) => Promise.all(processes.map((process) => runVerifyTask(process, task)))
   return {
     async verifications(bits) {
-      await tellAll({ bits })
-      const rates = await tellAll({ bits, milliseconds: VERIFY_FOR_MS })
+      await runOnAllCores({ bits })
+      const rates = await runOnAllCores({ bits, milliseconds: VERIFY_FOR_MS })
       return rates.reduce((sum, { perSecond }) => sum + perSecond, 0)
     },
     close() {
@@ -35,9 +35,9 @@ export function openMachine(): Machine {
   }
 }
 
-async function tell(process: ChildProcess, task: VerifyTask): Promise<Verified> {
+async function runVerifyTask(process: ChildProcess, task: VerifyTask): Promise<VerifyResult> {
   process.send(task)
-  return said<Verified>(process)
+  return nextMessage<VerifyResult>(process)
 }
 
 /**
@@ -52,7 +52,7 @@ const newBareRows = `
   insert into bare_rows (guid, post_id, author_id, text)
   select * from unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[])`
 
-/** Rows that one connection writes in a second, 128 at a time; making them up is not counted. */
+/** Rows that one connection inserts per second, 128 per statement, without the time for generating them. */
 export async function insertsPerSecond(db: Knex): Promise<number> {
   let milliseconds = 0
   let inserted = 0
@@ -67,7 +67,7 @@ export async function insertsPerSecond(db: Knex): Promise<number> {
   return (inserted * 1_000) / milliseconds
 }
 
-/** As comments come in a burst: guids in any order, under some hundred posts, by a dozen people. */
+/** Rows like those of a burst of comments: random guids, 400 posts, 16 authors. */
 function bareRows(): readonly (readonly unknown[])[] {
   const numbers = Array.from({ length: ROWS }, (_, index) => index)
   return [

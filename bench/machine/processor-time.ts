@@ -1,17 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** How often in a second of processor time something can be done: other work on the machine does not count against it. */
+/** Operations per second of processor time, which other work on the machine does not change. */
 export type Rate = number
 
-export const MICROSECONDS_PER_PART = 300_000
+/** Processor time of one measurement. */
+export const MICROSECONDS_PER_MEASUREMENT = 300_000
 
-/** Does `once` for a while and gives its rate. `messages` is how many it does at a time. */
-export function rateOf(messages: number, once: () => void): Rate {
+/** Repeats an operation and returns its rate. `messages` is the number of messages of one call. */
+export function rateOf(messages: number, run: () => void): Rate {
   const start = process.cpuUsage()
   let done = 0
   let microseconds = 0
-  while (microseconds < MICROSECONDS_PER_PART) {
-    once()
+  while (microseconds < MICROSECONDS_PER_MEASUREMENT) {
+    run()
     done += messages
     const { user, system } = process.cpuUsage(start)
     microseconds = user + system
@@ -19,24 +20,24 @@ export function rateOf(messages: number, once: () => void): Rate {
   return (done / microseconds) * 1_000_000
 }
 
-/** What is done again and again, and how many messages that is each time. */
-export interface Turn {
+/** A repeated operation and the number of messages of one call. */
+export interface Workload {
   readonly messages: number
-  once(): unknown
+  run(): unknown
 }
 
-const MICROSECONDS_PER_TURN = 10_000
+const MICROSECONDS_PER_SLICE = 10_000
 
-/** The rates of two workloads that alternate in short turns, so that other load of the machine affects both. */
-export async function ratesInTurns(one: Turn, other: Turn): Promise<readonly [Rate, Rate]> {
-  const totals = [one, other].map((turn) => ({ turn, done: 0, microseconds: 0 }))
-  while (totals.some(({ microseconds }) => microseconds < MICROSECONDS_PER_PART)) {
+/** The rates of two workloads that alternate in short slices, so that other work on the machine affects both. */
+export async function measureAlternatingRates(one: Workload, other: Workload): Promise<readonly [Rate, Rate]> {
+  const totals = [one, other].map((workload) => ({ workload, done: 0, microseconds: 0 }))
+  while (totals.some(({ microseconds }) => microseconds < MICROSECONDS_PER_MEASUREMENT)) {
     for (const total of totals) {
       const start = process.cpuUsage()
       let microseconds = 0
-      while (microseconds < MICROSECONDS_PER_TURN) {
-        await total.turn.once()
-        total.done += total.turn.messages
+      while (microseconds < MICROSECONDS_PER_SLICE) {
+        await total.workload.run()
+        total.done += total.workload.messages
         const { user, system } = process.cpuUsage(start)
         microseconds = user + system
       }
@@ -47,12 +48,12 @@ export async function ratesInTurns(one: Turn, other: Turn): Promise<readonly [Ra
   return [value ?? Number.NaN, limit ?? Number.NaN]
 }
 
-/** Linux counts in hundredths of a second whose turn it is just then; what works for less at a time may be seen never, or always. */
+/** Linux samples the running process every hundredth of a second, so that short work may be counted never or too often. */
 const MICROSECONDS_PER_TICK = 10_000
 
 /**
- * Microseconds of processor time that a process and all below it have taken; of this one only its own, since what it has started
- * is measured separately. NaN if the system does not report it.
+ * Microseconds of processor time of a process and its descendants. Of the current process only its own time, because its children
+ * are measured separately. NaN if the system does not report it.
  */
 function processorTimeOf(pid: number): number {
   try {
@@ -63,7 +64,7 @@ function processorTimeOf(pid: number): number {
   }
 }
 
-/** A process, its children, theirs, and so on. */
+/** The ids of a process and all its descendants. */
 export function processTree(pid: number): readonly number[] {
   const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
   const parents = new Map(all.map((name) => [Number(name), parentOf(Number(name))]))
@@ -76,7 +77,7 @@ export function processorTimesOf(pids: Readonly<Record<string, number>>): Readon
   return Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, processorTimeOf(pid)]))
 }
 
-/** The processor time of each process for these messages, between two samples. */
+/** The processor time of each process per message, between two samples. */
 export function timePerMessage(
   messages: number,
   before: Readonly<Record<string, number>>,
@@ -86,7 +87,7 @@ export function timePerMessage(
   return Object.fromEntries(Object.keys(after).map((name) => [name, spent(name)]))
 }
 
-/** Megabytes of memory that a process has now. */
+/** Resident memory of a process in megabytes. */
 export function memoryOf(pid: number): number {
   try {
     return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024
@@ -95,7 +96,7 @@ export function memoryOf(pid: number): number {
   }
 }
 
-/** The same without counting twice what processes share; nothing where the process has just ended. */
+/** Proportional set size in megabytes: shared memory is divided by the number of its processes. 0 after the end of the process. */
 export function ownMemoryOf(pid: number): number {
   try {
     return Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) / 1_024
@@ -104,13 +105,13 @@ export function ownMemoryOf(pid: number): number {
   }
 }
 
-/** Undefined: it has ended. */
+/** The id of the parent process. Undefined: the process has ended. */
 export function parentOf(pid: number): number | undefined {
   const parent = fieldsOf(pid)[1]
   return parent === undefined ? undefined : Number(parent)
 }
 
-/** From the scheduler, which counts nanoseconds per thread; otherwise from clock ticks. */
+/** Processor time from the scheduler, in nanoseconds per thread; where it is missing, from clock ticks. */
 function ownTimeOf(pid: number): number {
   try {
     const threads = readdirSync(`/proc/${pid}/task`)
@@ -128,7 +129,7 @@ function timeOfEndedChildren(pid: number): number {
   return ticksOf(pid, 13)
 }
 
-/** In user mode and, in the field behind it, in system mode. */
+/** Time in user mode and, in the next field, in system mode. */
 function ticksOf(pid: number, field: number): number {
   const [user = 0, system = 0] = fieldsOf(pid)
     .slice(field, field + 2)
@@ -136,7 +137,7 @@ function ticksOf(pid: number, field: number): number {
   return (user + system) * MICROSECONDS_PER_TICK
 }
 
-/** From the state on; the name before it may hold anything. */
+/** Fields of /proc/PID/stat from the state on. The process name before it may contain any character. */
 function fieldsOf(pid: number): readonly string[] {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')

@@ -13,18 +13,18 @@ import { type BenchOptions, latencyOf, median, type Result, spreadOf } from '../
 import { FLOORS } from '../floors.js'
 import type { PacedLoad, PacedLoadResult } from '../load/paced-load.js'
 import type { BenchStores } from '../machine/bench-stores.js'
-import { end, forkFile, said } from '../machine/child-process.js'
+import { endProcess, forkFile, nextMessage } from '../machine/child-process.js'
 import { memoryOf } from '../machine/processor-time.js'
 
-/** Ordinary use, far from what the web process can do. */
+/** Request rate of ordinary use, far below the capacity of the web process. */
 const PER_SECOND = 50
-const QUIET_MS = 10_000
+const BASELINE_MS = 10_000
 const MEMORY_INTERVAL_MS = 100
 const MEGABYTE = 1_000_000
 
 /**
- * The response times of the API at a fixed rate, without a backup and during one, in turns; time, size and memory of the backups, and
- * of restores of the last one. Memory is flat when runs with other sizes of the pod have the same.
+ * Response times of the API at a fixed rate, without a backup and during one; time, size and memory of backups and of restores.
+ * Memory should be the same for every size of the pod.
  */
 export async function* benchBackup({ rounds, size }: BenchOptions): AsyncGenerator<Result> {
   const loader = forkFile('load/paced-load')
@@ -32,23 +32,23 @@ export async function* benchBackup({ rounds, size }: BenchOptions): AsyncGenerat
   try {
     await using pod = await openGeneratedPod(planPod(size))
     const load = loadOf(pod)
-    await paced(loader, { ...load, milliseconds: QUIET_MS / 2 }) // warms up
+    await runPacedLoad(loader, { ...load, milliseconds: BASELINE_MS / 2 }) // warms up
     let last: Backup | undefined
     for (const [name, priority, floor] of [
       ['daily', constants.priority.PRIORITY_LOW, FLOORS.backup],
       ['by hand', constants.priority.PRIORITY_NORMAL, undefined],
     ] as const) {
-      const measured: Round[] = []
+      const measuredRounds: Round[] = []
       for (let round = 0; round < rounds; round += 1) {
-        const quiet = await paced(loader, { ...load, milliseconds: QUIET_MS })
-        measured.push({ quiet, ...(await whileBackedUp(loader, load, pod, { folder, priority })) })
+        const baseline = await runPacedLoad(loader, { ...load, milliseconds: BASELINE_MS })
+        measuredRounds.push({ baseline, ...(await measureDuringBackup(loader, load, pod, { folder, priority })) })
       }
-      yield resultOf(`API during a backup, ${name}`, measured, floor)
-      last = measured.at(-1)?.backup
+      yield resultOf(`API during a backup, ${name}`, measuredRounds, floor)
+      last = measuredRounds.at(-1)?.backup
     }
     if (last !== undefined) yield await measureRestores(last, pod.stores, { folder, rounds })
   } finally {
-    await end(loader)
+    await endProcess(loader)
     await rm(folder, { recursive: true, force: true })
   }
 }
@@ -60,8 +60,8 @@ interface Backup {
   readonly megabytes: number
 }
 
-interface Round extends Omit<CommandRun, 'printed'> {
-  readonly quiet: PacedLoadResult
+interface Round extends Omit<CommandRun, 'output'> {
+  readonly baseline: PacedLoadResult
   readonly during: PacedLoadResult
   readonly backup: Backup
 }
@@ -72,21 +72,21 @@ function loadOf({ port, tokens }: OpenedPod): PacedLoad {
   return { port, requests, perSecond: PER_SECOND }
 }
 
-function paced(loader: ChildProcess, load: PacedLoad): Promise<PacedLoadResult> {
+function runPacedLoad(loader: ChildProcess, load: PacedLoad): Promise<PacedLoadResult> {
   loader.send(load)
-  return said<PacedLoadResult>(loader)
+  return nextMessage<PacedLoadResult>(loader)
 }
 
-async function whileBackedUp(
+async function measureDuringBackup(
   loader: ChildProcess,
   load: PacedLoad,
   { stores }: OpenedPod,
   { folder, priority }: { readonly folder: string; readonly priority: number },
-): Promise<Omit<Round, 'quiet'>> {
-  const answered = paced(loader, load)
+): Promise<Omit<Round, 'baseline'>> {
+  const responses = runPacedLoad(loader, load)
   const { identity, recipient } = await generateBackupKey()
   const repository = join(folder, recipient)
-  const { printed, ...run } = await runPod(['backup', 'create', '--to', repository], {
+  const { output, ...run } = await runPod(['backup', 'create', '--to', repository], {
     priority,
     environment: {
       DATABASE_URL: stores.databaseUrl,
@@ -96,8 +96,8 @@ async function whileBackedUp(
     },
   })
   loader.send('end')
-  const during = await answered
-  const { id, bytes } = JSON.parse(printed)
+  const during = await responses
+  const { id, bytes } = JSON.parse(output)
   return { ...run, during, backup: { id, repository, identity, megabytes: bytes / MEGABYTE } }
 }
 
@@ -113,13 +113,13 @@ async function measureRestores(
   for (let round = 0; round < rounds; round += 1) {
     const url = new URL(databaseUrl)
     url.pathname = `/restored_${round}`
-    await onServer(superuserUrl, `create database restored_${round} owner ${url.username}`)
+    await runOnServer(superuserUrl, `create database restored_${round} owner ${url.username}`)
     const environment = { DATABASE_URL: url.href, DATA_DIR: join(folder, `restored-${round}`) }
     runs.push(await runPod(['backup', 'restore', repository, id, '--identity', file], { environment }))
-    await onServer(superuserUrl, `drop database restored_${round}`)
+    await runOnServer(superuserUrl, `drop database restored_${round}`)
   }
   const seconds = runs.map((run) => run.seconds)
-  const rows = JSON.parse(runs[0]?.printed ?? '{}').rows
+  const rows = JSON.parse(runs[0]?.output ?? '{}').rows
   return {
     bench: 'backup',
     case: 'restore',
@@ -133,7 +133,7 @@ async function measureRestores(
   }
 }
 
-async function onServer(url: string, statement: string): Promise<void> {
+async function runOnServer(url: string, statement: string): Promise<void> {
   const client = new Client({ connectionString: url })
   await client.connect()
   await client.query(statement)
@@ -141,20 +141,20 @@ async function onServer(url: string, statement: string): Promise<void> {
 }
 
 interface CommandRun {
-  readonly printed: string
+  readonly output: string
   readonly seconds: number
-  /** The highest, in megabytes. */
+  /** Maximum resident memory in megabytes. */
   readonly memory: number
 }
 
-/** Runs a command of the pod, as an operator does. */
+/** Runs a command of `pod`. */
 async function runPod(
-  words: readonly string[],
+  args: readonly string[],
   { environment, priority = constants.priority.PRIORITY_NORMAL }: RunOptions,
 ): Promise<CommandRun> {
   const start = performance.now()
   const program = fileURLToPath(new URL('../../bin/pod.js', import.meta.url))
-  const child = spawn(process.execPath, [program, ...words, '--json'], {
+  const child = spawn(process.execPath, [program, ...args, '--json'], {
     env: { PATH: process.env['PATH'], POD_URL: 'https://pod.example', LOG_LEVEL: 'silent', ...environment },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -164,10 +164,10 @@ async function runPod(
   const watch = setInterval(() => {
     memory = Math.max(memory, memoryOf(pid) || 0)
   }, MEMORY_INTERVAL_MS)
-  const [printed, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
+  const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
   clearInterval(watch)
-  if (code !== 0) throw new Error(`pod ${words.join(' ')} ended with ${code}.`)
-  return { printed, seconds: (performance.now() - start) / 1_000, memory }
+  if (code !== 0) throw new Error(`pod ${args.join(' ')} exited with code ${code}.`)
+  return { output, seconds: (performance.now() - start) / 1_000, memory }
 }
 
 interface RunOptions {
@@ -177,8 +177,8 @@ interface RunOptions {
 
 function resultOf(name: string, rounds: readonly Round[], floor: number | undefined): Result {
   const during = rounds.map((round) => latencyOf(round.during.milliseconds))
-  const quiet = rounds.map((round) => latencyOf(round.quiet.milliseconds))
-  const of = (values: typeof during) => ({
+  const baseline = rounds.map((round) => latencyOf(round.baseline.milliseconds))
+  const medianOf = (values: typeof during) => ({
     p50: median(values.map(({ p50 }) => p50)),
     p99: median(values.map(({ p99 }) => p99)),
   })
@@ -188,18 +188,18 @@ function resultOf(name: string, rounds: readonly Round[], floor: number | undefi
     case: name,
     value: median(slowest),
     unit: 'ms (p99)',
-    limit: of(quiet).p99,
-    ratio: median(slowest.map((value, round) => (quiet[round]?.p99 ?? Number.NaN) / value)),
+    limit: medianOf(baseline).p99,
+    ratio: median(slowest.map((value, round) => (baseline[round]?.p99 ?? Number.NaN) / value)),
     ...(floor !== undefined && { floor }),
     rounds: rounds.length,
     spread: spreadOf(slowest),
     cpu_us: {},
-    latency_ms: { 'without a backup': of(quiet), during: of(during) },
+    latency_ms: { 'without a backup': medianOf(baseline), during: medianOf(during) },
     more: {
       seconds: median(rounds.map(({ seconds }) => seconds)),
       megabytes: median(rounds.map(({ backup }) => backup.megabytes)),
       memory_megabytes: Math.max(...rounds.map(({ memory }) => memory)),
     },
-    ok: rounds.every((round) => round.quiet.wrong === 0 && round.during.wrong === 0),
+    ok: rounds.every((round) => round.baseline.failures === 0 && round.during.failures === 0),
   }
 }

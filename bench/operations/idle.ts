@@ -6,40 +6,40 @@ import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Result } from '../bench.js'
-import { end } from '../machine/child-process.js'
+import { endProcess } from '../machine/child-process.js'
 import { ownMemoryOf, processorTimesOf, processTree } from '../machine/processor-time.js'
 
-/** The compiler of the JavaScript engine, its last collection of what the start has left, and the first looks at everything are over. */
+/** Time after which the work of the start is over: compilation, garbage collection and the first run of every schedule. */
 const SETTLED_MS = 120_000
-/** Every schedule has its turn in a minute, so there are no rounds. */
-const WATCHED_MS = 60_000
-/** Of one core, for all processes of a pod that has nothing to do. */
+/** Every schedule runs within a minute, so the bench has no rounds. */
+const MEASURED_MS = 60_000
+/** Maximum share of one core, for all processes of an idle pod. */
 const MAX_PERCENT = 0.5
 const MAX_MEGABYTES = 300
 
 /**
- * The cost of an idle pod: all processes of `npm start`, including the embedded database. The pod starts at once
- * and not in its turn, since it must become idle first.
+ * The cost of an idle pod: all processes of `npm start`, including the embedded database. The pod starts when the bench is created,
+ * so that it is idle when the bench runs.
  */
 export function benchIdle(): AsyncIterable<Result> {
   const starting = startCompletePod()
   starting.catch(() => {}) // the awaiting caller gets the error
-  return watchAtRest(starting)
+  return measureIdlePod(starting)
 }
 
-async function* watchAtRest(starting: Promise<StartedPod>): AsyncGenerator<Result> {
+async function* measureIdlePod(starting: Promise<StartedPod>): AsyncGenerator<Result> {
   const { child, folder, pids, startedAt } = await starting
   try {
     await pause(Math.max(0, startedAt + SETTLED_MS - performance.now()))
-    yield* resultsOf(await watch(pids))
+    yield* resultsOf(await measureCost(pids))
   } finally {
-    await end(child)
+    await endProcess(child)
     await rm(folder, { recursive: true, force: true })
   }
 }
 
 /** Percent of a core and megabytes, by process. */
-interface Watched {
+interface IdleCost {
   readonly percent: Readonly<Record<string, number>>
   readonly megabytes: number
 }
@@ -58,20 +58,20 @@ async function startCompletePod(): Promise<StartedPod> {
     env: { PATH: process.env['PATH'], DATA_DIR: folder, PORT: '0', ADMIN_LISTEN: '0', LOG_LEVEL: 'error' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  process.once('exit', () => child.kill()) // when another bench fails before its turn
+  process.once('exit', () => child.kill()) // another bench may fail before this one runs
   for await (const line of createInterface({ input: child.stdout })) {
     const { ready, pids } = JSON.parse(line)
     if (ready !== true || child.pid === undefined) continue
     return { child, folder, startedAt: performance.now(), pids: { pod: child.pid, ...pids } }
   }
-  throw new Error('the pod did not start')
+  throw new Error('The pod did not start.')
 }
 
-async function watch({ pod, ...parts }: StartedPod['pids']): Promise<Watched> {
+async function measureCost({ pod, ...parts }: StartedPod['pids']): Promise<IdleCost> {
   const pids = { all: pod ?? Number.NaN, ...parts }
   const before = processorTimesOf(pids)
   const start = performance.now()
-  await pause(WATCHED_MS)
+  await pause(MEASURED_MS)
   const microseconds = (performance.now() - start) * 1_000
   const after = processorTimesOf(pids)
   const percentOf = (name: string) => (((after[name] ?? 0) - (before[name] ?? 0)) / microseconds) * 100
@@ -81,20 +81,20 @@ async function watch({ pod, ...parts }: StartedPod['pids']): Promise<Watched> {
   }
 }
 
-function* resultsOf({ percent, megabytes }: Watched): Generator<Result> {
+function* resultsOf({ percent, megabytes }: IdleCost): Generator<Result> {
   const { all = Number.NaN } = percent
-  const about = { bench: 'idle', rounds: 1, spread: 0 }
+  const common = { bench: 'idle', rounds: 1, spread: 0 }
   yield {
-    ...about,
+    ...common,
     case: 'processor time, all processes',
     value: all,
     unit: '% of a core',
-    // Of a second.
+    // Microseconds per second.
     cpu_us: Object.fromEntries(Object.entries(percent).map(([name, part]) => [name, part * 10_000])),
-    ok: !(all >= MAX_PERCENT), // not a number: the system does not report it
+    ok: !(all >= MAX_PERCENT), // NaN: the system does not report it
   }
   yield {
-    ...about,
+    ...common,
     case: 'memory, all processes',
     value: megabytes,
     unit: 'MB',

@@ -11,7 +11,7 @@ const USERS = 100
 const TIME = `timestamp '2019-01-01' + make_interval(secs => i * 60)`
 const TIMES = `${TIME}, ${TIME}`
 
-/** A database of diaspora* 0.9 with so many posts, and about eleven times as many rows. */
+/** Creates a database of diaspora* 0.9 with this number of posts. Returns its number of rows, about eleven times as many. */
 export async function generateOldDatabase(db: Knex, posts: number): Promise<number> {
   for (const { name, key, columns } of SOURCE_TABLES) {
     const definitions = Object.entries(columns).map(

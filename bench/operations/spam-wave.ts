@@ -11,7 +11,7 @@ import { type OpenServices, openServices } from '../../src/services/open-service
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import type { BenchOptions, Result } from '../bench.js'
 import { environmentOf } from '../inbound/inbound-pod.js'
-import { openEitherStore } from '../machine/bench-stores.js'
+import { openAvailableStores } from '../machine/bench-stores.js'
 
 const PODS = 40
 const PEOPLE = 1_000
@@ -19,9 +19,9 @@ const ITEMS = 20_000
 const LOCAL_POSTS = 50
 const MINUTES = 10
 
-/** A wave of 20 000 posts and comments with three patterns: how long the search, the cleaning and the undo take. */
+/** Time of search, cleaning and undo for a wave of 20 000 posts and comments with three patterns. */
 export async function* benchSpamWave(_options: BenchOptions): AsyncGenerator<Result> {
-  const stores = await openEitherStore()
+  const stores = await openAvailableStores()
   const crypto = openCryptoPool()
   const services = await openServices(readConfig(environmentOf(stores)), 'worker', {
     crypto,
@@ -29,7 +29,7 @@ export async function* benchSpamWave(_options: BenchOptions): AsyncGenerator<Res
   })
   try {
     await addPeople(services)
-    await findClusters(services) // remembers where it begins
+    await findClusters(services) // sets the position from which the next search starts
     const searches: number[] = []
     for (let minute = 0; minute < MINUTES; minute += 1) {
       await addItems(services, minute)
@@ -51,14 +51,14 @@ export async function* benchSpamWave(_options: BenchOptions): AsyncGenerator<Res
     yield result(
       `cleaning in ${open.length + 1} requests`,
       cleaning,
-      found >= ITEMS && (await visibleItems(services)) === 0,
+      found >= ITEMS && (await countVisibleItems(services)) === 0,
     )
 
     const undo = await millisecondsOf(async () => {
       for (const id of actions) await undoAction(services, COMMAND_ACTOR, id, { reason: 'Undo' })
       await finishBackgroundTasks(services)
     })
-    yield result('undo', undo, (await visibleItems(services)) === ITEMS)
+    yield result('undo', undo, (await countVisibleItems(services)) === ITEMS)
   } finally {
     await services.close()
     await crypto.close()
@@ -66,7 +66,7 @@ export async function* benchSpamWave(_options: BenchOptions): AsyncGenerator<Res
   }
 }
 
-/** The work that a worker does in the background. */
+/** Runs the background tasks that a worker would run. */
 async function finishBackgroundTasks(services: OpenServices): Promise<void> {
   const ids: readonly number[] = await services.db('operations').whereIn('state', ['queued', 'running']).pluck('id')
   for (const operationId of ids) {
@@ -100,7 +100,7 @@ async function addPeople({ db }: OpenServices): Promise<void> {
   `)
 }
 
-/** A third each: comments with a link, posts with a text, comments with three mentions. */
+/** Adds posts with a common text, comments with a link and comments with three mentions, a third each. */
 async function addItems({ db }: OpenServices, minute: number): Promise<void> {
   const first = (minute * ITEMS) / MINUTES
   const last = ((minute + 1) * ITEMS) / MINUTES - 1
@@ -124,7 +124,7 @@ async function addItems({ db }: OpenServices, minute: number): Promise<void> {
   `)
 }
 
-async function visibleItems({ db }: OpenServices): Promise<number> {
+async function countVisibleItems({ db }: OpenServices): Promise<number> {
   const { rows } = await db.raw(`
     select
       (select count(*) from posts join people on people.id = posts.author_id where people.pod_id is not null and posts.public)

@@ -25,22 +25,22 @@ type Step = (typeof STEPS)[number]
 
 interface Round {
   readonly seconds: Readonly<Record<Step, number>>
-  /** Microseconds of processor time of all steps by process. */
+  /** Microseconds of processor time of all steps, by process. */
   readonly cpu: Readonly<Record<string, number>>
-  /** The highest of this process, in megabytes. */
+  /** Maximum resident memory of this process in megabytes. */
   readonly memory: number
 }
 
 /**
- * The take-over of a generated pod, source and target on one server: rows of the source for each second of each step, and of the first
- * copy and a rehearsal together. The processor time is that of a row in all steps.
+ * The take-over of a generated pod, with source and target on one server: source rows per second in each step, and in the first copy
+ * and a rehearsal together. The processor time is per row and for all steps.
  */
 export async function* benchTakeOver({ rounds, size }: BenchOptions): AsyncGenerator<Result> {
   const stores = await openBenchStores('postgresql', { settings: { max_connections: '50' } })
-  if (stores === undefined) throw new Error('There is no database.')
+  if (stores === undefined) throw new Error('The embedded database did not start.')
   const folder = await mkdtemp(join(tmpdir(), 'pod-bench-'))
   try {
-    const databaseOf = async (name: string) => {
+    const createDatabase = async (name: string) => {
       const url = new URL(stores.databaseUrl)
       const server = openDatabase({ ...WORKER_DATABASE_LIMITS, url: stores.superuserUrl, applicationName: 'bench' })
       await server.raw(`create database ${name} owner ${url.username}`)
@@ -48,7 +48,7 @@ export async function* benchTakeOver({ rounds, size }: BenchOptions): AsyncGener
       url.pathname = `/${name}`
       return url.href
     }
-    const from = await databaseOf('old')
+    const from = await createDatabase('old')
     const old = openDatabase({
       ...WORKER_DATABASE_LIMITS,
       url: from,
@@ -58,18 +58,28 @@ export async function* benchTakeOver({ rounds, size }: BenchOptions): AsyncGener
     })
     const rows = await generateOldDatabase(old, size)
     await old.destroy()
-    const measured: Round[] = []
+    const measuredRounds: Round[] = []
     for (let round = 0; round < rounds; round += 1) {
-      const url = await databaseOf(`new_${round}`)
-      measured.push(await takeOver({ from, url, folder: join(folder, String(round)), pids: stores.pids }))
+      const url = await createDatabase(`new_${round}`)
+      measuredRounds.push(await takeOver({ from, url, folder: join(folder, String(round)), pids: stores.pids }))
     }
     for (const step of STEPS) {
-      const seconds = measured.map((round) => round.seconds[step])
-      const cpu_us = step === 'all steps' ? perRow(medianCpu(measured), rows) : {}
+      const seconds = measuredRounds.map((round) => round.seconds[step])
+      const cpu_us = step === 'all steps' ? perRow(medianCpu(measuredRounds), rows) : {}
       yield {
-        ...{ bench: 'take-over', case: step, value: rows / median(seconds), unit: 'rows/s', rounds: measured.length },
+        ...{
+          bench: 'take-over',
+          case: step,
+          value: rows / median(seconds),
+          unit: 'rows/s',
+          rounds: measuredRounds.length,
+        },
         ...{ spread: spreadOf(seconds), cpu_us, ok: rows > 0 },
-        more: { rows, seconds: median(seconds), memory_megabytes: Math.max(...measured.map(({ memory }) => memory)) },
+        more: {
+          rows,
+          seconds: median(seconds),
+          memory_megabytes: Math.max(...measuredRounds.map(({ memory }) => memory)),
+        },
       }
     }
   } finally {
@@ -86,7 +96,7 @@ interface TakeOverRun {
   readonly from: string
   readonly url: string
   readonly folder: string
-  /** Of the database server. */
+  /** Process ids of the database server. */
   readonly pids: Readonly<Record<string, number>>
 }
 
@@ -106,20 +116,20 @@ async function takeOver({ from, url, folder, pids }: TakeOverRun): Promise<Round
   const watch = setInterval(() => {
     memory = Math.max(memory, memoryOf(process.pid) || 0)
   }, MEMORY_INTERVAL_MS)
-  const measured = { ...pids, command: process.pid }
+  const allPids = { ...pids, command: process.pid }
   try {
-    const [preflight] = await timed(() => examineOldPod(target, options))
-    const before = processorTimesOf(measured)
-    const [whole, { copied, built }] = await timed(async () => ({
+    const [preflight] = await measureSeconds(() => examineOldPod(target, options))
+    const before = processorTimesOf(allPids)
+    const [allSteps, { copied, built }] = await measureSeconds(async () => ({
       copied: await copyOldPod(target, options),
       built: await rehearse(target, options),
     }))
-    const cpu = timePerMessage(1, before, processorTimesOf(measured))
-    const [verify] = await timed(() => verifyBuilt(target, options))
+    const cpu = timePerMessage(1, before, processorTimesOf(allPids))
+    const [verify] = await measureSeconds(() => verifyBuilt(target, options))
     return {
       seconds: {
         ...{ preflight, copy: copied.seconds, refresh: built.seconds, build: built.buildSeconds, verify },
-        'all steps': whole,
+        'all steps': allSteps,
       },
       cpu,
       memory,
@@ -130,8 +140,8 @@ async function takeOver({ from, url, folder, pids }: TakeOverRun): Promise<Round
   }
 }
 
-/** The seconds that something takes, and its result. */
-async function timed<Result>(run: () => Promise<Result>): Promise<readonly [number, Result]> {
+/** Runs a step and returns its seconds and its result. */
+async function measureSeconds<Result>(run: () => Promise<Result>): Promise<readonly [number, Result]> {
   const began = performance.now()
   const result = await run()
   return [(performance.now() - began) / 1_000, result]

@@ -10,14 +10,14 @@ export interface Author {
 }
 
 export interface Audience {
-  /** The name of the user. */
+  /** Username of the author. */
   readonly author: string
   readonly peopleOnEachPod: number
-  /** Of the readers' keys. */
+  /** Length of the readers' keys. */
   readonly bits: number
 }
 
-/** A user with this many readers on each pod. The readers share a key, which makes no difference for the threads. */
+/** Creates a user with readers on each pod. All readers have the same key, which does not change the cost of encryption. */
 export async function addAuthor(
   services: Services,
   { author, peopleOnEachPod, bits }: Audience,

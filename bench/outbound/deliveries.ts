@@ -14,29 +14,30 @@ import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import { type BenchOptions, latencyOf, median, medianCpu, type Result, spreadOf } from '../bench.js'
 import { FLOORS } from '../floors.js'
 import { environmentOf, startProcess } from '../inbound/inbound-pod.js'
-import { OF_BENCH } from '../lived/lived-pod.js'
-import { countNoStatements, countStatements, type Statements } from '../lived/lived-statements.js'
-import { type BenchStores, eachStore, type QueueStoreName } from '../machine/bench-stores.js'
-import { end, forkFile, said } from '../machine/child-process.js'
+import { BENCH_MARKER } from '../lived/lived-pod.js'
+import { countStatements, type Statements, stopCountingStatements } from '../lived/lived-statements.js'
+import { type BenchStores, openEachStore, type QueueStoreName } from '../machine/bench-stores.js'
+import { endProcess, forkFile, nextMessage } from '../machine/child-process.js'
 import { memoryOf, processorTimesOf, timePerMessage } from '../machine/processor-time.js'
 import { type Author, addAuthor, addPosts } from './author.js'
-import type { DeliveredDeliveries, ExpectedDeliveries, SubscribingPodsReady } from './subscribing-pods.js'
+import type { DeliveryResponses, ExpectedDeliveries, SubscribingPodsReady } from './subscribing-pods.js'
 
 const CASES = ['healthy', 'dead', 'comments']
 const HEALTHY_PODS = 1_000
-/** Requests that the bare client has open: as many pods as a worker serves at a time. */
+/** Concurrent requests of the bare client: the number of pods to which a worker delivers at a time. */
 const MAX_CONCURRENT_BARE_REQUESTS = 128
 const WARM_UPS = 8
-/** Of 5 000 pods, a tenth begins to hang and a tenth refuses connections. */
+/** The 5 000 pods of a fan-out: a tenth begins to hang, and a tenth refuses connections. */
 const FAN_OUT = { answering: 4_000, hanging: 500, refusing: 500 } as const
-/** Below the ports that the system gives to sockets. */
+/** Below the range of ephemeral ports. */
 const CLOSED_PORT = 20_000
 const REFUSING_PORTS = Array.from({ length: FAN_OUT.refusing }, (_, index) => CLOSED_PORT + index)
 /** Pods that receive other posts during the fan-out. */
 const OTHER_PODS = 20
 const OTHER_POSTS = 8
 const OTHER_POST_INTERVAL_MS = 150
-const LATEST_MS = 2_000
+/** Maximum latency of other posts during the fan-out. */
+const MAX_LATENCY_MS = 2_000
 const SUBSCRIBING_PODS = 500
 const COMMENTS = 200
 const RELAYS_IN_JOB = 32
@@ -44,7 +45,7 @@ const POLL_INTERVAL_MS = 20
 
 const SETTINGS = { shared_preload_libraries: 'pg_stat_statements' }
 
-/** Deliveries by the production worker: to many healthy pods, to pods of which a fifth is dead, and of many comments. */
+/** Deliveries by the worker of a pod: to healthy pods, to pods of which a fifth is dead, and of many comments. */
 export async function* benchDeliveries({
   rounds,
   messages = COMMENTS,
@@ -55,8 +56,8 @@ export async function* benchDeliveries({
   const pods = FAN_OUT.answering + FAN_OUT.hanging + OTHER_PODS
   const peer = forkFile('outbound/subscribing-pods', { env: { ...process.env, PODS: `${pods}` } })
   try {
-    const { ports } = await said<SubscribingPodsReady>(peer)
-    for await (const { queue, stores } of eachStore({ settings: SETTINGS }, queues)) {
+    const { ports } = await nextMessage<SubscribingPodsReady>(peer)
+    for await (const { queue, stores } of openEachStore({ settings: SETTINGS }, queues)) {
       yield* measureStore({ queue, stores, peer, ports, rounds, cases, comments: messages, keep })
     }
   } finally {
@@ -68,7 +69,7 @@ interface Setting {
   readonly queue: QueueStoreName
   readonly stores: BenchStores
   readonly peer: ChildProcess
-  /** Of the pods that the peer plays. */
+  /** Ports of the pods that the peer simulates. */
   readonly ports: readonly number[]
   readonly rounds: number
   readonly cases: readonly string[]
@@ -77,10 +78,10 @@ interface Setting {
   readonly keep: string | undefined
 }
 
-interface Running extends Setting {
+interface DeliverySetup extends Setting {
   readonly services: OpenServices
   readonly worker: ChildProcess
-  /** The worker and the servers. */
+  /** Process ids of the worker and the servers. */
   readonly pids: Readonly<Record<string, number>>
 }
 
@@ -89,62 +90,66 @@ async function* measureStore(setting: Setting): AsyncGenerator<Result> {
   const environment = environmentOf(stores)
   const crypto = openCryptoPool(1)
   const services = await openServices(readConfig(environment), 'command', { crypto, log: pino({ level: 'silent' }) })
-  await countNoStatements(stores.superuserUrl)
+  await stopCountingStatements(stores.superuserUrl)
   const { child: worker } = await startProcess('../workers/main', environment)
   try {
-    const running = { ...setting, services, worker, pids: { worker: worker.pid ?? Number.NaN, ...stores.pids } }
-    if (cases.includes('healthy')) yield await measureHealthyPods(running)
-    if (cases.includes('dead')) yield* measureDeadPods(running)
-    if (cases.includes('comments')) yield await measureComments(running)
+    const setup = { ...setting, services, worker, pids: { worker: worker.pid ?? Number.NaN, ...stores.pids } }
+    if (cases.includes('healthy')) yield await measureHealthyPods(setup)
+    if (cases.includes('dead')) yield* measureDeadPods(setup)
+    if (cases.includes('comments')) yield await measureComments(setup)
   } finally {
-    await end(worker)
+    await endProcess(worker)
     await services.close()
     await crypto.close()
   }
 }
 
-async function authorFor(services: OpenServices, name: string, ports: readonly number[]): Promise<Author> {
+async function addAuthorWithReaders(services: OpenServices, name: string, ports: readonly number[]): Promise<Author> {
   const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const author = await addAuthor(services, { author: name, peopleOnEachPod: 1, bits: 2048 }, ports, publicKey)
   await services.db.raw('analyze')
   return author
 }
 
-/** The time until everything has arrived, and the processor time until the results are stored too. */
-interface Sent {
+/** A run of deliveries: the time until all have arrived, and the processor time until their results are stored. */
+interface DeliveryRun {
   readonly seconds: number
-  /** Microseconds for one delivery, by process. */
+  /** Microseconds per delivery, by process. */
   readonly cpu: Readonly<Record<string, number>>
-  readonly answers: DeliveredDeliveries['answers']
-  /** Deliveries that are left: those of pods that do not answer. */
+  readonly responses: DeliveryResponses['responses']
+  /** Remaining deliveries, to pods that do not respond. */
   readonly left: number
 }
 
-async function send(running: Running, expected: ExpectedDeliveries, begin: () => Promise<unknown>): Promise<Sent> {
-  const { peer, pids, services } = running
-  await expect(peer, expected)
+async function measureDeliveries(
+  setup: DeliverySetup,
+  expected: ExpectedDeliveries,
+  begin: () => Promise<unknown>,
+): Promise<DeliveryRun> {
+  const { peer, pids, services } = setup
+  await expectDeliveries(peer, expected)
   const before = processorTimesOf(pids)
   const start = performance.now()
-  const arrived = said<DeliveredDeliveries>(peer)
+  const arrived = nextMessage<DeliveryResponses>(peer)
   await begin()
-  const { answers } = await arrived
+  const { responses } = await arrived
   const seconds = (performance.now() - start) / 1_000
-  if (expected.hanging.length > 0) await expect(peer, { ...expected, hangUp: true })
-  const left = await untilSettled(services)
-  return { seconds, cpu: timePerMessage(expected.deliveries, before, processorTimesOf(pids)), answers, left }
+  if (expected.hanging.length > 0) await expectDeliveries(peer, { ...expected, hangUp: true })
+  const left = await waitUntilSettled(services)
+  return { seconds, cpu: timePerMessage(expected.deliveries, before, processorTimesOf(pids)), responses, left }
 }
 
-async function expect(peer: ChildProcess, expected: ExpectedDeliveries): Promise<void> {
+async function expectDeliveries(peer: ChildProcess, expected: ExpectedDeliveries): Promise<void> {
   peer.send(expected)
-  await said(peer)
+  await nextMessage(peer)
 }
 
-/** Resolves with the number of deliveries to pods that are in a pause, when no other is left. */
-async function untilSettled({ db }: OpenServices): Promise<number> {
+/** Waits until only deliveries to paused pods are left, and returns their number. */
+async function waitUntilSettled({ db }: OpenServices): Promise<number> {
   for (;;) {
     const { rows } = await db.raw(
       `select count(*) as left, count(*) filter (where next_try_at > now()) as paused
-       from deliveries join pods on pods.id = deliveries.pod_id ${OF_BENCH}`,
+       from deliveries join pods on pods.id = deliveries.pod_id ${BENCH_MARKER}`,
     )
     const [{ left, paused }] = rows
     if (left === paused) return left
@@ -152,35 +157,35 @@ async function untilSettled({ db }: OpenServices): Promise<number> {
   }
 }
 
-async function publish({ services }: Running, author: Author): Promise<void> {
+async function publish({ services }: DeliverySetup, author: Author): Promise<void> {
   const posts = await addPosts(services, author, { public: true, posts: 1 })
   await services.db.transaction((transaction) => enqueueJobsOfKind(services, transaction, dispatchJob, posts))
 }
 
-async function keepStatements({ keep }: Running, name: string, statements: Statements): Promise<void> {
+async function keepStatements({ keep }: DeliverySetup, name: string, statements: Statements): Promise<void> {
   if (keep === undefined) return
   await mkdir(keep, { recursive: true })
   await writeFile(join(keep, `deliveries-${name}.json`), JSON.stringify(statements, null, 1))
 }
 
-/** One post for a thousand pods. Each pod closes its connection: between two posts minutes pass. */
-async function measureHealthyPods(running: Running): Promise<Result> {
-  const { services, peer, queue, ports, rounds, stores } = running
-  const author = await authorFor(services, 'hal', ports.slice(0, HEALTHY_PODS))
+/** One post to a thousand pods. Each pod closes its connection, because between two posts of a user minutes pass. */
+async function measureHealthyPods(setup: DeliverySetup): Promise<Result> {
+  const { services, peer, queue, ports, rounds, stores } = setup
+  const author = await addAuthorWithReaders(services, 'hal', ports.slice(0, HEALTHY_PODS))
   const expected = { deliveries: HEALTHY_PODS, hanging: [], closesConnections: true }
-  const once = () => send(running, expected, () => publish(running, author))
-  const measured: { readonly sent: Sent; readonly bare: Sent }[] = []
+  const once = () => measureDeliveries(setup, expected, () => publish(setup, author))
+  const measured: { readonly sent: DeliveryRun; readonly bare: DeliveryRun }[] = []
   for (let warmUp = 0; warmUp < WARM_UPS; warmUp += 1) await once()
   const { envelope } = await services.db('outboundMessages').orderBy('id', 'desc').first('envelope')
   const postEach = () => postToEach(peer, ports.slice(0, HEALTHY_PODS), expected, envelope)
   for (let warmUp = 0; warmUp < WARM_UPS; warmUp += 1) await postEach()
   for (let round = 0; round < rounds; round += 1) measured.push({ sent: await once(), bare: await postEach() })
   const statements = await countStatements(stores.superuserUrl, once)
-  await keepStatements(running, `healthy-${queue}`, statements)
+  await keepStatements(setup, `healthy-${queue}`, statements)
   const bareCpu = median(measured.map(({ bare }) => bare.cpu['bare'] ?? Number.NaN))
   const cpu = medianCpu(measured.map(({ sent }) => sent))
   return {
-    ...comparison(measured),
+    ...compareWithBare(measured),
     bench: 'deliveries',
     case: `one post to ${HEALTHY_PODS} pods, ${queue}`,
     cpu_us: { ...cpu, bare: bareCpu },
@@ -191,8 +196,8 @@ async function measureHealthyPods(running: Running): Promise<Result> {
   }
 }
 
-function comparison(measured: readonly { readonly sent: Sent; readonly bare: Sent }[]) {
-  const rateOf = ({ seconds, answers }: Sent) => answers.length / seconds
+function compareWithBare(measured: readonly { readonly sent: DeliveryRun; readonly bare: DeliveryRun }[]) {
+  const rateOf = ({ seconds, responses }: DeliveryRun) => responses.length / seconds
   const rates = measured.map(({ sent }) => rateOf(sent))
   return {
     value: median(rates),
@@ -204,78 +209,78 @@ function comparison(measured: readonly { readonly sent: Sent; readonly bare: Sen
   }
 }
 
-/** The same bytes to the same pods with nothing but the HTTP client. */
+/** Sends the same bytes to the same pods with the HTTP client alone. */
 async function postToEach(
   peer: ChildProcess,
   ports: readonly number[],
   expected: ExpectedDeliveries,
   body: string,
-): Promise<Sent> {
+): Promise<DeliveryRun> {
   const agent = new Agent({ pipelining: 1 })
-  await expect(peer, expected)
+  await expectDeliveries(peer, expected)
   const own = process.cpuUsage()
   const start = performance.now()
-  const arrived = said<DeliveredDeliveries>(peer)
+  const arrived = nextMessage<DeliveryResponses>(peer)
   const pending = ports.values()
   async function postOneByOne(): Promise<void> {
     for (const port of pending) {
-      const answer = await agent.request({
+      const response = await agent.request({
         origin: `http://127.0.0.1:${port}`,
         path: '/receive/public',
         method: 'POST',
         headers: { 'content-type': 'application/magic-envelope+xml' },
         body,
       })
-      await answer.body.dump()
+      await response.body.dump()
     }
   }
   await Promise.all(Array.from({ length: MAX_CONCURRENT_BARE_REQUESTS }, postOneByOne))
-  const { answers } = await arrived
+  const { responses } = await arrived
   const seconds = (performance.now() - start) / 1_000
   const { user, system } = process.cpuUsage(own)
   await agent.close()
-  return { seconds, cpu: { bare: (user + system) / ports.length }, answers, left: 0 }
+  return { seconds, cpu: { bare: (user + system) / ports.length }, responses, left: 0 }
 }
 
-/** One post for five thousand pods of which a fifth is dead, and meanwhile some posts for twenty others. */
-async function* measureDeadPods(running: Running): AsyncGenerator<Result> {
-  const { services, queue, ports, rounds } = running
+/** One post to five thousand pods of which a fifth is dead, and in the meantime posts to twenty other pods. */
+async function* measureDeadPods(setup: DeliverySetup): AsyncGenerator<Result> {
+  const { services, queue, ports, rounds } = setup
   const { answering, hanging } = FAN_OUT
   const podsOfFanOut = answering + hanging
-  const author = await authorFor(services, 'ida', [...ports.slice(0, podsOfFanOut), ...REFUSING_PORTS])
-  const other = await authorFor(services, 'jan', ports.slice(podsOfFanOut))
-  // They are among the others: every ninth.
-  const places = Array.from({ length: hanging }, (_, index) => index * Math.floor(podsOfFanOut / hanging))
-  const ofOther = OTHER_PODS * OTHER_POSTS
-  const expected = { deliveries: answering + ofOther, hanging: places, closesConnections: true }
-  const fanOut: number[] = []
-  const meanwhile: number[] = []
-  const spent: Pick<Sent, 'cpu'>[] = []
-  let isRight = true
+  const author = await addAuthorWithReaders(services, 'ida', [...ports.slice(0, podsOfFanOut), ...REFUSING_PORTS])
+  const other = await addAuthorWithReaders(services, 'jan', ports.slice(podsOfFanOut))
+  // Every ninth pod hangs, so that hanging pods are distributed over all pods.
+  const hangingIndexes = Array.from({ length: hanging }, (_, index) => index * Math.floor(podsOfFanOut / hanging))
+  const otherDeliveries = OTHER_PODS * OTHER_POSTS
+  const expected = { deliveries: answering + otherDeliveries, hanging: hangingIndexes, closesConnections: true }
+  const fanOutLatencies: number[] = []
+  const otherLatencies: number[] = []
+  const costs: Pick<DeliveryRun, 'cpu'>[] = []
+  let isCorrect = true
   for (let round = -1; round < rounds; round += 1) {
-    await deleteFailures(services)
+    await resetPods(services)
     const committed: number[] = []
     let began = 0
-    const { answers, left, cpu } = await send(running, expected, async () => {
-      await publish(running, author)
+    const { responses, left, cpu } = await measureDeliveries(setup, expected, async () => {
+      await publish(setup, author)
       began = Date.now()
       for (let post = 0; post < OTHER_POSTS; post += 1) {
         await pause(OTHER_POST_INTERVAL_MS)
-        await publish(running, other)
+        await publish(setup, other)
         committed.push(Date.now())
       }
     })
-    isRight &&= Number(left) === hanging + FAN_OUT.refusing
+    isCorrect &&= Number(left) === hanging + FAN_OUT.refusing
     if (round < 0) continue
-    spent.push({ cpu })
-    fanOut.push(...answers.flatMap(([index, at]) => (index < podsOfFanOut ? [at - began] : [])))
-    meanwhile.push(...latenciesOfOther(answers, podsOfFanOut, committed))
+    costs.push({ cpu })
+    fanOutLatencies.push(...responses.flatMap(([index, at]) => (index < podsOfFanOut ? [at - began] : [])))
+    otherLatencies.push(...latenciesOfOther(responses, podsOfFanOut, committed))
   }
-  const each = [
-    [`fan-out to 5000 pods, 20 % dead, ${queue}`, fanOut, {}],
-    [`post to ${OTHER_PODS} pods during it, ${queue}`, meanwhile, { floor: FLOORS.deliveries.duringFanOut }],
+  const results = [
+    [`fan-out to 5000 pods, 20 % dead, ${queue}`, fanOutLatencies, {}],
+    [`post to ${OTHER_PODS} pods during it, ${queue}`, otherLatencies, { floor: FLOORS.deliveries.duringFanOut }],
   ] as const
-  for (const [name, milliseconds, floor] of each) {
+  for (const [name, milliseconds, floor] of results) {
     const latency = latencyOf(milliseconds)
     const result = {
       bench: 'deliveries',
@@ -283,34 +288,34 @@ async function* measureDeadPods(running: Running): AsyncGenerator<Result> {
       unit: 'ms',
       rounds,
       spread: 0,
-      cpu_us: medianCpu(spent),
-      ok: isRight,
+      cpu_us: medianCpu(costs),
+      ok: isCorrect,
     }
     yield {
       ...result,
       value: latency.p99,
-      limit: LATEST_MS,
-      ratio: LATEST_MS / latency.p99,
+      limit: MAX_LATENCY_MS,
+      ratio: MAX_LATENCY_MS / latency.p99,
       ...floor,
       latency_ms: { delivered: latency },
     }
   }
 }
 
-/** All pods have answered before, as far as this pod knows. */
-async function deleteFailures({ db }: OpenServices): Promise<void> {
+/** Resets all pods: no deliveries, no failures, and a recent response. */
+async function resetPods({ db }: OpenServices): Promise<void> {
   await db('deliveries').delete()
   await db('pods').update({ failures: 0, nextTryAt: null, offlineSince: null, lastSuccessAt: new Date() })
 }
 
-/** The posts of one person arrive in their order. */
+/** Latencies of the other posts. The posts of a person arrive in order. */
 function latenciesOfOther(
-  answers: DeliveredDeliveries['answers'],
+  responses: DeliveryResponses['responses'],
   firstIndex: number,
   committed: readonly number[],
 ): readonly number[] {
   const posts = new Map<number, number>()
-  return answers.flatMap(([index, at]) => {
+  return responses.flatMap(([index, at]) => {
     if (index < firstIndex) return []
     const post = posts.get(index) ?? 0
     posts.set(index, post + 1)
@@ -318,10 +323,10 @@ function latenciesOfOther(
   })
 }
 
-/** Comments of a remote person under one post, which is subscribed to by pods that keep their connections. */
-async function measureComments(running: Running): Promise<Result> {
-  const { services, queue, ports, stores, comments, worker } = running
-  const author = await authorFor(services, 'kai', ports.slice(0, SUBSCRIBING_PODS))
+/** Comments of a remote person under one local post. The subscribing pods keep their connections open. */
+async function measureComments(setup: DeliverySetup): Promise<Result> {
+  const { services, queue, ports, stores, comments, worker } = setup
+  const author = await addAuthorWithReaders(services, 'kai', ports.slice(0, SUBSCRIBING_PODS))
   await services.db('pods').update({ answeredAt: new Date() })
   const deliveries = comments * SUBSCRIBING_PODS
   const expected = { deliveries, hanging: [], closesConnections: false }
@@ -329,17 +334,17 @@ async function measureComments(running: Running): Promise<Result> {
   const sampler = setInterval(() => {
     megabytes = Math.max(megabytes, memoryOf(worker.pid ?? Number.NaN))
   }, POLL_INTERVAL_MS)
-  let sent: Sent | undefined
+  let sent: DeliveryRun | undefined
   const statements = await countStatements(stores.superuserUrl, async () => {
     const guids = await addComments(services, author, ports[SUBSCRIBING_PODS] ?? Number.NaN, comments)
-    sent = await send(running, expected, () =>
+    sent = await measureDeliveries(setup, expected, () =>
       services.db.transaction((transaction) =>
         enqueueJobsOfKind(services, transaction, dispatchRelaysJob, relaysOf(guids)),
       ),
     )
   })
   clearInterval(sampler)
-  await keepStatements(running, `comments-${queue}`, statements)
+  await keepStatements(setup, `comments-${queue}`, statements)
   return {
     bench: 'deliveries',
     case: `${comments} comments for ${SUBSCRIBING_PODS} pods, ${queue}`,
@@ -354,7 +359,7 @@ async function measureComments(running: Running): Promise<Result> {
   }
 }
 
-/** Comments of a person of the pod at this port under a new post; returns their guids. */
+/** Adds comments by a person of the pod at this port under a new post, and returns their guids. */
 async function addComments(
   { db }: OpenServices,
   author: Author,
@@ -378,7 +383,7 @@ async function addComments(
      insert into comments (guid, post_id, author_id, text, author_signature)
      select md5(random()::text), post.id, commenter.id, repeat('Good morning. ', 10), repeat('A', 684)
      from post, commenter, generate_series(1, :count)
-     returning guid ${OF_BENCH}`,
+     returning guid ${BENCH_MARKER}`,
     { port, authorId: author.personId, count },
   )
   return rows.map(({ guid }: { guid: string }) => guid)

@@ -2,22 +2,26 @@ import { median, type Result, spreadOf } from '../bench.js'
 import type { BenchStores } from '../machine/bench-stores.js'
 import { processorTimesOf } from '../machine/processor-time.js'
 
-/** The same done in two ways, one after the other. */
+/** The costs of the same deliveries by the pod and by a bare HTTP client. */
 export interface Round {
-  readonly subject: Spent
-  readonly bare: Spent
+  readonly subject: DeliveryCost
+  readonly bare: DeliveryCost
   readonly isComplete: boolean
 }
 
-/** Seconds, and microseconds of processor time by process. */
-export interface Spent {
+/** Time of a number of deliveries, and their microseconds of processor time by process. */
+export interface DeliveryCost {
   readonly deliveries: number
   readonly seconds: number
   readonly cpu: Readonly<Record<string, number>>
 }
 
-/** What so many deliveries take. */
-export async function spentOn(deliveries: number, { pids }: BenchStores, work: () => Promise<unknown>): Promise<Spent> {
+/** Runs deliveries and measures their cost. */
+export async function measureDeliveries(
+  deliveries: number,
+  { pids }: BenchStores,
+  work: () => Promise<unknown>,
+): Promise<DeliveryCost> {
   const own = process.cpuUsage()
   const before = processorTimesOf(pids)
   const start = performance.now()
@@ -29,11 +33,11 @@ export async function spentOn(deliveries: number, { pids }: BenchStores, work: (
   return { deliveries, seconds, cpu: { worker: user + system, ...Object.fromEntries(others) } }
 }
 
-export function resultOf(name: string, measured: readonly Round[], floor: number | undefined): Result {
-  const rates = measured.map(({ subject }) => subject.deliveries / subject.seconds)
-  const limits = measured.map(({ bare }) => bare.deliveries / bare.seconds)
-  const names = Object.keys(measured[0]?.subject.cpu ?? {})
-  const cpu = names.map((process) => [process, median(measured.map(({ subject }) => cpuOfEach(subject, process)))])
+export function resultOf(name: string, rounds: readonly Round[], floor: number | undefined): Result {
+  const rates = rounds.map(({ subject }) => subject.deliveries / subject.seconds)
+  const limits = rounds.map(({ bare }) => bare.deliveries / bare.seconds)
+  const names = Object.keys(rounds[0]?.subject.cpu ?? {})
+  const cpu = names.map((process) => [process, median(rounds.map(({ subject }) => cpuOfEach(subject, process)))])
   return {
     bench: 'outbound',
     case: name,
@@ -42,16 +46,16 @@ export function resultOf(name: string, measured: readonly Round[], floor: number
     limit: median(limits),
     ratio: median(rates.map((rate, round) => rate / (limits[round] ?? Number.NaN))),
     ...(floor !== undefined && { floor }),
-    rounds: measured.length,
+    rounds: rounds.length,
     spread: spreadOf(rates),
     cpu_us: {
       ...Object.fromEntries(cpu),
-      bare: median(measured.map(({ bare }) => cpuOfEach(bare, 'worker'))),
+      bare: median(rounds.map(({ bare }) => cpuOfEach(bare, 'worker'))),
     },
-    ok: measured.every(({ isComplete }) => isComplete),
+    ok: rounds.every(({ isComplete }) => isComplete),
   }
 }
 
-function cpuOfEach({ cpu, deliveries }: Spent, process: string): number {
+function cpuOfEach({ cpu, deliveries }: DeliveryCost, process: string): number {
   return (cpu[process] ?? Number.NaN) / deliveries
 }

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Pods that take everything: one on each port. */
+/** Ports of simulated pods that accept every delivery. */
 export interface SinkReady {
   readonly ports: readonly number[]
 }
@@ -13,18 +13,18 @@ export interface SinkTask {
 
 /** Sent when all expected deliveries have arrived, and on request. */
 export interface SinkCount {
-  readonly taken: number
+  readonly received: number
 }
 
 const PORTS = 200
 
-/** A process of its own, so that its work does not count as the pod's. */
-let taken = 0
+/** This file runs as a separate process, so that its processor time does not count as the pod's. */
+let received = 0
 let expected = Number.POSITIVE_INFINITY
 
 process.on('message', ({ expect }: SinkTask) => {
-  if (expect === undefined) return tell()
-  taken = 0
+  if (expect === undefined) return sendCount()
+  received = 0
   expected = expect
 })
 
@@ -33,8 +33,8 @@ const servers = Array.from({ length: PORTS }, () =>
     request.resume()
     request.on('end', () => {
       response.writeHead(202).end()
-      taken += 1
-      if (taken === expected) tell()
+      received += 1
+      if (received === expected) sendCount()
     })
   }).listen(0, '127.0.0.1'),
 )
@@ -42,7 +42,7 @@ await Promise.all(servers.map((server) => new Promise((resolve) => server.once('
 const ready: SinkReady = { ports: servers.map((server) => (server.address() as AddressInfo).port) } // they listen on ports
 process.send?.(ready)
 
-function tell(): void {
-  const count: SinkCount = { taken }
+function sendCount(): void {
+  const count: SinkCount = { received }
   process.send?.(count)
 }

@@ -1,39 +1,40 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Ports of the pods that this process plays. */
+/** Ports of the pods that this process simulates. */
 export interface SubscribingPodsReady {
   readonly ports: readonly number[]
 }
 
-/** Starts a new count. The reply is `expecting`, and `DeliveredDeliveries` once this number of deliveries has been answered. */
+/** Starts a new count. The reply is `expecting`, and `DeliveryResponses` once this number of deliveries has a response. */
 export interface ExpectedDeliveries {
   readonly deliveries: number
-  /** Indexes of the pods that accept requests and never answer. */
+  /** Indexes of the pods that accept requests and never respond. */
   readonly hanging: readonly number[]
-  /** Those pods close the connection instead. */
+  /** Whether the hanging pods close their connections. */
   readonly hangUp?: boolean
-  /** The pods do not keep connections open after an answer. */
+  /** Whether the pods close the connection after a response. */
   readonly closesConnections: boolean
 }
 
-export interface DeliveredDeliveries {
-  /** Index of the pod and time of each answer, in milliseconds since 1970. */
-  readonly answers: readonly (readonly [number, number])[]
+/** Sent when all expected deliveries have a response. */
+export interface DeliveryResponses {
+  /** Index of the pod and time of each response, in milliseconds since 1970. */
+  readonly responses: readonly (readonly [number, number])[]
 }
 
 const PODS = Number(process.env['PODS'] ?? 1_000)
 
-/** A process of its own, so that its work does not count as the pod's. */
+/** This file runs as a separate process, so that its processor time does not count as the pod's. */
 let expected: ExpectedDeliveries = { deliveries: Number.POSITIVE_INFINITY, hanging: [], closesConnections: true }
 let hanging: ReadonlySet<number> = new Set()
-let answers: [number, number][] = []
+let responses: [number, number][] = []
 const unanswered = new Set<ServerResponse>()
 
 process.on('message', (next: ExpectedDeliveries) => {
   expected = next
   hanging = new Set(next.hanging)
-  answers = []
+  responses = []
   for (const response of unanswered) response.destroy()
   unanswered.clear()
   process.send?.('expecting')
@@ -55,7 +56,7 @@ function receive(index: number, request: IncomingMessage, response: ServerRespon
       return
     }
     response.writeHead(202, expected.closesConnections ? { connection: 'close' } : {}).end()
-    answers.push([index, Date.now()])
-    if (answers.length === expected.deliveries) process.send?.({ answers } satisfies DeliveredDeliveries)
+    responses.push([index, Date.now()])
+    if (responses.length === expected.deliveries) process.send?.({ responses } satisfies DeliveryResponses)
   })
 }

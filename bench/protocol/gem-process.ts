@@ -3,43 +3,43 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { projectFolder } from '../../src/config/software.js'
-import { end } from '../machine/child-process.js'
+import { endProcess } from '../machine/child-process.js'
 
-/** Envelopes to be opened again and again, until that has taken so much processor time. */
+/** Envelopes that the gem opens repeatedly for an amount of processor time. */
 export interface GemTask {
   readonly envelopes: readonly string[]
-  /** As PEM, by address. */
+  /** Public keys as PEM, by address. */
   readonly keys: Readonly<Record<string, string>>
-  /** Who wrote the post that comments belong to. */
+  /** Address of the author of the parent post. */
   readonly parentAuthor: string
   readonly microseconds: number
 }
 
-interface GemAnswer {
+interface GemResult {
   readonly opened: number
   readonly microseconds: number
-  /** One for each envelope, in order. */
+  /** The reading of each envelope, in order. */
   readonly readings: readonly Reading[]
 }
 
 /** The content of an opened envelope. */
 export type Reading = { readonly author: string; readonly guid: string } | { readonly refused: string }
 
-/** A process that does with envelopes what diaspora* does with them. */
+/** A Ruby process that opens envelopes as diaspora* does. */
 export interface GemProcess {
-  open(task: GemTask): Promise<GemAnswer>
+  open(task: GemTask): Promise<GemResult>
   close(): Promise<void>
 }
 
-/** A program and what it is started with. */
-export type Command = readonly [program: string, ...words: string[]]
+/** A program and its arguments. */
+export type Command = readonly [program: string, ...args: string[]]
 
 const RUBY: Command = ['ruby', join(projectFolder(import.meta.dirname), 'bench/protocol/unenvelop.rb')]
 
-/** Undefined: there is no Ruby on this machine, or it has not got the gem, which ends such a process before its first word. */
-export async function startGem([program, ...words]: Command = RUBY): Promise<GemProcess | undefined> {
-  const child = spawn(program, words, { stdio: ['pipe', 'pipe', 'inherit'] })
-  child.stdin.on('error', () => undefined) // its end is reported by its output
+/** Undefined: Ruby or the gem is not installed. Without the gem the process exits before its first line. */
+export async function startGem([program, ...args]: Command = RUBY): Promise<GemProcess | undefined> {
+  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+  child.stdin.on('error', () => undefined) // the end of the output reports a failure
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   const hasStarted = await once(child, 'spawn').then(
     () => true,
@@ -53,6 +53,6 @@ export async function startGem([program, ...words]: Command = RUBY): Promise<Gem
       if (line.done) throw new Error('The process with the gem has ended.')
       return JSON.parse(line.value)
     },
-    close: () => end(child),
+    close: () => endProcess(child),
   }
 }

@@ -1,27 +1,27 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type VerifiedEnvelope, verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
-import { type BenchOptions, leaveOut, median, type Result, spreadOf } from '../bench.js'
+import { type BenchOptions, median, type Result, reportSkipped, spreadOf } from '../bench.js'
 import { FLOORS } from '../floors.js'
-import { MICROSECONDS_PER_PART, type Rate, rateOf } from '../machine/processor-time.js'
+import { MICROSECONDS_PER_MEASUREMENT, type Rate, rateOf } from '../machine/processor-time.js'
 import { type Command, type GemProcess, type GemTask, type Reading, startGem } from './gem-process.js'
 import { type Corpus, makeCorpus } from './protocol-corpus.js'
 
-/** As many posts, and as many comments. */
+/** Number of posts, and of comments, that are opened at a time. */
 const BATCH = 64
 
-/** Opening envelopes on one core, beside the Ruby gem with which diaspora* does that. */
+/** Opening of envelopes on one core, compared with the Ruby gem of diaspora*. */
 export async function* benchPeer({ rounds }: BenchOptions, command?: Command): AsyncGenerator<Result> {
   const gem = await startGem(command)
-  if (gem === undefined) return leaveOut('There is no ruby with the gem diaspora_federation', 'everything')
+  if (gem === undefined) return reportSkipped('There is no ruby with the gem diaspora_federation', 'everything')
   try {
-    for (const bits of [2048, 4096]) yield await compare(gem, makeCorpus(bits, BATCH), bits, rounds)
+    for (const bits of [2048, 4096]) yield await compareWithGem(gem, makeCorpus(bits, BATCH), bits, rounds)
   } finally {
     await gem.close()
   }
 }
 
-/** The same envelopes in turns, by the processor time of each side. */
-export async function compare(gem: GemProcess, corpus: Corpus, bits: number, rounds: number): Promise<Result> {
+/** Opens the same envelopes with the pod and with the gem in turns, and compares their processor time. */
+export async function compareWithGem(gem: GemProcess, corpus: Corpus, bits: number, rounds: number): Promise<Result> {
   const task = taskOf(corpus)
   const receivedAt = new Date()
   const values: Rate[] = []
@@ -31,14 +31,14 @@ export async function compare(gem: GemProcess, corpus: Corpus, bits: number, rou
   const open = () => {
     opened = task.envelopes.map((envelope) => verifyEnvelope(envelope, corpus.keys, receivedAt))
   }
-  // Once unmeasured, for the compiler of the JavaScript engine.
+  // The first round warms up the compiler of the JavaScript engine.
   for (let round = -1; round < rounds; round++) {
     const value = rateOf(task.envelopes.length, open)
-    const answer = await gem.open(task)
-    ok &&= isDeepStrictEqual(answer.readings, opened.map(readingOf))
+    const result = await gem.open(task)
+    ok &&= isDeepStrictEqual(result.readings, opened.map(readingOf))
     if (round < 0) continue
     values.push(value)
-    limits.push((answer.opened * 1_000_000) / answer.microseconds)
+    limits.push((result.opened * 1_000_000) / result.microseconds)
   }
   return {
     bench: 'peer',
@@ -62,7 +62,7 @@ function taskOf({ statusMessages, comments, poster, keys }: Corpus): GemTask {
       [...keys].map(([address, key]) => [address, key.export({ type: 'spki', format: 'pem' }).toString()]),
     ),
     parentAuthor: poster,
-    microseconds: MICROSECONDS_PER_PART,
+    microseconds: MICROSECONDS_PER_MEASUREMENT,
   }
 }
 

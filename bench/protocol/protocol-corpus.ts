@@ -7,13 +7,13 @@ import { signMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.j
 import type { KnownKeys } from '../../src/protocol/envelopes/verify-envelope.js'
 import { signRelayable } from '../../src/protocol/signatures/relayable-signature.js'
 
-/** Messages as they come from another pod, about as long as those of real people. */
+/** Messages of another pod, about as long as those of real people. */
 export interface Corpus {
   readonly statusMessages: readonly string[]
-  /** By one person, relayed by the author of the post: two signatures each. */
+  /** Comments that are relayed by the author of the post, with two signatures each. */
   readonly comments: readonly string[]
   readonly privateMessages: readonly string[]
-  /** Who wrote the posts. */
+  /** Address of the author of the posts. */
   readonly poster: string
   readonly keys: KnownKeys
   readonly recipientKey: KeyObject
@@ -24,12 +24,13 @@ const commenter = 'quin@q.example'
 
 export function makeCorpus(bits: number, size: number): Corpus {
   const [posting, commenting, receiving] = [1, 2, 3].map(() => generateKeyPairSync('rsa', { modulusLength: bits }))
-  if (posting === undefined || commenting === undefined || receiving === undefined) throw new Error('no keys')
+  if (posting === undefined || commenting === undefined || receiving === undefined)
+    throw new Error('A key pair is missing.')
   const times = Array.from({ length: size })
   const statusMessages = times.map(() => signMagicEnvelope(writeEntity(statusMessage()), poster, posting.privateKey))
   const comments = times.map(() => {
-    const written = comment()
-    const signed = { ...written, author_signature: signRelayable(written, commenting.privateKey) }
+    const unsigned = comment()
+    const signed = { ...unsigned, author_signature: signRelayable(unsigned, commenting.privateKey) }
     return signMagicEnvelope(writeEntity(signed), poster, posting.privateKey)
   })
   return {
@@ -51,7 +52,7 @@ function statusMessage(): Entity {
   return {
     type: 'status_message',
     author: poster,
-    guid: guid(),
+    guid: newGuid(),
     created_at: new Date(),
     public: true,
     text: sentence.repeat(6),
@@ -63,13 +64,13 @@ function comment(): Relayable {
   return {
     type: 'comment',
     author: commenter,
-    guid: guid(),
-    parent_guid: guid(),
+    guid: newGuid(),
+    parent_guid: newGuid(),
     text: sentence.repeat(2),
     created_at: new Date(),
   }
 }
 
-function guid(): string {
+function newGuid(): string {
   return randomBytes(16).toString('hex')
 }

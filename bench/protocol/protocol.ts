@@ -7,55 +7,55 @@ import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import { type BenchOptions, median, type Result, spreadOf } from '../bench.js'
 import { FLOORS } from '../floors.js'
 import type { Verifications } from '../load/verify-thread.js'
-import { type Rate, ratesInTurns } from '../machine/processor-time.js'
-import { makeSigned } from '../machine/signed.js'
-import { hostileXml } from './hostile-xml.js'
+import { measureAlternatingRates, type Rate } from '../machine/processor-time.js'
+import { makeSignedSample } from '../machine/signed-sample.js'
+import { benchHostileXml } from './hostile-xml.js'
 import { type Corpus, makeCorpus } from './protocol-corpus.js'
 
-/** Opening envelopes on one core, in turns with the RSA operations that no implementation can do without. */
+/** Opening of envelopes on one core, compared with the RSA operations that every implementation needs. */
 export async function* benchProtocol({ rounds }: BenchOptions): AsyncGenerator<Result> {
   for (const bits of [2048, 4096]) {
     const corpus = makeCorpus(bits, BATCH)
-    for (const subject of subjectsOf(corpus, bits)) yield await measure(subject, rounds)
+    for (const openingCase of openingCasesOf(corpus, bits)) yield await measure(openingCase, rounds)
     yield await measureThreads(corpus, bits, rounds)
   }
-  yield* hostileXml(rounds)
+  yield* benchHostileXml(rounds)
 }
 
-/** As many as one thread gets at a time. */
+/** Number of messages that one thread gets at a time. */
 const BATCH = 64
-/** A burst of them fills a batch of a worker; these take as long as hundreds of public ones. */
+/** Private messages at a time: they take as long as hundreds of public ones. */
 const PRIVATE_MESSAGE_BATCH_SIZE = 8
-/** Each thread compiles for itself, and is at its full speed only after some ten thousand messages. */
-const TRIPS_BEFORE = 100
+/** Each thread compiles its own code and reaches its full speed after some ten thousand messages. */
+const WARM_UP_BATCHES = 100
 const THREADS = availableParallelism()
-/** By each thread that does nothing else. */
+/** Verifications of each thread at a time. */
 const VERIFICATION_BATCH_SIZE = 200
 const receivedAt = new Date()
 
-interface Subject {
+interface OpeningCase {
   readonly case: string
-  /** Only with the keys that people have; smaller ones leave more of the time to us. */
+  /** Only for the usual key length: with smaller keys the RSA operations are a smaller part of the time. */
   readonly floor?: number
   readonly messages: number
   readonly open: () => readonly VerifiedEnvelope[] | Promise<readonly VerifiedEnvelope[]>
   readonly limitMessages: number
-  /** Nothing but the RSA operations of `limitMessages` messages. */
+  /** The RSA operations of `limitMessages` messages. */
   readonly limit: () => unknown
-  /** Not set: some have one, and others have none. */
+  /** Expected state of the author signatures. Not set: it differs between the messages. */
   readonly signature?: 'valid' | 'absent'
 }
 
-function subjectsOf(corpus: Corpus, bits: number): readonly Subject[] {
+function openingCasesOf(corpus: Corpus, bits: number): readonly OpeningCase[] {
   const { statusMessages, comments, privateMessages, keys, recipientKey } = corpus
   const isUsual = bits === 4096
-  const { verifyOnce } = makeSigned(bits)
+  const { verifyOnce } = makeSignedSample(bits)
   const open = (envelope: string) => verifyEnvelope(envelope, keys, receivedAt)
-  const takeCoatOff = (encrypted: string) => decryptEnvelope(encrypted, recipientKey) ?? ''
+  const decrypt = (encrypted: string) => decryptEnvelope(encrypted, recipientKey) ?? ''
   const verifyTimes = (times: number) => () => {
     for (let done = 0; done < times; done++) verifyOnce()
   }
-  const few = privateMessages.slice(0, PRIVATE_MESSAGE_BATCH_SIZE)
+  const privateBatch = privateMessages.slice(0, PRIVATE_MESSAGE_BATCH_SIZE)
   const wrapped = Buffer.concat([Buffer.alloc(1), randomBytes(bits / 8 - 1)])
 
   return [
@@ -80,19 +80,20 @@ function subjectsOf(corpus: Corpus, bits: number): readonly Subject[] {
     {
       case: `private, status_message, rsa${bits}`,
       ...(isUsual && { floor: FLOORS.private }),
-      messages: few.length,
-      // As in a worker: all envelopes are decrypted first.
-      open: () => few.map(takeCoatOff).map(open),
-      limitMessages: few.length,
-      limit: () => few.map(() => privateDecrypt({ key: recipientKey, padding: constants.RSA_NO_PADDING }, wrapped)),
+      messages: privateBatch.length,
+      // As in a worker, all envelopes are decrypted before they are verified.
+      open: () => privateBatch.map(decrypt).map(open),
+      limitMessages: privateBatch.length,
+      limit: () =>
+        privateBatch.map(() => privateDecrypt({ key: recipientKey, padding: constants.RSA_NO_PADDING }, wrapped)),
       signature: 'absent',
     },
   ]
 }
 
 /**
- * One post for four relayed comments, nine signatures for five, with the way into the threads and back, about as many at once as a
- * worker takes in. The limit: as many threads do nothing but verify.
+ * Opening of envelopes in the crypto threads, about as many at a time as in a worker: one post for four relayed comments, with nine
+ * signatures. The limit is the rate of the same number of threads that only verify signatures.
  */
 async function measureThreads(
   { statusMessages, comments, keys }: Corpus,
@@ -106,7 +107,7 @@ async function measureThreads(
   const open = () => crypto.verifyEnvelopes(messages, keys)
   const verifiers = openVerifiers(bits)
   try {
-    for (let times = 0; times < TRIPS_BEFORE; times++) await open()
+    for (let batch = 0; batch < WARM_UP_BATCHES; batch++) await open()
     return await measure(
       {
         case: `unenvelop, threads, rsa${bits}`,
@@ -124,7 +125,7 @@ async function measureThreads(
   }
 }
 
-/** All threads at the same time. */
+/** Threads that verify signatures at the same time. */
 function openVerifiers(bits: number) {
   const filename = new URL('../load/verify-thread.js', import.meta.url).href
   const pool = new Piscina({ filename, minThreads: THREADS, maxThreads: THREADS })
@@ -135,31 +136,34 @@ function openVerifiers(bits: number) {
   }
 }
 
-async function measure(subject: Subject, rounds: number): Promise<Result> {
-  const { open, messages, limit, limitMessages, signature } = subject
+async function measure(openingCase: OpeningCase, rounds: number): Promise<Result> {
+  const { open, messages, limit, limitMessages, signature } = openingCase
   const values: Rate[] = []
   const limits: Rate[] = []
   let ok = true
-  const once = async () => {
+  const run = async () => {
     for (const opened of await open()) {
       ok &&= opened.state === 'verified' && (signature === undefined || opened.signature === signature)
     }
   }
-  // Once unmeasured, for the compiler of the JavaScript engine.
+  // The first round warms up the compiler of the JavaScript engine.
   for (let round = -1; round < rounds; round++) {
-    const [value, most] = await ratesInTurns({ messages, once }, { messages: limitMessages, once: limit })
+    const [value, limitValue] = await measureAlternatingRates(
+      { messages, run },
+      { messages: limitMessages, run: limit },
+    )
     if (round < 0) continue
     values.push(value)
-    limits.push(most)
+    limits.push(limitValue)
   }
   return {
     bench: 'protocol',
-    case: subject.case,
+    case: openingCase.case,
     value: median(values),
     unit: 'msg/s/core',
     limit: median(limits),
     ratio: median(values.map((value, round) => value / (limits[round] ?? Number.NaN))),
-    ...(subject.floor !== undefined && { floor: subject.floor }),
+    ...(openingCase.floor !== undefined && { floor: openingCase.floor }),
     rounds,
     spread: spreadOf(values),
     cpu_us: { protocol: 1_000_000 / median(values) },

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-# The half of the bench `peer` that belongs to the gem: opens envelopes again and again and says how long that took. Each line
-# that comes in is a task as JSON, each line that goes out is the answer to one (gem-process.ts).
+# Opens envelopes with the gem for the bench `peer` and measures the processor time. Each line of the input is a task as JSON, each
+# line of the output is the result of a task (gem-process.ts).
 
 require 'json'
 require 'logger'
 
-# The gem writes its log to where the answers go, unless there is a logger by this name. One that is silent costs it nothing.
+# Replaces the logger of the gem, which would write to the output.
 module Logging
   class Logger
     SILENT = ::Logger.new(nil)
@@ -24,11 +24,11 @@ begin
   require 'time'
   require 'diaspora_federation'
 rescue LoadError
-  exit # without a word: so it is known that the gem is not here
+  exit # no output: the gem is not installed
 end
 
-def say(answer)
-  $stdout.puts(JSON.generate(answer))
+def write_line(object)
+  $stdout.puts(JSON.generate(object))
   $stdout.flush
 end
 
@@ -48,7 +48,7 @@ def open_for(microseconds, envelopes)
   opened = 0
   spent = 0
   readings = []
-  GC.start # what reading the task has left behind is not part of it
+  GC.start # garbage of the task is not part of the measurement
   start = processor_time
   while spent < microseconds
     readings = envelopes.map { |envelope| open_envelope(envelope) }
@@ -58,7 +58,7 @@ def open_for(microseconds, envelopes)
   { opened: opened, microseconds: spent, readings: readings }
 end
 
-# What a pod asks its database for is at hand here, as it is on the other side.
+# Keys and parents are in memory, as on the side of the pod.
 keys = {}
 parent = nil
 DiasporaFederation.configure do |config|
@@ -68,10 +68,10 @@ DiasporaFederation.configure do |config|
   end
 end
 
-say(ready: true)
+write_line(ready: true)
 $stdin.each_line do |line|
   task = JSON.parse(line)
   keys = task['keys'].transform_values { |pem| OpenSSL::PKey::RSA.new(pem) }
   parent = DiasporaFederation::Entities::RelatedEntity.new(author: task['parentAuthor'], local: false, public: true)
-  say(open_for(task['microseconds'], task['envelopes']))
+  write_line(open_for(task['microseconds'], task['envelopes']))
 end

@@ -1,6 +1,6 @@
 import type { BarChart } from './bar-chart.js'
 
-/** A line of the table of results in docs/performance.md, as far as charts show it. */
+/** The charted cells of a row in the result table of docs/performance.md. */
 interface MeasuredCase {
   readonly bench: string
   readonly name: string
@@ -10,17 +10,13 @@ interface MeasuredCase {
   readonly latency_ms: Readonly<Record<string, { readonly p50: number; readonly p99: number }>>
 }
 
-/** The charts of docs/performance.md, drawn from its tables, by the name of the file in docs/performance. */
+/** Charts of the tables in docs/performance.md, by file name in docs/performance. */
 export function chartsOfPage(page: string): Readonly<Record<string, BarChart>> {
   const cases = casesIn(page)
-  const titled = (title: string, unit: string, bars: BarChart['bars']): BarChart => ({ title, unit, bars })
+  const chart = (title: string, unit: string, bars: BarChart['bars']): BarChart => ({ title, unit, bars })
   return {
-    comparison: titled(
-      'How many times as fast as diaspora*, with the queue in PostgreSQL',
-      'times',
-      comparisonIn(page),
-    ),
-    ratios: titled(
+    comparison: chart('How many times as fast as diaspora*, with the queue in PostgreSQL', 'times', comparisonIn(page)),
+    ratios: chart(
       'Ratio of each case to its limit; the line is its floor',
       'ratio to the limit',
       cases.flatMap(({ bench, name, ratio, floor }) =>
@@ -29,7 +25,7 @@ export function chartsOfPage(page: string): Readonly<Record<string, BarChart>> {
           : [{ label: `${bench}: ${name}`, parts: { ratio }, mark: floor }],
       ),
     ),
-    latency: titled(
+    latency: chart(
       'Latency until the response and until the row is stored',
       'ms, 50th and 99th percentile',
       cases.flatMap(({ name, latency_ms }) =>
@@ -39,7 +35,7 @@ export function chartsOfPage(page: string): Readonly<Record<string, BarChart>> {
         })),
       ),
     ),
-    cost: titled(
+    cost: chart(
       'Processor time per message, by process',
       'µs',
       cases
@@ -58,18 +54,18 @@ function casesIn(page: string): readonly MeasuredCase[] {
   }))
 }
 
-/** The table that compares this pod with diaspora*: its last cell has the ratios with the queue in PostgreSQL and in Redis. */
+/** Bars from the comparison with diaspora*. The last cell of a row contains the ratios with the queue in PostgreSQL and in Redis. */
 function comparisonIn(page: string): BarChart['bars'] {
-  return rowsBelow(page, '| 3 500 messages from one pod |').flatMap(([what = '', , , ratios = '']) => {
+  return rowsBelow(page, '| 3 500 messages from one pod |').flatMap(([name = '', , , ratios = '']) => {
     const [postgresql, redis] = ratios.split('/').map(numberOrNone)
     if (postgresql === undefined) return []
-    const [label = ''] = what.split(',')
+    const [label = ''] = name.split(',')
     const withRedis = redis === undefined ? [] : [{ label: 'the same with Redis', parts: { times: redis } }]
     return [{ label, parts: { times: postgresql } }, ...withRedis]
   })
 }
 
-/** The cells of each row of the table that begins with this line. */
+/** The cells of the rows below this table head. */
 function rowsBelow(page: string, head: string): readonly (readonly string[])[] {
   const lines = page.split('\n')
   const first = lines.findIndex((line) => line.startsWith(head)) + 2

@@ -1,9 +1,9 @@
 import type { WriteStream } from 'node:tty'
 
-/** What runs, how many of all benches are done, and for how long it has gone on; only on a terminal, below what is printed. */
+/** A progress bar below the printed results: the running bench, the number of benches and the elapsed time. Only on a terminal. */
 export interface Progress {
   show(bench: string): void
-  /** Before something else is printed. */
+  /** Removes the bar before other output. */
   clear(): void
   end(): void
 }

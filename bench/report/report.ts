@@ -6,7 +6,7 @@ import { drawBars } from './bar-chart.js'
 import { chartsOfPage } from './page-charts.js'
 import { MARKDOWN_HEAD, rowOf } from './table.js'
 
-/** Relative to the working directory, which is the project: compiled code is elsewhere. */
+/** Relative to the working directory, the root of the project, because compiled code is in another folder. */
 const PAGE = 'docs/performance.md'
 const FOLDER = 'docs/performance'
 const [BEGIN, END] = ['<!-- measured: written by npm run bench -- --write -->', '<!-- end of measured -->']
@@ -14,20 +14,20 @@ const [BEGIN, END] = ['<!-- measured: written by npm run bench -- --write -->', 
 /** Writes the results into docs/performance.md, and the charts beside it. */
 export async function writeReport(results: readonly Result[]): Promise<void> {
   await mkdir(FOLDER, { recursive: true })
-  const page = pageWith(await readFile(PAGE, 'utf8'), measuredPart(results))
+  const page = replaceMeasuredPart(await readFile(PAGE, 'utf8'), writeMeasuredPart(results))
   await writeFile(PAGE, page)
   for (const [name, chart] of Object.entries(chartsOfPage(page))) {
     await writeFile(`${FOLDER}/${name}.svg`, drawBars(chart))
   }
 }
 
-function pageWith(page: string, part: string): string {
+function replaceMeasuredPart(page: string, part: string): string {
   const [from, to] = [page.indexOf(BEGIN), page.indexOf(END)]
   if (from === -1 || to === -1) throw new Error(`${PAGE} has no markers for the measured part.`)
   return `${page.slice(0, from + BEGIN.length)}\n\n${part}\n\n${page.slice(to)}`
 }
 
-function measuredPart(results: readonly Result[]): string {
+function writeMeasuredPart(results: readonly Result[]): string {
   const [{ model } = { model: 'an unknown processor' }] = cpus()
   const gigabytes = Math.round(totalmem() / 2 ** 30)
   const machine = `${availableParallelism()} cores of ${model}, ${gigabytes} GB, Node ${process.versions.node}`

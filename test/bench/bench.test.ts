@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { isDoubtful, isGoodEnough, type Result, withAnother } from '../../bench/bench.js'
+import { isBelowFloor, mergeRerun, passesCheck, type Result } from '../../bench/bench.js'
 
 function result(change: Partial<Result> = {}): Result {
   return {
@@ -32,26 +32,26 @@ describe('a result', () => {
       false,
     ],
     ['below its floor', slow, false, true],
-    ['that was done wrong', wrong, false, false],
+    ['that is incorrect', wrong, false, false],
     ['without a ratio, where one is required', result({ ratio: Number.NaN }), false, true],
-  ])('%s', (_name, each: Result, good, doubtful) => {
-    expect([isGoodEnough(each), isDoubtful(each)]).toEqual([good, doubtful])
+  ])('%s', (_name, each: Result, passes, belowFloor) => {
+    expect([passesCheck(each), isBelowFloor(each)]).toEqual([passes, belowFloor])
   })
 })
 
-describe('another time', () => {
-  it('counts for what was doubtful', () => {
-    expect(withAnother([slow], [result()])).toEqual([result()])
-    expect(withAnother([slow], [slow]).every(isGoodEnough)).toBe(false)
+describe('the results of a rerun', () => {
+  it('replace results below their floor', () => {
+    expect(mergeRerun([slow], [result()])).toEqual([result()])
+    expect(mergeRerun([slow], [slow]).every(passesCheck)).toBe(false)
   })
 
-  it('leaves alone what was good or wrong, and other cases', () => {
-    expect(withAnother([result(), wrong], [slow])).toEqual([result(), wrong])
-    expect(withAnother([slow], [result({ case: 'postgresql' })])).toEqual([slow])
+  it('do not replace results that passed or are incorrect, nor other cases', () => {
+    expect(mergeRerun([result(), wrong], [slow])).toEqual([result(), wrong])
+    expect(mergeRerun([slow], [result({ case: 'postgresql' })])).toEqual([slow])
   })
 
-  it('says what it did wrong', () => {
-    expect(withAnother([result()], [wrong])).toEqual([wrong])
+  it('replace a correct result when they are incorrect', () => {
+    expect(mergeRerun([result()], [wrong])).toEqual([wrong])
   })
 })
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { isGoodEnough, type Result } from '../../bench/bench.js'
+import { passesCheck, type Result } from '../../bench/bench.js'
 import { type Command, type GemProcess, startGem } from '../../bench/protocol/gem-process.js'
-import { benchPeer, compare } from '../../bench/protocol/peer.js'
+import { benchPeer, compareWithGem } from '../../bench/protocol/peer.js'
 import { type Corpus, makeCorpus } from '../../bench/protocol/protocol-corpus.js'
 
 const node = (script: string): Command => [process.execPath, '--eval', script]
@@ -47,7 +47,7 @@ describe('the bench peer', () => {
     async function compareWith(answer: string): Promise<Result> {
       const gem = await started(scripted(answer))
       try {
-        return await compare(gem, corpus, 2048, 1)
+        return await compareWithGem(gem, corpus, 2048, 1)
       } finally {
         await gem.close()
       }
@@ -57,7 +57,7 @@ describe('the bench peer', () => {
       const result = await compareWith('say(answered)')
       expect(result).toMatchObject({ bench: 'peer', case: 'rsa2048', limit: 4 * 200, rounds: 1, ok: true })
       expect(result.ratio).toBeCloseTo(result.value / 800)
-      expect(isGoodEnough(result)).toBe(true)
+      expect(passesCheck(result)).toBe(true)
     })
 
     it('is wrong when one message was read differently', async () => {

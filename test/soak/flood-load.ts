@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { load, openLoader } from '../../bench/load/post-loader.js'
+import { runPostLoad, startPostLoader } from '../../bench/load/post-loader.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import type { CommentEntity } from '../../src/protocol/entities/relayables.js'
 import { signRelayable } from '../../src/protocol/signatures/relayable-signature.js'
@@ -83,13 +83,19 @@ async function isAccepted(base: string, { envelope }: FloodMessage, ip: string):
 }
 
 /** One source sends all messages as fast as they are accepted, from its own process. Returns the send times and the number accepted. */
-export async function flood(base: string, messages: readonly FloodMessage[], from: string) {
-  const loader = openLoader()
+export async function flood(base: string, messages: readonly FloodMessage[], clientAddress: string) {
+  const loader = startPostLoader()
   try {
     const bodies = messages.map(({ envelope }) => envelope)
-    const task = { port: Number(new URL(base).port), path: '/receive/public', connections: LANES, bodies, from }
-    const { requests, wrong, sentAt } = await load(loader, task)
-    return { accepted: requests - wrong, sentAt: sentAt.map((time) => time - performance.timeOrigin) }
+    const task = {
+      port: Number(new URL(base).port),
+      path: '/receive/public',
+      connections: LANES,
+      bodies,
+      clientAddress,
+    }
+    const { requests, failures, sentAt } = await runPostLoad(loader, task)
+    return { accepted: requests - failures, sentAt: sentAt.map((time) => time - performance.timeOrigin) }
   } finally {
     loader.kill()
   }

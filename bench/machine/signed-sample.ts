@@ -1,15 +1,15 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, sign, verify } from 'node:crypto'
 
-/** A key, and something that it has signed. */
-export interface Signed {
+/** Signed bytes and their private key. */
+export interface SignedSample {
   readonly privateKey: KeyObject
   readonly bytes: Buffer
-  /** Nothing but the verification. */
+  /** Verifies the signature of the bytes. */
   verifyOnce(): void
 }
 
-/** Verified with its own key: a signature of another one may be refused without the work. */
-export function makeSigned(bits: number): Signed {
+/** Generates a key and a valid signature: an invalid one might be rejected with less work. */
+export function makeSignedSample(bits: number): SignedSample {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: bits })
   const bytes = randomBytes(1_024)
   const signature = sign('sha256', bytes, privateKey)
@@ -17,7 +17,7 @@ export function makeSigned(bits: number): Signed {
     privateKey,
     bytes,
     verifyOnce() {
-      if (!verify('sha256', bytes, publicKey, signature)) throw new Error('a right signature is refused')
+      if (!verify('sha256', bytes, publicKey, signature)) throw new Error('A valid signature was rejected.')
     },
   }
 }
