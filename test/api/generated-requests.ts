@@ -13,7 +13,7 @@ import {
   seldom,
   unreadable,
 } from './hostile-values.js'
-import { Known, knownAs, knownInPath } from './known-values.js'
+import { arbitraryOfParameter, Known, knownInPath } from './known-values.js'
 
 export type ApiCall = Parameters<ApiPod['call']>[0]
 
@@ -199,7 +199,7 @@ function uploadOf({ properties = {} }: Schema): fc.Arbitrary<GeneratedBody> {
 
 /** A value that the schema allows; sometimes the value or a part of it is replaced. */
 function generated(name: string, schema: Schema): fc.Arbitrary<unknown> {
-  const known = knownAs(name)
+  const known = arbitraryOfParameter(name)
   const valid = validOf(name, schema)
   const usual = known === undefined ? valid : fc.oneof({ weight: 4, arbitrary: known }, { weight: 1, arbitrary: valid })
   return seldom(usual, anything)

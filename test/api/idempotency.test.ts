@@ -414,9 +414,9 @@ describe('a POST with an Idempotency-Key after a failure', () => {
     const { end, answered } = await begin('crash')
     expect((await attempt('crash')).statusCode).toBe(409)
 
-    await passed('crash', 239)
+    await passTime('crash', 239)
     expect((await attempt('crash')).statusCode).toBe(409)
-    await passed('crash', 241)
+    await passTime('crash', 241)
     expect((await attempt('crash')).json()).toEqual({ calls: 2 })
 
     // The process was slow, not dead: the response stored in the meantime stays.
@@ -444,7 +444,7 @@ describe('a POST with an Idempotency-Key after a failure', () => {
       const soon = await attempt('half-done')
       expect([soon.statusCode, soon.headers['retry-after']]).toEqual([409, '2'])
 
-      await passed('half-done', 241)
+      await passTime('half-done', 241)
       const late = await attempt('half-done')
       expect([late.statusCode, late.headers['retry-after']]).toEqual([409, undefined])
       expect(late.json()).toMatchObject({ reason: 'idempotency_result_lost' })
@@ -459,7 +459,7 @@ describe('a POST with an Idempotency-Key after a failure', () => {
       expect((await attempt('bug-after')).statusCode).toBe(500)
 
       expect((await attempt('bug-after')).statusCode).toBe(409)
-      await passed('bug-after', 241)
+      await passTime('bug-after', 241)
       expect((await attempt('bug-after')).statusCode).toBe(409)
       expect(await done()).toHaveLength(1)
       expect(calls).toBe(1)
@@ -479,7 +479,7 @@ describe('a POST with an Idempotency-Key after a failure', () => {
 
     it('a request that was taken for dead has no effect after another one has taken its key', async () => {
       const { end, answered } = await begin('asleep', (_value, pod) => doIt(pod))
-      await passed('asleep', 241)
+      await passTime('asleep', 241)
       expect((await attempt('asleep')).json()).toEqual({ calls: 2 })
 
       end({})
@@ -499,7 +499,7 @@ describe('a POST with an Idempotency-Key after a failure', () => {
     expect(await pod.pod.db('idempotencyKeys')).toEqual([])
   })
 
-  function passed(key: string, seconds: number) {
+  function passTime(key: string, seconds: number) {
     return pod.pod
       .db('idempotencyKeys')
       .where({ key })

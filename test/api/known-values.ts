@@ -46,15 +46,15 @@ const inPaths: readonly (readonly [beginning: string, pool: PoolName])[] = [
 /** Values that mean something as this parameter of a path; undefined: any will do. */
 export function knownInPath(path: string, name: string): fc.Arbitrary<unknown> | undefined {
   const [, pool] = inPaths.find(([start]) => path.startsWith(start) && start.includes(`{${name}}`)) ?? []
-  return pool === undefined ? knownAs(name) : known(pool)
+  return pool === undefined ? arbitraryOfParameter(name) : arbitraryOfPool(pool)
 }
 
 /** The same under a name in a body or a query. */
-export function knownAs(name: string): fc.Arbitrary<unknown> | undefined {
+export function arbitraryOfParameter(name: string): fc.Arbitrary<unknown> | undefined {
   return Object.hasOwn(byName, name) ? byName[name] : undefined
 }
 
-function known(pool: PoolName): fc.Arbitrary<Known> {
+function arbitraryOfPool(pool: PoolName): fc.Arbitrary<Known> {
   return seldom(
     fc.constant(new Known(pool)),
     fc.nat(99).map((place) => new Known(pool, place)),
@@ -68,22 +68,22 @@ function few(pool: PoolName, minLength = 0): fc.Arbitrary<readonly Known[]> {
 }
 
 const byName: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
-  person_guid: known('person_guid'),
-  person: known('person_guid'),
+  person_guid: arbitraryOfPool('person_guid'),
+  person: arbitraryOfPool('person_guid'),
   recipients: few('person_guid', 1),
-  post_guid: known('post_guid'),
-  comment_guid: known('comment_guid'),
-  photo_guid: known('photo_guid'),
-  export_id: known('export_id'),
-  import_id: known('import_id'),
-  message_guid: known('message_guid'),
+  post_guid: arbitraryOfPool('post_guid'),
+  comment_guid: arbitraryOfPool('comment_guid'),
+  photo_guid: arbitraryOfPool('photo_guid'),
+  export_id: arbitraryOfPool('export_id'),
+  import_id: arbitraryOfPool('import_id'),
+  message_guid: arbitraryOfPool('message_guid'),
   photos: few('photo_guid'),
-  poll_answer: known('poll_answer'),
-  notification_id: known('notification_id'),
-  aspect_id: known('aspect_id'),
+  poll_answer: arbitraryOfPool('poll_answer'),
+  notification_id: arbitraryOfPool('notification_id'),
+  aspect_id: arbitraryOfPool('aspect_id'),
   aspects: few('aspect_id'),
   aspect_ids: fc.oneof(few('aspect_id'), fc.constantFrom('[]', '[1,2]', '1', 'all', '[1,', '')),
-  tag: known('tag'),
+  tag: arbitraryOfPool('tag'),
   query: fc.constantFrom('te', '#T', 'ca', '<3', '#', '%'),
   name_or_handle: fc.constantFrom('bo', 'alice@', 'Pod.Example', 'a b', '%%', 'x'),
   filter: fc.constantFrom('contacts', 'contacts:sharing', 'contacts:receiving', 'aspect:1,2', 'aspect:0', 'contact'),

@@ -109,7 +109,7 @@ it('S103: names of tags in private posts are found by their author alone', async
   const aspect = await Aspect.query(pod.db).findOne({ userId: author.userId }).throwIfNotFound()
   await publishPost(pod, author, { text: 'My #rareailment', public: false, aspectIds: [aspect.id] })
 
-  const found = async (viewer: typeof author) =>
+  const searchPosts = async (viewer: typeof author) =>
     (await listTagNames(pod.db, viewer, 'rare', { offset: 0, limit: 10 })).items
-  expect([await found(author), await found(reader)]).toEqual([['rareailment'], []])
+  expect([await searchPosts(author), await searchPosts(reader)]).toEqual([['rareailment'], []])
 })

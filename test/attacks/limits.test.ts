@@ -308,18 +308,18 @@ describe('of another pod', () => {
   })
 
   it('how far ahead a clock may be, and how old a post', async () => {
-    const written = async (time: Date) => {
+    const writeAt = async (time: Date) => {
       const entity = postBy(quin, { created_at: time })
       await pod.send(forgedEnvelope(quin, writeEntity(entity)))
       return (await pod.db('posts').where({ guid: entity.guid }).first('createdAt')).createdAt.getTime() as number
     }
     const seconds = (time: number) => Math.floor(time / 1_000) * 1_000
     const soon = seconds(Date.now() + INBOUND_LIMITS.clockSkewMs - 60_000)
-    expect(await written(new Date(soon))).toBe(soon)
-    expect(await written(new Date(soon + 3_600_000))).toBeLessThan(soon)
+    expect(await writeAt(new Date(soon))).toBe(soon)
+    expect(await writeAt(new Date(soon + 3_600_000))).toBeLessThan(soon)
     const old = INBOUND_LIMITS.oldestPost.getTime()
-    expect(await written(new Date(old))).toBe(old)
-    expect(await written(new Date(old - 1_000))).toBeGreaterThan(soon - 3_600_000)
+    expect(await writeAt(new Date(old))).toBe(old)
+    expect(await writeAt(new Date(old - 1_000))).toBeGreaterThan(soon - 3_600_000)
   })
 
   it('mentions that are kept with a text: a hundred', async () => {

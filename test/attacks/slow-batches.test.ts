@@ -91,8 +91,8 @@ describe.each(queueBackends)('S98: work that is too much for one transaction, wi
       const post = postBy(gina)
       expect(await pod.post('/receive/public', envelopeOf(gina, post))).toBe(202)
       const before = performance.now()
-      const stored = () => pod.db('posts').where({ guid: post.guid }).first('id')
-      await vi.waitFor(async () => expect(await stored()).toBeDefined(), { timeout: 10 * LATEST, interval: 10 })
+      const findStored = () => pod.db('posts').where({ guid: post.guid }).first('id')
+      await vi.waitFor(async () => expect(await findStored()).toBeDefined(), { timeout: 10 * LATEST, interval: 10 })
       slowest = Math.max(slowest, performance.now() - before)
       await pause(100)
     }
@@ -106,14 +106,14 @@ describe.each(queueBackends)('S98: work that is too much for one transaction, wi
 
     const attack = (async () => {
       await pod.postPublic(retraction, mallory)
-      const gone = () => pod.db('posts').where({ guid }).first('id')
-      await vi.waitFor(async () => expect(await gone()).toBeUndefined(), { timeout: GONE_MS, interval: 50 })
+      const findPost = () => pod.db('posts').where({ guid }).first('id')
+      await vi.waitFor(async () => expect(await findPost()).toBeUndefined(), { timeout: GONE_MS, interval: 50 })
     })()
     expect(await slowestBeside(attack)).toBeLessThan(LATEST)
     await attack
 
-    const purged = async () => expect(await pod.rows('comments', 'taggings')).toEqual([0, 0])
-    await vi.waitFor(purged, { timeout: 300_000, interval: 200 })
+    const expectPurged = async () => expect(await pod.rows('comments', 'taggings')).toEqual([0, 0])
+    await vi.waitFor(expectPurged, { timeout: 300_000, interval: 200 })
     expect(await pod.db('outbox').whereNotNull('failedAt')).toEqual([])
   })
 

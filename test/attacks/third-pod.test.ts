@@ -72,7 +72,7 @@ describe.each(queueBackends)('S47: the pod of an uninvolved third party, with th
     return performance.now() - before
   }
 
-  function asked(path: string): number {
+  function countRequests(path: string): number {
     return fakePods.requests.filter((request) => request.startsWith(`${good.host}${path}`)).length
   }
 
@@ -92,9 +92,9 @@ describe.each(queueBackends)('S47: the pod of an uninvolved third party, with th
     await flood(Array.from({ length: POSTS }, () => envelopeOf(mallory, postBy(mallory))))
 
     expect(await deliveredAfter()).toBeLessThan(LATEST_MS)
-    expect(asked('/receive/users/')).toBe(0)
+    expect(countRequests('/receive/users/')).toBe(0)
     expect(await pod.rows('posts')).toEqual([1])
-    expect(asked(WEBFINGER)).toBeLessThanOrEqual(2 * DISCOVERY_TRIES)
+    expect(countRequests(WEBFINGER)).toBeLessThanOrEqual(2 * DISCOVERY_TRIES)
   })
 
   it('gets real deliveries first, however much one of its people publishes', { timeout: 240_000 }, async () => {

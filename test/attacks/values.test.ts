@@ -50,7 +50,7 @@ const call = (operation: ApiOperation, attempt: object) =>
   tryCall(api.app, operation, { token: alice.token, parameters, ...attempt })
 
 /** Rows of everything that clients write. */
-async function stored(): Promise<string> {
+async function readStored(): Promise<string> {
   const tables = ['posts', 'comments', 'messages', 'conversations', 'aspects', 'profiles', 'reports', 'tags', 'polls']
   const counts = await Promise.all(tables.map((table) => api.pod.db(table).count()))
   return JSON.stringify(counts)
@@ -72,13 +72,13 @@ describe('S50: a text', () => {
     ['the other half', '\udfff'],
     ['a character that is none', '\uffff'],
   ])('with %s is refused in every field of every call, and nothing of it is stored', async (_what, text) => {
-    const before = await stored()
+    const before = await readStored()
     expect(textFields().length).toBeGreaterThan(10)
     for (const { operation, name } of textFields()) {
       const answer = await call(operation, { body: { [name]: text } })
       expectRefused(operation, { [name]: text }, answer, 400, 404, 422)
     }
-    expect(await stored()).toBe(before)
+    expect(await readStored()).toBe(before)
   })
 
   it('counts in code points', async () => {

@@ -45,7 +45,7 @@ describe('the bench peer', () => {
     })
 
     async function compareWith(answer: string): Promise<Result> {
-      const gem = await started(scripted(answer))
+      const gem = await requireGem(scripted(answer))
       try {
         return await compareWithGem(gem, corpus, 2048, 1)
       } finally {
@@ -66,7 +66,7 @@ describe('the bench peer', () => {
     })
 
     it('gives it all that is needed for reading', async () => {
-      const gem = await started(scripted('say({ ...answered, readings: [{ refused: JSON.stringify(task) }] })'))
+      const gem = await requireGem(scripted('say({ ...answered, readings: [{ refused: JSON.stringify(task) }] })'))
       const task = { envelopes: [], keys: { 'remy@r.example': 'PEM' }, parentAuthor: 'remy@r.example', microseconds: 5 }
       const { readings } = await gem.open(task)
       await gem.close()
@@ -79,7 +79,7 @@ describe('the bench peer', () => {
   })
 })
 
-async function started(command: Command): Promise<GemProcess> {
+async function requireGem(command: Command): Promise<GemProcess> {
   const gem = await startGem(command)
   if (gem === undefined) throw new Error('It was written to start.')
   return gem

@@ -36,7 +36,7 @@ describe('pod envelope', () => {
     expect(envelope).toMatch(/^<\?xml [\s\S]*<\/me:env>\n$/)
     const { stdout } = await run('open', write('envelope.xml', envelope), ...publicKeys)
     expect(stdout).toMatch(/^A public message from ann@p\.example, signature valid: status_message\.\n\{/)
-    expect(await examined(envelope)).toEqual({
+    expect(await examineMessage(envelope)).toEqual({
       accepted: true,
       way: 'public',
       sender: 'ann@p.example',
@@ -52,13 +52,17 @@ describe('pod envelope', () => {
     )
     const { stdout } = await run('seal', entity, '--sender', annsKey)
 
-    expect(await examined(stdout)).toMatchObject({ accepted: true, entity: { entity_type: 'account_deletion' } })
+    expect(await examineMessage(stdout)).toMatchObject({ accepted: true, entity: { entity_type: 'account_deletion' } })
   })
 
   it('adds the signature of an author', async () => {
     const { stdout } = await run('seal', comment, '--sender', annsKey, '--author-key', path('quin.key'))
 
-    expect(await examined(stdout)).toMatchObject({ accepted: true, sender: 'ann@p.example', author_signature: 'valid' })
+    expect(await examineMessage(stdout)).toMatchObject({
+      accepted: true,
+      sender: 'ann@p.example',
+      author_signature: 'valid',
+    })
   })
 
   it.each([
@@ -84,8 +88,8 @@ describe('pod envelope', () => {
     const { stdout } = await run('seal', post, '--sender', annsKey, '--for', path('quin.pub'))
 
     expect(JSON.parse(stdout)).toHaveProperty('aes_key')
-    expect(await examined(stdout, '--recipient', quinsKey)).toMatchObject({ accepted: true, way: 'private' })
-    expect(await examined(stdout, '--recipient', annsKey)).toEqual({
+    expect(await examineMessage(stdout, '--recipient', quinsKey)).toMatchObject({ accepted: true, way: 'private' })
+    expect(await examineMessage(stdout, '--recipient', annsKey)).toEqual({
       accepted: false,
       way: 'private',
       claimed_sender: null,
@@ -93,7 +97,7 @@ describe('pod envelope', () => {
       outcome: 'drop',
       reason: 'ann@p.example cannot decrypt it',
     })
-    expect(await examined(stdout)).toMatchObject({
+    expect(await examineMessage(stdout)).toMatchObject({
       fault: 'DecryptionFailed',
       reason: expect.stringContaining('no recipient'),
     })
@@ -101,14 +105,14 @@ describe('pod envelope', () => {
 })
 
 describe('pod envelope open', () => {
-  async function sealed(payload: string, ...words: string[]): Promise<string> {
+  async function sealEnvelope(payload: string, ...words: string[]): Promise<string> {
     return (await run('seal', payload, '--sender', annsKey, ...words)).stdout
   }
 
   it('names the person whose key is missing', async () => {
     const { failure, stdout } = await run(
       'open',
-      write('e', await sealed(post)),
+      write('e', await sealEnvelope(post)),
       '--key',
       `quin@q.example=${path('quin.pub')}`,
     )
@@ -119,27 +123,27 @@ describe('pod envelope open', () => {
 
   it.each([
     ['what is not an envelope', () => 'hello', 'InvalidEnvelope'],
-    ['a changed signature', async () => (await sealed(post)).replace(/">.{8}/, '">AAAAAAAA'), 'InvalidSignature'],
+    ['a changed signature', async () => (await sealEnvelope(post)).replace(/">.{8}/, '">AAAAAAAA'), 'InvalidSignature'],
     [
       'a payload by another person',
-      () => sealed(write('other.xml', '<account_deletion><author>quin@q.example</author></account_deletion>')),
+      () => sealEnvelope(write('other.xml', '<account_deletion><author>quin@q.example</author></account_deletion>')),
       'InvalidSender',
     ],
-    ['a comment without the signature it needs', () => sealed(comment), 'SignatureVerificationFailed'],
+    ['a comment without the signature it needs', () => sealEnvelope(comment), 'SignatureVerificationFailed'],
     [
       'a comment with another signature',
-      () => sealed(comment, '--author-key', path('ann.key')),
+      () => sealEnvelope(comment, '--author-key', path('ann.key')),
       'SignatureVerificationFailed',
     ],
-    ['a contact in public', () => sealed(write('contact.xml', contactFor('quin@q.example'))), 'NotPublic'],
+    ['a contact in public', () => sealEnvelope(write('contact.xml', contactFor('quin@q.example'))), 'NotPublic'],
   ])('refuses %s with the code that pods log', async (_what, make, fault) => {
-    expect(await examined(await make())).toMatchObject({ accepted: false, fault, outcome: 'drop' })
+    expect(await examineMessage(await make())).toMatchObject({ accepted: false, fault, outcome: 'drop' })
   })
 
   it('rejects a message that is encrypted for one person and addressed to another', async () => {
-    const message = await sealed(write('contact.xml', contactFor('bob@b.example')), '--for', path('quin.pub'))
+    const message = await sealEnvelope(write('contact.xml', contactFor('bob@b.example')), '--for', path('quin.pub'))
 
-    expect(await examined(message, '--recipient', quinsKey)).toMatchObject({ fault: 'RecipientMismatch' })
+    expect(await examineMessage(message, '--recipient', quinsKey)).toMatchObject({ fault: 'RecipientMismatch' })
   })
 })
 
@@ -195,7 +199,7 @@ function contactFor(recipient: string): string {
   return `<contact><author>ann@p.example</author><recipient>${recipient}</recipient></contact>`
 }
 
-async function examined(message: string, ...words: string[]): Promise<unknown> {
+async function examineMessage(message: string, ...words: string[]): Promise<unknown> {
   const { stdout, failure } = await run('open', write('message', message), ...publicKeys, ...words, '--json')
   const result = JSON.parse(stdout)
   expect(failure instanceof CommandError).toBe(!result.accepted)

@@ -133,11 +133,11 @@ describe('the commands about other pods', { timeout: 180_000 }, () => {
     const older = { ...post, author: rosa.address, guid: newGuid() }
     fakePods.serve(rosa, older)
     json(`/people/${rosa.guid}/stream`, [{ guid: older.guid, public: true, author: { guid: rosa.guid } }])
-    const fetched = async () =>
+    const listFetched = async () =>
       JSON.parse((await pod(['fetch', rosa.address, '--older-posts', '--json'], settings)).stdout)
 
-    expect(await fetched()).toMatchObject({ kind: 'person', posts_fetched: 1 })
-    expect(await fetched()).toMatchObject({ kind: 'person', posts_fetched: 0 })
+    expect(await listFetched()).toMatchObject({ kind: 'person', posts_fetched: 1 })
+    expect(await listFetched()).toMatchObject({ kind: 'person', posts_fetched: 0 })
   })
 
   it('fetch treats an argument that looks like an address as a guid when a pod is given', async () => {

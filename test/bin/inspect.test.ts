@@ -51,7 +51,7 @@ describe('the command that inspects a message', { timeout: 180_000 }, () => {
     return pod(['inspect', file, ...options], settings)
   }
 
-  async function inspected(entity: Entity, ...options: string[]) {
+  async function inspectEntity(entity: Entity, ...options: string[]) {
     const { stdout } = await inspect(envelopeOf(quin, entity), '--json', ...options)
     return JSON.parse(stdout)
   }
@@ -75,7 +75,7 @@ describe('the command that inspects a message', { timeout: 180_000 }, () => {
   })
 
   it('fetches missing entities with the option for it, and still stores nothing of the message', async () => {
-    const result = await inspected(post, '--fetch')
+    const result = await inspectEntity(post, '--fetch')
 
     expect(result).toMatchObject({
       end: 'stored',
@@ -102,7 +102,7 @@ describe('the command that inspects a message', { timeout: 180_000 }, () => {
     expect(stdout).toMatch(/^open +InvalidSignature: /)
     expect(stderr).toBe('This pod rejects the message: InvalidSignature.\n')
 
-    expect(await inspected({ ...post, public: false })).toMatchObject({
+    expect(await inspectEntity({ ...post, public: false })).toMatchObject({
       end: 'refused',
       fault: 'NotPublic',
       steps: [{ step: 'open' }, { step: 'resolve' }, { step: 'authorise' }],
@@ -113,13 +113,13 @@ describe('the command that inspects a message', { timeout: 180_000 }, () => {
     expect(await pod(['fetch', post.guid, '--from', quin.address], settings)).toMatchObject({ code: 0 })
     await db.query('delete from outbox')
 
-    expect(await inspected(post)).toMatchObject({ end: 'nothing', rows: [], jobs: [] })
+    expect(await inspectEntity(post)).toMatchObject({ end: 'nothing', rows: [], jobs: [] })
   })
 
   it('prints what a retraction would delete', async () => {
     const before = await traces()
 
-    const result = await inspected({
+    const result = await inspectEntity({
       type: 'retraction',
       author: quin.address,
       target_guid: post.guid,
@@ -170,7 +170,7 @@ describe('the command that inspects a message', { timeout: 180_000 }, () => {
     const rule = ['word', 'casino', '--action', 'reject', '--state', 'active', '--reason', 'A wave of spam']
     expect(await pod(['filters', 'add', ...rule], settings)).toMatchObject({ code: 0 })
 
-    expect(await inspected({ ...post, guid: newGuid(), text: 'Visit our casino' })).toMatchObject({
+    expect(await inspectEntity({ ...post, guid: newGuid(), text: 'Visit our casino' })).toMatchObject({
       end: 'refused',
       fault: 'Filtered',
       steps: [{ step: 'open' }, { step: 'resolve' }, { step: 'authorise' }, { step: 'filter' }],

@@ -116,7 +116,7 @@ describe('the commands of moderators', { timeout: 120_000 }, () => {
     return JSON.parse(stdout)
   }
 
-  async function refused(...words: readonly string[]): Promise<string> {
+  async function expectRefusal(...words: readonly string[]): Promise<string> {
     const { code, stderr } = await pod(words, place.settings)
     expect({ words, code }).toEqual({ words, code: 1 })
     return stderr
@@ -132,7 +132,7 @@ describe('the commands of moderators', { timeout: 120_000 }, () => {
   it('hide a post by its guid in the name of a moderator, and undo the hiding', async () => {
     const { guid } = await addRemotePost('quin@q.example')
 
-    expect(await refused('content', 'hide', guid, '--as', 'dan', ...because)).toContain('needs the role')
+    expect(await expectRefusal('content', 'hide', guid, '--as', 'dan', ...because)).toContain('needs the role')
     expect(await run('content', 'hide', guid, '--as', 'mod', ...because)).toEqual({ type: 'post', guid, changed: true })
     expect(await lastEntry()).toMatchObject({
       ...{ action: 'hide', via: 'command', reason: 'Spam', target: { guid } },
@@ -155,7 +155,7 @@ describe('the commands of moderators', { timeout: 120_000 }, () => {
   })
 
   it('need a confirmation for the closing of an account, as the admin API does', async () => {
-    expect(await refused('people', 'close', 'dan', ...because)).toContain('confirm')
+    expect(await expectRefusal('people', 'close', 'dan', ...because)).toContain('confirm')
   })
 
   it('lock a person and undo the lock', async () => {
@@ -176,7 +176,7 @@ describe('the commands of moderators', { timeout: 120_000 }, () => {
     const rule = ['word', 'watches']
     expect(await run('filters', 'test', ...rule, '--json')).toMatchObject({ hits: 1, complete: true })
     const { filter } = await run('filters', 'add', ...rule, '--action', 'hide', '--state', 'active', ...because)
-    expect(await refused('filters', 'apply', String(filter.id), ...because)).toContain('Set confirm to 1')
+    expect(await expectRefusal('filters', 'apply', String(filter.id), ...because)).toContain('Set confirm to 1')
     expect(await run('filters', 'apply', String(filter.id), '--yes', ...because)).toMatchObject({ hits: 1 })
     expect(await run('clusters', 'list', '--json')).toEqual([])
     const { entries } = await run('audit', 'verify', '--json')
@@ -186,8 +186,8 @@ describe('the commands of moderators', { timeout: 120_000 }, () => {
   it('warn a member, and block and unblock a person of another pod', async () => {
     const rita = await addRemotePerson(open, 'rita@r.example')
 
-    expect(await refused('people', 'block', 'dan', ...because)).toContain('has an account on this pod')
-    expect(await refused('people', 'warn', rita.address, '--text', 'No adverts.', ...because)).toContain(
+    expect(await expectRefusal('people', 'block', 'dan', ...because)).toContain('has an account on this pod')
+    expect(await expectRefusal('people', 'warn', rita.address, '--text', 'No adverts.', ...because)).toContain(
       'has no account on this pod',
     )
     expect(await run('people', 'warn', 'dan', '--text', 'No adverts.', '--as', 'mod', ...because)).toMatchObject({
@@ -217,8 +217,8 @@ describe('the commands of moderators', { timeout: 120_000 }, () => {
       (await open.db('posts').where({ id: post.id }).first('publicBeforeHiding')).publicBeforeHiding !== null
     const clean = ['clusters', 'clean', cleaned ?? '', '--hide', '--authors', 'silence', ...because]
 
-    expect(await refused('clusters', 'clean', cleaned ?? '', ...because)).toContain('--hide')
-    expect(await refused(...clean)).toContain('--yes')
+    expect(await expectRefusal('clusters', 'clean', cleaned ?? '', ...because)).toContain('--hide')
+    expect(await expectRefusal(...clean)).toContain('--yes')
     expect(await run(...clean, '--dry-run')).toMatchObject({ hide: 1, authors: 1, changed: false })
     expect(await isHidden()).toBe(false)
     expect(await run(...clean, '--yes')).toMatchObject({ hide: 1, changed: true, operation: null })
@@ -233,7 +233,7 @@ describe('the commands of moderators', { timeout: 120_000 }, () => {
 
   it('make, list and recall invitations', async () => {
     const create = ['invitations', 'create', '--uses', '3', '--note', 'Choir', '--as', 'mod']
-    expect(await refused(...create)).toContain('reason')
+    expect(await expectRefusal(...create)).toContain('reason')
     const { id, url, uses } = await run(...create, ...because)
     expect({ uses, url }).toEqual({ uses: 3, url: expect.stringContaining('/users/sign_up?invitation=') })
     expect(await run('invitations', 'list', '--json')).toMatchObject([{ id, uses: 3, used: 0, note: 'Choir' }])

@@ -19,24 +19,24 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-const asked = () => [stop.signal.aborted, stop.urgent.aborted]
+const signalStates = () => [stop.signal.aborted, stop.urgent.aborted]
 
 it('a signal that arrives twice at once, for a process and for its group, is one stop request', () => {
-  expect(asked()).toEqual([false, false])
+  expect(signalStates()).toEqual([false, false])
   process.emit('SIGTERM', 'SIGTERM')
   process.emit('SIGTERM', 'SIGTERM')
-  expect(asked()).toEqual([true, false])
+  expect(signalStates()).toEqual([true, false])
 })
 
 it('a second stop request is urgent', () => {
   process.emit('SIGINT', 'SIGINT')
   vi.advanceTimersByTime(101)
   process.emit('SIGINT', 'SIGINT')
-  expect(asked()).toEqual([true, true])
+  expect(signalStates()).toEqual([true, true])
 })
 
 it('a different signal makes a stop request urgent at once', () => {
   process.emit('SIGTERM', 'SIGTERM')
   process.emit('SIGINT', 'SIGINT')
-  expect(asked()).toEqual([true, true])
+  expect(signalStates()).toEqual([true, true])
 })

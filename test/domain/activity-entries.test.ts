@@ -25,7 +25,7 @@ afterAll(() => test.close())
 const publish = () => publishPost(test.pod, ann, { text: 'Tea?', public: true })
 
 /** Whom the post concerns, and whether each of them knows when it was last commented on. */
-async function involved({ id }: Pick<Post, 'id'>): Promise<Record<string, boolean>> {
+async function findInvolved({ id }: Pick<Post, 'id'>): Promise<Record<string, boolean>> {
   const rows = await test.pod
     .db('activity_entries')
     .join('posts', 'posts.id', 'activity_entries.postId')
@@ -37,12 +37,12 @@ async function involved({ id }: Pick<Post, 'id'>): Promise<Record<string, boolea
 
 it('begin with the post for its author, and with the first deed under it for others', async () => {
   const post = await publish()
-  expect(await involved(post)).toEqual({ ann: true })
+  expect(await findInvolved(post)).toEqual({ ann: true })
 
   await createLike(test.pod, ben, { postGuid: post.guid })
   await subscribeToPost(test.pod, cem, post.guid)
 
-  expect(await involved(post)).toEqual({ ann: true, ben: true, cem: true })
+  expect(await findInvolved(post)).toEqual({ ann: true, ben: true, cem: true })
 })
 
 it('begin for the author of a root where it is reshared', async () => {
@@ -50,8 +50,8 @@ it('begin for the author of a root where it is reshared', async () => {
 
   const reshare = await createReshare(test.pod, ben, root.guid)
 
-  expect(await involved(root)).toEqual({ ann: true, ben: true })
-  expect(await involved(reshare)).toEqual({ ben: true, ann: true })
+  expect(await findInvolved(root)).toEqual({ ann: true, ben: true })
+  expect(await findInvolved(reshare)).toEqual({ ben: true, ann: true })
 })
 
 it('move on with each comment, for those too who have heard no more of it in between', async () => {
@@ -61,7 +61,7 @@ it('move on with each comment, for those too who have heard no more of it in bet
   await createComment(test.pod, cem, { postGuid: post.guid, text: 'Yes' })
   await subscribeToPost(test.pod, ben, post.guid)
 
-  expect(await involved(post)).toEqual({ ann: true, ben: true, cem: true })
+  expect(await findInvolved(post)).toEqual({ ann: true, ben: true, cem: true })
 })
 
 it('know of a comment that was written in the very moment they began', async () => {
@@ -73,6 +73,6 @@ it('know of a comment that was written in the very moment they began', async () 
       createComment(test.pod, ann, { postGuid: post.guid, text: 'Milk?' }),
     ])
 
-    expect(await involved(post)).toEqual({ ann: true, ben: true, cem: true })
+    expect(await findInvolved(post)).toEqual({ ann: true, ben: true, cem: true })
   }
 })

@@ -33,7 +33,7 @@ beforeEach(() => pod.db.raw('truncate contacts, blocks, notifications, posts, ou
 const block = (guid: string) => blockForUser(pod, ann, guid)
 const unblock = (guid: string) => unblockForUser(pod, ann, guid)
 const contacts = () => pod.db('contacts').select('userId', 'personId', 'sharing', 'receiving')
-const sent = () => pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
+const listDispatches = () => pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
 async function share(viewer: Viewer, personGuid: string): Promise<void> {
   const aspect = await Aspect.query(pod.db).findOne({ userId: viewer.userId, position: 1 }).throwIfNotFound()
   await addToAspect(pod, viewer, { aspectId: aspect.id, personGuid })
@@ -52,7 +52,7 @@ describe('blocking a person', () => {
       { userId: ben.userId, personId: ann.personId, sharing: false, receiving: true },
     ])
     expect(await pod.db('aspectMemberships')).toHaveLength(1)
-    expect(await sent()).toEqual([])
+    expect(await listDispatches()).toEqual([])
   })
 
   it('is sent to a remote person, contact or not', async () => {
@@ -64,7 +64,7 @@ describe('blocking a person', () => {
     await block(remy.guid)
 
     const contactRecord = { record: 'contact', userId: ann.userId, sharing: false, blocking: true }
-    expect(await sent()).toEqual([quin, remy].map(({ id }) => ({ ...contactRecord, personId: id })))
+    expect(await listDispatches()).toEqual([quin, remy].map(({ id }) => ({ ...contactRecord, personId: id })))
     expect(await contacts()).toEqual([])
   })
 
@@ -94,7 +94,7 @@ describe('blocking a person', () => {
       already_blocked: 5,
       done: 1,
     })
-    expect(await sent()).toHaveLength(1)
+    expect(await listDispatches()).toHaveLength(1)
   })
 })
 
@@ -107,7 +107,7 @@ describe('unblocking a person', () => {
     await unblock(quin.guid)
 
     const contactRecord = { record: 'contact', userId: ann.userId, personId: quin.id, sharing: false, blocking: false }
-    expect(await sent()).toEqual([contactRecord])
+    expect(await listDispatches()).toEqual([contactRecord])
     expect(await contacts()).toEqual([])
     expect(await pod.db('blocks')).toEqual([])
   })

@@ -53,7 +53,7 @@ const remove = ({ viewer }: Member, aspectId: number, { guid }: { readonly guid:
   removeFromAspect(pod, viewer, { aspectId, personGuid: guid })
 const contacts = () =>
   pod.db('contacts').orderBy(['userId', 'personId']).select('userId', 'personId', 'sharing', 'receiving')
-const sent = () => pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
+const listDispatches = () => pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
 const notifications = () => pod.db('notifications').orderBy('id').select('userId', 'type', 'personId', 'read')
 const contactOf = (to: Person, sharing: boolean) => {
   return { record: 'contact', userId: ann.viewer.userId, personId: to.id, sharing, blocking: false }
@@ -68,7 +68,7 @@ describe('adding a person to an aspect', () => {
       { userId: ann.viewer.userId, personId: quin.id, sharing: false, receiving: true },
     ])
     expect(await pod.db('aspectMemberships')).toHaveLength(2)
-    expect(await sent()).toEqual([
+    expect(await listDispatches()).toEqual([
       contactOf(quin, true),
       { record: 'profile', personId: ann.viewer.personId, to: quin.id },
     ])
@@ -83,7 +83,7 @@ describe('adding a person to an aspect', () => {
     ])
     const started = { userId: ben.viewer.userId, type: 'started_sharing', personId: ann.viewer.personId }
     expect(await notifications()).toEqual([{ ...started, read: false }])
-    expect(await sent()).toEqual([])
+    expect(await listDispatches()).toEqual([])
 
     await add(ben, ben.family, ann)
     expect(await notifications()).toEqual([
@@ -136,7 +136,7 @@ describe('adding a person to an aspect', () => {
     const ends = await countOutcomes(Array.from({ length: 8 }, () => add(ann, ann.family, quin)))
 
     expect(ends).toEqual({ done: 1, already_in_aspect: 7 })
-    expect(await sent()).toHaveLength(2)
+    expect(await listDispatches()).toHaveLength(2)
   })
 })
 
@@ -147,10 +147,10 @@ describe('removing a person from an aspect', () => {
     await pod.db('outbox').delete()
 
     await remove(ann, ann.family, quin)
-    expect(await sent()).toEqual([])
+    expect(await listDispatches()).toEqual([])
     await remove(ann, ann.friends, quin)
 
-    expect(await sent()).toEqual([contactOf(quin, false)])
+    expect(await listDispatches()).toEqual([contactOf(quin, false)])
     expect(await contacts()).toEqual([])
   })
 
@@ -192,7 +192,7 @@ describe('deleting an aspect', () => {
 
     await deleteAspect(pod, ann.viewer, aspect.id)
 
-    expect(await sent()).toEqual([contactOf(quin, false)])
+    expect(await listDispatches()).toEqual([contactOf(quin, false)])
     expect(await contacts()).toEqual([
       { userId: ann.viewer.userId, personId: remy.id, sharing: false, receiving: true },
     ])

@@ -55,9 +55,9 @@ const list = async (viewer: Viewer, filter: Partial<ConversationFilter> = {}) =>
 const messagesFor = (viewer: Viewer, guid: string, filter: ConversationMessageFilter) =>
   listConversationMessages(pod, viewer, guid, filter)
 const isRead = async (viewer: Viewer, guid: string) => (await getConversation(pod, viewer, guid)).read
-const sent = () => pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
+const listDispatches = () => pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
 /** The same pod so many minutes later. */
-const later = (minutes: number): Services => ({ ...pod, now: () => new Date(Date.now() + minutes * 60_000) })
+const podAfterMinutes = (minutes: number): Services => ({ ...pod, now: () => new Date(Date.now() + minutes * 60_000) })
 
 describe('starting a conversation', () => {
   it('is visible to all participants and sent to other pods', async () => {
@@ -74,7 +74,7 @@ describe('starting a conversation', () => {
       items: [{ text: 'Shall we?', author: { guid: guids.ann, address: 'ann@pod.example' } }],
       hasMore: false,
     })
-    expect(await sent()).toEqual([{ record: 'conversation', guid: conversation.guid }])
+    expect(await listDispatches()).toEqual([{ record: 'conversation', guid: conversation.guid }])
     expect(await pod.db('notifications')).toEqual([])
   })
 
@@ -114,7 +114,7 @@ describe('a message', () => {
 
     expect(message).toMatchObject({ text: 'Still there?', author: { guid: guids.ann } })
     expect([await isRead(ann, guid), await isRead(ben, guid)]).toEqual([true, false])
-    expect((await sent()).at(-1)).toEqual({ record: 'message', guid: message.guid })
+    expect((await listDispatches()).at(-1)).toEqual({ record: 'message', guid: message.guid })
   })
 
   it('is for those who have the conversation', async () => {
@@ -128,7 +128,7 @@ describe('a message', () => {
   it('comes in order, a page at a time', async () => {
     const { guid } = await start()
     for (let index = 1; index < 20; index += 1)
-      await createMessage(later(index), ben, { conversationGuid: guid, text: `${index}` })
+      await createMessage(podAfterMinutes(index), ben, { conversationGuid: guid, text: `${index}` })
     const page = async (offset: number, onlyAfter?: Date) =>
       (await messagesFor(ann, guid, { offset, limit: 15, ...(onlyAfter && { onlyAfter }) })).items.map(
         ({ text }) => text,
@@ -172,9 +172,9 @@ describe('the list of conversations', () => {
     expect(await list(ben, { onlyUnread: true })).toEqual([two.guid])
     expect(await list(ben)).toHaveLength(2)
 
-    await createMessage(later(10), ann, { conversationGuid: one.guid, text: 'New' })
-    expect(await list(ben, { onlyAfter: later(5).now() })).toEqual([one.guid])
-    expect(await list(ben, { onlyAfter: later(15).now() })).toEqual([])
+    await createMessage(podAfterMinutes(10), ann, { conversationGuid: one.guid, text: 'New' })
+    expect(await list(ben, { onlyAfter: podAfterMinutes(5).now() })).toEqual([one.guid])
+    expect(await list(ben, { onlyAfter: podAfterMinutes(15).now() })).toEqual([])
   })
 
   it('asks one statement for everything', async () => {

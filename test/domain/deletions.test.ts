@@ -45,14 +45,14 @@ describe('taking back', () => {
   beforeEach(() => pod.pod.db.raw('truncate posts, photos, outbound_messages, tombstones, outbox cascade'))
 
   /** As after its dispatch. */
-  async function dispatched<Record>(record: Promise<Record>): Promise<Record> {
+  async function dispatchRecord<Record>(record: Promise<Record>): Promise<Record> {
     const written = await record
     await pod.pod.db('outbox').where({ name: 'dispatch' }).delete()
     return written
   }
-  const publish = (text = 'Good morning') => dispatched(publishPost(pod.pod, ann, { text, public: true }))
+  const publish = (text = 'Good morning') => dispatchRecord(publishPost(pod.pod, ann, { text, public: true }))
   const comment = (viewer: Viewer, { guid }: Post, text = 'Hello') =>
-    dispatched(createComment(pod.pod, viewer, { postGuid: guid, text }))
+    dispatchRecord(createComment(pod.pod, viewer, { postGuid: guid, text }))
   const read = ({ id }: Post) => Post.query(pod.pod.db).findById(id)
   const rowsOf = async (table: string) => Number((await pod.pod.db(table).count())[0]?.['count'])
 
@@ -243,7 +243,7 @@ describe('taking back', () => {
       const contact = await Contact.query(pod.pod.db).findOne({ userId: ann.userId, personId: remy.id })
       await contact?.$query(pod.pod.db).patch({ receiving: true })
       await pod.pod.db('aspectMemberships').insert({ aspectId: aspect.id, contactId: contact?.id })
-      const post = await dispatched(
+      const post = await dispatchRecord(
         publishPost(pod.pod, ann, { text: 'For you', public: false, aspectIds: [aspect.id] }),
       )
 
@@ -432,7 +432,7 @@ describe('taking back', () => {
     const withPhotos = async (text: string, count: number) => {
       const photos = await Promise.all(Array.from({ length: count }, () => photoOf(ann, { pending: true })))
       const photoGuids = photos.map(({ guid }) => guid)
-      return { post: await dispatched(publishPost(pod.pod, ann, { text, public: true, photoGuids })), photoGuids }
+      return { post: await dispatchRecord(publishPost(pod.pod, ann, { text, public: true, photoGuids })), photoGuids }
     }
 
     it('leaves a post that has something else to show', async () => {

@@ -204,10 +204,10 @@ it('warns a limited number of owners in one run', async () => {
   await db('users')
     .whereIn('username', names)
     .update({ email: db.raw(`username || '@mail.example'`), emailConfirmedAt: new Date(), createdAt: daysAgo(DAYS) })
-  const warned = async () => Number((await db('users').whereNotNull('inactiveWarnedAt').count())[0]?.['count'])
+  const countWarned = async () => Number((await db('users').whereNotNull('inactiveWarnedAt').count())[0]?.['count'])
 
   await run()
-  expect(await warned()).toBe(INACTIVITY_LIMITS.accountsPerRun)
+  expect(await countWarned()).toBe(INACTIVITY_LIMITS.accountsPerRun)
   await run()
-  expect(await warned()).toBe(names.length)
+  expect(await countWarned()).toBe(names.length)
 })

@@ -250,7 +250,7 @@ describe('reports of a minute', () => {
   const first = '5 new reports on The pod under test'
   const sum = '6 new reports on The pod under test'
   const reportBy = (by: TestPerson, guid: string) => by.post(`/api/v1/posts/${guid}/report`, { reason: 'Spam' })
-  const sent = () => smtp.mails.map(({ to, headers }) => `${to[0]}: ${headers['subject']}`).sort()
+  const listMails = () => smtp.mails.map(({ to, headers }) => `${to[0]}: ${headers['subject']}`).sort()
   beforeAll(async () => {
     await opened.people('carol', 'mia')
     await opened.pod.db('users').whereIn('username', ['carol', 'mia']).update({ role: 'moderator' })
@@ -268,13 +268,13 @@ describe('reports of a minute', () => {
     expect(answers.map(({ statusCode }) => statusCode)).toEqual(Array.from({ length: 20 }, () => 204))
     await runMails(opened.pod)
     const ofFirst = [`carol@mail.example: ${first}`, `mia@mail.example: ${first}`]
-    expect(sent()).toEqual(ofFirst)
+    expect(listMails()).toEqual(ofFirst)
 
     await reportAll(posts.slice(5))
     const waiting = await opened.pod.db('outbox').where({ queue: 'mail' })
     expect(waiting.map(({ sweepAt }) => sweepAt > Date.now() + 500_000)).toEqual([true, true])
     await runMails(opened.pod)
-    expect(sent()).toEqual([...ofFirst, `carol@mail.example: ${sum}`, `mia@mail.example: ${sum}`].sort())
+    expect(listMails()).toEqual([...ofFirst, `carol@mail.example: ${sum}`, `mia@mail.example: ${sum}`].sort())
   })
 
   it('that come while a mail is being sent are in another one', async () => {
@@ -287,11 +287,11 @@ describe('reports of a minute', () => {
 
     // The mail to Mia was composed after the second report.
     const both = '2 new reports on The pod under test'
-    expect(sent().filter((mail) => mail.endsWith(both))).toEqual([
+    expect(listMails().filter((mail) => mail.endsWith(both))).toEqual([
       `carol@mail.example: ${both}`,
       `mia@mail.example: ${both}`,
     ])
-    expect(sent()).toHaveLength(3)
+    expect(listMails()).toHaveLength(3)
   })
 
   it('cause one mail, also if none of them sees that of the other', async () => {

@@ -398,43 +398,43 @@ describe('notifications', () => {
       made.push(...rows.map(({ guid }) => guid))
     })
 
-    const listed = async (filter: Partial<Parameters<typeof listNotifications>[2]>) => {
+    const listTypes = async (filter: Partial<Parameters<typeof listNotifications>[2]>) => {
       const { items: notifications, hasMore } = await listNotifications(test.pod, gus, { limit: 10, ...filter })
       return [notifications.map(({ guid }) => made.indexOf(guid)), hasMore] as const
     }
 
     it('are listed the newest first, page by page in both directions', async () => {
-      expect(await listed({})).toEqual([[5, 4, 3, 2, 1, 0], false])
-      expect(await listed({ limit: 4 })).toEqual([[5, 4, 3, 2], true])
-      expect(await listed({ limit: 6 })).toEqual([[5, 4, 3, 2, 1, 0], false])
+      expect(await listTypes({})).toEqual([[5, 4, 3, 2, 1, 0], false])
+      expect(await listTypes({ limit: 4 })).toEqual([[5, 4, 3, 2], true])
+      expect(await listTypes({ limit: 6 })).toEqual([[5, 4, 3, 2, 1, 0], false])
 
       const { items: notifications } = await listNotifications(test.pod, gus, { limit: 3 })
       const [, , third] = notifications
       const key = { time: third?.createdAt ?? TIME, id: third?.id ?? 0 }
-      expect(await listed({ before: key, limit: 2 })).toEqual([[2, 1], true])
-      expect(await listed({ after: key })).toEqual([[4, 5], false])
-      expect(await listed({ before: { time: minutes(1) } })).toEqual([[1, 0], false])
-      expect(await listed({ after: { time: minutes(1) } })).toEqual([[4, 5], false])
-      expect(await listed({ before: { time: minutes(1) }, after: { time: minutes(1) } })).toEqual([[1, 0], false])
+      expect(await listTypes({ before: key, limit: 2 })).toEqual([[2, 1], true])
+      expect(await listTypes({ after: key })).toEqual([[4, 5], false])
+      expect(await listTypes({ before: { time: minutes(1) } })).toEqual([[1, 0], false])
+      expect(await listTypes({ after: { time: minutes(1) } })).toEqual([[4, 5], false])
+      expect(await listTypes({ before: { time: minutes(1) }, after: { time: minutes(1) } })).toEqual([[1, 0], false])
     })
 
     it('are filtered by type, by what is unread, and by the time of the last change', async () => {
       const [first] = made
-      expect(await listed({ type: 'liked' })).toEqual([[5, 3, 1], false])
+      expect(await listTypes({ type: 'liked' })).toEqual([[5, 3, 1], false])
       await setNotificationRead(test.pod, gus, first ?? '', { read: true })
-      expect(await listed({ onlyUnread: true, type: 'commented_on_post' })).toEqual([[4, 2], false])
-      expect(await listed({ onlyAfter: minutes(1) })).toEqual([[5, 4], false])
+      expect(await listTypes({ onlyUnread: true, type: 'commented_on_post' })).toEqual([[4, 2], false])
+      expect(await listTypes({ onlyAfter: minutes(1) })).toEqual([[5, 4], false])
       await db('notifications')
         .where({ guid: made[1] })
         .update({ updatedAt: minutes(9) })
-      expect(await listed({ onlyAfter: minutes(1) })).toEqual([[5, 4, 1], false])
+      expect(await listTypes({ onlyAfter: minutes(1) })).toEqual([[5, 4, 1], false])
     })
 
     it('are read when opened, and unread again when marked, without being any newer', async () => {
       const guid = made[5] ?? ''
 
       expect(await markNotificationRead(test.pod, gus, guid)).toMatchObject({ guid, read: true, updatedAt: minutes(2) })
-      expect(await listed({ onlyUnread: true, onlyAfter: minutes(1) })).toEqual([[4, 1], false])
+      expect(await listTypes({ onlyUnread: true, onlyAfter: minutes(1) })).toEqual([[4, 1], false])
       expect(await setNotificationRead(test.pod, gus, guid, { read: false })).toMatchObject({
         read: false,
         updatedAt: minutes(2),

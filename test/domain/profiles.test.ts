@@ -17,7 +17,7 @@ describe('changing one’s profile', () => {
   beforeEach(() => pod.pod.db('outbox').delete())
 
   const change = (fields: ProfileChange) => changeProfile(pod.pod, ann, fields)
-  const sent = () => pod.pod.db('outbox').where({ name: 'dispatch' }).pluck('data')
+  const listDispatches = () => pod.pod.db('outbox').where({ name: 'dispatch' }).pluck('data')
 
   it('changes what is named, tells all contacts, and leaves the rest', async () => {
     await change({ bio: 'Before', location: 'Here' })
@@ -47,7 +47,7 @@ describe('changing one’s profile', () => {
       nsfw: true,
       tags: ['a', 'ü-x', '<3'],
     })
-    expect(await sent()).toEqual([{ record: 'profile', personId: ann.personId }])
+    expect(await listDispatches()).toEqual([{ record: 'profile', personId: ann.personId }])
   })
 
   it('clears what is empty', async () => {
@@ -66,7 +66,7 @@ describe('changing one’s profile', () => {
     await change({ bio: 'Same', tags: ['#A'] })
     await change({})
 
-    expect(await sent()).toEqual([])
+    expect(await listDispatches()).toEqual([])
   })
 
   it.each<[ProfileChange, string]>([

@@ -171,11 +171,11 @@ it('an old remote post is removed; one that a local person has touched, or that 
   await makeOld('posts', own.id)
   const kept = new Map<string, Post>()
   for (const [reason, make] of Object.entries(reasons)) kept.set(reason, await make())
-  const counted = async () => {
+  const countPosts = async () => {
     const root = await test.pod.db('posts').where({ resharesCount: 1 })
     return { root: root.length, rows: await countRows(test.pod, ['outbox', 'tombstones', 'notifications', 'people']) }
   }
-  const before = await counted()
+  const before = await countPosts()
 
   const preview = await previewPrune(test.pod, options())
   expect(preview).toMatchObject({ rows: 1, oldest: OLD })
@@ -198,7 +198,7 @@ it('an old remote post is removed; one that a local person has touched, or that 
   for (const [reason, post] of [...kept, ['fetched yesterday', fetchedYesterday], ['own', own]] as const) {
     expect({ reason, stored: await isStored(post) }).toEqual({ reason, stored: true })
   }
-  expect(await counted()).toEqual(before)
+  expect(await countPosts()).toEqual(before)
 
   const { rows } = await prune(test.pod, options({ withComments: true, includeUnfetchable: true }))
   expect(rows).toBe(4)

@@ -34,13 +34,15 @@ afterAll(async () => {
 const publish = (text: string) => publishPost(pod, ann, { text, public: true })
 
 /** The outbox rows of the lookups that a text has caused. */
-async function lookedFor(guid: string): Promise<readonly { id: number; data: { address: string; namedIn: object } }[]> {
+async function listLookups(
+  guid: string,
+): Promise<readonly { id: number; data: { address: string; namedIn: object } }[]> {
   const rows = await pod.db('outbox').where({ name: 'discover-mentioned' }).orderBy('id')
   return rows.filter(({ data }) => data.namedIn?.guid === guid)
 }
 
 async function discoverMentioned(guid: string, address: string, namedIn: { record: 'post' | 'comment'; guid: string }) {
-  const [row] = await lookedFor(guid)
+  const [row] = await listLookups(guid)
   const work = await loadJob(pod.db, { outboxId: row?.id })
   if (work === undefined) throw new Error('There is no lookup.')
   const person = await addRemotePerson(pod, address)
@@ -52,7 +54,7 @@ it('a post is sent to a mentioned person after their discovery, and not again to
   const reader = await addRemotePerson(pod, 'reader@known.example')
   const post = await publish('Hello @{late@found.example}, @{ann@pod.example} and @{reader@known.example}')
   await dispatchNow(pod, { record: 'post', guid: post.guid })
-  const asked = await lookedFor(post.guid)
+  const asked = await listLookups(post.guid)
   expect(asked.map(({ data }) => data)).toEqual([
     { address: 'late@found.example', namedIn: { record: 'post', guid: post.guid } },
   ])
@@ -98,7 +100,7 @@ it('a post is sent at once to a mentioned person who has become known since', as
 
   await dispatchNow(pod, { record: 'post', guid: post.guid })
 
-  expect(await lookedFor(post.guid)).toEqual([])
+  expect(await listLookups(post.guid)).toEqual([])
   expect((await sentAbout(pod, post.guid)).map(({ to }) => to)).toEqual([['known.example']])
 })
 
@@ -132,7 +134,7 @@ it('causes no lookup for a private post', async () => {
 
   await dispatchNow(pod, { record: 'post', guid: post.guid })
 
-  expect(await lookedFor(post.guid)).toEqual([])
+  expect(await listLookups(post.guid)).toEqual([])
   await pod.db('contacts').delete()
 })
 
@@ -140,7 +142,7 @@ it('discovers them with the job of the worker', async () => {
   const { address } = fakePods.person('quin@late.example')
   const post = await publish(`Hello @{${address}}`)
   await dispatchNow(pod, { record: 'post', guid: post.guid })
-  const [row] = await lookedFor(post.guid)
+  const [row] = await listLookups(post.guid)
   const work = await loadJob(pod.db, { outboxId: row?.id })
   if (work === undefined) throw new Error('There is no lookup.')
 
@@ -148,5 +150,5 @@ it('discovers them with the job of the worker', async () => {
   await openFetchHandlers()['discover-mentioned'](pod, { ...work, data }, new AbortController().signal)
 
   expect((await sentAbout(pod, post.guid)).map(({ to }) => to)).toEqual([['late.example']])
-  expect(await lookedFor(post.guid)).toEqual([])
+  expect(await listLookups(post.guid)).toEqual([])
 })

@@ -48,7 +48,7 @@ function pollWith(answers: readonly string[], guid = newGuid()) {
 }
 
 /** As each of them would send it. */
-function sent(...entities: readonly (StatusMessageEntity | ReshareEntity)[]): InboundMessage[] {
+function messagesOf(...entities: readonly (StatusMessageEntity | ReshareEntity)[]): InboundMessage[] {
   const people = new Map([quin, remy].map((person) => [person.address, person]))
   return entities.map((entity) => {
     const author = people.get(entity.author)
@@ -74,7 +74,7 @@ describe('a batch', () => {
     const unknownSender = pod.fakePods.person('unknown@s.example')
     const forged = message(envelopeOf({ ...remy, address: quin.address }, postBy(quin)))
     await receive(
-      ...sent(postBy(quin), postBy(quin)),
+      ...messagesOf(postBy(quin), postBy(quin)),
       forged,
       message(envelopeOf(unknownSender, postBy(unknownSender))),
     )
@@ -89,7 +89,7 @@ describe('a batch', () => {
     const entities = [postBy(quin), postBy(remy), postBy(quin)]
     const unknownPerson = pod.fakePods.person('unknown@s.example')
     const messages = [
-      ...sent(...entities),
+      ...messagesOf(...entities),
       message(envelopeOf(unknownPerson, postBy(unknownPerson))),
       message('no envelope'),
       message(''),
@@ -117,10 +117,10 @@ describe('a batch', () => {
   it('writes one log line with the outcomes and the duration', async () => {
     const recordedLog = openRecordedLog()
     const known = postBy(quin)
-    await receive(...sent(known))
+    await receive(...messagesOf(known))
 
     await receiveBatch({ ...pod, log: recordedLog.log }, [
-      ...sent(known, postBy(remy), postBy(quin)),
+      ...messagesOf(known, postBy(remy), postBy(quin)),
       message('no envelope'),
     ])
 
@@ -159,10 +159,12 @@ describe('a batch', () => {
         poll: pollWith(['Yes', 'No']),
       }),
     )
-    const statements = await statementsDuring(() => receive(...sent(...entities)), 'worker')
+    const statements = await statementsDuring(() => receive(...messagesOf(...entities)), 'worker')
     const others = await statementsDuring(
       () =>
-        receive(...sent(postBy(quin, { text: `#one @{${remy.address}}`, poll: pollWith(['a', 'b']) }), postBy(remy))),
+        receive(
+          ...messagesOf(postBy(quin, { text: `#one @{${remy.address}}`, poll: pollWith(['a', 'b']) }), postBy(remy)),
+        ),
       'worker',
     )
 
@@ -173,11 +175,13 @@ describe('a batch', () => {
 
   it('is stored once when it arrives repeatedly and in parallel', async () => {
     const root = postBy(quin, { text: '#again', poll: pollWith(['Yes', 'No']), photos: [photoBy(quin), photoBy(quin)] })
-    await receive(...sent(root))
+    await receive(...messagesOf(root))
     const entities = [root, ...Array.from({ length: 10 }, () => postBy(remy)), reshareBy(remy, root)]
-    const mixed = (turn: number) => sent(...entities.slice(turn), ...entities.slice(0, turn))
+    const rotatedMessages = (turn: number) => messagesOf(...entities.slice(turn), ...entities.slice(0, turn))
 
-    const results = await Promise.all([0, 3, 7, 11].map((turn) => receive(...mixed(turn), ...mixed(turn))))
+    const results = await Promise.all(
+      [0, 3, 7, 11].map((turn) => receive(...rotatedMessages(turn), ...rotatedMessages(turn))),
+    )
 
     expect(results).toEqual([nothing, nothing, nothing, nothing])
     expect(await pod.rows('posts', 'photos', 'polls', 'taggings')).toEqual([12, 2, 1, 1])
@@ -188,10 +192,10 @@ describe('a batch', () => {
 describe('a post', () => {
   it('is not changed by a second post with its guid', async () => {
     const entity = postBy(quin, { text: 'First' })
-    await receive(...sent(entity))
+    await receive(...messagesOf(entity))
 
-    expect(await receive(...sent({ ...entity, text: 'Second #tag', photos: [photoBy(quin)] }))).toEqual(nothing)
-    expect(await receive(...sent({ ...entity, author: remy.address, text: 'Mine' }))).toEqual({
+    expect(await receive(...messagesOf({ ...entity, text: 'Second #tag', photos: [photoBy(quin)] }))).toEqual(nothing)
+    expect(await receive(...messagesOf({ ...entity, author: remy.address, text: 'Mine' }))).toEqual({
       ...nothing,
       rejected: ['InvalidAuthor'],
     })
@@ -203,7 +207,7 @@ describe('a post', () => {
   it('belongs to one author when two use its guid at the same time', async () => {
     const entity = postBy(quin)
 
-    const { rejected } = await receive(...sent(entity, { ...entity, author: remy.address }))
+    const { rejected } = await receive(...messagesOf(entity, { ...entity, author: remy.address }))
 
     expect(rejected).toEqual(['InvalidAuthor'])
     expect(await pod.rows('posts')).toEqual([1])
@@ -223,7 +227,7 @@ describe('a post', () => {
     ],
   ])('%s', async (_what, write, read) => {
     const created = write()
-    await receive(...sent(postBy(quin, { created_at: created })))
+    await receive(...messagesOf(postBy(quin, { created_at: created })))
 
     const [post] = await Post.query(pod.db)
     expect(post?.createdAt).toEqual(read === undefined ? created : read())
@@ -248,7 +252,7 @@ describe('a post', () => {
   ])('a message by a person who %s is ignored', async (_what, change) => {
     await change()
 
-    expect(await receive(...sent(postBy(quin)))).toEqual({ ...nothing, ignored: 1 })
+    expect(await receive(...messagesOf(postBy(quin)))).toEqual({ ...nothing, ignored: 1 })
     expect(await pod.rows('posts')).toEqual([0])
   })
 
@@ -265,7 +269,7 @@ describe('a post', () => {
         { targetType: 'Comment', guid: other.guid, deletedById: idOf(quin) },
       ])
 
-      expect(await receive(...sent(mine, other))).toEqual({ ...nothing, ignored: 1 })
+      expect(await receive(...messagesOf(mine, other))).toEqual({ ...nothing, ignored: 1 })
       expect(await guids()).toEqual([other.guid])
     },
   )
@@ -280,7 +284,7 @@ describe('a photo in a post', () => {
       .insert({ guid: photo.guid, authorId, postGuid: newGuid(), name: 'old.jpg', remotePath: 'https://old.example/' })
     const entity = postBy(quin, { photos: [photo] })
 
-    expect(await receive(...sent(entity))).toEqual(nothing)
+    expect(await receive(...messagesOf(entity))).toEqual(nothing)
 
     const post = await Post.query(pod.db).findOne({ guid: entity.guid }).throwIfNotFound()
     expect(await pod.db('photos')).toMatchObject([{ postId: post.id, postGuid: null, name: 'new.jpg', public: true }])
@@ -290,8 +294,8 @@ describe('a photo in a post', () => {
     const photo = photoBy(quin)
     const [one, two] = [postBy(quin, { photos: [photo, photo] }), postBy(quin, { photos: [photo, photo] })]
 
-    await receive(...sent(one))
-    await receive(...sent(two))
+    await receive(...messagesOf(one))
+    await receive(...messagesOf(two))
 
     const post = await Post.query(pod.db).findOne({ guid: one.guid }).throwIfNotFound()
     expect(await pod.db('photos')).toMatchObject([{ guid: photo.guid, postId: post.id }])
@@ -302,7 +306,7 @@ describe('a photo in a post', () => {
     const { id: deletedById } = await Person.byAddress(pod.db, quin.address).throwIfNotFound()
     await pod.db('tombstones').insert({ targetType: 'Photo', guid: gone.guid, deletedById })
 
-    await receive(...sent(postBy(quin, { photos: [gone, here] })))
+    await receive(...messagesOf(postBy(quin, { photos: [gone, here] })))
 
     expect(await pod.db('photos').pluck('guid')).toEqual([here.guid])
   })
@@ -316,7 +320,7 @@ describe('a photo in a post', () => {
   ])('at %s counts as none', async (_what, path) => {
     const photos = [photoBy(quin, { remote_photo_path: path })]
 
-    expect(await receive(...sent(postBy(quin, { photos }), postBy(quin, { photos, text: '' })))).toEqual({
+    expect(await receive(...messagesOf(postBy(quin, { photos }), postBy(quin, { photos, text: '' })))).toEqual({
       ...nothing,
       rejected: ['ValidationError'],
     })
@@ -330,10 +334,10 @@ describe('a post with a part whose guid another author has used before', () => {
     ['poll', (theirs: StatusMessageEntity) => ({ poll: pollWith(['Yes', 'No'], theirs.poll?.guid) })],
   ])('is stored without this part: a %s', async (_what, steal) => {
     const theirs = postBy(quin, { photos: [photoBy(quin)], poll: pollWith(['Yes', 'No']) })
-    await receive(...sent(theirs))
+    await receive(...messagesOf(theirs))
     const before = await pod.db('photos').first()
 
-    expect(await receive(...sent(postBy(remy, steal(theirs))))).toEqual(nothing)
+    expect(await receive(...messagesOf(postBy(remy, steal(theirs))))).toEqual(nothing)
 
     expect(await pod.rows('posts', 'photos', 'polls', 'poll_answers')).toEqual([2, 1, 1, 2])
     expect(await pod.db('photos').first()).toEqual(before)
@@ -341,10 +345,10 @@ describe('a post with a part whose guid another author has used before', () => {
 
   it('is stored although the part was its only content', async () => {
     const photo = photoBy(quin)
-    await receive(...sent(postBy(quin, { photos: [photo] })))
+    await receive(...messagesOf(postBy(quin, { photos: [photo] })))
     const onlyPhoto = postBy(remy, { text: '', photos: [photoBy(remy, { guid: photo.guid })] })
 
-    expect(await receive(...sent(onlyPhoto))).toEqual(nothing)
+    expect(await receive(...messagesOf(onlyPhoto))).toEqual(nothing)
 
     expect(await pod.db('posts').pluck('guid')).toContain(onlyPhoto.guid)
   })
@@ -353,7 +357,7 @@ describe('a post with a part whose guid another author has used before', () => {
     const theirs = postBy(quin, { poll: pollWith(['Yes', 'No']) })
     const poll = { ...pollWith(['Yes', 'No']), poll_answers: theirs.poll?.poll_answers ?? [] }
 
-    expect(await receive(...sent(theirs, postBy(remy, { poll })))).toEqual(nothing)
+    expect(await receive(...messagesOf(theirs, postBy(remy, { poll })))).toEqual(nothing)
 
     expect(await pod.rows('posts', 'polls', 'poll_answers')).toEqual([2, 2, 4])
   })
@@ -363,7 +367,7 @@ describe('a reshare', () => {
   it('waits for an unknown root', async () => {
     const root = postBy(quin)
 
-    expect(await receive(...sent(reshareBy(remy, root)))).toEqual({ ...nothing, waiting: [`post:${root.guid}`] })
+    expect(await receive(...messagesOf(reshareBy(remy, root)))).toEqual({ ...nothing, waiting: [`post:${root.guid}`] })
     expect(await pod.rows('posts')).toEqual([0])
   })
 
@@ -397,10 +401,10 @@ describe('a reshare', () => {
 
   it('of a private post is rejected', async () => {
     const root = postBy(quin)
-    await receive(...sent(root))
+    await receive(...messagesOf(root))
     await pod.db('posts').update({ public: false })
 
-    expect(await receive(...sent(reshareBy(remy, root)))).toEqual({ ...nothing, rejected: ['NotAllowed'] })
+    expect(await receive(...messagesOf(reshareBy(remy, root)))).toEqual({ ...nothing, rejected: ['NotAllowed'] })
   })
 
   it('of a local post raises its counter', async () => {
@@ -410,7 +414,7 @@ describe('a reshare', () => {
       .insert({ guid: newGuid(), authorId: ann.id, type: 'StatusMessage', public: true, text: 'Ours' })
       .returning('*')
 
-    expect(await receive(...sent(reshareBy(remy, { guid: root.guid, author: ann.address })))).toEqual(nothing)
+    expect(await receive(...messagesOf(reshareBy(remy, { guid: root.guid, author: ann.address })))).toEqual(nothing)
     expect(await Post.query(pod.db).findById(root.id)).toMatchObject({ resharesCount: 1 })
   })
 })

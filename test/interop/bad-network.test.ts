@@ -58,7 +58,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
    * Everything is dispatched, and every delivery has arrived. Instead of minutes for the next attempt, the operator's command makes it
    * due at once.
    */
-  async function arrived(): Promise<void> {
+  async function untilArrived(): Promise<void> {
     do {
       await vi.waitFor(
         async () => {
@@ -108,7 +108,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
     ] as const) {
       await shareWith(who, whom.guid)
     }
-    await arrived()
+    await untilArrived()
 
     for (const other of [alice, bob]) {
       expect(await carol.get(`users/${other.guid}`)).toMatchObject({ relationship: { sharing: true, receiving: true } })
@@ -118,21 +118,21 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
   it('twenty posts of one person arrive once each, in the order in which they were written', async () => {
     const bodies = Array.from({ length: 20 }, (_, index) => `Post ${index + 1}`)
     for (const body of bodies) post = await say(alice, body)
-    await arrived()
+    await untilArrived()
 
     expect(await arrivedAtCarol(alice)).toEqual(bodies)
   })
 
   it('a comment of one pod is relayed to the other', async () => {
     await bob.send('POST', `posts/${post.guid}/comments`, { body: 'From bob' })
-    await arrived()
+    await untilArrived()
 
     expect(await commentsAt(carol, post.guid)).toEqual(['From bob'])
   })
 
   it('a comment from behind the bad network reaches all pods', async () => {
     await carol.send('POST', `posts/${post.guid}/comments`, { body: 'From carol' })
-    await arrived()
+    await untilArrived()
 
     for (const who of [alice, bob, carol]) {
       expect((await commentsAt(who, post.guid)).toSorted()).toEqual(['From bob', 'From carol'])
@@ -148,7 +148,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
     for (let number = 2; number <= 10; number += 1) {
       await alice.send('POST', `conversations/${conversation.guid}/messages`, { body: String(number) })
     }
-    await arrived()
+    await untilArrived()
 
     const messages = await carol.get<readonly Item[]>(`conversations/${conversation.guid}/messages?per_page=100`)
     expect(messages.map(({ body }) => Number(body)).toSorted((one, other) => one - other)).toEqual([
@@ -158,10 +158,10 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
 
   it('a retracted like leaves no like', async () => {
     await bob.send('POST', `posts/${post.guid}/likes`)
-    await arrived()
+    await untilArrived()
     await bob.send('DELETE', `posts/${post.guid}/likes`)
     await alice.send('POST', `posts/${post.guid}/likes`)
-    await arrived()
+    await untilArrived()
 
     expect((await carol.get<Post>(`posts/${post.guid}`)).interaction_counters).toMatchObject({ likes: 1 })
   })
@@ -172,7 +172,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
       body: 'For the aspect',
       aspects: [alice.aspect],
     })
-    await arrived()
+    await untilArrived()
 
     expect(await carol.get(`posts/${secret.guid}`)).toMatchObject({ body: 'For the aspect', public: false })
     expect(await arrivedAtCarol(bob)).toEqual([])
@@ -180,7 +180,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
 
   it('the last of ten profile changes counts', async () => {
     for (let number = 1; number <= 10; number += 1) await alice.send('PATCH', 'user', { name: `Alice ${number}` })
-    await arrived()
+    await untilArrived()
 
     expect(await carol.get(`users/${alice.guid}`)).toMatchObject({ name: 'Alice 10' })
   })
@@ -191,12 +191,12 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
       body: 'A question',
       poll: { question: 'Yes?', poll_answers: ['Yes', 'No'] },
     })
-    await arrived()
+    await untilArrived()
     for (const who of [bob, carol]) {
       const [yes] = (await who.get<Post>(`posts/${asked.guid}`)).poll?.poll_answers ?? []
       await who.send('POST', `posts/${asked.guid}/vote`, { poll_answer: yes?.id })
     }
-    await arrived()
+    await untilArrived()
 
     for (const who of [alice, bob, carol]) {
       const votes = (await who.get<Post>(`posts/${asked.guid}`)).poll?.poll_answers.map(({ vote_count }) => vote_count)
@@ -206,7 +206,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
 
   it('a reshare arrives with the post that it shows', async () => {
     await bob.send('POST', `posts/${post.guid}/reshares`)
-    await arrived()
+    await untilArrived()
 
     expect((await carol.get<Post>(`posts/${post.guid}`)).interaction_counters).toMatchObject({ reshares: 1 })
   })
@@ -217,7 +217,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
     await proxy.disconnect()
     for (const body of bodies) await say(alice, body)
     await proxy.reconnect()
-    await arrived()
+    await untilArrived()
 
     expect((await arrivedAtCarol(alice)).slice(before)).toEqual(bodies)
   })
@@ -227,14 +227,14 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
     mistake = await say(alice, 'A mistake')
     await alice.send('DELETE', `posts/${mistake.guid}`)
     await proxy.reconnect()
-    await arrived()
+    await untilArrived()
 
     await expect(carol.get(`posts/${mistake.guid}`)).rejects.toThrow('404')
   })
 
   it('a deleted post is gone everywhere', async () => {
     await alice.send('DELETE', `posts/${post.guid}`)
-    await arrived()
+    await untilArrived()
 
     for (const who of [alice, bob, carol]) await expect(who.get(`posts/${post.guid}`)).rejects.toThrow('404')
   })

@@ -50,7 +50,7 @@ describe('this pod and two pods of diaspora_federation', () => {
   const quiet = () => untilQuiet(pod)
   const guid = () => randomBytes(16).toString('hex')
   const now = () => new Date().toISOString().replace(/\.\d+/, '')
-  const notified = async () =>
+  const listNotifications = async () =>
     (await alice.get<readonly { readonly type: string }[]>('notifications?per_page=100')).map(({ type }) => type)
 
   /** A public status message by gina, sent to our pod and stored. */
@@ -58,12 +58,12 @@ describe('this pod and two pods of diaspora_federation', () => {
     const data = { author: gina.address, guid: guid(), public: true, created_at: now(), text, ...more }
     const { entity, failed } = await near.sendPublic('status_message', data, [pod.host])
     expect(failed).toEqual([])
-    await stored(data.guid)
+    await untilStored(data.guid)
     return entity
   }
 
   const read = (postGuid: unknown) => alice.get<Post>(`posts/${postGuid}`)
-  const stored = (postGuid: unknown) => vi.waitFor(() => read(postGuid), { timeout: 20_000, interval: 50 })
+  const untilStored = (postGuid: unknown) => vi.waitFor(() => read(postGuid), { timeout: 20_000, interval: 50 })
   const comments = (postGuid: unknown) => alice.get<readonly Comment[]>(`posts/${postGuid}/comments`)
 
   describe('discovery', () => {
@@ -118,7 +118,7 @@ describe('this pod and two pods of diaspora_federation', () => {
       }
 
       await vi.waitFor(
-        async () => expect((await notified()).filter((type) => type === 'started_sharing')).toHaveLength(2),
+        async () => expect((await listNotifications()).filter((type) => type === 'started_sharing')).toHaveLength(2),
         20_000,
       )
     })
@@ -221,7 +221,7 @@ describe('this pod and two pods of diaspora_federation', () => {
       const data = { author: gina.address, guid: guid(), public: false, created_at: now(), text: 'For alice' }
       await near.sendPrivate('status_message', data, [alice.address])
 
-      expect(await stored(data.guid)).toMatchObject({ body: 'For alice', public: false })
+      expect(await untilStored(data.guid)).toMatchObject({ body: 'For alice', public: false })
     })
 
     it('a reshare by the library of a local post', async () => {
@@ -233,10 +233,10 @@ describe('this pod and two pods of diaspora_federation', () => {
         root_guid: alicesPost.guid,
       }
       await near.sendPublic('reshare', data, [pod.host])
-      await stored(data.guid)
+      await untilStored(data.guid)
 
       expect((await read(alicesPost.guid)).interaction_counters.reshares).toBe(1)
-      expect(await notified()).toContain('reshared')
+      expect(await listNotifications()).toContain('reshared')
     })
 
     it('a local reshare of a post of the library', async () => {
@@ -378,7 +378,7 @@ describe('this pod and two pods of diaspora_federation', () => {
       }
       await near.sendPublic('comment', comment, [pod.host])
 
-      expect(await stored(post['guid'])).toMatchObject({ body: 'Not sent' })
+      expect(await untilStored(post['guid'])).toMatchObject({ body: 'Not sent' })
       await quiet()
       expect(await comments(post['guid'])).toMatchObject([{ body: 'First' }])
     })
@@ -401,7 +401,7 @@ describe('this pod and two pods of diaspora_federation', () => {
       }
       await near.sendPublic('reshare', reshare, [pod.host])
 
-      await stored(reshare.guid)
+      await untilStored(reshare.guid)
       expect(await read(root['guid'])).toMatchObject({ body: 'The root' })
     })
   })

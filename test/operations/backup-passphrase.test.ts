@@ -24,7 +24,7 @@ describe('the passphrase of backups', () => {
   afterAll(() => rm(folder, { recursive: true }))
 
   it('decrypts what was encrypted for its recipient, which later backups have too', async () => {
-    const encrypted = encryptFor([recipient])(once('secret'))
+    const encrypted = encryptFor([recipient])(chunksOf('secret'))
     const identities = await readPassphraseIdentities(repository, PASSPHRASE)
 
     expect(await text(decryptWith(identities)(encrypted))).toBe('secret')
@@ -45,6 +45,6 @@ describe('the passphrase of backups', () => {
   })
 })
 
-async function* once(content: string): AsyncGenerator<Uint8Array> {
+async function* chunksOf(content: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(content)
 }

@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => database.close())
 beforeEach(() => db('announcements').delete())
 
-const announced = async () => (await listLiveEventsAfter(db, 0)).map(({ subjectId, userId }) => [subjectId, userId])
+const listAnnounced = async () => (await listLiveEventsAfter(db, 0)).map(({ subjectId, userId }) => [subjectId, userId])
 
 it('lets one transaction at a time insert announcements, so that ids are in commit order', async () => {
   const { id } = await addPost({ db }, { id: alice.personId })
@@ -34,7 +34,7 @@ it('lets one transaction at a time insert announcements, so that ids are in comm
   await first.commit()
   await second
 
-  expect(await announced()).toEqual([
+  expect(await listAnnounced()).toEqual([
     [id, null],
     [id, null],
   ])
@@ -52,7 +52,7 @@ it('publishes the announcements of many outbox rows together, and each row once'
   await publishLiveEvents({ db }, ids)
   await publishLiveEvents({ db }, ids)
 
-  expect(await announced()).toEqual([
+  expect(await listAnnounced()).toEqual([
     [post.id, null],
     [other.id, alice.id],
   ])
@@ -72,7 +72,7 @@ it('gives the announcements of outbox rows higher ids than those of a transactio
   await first.commit()
   await second
 
-  expect((await announced()).map(([subjectId]) => subjectId)).toEqual([id, id, later.id])
+  expect((await listAnnounced()).map(([subjectId]) => subjectId)).toEqual([id, id, later.id])
 })
 
 function attach(postId: number, model: typeof Mention | typeof Tag, names: readonly string[]): Promise<void> {
@@ -95,7 +95,7 @@ describe('a post is announced if a local user could have it in a stream:', () =>
     const { id } = await addPost({ db }, { id: remotePerson.id })
 
     await publishRows(db, { posts: [id] })
-    expect(await announced()).toEqual([])
+    expect(await listAnnounced()).toEqual([])
   })
 
   it.each<readonly [string, (post: { id: number; authorId: number }) => Promise<unknown>]>([
@@ -118,7 +118,7 @@ describe('a post is announced if a local user could have it in a stream:', () =>
     await connect({ id: post.id, authorId: remotePerson.id })
 
     await publishRows(db, { posts: [post.id] })
-    expect(await announced()).toEqual([[post.id, null]])
+    expect(await listAnnounced()).toEqual([[post.id, null]])
   })
 
   it('not a post that was written long before it arrived', async () => {
@@ -128,14 +128,14 @@ describe('a post is announced if a local user could have it in a stream:', () =>
     await old.$query(db).patch({ createdAt: daysAgo(2.1) })
 
     await publishRows(db, { posts: [old.id, late.id] })
-    expect(await announced()).toEqual([[late.id, null]])
+    expect(await listAnnounced()).toEqual([[late.id, null]])
   })
 
   it('a post is announced to one user alone if it is shared with them later', async () => {
     const { id } = await addPost({ db }, { id: alice.personId })
 
     await publishRows(db, { shown: [{ userId: alice.id, postId: id }] })
-    expect(await announced()).toEqual([[id, alice.id]])
+    expect(await listAnnounced()).toEqual([[id, alice.id]])
   })
 })
 

@@ -12,7 +12,7 @@ afterAll(() => pod?.close())
 
 const keep = (uid: string, lifetime: number, payload: object = {}, kind: 'Interaction' | 'Session' = 'Interaction') =>
   upsertRecord(pod.pod.db, kind, { hash: randomBytes(32), uid, payload, lifetime })
-const kept = async () => (await pod.pod.db('oidcRecords').orderBy('uid').pluck('uid')) as string[]
+const listRecords = async () => (await pod.pod.db('oidcRecords').orderBy('uid').pluck('uid')) as string[]
 
 describe('trimInteractions', () => {
   it('deletes expired interactions and no sessions', async () => {
@@ -21,7 +21,7 @@ describe('trimInteractions', () => {
     await keep('session', -1, {}, 'Session')
 
     expect(await trimInteractions(pod.pod.db, 10)).toBe(1)
-    expect(await kept()).toEqual(['open', 'session'])
+    expect(await listRecords()).toEqual(['open', 'session'])
   })
 
   it('keeps the newest, and before these the interactions with a sign-in', async () => {
@@ -35,6 +35,6 @@ describe('trimInteractions', () => {
     }
 
     expect(await trimInteractions(pod.pod.db, 2)).toBe(2)
-    expect(await kept()).toEqual(['a signed in, old', 'd newest'])
+    expect(await listRecords()).toEqual(['a signed in, old', 'd newest'])
   })
 })

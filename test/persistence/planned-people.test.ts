@@ -57,7 +57,7 @@ it.each<[string, () => Promise<Page<unknown>>, number]>([
   ['a tag that no person has', () => byTag('nothing'), 0],
   ['two letters that few contacts might have', () => byName('qz', ['sharing']), 0],
 ])('%s is found without reading all people', async (_what, search, found) => {
-  const { items, plan } = await plannedAs(search)
+  const { items, plan } = await planOf(search)
 
   expect(items).toHaveLength(found)
   expect(rowsReadIn(plan)).toBeLessThan(MANY / 100)
@@ -66,7 +66,7 @@ it.each<[string, () => Promise<Page<unknown>>, number]>([
 type Step = Readonly<Record<string, unknown>>
 
 /** The result of a search and the plan of its statement for these values. */
-async function plannedAs<Item>(search: () => Promise<Page<Item>>): Promise<{ items: readonly Item[]; plan: unknown }> {
+async function planOf<Item>(search: () => Promise<Page<Item>>): Promise<{ items: readonly Item[]; plan: unknown }> {
   const query = vi.spyOn(pg.Client.prototype, 'query')
   try {
     const { items } = await search()
@@ -74,13 +74,13 @@ async function plannedAs<Item>(search: () => Promise<Page<Item>>): Promise<{ ite
     const searchStatement = statements.find((statement) => JSON.stringify(statement)?.includes('shown_name'))
     const { text, values, name } = Object(searchStatement)
     expect(name).toBeUndefined()
-    return { items, plan: await explained(text, values) }
+    return { items, plan: await explainStatement(text, values) }
   } finally {
     query.mockRestore()
   }
 }
 
-async function explained(text: string, values: unknown[]): Promise<unknown> {
+async function explainStatement(text: string, values: unknown[]): Promise<unknown> {
   const connection: pg.Client = await db.client.acquireConnection()
   try {
     const { rows } = await connection.query(`explain (analyze, format json) ${text}`, values)

@@ -20,10 +20,10 @@ export function checkDiscovery(vector: DiscoveryVector): void {
     return
   }
   const { links, hcard } = discover()
-  deepEqual(shown(links, hcard), { ...person, public_key: keyBytes(String(person['public_key'])) })
+  deepEqual(comparableResult(links, hcard), { ...person, public_key: keyBytes(String(person['public_key'])) })
 }
 
-function shown({ hcardUrl, podUrl }: PersonLinks, hcard: Hcard) {
+function comparableResult({ hcardUrl, podUrl }: PersonLinks, hcard: Hcard) {
   return {
     guid: hcard.guid,
     url: podUrl,

@@ -30,18 +30,18 @@ export interface VectorCheck {
 /** Every vector of a file as a check of its own. */
 export function checksOf(vectors: Vectors): VectorCheck[] {
   const keys = readKeys(vectors.people)
-  const named = <Vector extends { readonly name: string }>(
+  const describeVectors = <Vector extends { readonly name: string }>(
     section: string,
     list: readonly Vector[],
     run: (vector: Vector) => void,
   ) => list.map((vector) => ({ name: `${section}: ${vector.name}`, run: () => run(vector) }))
 
   return [
-    ...named('receive', vectors.receive, (vector) => checkReceived(vector, keys, vectors)),
-    ...named('send', vectors.send, (vector) => checkSent(vector, keys)),
-    ...named('relay', vectors.relay, (vector) => checkRelayed(vector, keys)),
-    ...named('discovery', vectors.discovery, checkDiscovery),
-    ...named('schema', vectors.schema, ({ instance, valid }) => equal(isEntityJson(instance), valid)),
+    ...describeVectors('receive', vectors.receive, (vector) => checkReceived(vector, keys, vectors)),
+    ...describeVectors('send', vectors.send, (vector) => checkSent(vector, keys)),
+    ...describeVectors('relay', vectors.relay, (vector) => checkRelayed(vector, keys)),
+    ...describeVectors('discovery', vectors.discovery, checkDiscovery),
+    ...describeVectors('schema', vectors.schema, ({ instance, valid }) => equal(isEntityJson(instance), valid)),
     ...typeChecks(vectors.types),
     ...vectors.links.map(({ text, links }) => ({
       name: `links: ${text}`,
@@ -57,7 +57,7 @@ export function checksOf(vectors: Vectors): VectorCheck[] {
 /** Our payload and the one of the network have the same elements, and signatures come out the same to the letter. */
 function checkSent(vector: SendVector, keys: VectorKeys): void {
   const sender = keys.of(vector.sender)
-  const entity = signed(entityFromJson(vector.entity, receivedAt), vector, keys)
+  const entity = signEntity(entityFromJson(vector.entity, receivedAt), vector, keys)
   deepEqual(fieldsOf(writeEntity(entity)), vector.fields)
   deepEqual(fieldsOf(vector.payload_xml), vector.fields)
 
@@ -70,7 +70,7 @@ function checkSent(vector: SendVector, keys: VectorKeys): void {
   equal(own.sender, vector.sender)
 }
 
-function signed(entity: Entity, vector: SendVector, keys: VectorKeys): Entity {
+function signEntity(entity: Entity, vector: SendVector, keys: VectorKeys): Entity {
   if (entity.type === 'account_migration') {
     const { from, to, witness } = readMigration(entity)
     equal(`AccountMigration:${from}:${to}`, vector.signed_text)

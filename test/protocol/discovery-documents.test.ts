@@ -173,7 +173,7 @@ describe('an hCard', () => {
 
   const html = writeHcard({ ...alice, ...images, fullName: 'Alice', firstName: 'Alice', lastName: '' })
 
-  function changed(from: string | RegExp, to: string): string {
+  function changeDocument(from: string | RegExp, to: string): string {
     const page = html.replace(from, to)
     if (page === html) throw new Error(`nothing to change: ${String(from)}`)
     return page
@@ -182,54 +182,54 @@ describe('an hCard', () => {
   it.each([
     [
       'in another shape',
-      changed(/<\/?(?:dl|dt|dd)[^>]*>/g, '')
+      changeDocument(/<\/?(?:dl|dt|dd)[^>]*>/g, '')
         .replace(/<span class="uid">([^<]*)<.span>/, "<b class='x uid y'><i></i>$1</b>")
         .replace(/<img/g, '<p class="a entity_photo entity_photo_medium entity_photo_small"><img'),
     ],
-    ['with a key of the other form', changed(publicKey, pkcs1(publicKey))],
+    ['with a key of the other form', changeDocument(publicKey, pkcs1(publicKey))],
     [
       'with more of each class further down',
-      changed(
+      changeDocument(
         '</body>',
         '<b class="uid">x</b><b class="fn">y;</b><p class="entity_photo"><img class="photo" src=""></p></body>',
       ),
     ],
     [
       'with a key further inside of its pre',
-      changed('<pre class="key">', '<pre><b><i class="key">').replace('</pre>', '</i></b></pre>'),
+      changeDocument('<pre class="key">', '<pre><b><i class="key">').replace('</pre>', '</i></b></pre>'),
     ],
-    ['without a nickname', changed('class="nickname"', '')],
-    ['with its key outside of a pre', changed(/<(\/?)pre/g, '<$1div')],
-    ['with another key in front of the pre', changed('<h2>', '<p class="key">of the house</p><h2>')],
-    ['with blanks around its values', changed(alice.guid, `\n  ${alice.guid}\n`)],
-    ['with relative images', changed('https://pod.example/s.jpg', '/s.jpg')],
-    ['without an end', changed(/<\/div>\s*<\/div>[\s\S]*/, '')],
+    ['without a nickname', changeDocument('class="nickname"', '')],
+    ['with its key outside of a pre', changeDocument(/<(\/?)pre/g, '<$1div')],
+    ['with another key in front of the pre', changeDocument('<h2>', '<p class="key">of the house</p><h2>')],
+    ['with blanks around its values', changeDocument(alice.guid, `\n  ${alice.guid}\n`)],
+    ['with relative images', changeDocument('https://pod.example/s.jpg', '/s.jpg')],
+    ['without an end', changeDocument(/<\/div>\s*<\/div>[\s\S]*/, '')],
   ])('may come %s', (_what, page) => {
     expect(readHcard(page)).toMatchObject({ guid: alice.guid, fullName: 'Alice', searchable: true })
   })
 
   it.each([
     ['nothing', ''],
-    ['no guid', changed('class="uid"', '')],
-    ['a short guid', changed(alice.guid, 'abc')],
-    ['no full name', changed('class="fn"', '')],
-    ['a semicolon in its name', changed('"fn">Alice', '"fn">Ali;ce')],
-    ['a full name of 71 characters', changed('"fn">Alice', `"fn">${'a'.repeat(71)}`)],
-    ['a first name of 33 characters', changed('"given_name">Alice', `"given_name">${'a'.repeat(33)}`)],
-    ['a last name of 33 characters', changed('"family_name">', `"family_name">${'a'.repeat(33)}`)],
-    ['no key', changed('class="key"', '')],
-    ['an unusable key', changed('MI', 'AA')],
-    ['no large image', changed('entity_photo"', '"')],
-    ['no medium image', changed('entity_photo_medium', '')],
-    ['no small image', changed('entity_photo_small', '')],
-    ['an image without a path', changed('https://pod.example/s.jpg', 'https://pod.example')],
-    ['an image that is not a photo', changed('class="photo avatar" width="50"', 'class="avatar"')],
-    ['100 000 levels', changed('<body>', `<body>${'<b>'.repeat(100_000)}`)],
-    ['a guid behind a field without an end', changed('<h2>', '<p class="uid">').replace('</h2>', '')],
+    ['no guid', changeDocument('class="uid"', '')],
+    ['a short guid', changeDocument(alice.guid, 'abc')],
+    ['no full name', changeDocument('class="fn"', '')],
+    ['a semicolon in its name', changeDocument('"fn">Alice', '"fn">Ali;ce')],
+    ['a full name of 71 characters', changeDocument('"fn">Alice', `"fn">${'a'.repeat(71)}`)],
+    ['a first name of 33 characters', changeDocument('"given_name">Alice', `"given_name">${'a'.repeat(33)}`)],
+    ['a last name of 33 characters', changeDocument('"family_name">', `"family_name">${'a'.repeat(33)}`)],
+    ['no key', changeDocument('class="key"', '')],
+    ['an unusable key', changeDocument('MI', 'AA')],
+    ['no large image', changeDocument('entity_photo"', '"')],
+    ['no medium image', changeDocument('entity_photo_medium', '')],
+    ['no small image', changeDocument('entity_photo_small', '')],
+    ['an image without a path', changeDocument('https://pod.example/s.jpg', 'https://pod.example')],
+    ['an image that is not a photo', changeDocument('class="photo avatar" width="50"', 'class="avatar"')],
+    ['100 000 levels', changeDocument('<body>', `<body>${'<b>'.repeat(100_000)}`)],
+    ['a guid behind a field without an end', changeDocument('<h2>', '<p class="uid">').replace('</h2>', '')],
   ])('fails with %s', (_what, page) => expect(() => readHcard(page)).toThrow(failed))
 
   it('is read no further than its last field', () => {
-    expect(readHcard(changed('</body>', `${' '.repeat(10_000)}${'<b>'.repeat(100_000)}`)).guid).toBe(alice.guid)
+    expect(readHcard(changeDocument('</body>', `${' '.repeat(10_000)}${'<b>'.repeat(100_000)}`)).guid).toBe(alice.guid)
   })
 
   it.each([
@@ -259,16 +259,16 @@ describe('an hCard', () => {
   })
 
   it('has its values behind any number of blanks', () => {
-    expect(readHcard(changed(alice.guid, `${' \n'.repeat(1_000)}${alice.guid}`)).guid).toBe(alice.guid)
+    expect(readHcard(changeDocument(alice.guid, `${' \n'.repeat(1_000)}${alice.guid}`)).guid).toBe(alice.guid)
   })
 
   it('holds no characters that can be neither stored nor sent on', () => {
-    expect(readHcard(changed('"fn">Alice', '"fn">A\0l&#1;i\ud800ce')).fullName).toBe('A\ufffdl\ufffdi\ufffdce')
+    expect(readHcard(changeDocument('"fn">Alice', '"fn">A\0l&#1;i\ud800ce')).fullName).toBe('A\ufffdl\ufffdi\ufffdce')
   })
 
   it('is searchable only where it says so in so many letters', () => {
-    expect(readHcard(changed('>true<', '>TRUE<')).searchable).toBe(false)
-    expect(readHcard(changed('class="searchable"', '')).searchable).toBe(false)
+    expect(readHcard(changeDocument('>true<', '>TRUE<')).searchable).toBe(false)
+    expect(readHcard(changeDocument('class="searchable"', '')).searchable).toBe(false)
   })
 })
 

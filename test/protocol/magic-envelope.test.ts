@@ -21,7 +21,7 @@ const signature = encodeBase64url(signRsaSha256(Buffer.from(signedText), private
 const sealed = signMagicEnvelope(payload, sender, privateKey)
 
 /** The sealed envelope with one thing changed. */
-function changed(from: string | RegExp, to: string): string {
+function changeEnvelope(from: string | RegExp, to: string): string {
   const envelope = sealed.replace(from, to)
   if (envelope === sealed) throw new Error(`nothing to change: ${String(from)}`)
   return envelope
@@ -76,20 +76,20 @@ describe('sealing', () => {
 
 describe('an envelope of other software', () => {
   it.each([
-    ['without padding', changed(/=+</g, '<')],
-    ['with line breaks in its base64', changed(data, `\n  ${data.slice(0, 60)}\r\n  ${data.slice(60)}\n`)],
-    ['in the standard alphabet', changed(data, data.replaceAll('-', '+'))],
-    ['with another prefix', changed(/\bme\b/g, 'salmon')],
-    ['with a default namespace', changed(/\bme:|:me\b/g, '')],
-    ['without a declaration', changed(/^.*\n/, '')],
-    ['on one line', changed(/\n */g, '')],
-    ['with its children in another order', changed(/( *<me:data.*\n)([\s\S]*)(<\/me:env>)/, '$2$1$3')],
+    ['without padding', changeEnvelope(/=+</g, '<')],
+    ['with line breaks in its base64', changeEnvelope(data, `\n  ${data.slice(0, 60)}\r\n  ${data.slice(60)}\n`)],
+    ['in the standard alphabet', changeEnvelope(data, data.replaceAll('-', '+'))],
+    ['with another prefix', changeEnvelope(/\bme\b/g, 'salmon')],
+    ['with a default namespace', changeEnvelope(/\bme:|:me\b/g, '')],
+    ['without a declaration', changeEnvelope(/^.*\n/, '')],
+    ['on one line', changeEnvelope(/\n */g, '')],
+    ['with its children in another order', changeEnvelope(/( *<me:data.*\n)([\s\S]*)(<\/me:env>)/, '$2$1$3')],
     [
       'with unknown children and comments',
-      changed('<me:encoding>', '<!-- a --><me:x><me:data/></me:x><y/><me:encoding>'),
+      changeEnvelope('<me:encoding>', '<!-- a --><me:x><me:data/></me:x><y/><me:encoding>'),
     ],
-    ['with a second signature', changed('</me:env>', '<me:sig key_id="eA==">eA==</me:sig></me:env>')],
-    ['with CDATA', changed(data, `<![CDATA[${data}]]>`)],
+    ['with a second signature', changeEnvelope('</me:env>', '<me:sig key_id="eA==">eA==</me:sig></me:env>')],
+    ['with CDATA', changeEnvelope(data, `<![CDATA[${data}]]>`)],
   ])('may come %s', (_what, envelope) => expect(open(envelope)).toBe(payload))
 
   it.each([
@@ -98,53 +98,57 @@ describe('an envelope of other software', () => {
     ['JSON', '{}', 'InvalidEnvelope'],
     ['a bare entity', payload, 'InvalidEnvelope'],
     ['text behind its end', `${sealed}\u00a0`, 'InvalidEnvelope'],
-    ['a document type', changed('<me:env', '<!DOCTYPE env><me:env'), 'InvalidEnvelope'],
-    ['another root', changed(/me:env\b/g, 'me:envelope'), 'InvalidEnvelope'],
-    ['another namespace', changed('/ns/magic-env"', '/ns/magic-env/"'), 'InvalidEnvelope'],
+    ['a document type', changeEnvelope('<me:env', '<!DOCTYPE env><me:env'), 'InvalidEnvelope'],
+    ['another root', changeEnvelope(/me:env\b/g, 'me:envelope'), 'InvalidEnvelope'],
+    ['another namespace', changeEnvelope('/ns/magic-env"', '/ns/magic-env/"'), 'InvalidEnvelope'],
     [
       'a root of another namespace',
-      changed(/me:env(?=.*>)/g, 'x:env').replace('xmlns:me', 'xmlns:x="urn:x" xmlns:me'),
+      changeEnvelope(/me:env(?=.*>)/g, 'x:env').replace('xmlns:me', 'xmlns:x="urn:x" xmlns:me'),
       'InvalidEnvelope',
     ],
-    ['children of no namespace', changed(/(<\/?)me:data/g, '$1data'), 'InvalidEnvelope'],
-    ['no data', changed(/<me:data.*\n/, ''), 'InvalidEnvelope'],
-    ['empty data', changed(data, ''), 'InvalidEnvelope'],
-    ['no signature', changed(/<me:sig.*\n/, ''), 'InvalidEnvelope'],
-    ['an empty signature', changed(signature, ''), 'InvalidEnvelope'],
-    ['no type', changed(' type="application/xml"', ''), 'InvalidDataType'],
-    ['another type', changed('application/xml', 'text/xml'), 'InvalidDataType'],
-    ['no encoding', changed(/<me:encoding.*\n/, ''), 'InvalidEncoding'],
-    ['another encoding', changed('>base64url<', '>base64<'), 'InvalidEncoding'],
-    ['no algorithm', changed(/<me:alg.*\n/, ''), 'InvalidAlgorithm'],
-    ['the algorithm none', changed('RSA-SHA256', 'none'), 'InvalidAlgorithm'],
-    ['the algorithm in lower case', changed('RSA-SHA256', 'rsa-sha256'), 'InvalidAlgorithm'],
-    ['the algorithm with blanks', changed('RSA-SHA256', ' RSA-SHA256 '), 'InvalidAlgorithm'],
-    ['a weaker algorithm', changed('RSA-SHA256', 'RSA-SHA1'), 'InvalidAlgorithm'],
-    ['no key_id', changed(/ key_id="[^"]*"/, ''), 'InvalidEnvelope'],
-    ['a key_id that is not base64url', changed(/key_id="[^"]*"/, 'key_id="ann@p.example"'), 'InvalidEnvelope'],
-    ['a key_id that is not an address', changed(/key_id="[^"]*"/, 'key_id="YW5u"'), 'InvalidEnvelope'],
-    ['a foreign character in the data', changed(data, `${data.slice(0, 8)}?${data.slice(8)}`), 'InvalidEnvelope'],
-    ['a foreign character in the signature', changed(signature, `§${signature}`), 'InvalidEnvelope'],
-    ['data cut inside a group', changed(data, data.slice(0, 5)), 'InvalidEnvelope'],
-    ['changed data', changed(data, data.replace('P', 'Q')), 'InvalidSignature'],
-    ['data cut between groups', changed(data, data.slice(0, 8)), 'InvalidSignature'],
+    ['children of no namespace', changeEnvelope(/(<\/?)me:data/g, '$1data'), 'InvalidEnvelope'],
+    ['no data', changeEnvelope(/<me:data.*\n/, ''), 'InvalidEnvelope'],
+    ['empty data', changeEnvelope(data, ''), 'InvalidEnvelope'],
+    ['no signature', changeEnvelope(/<me:sig.*\n/, ''), 'InvalidEnvelope'],
+    ['an empty signature', changeEnvelope(signature, ''), 'InvalidEnvelope'],
+    ['no type', changeEnvelope(' type="application/xml"', ''), 'InvalidDataType'],
+    ['another type', changeEnvelope('application/xml', 'text/xml'), 'InvalidDataType'],
+    ['no encoding', changeEnvelope(/<me:encoding.*\n/, ''), 'InvalidEncoding'],
+    ['another encoding', changeEnvelope('>base64url<', '>base64<'), 'InvalidEncoding'],
+    ['no algorithm', changeEnvelope(/<me:alg.*\n/, ''), 'InvalidAlgorithm'],
+    ['the algorithm none', changeEnvelope('RSA-SHA256', 'none'), 'InvalidAlgorithm'],
+    ['the algorithm in lower case', changeEnvelope('RSA-SHA256', 'rsa-sha256'), 'InvalidAlgorithm'],
+    ['the algorithm with blanks', changeEnvelope('RSA-SHA256', ' RSA-SHA256 '), 'InvalidAlgorithm'],
+    ['a weaker algorithm', changeEnvelope('RSA-SHA256', 'RSA-SHA1'), 'InvalidAlgorithm'],
+    ['no key_id', changeEnvelope(/ key_id="[^"]*"/, ''), 'InvalidEnvelope'],
+    ['a key_id that is not base64url', changeEnvelope(/key_id="[^"]*"/, 'key_id="ann@p.example"'), 'InvalidEnvelope'],
+    ['a key_id that is not an address', changeEnvelope(/key_id="[^"]*"/, 'key_id="YW5u"'), 'InvalidEnvelope'],
+    [
+      'a foreign character in the data',
+      changeEnvelope(data, `${data.slice(0, 8)}?${data.slice(8)}`),
+      'InvalidEnvelope',
+    ],
+    ['a foreign character in the signature', changeEnvelope(signature, `§${signature}`), 'InvalidEnvelope'],
+    ['data cut inside a group', changeEnvelope(data, data.slice(0, 5)), 'InvalidEnvelope'],
+    ['changed data', changeEnvelope(data, data.replace('P', 'Q')), 'InvalidSignature'],
+    ['data cut between groups', changeEnvelope(data, data.slice(0, 8)), 'InvalidSignature'],
     [
       'a changed signature',
-      changed(
+      changeEnvelope(
         signature,
         signature.replace(/^./, (first) => (first === 'A' ? 'B' : 'A')),
       ),
       'InvalidSignature',
     ],
-    ['a signature over the data alone', changed(signature, signatureOver(data)), 'InvalidSignature'],
+    ['a signature over the data alone', changeEnvelope(signature, signatureOver(data)), 'InvalidSignature'],
     [
       'a signature over parts not encoded',
-      changed(signature, signatureOver(`${data}.application/xml.base64url.RSA-SHA256`)),
+      changeEnvelope(signature, signatureOver(`${data}.application/xml.base64url.RSA-SHA256`)),
       'InvalidSignature',
     ],
     [
       'a signature over parts not padded',
-      changed(signature, signatureOver(signedText.replaceAll('=', ''))),
+      changeEnvelope(signature, signatureOver(signedText.replaceAll('=', ''))),
       'InvalidSignature',
     ],
   ])('is refused with %s', (_what, envelope, fault) => expect(faultOf(envelope)).toBe(fault))
@@ -157,7 +161,7 @@ describe('an envelope of other software', () => {
     )
     fc.assert(
       fc.property(part, fc.oneof(part, fc.constant('YW5uQHAuZXhhbXBsZQ==')), part, (data, keyId, signature) => {
-        const usual = changed(/>[^<]*<\/me:data>/, `>${data}</me:data>`)
+        const usual = changeEnvelope(/>[^<]*<\/me:data>/, `>${data}</me:data>`)
           .replace(/key_id="[^"]*"/, `key_id="${keyId}"`)
           .replace(/>[^<]*<\/me:sig>/, `>${signature}</me:sig>`)
         expect(outcomeOf(usual)).toEqual(outcomeOf(usual.replace('<me:alg>', '<!-- --><me:alg>')))
@@ -189,7 +193,7 @@ describe('peeking', () => {
   })
 
   it('finds them in envelopes of other software, too', () => {
-    const wild = changed(/\bme:|:me\b/g, '').replace(data, `\n${data.replaceAll('-', '+')}`)
+    const wild = changeEnvelope(/\bme:|:me\b/g, '').replace(data, `\n${data.replaceAll('-', '+')}`)
 
     expect(peekEnvelope(wild)).toEqual({ sender, author: sender })
   })

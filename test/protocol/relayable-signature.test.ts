@@ -126,7 +126,7 @@ describe('the signature of the author', () => {
     const sent = fc
       .tuple(arbitraryRelayable, foreignElements)
       .chain(([relayable, foreign]) =>
-        fc.tuple(fc.constant(relayable), shuffled([...listElements(relayable), ...foreign])),
+        fc.tuple(fc.constant(relayable), shuffledElements([...listElements(relayable), ...foreign])),
       )
     fc.assert(
       fc.property(sent, ([relayable, all]) => {
@@ -144,7 +144,7 @@ describe('the signature of the author', () => {
   })
 })
 
-function shuffled(all: Elements): fc.Arbitrary<Elements> {
+function shuffledElements(all: Elements): fc.Arbitrary<Elements> {
   return fc.shuffledSubarray([...all], { minLength: all.length })
 }
 

@@ -72,11 +72,11 @@ export function makeBurst(
     const root = random() < 0.2 ? pick(roots.slice(0, localPosts.length)) : pick(roots)
     const kind = random()
     if (kind < 0.5) {
-      const comment = signed(author, commentBy(author, root.guid))
+      const comment = signEntity(author, commentBy(author, root.guid))
       comments.push(comment)
       envelopes.push(envelopeOf(root.author ?? author, comment))
     } else if (kind < 0.95 && isNew('like', author.address, root.guid)) {
-      const like = signed(author, likeBy(author, root.guid))
+      const like = signEntity(author, likeBy(author, root.guid))
       likes.push(like)
       envelopes.push(envelopeOf(root.author ?? author, like))
     } else if (kind >= 0.95 && isNew('reshare', author.address, root.guid)) {
@@ -99,7 +99,7 @@ export function makeBurst(
   })
   const repeats = Array.from({ length: Math.round(messages * 0.1) }, () => pick(sent))
   const all = [...sent, ...repeats, ...broken.map(({ envelope }) => envelope)]
-  return { envelopes: shuffled(all, random), posts, reshares, comments, likes, broken }
+  return { envelopes: shuffle(all, random), posts, reshares, comments, likes, broken }
 }
 
 function brokenOf(index: number, author: FakePerson, other: FakePerson) {
@@ -158,7 +158,7 @@ function reshareBy({ address }: FakePerson, rootGuid: string, rootAuthor: string
   return { type: 'reshare', author: address, guid: newGuid(), ...rest }
 }
 
-function signed<Signed extends CommentEntity | LikeEntity>({ privateKey }: FakePerson, entity: Signed): Signed {
+function signEntity<Signed extends CommentEntity | LikeEntity>({ privateKey }: FakePerson, entity: Signed): Signed {
   return { ...entity, author_signature: signRelayable(entity, privateKey) }
 }
 
@@ -173,7 +173,7 @@ export function randomFrom(seed: number): () => number {
   }
 }
 
-export function shuffled<Item>(items: readonly Item[], random: () => number): readonly Item[] {
+export function shuffle<Item>(items: readonly Item[], random: () => number): readonly Item[] {
   return items
     .map((item) => ({ item, place: random() }))
     .sort((one, other) => one.place - other.place)

@@ -123,7 +123,7 @@ export async function runDeadPods(options: DeadPodsOptions): Promise<DeadPodsRep
     worker.signal('SIGUSR2')
     await until('all have everything', options.withinMs, async () => {
       await letTimePass(pod)
-      return (await left(pod)) === 0 && (await isIdle(pod, QUEUES))
+      return (await countUndelivered(pod)) === 0 && (await isIdle(pod, QUEUES))
     })
     const taken = (await Promise.all([healthy, ...dead].map((pods) => pods.taken(pod)))).flat()
     latencies.sort((one, other) => one - other)
@@ -158,7 +158,7 @@ async function writerOf(pod: Services): Promise<(pods: readonly number[]) => Pro
   }
 }
 
-async function left({ db }: Services): Promise<number> {
+async function countUndelivered({ db }: Services): Promise<number> {
   const { rows } = await db.raw(`select count(*) from deliveries`)
   return Number(rows[0].count)
 }

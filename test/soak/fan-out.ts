@@ -77,16 +77,16 @@ export async function runFanOut(options: FanOutOptions): Promise<FanOutReport> {
     const chains = await writePosts(pod, listeners.ids, options.posts)
     const total = options.pods * chains.length * 3
 
-    await until('half of it has arrived', options.withinMs, async () => (await left(pod)) < total / 2)
+    await until('half of it has arrived', options.withinMs, async () => (await countUndelivered(pod)) < total / 2)
     options.report?.('the queue forgets everything')
     await emptyQueue(besieged)
-    await until('nearly all has arrived', options.withinMs, async () => (await left(pod)) < total / 10)
+    await until('nearly all has arrived', options.withinMs, async () => (await countUndelivered(pod)) < total / 10)
     await workers.spare()
     options.report?.(`${workers.killed} workers were killed; the rest goes in peace`)
     await until(
       'nothing is left to do',
       options.withinMs,
-      async () => (await left(pod)) === 0 && (await isIdle(pod, QUEUES)),
+      async () => (await countUndelivered(pod)) === 0 && (await isIdle(pod, QUEUES)),
     )
     const taken = await listeners.taken(pod)
     const settledMs = Date.now() - began
@@ -133,7 +133,7 @@ async function writePosts(pod: Services, pods: readonly number[], posts: number)
 }
 
 /** Deliveries that have not arrived. Makes delayed attempts due now. */
-async function left(pod: Services): Promise<number> {
+async function countUndelivered(pod: Services): Promise<number> {
   await letTimePass(pod)
   const { rows } = await pod.db.raw(`select count(*) from deliveries`)
   return Number(rows[0].count)

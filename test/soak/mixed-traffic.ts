@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isIdle } from '../../src/jobs/operations/work-status.js'
 import { follow } from '../support/http/event-stream.js'
-import { type Burst, type BurstSize, makeBurst, randomFrom, shuffled } from './burst-messages.js'
+import { type Burst, type BurstSize, makeBurst, randomFrom, shuffle } from './burst-messages.js'
 import { liveOn, noUserActions, publishAll } from './client-sessions.js'
 import type { MixedLoadPod } from './mixed-load-pod.js'
 import { type Life, wrongsHeard, wrongsOfLife } from './mixed-outcome.js'
@@ -110,7 +110,7 @@ async function sendBurst({ mixedLoadPod, remotePods, clients, life }: Scene, siz
   talks.push(talk)
 
   const inPublic = burst.envelopes.map((body) => ({ path: '/receive/public', body }))
-  const line = [...shuffled([...inPublic, ...talk.encryptedEnvelopes], randomFrom(size.seed))]
+  const line = [...shuffle([...inPublic, ...talk.encryptedEnvelopes], randomFrom(size.seed))]
   const sent = line.length
   const friend = friends.slice(bursts.length % friends.length).slice(0, 1)
   const living = clients.map((client) => {

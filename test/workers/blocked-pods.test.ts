@@ -67,7 +67,7 @@ async function write(text: string): Promise<string> {
 }
 
 /** The kind and guid of each message that has arrived, in order. */
-function arrived(): readonly string[] {
+function listArrived(): readonly string[] {
   return other.received.map(({ body }) => {
     const [, data = ''] = /<me:data[^>]*>([^<]+)</.exec(body) ?? []
     const entity = Buffer.from(data, 'base64url').toString()
@@ -100,7 +100,7 @@ it('what waited for a blocked pod arrives when it is unblocked after 13 days', a
   await unblock()
   await idle()
 
-  expect(arrived()).toEqual(guids.map((guid) => `status_message ${guid}`))
+  expect(listArrived()).toEqual(guids.map((guid) => `status_message ${guid}`))
 })
 
 it('what waited for a blocked pod does not arrive after 15 days; what is written later does', async () => {
@@ -110,20 +110,20 @@ it('what waited for a blocked pod does not arrive after 15 days; what is written
   const later = await write('Written later')
   await idle()
 
-  expect(arrived()).toEqual([`status_message ${later}`])
+  expect(listArrived()).toEqual([`status_message ${later}`])
 })
 
 it('a post that is deleted while its pod is blocked is retracted there, and nothing else arrives', async () => {
   const before = await write('Before the block')
   await idle()
-  expect(arrived()).toEqual([`status_message ${before}`])
+  expect(listArrived()).toEqual([`status_message ${before}`])
   await block()
   await write('During the block')
 
   expect((await bob.delete(`/api/v1/posts/${before}`)).statusCode).toBe(204)
 
-  await expect.poll(arrived).toContain(`retraction ${before}`)
-  expect(arrived()).toEqual([`status_message ${before}`, `retraction ${before}`])
+  await expect.poll(listArrived).toContain(`retraction ${before}`)
+  expect(listArrived()).toEqual([`status_message ${before}`, `retraction ${before}`])
 })
 
 it('posts wait for a paused pod without attempts, and arrive in order when it is resumed', async () => {
@@ -134,10 +134,10 @@ it('posts wait for a paused pod without attempts, and arrive in order when it is
   const waiting = await other.deliveries()
   expect(waiting.map(({ attempts, state }) => [attempts, state])).toEqual(posts.map(() => [0, 'waiting']))
   expect(await other.row()).toMatchObject({ failures: 0 })
-  expect(arrived()).toEqual([])
+  expect(listArrived()).toEqual([])
 
   await resumePod(opened.pod, COMMAND_ACTOR, target, { reason })
   await idle()
 
-  expect(arrived()).toEqual(posts.map((guid) => `status_message ${guid}`))
+  expect(listArrived()).toEqual(posts.map((guid) => `status_message ${guid}`))
 })

@@ -56,12 +56,12 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     return fakePods.person(`quin@w${hosts}.example`)
   }
 
-  const askedAt = (person: FakePerson) =>
+  const requestsTo = (person: FakePerson) =>
     fakePods.requests
       .filter((request) => request.startsWith(`${hostOf(person)}/`))
       .map((request) => request.slice(hostOf(person).length))
-  const known = () => pod.db('people').orderBy('address').pluck('address')
-  const failed = async () =>
+  const listKnown = () => pod.db('people').orderBy('address').pluck('address')
+  const listFailed = async () =>
     (await pod.jobs.failed('fetch', 0, 10)).map(({ failedReason, attemptsMade }) => ({ failedReason, attemptsMade }))
 
   function discover({ address }: Pick<FakePerson, 'address'>): Promise<void> {
@@ -93,8 +93,8 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     work(pod, { ...pod, remotePods: fakePods.remotePods() })
     await untilIdle(pod)
 
-    expect(await known()).toEqual([quin.address])
-    expect(askedAt(quin)).toHaveLength(2)
+    expect(await listKnown()).toEqual([quin.address])
+    expect(requestsTo(quin)).toHaveLength(2)
   })
 
   it.each([
@@ -113,8 +113,8 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     work(pod)
     await untilIdle(pod)
 
-    expect(askedAt(quin)).toHaveLength(11)
-    expect(await failed()).toEqual([{ failedReason: 'DiscoveryFailed', attemptsMade: 11 }])
+    expect(requestsTo(quin)).toHaveLength(11)
+    expect(await listFailed()).toEqual([{ failedReason: 'DiscoveryFailed', attemptsMade: 11 }])
     expect(await pod.db('people')).toEqual([])
     expect(await pod.db('pods')).toEqual([])
   })
@@ -122,15 +122,15 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
   it('succeeds when an unreachable pod responds again', async () => {
     const quin = newPerson()
     fakePods.script(`${hostOf(quin)}${WEBFINGER}`, (_request, response) => {
-      if (askedAt(quin).length < 3) return void response.destroy()
+      if (requestsTo(quin).length < 3) return void response.destroy()
       response.end(JSON.stringify(fakePods.webFinger(quin)))
     })
     await discover(quin)
     work(pod)
     await untilIdle(pod)
 
-    expect(await known()).toEqual([quin.address])
-    expect(await failed()).toEqual([])
+    expect(await listKnown()).toEqual([quin.address])
+    expect(await listFailed()).toEqual([])
   })
 
   it('fetches a post, its author, the persons it mentions and the posts it links to', async () => {
@@ -144,11 +144,11 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     await untilIdle(pod, 15_000, ['fetch'])
 
     expect(await pod.db('posts').orderBy('id').pluck('guid')).toEqual([fetchRequest.guid, linked.guid])
-    expect(await known()).toEqual([quin, remy, sam].map(({ address }) => address).sort())
+    expect(await listKnown()).toEqual([quin, remy, sam].map(({ address }) => address).sort())
     const mentions = pod.db('mentions').join('posts', 'posts.id', 'postId').join('people', 'people.id', 'personId')
     expect(await mentions.select('posts.guid', 'address')).toEqual([{ guid: fetchRequest.guid, address: sam.address }])
     expect(await pod.db('outbox').where({ queue: 'fetch' })).toEqual([])
-    expect(await failed()).toEqual([])
+    expect(await listFailed()).toEqual([])
   })
 
   it.each([
@@ -173,7 +173,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     work(pod)
     await untilIdle(pod)
 
-    expect(await failed()).toEqual([])
+    expect(await listFailed()).toEqual([])
     expect(await pod.db('outbox')).toEqual([])
     expect(fakePods.requests.length).toBeLessThanOrEqual(before + 1)
   })
@@ -185,8 +185,8 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     work(pod)
     await untilIdle(pod)
 
-    expect(askedAt(quin).filter((path) => path.startsWith('/fetch/'))).toHaveLength(11)
-    expect(await failed()).toEqual([{ failedReason: 'NotFetchable', attemptsMade: 11 }])
+    expect(requestsTo(quin).filter((path) => path.startsWith('/fetch/'))).toHaveLength(11)
+    expect(await listFailed()).toEqual([{ failedReason: 'NotFetchable', attemptsMade: 11 }])
   })
 
   it('is not filled by hosts that never answer: half of its slots stay for known pods and for searches', async () => {
@@ -229,7 +229,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     await vi.waitFor(() => expect(held.length).toBeGreaterThan(0))
 
     await discover(quick)
-    await vi.waitFor(async () => expect(await known()).toEqual([quick.address]), { timeout: 10_000 })
+    await vi.waitFor(async () => expect(await listKnown()).toEqual([quick.address]), { timeout: 10_000 })
 
     expect(held.length).toBeLessThanOrEqual(4)
     fakePods.script(`${hostOf(slow)}${WEBFINGER}`, (_request, response) => response.writeHead(404).end())

@@ -74,7 +74,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
 
   /** A remote person known to this pod, on their own pod. */
   let hosts = 0
-  async function known(pod: InboundPod, name = 'quin'): Promise<FakePerson> {
+  async function addKnownPerson(pod: InboundPod, name = 'quin'): Promise<FakePerson> {
     const person = newRemotePerson(name)
     await pod.addRemotePerson(person)
     return person
@@ -208,7 +208,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
         if (sizes.length <= 3) await held
       }),
     })
-    const quin = await known(pod)
+    const quin = await addKnownPerson(pod)
     const [first, ...rest] = Array.from({ length: 401 }, () => postBy(quin))
     if (first === undefined) throw new Error('There is no post.')
     await pack(pod, [envelopeOf(quin, first)])
@@ -241,7 +241,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
         if (envelopes.length > 1) await held
       }),
     })
-    const quin = await known(pod)
+    const quin = await addKnownPerson(pod)
     const flood = Array.from({ length: 200 }, () => postBy(quin))
     const other = postBy(quin)
     for (let from = 0; from < flood.length; from += 20) {
@@ -269,7 +269,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
         if (isBroken && envelopes.some((envelope) => poison.includes(envelope))) throw new Error('a thread has died')
       }),
     })
-    const quin = await known(pod)
+    const quin = await addKnownPerson(pod)
     const posts = Array.from({ length: 128 }, () => postBy(quin))
     const envelopes = posts.map((post) => envelopeOf(quin, post))
     poison.push(...[envelopes[0], envelopes[77]].filter((envelope) => envelope !== undefined))
@@ -305,7 +305,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
         if (sizes.length === 1) await new Promise(() => {})
       }),
     })
-    const quin = await known(pod)
+    const quin = await addKnownPerson(pod)
     const posts = Array.from({ length: 20 }, () => postBy(quin))
     await pack(
       pod,
@@ -326,7 +326,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
           if (envelopes.includes(heavy)) throw Object.assign(new Error('canceling statement'), { code })
         }),
       })
-      const quin = await known(pod)
+      const quin = await addKnownPerson(pod)
       const heavy = envelopeOf(quin, postBy(quin))
       const posts = others.map((text) => postBy(quin, { text }))
       await pack(pod, [heavy, ...posts.map((post) => envelopeOf(quin, post))])
@@ -343,7 +343,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
         if (envelopes.length > 1) throw new OutOfTime('timeout', 'A batch never ends in time.')
       }),
     })
-    const quin = await known(pod)
+    const quin = await addKnownPerson(pod)
     const posts = Array.from({ length: 3 }, () => postBy(quin))
     await pack(
       pod,
@@ -357,7 +357,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
 
   it('of a newer version are put back, and stored by a worker that knows it', async () => {
     const pod = await start({ queues: ['inbound'] })
-    const quin = await known(pod)
+    const quin = await addKnownPerson(pod)
     const [posted, resumed] = [postBy(quin), postBy(quin)]
     const acceptedAt = new Date().toISOString()
     const newerJob = { ...receivePublicJob, version: 2 }
@@ -423,7 +423,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
       }
       return worker
     }
-    const quin = await known(pod)
+    const quin = await addKnownPerson(pod)
     const posts = Array.from({ length: 60 }, () => postBy(quin))
     const envelopes = posts.map((post) => envelopeOf(quin, post))
     poison.push(...envelopes.slice(33, 34))
@@ -445,7 +445,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
   it('have one effect when their job runs twice', async () => {
     const pod = await start({ queues: ['inbound', 'fetch', 'fetch-unproven'] })
     await start({ queues: ['inbound'] })
-    const quin = await known(pod)
+    const quin = await addKnownPerson(pod)
     const post = postBy(quin)
     const comments = Array.from({ length: 20 }, () => commentBy(quin, post.guid))
     const envelopes = [post, ...comments].map((entity) => envelopeOf(quin, entity))
@@ -459,7 +459,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
 
   it('are ignored when their outbox row is gone', async () => {
     const pod = await start()
-    const quin = await known(pod)
+    const quin = await addKnownPerson(pod)
     const [gone, here] = [postBy(quin), postBy(quin)]
     const [{ id }] = await pod
       .db('outbox')
@@ -478,8 +478,8 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
 
   it('cause one fetch of a post for any number of comments on it (300)', async () => {
     const pod = await start()
-    const quin = await known(pod)
-    const people = await Promise.all(Array.from({ length: 20 }, (_, index) => known(pod, `p${index}`)))
+    const quin = await addKnownPerson(pod)
+    const people = await Promise.all(Array.from({ length: 20 }, (_, index) => addKnownPerson(pod, `p${index}`)))
     const post = postBy(quin)
     fakePods.serve(quin, post)
     const comments = Array.from({ length: 300 }, (_, index) => commentBy(people[index % 20] ?? quin, post.guid))
@@ -497,7 +497,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
 
   it('of an unknown signer on a dead pod wait, delay no others, and become dead letters without payload', async () => {
     const pod = await start()
-    const quin = await known(pod)
+    const quin = await addKnownPerson(pod)
     const lost = newRemotePerson('lost')
     const webFinger = `${hostOf(lost)}/.well-known/webfinger`
     const held: (() => void)[] = []
@@ -533,7 +533,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
 
   it('on an entity that no pod has, or whose fetch returns another entity, become dead letters', async () => {
     const pod = await start()
-    const quin = await known(pod)
+    const quin = await addKnownPerson(pod)
     const [nothing, wrong] = [postBy(quin), postBy(quin)]
     fakePods.serve(quin, { ...postBy(quin), guid: wrong.guid, author: newRemotePerson('else').address })
     await pod.postPublic(commentBy(quin, nothing.guid), quin)
@@ -554,7 +554,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
 
   it('with an endless chain of parents are given up after a few fetches, and delay no others', async () => {
     const pod = await start()
-    const quin = await known(pod)
+    const quin = await addKnownPerson(pod)
     const prefix = newGuid().slice(0, 20)
     const guid = (index: number) => `${prefix}${String(index).padStart(12, '0')}`
     const reshare = (index: number) => ({
@@ -583,7 +583,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
   it('are resumed in order of their references: the author, the post, the comment, the like', async () => {
     const pod = await start()
     const quin = newRemotePerson()
-    const remy = await known(pod, 'remy')
+    const remy = await addKnownPerson(pod, 'remy')
     const post = postBy(quin)
     const comment = commentBy(remy, post.guid)
     const like = signedBy(remy, {
@@ -607,8 +607,8 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
 
   it('of an offline pod mark that pod for a check', async () => {
     const pod = await start()
-    const quin = await known(pod)
-    const remy = await known(pod, 'remy')
+    const quin = await addKnownPerson(pod)
+    const remy = await addKnownPerson(pod, 'remy')
     const far = new Date(Date.now() + 86_400_000)
     await pod.db('pods').update({ offlineSince: new Date(0), nextTryAt: far })
 

@@ -168,9 +168,9 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
 
   it('sweeps repeatedly', async () => {
     const sweeping = startSweeping(pod, 10)
-    const left = () => pod.db('outbox').insert({ queue: 'fetch', name: 'greet', sweepAt: new Date(0) })
+    const insertLeftRow = () => pod.db('outbox').insert({ queue: 'fetch', name: 'greet', sweepAt: new Date(0) })
     for (let row = 1; row <= 2; row += 1) {
-      await left()
+      await insertLeftRow()
       await vi.waitFor(async () => expect(await pod.jobs.counts('fetch')).toMatchObject({ waiting: row }), 5_000)
     }
 

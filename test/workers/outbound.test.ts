@@ -81,7 +81,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
   }
 
   /** Makes deliveries due for the sweeper. */
-  async function later(): Promise<void> {
+  async function passRetryTime(): Promise<void> {
     await pod.db('deliveries').update({ dueAt: pod.db.raw(`due_at - interval '10 seconds'`) })
   }
 
@@ -221,7 +221,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
 
     await sweep(pod)
     expect([await waiting('outbound'), await waiting('outbound-slow')]).toEqual([0, 0]) // their jobs may be in transit
-    await later()
+    await passRetryTime()
     await sweep(pod)
     await sweep(pod)
 
@@ -235,7 +235,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     const dead = [await otherPod(), await otherPod({ failures: 1, lastSuccessAt: new Date() })] // in order of id
     const provenPod = await otherPod({ lastSuccessAt: new Date() })
     await write(...dead, provenPod)
-    await later()
+    await passRetryTime()
 
     expect(await findOverduePods(pod.db, 1)).toEqual([{ podId: provenPod.id, isProven: true }])
     expect((await findOverduePods(pod.db, 3)).map(({ podId }) => podId)).toEqual([
@@ -249,7 +249,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     await write(...pods)
     await enqueueFor(...pods)
     await stores.emptyQueue()
-    await later()
+    await passRetryTime()
 
     workers = startTestWorkers(pod, { handlers, queues })
     await untilIdle(pod)
@@ -308,8 +308,8 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     await addPodChecks(pod)
     await untilIdle(pod)
 
-    const asked = (other: RecordingPod) => fakePods.requests.some((request) => request === `${other.host}/`)
-    expect([fresh, old, heard, blocked, heardJustNow].map(asked)).toEqual([false, true, true, false, false])
+    const isChecked = (other: RecordingPod) => fakePods.requests.some((request) => request === `${other.host}/`)
+    expect([fresh, old, heard, blocked, heardJustNow].map(isChecked)).toEqual([false, true, true, false, false])
     const awake = { offlineSince: null, nextTryAt: null, checkWanted: false, status: 'version_failed' }
     expect(await old.row()).toMatchObject(awake)
     expect(await heard.row()).toMatchObject(awake)

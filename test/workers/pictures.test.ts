@@ -17,7 +17,7 @@ import {
 } from '../support/files/pictures.js'
 
 /** Processes a file as a worker does, which has only the bytes. */
-async function made(bytes: Buffer) {
+async function processPicture(bytes: Buffer) {
   const format = detectPictureFormat(bytes)
   if (format === undefined) throw new Refusal('image_invalid', 'It begins like no picture.')
   const { width, height, files } = await makePicture(bytes, format)
@@ -42,14 +42,16 @@ async function pixelAt(bytes: Buffer, left: number, top: number): Promise<number
 const isRed = ([r = 0, g = 255, b = 255]: readonly number[]) => r > 200 && g < 60 && b < 60
 const isBlue = ([r = 255, g = 255, b = 0]: readonly number[]) => r < 60 && g < 60 && b > 200
 
-const refused = (bytes: Buffer) => expect(made(bytes).then(() => 'made')).rejects.toThrow(Refusal)
-const tooMuch = (bytes: Buffer) => expect(made(bytes).then(() => 'made')).rejects.toThrow('too many pixels')
+const expectRefusal = (bytes: Buffer) => expect(processPicture(bytes).then(() => 'made')).rejects.toThrow(Refusal)
+const tooMuch = (bytes: Buffer) => expect(processPicture(bytes).then(() => 'made')).rejects.toThrow('too many pixels')
 
 describe('the sizes of a picture', () => {
   it.each(['jpeg', 'png', 'gif', 'webp'] as const)(
     'are those that other pods build addresses of, as %s',
     async (format) => {
-      const { file, width, height } = await made(await noise(1_000, 640).toFormat(format, { effort: 1 }).toBuffer())
+      const { file, width, height } = await processPicture(
+        await noise(1_000, 640).toFormat(format, { effort: 1 }).toBuffer(),
+      )
 
       expect([width, height]).toEqual([1_000, 640])
       expect(await sizeOf(file(''))).toEqual({ width: 1_000, height: 640, pages: 1, format })
@@ -61,7 +63,7 @@ describe('the sizes of a picture', () => {
   )
 
   it('are never larger than the picture, except for the smallest, which is always a square', async () => {
-    const { file } = await made(await twoColours(20, 10).png().toBuffer())
+    const { file } = await processPicture(await twoColours(20, 10).png().toBuffer())
 
     for (const prefix of ['', 'scaled_full_', 'thumb_large_', 'thumb_medium_'] as const) {
       expect(await sizeOf(file(prefix))).toMatchObject({ width: 20, height: 10 })
@@ -73,7 +75,7 @@ describe('the sizes of a picture', () => {
     [1, 60_000, 1, 60_000],
     [60_000, 1, 700, 1],
   ])('can be made of one that is %i wide and %i high', async (width, height, largeWidth, largeHeight) => {
-    const { file } = await made(await plain(width, height).png().toBuffer())
+    const { file } = await processPicture(await plain(width, height).png().toBuffer())
 
     expect(await sizeOf(file('scaled_full_'))).toMatchObject({ width: largeWidth, height: largeHeight })
     expect(await sizeOf(file('thumb_small_'))).toMatchObject({ width: 50, height: 50 })
@@ -87,7 +89,7 @@ describe('a processed picture', () => {
     const { exif: before } = await sharp(bytes).metadata()
     expect(before?.length).toBeGreaterThan(100)
 
-    const { file } = await made(bytes)
+    const { file } = await processPicture(bytes)
 
     for (const prefix of ['', 'scaled_full_', 'thumb_large_', 'thumb_medium_', 'thumb_small_'] as const) {
       expect(file(prefix).includes('Secret Artist')).toBe(false)
@@ -97,7 +99,7 @@ describe('a processed picture', () => {
   })
 
   it('is rotated according to its orientation tag', async () => {
-    const { raw, file, width, height } = await made(await fromPhone())
+    const { raw, file, width, height } = await processPicture(await fromPhone())
 
     expect([width, height]).toEqual([40, 80])
     for (const picture of [raw, file('scaled_full_')]) {
@@ -116,7 +118,7 @@ describe('a processed picture', () => {
     expect(await sharp(deep).metadata()).toMatchObject({ depth: 'ushort' })
 
     for (const bytes of [wide, print, deep]) {
-      const { raw } = await made(bytes)
+      const { raw } = await processPicture(bytes)
       expect(await sharp(raw).metadata()).toMatchObject({ space: 'srgb', depth: 'uchar', hasProfile: false })
       expect(await pixelAt(raw, 5, 5)).toSatisfy(isRed)
     }
@@ -124,7 +126,7 @@ describe('a processed picture', () => {
 
   it('keeps its transparency', async () => {
     const clear = { width: 10, height: 10, channels: 4, background: { r: 0, g: 0, b: 0, alpha: 0 } } as const
-    const { raw } = await made(await sharp({ create: clear }).png().toBuffer())
+    const { raw } = await processPicture(await sharp({ create: clear }).png().toBuffer())
 
     expect(await sharp(raw).metadata()).toMatchObject({ hasAlpha: true })
   })
@@ -134,7 +136,7 @@ describe('a processed picture', () => {
     ['an archive', Buffer.from('PK\x03\x04 an archive that begins behind the picture')],
   ])('ends where the picture ends, and leaves out %s behind it', async (_what, tail) => {
     for (const format of ['jpeg', 'png', 'gif', 'webp'] as const) {
-      const { raw, file } = await made(Buffer.concat([await twoColours().toFormat(format).toBuffer(), tail]))
+      const { raw, file } = await processPicture(Buffer.concat([await twoColours().toFormat(format).toBuffer(), tail]))
       for (const picture of [raw, file('scaled_full_')]) expect(picture.includes(tail)).toBe(false)
     }
   })
@@ -144,13 +146,13 @@ describe('a processed picture', () => {
     const script = Buffer.from('=1;alert(document.domain);/*')
     const comment = Buffer.concat([Buffer.from([0x21, 0xfe, script.length]), script, Buffer.from([0])])
     const end = plain.length - 1
-    const { raw } = await made(Buffer.concat([plain.subarray(0, end), comment, plain.subarray(end)]))
+    const { raw } = await processPicture(Buffer.concat([plain.subarray(0, end), comment, plain.subarray(end)]))
 
     expect(raw.includes('alert')).toBe(false)
   })
 
   it.each(['gif', 'webp'] as const)('keeps the animation of a %s, except in thumbnails', async (format) => {
-    const { file, width, height } = await made(await moving(format, { frames: 3, width: 800, height: 400 }))
+    const { file, width, height } = await processPicture(await moving(format, { frames: 3, width: 800, height: 400 }))
 
     expect([width, height]).toEqual([800, 400])
     expect(await sizeOf(file(''))).toMatchObject({ width: 800, height: 400, pages: 3 })
@@ -176,12 +178,12 @@ describe('an invalid or too large picture', () => {
     ['a frame without a picture', Buffer.from('RIFF\x04\x00\x00\x00WEBP')],
     ['a GIF without frames', gifOfFrames(0)],
   ])('is refused: %s', async (_what, bytes) => {
-    await refused(bytes)
+    await expectRefusal(bytes)
   })
 
   it('is refused as TIFF or HEIF, whose decoders are a frequent source of vulnerabilities', async () => {
-    await refused(await twoColours().tiff().toBuffer())
-    await refused(await twoColours().heif({ compression: 'av1' }).toBuffer())
+    await expectRefusal(await twoColours().tiff().toBuffer())
+    await expectRefusal(await twoColours().heif({ compression: 'av1' }).toBuffer())
   })
 
   it('never reaches decoders of other formats, which are disabled in this process', async () => {
@@ -194,8 +196,8 @@ describe('an invalid or too large picture', () => {
   it.each(['jpeg', 'png', 'gif', 'webp'] as const)('is refused when a %s is truncated', async (format) => {
     const bytes = await noise(300, 200).toFormat(format, { effort: 1 }).toBuffer()
 
-    await expect(made(bytes)).resolves.toMatchObject({ width: 300 })
-    for (const part of [0.1, 0.5, 0.95]) await refused(bytes.subarray(0, Math.floor(bytes.length * part)))
+    await expect(processPicture(bytes)).resolves.toMatchObject({ width: 300 })
+    for (const part of [0.1, 0.5, 0.95]) await expectRefusal(bytes.subarray(0, Math.floor(bytes.length * part)))
   })
 
   it.each([
@@ -209,7 +211,7 @@ describe('an invalid or too large picture', () => {
     [2_000_000_000, 2_000_000_000],
     [0, 10],
   ])('is refused when it claims to be %i × %i, which nothing can be', async (width, height) => {
-    await refused(pngOfSize(width, height))
+    await expectRefusal(pngOfSize(width, height))
   })
 
   it('is refused when one side is longer than the limit', async () => {
@@ -218,7 +220,7 @@ describe('an invalid or too large picture', () => {
 
   it('counts all frames of an animation', async () => {
     await tooMuch(gifOfFrames(1_001))
-    await expect(made(gifOfFrames(1_000))).resolves.toMatchObject({ width: 1, height: 1 })
+    await expect(processPicture(gifOfFrames(1_000))).resolves.toMatchObject({ width: 1, height: 1 })
     await tooMuch(gifOfFrames(200_000))
     // A million pixels each, which count double.
     await tooMuch(gifOfFrames(51, 1_000))
@@ -230,12 +232,12 @@ describe('an invalid or too large picture', () => {
     await tooMuch(pngOfSize(side, side, { interlaced: true }))
     await tooMuch(pngOfSize(side, side, { depth: 16 }))
     await tooMuch(await webpOfSize(5_001, 5_000))
-    await expect(made(await plain(side, side).jpeg().toBuffer())).resolves.toMatchObject({ width: side })
+    await expect(processPicture(await plain(side, side).jpeg().toBuffer())).resolves.toMatchObject({ width: side })
   })
 
   it('refuses a JPEG with many repeated scans before decoding takes long', async () => {
     const scans = await scansOf(await twoColours(4_000, 3_000).jpeg({ progressive: true }).toBuffer())
-    await refused(Buffer.concat([scans.before, ...Array(5_000).fill(scans.last), Buffer.from([0xff, 0xd9])]))
+    await expectRefusal(Buffer.concat([scans.before, ...Array(5_000).fill(scans.last), Buffer.from([0xff, 0xd9])]))
   })
 })
 

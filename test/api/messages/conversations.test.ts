@@ -20,11 +20,16 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
   afterAll(() => api.close())
 
-  const asked = (fields: object = {}) => ({ subject: 'Tea', body: 'Shall we?', recipients: [bob.guid], ...fields })
+  const conversationFields = (fields: object = {}) => ({
+    subject: 'Tea',
+    body: 'Shall we?',
+    recipients: [bob.guid],
+    ...fields,
+  })
 
   /** Alice writes to Bob. */
   async function begin(fields: object = {}): Promise<string> {
-    const answer = await alice.post('/conversations', asked(fields))
+    const answer = await alice.post('/conversations', conversationFields(fields))
     expect(answer.status).toBe(201)
     return answer.body.guid
   }
@@ -46,7 +51,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
   describe('POST /conversations', () => {
     it('starts a conversation, and returns its participants and no read state', async () => {
-      const answer = await alice.post('/conversations', asked())
+      const answer = await alice.post('/conversations', conversationFields())
 
       expect(answer.status).toBe(201)
       expect(Object.keys(answer.body).sort()).toEqual(['created_at', 'guid', 'participants', 'subject'])
@@ -76,7 +81,10 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     ])('%s is a 422, and nothing is stored', async (_how, fields) => {
       const before = await api.pod.db('conversations').count()
 
-      const answer = await alice.post('/conversations', asked(typeof fields === 'function' ? fields() : fields))
+      const answer = await alice.post(
+        '/conversations',
+        conversationFields(typeof fields === 'function' ? fields() : fields),
+      )
 
       expectError(answer, 422)
       expect(await api.pod.db('conversations').count()).toEqual(before)
@@ -88,7 +96,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       await share(api, frieda, alice)
       await closeUser(api.pod, 'frieda')
 
-      expectError(await alice.post('/conversations', asked({ recipients: [frieda.guid] })), 422)
+      expectError(await alice.post('/conversations', conversationFields({ recipients: [frieda.guid] })), 422)
     })
 
     it('is a 422 for a body that cannot be read', async () => {
@@ -129,12 +137,12 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it('creates no notifications', async () => {
-      const told = async () => (await bob.get('/notifications?per_page=100')).body.length
-      const before = await told()
+      const countNotifications = async () => (await bob.get('/notifications?per_page=100')).body.length
+      const before = await countNotifications()
 
       await begin()
 
-      expect(await told()).toBe(before)
+      expect(await countNotifications()).toBe(before)
     })
   })
 
@@ -200,7 +208,8 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       for (let index = 0; index < 7; index += 1) {
         if (index % 3 === 0) clock.later()
         all.unshift(
-          (await gus.post('/conversations', asked({ subject: `${index}`, recipients: [alice.guid] }))).body.guid,
+          (await gus.post('/conversations', conversationFields({ subject: `${index}`, recipients: [alice.guid] }))).body
+            .guid,
         )
       }
 
@@ -215,12 +224,12 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       await share(api, hal, bob)
       await share(api, bob, hal)
       clock.later()
-      await hal.post('/conversations', asked({ subject: 'First' }))
+      await hal.post('/conversations', conversationFields({ subject: 'First' }))
       const first = await bob.get('/conversations?only_unread=true&per_page=1')
       expect(subjectsIn(first)).toEqual(['First'])
 
       clock.later()
-      for (const subject of ['Second', 'Third']) await hal.post('/conversations', asked({ subject }))
+      for (const subject of ['Second', 'Third']) await hal.post('/conversations', conversationFields({ subject }))
 
       const newer = await bob.get(first.links.previous ?? '')
       expect(subjectsIn(newer)).toEqual(['Second'])
@@ -384,7 +393,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       const limited = await alice.with('notifications', 'private:read')
       const guid = await begin()
 
-      const answers = [await limited.get('/conversations'), await limited.post('/conversations', asked())]
+      const answers = [await limited.get('/conversations'), await limited.post('/conversations', conversationFields())]
       for (const [, ask] of calls(guid)) answers.push(await ask(limited))
 
       for (const answer of answers) {

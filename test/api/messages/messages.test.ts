@@ -34,7 +34,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     return answer.body
   }
 
-  async function said(guid: string, query = ''): Promise<string[]> {
+  async function listTexts(guid: string, query = ''): Promise<string[]> {
     const answer = await alice.get(`/conversations/${guid}/messages${query}`)
     expect(answer.status).toBe(200)
     return answer.body.map(({ body }: { body: string }) => body)
@@ -79,7 +79,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
         expectError(await alice.post(`/conversations/${guid}/messages`, body), 422)
 
-        expect(await said(guid)).toEqual(['First'])
+        expect(await listTexts(guid)).toEqual(['First'])
       },
     )
 
@@ -108,7 +108,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
         Array.from({ length: 20 }, (_, index) => bob.post(`/conversations/${guid}/messages`, { body: `${index}` })),
       )
 
-      expect((await said(guid, '?per_page=100')).toSorted()).toEqual(
+      expect((await listTexts(guid, '?per_page=100')).toSorted()).toEqual(
         ['First', ...Array.from({ length: 20 }, (_, index) => `${index}`)].toSorted(),
       )
       const unread = await api.pod.db('conversationVisibilities').where({ unread: 20 }).select('personId')
@@ -122,8 +122,8 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       await say(bob, guid, 'Second')
       const [first] = (await alice.get(`/conversations/${guid}/messages`)).body
 
-      expect(await said(guid)).toEqual(['First', 'Second'])
-      expect(await said(guid, `?only_after=${first.created_at}`)).toEqual(['Second'])
+      expect(await listTexts(guid)).toEqual(['First', 'Second'])
+      expect(await listTexts(guid, `?only_after=${first.created_at}`)).toEqual(['Second'])
     })
 
     it('does not mark the conversation as read', async () => {
@@ -158,8 +158,8 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('is empty after the last page', async () => {
       const guid = await begin()
 
-      expect(await said(guid, '?page=2')).toEqual([])
-      expect(await said(guid, '?page=0&per_page=0')).toEqual(['First'])
+      expect(await listTexts(guid, '?page=2')).toEqual([])
+      expect(await listTexts(guid, '?page=0&per_page=0')).toEqual(['First'])
     })
 
     it('the list costs two statements, for any number of messages', async () => {

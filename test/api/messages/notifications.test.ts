@@ -47,7 +47,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   }
 
   /** A user's notifications about a post, the newest first. */
-  async function toldOf(person: ApiPerson, postGuid: string): Promise<readonly Told[]> {
+  async function listNotificationsAbout(person: ApiPerson, postGuid: string): Promise<readonly Told[]> {
     return (await list(person)).filter(({ target }) => target?.guid === postGuid)
   }
 
@@ -58,7 +58,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
   /** The only notification of a user about the post. */
   async function onlyOne(person: ApiPerson, postGuid: string): Promise<Told> {
-    const told = await toldOf(person, postGuid)
+    const told = await listNotificationsAbout(person, postGuid)
     const [one] = told
     if (one === undefined || told.length > 1) throw new Error(`There are ${told.length}.`)
     return one
@@ -70,7 +70,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('notify the author of the post', async () => {
       await says(bob, api.alicePost)
 
-      const [told] = await toldOf(alice, api.alicePost)
+      const [told] = await listNotificationsAbout(alice, api.alicePost)
 
       expect(Object.keys(told ?? {}).sort()).toEqual(['created_at', 'event_creators', 'guid', 'read', 'target', 'type'])
       expect(told).toMatchObject({
@@ -98,7 +98,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await list(alice, `&only_after=${between}`)).map(({ guid }) => guid)).toEqual([first.guid])
 
       await says(bob, post)
-      expect(summaryOf(await toldOf(alice, post))).toEqual([['commented_on_post', 'bob', 'carol']])
+      expect(summaryOf(await listNotificationsAbout(alice, post))).toEqual([['commented_on_post', 'bob', 'carol']])
     })
 
     it('create a new notification after the first one was read', async () => {
@@ -110,7 +110,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
       await says(carol, post)
 
-      expect(summaryOf(await toldOf(alice, post))).toEqual([
+      expect(summaryOf(await listNotificationsAbout(alice, post))).toEqual([
         ['commented_on_post', 'carol'],
         ['commented_on_post', 'bob'],
       ])
@@ -121,8 +121,8 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       await says(bob, post)
       await says(carol, post)
 
-      expect(summaryOf(await toldOf(bob, post))).toEqual([['also_commented', 'carol']])
-      expect(await toldOf(carol, post)).toEqual([])
+      expect(summaryOf(await listNotificationsAbout(bob, post))).toEqual([['also_commented', 'carol']])
+      expect(await listNotificationsAbout(carol, post)).toEqual([])
     })
 
     it('do not notify the person who acts', async () => {
@@ -130,7 +130,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
       await says(alice, post)
 
-      expect(await toldOf(alice, post)).toEqual([])
+      expect(await listNotificationsAbout(alice, post)).toEqual([])
     })
   })
 
@@ -140,7 +140,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
       await likes(bob, post)
 
-      expect(summaryOf(await toldOf(alice, post))).toEqual([['liked', 'bob']])
+      expect(summaryOf(await listNotificationsAbout(alice, post))).toEqual([['liked', 'bob']])
     })
 
     it('notify the author of the comment, with its post', async () => {
@@ -149,7 +149,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
       await likes(bob, post, guid)
 
-      expect(summaryOf(await toldOf(alice, post))).toEqual([['liked_comment', 'bob']])
+      expect(summaryOf(await listNotificationsAbout(alice, post))).toEqual([['liked_comment', 'bob']])
     })
 
     it('notify the author of the root', async () => {
@@ -157,7 +157,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
       await bob.post(`/posts/${post}/reshares`)
 
-      expect(summaryOf(await toldOf(alice, post))).toEqual([['reshared', 'bob']])
+      expect(summaryOf(await listNotificationsAbout(alice, post))).toEqual([['reshared', 'bob']])
     })
   })
 
@@ -165,7 +165,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('in a post notify about that post', async () => {
       const { guid } = (await bob.post('/posts', { body: 'Look, @{alice@pod.example}', public: true })).body
 
-      expect(summaryOf(await toldOf(alice, guid))).toEqual([['mentioned', 'bob']])
+      expect(summaryOf(await listNotificationsAbout(alice, guid))).toEqual([['mentioned', 'bob']])
       expect((await onlyOne(alice, guid)).target?.author.guid).toBe(bob.guid)
     })
 
@@ -174,7 +174,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
       await says(bob, post, 'Is it, @{alice@pod.example}?')
 
-      expect(summaryOf(await toldOf(alice, post))).toEqual([['mentioned_in_comment', 'bob']])
+      expect(summaryOf(await listNotificationsAbout(alice, post))).toEqual([['mentioned_in_comment', 'bob']])
     })
 
     it('in a comment on a private post notify only people who may see it', async () => {
@@ -375,13 +375,13 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       const first = await onlyOne(alice, post)
       await alice.get(`/notifications/${first.guid}`)
       await says(bob, post)
-      const [second] = await toldOf(alice, post)
+      const [second] = await listNotificationsAbout(alice, post)
       await alice.patch(`/notifications/${first.guid}`, { read: false })
       await alice.get(`/notifications/${second?.guid}`)
 
       await says(carol, post)
 
-      const told = await toldOf(alice, post)
+      const told = await listNotificationsAbout(alice, post)
       expect(told.map(({ guid, read }) => [guid, read])).toEqual([
         [second?.guid, true],
         [first.guid, false],
@@ -401,7 +401,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       await says(bob, post)
       await alice.delete(`/users/${dan.guid}/block`)
 
-      const unread = (await toldOf(alice, post)).filter(({ read }) => !read)
+      const unread = (await listNotificationsAbout(alice, post)).filter(({ read }) => !read)
       expect(summaryOf(unread)).toEqual([['commented_on_post', 'carol', 'bob']])
     })
 
@@ -463,7 +463,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
       await alice.delete(`/posts/${post}`)
 
-      expect(await toldOf(alice, post)).toEqual([])
+      expect(await listNotificationsAbout(alice, post)).toEqual([])
       expectError(await alice.get(`/notifications/${guid}`), 404)
     })
   })

@@ -37,14 +37,14 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       handlers: { notify: notifyHandlers, maintenance: maintenanceHandlers },
     })
     base = await listenAt(api.app)
-    await announced()
+    await untilAnnounced()
   })
   afterAll(async () => {
     await workers.close()
     await api.close()
   })
 
-  const announced = () => untilIdle(api.pod, 15_000, ['notify'])
+  const untilAnnounced = () => untilIdle(api.pod, 15_000, ['notify'])
   const post = (who: ApiPerson, text: string) => publish(api, who, { text, public: true })
   const newest = async (): Promise<string> =>
     String((await api.pod.db('announcements').max('id as id').first())?.['id'])
@@ -81,7 +81,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
         .update({ authorId: is ? authorId : null })
     }
     const guid = await post(bob, 'Cheap watches')
-    await announced()
+    await untilAnnounced()
     await using stream = await listen(mod, { query: 'kinds=post,moderation_case' })
     await using other = await listen(mod, { query: 'types=post' })
     for (const query of ['kinds=moderation_case', 'kinds=post,moderation_case']) {
@@ -101,14 +101,14 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
 
     await isAboutMod(id, true)
     await change(id)
-    await announced()
+    await untilAnnounced()
     const own = await post(mod.person, 'After a case about the moderator')
     expect((await stream.take(1))[0]?.data).toMatchObject({ guid: own })
 
     await isAboutMod(id, false)
     await changeRole(api.pod, COMMAND_ACTOR, mod.person.guid, { role: 'none', reason: 'Over', confirm: 'live-mod' })
     await change(id)
-    await announced()
+    await untilAnnounced()
     const last = await post(mod.person, 'After the loss of the role')
     expect((await stream.take(1))[0]?.data).toMatchObject({ guid: last })
     const [first, second] = await other.take(2)
@@ -139,7 +139,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     expect(await own.ended).toBe('ended')
     expect((await openEventStream({ base, token: hugo.token })).status).toBe(401)
     await post(bob, 'After the lock')
-    await announced()
+    await untilAnnounced()
     expect((await openEventStream({ base, token: ivy.token })).status).toBe(200)
     other.close()
   })
@@ -170,7 +170,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
 
   it('sends a reshare with its root, also to the other devices of the resharing user', async () => {
     const guid = await post(eve, 'Look at this')
-    await announced()
+    await untilAnnounced()
     await using stream = await listen(bob)
 
     expect((await bob.post(`/posts/${guid}/reshares`)).status).toBe(200)
@@ -181,7 +181,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
 
   it('sends a notification, and again when another person is added to it', async () => {
     const guid = await post(alice, 'What do you think?')
-    await announced()
+    await untilAnnounced()
     await using stream = await listen(alice, { query: 'types=notification' })
 
     await createComment(api.pod, bob.viewer, { postGuid: guid, text: 'Nothing' })
@@ -202,7 +202,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     const body = { subject: 'Lunch', body: 'Hungry?', recipients: [bob.guid] }
 
     const { guid } = (await alice.post('/conversations', body)).body
-    await announced()
+    await untilAnnounced()
     await bob.post(`/conversations/${guid}/messages`, { body: 'Always' })
 
     const listed = (await alice.get(`/conversations/${guid}/messages`)).body
@@ -222,7 +222,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     async function heardBy(who: Pick<ApiClient, 'token'>, write: () => Promise<unknown>): Promise<string[]> {
       await using stream = await listen(who, { query: 'types=post' })
       await write()
-      await announced()
+      await untilAnnounced()
       const last = await post(alice, 'The end')
       const heard: string[] = []
       for (let body = ''; body !== 'The end'; ) {
@@ -266,7 +266,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       expect((await follows.post(`/posts/${hidden}/hide`, { hide: true })).status).toBe(204)
       await post(carol, 'Buy cheap watches')
       await post(bob, 'Good morning')
-      await announced()
+      await untilAnnounced()
 
       await using stream = await listen(dan, { query: 'types=post', lastEventId: before })
       expect((await stream.take(1)).map(({ data }) => data.body)).toEqual(['Good morning'])
@@ -283,7 +283,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       stream.close()
       const missed: string[] = []
       for (let number = 0; number < 250; number += 1) missed.push(await post(bob, `Missed ${number}`))
-      await announced()
+      await untilAnnounced()
 
       await using later = await listen(alice, { query: 'types=post', lastEventId: String(first?.id) })
       const after = await post(bob, 'Three')
@@ -296,7 +296,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     it('reads the last event id from the query too', async () => {
       const before = await newest()
       const guid = await post(bob, 'In the query')
-      await announced()
+      await untilAnnounced()
 
       await using stream = await listen(alice, { query: `types=post&last_event_id=${before}` })
 
@@ -307,7 +307,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       const before = await newest()
       const gone = await post(bob, 'Never mind')
       const there = await post(bob, 'Still here')
-      await announced()
+      await untilAnnounced()
       expect((await bob.delete(`/posts/${gone}`)).status).toBe(204)
 
       await using stream = await listen(alice, { query: 'types=post', lastEventId: before })
@@ -320,7 +320,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       const place = stream.lastEventId
       stream.close()
       const guid = await post(bob, 'While you were away')
-      await announced()
+      await untilAnnounced()
 
       await using later = await listen(alice, { lastEventId: place })
 
@@ -343,7 +343,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       await using second = await startSecond({ maxMissedEvents: 150 })
       const before = await newest()
       for (let number = 0; number < 260; number += 1) await post(bob, `Too many ${number}`)
-      await announced()
+      await untilAnnounced()
 
       await using stream = await listen(alice, { lastEventId: before, base: second.base })
 
@@ -355,13 +355,13 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     it('sends a gap event for an id that is too old, and only then', async () => {
       const long = await newest()
       await post(bob, 'Long ago')
-      await announced()
+      await untilAnnounced()
       const newestId = await newest()
       await api.pod.db('announcements').update({ createdAt: new Date(Date.now() - 49 * 3_600_000) })
       await prune(api.pod)
       expect(await api.pod.db('announcements').pluck('id')).toEqual([Number(newestId)])
       const guid = await post(bob, 'Today')
-      await announced()
+      await untilAnnounced()
 
       await using late = await listen(alice, { lastEventId: String(Number(long) - 1) })
       expect((await late.take(1))[0]).toMatchObject({ type: 'reset', data: { reason: 'too_old' } })
@@ -371,16 +371,16 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
 
     it('keeps all events later than the retained ones, including those of earlier transactions', async () => {
       await post(bob, 'Just in time')
-      await announced()
+      await untilAnnounced()
       const inTime = await newest()
       await post(bob, 'Waited for its turn')
-      await announced()
+      await untilAnnounced()
       await api.pod
         .db('announcements')
         .whereNot({ id: Number(inTime) })
         .update({ createdAt: new Date(Date.now() - 49 * 3_600_000) })
       await post(bob, 'Later')
-      await announced()
+      await untilAnnounced()
 
       await prune(api.pod)
 
@@ -516,7 +516,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     await using stream = await listen(eve, { base: second.base })
     const place = stream.lastEventId
     await post(bob, 'Not for Eve')
-    await announced()
+    await untilAnnounced()
 
     await expect.poll(() => stream.lastEventId).toBe(await newest())
     expect(Number(place)).toBeLessThan(Number(stream.lastEventId))

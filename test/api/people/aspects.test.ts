@@ -33,11 +33,11 @@ const create = async (name: string): Promise<number> => {
   expect(status).toBe(200)
   return body.id
 }
-const ordered = async (): Promise<[string, number][]> => {
+const listInOrder = async (): Promise<[string, number][]> => {
   const aspects: ApiAnswer['body'][] = (await alice.get('/aspects')).body
   return aspects.map(({ name, order }) => [name, order])
 }
-const named = async (): Promise<string[]> => (await ordered()).map(([name]) => name)
+const listNames = async (): Promise<string[]> => (await listInOrder()).map(([name]) => name)
 const form = (method: 'POST' | 'PATCH', path: string, body: string) =>
   api.call({
     method,
@@ -54,7 +54,7 @@ describe('a new aspect', () => {
     expect(answer.status).toBe(200)
     expect(answer.body).toEqual({ id: expect.any(Number), name: 'Choir', order: 5 })
     expect((await alice.get(`/aspects/${answer.body.id}`)).body).toEqual(answer.body)
-    expect(await ordered()).toEqual([...FIRST.map((name, index) => [name, index + 1]), ['Choir', 5]])
+    expect(await listInOrder()).toEqual([...FIRST.map((name, index) => [name, index + 1]), ['Choir', 5]])
   })
 
   it('has a unique name, regardless of case', async () => {
@@ -72,7 +72,7 @@ describe('a new aspect', () => {
     expectError(await alice.post('/aspects', {}), 422)
     expectError(await alice.post('/aspects'), 422)
     expectError(await alice.post('/aspects', '{'), 415)
-    expect(await named()).toEqual(FIRST)
+    expect(await listNames()).toEqual(FIRST)
 
     expect((await alice.post('/aspects', { name: '🦊'.repeat(20) })).status).toBe(200)
     expect((await alice.post('/aspects', { name: `  ${'x'.repeat(20)}\n` })).body.name).toBe('x'.repeat(20))
@@ -88,7 +88,7 @@ describe('a new aspect', () => {
     )
 
     expect(statuses).toEqual({ 200: 1, 422: CONCURRENT_REQUESTS - 1 })
-    expect((await named()).map((name) => name.toLowerCase()).filter((name) => name === 'choir')).toHaveLength(1)
+    expect((await listNames()).map((name) => name.toLowerCase()).filter((name) => name === 'choir')).toHaveLength(1)
   })
 
   it('concurrent requests create aspects with distinct positions', async () => {
@@ -186,33 +186,33 @@ describe('moving an aspect', () => {
   ])('moves %s to position %d and renumbers the others', async (name, order, expected) => {
     expect((await move(name, order)).body).toMatchObject({ name, order })
 
-    expect(await ordered()).toEqual(expected.map((each, index) => [each, index + 1]))
+    expect(await listInOrder()).toEqual(expected.map((each, index) => [each, index + 1]))
   })
 
   it('a position beyond the end moves the aspect to the end', async () => {
     expect((await move('Family', 999_999_999)).body.order).toBe(999_999_999)
-    expect(await ordered()).toEqual([
+    expect(await listInOrder()).toEqual([
       ['Friends', 1],
       ['Work', 2],
       ['Acquaintances', 3],
       ['Family', 999_999_999],
     ])
     expect((await move('Work', 0)).body.order).toBe(0)
-    expect(await named()).toEqual(['Work', 'Friends', 'Acquaintances', 'Family'])
+    expect(await listNames()).toEqual(['Work', 'Friends', 'Acquaintances', 'Family'])
   })
 
   it('refuses invalid positions', async () => {
     for (const order of [-1, 1.5, 1e9, 2 ** 53, '', 'x', '-1', '1.0', null, true, [1], {}]) {
       expectError(await move('Family', order), 422)
     }
-    expect(await named()).toEqual(FIRST)
+    expect(await listNames()).toEqual(FIRST)
   })
 
   it('a form may set the new name', async () => {
     const answer = await form('PATCH', `/aspects/${await aspectOf(api, alice, 'Work')}`, 'order=1&name=Job')
 
     expect(answer.body).toMatchObject({ name: 'Job', order: 1 })
-    expect(await named()).toEqual(['Job', 'Family', 'Friends', 'Acquaintances'])
+    expect(await listNames()).toEqual(['Job', 'Family', 'Friends', 'Acquaintances'])
     await alice.patch(`/aspects/${answer.body.id}`, { name: 'Work' })
   })
 

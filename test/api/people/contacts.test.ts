@@ -46,7 +46,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     const notifications: ApiAnswer['body'][] = (await who.get('/notifications')).body
     return notifications.map(({ type, read, event_creators: [creator] }) => [type, read, creator.guid])
   }
-  const told = () => api.pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
+  const listDispatches = () => api.pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
 
   describe('adding a person to an aspect', () => {
     it.each(['person_guid', 'person'])('is done once, by %s', async (field) => {
@@ -112,7 +112,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       await add(work, quin.guid)
       await add(family, quin.guid)
 
-      expect(await told()).toEqual([
+      expect(await listDispatches()).toEqual([
         { record: 'contact', userId: alice.viewer.userId, personId: quin.id, sharing: true, blocking: false },
         { record: 'profile', personId: alice.viewer.personId, to: quin.id },
       ])
@@ -198,10 +198,10 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       await api.pod.db('outbox').delete()
 
       await remove(work, quin.guid)
-      expect(await told()).toEqual([])
+      expect(await listDispatches()).toEqual([])
       await remove(family, quin.guid)
 
-      expect(await told()).toEqual([
+      expect(await listDispatches()).toEqual([
         { record: 'contact', userId: alice.viewer.userId, personId: quin.id, sharing: false, blocking: false },
       ])
     })

@@ -296,15 +296,15 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   it('a change is delivered to contacts; a change without effect is not delivered', async () => {
     await using api = await startSampleApiPod({ queue: backend })
     const { viewer } = api.alice
-    const told = () => api.pod.db('outbox').where({ name: 'dispatch' }).delete().returning('data')
-    await told()
+    const takeDispatches = () => api.pod.db('outbox').where({ name: 'dispatch' }).delete().returning('data')
+    await takeDispatches()
 
     await api.alice.patch('/user', { bio: 'changed' })
-    expect(await told()).toEqual([{ data: { record: 'profile', personId: viewer.personId } }])
+    expect(await takeDispatches()).toEqual([{ data: { record: 'profile', personId: viewer.personId } }])
 
     await api.alice.patch('/user', { bio: 'changed', unknown: 1 })
     await api.alice.patch('/user', {})
-    expect(await told()).toEqual([])
+    expect(await takeDispatches()).toEqual([])
   })
 })
 

@@ -34,7 +34,7 @@ describe.each(queueBackends)('a search by link, with the queue in $store', (back
     return [answer.statusCode, Array.isArray(body) ? body.map(({ guid }: { guid: string }) => guid) : body.code]
   }
   /** Another pod may answer later than the search ends; then it is found by the next one. */
-  async function found(what: 'users' | 'posts', query: string) {
+  async function searchAfterLookup(what: 'users' | 'posts', query: string) {
     await search(what, query)
     await pod.waitUntilIdle()
     return search(what, query)
@@ -58,9 +58,9 @@ describe.each(queueBackends)('a search by link, with the queue in $store', (back
     const byPage = fakePods.person('zoe@z1.example')
     const byName = fakePods.person('zoe@z2.example')
     const byLink = fakePods.person('zoe@z3.example')
-    expect(await found('users', `https://z1.example/people/${byPage.guid}`)).toEqual([200, [byPage.guid]])
-    expect(await found('users', 'https://z2.example/u/zoe')).toEqual([200, [byName.guid]])
-    expect(await found('users', `web+diaspora://${byLink.address}`)).toEqual([200, [byLink.guid]])
+    expect(await searchAfterLookup('users', `https://z1.example/people/${byPage.guid}`)).toEqual([200, [byPage.guid]])
+    expect(await searchAfterLookup('users', 'https://z2.example/u/zoe')).toEqual([200, [byName.guid]])
+    expect(await searchAfterLookup('users', `web+diaspora://${byLink.address}`)).toEqual([200, [byLink.guid]])
   })
 
   it('finds a stored post for people who may see it', async () => {
@@ -83,8 +83,11 @@ describe.each(queueBackends)('a search by link, with the queue in $store', (back
     const [byPage, byLink] = [postBy(yuri, { text: 'Hello' }), postBy(yuri, { text: 'Again' })]
     for (const post of [byPage, byLink]) fakePods.serve(yuri, post, 'post')
 
-    expect(await found('posts', `https://y.example/posts/${byPage.guid}`)).toEqual([200, [byPage.guid]])
-    expect(await found('posts', `diaspora://${yuri.address}/post/${byLink.guid}`)).toEqual([200, [byLink.guid]])
+    expect(await searchAfterLookup('posts', `https://y.example/posts/${byPage.guid}`)).toEqual([200, [byPage.guid]])
+    expect(await searchAfterLookup('posts', `diaspora://${yuri.address}/post/${byLink.guid}`)).toEqual([
+      200,
+      [byLink.guid],
+    ])
     const before = fakePods.requests.length
     expect(await search('posts', `https://y.example/posts/${byPage.guid}`, ben)).toEqual([200, [byPage.guid]])
     expect(fakePods.requests.slice(before)).toEqual([])

@@ -28,7 +28,7 @@ const queryOf = (parameters: Readonly<Record<string, string | number>>) =>
 
 const find = (who: ApiClient, parameters: Readonly<Record<string, string | number>>) =>
   who.get(`/search/users?${queryOf(parameters)}`)
-const named = (who: ApiClient, name_or_handle: string) => find(who, { name_or_handle })
+const findByName = (who: ApiClient, name_or_handle: string) => find(who, { name_or_handle })
 
 describe('searching for people', () => {
   let api: SampleApiPod
@@ -59,22 +59,22 @@ describe('searching for people', () => {
   describe('by name', () => {
     it('returns nothing for fewer than two characters', async () => {
       for (const text of ['', ' ', 'b', ' b ', '猫', '𐐀']) {
-        expect(await named(alice, text)).toMatchObject({ status: 200, body: [] })
+        expect(await findByName(alice, text)).toMatchObject({ status: 200, body: [] })
       }
     })
 
     it('finds words in order anywhere in the name, in any case', async () => {
       for (const text of ['bob', 'BAK', 'ob ba', 'b b', 'Bob  Baker', ' ake']) {
-        expect(addresses(await named(alice, text))).toContain(api.bob.address)
+        expect(addresses(await findByName(alice, text))).toContain(api.bob.address)
       }
       for (const text of ['baker bob', 'bobb', 'bob%', 'b_b', 'baker@pod']) {
-        expect(addresses(await named(alice, text))).not.toContain(api.bob.address)
+        expect(addresses(await findByName(alice, text))).not.toContain(api.bob.address)
       }
-      expect(addresses(await named(alice, '100%_\\'))).toEqual(['percent@q.example'])
+      expect(addresses(await findByName(alice, '100%_\\'))).toEqual(['percent@q.example'])
     })
 
     it('lists people by name, in the usual form of a person', async () => {
-      const answer = await named(alice, 'baker')
+      const answer = await findByName(alice, 'baker')
 
       expect(addresses(answer)).toEqual([api.bob.address, api.carol.address, 'quin@q.example'])
       expect(answer.body[0]).toEqual({
@@ -87,39 +87,39 @@ describe('searching for people', () => {
     })
 
     it('finds the beginning of an address, with and without a name', async () => {
-      expect(addresses(await named(alice, 'ali'))).toEqual([alice.address])
-      expect(addresses(await named(alice, 'QUIN@Q.exa'))).toEqual(['quin@q.example'])
-      expect(addresses(await named(alice, 'lice'))).toEqual([])
-      expect(addresses(await named(alice, 'pod.example'))).toEqual([])
+      expect(addresses(await findByName(alice, 'ali'))).toEqual([alice.address])
+      expect(addresses(await findByName(alice, 'QUIN@Q.exa'))).toEqual(['quin@q.example'])
+      expect(addresses(await findByName(alice, 'lice'))).toEqual([])
+      expect(addresses(await findByName(alice, 'pod.example'))).toEqual([])
     })
 
     it('finds unlisted people among contacts only, with contacts:read', async () => {
-      expect(addresses(await named(alice, 'дан'))).toEqual([])
+      expect(addresses(await findByName(alice, 'дан'))).toEqual([])
       await share(api, alice, api.dan, 'Work')
 
-      expect(addresses(await named(alice, 'ДАН ö'))).toEqual([api.dan.address])
-      expect(addresses(await named(alice, 'dan@'))).toEqual([api.dan.address])
-      expect(addresses(await named(await alice.with(), 'дан'))).toEqual([])
-      expect(addresses(await named(api.bob, 'дан'))).toEqual([])
+      expect(addresses(await findByName(alice, 'ДАН ö'))).toEqual([api.dan.address])
+      expect(addresses(await findByName(alice, 'dan@'))).toEqual([api.dan.address])
+      expect(addresses(await findByName(await alice.with(), 'дан'))).toEqual([])
+      expect(addresses(await findByName(api.bob, 'дан'))).toEqual([])
     })
 
     it('does not find closed accounts', async () => {
       const { zoe } = await api.people('zoe')
-      expect(addresses(await named(alice, 'zoe'))).toEqual([zoe.address])
+      expect(addresses(await findByName(alice, 'zoe'))).toEqual([zoe.address])
 
       await closeUser(api.pod, 'zoe')
 
-      expect(addresses(await named(alice, 'zoe'))).toEqual([])
-      expect(addresses(await named(alice, zoe.address))).toEqual([])
+      expect(addresses(await findByName(alice, 'zoe'))).toEqual([])
+      expect(addresses(await findByName(alice, zoe.address))).toEqual([])
     })
 
     it('finds a person by a changed name at once, and no longer by the former one', async () => {
       await api.eve.patch('/user', { name: 'Evelyn Zymurgy' })
-      expect(addresses(await named(alice, 'zymurgy'))).toEqual([api.eve.address])
+      expect(addresses(await findByName(alice, 'zymurgy'))).toEqual([api.eve.address])
 
       await api.eve.patch('/user', { name: 'Eve' })
 
-      expect(addresses(await named(alice, 'zymurgy'))).toEqual([])
+      expect(addresses(await findByName(alice, 'zymurgy'))).toEqual([])
     })
   })
 
@@ -135,23 +135,23 @@ describe('searching for people', () => {
 
   describe('with filters', () => {
     /** All whose name has "ba", or some of them. */
-    const filtered = (...filters: string[]) =>
+    const searchWithFilters = (...filters: string[]) =>
       alice.get(`/search/users?name_or_handle=ba&${filters.map((filter) => `filter[]=${filter}`).join('&')}`)
-    const found = async (...filters: string[]) => addresses(await filtered(...filters))
+    const findWithFilters = async (...filters: string[]) => addresses(await searchWithFilters(...filters))
 
     it('are applied together', async () => {
-      await share(api, alice, { guid: (await named(alice, 'quin@')).body[0].guid }, 'Work')
+      await share(api, alice, { guid: (await findByName(alice, 'quin@')).body[0].guid }, 'Work')
       const work = await aspectOf(api, alice, 'Work')
       const quin = 'quin@q.example'
 
-      expect(await found('contacts')).toEqual([api.bob.address, api.carol.address, quin])
-      expect(await found('contacts:sharing')).toEqual([api.bob.address, api.carol.address])
-      expect(await found('contacts:receiving')).toEqual([api.bob.address, quin])
-      expect(await found('contacts:receiving', 'contacts:sharing')).toEqual([api.bob.address])
-      expect(await found(`aspect:${api.friendsAspectId}`)).toEqual([api.bob.address])
-      expect(await found(`aspect:${api.friendsAspectId},${work}`)).toEqual([api.bob.address, quin])
-      expect(await found(`aspect:${work},${work}`, 'contacts:receiving')).toEqual([quin])
-      expect(await found(`aspect:${api.friendsAspectId}`, `aspect:${work}`)).toEqual([])
+      expect(await findWithFilters('contacts')).toEqual([api.bob.address, api.carol.address, quin])
+      expect(await findWithFilters('contacts:sharing')).toEqual([api.bob.address, api.carol.address])
+      expect(await findWithFilters('contacts:receiving')).toEqual([api.bob.address, quin])
+      expect(await findWithFilters('contacts:receiving', 'contacts:sharing')).toEqual([api.bob.address])
+      expect(await findWithFilters(`aspect:${api.friendsAspectId}`)).toEqual([api.bob.address])
+      expect(await findWithFilters(`aspect:${api.friendsAspectId},${work}`)).toEqual([api.bob.address, quin])
+      expect(await findWithFilters(`aspect:${work},${work}`, 'contacts:receiving')).toEqual([quin])
+      expect(await findWithFilters(`aspect:${api.friendsAspectId}`, `aspect:${work}`)).toEqual([])
     })
 
     it('are applied to a search by tag', async () => {
@@ -184,11 +184,11 @@ describe('searching for people', () => {
         'aspect:1,',
         '__proto__',
       ]) {
-        expectError(await filtered(filter), 422)
-        expectError(await filtered('contacts', filter), 422)
+        expectError(await searchWithFilters(filter), 422)
+        expectError(await searchWithFilters('contacts', filter), 422)
       }
       for (const ids of ['0', theirs, `${api.friendsAspectId},${theirs}`, '9'.repeat(15), '9'.repeat(16), '-1']) {
-        expectError(await filtered(`aspect:${ids}`), 422)
+        expectError(await searchWithFilters(`aspect:${ids}`), 422)
         expectError(await alice.get(`/search/users?name_or_handle=b&filter=aspect:${ids}`), 422)
       }
     })
@@ -199,8 +199,8 @@ describe('searching for people', () => {
         (_, index) => `aspect:${api.friendsAspectId}${`,${api.friendsAspectId}`.repeat(index)}`,
       )
 
-      expect((await filtered(...aspects, ...aspects)).status).toBe(200)
-      expectError(await filtered(...aspects, 'contacts'), 422)
+      expect((await searchWithFilters(...aspects, ...aspects)).status).toBe(200)
+      expectError(await searchWithFilters(...aspects, 'contacts'), 422)
     })
 
     it('need the scope contacts:read, for every value', async () => {
@@ -217,7 +217,7 @@ describe('searching for people', () => {
   })
 
   it('is paged', async () => {
-    const all = addresses(await named(alice, 'ba'))
+    const all = addresses(await findByName(alice, 'ba'))
     expect(all).toHaveLength(3)
     for (const items of [1, 2, 3]) {
       const path = `/search/users?${queryOf({ name_or_handle: 'ba', per_page: items })}&filter[]=contacts`
@@ -230,7 +230,7 @@ describe('searching for people', () => {
   })
 
   it('costs one statement, one more for aspects, and one for authentication', async () => {
-    expect(await statementsDuring(() => named(alice, 'bob'))).toBe(2)
+    expect(await statementsDuring(() => findByName(alice, 'bob'))).toBe(2)
     expect(await statementsDuring(() => alice.get(`/search/users?tag=tea&filter=aspect:${api.friendsAspectId}`))).toBe(
       3,
     )
@@ -270,7 +270,7 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
     startWorker()
     const { address, guid } = newUnknownPerson()
 
-    const answer = await named(await alice.with(), ` acct:${address.toUpperCase()} `)
+    const answer = await findByName(await alice.with(), ` acct:${address.toUpperCase()} `)
 
     expect(answer.body).toMatchObject([{ guid, network_id: address, name: 'remy Tester' }])
   })
@@ -280,7 +280,7 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
     const { address } = newUnknownPerson()
     const [, host] = address.split('@')
 
-    const answers = await Promise.all([alice, api.bob, alice, api.carol].map((who) => named(who, address)))
+    const answers = await Promise.all([alice, api.bob, alice, api.carol].map((who) => findByName(who, address)))
 
     expect(answers.map(addresses)).toEqual(Array(4).fill([address]))
     await untilIdle(api.pod, 15_000, ['fetch'])
@@ -293,7 +293,7 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
   it('an unknown address finds no person, and leaves no dead letter', async () => {
     startWorker()
 
-    expect(await named(alice, 'ghost@nowhere.example')).toMatchObject({ status: 200, body: [] })
+    expect(await findByName(alice, 'ghost@nowhere.example')).toMatchObject({ status: 200, body: [] })
 
     await untilIdle(api.pod, 15_000, ['fetch'])
     expect(await api.pod.jobs.failed('fetch', 0, 10)).toEqual([])
@@ -301,11 +301,11 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
 
   it('the number of pending lookups is bounded, and known people are still found', async () => {
     await untilIdle(api.pod, 15_000, ['fetch'])
-    const answers = await Promise.all(Array.from({ length: 10 }, () => named(alice, newUnknownPerson().address)))
+    const answers = await Promise.all(Array.from({ length: 10 }, () => findByName(alice, newUnknownPerson().address)))
 
     expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200))
     expect((await api.pod.jobs.counts('fetch')).waiting).toBe(3)
-    expect((await named(alice, api.bob.address)).body).toHaveLength(1)
+    expect((await findByName(alice, api.bob.address)).body).toHaveLength(1)
 
     startWorker()
     await untilIdle(api.pod, 15_000, ['fetch'])
@@ -313,12 +313,12 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
 
   it('stops waiting after a time limit, and finds the person at the next search', async () => {
     const { address } = newUnknownPerson()
-    expect((await named(alice, address)).body).toEqual([])
+    expect((await findByName(alice, address)).body).toEqual([])
 
     startWorker()
     await untilIdle(api.pod, 15_000, ['fetch'])
 
-    expect(addresses(await named(alice, address))).toEqual([address])
+    expect(addresses(await findByName(alice, address))).toEqual([address])
   })
 
   it('no other query causes a lookup', async () => {
@@ -336,7 +336,7 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
       api.bob.address,
       'a b@c.d',
     ]) {
-      await named(alice, text)
+      await findByName(alice, text)
     }
     await find(alice, { name_or_handle: address, page: 2 })
     await find(alice, { name_or_handle: address, filter: 'contacts' })
@@ -355,6 +355,6 @@ it('people are found while the queue is unavailable', async () => {
   })
   await using api = await startSampleApiPod({ change })
 
-  expect(await named(api.alice, 'unknown@s.example')).toMatchObject({ status: 200, body: [] })
-  expect(addresses(await named(api.alice, 'bob@pod.example'))).toEqual([api.bob.address])
+  expect(await findByName(api.alice, 'unknown@s.example')).toMatchObject({ status: 200, body: [] })
+  expect(addresses(await findByName(api.alice, 'bob@pod.example'))).toEqual([api.bob.address])
 })

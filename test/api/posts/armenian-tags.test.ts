@@ -17,7 +17,7 @@ describe.each([
   })
   afterAll(() => api.close())
 
-  const found = async (path: string) => (await alice.get(`${path}${encodeURIComponent(tag)}`)).body
+  const readList = async (path: string) => (await alice.get(`${path}${encodeURIComponent(tag)}`)).body
 
   it('is one tag in posts, profiles and followed tags, and is found as such', async () => {
     const guid = await publish(api, api.bob, { text: `Look: #${tag}!`, public: true })
@@ -25,9 +25,11 @@ describe.each([
     await api.bob.patch('/user', { tags: [`#${tag}`] })
     await alice.post('/tag_followings', { name: tag })
 
-    expect((await found('/search/posts?tag=')).map((post: { guid: string }) => post.guid)).toEqual([guid])
-    expect(await found('/search/tags?query=')).toEqual([tag])
-    expect((await found('/search/users?tag=')).map((person: { guid: string }) => person.guid)).toEqual([api.bob.guid])
+    expect((await readList('/search/posts?tag=')).map((post: { guid: string }) => post.guid)).toEqual([guid])
+    expect(await readList('/search/tags?query=')).toEqual([tag])
+    expect((await readList('/search/users?tag=')).map((person: { guid: string }) => person.guid)).toEqual([
+      api.bob.guid,
+    ])
     expect((await alice.get(`/users/${api.bob.guid}`)).body.tags).toEqual([tag])
     expect((await alice.get('/tag_followings')).body).toEqual([tag])
     expect((await alice.get('/streams/tags')).body.map((post: { guid: string }) => post.guid)).toEqual([guid])

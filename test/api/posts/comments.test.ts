@@ -300,14 +300,14 @@ describe('pages of comments', () => {
 
   it('contain every comment that a request without the tie-break returns', async () => {
     const [one, two, three] = await fill(3, 1)
-    const listed = async (query: string) => guidsOf((await alice.get(`/posts/${post}/comments${query}`)).body)
+    const listComments = async (query: string) => guidsOf((await alice.get(`/posts/${post}/comments${query}`)).body)
 
-    expect(await listed('')).toEqual([one, two, three])
-    expect(await listed('?after=2025-01-01T12:00:00.250Z')).toEqual([two, three])
-    expect(await listed('?before=2025-01-01T12:00:02.250Z')).toEqual([two, one])
-    expect(await listed('?before=2025-01-01T12:00:01Z&after=2025-01-01T12:00:02Z')).toEqual([one])
-    expect(await listed('?per_page=1')).toEqual([one])
-    expect(await listed('?per_page=0')).toEqual([one])
+    expect(await listComments('')).toEqual([one, two, three])
+    expect(await listComments('?after=2025-01-01T12:00:00.250Z')).toEqual([two, three])
+    expect(await listComments('?before=2025-01-01T12:00:02.250Z')).toEqual([two, one])
+    expect(await listComments('?before=2025-01-01T12:00:01Z&after=2025-01-01T12:00:02Z')).toEqual([one])
+    expect(await listComments('?per_page=1')).toEqual([one])
+    expect(await listComments('?per_page=0')).toEqual([one])
   })
 
   it('answer 404 for unknown posts before 422 for invalid parameters', async () => {

@@ -169,12 +169,12 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     await alice.delete(ofPost())
     await alice.delete(ofComment())
 
-    const told = async (who: ApiClient) =>
+    const listNotifications = async (who: ApiClient) =>
       (await who.get('/notifications')).body
         .filter(({ target }: ApiAnswer['body']) => target?.guid === post)
         .map(({ type }: ApiAnswer['body']) => type)
-    expect(await told(bob)).toEqual(['liked', 'commented_on_post'])
-    expect(await told(api.carol)).toEqual(['liked_comment'])
+    expect(await listNotifications(bob)).toEqual(['liked', 'commented_on_post'])
+    expect(await listNotifications(api.carol)).toEqual(['liked_comment'])
   })
 
   it('a like by a person whom the author blocks is rejected and leaves no trace', async () => {

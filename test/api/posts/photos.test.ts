@@ -28,10 +28,10 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   afterAll(() => api.close())
   beforeEach(() => api.pod.db('outbox').where({ name: 'dispatch' }).delete())
 
-  const dispatched = () => api.pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
+  const listDispatches = () => api.pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
   const guidsOf = (answer: ApiAnswer): string[] => answer.body.map(({ guid }: { guid: string }) => guid)
   const nameOf = (answer: ApiAnswer): string => answer.body.sizes.raw.split('/').at(-1)
-  const fetched = (url: string) => api.app.inject(new URL(url).pathname)
+  const fetchPicture = (url: string) => api.app.inject(new URL(url).pathname)
   /** The answer is on its way as soon as it is known; the worker clears up behind it. */
   const spool = async () => (await api.files()).spool
   /** Nothing has come of it, and nothing is left of it. */
@@ -72,9 +72,9 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       ]),
     )
     await expect.poll(spool).toEqual([])
-    expect(await dispatched()).toEqual([])
+    expect(await listDispatches()).toEqual([])
     for (const url of Object.values<string>(answer.body.sizes)) {
-      const { statusCode, headers, rawPayload } = await fetched(url)
+      const { statusCode, headers, rawPayload } = await fetchPicture(url)
       expect([statusCode, headers['content-type']]).toEqual([200, 'image/png'])
       await expect(sharp(rawPayload).metadata()).resolves.toMatchObject({ format: 'png' })
     }
@@ -92,7 +92,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       dimensions: { width: 40, height: 80 },
       sizes: { raw: expect.stringMatching(/images\/[0-9a-f]{32}\.jpg$/) },
     })
-    const { rawPayload } = await fetched(answer.body.sizes.raw)
+    const { rawPayload } = await fetchPicture(answer.body.sizes.raw)
     expect(rawPayload.includes('Secret Artist')).toBe(false)
   })
 
@@ -252,8 +252,8 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
         small: `${folder}thumb_small_${nameOf(answer)}`,
         raw: `${folder}thumb_large_${nameOf(answer)}`,
       })
-      expect((await fetched(avatar.large)).statusCode).toBe(200)
-      expect(await dispatched()).toContainEqual({ record: 'profile', personId: alice.viewer.personId })
+      expect((await fetchPicture(avatar.large)).statusCode).toBe(200)
+      expect(await listDispatches()).toContainEqual({ record: 'profile', personId: alice.viewer.personId })
       // It would go after a day, and leave the profile without a picture.
       expect(await api.pod.db('photos').where({ guid: answer.body.guid })).toMatchObject([
         { pending: false, public: false },
@@ -276,7 +276,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     ]) {
       const { status, body } = await api.upload(alice, png, query)
       expect(status).toBe(200)
-      expect(await dispatched()).toContainEqual({ record: 'photo', guid: body.guid })
+      expect(await listDispatches()).toContainEqual({ record: 'photo', guid: body.guid })
       shared.push((await bob.get(`/photos/${body.guid}`)).status)
       expect((await api.dan.get(`/photos/${body.guid}`)).status).toBe(404)
     }
@@ -319,13 +319,13 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
       const described = await set(altText, await alice.with('public:modify'))
       expect([described.status, described.body]).toEqual([200, { ...others, guid, alt_text: altText }])
-      expect(await dispatched()).toEqual([])
+      expect(await listDispatches()).toEqual([])
       await alice.post('/posts', { public: true, body: '', photos: [guid] })
       await api.pod.db('outbox').where({ name: 'dispatch' }).delete()
       expect((await set('Other')).body.alt_text).toBe('Other')
-      expect(await dispatched()).toEqual([{ record: 'photo', guid }])
+      expect(await listDispatches()).toEqual([{ record: 'photo', guid }])
       expect((await set('Other')).status).toBe(200)
-      expect(await dispatched()).toHaveLength(1)
+      expect(await listDispatches()).toHaveLength(1)
       for (const nothing of [null, '  ']) expect((await set(nothing)).body).not.toHaveProperty('alt_text')
     })
 
@@ -466,7 +466,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(answers.map(({ status }) => status).toSorted()).toEqual([204, ...Array(9).fill(404)])
       await untilRemoved()
       expect(await lies(nameOf(photo))).toBe(0)
-      expect((await fetched(photo.body.sizes.raw)).statusCode).toBe(404)
+      expect((await fetchPicture(photo.body.sizes.raw)).statusCode).toBe(404)
     })
 
     it('of a post deletes its photos and their files', async () => {
@@ -497,7 +497,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       await untilRemoved()
 
       expect((await alice.get('/user')).body.avatar.large).toContain('user/default')
-      expect(await dispatched()).toContainEqual({ record: 'profile', personId: alice.viewer.personId })
+      expect(await listDispatches()).toContainEqual({ record: 'profile', personId: alice.viewer.personId })
       expect(await lies(nameOf(photo))).toBe(0)
     })
 

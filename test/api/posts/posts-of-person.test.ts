@@ -367,17 +367,17 @@ describe('paging', () => {
       await at('2025-01-02T00:00:00.000Z'),
       await at('2025-01-03T00:00:00.500Z'),
     ]
-    const listed = async (query: string) => guidsOf((await api.alice.get(postsOf(remy, query))).body)
+    const listPosts = async (query: string) => guidsOf((await api.alice.get(postsOf(remy, query))).body)
 
-    expect(await listed('?before=2025-01-02T00:00:00.000Z')).toEqual([one])
-    expect(await listed('?after=2025-01-02T00:00:00.000Z')).toEqual([three])
-    expect(await listed('?after=2024-12-31&before=2025-01-03')).toEqual([two, one])
-    expect(await listed('?before=2025-01-03T02:00:00.5+02:00')).toEqual([two, one])
-    expect(await listed('?before=2025-01-03T02:00:00.5001%2B0200')).toEqual([three, two, one])
-    expect(await listed('?after=2025-01-03T00:00:00.4999Z')).toEqual([three])
-    expect(await listed('?after=2025-01-03T00:00:00.5009Z')).toEqual([])
-    expect(await listed('?before=9999-12-31T23:59:60.9999-23:59')).toEqual([three, two, one])
-    expect(await listed('?after=0000-01-01T00:00:00%2B23:59')).toEqual([one, two, three])
+    expect(await listPosts('?before=2025-01-02T00:00:00.000Z')).toEqual([one])
+    expect(await listPosts('?after=2025-01-02T00:00:00.000Z')).toEqual([three])
+    expect(await listPosts('?after=2024-12-31&before=2025-01-03')).toEqual([two, one])
+    expect(await listPosts('?before=2025-01-03T02:00:00.5+02:00')).toEqual([two, one])
+    expect(await listPosts('?before=2025-01-03T02:00:00.5001%2B0200')).toEqual([three, two, one])
+    expect(await listPosts('?after=2025-01-03T00:00:00.4999Z')).toEqual([three])
+    expect(await listPosts('?after=2025-01-03T00:00:00.5009Z')).toEqual([])
+    expect(await listPosts('?before=9999-12-31T23:59:60.9999-23:59')).toEqual([three, two, one])
+    expect(await listPosts('?after=0000-01-01T00:00:00%2B23:59')).toEqual([one, two, three])
   })
 
   it.each([

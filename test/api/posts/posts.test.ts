@@ -25,7 +25,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
     })
   const read = (guid: string, who: ApiClient = alice) => who.get(`/posts/${guid}`)
-  async function written(body: object, who: ApiClient = alice): Promise<ApiAnswer['body']> {
+  async function createPost(body: object, who: ApiClient = alice): Promise<ApiAnswer['body']> {
     const answer = await write({ public: true, ...body }, who)
     expect(answer.status).toBe(200)
     return answer.body
@@ -127,7 +127,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('finds the own aspects in a list that is longer than a statement allows', async () => {
       const aspects = [...Array.from({ length: 70_000 }, () => 0), api.friendsAspectId]
 
-      expect((await written({ body: 'x', public: false, aspects })).public).toBe(false)
+      expect((await createPost({ body: 'x', public: false, aspects })).public).toBe(false)
     })
 
     it('ignores the aspects of a public post', async () => {
@@ -155,7 +155,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it('delivers a private post to the people in its aspects', async () => {
-      const { guid } = await written({ body: 'For friends', public: false, aspects: [api.friendsAspectId] })
+      const { guid } = await createPost({ body: 'For friends', public: false, aspects: [api.friendsAspectId] })
 
       expect((await read(guid, bob)).body).toMatchObject({ guid, public: false, body: 'For friends' })
       expect((await read(guid)).status).toBe(200)
@@ -192,7 +192,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       for (const poll of wrong) expectError(await write({ body: 'x', public: true, poll }), 422)
       expect(await rows()).toEqual(before)
 
-      const { poll } = await written({ body: 'x', poll: { question: 'Tea?', poll_answers: ['z', 'a', 'z'] } })
+      const { poll } = await createPost({ body: 'x', poll: { question: 'Tea?', poll_answers: ['z', 'a', 'z'] } })
       expect(poll).toEqual({
         guid: expect.any(String),
         question: 'Tea?',
@@ -219,7 +219,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       ['-90', 180, -90, 180],
       ['+1.50', 1e-7, 1.5, 1e-7],
     ])('takes numbers, and texts of them: %j, %j', async (lat, lng, ...expected) => {
-      const { location } = await written({ body: 'x', location: { address: 'Here', lat, lng } })
+      const { location } = await createPost({ body: 'x', location: { address: 'Here', lat, lng } })
 
       expect([location.lat, location.lng]).toEqual(expected)
     })
@@ -246,14 +246,14 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       for (const location of wrong) expectError(await write({ body: 'x', public: true, location }), 422)
 
       for (const location of [{ address: ' ' }, { address: '', lat: 1, lng: 2 }, { lat: 'north' }, {}, null]) {
-        expect(await written({ body: 'x', location })).not.toHaveProperty('location')
+        expect(await createPost({ body: 'x', location })).not.toHaveProperty('location')
       }
     })
 
     it('attaches own pending photos in order', async () => {
       const [second, first] = [await pendingPhoto(alice), await pendingPhoto(alice)]
 
-      const post = await written({ photos: [first, second] })
+      const post = await createPost({ photos: [first, second] })
 
       expect(post).toMatchObject({ body: '', title: 'A post from alice@pod.example' })
       expect(post.photos).toMatchObject([
@@ -272,7 +272,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('photos are as public as the post', async () => {
       const photo = await pendingPhoto(alice)
 
-      await written({ public: false, aspects: [api.friendsAspectId], photos: [photo], body: null })
+      await createPost({ public: false, aspects: [api.friendsAspectId], photos: [photo], body: null })
 
       const seenBy = async (who: ApiClient) => {
         const photos: ApiAnswer['body'][] = (await who.get(`/users/${alice.guid}/photos`)).body
@@ -299,13 +299,13 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       ]
       for (const photos of wrong) expectError(await write({ body: 'x', public: true, photos }), 422)
 
-      expect((await written({ photos: [own] })).photos).toHaveLength(1)
+      expect((await createPost({ photos: [own] })).photos).toHaveLength(1)
       expectError(await write({ body: 'x', public: true, photos: [own] }), 422)
     })
 
     it('makes the title of the beginning of the text, with names for mentions', async () => {
       await bob.editProfile({ firstName: 'Bob', lastName: 'B.' })
-      const titleOf = async (body: string) => (await written({ body })).title
+      const titleOf = async (body: string) => (await createPost({ body })).title
 
       const long = await titleOf('word '.repeat(100))
       expect([long.length <= 70, long.endsWith('...')]).toEqual([true, true])
@@ -313,13 +313,13 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(
         await titleOf(`Hello @{${bob.address}}, or @{Bobby; ${bob.address}}: **read** [this](https://a.example)`),
       ).toBe('Hello Bob B., or Bobby: read this')
-      expect((await written({ body: 'Text with #NSFW' })).nsfw).toBe(true)
+      expect((await createPost({ body: 'Text with #NSFW' })).nsfw).toBe(true)
     })
 
     it('stores the tags and notifies mentioned people', async () => {
       await api.pod.db('notifications').delete()
 
-      const post = await written({
+      const post = await createPost({
         body: `#Tea #tea &#coffee for @{${bob.address}}, @{dan@pod.example} @{x@y.example}`,
       })
 
@@ -338,7 +338,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('limits the tags and mentions of a text', async () => {
       const tags = Array.from({ length: 150 }, (_, number) => `#many${number}`).join(' ')
 
-      const { guid } = await written({ body: tags })
+      const { guid } = await createPost({ body: tags })
 
       const { id } = await api.pod.db('posts').where({ guid }).first('id')
       expect(await api.pod.db('taggings').where({ postId: id })).toHaveLength(100)
@@ -348,7 +348,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       const quin = await addRemotePerson(api.pod, 'quin@q.example')
       await api.pod.db('notifications').delete()
 
-      const post = await written({
+      const post = await createPost({
         body: `@{${bob.address}} but not @{Carol; ${api.carol.address}}, @{${quin.address}}, @{${api.alice.address}} or @{no@y.example}`,
         public: false,
         aspects: [api.friendsAspectId],
@@ -367,7 +367,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       const quin = await addRemotePerson(api.pod, 'quinn@q.example')
       await quin.$query(api.pod.db).patch({ name: `Q [1] @{${api.carol.address}} #party` })
 
-      const post = await written({
+      const post = await createPost({
         body: `@{${quin.address}} and @{@{${api.carol.address}; no@y.example}}`,
         public: false,
         aspects: [api.friendsAspectId],
@@ -387,7 +387,13 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it('does not store the client name, and ignores unknown fields', async () => {
-      const post = await written({ body: 'x', provider_display_name: 'An app', guid: 'x', likes: 5, __proto__: null })
+      const post = await createPost({
+        body: 'x',
+        provider_display_name: 'An app',
+        guid: 'x',
+        likes: 5,
+        __proto__: null,
+      })
 
       expect(post).not.toHaveProperty('provider_display_name')
       expect(post.guid).not.toBe('x')
@@ -396,7 +402,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('accepts null for absent fields', async () => {
       const nothing = { aspects: null, photos: null, poll: null, location: null }
 
-      expect(await written({ body: 'x', ...nothing })).toMatchObject({ body: 'x', photos: [] })
+      expect(await createPost({ body: 'x', ...nothing })).toMatchObject({ body: 'x', photos: [] })
     })
 
     it.each(['{', '[]', 'null', '"x"'])('refuses the body %s', async (body) => {
@@ -485,7 +491,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it('leaves notifications unread', async () => {
-      const { guid } = await written({ body: `@{${bob.address}}` })
+      const { guid } = await createPost({ body: `@{${bob.address}}` })
 
       await read(guid, bob)
 
@@ -498,7 +504,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     const remove = (guid: string, who: ApiClient = alice) => who.delete(`/posts/${guid}`)
 
     it('deletes the own post once', async () => {
-      const { guid } = await written({ body: 'Soon gone' })
+      const { guid } = await createPost({ body: 'Soon gone' })
 
       const answer = await remove(guid)
 
@@ -516,7 +522,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it('needs the scopes', async () => {
-      const { guid } = await written({ body: 'Mine', public: false, aspects: [api.friendsAspectId] })
+      const { guid } = await createPost({ body: 'Mine', public: false, aspects: [api.friendsAspectId] })
 
       expectError(await remove(guid, await alice.with('private:read', 'private:modify')), 403)
       expectError(await remove(guid, await alice.with('public:modify')), 403)
@@ -528,16 +534,16 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('deletes its comments and interactions, and the notifications about it', async () => {
       const photo = await pendingPhoto(alice)
       const poll = { question: 'Tea?', poll_answers: ['y', 'n'] }
-      const { guid } = await written({ body: `@{${bob.address}}`, photos: [photo], poll })
+      const { guid } = await createPost({ body: `@{${bob.address}}`, photos: [photo], poll })
       const comment = (await bob.post(`/posts/${guid}/comments`, { body: 'Hello' })).body
       for (const path of ['likes', `comments/${comment.guid}/likes`]) await bob.post(`/posts/${guid}/${path}`)
-      const told = async (who: ApiClient) =>
+      const listNotifications = async (who: ApiClient) =>
         (await who.get('/notifications')).body.filter(({ target }: ApiAnswer['body']) => target?.guid === guid).length
-      expect([await told(alice), await told(bob)]).toEqual([2, 1])
+      expect([await listNotifications(alice), await listNotifications(bob)]).toEqual([2, 1])
 
       expect((await remove(guid)).status).toBe(204)
 
-      expect([await told(alice), await told(bob)]).toEqual([0, 0])
+      expect([await listNotifications(alice), await listNotifications(bob)]).toEqual([0, 0])
       for (const [table, gone] of [
         ['photos', photo],
         ['comments', comment.guid],

@@ -12,7 +12,7 @@ afterAll(() => api.close())
 
 const guidsOf = (posts: readonly { guid: string }[]) => posts.map(({ guid }) => guid)
 const search = (who: Pick<ApiPerson, 'get'>, tag: string) => who.get(`/search/posts?tag=${encodeURIComponent(tag)}`)
-const found = async (who: Pick<ApiPerson, 'get'>, tag: string) => guidsOf((await search(who, tag)).body)
+const findPosts = async (who: Pick<ApiPerson, 'get'>, tag: string) => guidsOf((await search(who, tag)).body)
 
 it('needs a tag', async () => {
   for (const query of ['', '?tag=', '?tag=%23', '?tag=%20', '?tag[]=cats', '?tag=%00']) {
@@ -35,7 +35,7 @@ it('finds the posts with the tag, in every spelling, the newest first, with the 
   await publish(api, api.dan, { text: '#kittensAndCats', public: true })
   await api.alice.post(`/posts/${newer}/likes`)
 
-  for (const tag of ['kittens', '#kittens', '#KITTENS']) expect(await found(api.alice, tag)).toEqual([newer, older])
+  for (const tag of ['kittens', '#kittens', '#KITTENS']) expect(await findPosts(api.alice, tag)).toEqual([newer, older])
   const [first, second] = (await search(api.alice, 'kittens')).body
   expect([first.own_interaction_state.liked, second.own_interaction_state.liked]).toEqual([true, false])
 })
@@ -43,8 +43,8 @@ it('finds the posts with the tag, in every spelling, the newest first, with the 
 it('finds tags of any script', async () => {
   const post = await publish(api, api.dan, { text: 'Das ist #Übung, und das #日本語', public: true })
 
-  expect(await found(api.alice, 'übung')).toEqual([post])
-  expect(await found(api.alice, '日本語')).toEqual([post])
+  expect(await findPosts(api.alice, 'übung')).toEqual([post])
+  expect(await findPosts(api.alice, '日本語')).toEqual([post])
 })
 
 it('finds private posts only for their readers with private:read', async () => {
@@ -52,27 +52,27 @@ it('finds private posts only for their readers with private:read', async () => {
   const aspectIds = [await aspectOf(api, api.carol, 'Friends')]
   const shown = await publish(api, api.carol, { text: '#secrets', public: false, aspectIds })
 
-  expect(await found(api.dan, 'secrets')).toEqual([shown])
-  expect(await found(api.carol, 'secrets')).toEqual([shown])
-  expect(await found(await api.dan.with(), 'secrets')).toEqual([])
-  expect(await found(await api.carol.with(), 'secrets')).toEqual([])
-  expect(await found(api.eve, 'secrets')).toEqual([])
+  expect(await findPosts(api.dan, 'secrets')).toEqual([shown])
+  expect(await findPosts(api.carol, 'secrets')).toEqual([shown])
+  expect(await findPosts(await api.dan.with(), 'secrets')).toEqual([])
+  expect(await findPosts(await api.carol.with(), 'secrets')).toEqual([])
+  expect(await findPosts(api.eve, 'secrets')).toEqual([])
 })
 
 it('omits hidden posts and posts by a blocked person', async () => {
   const { gus } = await api.people('gus')
   const hers = await publish(api, api.carol, { text: '#leftout', public: true })
   const his = await publish(api, api.bob, { text: '#leftout', public: true })
-  expect(await found(gus, 'leftout')).toEqual([his, hers])
+  expect(await findPosts(gus, 'leftout')).toEqual([his, hers])
 
   await gus.post(`/posts/${his}/hide`, { hide: true })
   await gus.post(`/users/${api.carol.guid}/block`)
-  expect(await found(gus, 'leftout')).toEqual([])
-  expect(await found(api.alice, 'leftout')).toEqual([his, hers])
+  expect(await findPosts(gus, 'leftout')).toEqual([])
+  expect(await findPosts(api.alice, 'leftout')).toEqual([his, hers])
 
   await gus.post(`/posts/${his}/hide`, { hide: false })
   await gus.delete(`/users/${api.carol.guid}/block`)
-  expect(await found(gus, 'leftout')).toEqual([his, hers])
+  expect(await findPosts(gus, 'leftout')).toEqual([his, hers])
 })
 
 it('returns each of 40 posts of one millisecond exactly once, in both directions', async () => {

@@ -75,11 +75,11 @@ it('finds tags of private posts for their author only, and followed tags for the
   const aspectIds = [await aspectOf(api, alice, 'Friends')]
   await publish(api, alice, { text: 'My #privateailment', public: false, aspectIds })
   await alice.post('/tag_followings', { name: 'privateinterest' })
-  const found = async (person: ApiPerson) => (await person.get('/search/tags?query=private')).body
+  const findTags = async (person: ApiPerson) => (await person.get('/search/tags?query=private')).body
 
-  expect(await found(alice)).toEqual(['privateailment', 'privateinterest'])
-  expect(await found(carol)).toEqual([])
+  expect(await findTags(alice)).toEqual(['privateailment', 'privateinterest'])
+  expect(await findTags(carol)).toEqual([])
 
   await publish(api, carol, { text: 'Everybody knows #privateailment', public: true })
-  expect(await found(carol)).toEqual(['privateailment'])
+  expect(await findTags(carol)).toEqual(['privateailment'])
 })

@@ -18,7 +18,7 @@ beforeEach(async () => {
 
 const follow = (name: unknown, who = alice) => who.post('/tag_followings', { name })
 const unfollow = (name: string) => alice.delete(`/tag_followings/${encodeURIComponent(name)}`)
-const followed = async (who = alice) => (await who.get('/tag_followings')).body
+const listFollowed = async (who = alice) => (await who.get('/tag_followings')).body
 
 describe('following a tag', () => {
   it('is done once, and each user follows their own', async () => {
@@ -26,15 +26,15 @@ describe('following a tag', () => {
 
     expect([answer.status, answer.text]).toEqual([204, ''])
     expectError(await follow('cats'), 409)
-    expect(await followed()).toEqual(['cats'])
-    expect(await followed(bob)).toEqual([])
+    expect(await listFollowed()).toEqual(['cats'])
+    expect(await listFollowed(bob)).toEqual([])
     expect((await follow('cats', bob)).status).toBe(204)
   })
 
   it('accepts a tag in each of its forms', async () => {
     expect((await follow('#CATS')).status).toBe(204)
 
-    expect(await followed()).toEqual(['cats'])
+    expect(await listFollowed()).toEqual(['cats'])
     for (const name of ['cats', 'Cats', '#cats', 'c a t s', 'cats!']) expectError(await follow(name), 409)
   })
 
@@ -43,7 +43,7 @@ describe('following a tag', () => {
       expect((await follow(name)).status).toBe(204)
     }
 
-    expect(await followed()).toEqual(['123', '<3', 'a_b-c', 'cat', 'cats', 'tea', 'ärger', '猫'])
+    expect(await listFollowed()).toEqual(['123', '<3', 'a_b-c', 'cat', 'cats', 'tea', 'ärger', '猫'])
     const many = Array.from({ length: 120 }, (_, number) => `tag${1_000 + number}`)
     for (const name of many) await follow(name)
     const answer = await alice.get('/tag_followings?per_page=5&page=2')
@@ -56,7 +56,7 @@ describe('following a tag', () => {
       expectError(await follow(name), 422)
     }
     for (const body of [{}, undefined, { tag: 'cats' }]) expectError(await alice.post('/tag_followings', body), 422)
-    expect(await followed()).toEqual([])
+    expect(await listFollowed()).toEqual([])
   })
 
   it('accepts a form', async () => {
@@ -69,7 +69,7 @@ describe('following a tag', () => {
     })
 
     expect(answer.status).toBe(204)
-    expect(await followed()).toEqual(['cats'])
+    expect(await listFollowed()).toEqual(['cats'])
   })
 
   it('follows the existing tag of posts', async () => {
@@ -89,7 +89,7 @@ describe('following a tag no longer', () => {
 
     expect([answer.status, answer.text]).toEqual([204, ''])
     expectError(await unfollow('cats'), 410)
-    expect(await followed()).toEqual(['tea'])
+    expect(await listFollowed()).toEqual(['tea'])
   })
 
   it('takes a tag in any of its forms, percent-encoded', async () => {
@@ -104,7 +104,7 @@ describe('following a tag no longer', () => {
       expect((await follow(name)).status).toBe(204)
       expect((await unfollow(said)).status).toBe(204)
     }
-    expect(await followed()).toEqual([])
+    expect(await listFollowed()).toEqual([])
   })
 
   it('an invalid tag is rejected', async () => {
@@ -119,7 +119,7 @@ describe('many times at once', () => {
     const name = 'never seen before'
 
     expect(await countStatuses(() => follow(name))).toEqual({ 204: 1, 409: CONCURRENT_REQUESTS - 1 })
-    expect(await followed()).toEqual(['neverseenbefore'])
+    expect(await listFollowed()).toEqual(['neverseenbefore'])
     expect(await countStatuses(() => unfollow(name))).toEqual({ 204: 1, 410: CONCURRENT_REQUESTS - 1 })
   })
 
@@ -127,14 +127,14 @@ describe('many times at once', () => {
     const statuses = await countStatuses((number) => follow(`brand new ${number >> 1}`, number % 2 === 0 ? alice : bob))
 
     expect(statuses).toEqual({ 204: CONCURRENT_REQUESTS })
-    expect(await followed()).toEqual(await followed(bob))
+    expect(await listFollowed()).toEqual(await listFollowed(bob))
   })
 })
 
 it('takes two statements to read, and three to write', async () => {
   await follow('tea')
 
-  expect(await statementsDuring(() => followed())).toBe(2)
+  expect(await statementsDuring(() => listFollowed())).toBe(2)
   expect(await statementsDuring(() => follow('cats'))).toBe(3)
   expect(await statementsDuring(() => unfollow('cats'))).toBe(2)
 })

@@ -45,7 +45,7 @@ async function statusWith(token: string): Promise<number> {
   return statusCode
 }
 
-async function signedIn(username: string) {
+async function openSignedIn(username: string) {
   const browser = openBrowser(pod.app, POD)
   await browser.visit('/users/sign_in')
   await browser.submit({ username, password: `the password of ${username}` })
@@ -58,7 +58,7 @@ describe('a new password', () => {
     const [of, other] = [await tokensOf('alice'), await tokensOf('bob')]
     const minted = await mintToken(pod.pod, 'alice', { scopes: ['openid'], lifetime: 60 })
     const code = codeIn(await allow(pod.app, client, 'alice', SCOPE))
-    const browser = await signedIn('alice')
+    const browser = await openSignedIn('alice')
 
     await resetPassword(pod.pod, 'alice', NEW)
 
@@ -92,7 +92,7 @@ describe('a new password', () => {
   it('keeps the tokens of applications on request, but no sessions or codes', async () => {
     await pod.people('dora')
     const { access_token: token, refresh_token: refreshToken } = await tokensOf('dora')
-    const browser = await signedIn('dora')
+    const browser = await openSignedIn('dora')
     const code = codeIn(await allow(pod.app, client, 'dora', SCOPE))
 
     await resetPassword(pod.pod, 'dora', NEW, { shouldKeepApplications: true })

@@ -24,7 +24,7 @@ afterAll(() => pod.close())
 const right = { username: 'alice', password: 'the password of alice' }
 const wrong = { username: 'alice', password: 'the password of nobody' }
 
-async function signedIn(username = 'alice') {
+async function signIn(username = 'alice') {
   const browser = openBrowser(pod.app, POD)
   await browser.visit('/users/sign_in')
   await browser.submit({ username, password: `the password of ${username}` })
@@ -113,7 +113,7 @@ describe('signing in', () => {
   })
 
   it('a session begun by another person is not continued', async () => {
-    const browser = await signedIn('bob')
+    const browser = await signIn('bob')
     const before = browser.cookies.get('pod_session')
     await browser.visit('/')
     await browser.submit({}, '/users/sign_out')
@@ -125,7 +125,7 @@ describe('signing in', () => {
   })
 
   it('ends the previous session of the browser, which an attacker may have planted there', async () => {
-    const planted = await signedIn('bob')
+    const planted = await signIn('bob')
     const cookie = [...planted.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
 
     const answer = await pod.inject({
@@ -147,7 +147,7 @@ describe('signing in', () => {
   })
 
   it('a session ends at sign-out, also for a copy of the cookie', async () => {
-    const browser = await signedIn()
+    const browser = await signIn()
     const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
 
     await browser.submit({}, '/users/sign_out')
@@ -182,7 +182,7 @@ describe('signing in', () => {
     expect(guesser.page.statusCode).toBe(429)
     expect(Number(guesser.page.headers['retry-after'])).toBeGreaterThan(5)
 
-    const owner = await signedIn()
+    const owner = await signIn()
     expect(owner.page.body).toContain('alice@pod.example')
     late = 30_000
     await guesser.visit('/users/sign_in')
@@ -264,7 +264,7 @@ it('a limit of 0 counts nothing', async () => {
 describe('the applications of a person', () => {
   it('are listed with their scopes, and revoked by a button', async () => {
     const client = await registerTestClient(pod.app, { client_name: 'Phone & co' })
-    const browser = await signedIn()
+    const browser = await signIn()
     const code = codeIn(await allow(pod.app, client, 'alice', { scope: 'conversations' }, browser))
     const tokens = (await client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })).json()
 
@@ -286,7 +286,7 @@ describe('the applications of a person', () => {
     await allow(pod.app, client, 'alice')
     const { id: clientId } = await pod.pod.db('clients').where({ clientId: client.id }).first()
     const { id } = await pod.pod.db('authorizations').where({ clientId }).first()
-    const bob = await signedIn('bob')
+    const bob = await signIn('bob')
     const cookie = [...bob.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
     const form = bob.cookies.get('pod_form') ?? ''
     const url = `/api/openid_connect/authorizations/${id}`
@@ -302,7 +302,7 @@ describe('the applications of a person', () => {
   })
 
   it('do not include tokens made by the operator', async () => {
-    const browser = await signedIn('bob')
+    const browser = await signIn('bob')
     const operators = await pod.pod.db('authorizations').whereNull('clientId').first()
 
     const answer = await postForm(
@@ -472,7 +472,7 @@ it('accepts a new password at once, and the old one no longer', async () => {
 
 it('requires the new password in every session that was opened with the old one', async () => {
   await pod.people('ida', 'jane')
-  const [ida, jane] = [await signedIn('ida'), await signedIn('jane')]
+  const [ida, jane] = [await signIn('ida'), await signIn('jane')]
 
   await resetPassword(pod.pod, 'ida', 'something new to keep')
 

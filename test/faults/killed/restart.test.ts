@@ -107,9 +107,9 @@ describe.each(proxies.filter(({ program }) => program !== undefined))(
       expect(texts.length).toBe(written.length)
       // Those of the sample data may still arrive.
       const isWritten = new Set(written)
-      const received = () => follower.events.map(({ data }) => data.guid).filter((guid) => isWritten.has(guid))
-      await follower.until(() => received().length >= written.length)
-      expect(received().toSorted()).toEqual(written.toSorted())
+      const listReceived = () => follower.events.map(({ data }) => data.guid).filter((guid) => isWritten.has(guid))
+      await follower.until(() => listReceived().length >= written.length)
+      expect(listReceived().toSorted()).toEqual(written.toSorted())
       expect(follower.connections).toBeGreaterThan(1)
     }, 240_000)
   },

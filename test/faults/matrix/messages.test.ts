@@ -189,8 +189,11 @@ it('F23: unknown persons comment on an unknown post', async () => {
   const fetches = fakePods.requests.filter((request) => fetched.includes(request))
   expect(fetches.filter((request) => request.startsWith(home))).toHaveLength(1)
   expect(fetches.length).toBeLessThanOrEqual(2) // the pod of the first commenter may get a request first
-  const asked = ({ address }: FakePerson) => fakePods.requests.filter((request) => request.endsWith(`acct:${address}`))
-  expect([author, ...unknownPeople].map((person) => asked(person).length)).toEqual(Array.from({ length: 21 }, () => 1))
+  const lookupsOf = ({ address }: FakePerson) =>
+    fakePods.requests.filter((request) => request.endsWith(`acct:${address}`))
+  expect([author, ...unknownPeople].map((person) => lookupsOf(person).length)).toEqual(
+    Array.from({ length: 21 }, () => 1),
+  )
   expect(await pod.db('waiting').select('id')).toEqual([])
 })
 

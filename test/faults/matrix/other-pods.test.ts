@@ -171,9 +171,9 @@ it('F20: other pods answer with every HTTP status', async () => {
      from deliveries join pods on pods.id = deliveries.pod_id where pods.id = any(?)`,
     [[...ids.values()]],
   )
-  const later = (row: Try) => (row.id === ids.get(503) ? 7_200 : 256)
-  const early = rows.filter((row: Try) => Number(row.seconds) < later(row) - WITHIN / 1_000)
-  const late = rows.filter((row: Try) => Number(row.seconds) > later(row) + JITTER)
+  const retrySecondsOf = (row: Try) => (row.id === ids.get(503) ? 7_200 : 256)
+  const early = rows.filter((row: Try) => Number(row.seconds) < retrySecondsOf(row) - WITHIN / 1_000)
+  const late = rows.filter((row: Try) => Number(row.seconds) > retrySecondsOf(row) + JITTER)
   expect([...early, ...late]).toEqual([])
 
   const away = expected.flatMap(([what, statuses]) => (what.endsWith('for all') ? statuses : []))

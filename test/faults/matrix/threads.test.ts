@@ -70,12 +70,12 @@ async function untilStored(guids: readonly string[]): Promise<void> {
 
 /** Returns the dead letters, each with one message, and discards them. */
 async function untilDead(many: number): Promise<void> {
-  const failed = () => podUnderFaults.pod.jobs.failed('inbound-private', 0, 10)
+  const listFailed = () => podUnderFaults.pod.jobs.failed('inbound-private', 0, 10)
   await until(`${many} are dead`, IN_THE_END, async () => {
     await ageJobs(podUnderFaults, 'inbound-private')
-    return (await failed()).length === many
+    return (await listFailed()).length === many
   })
-  const dead = await failed()
+  const dead = await listFailed()
   expect(dead.map(({ data }) => data.messages.length)).toEqual(dead.map(() => 1))
   expect(dead.map(({ failedReason }) => failedReason)).toEqual(dead.map(() => 'internal'))
   await Promise.all(dead.map((job) => job.remove()))

@@ -32,7 +32,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-async function exported(username: string) {
+async function exportArchive(username: string) {
   let text = ''
   for await (const piece of writeArchive(pod, { username, shouldIncludeKey: true, upTo: pod.now() })) text += piece
   return JSON.parse(text)
@@ -50,7 +50,7 @@ async function importInto({ userId, id: personId, address }: LocalUser, archive:
 }
 
 /** Without what belongs to the account itself: names, keys, addresses of pictures, times of the profile, lists of recipients. */
-function comparable(archive: Awaited<ReturnType<typeof exported>>, address: string) {
+function comparable(archive: Awaited<ReturnType<typeof exportArchive>>, address: string) {
   const {
     username: _,
     email: __,
@@ -138,7 +138,7 @@ it('an archive that is exported, imported and exported again is the same', async
       arrivedAt: new Date('2020-01-02'),
     },
   ])
-  const first = await exported('al')
+  const first = await exportArchive('al')
   expect(first.user.migrations).toMatchObject([{ old_address: 'alice@old.example' }])
   // The schema of diaspora* wants numbers, also where the size is unknown.
   expect(first.user.posts.flatMap((post: typeof first) => post.entity_data.photos)).toMatchObject([
@@ -164,7 +164,7 @@ it('an archive that is exported, imported and exported again is the same', async
   await pod.db('aspects').where({ userId: bob.userId }).delete()
   const done = await importInto(bob, first, al.address)
   expect(done?.counts.conversations).toMatchObject({ found: 1, imported: 1, refused: 0 })
-  const second = await exported('bob')
+  const second = await exportArchive('bob')
   expect(comparable(second, bob.address)).toEqual(comparable(first, al.address))
   expect(second.user.migrations).toMatchObject([{ old_address: 'alice@old.example' }, { old_address: al.address }])
   expect((await pod.db('conversation_visibilities').select('personId')).map(({ personId }) => personId)).toEqual([

@@ -30,7 +30,7 @@ function newHost(): string {
   return `q${hosts}.example`
 }
 
-function askedAt(host: string): readonly string[] {
+function requestsTo(host: string): readonly string[] {
   return fakePods.requests.filter((request) => request.startsWith(host)).map((request) => request.slice(host.length))
 }
 
@@ -43,7 +43,7 @@ describe('discoverPerson', () => {
 
     const found = await discoverPerson(pod, quin.address)
 
-    expect(askedAt(host)).toEqual([`${WEBFINGER}?resource=acct:quin@${host}`, `/hcard/users/${quin.guid}`])
+    expect(requestsTo(host)).toEqual([`${WEBFINGER}?resource=acct:quin@${host}`, `/hcard/users/${quin.guid}`])
     expect(found).toMatchObject({
       guid: quin.guid,
       address: quin.address,
@@ -182,7 +182,7 @@ describe('discoverPerson', () => {
 
     if (end === 'works') expect(await discovery).toMatchObject({ guid: quin.guid })
     else await expect(discovery).rejects.toMatchObject(DiscoveryFailed)
-    expect(askedAt(host).filter((path) => path.startsWith(WEBFINGER))).toHaveLength(5)
+    expect(requestsTo(host).filter((path) => path.startsWith(WEBFINGER))).toHaveLength(5)
   })
 
   it('resolves picture URLs against the pod, and ignores a default picture', async () => {
@@ -263,7 +263,7 @@ describe('discoverPerson stores nothing', () => {
     )
 
     await expectNothingStored(quin.address)
-    expect(askedAt(host)).toHaveLength(1)
+    expect(requestsTo(host)).toHaveLength(1)
   })
 
   it.each([404, 410, 500, 503, 401])('a discovery with the answer %i stores nothing', async (status) => {
@@ -328,7 +328,7 @@ describe('discoverPerson stores nothing', () => {
     fakePods.script(`${host}${WEBFINGER}`, (_request, response) => response.end(JSON.stringify({ ...document, links })))
 
     await expectNothingStored(quin.address)
-    expect(askedAt(host)).toHaveLength(1)
+    expect(requestsTo(host)).toHaveLength(1)
   })
 
   it.each(['ghost@pod.example', 'ghost@www.pod.example', 'ghost@pod.example:443', 'ghost@pod.example:80'])(
@@ -348,7 +348,7 @@ describe('discoverPerson stores nothing', () => {
     await setPodRule(pod, COMMAND_ACTOR, { domain: host, state: 'blocked' }, { reason: 'Spam', confirm: host })
 
     await expectNothingStored(quin.address)
-    expect(askedAt(host)).toEqual([])
+    expect(requestsTo(host)).toEqual([])
 
     const elsewhere = fakePods.person(`quin@${newHost()}`)
     const document = fakePods.webFinger(elsewhere)
@@ -436,7 +436,7 @@ describe('a local person', () => {
 describe('a known person', () => {
   const tomorrow = () => new Date(Date.now() + 25 * 60 * 60 * 1_000)
 
-  async function known() {
+  async function listKnown() {
     const host = newHost()
     const quin = fakePods.person(`quin@${host}`)
     await discoverPerson(pod, quin.address)
@@ -449,28 +449,28 @@ describe('a known person', () => {
   }
 
   it('is looked up again after a day, and not before', async () => {
-    const { quin, host, serve } = await known()
+    const { quin, host, serve } = await listKnown()
     serve({})
-    const before = askedAt(host).length
+    const before = requestsTo(host).length
 
     expect(await discoverPerson(pod, quin.address)).toMatchObject({ name: 'quin Tester' })
-    expect(askedAt(host).length).toBe(before)
+    expect(requestsTo(host).length).toBe(before)
 
     expect(await discoverPerson(pod.at(tomorrow()), quin.address)).toMatchObject({ name: 'Quintus Tester' })
-    expect(askedAt(host).length).toBe(before + 2)
+    expect(requestsTo(host).length).toBe(before + 2)
     await discoverPerson(pod.at(tomorrow()), quin.address)
-    expect(askedAt(host).length).toBe(before + 2)
+    expect(requestsTo(host).length).toBe(before + 2)
   })
 
   it('is looked up at once with the option refresh', async () => {
-    const { quin, serve } = await known()
+    const { quin, serve } = await listKnown()
     serve({})
 
     expect(await discoverPerson(pod, quin.address, { refresh: true })).toMatchObject({ name: 'Quintus Tester' })
   })
 
   it('keeps key, guid and pod when a later lookup returns others', async () => {
-    const { quin, serve, host } = await known()
+    const { quin, serve, host } = await listKnown()
     const unknownPerson = fakePods.person(`unknown@${newHost()}`)
     serve({ publicKey: unknownPerson.publicKey, guid: newGuid() })
     const document = fakePods.webFinger(quin)
@@ -489,7 +489,7 @@ describe('a known person', () => {
   })
 
   it('keeps a profile that arrived during a lookup', async () => {
-    const { quin, serve } = await known()
+    const { quin, serve } = await listKnown()
     serve({})
     const person = await Person.byAddress(pod.db, quin.address).throwIfNotFound()
     const later = new Date(Date.now() + 60_000)
@@ -501,7 +501,7 @@ describe('a known person', () => {
   })
 
   it('is returned when the pod is unreachable, but not with the option refresh', async () => {
-    const { quin, host } = await known()
+    const { quin, host } = await listKnown()
     fakePods.script(`${host}${WEBFINGER}`, (_request, response) => response.destroy())
 
     expect(await discoverPerson(pod.at(tomorrow()), quin.address)).toMatchObject({ name: 'quin Tester' })
@@ -511,13 +511,13 @@ describe('a known person', () => {
   })
 
   it('is not looked up again when the account is closed', async () => {
-    const { quin, host } = await known()
+    const { quin, host } = await listKnown()
     await Person.query(pod.db).patch({ closedAt: new Date() }).where({ address: quin.address })
-    const before = askedAt(host).length
+    const before = requestsTo(host).length
 
     expect(await discoverPerson(pod.at(tomorrow()), quin.address, { refresh: true })).toMatchObject({ guid: quin.guid })
 
-    expect(askedAt(host).length).toBe(before)
+    expect(requestsTo(host).length).toBe(before)
   })
 })
 
@@ -529,7 +529,7 @@ describe('concurrent lookups of one person', () => {
     const found = await Promise.all(Array.from({ length: 50 }, () => discoverPerson(pod, quin.address)))
 
     expect(new Set(found.map(({ id }) => id)).size).toBe(1)
-    expect(askedAt(host)).toHaveLength(2)
+    expect(requestsTo(host)).toHaveLength(2)
   })
 
   it('share a failure for a minute, except with retries', async () => {
@@ -540,12 +540,12 @@ describe('concurrent lookups of one person', () => {
 
     await expect(discoverPerson(pod, quin.address)).rejects.toMatchObject(DiscoveryFailed)
     await expect(discoverPerson(at(50), quin.address)).rejects.toMatchObject(DiscoveryFailed)
-    expect(askedAt(host)).toHaveLength(1)
+    expect(requestsTo(host)).toHaveLength(1)
 
     await expect(discoverPerson(pod, quin.address, { ignoresRecentFailures: true })).rejects.toMatchObject(
       DiscoveryFailed,
     )
-    expect(askedAt(host)).toHaveLength(2)
+    expect(requestsTo(host)).toHaveLength(2)
 
     fakePods.script(`${host}${WEBFINGER}`, (_request, response) =>
       response.end(JSON.stringify(fakePods.webFinger(quin))),

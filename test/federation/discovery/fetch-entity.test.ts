@@ -32,7 +32,7 @@ function newPerson(name = 'quin'): FakePerson {
   return fakePods.person(`${name}@f${hosts}.example`)
 }
 
-function askedAt(person: FakePerson): readonly string[] {
+function requestsTo(person: FakePerson): readonly string[] {
   const host = hostOf(person)
   return fakePods.requests
     .filter((request) => request.startsWith(`${host}/`))
@@ -76,7 +76,7 @@ describe('fetchEntity', () => {
     })
     expect(post.createdAt).toEqual(entity.created_at)
     expect(post.interactedAt).toEqual(entity.created_at)
-    expect(askedAt(quin)).toEqual([
+    expect(requestsTo(quin)).toEqual([
       `/.well-known/webfinger?resource=acct:${quin.address}`,
       `/hcard/users/${quin.guid}`,
       `/fetch/post/${entity.guid}`,
@@ -88,11 +88,11 @@ describe('fetchEntity', () => {
     const entity = postBy(quin)
     fakePods.serve(quin, entity)
     const post = await fetchEntity(pod, fetchRequest(quin, entity.guid))
-    const before = askedAt(quin).length
+    const before = requestsTo(quin).length
 
     expect(await fetchEntity(pod, fetchRequest(quin, entity.guid))).toMatchObject({ id: post.id })
 
-    expect(askedAt(quin).length).toBe(before)
+    expect(requestsTo(quin).length).toBe(before)
   })
 
   it('stores everything that is part of a post', async () => {
@@ -199,9 +199,9 @@ describe('fetchEntity', () => {
     const want = { ...fetchRequest(quin, poll.guid), type: 'poll' as const }
 
     expect(await fetchEntity(pod, want)).toMatchObject({ guid: entity.guid })
-    const before = askedAt(quin).length
+    const before = requestsTo(quin).length
     expect(await fetchEntity(pod, want)).toMatchObject({ guid: entity.guid })
-    expect(askedAt(quin).length).toBe(before)
+    expect(requestsTo(quin).length).toBe(before)
   })
 
   it('escapes special characters of a guid in the path', async () => {
@@ -236,14 +236,14 @@ describe('fetchEntity', () => {
     await expect(fetchEntity(pod, fetchRequest(quin, missing))).rejects.toMatchObject(NotFetchable)
 
     expect(new Set(failures.map(({ status }) => status))).toEqual(new Set(['rejected']))
-    expect(askedAt(quin).filter((path) => path.startsWith('/fetch/'))).toEqual([
+    expect(requestsTo(quin).filter((path) => path.startsWith('/fetch/'))).toEqual([
       `/fetch/post/${entity.guid}`,
       `/fetch/post/${missing}`,
     ])
     await expect(fetchEntity(pod, fetchRequest(quin, missing), { ignoresRecentFailures: true })).rejects.toMatchObject(
       NotFetchable,
     )
-    expect(askedAt(quin).filter((path) => path.endsWith(missing))).toHaveLength(2)
+    expect(requestsTo(quin).filter((path) => path.endsWith(missing))).toHaveLength(2)
   })
 
   it('remembers no failure that a limit of this process has caused, for the author as for the post', async () => {
@@ -349,7 +349,7 @@ describe('a fetched entity ends as NotFetchable, with nothing stored,', () => {
     answer(quin, entity.guid, envelopeOf(liar, entity))
 
     await expectNothingFetched(() => fetchEntity(pod, fetchRequest(quin, entity.guid)))
-    expect(askedAt(liar)).toEqual([])
+    expect(requestsTo(liar)).toEqual([])
 
     await discoverPerson(pod, liar.address)
     await expectNothingFetched(() => fetchEntity(pod, fetchRequest(quin, entity.guid), { ignoresRecentFailures: true }))
@@ -373,7 +373,7 @@ describe('a fetched entity ends as NotFetchable, with nothing stored,', () => {
     fakePods.script(`${hostOf(quin)}/.well-known/webfinger`, (_request, response) => response.writeHead(404).end())
 
     await expectNothingFetched(() => fetchEntity(pod, fetchRequest(quin, newGuid())))
-    expect(askedAt(quin)).toHaveLength(1)
+    expect(requestsTo(quin)).toHaveLength(1)
   })
 
   it('an entity on a blocked pod ends as NotFetchable, without a request', async () => {
@@ -392,7 +392,7 @@ describe('a fetched entity ends as NotFetchable, with nothing stored,', () => {
         { ignoresRecentFailures: true },
       ),
     )
-    expect(askedAt(quin).filter((path) => path.startsWith('/fetch/'))).toEqual([])
+    expect(requestsTo(quin).filter((path) => path.startsWith('/fetch/'))).toEqual([])
   })
 
   it.each(['ghost@pod.example', 'pod.example', 'www.pod.example', 'not a host', 'ghost@[::'])(
@@ -417,7 +417,7 @@ describe('a fetched entity ends as NotFetchable, with nothing stored,', () => {
 
     await expectNothingFetched(() => fetchEntity(pod, fetchRequest(quin, guid)))
 
-    expect(askedAt(quin)).toEqual([])
+    expect(requestsTo(quin)).toEqual([])
   })
 })
 
@@ -499,11 +499,11 @@ describe('a reshare', () => {
     const looping = { ...one, root_guid: two.guid }
     fakePods.serve(quin, looping)
     fakePods.serve(quin, two)
-    const before = askedAt(quin).length
+    const before = requestsTo(quin).length
 
     await expectNothingFetched(() => fetchEntity(pod, fetchRequest(quin, one.guid)))
 
-    expect(askedAt(quin).length).toBe(before + 2)
+    expect(requestsTo(quin).length).toBe(before + 2)
   })
 
   it('of the same root by the same person counts once', async () => {

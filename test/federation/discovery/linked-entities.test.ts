@@ -27,7 +27,7 @@ afterAll(() => test.close())
 beforeEach(() => pod.db('outbox').delete())
 
 /** The fetches that a link of a local user causes. */
-const lookedFor = () => pod.db('outbox').where({ name: 'fetch-linked' }).orderBy('id').pluck('data')
+const listLookups = () => pod.db('outbox').where({ name: 'fetch-linked' }).orderBy('id').pluck('data')
 const wanted = (guid: string, fetchesLeft = 29) => ({
   type: 'post',
   guid,
@@ -47,7 +47,7 @@ it('what a post of our people links to is fetched, unless it is known, of this p
   await dispatchNow(pod, { record: 'post', guid })
 
   // Half of what the message may cause would have gone to the other link.
-  expect(await lookedFor()).toEqual([wanted(unknown, 14)])
+  expect(await listLookups()).toEqual([wanted(unknown, 14)])
 })
 
 it('the same of what is private, of comments, of conversations and of messages', async () => {
@@ -65,7 +65,7 @@ it('the same of what is private, of comments, of conversations and of messages',
   const line = await createMessage(pod, ann, { conversationGuid: talk.guid, text: linkTo(message) })
   await dispatchNow(pod, { record: 'message', guid: line.guid })
 
-  expect(await lookedFor()).toEqual(guids.map((guid) => wanted(guid)))
+  expect(await listLookups()).toEqual(guids.map((guid) => wanted(guid)))
 })
 
 it('what is only passed on is looked at when it comes, and not again', async () => {
@@ -76,5 +76,5 @@ it('what is only passed on is looked at when it comes, and not again', async () 
 
   await dispatchNow(pod, { record: 'comment', guid: comment.guid })
 
-  expect(await lookedFor()).toEqual([])
+  expect(await listLookups()).toEqual([])
 })

@@ -30,7 +30,7 @@ beforeEach(async () => {
 })
 
 describe('a profile', () => {
-  const shown = () => Person.query(pod.db).findById(quin.id).withGraphFetched('profile').throwIfNotFound()
+  const readQuin = () => Person.query(pod.db).findById(quin.id).withGraphFetched('profile').throwIfNotFound()
 
   it('replaces all that was there', async () => {
     const first = profileOf(quin, {
@@ -49,7 +49,7 @@ describe('a profile', () => {
     })
 
     expect(await receive(pod, publicMessage(quin, first))).toEqual(allStored)
-    expect(await shown()).toMatchObject({
+    expect(await readQuin()).toMatchObject({
       name: 'Quin Tester',
       avatarUrl: 'https://pictures.example/medium.png',
       profile: {
@@ -70,7 +70,7 @@ describe('a profile', () => {
     })
 
     expect(await receive(pod, publicMessage(quin, profileOf(quin, { birthday: '' })))).toEqual(allStored)
-    expect(await shown()).toMatchObject({
+    expect(await readQuin()).toMatchObject({
       name: '',
       avatarUrl: null,
       profile: {
@@ -103,7 +103,7 @@ describe('a profile', () => {
 
     const end = await receive(pod, publicMessage(quin, profileOf(quin, { first_name: 'second', ...when }), acceptedAt))
 
-    expect(await shown()).toMatchObject({ name: winner })
+    expect(await readQuin()).toMatchObject({ name: winner })
     expect(end.ignored).toBe(winner === 'second' ? 0 : 1)
   })
 
@@ -114,7 +114,7 @@ describe('a profile', () => {
       ...allStored,
       ignored: 2,
     })
-    expect(await shown()).toMatchObject({ name: 'at 9' })
+    expect(await readQuin()).toMatchObject({ name: 'at 9' })
   })
 
   it('counts if it is the last of several that were accepted at once', async () => {
@@ -122,7 +122,7 @@ describe('a profile', () => {
 
     await receive(pod, ...names.map((name) => publicMessage(quin, profileOf(quin, { first_name: name }), at(10))))
 
-    expect(await shown()).toMatchObject({ name: 'third' })
+    expect(await readQuin()).toMatchObject({ name: 'third' })
   })
 
   it('with a fast clock does not block later profiles', async () => {
@@ -133,7 +133,7 @@ describe('a profile', () => {
     const later = new Date(Date.now() + 1_000)
     await receive(pod, publicMessage(quin, profileOf(quin, { first_name: 'now' }), later))
 
-    expect(await shown()).toMatchObject({ name: 'now' })
+    expect(await readQuin()).toMatchObject({ name: 'now' })
   })
 
   it('is rejected when a public message contains private fields', async () => {
@@ -144,11 +144,11 @@ describe('a profile', () => {
       ...allStored,
       rejected: ['NotPublic'],
     })
-    expect(await shown()).toMatchObject({ name: 'Quiet', profile: { bio: '', publicDetails: false } })
+    expect(await readQuin()).toMatchObject({ name: 'Quiet', profile: { bio: '', publicDetails: false } })
     expect(
       await receive(pod, privateMessage(quin, ann, { ...quiet, bio: 'Secret' }, new Date(Date.now() + 1_000))),
     ).toEqual(allStored)
-    expect(await shown()).toMatchObject({ profile: { bio: 'Secret' } })
+    expect(await readQuin()).toMatchObject({ profile: { bio: 'Secret' } })
   })
 
   it.each([
@@ -162,7 +162,7 @@ describe('a profile', () => {
       ...allStored,
       rejected: ['ValidationError'],
     })
-    expect(await shown()).toMatchObject({ name: 'Before' })
+    expect(await readQuin()).toMatchObject({ name: 'Before' })
   })
 
   it('is that of its sender', async () => {
@@ -211,7 +211,7 @@ describe('a contact', () => {
   const stop = { following: false, sharing: false }
   const contacts = () =>
     Contact.query(pod.db).select('userId', 'personId', 'sharing', 'receiving').orderBy(['userId', 'personId'])
-  const told = () => pod.db('notifications').select('userId', 'type', 'personId').orderBy('userId')
+  const listNotifications = () => pod.db('notifications').select('userId', 'type', 'personId').orderBy('userId')
   async function firstAspectOf({ userId }: LocalUser): Promise<number> {
     const { id } = await Aspect.query(pod.db).where({ userId }).orderBy('position').first().throwIfNotFound()
     return id
@@ -221,7 +221,7 @@ describe('a contact', () => {
   it('notifies once when it arrives repeatedly', async () => {
     expect(await receive(pod, privateMessage(quin, ann, contact()))).toEqual(allStored)
     expect(await contacts()).toEqual([{ userId: ann.userId, personId: quin.id, sharing: true, receiving: false }])
-    expect(await told()).toEqual([{ userId: ann.userId, type: 'started_sharing', personId: quin.id }])
+    expect(await listNotifications()).toEqual([{ userId: ann.userId, type: 'started_sharing', personId: quin.id }])
     const [before] = await pod.db('notifications')
 
     await receive(pod, privateMessage(quin, ann, contact()), privateMessage(quin, ann, contact()))
@@ -237,7 +237,7 @@ describe('a contact', () => {
     await Promise.all([0, 1, 2, 3].map((turn) => receive(pod, ...(turn % 2 === 0 ? both : both.toReversed()))))
 
     expect(await contacts()).toHaveLength(2)
-    expect(await told()).toHaveLength(2)
+    expect(await listNotifications()).toHaveLength(2)
     expect(await pod.rows('notification_actors')).toEqual([2])
   })
 
@@ -256,7 +256,7 @@ describe('a contact', () => {
     )
 
     expect(await contacts()).toEqual([{ userId: ben.userId, personId: quin.id, sharing: false, receiving: true }])
-    expect(await told()).toEqual([])
+    expect(await listNotifications()).toEqual([])
     expect(await receive(pod, privateMessage(quin, ann, contact(stop)))).toEqual(allStored)
   })
 
@@ -277,7 +277,7 @@ describe('a contact', () => {
     await receive(pod, privateMessage(quin, ann, contact()))
 
     expect(await contacts()).toMatchObject([{ sharing: true, receiving: false }])
-    expect(await told()).toEqual([])
+    expect(await listNotifications()).toEqual([])
     expect(await outbox()).toEqual([])
   })
 
@@ -301,7 +301,7 @@ describe('a contact', () => {
       { record: 'contact', userId: ann.userId, personId: quin.id, sharing: true, blocking: false },
       { record: 'profile', personId: ann.id, to: quin.id },
     ])
-    expect(await told()).toHaveLength(2)
+    expect(await listNotifications()).toHaveLength(2)
   })
 
   it.each([

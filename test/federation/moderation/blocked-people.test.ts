@@ -202,13 +202,13 @@ describe('an account migration', () => {
 
     await receive(pod, publicMessage(remy, migration(remy, remy2)))
 
-    const stored = () => pod.db('posts').where({ guid: post.guid }).first('authorId', 'public')
-    expect(await stored()).toEqual({ authorId: remy2.id, public: false })
+    const findStored = () => pod.db('posts').where({ guid: post.guid }).first('authorId', 'public')
+    expect(await findStored()).toEqual({ authorId: remy2.id, public: false })
     expect(await pod.db('contacts').select('receiving', 'inactiveReceiving')).toEqual([
       { receiving: false, inactiveReceiving: true },
     ])
     await undo(action)
-    expect(await stored()).toEqual({ authorId: remy2.id, public: true })
+    expect(await findStored()).toEqual({ authorId: remy2.id, public: true })
   })
 
   it('to a local account silences it, which can be undone by the name of the account', async () => {

@@ -192,7 +192,7 @@ describe('a cluster of more than 200 items', () => {
 
   const state = async () => (await clusters())[0]?.state
   const hidden = async () => (await pod.db('comments').where({ hidden: true })).length
-  const counted = async () => (await pod.db('posts').sum('comments_count as sum'))[0]?.['sum']
+  const sumCommentCounts = async () => (await pod.db('posts').sum('comments_count as sum'))[0]?.['sum']
   const parts = { ...only, hide: true, filter: true } as const
 
   it('is cleaned and restored in chunks, which go on after the death of a worker', async () => {
@@ -210,7 +210,7 @@ describe('a cluster of more than 200 items', () => {
       reason: 'bad_transition',
     })
     await finishBackgroundTasks(pod, cleaningTaskHandlers)
-    expect([await state(), await hidden(), Number(await counted())]).toEqual(['cleaned', ITEMS, 0])
+    expect([await state(), await hidden(), Number(await sumCommentCounts())]).toEqual(['cleaned', ITEMS, 0])
     expect(await pod.rows('notifications')).toEqual([0])
     expect(
       await pod.db('auditEntries').where({ action: 'cluster.clean', reason }).orderBy('id', 'desc').limit(1),
@@ -222,7 +222,7 @@ describe('a cluster of more than 200 items', () => {
     await expect(finishBackgroundTasks(pod, crashInChunk(cleaningTaskHandlers, 2))).rejects.toThrow('the worker dies')
     expect([await state(), await hidden()]).toEqual(['restoring', ITEMS - 700])
     await finishBackgroundTasks(pod, cleaningTaskHandlers)
-    expect([await state(), await hidden(), Number(await counted())]).toEqual(['open', 0, ITEMS])
+    expect([await state(), await hidden(), Number(await sumCommentCounts())]).toEqual(['open', 0, ITEMS])
     expect(await pod.rows('notifications')).toEqual(notifications)
   })
 
@@ -234,22 +234,22 @@ describe('a cluster of more than 200 items', () => {
     await undoAction(pod, COMMAND_ACTOR, action?.id ?? 0, { reason: 'A mistake' })
     await finishBackgroundTasks(pod, cleaningTaskHandlers)
 
-    expect([await state(), await hidden(), Number(await counted())]).toEqual(['open', 0, ITEMS])
+    expect([await state(), await hidden(), Number(await sumCommentCounts())]).toEqual(['open', 0, ITEMS])
     expect(await pod.db('hiddenContent')).toEqual([])
   })
 
   it('is retracted after its authors are blocked, in chunks of the same action', async () => {
     const id = await wave(60)
     const all = { ...parts, remove: true, authors: 'block', confirm: '60' } as const
-    const left = async () => (await pod.db('comments')).length
+    const countComments = async () => (await pod.db('comments')).length
 
     const { operation } = await cleanCluster(pod, COMMAND_ACTOR, id, all, { reason })
     expect(operation).toMatchObject({ total: 60 + spammers.length })
     await expect(finishBackgroundTasks(pod, crashInChunk(cleaningTaskHandlers, 3))).rejects.toThrow('the worker dies')
-    expect([await state(), await left(), await hidden()]).toEqual(['cleaning', 10, 10])
+    expect([await state(), await countComments(), await hidden()]).toEqual(['cleaning', 10, 10])
     await finishBackgroundTasks(pod, cleaningTaskHandlers)
 
-    expect([await state(), await left()]).toEqual(['cleaned', 0])
+    expect([await state(), await countComments()]).toEqual(['cleaned', 0])
     expect(await pod.db('tombstones').where({ targetType: 'Comment' })).toHaveLength(60)
     expect(await pod.db('people').where({ restriction: 'block' })).toHaveLength(spammers.length)
     await pod.db('person_restrictions').delete()
@@ -267,11 +267,11 @@ describe('the ticked authors', () => {
     const { action, preview } = await cleanCluster(pod, COMMAND_ACTOR, id, { ...only, authors: 'block' }, { reason })
 
     expect(preview).toMatchObject({ authors: 5, hide: 0 })
-    const blocked = () => pod.db('people').where({ restriction: 'block' })
-    expect(await blocked()).toHaveLength(5)
+    const listBlocked = () => pod.db('people').where({ restriction: 'block' })
+    expect(await listBlocked()).toHaveLength(5)
     expect(await pod.db('comments').where({ hidden: true })).toHaveLength(5)
     await undoAction(pod, COMMAND_ACTOR, action?.id ?? 0, { reason: 'A mistake' })
-    expect(await blocked()).toEqual([])
+    expect(await listBlocked()).toEqual([])
     expect(await pod.db('comments').where({ hidden: true })).toEqual([])
   })
 })
@@ -287,18 +287,18 @@ describe('the local authors of a cleaning with the choice `lock`', () => {
     const withPodmin = { ...pod, config: { ...pod.config, podminAccount: 'hal' } }
     const lock = { ...only, authors: 'lock' } as const
     const locked = () => pod.db('users').whereNotNull('lockedAt').pluck('username')
-    const blocked = () => pod.db('people').where({ restriction: 'block' })
+    const listBlocked = () => pod.db('people').where({ restriction: 'block' })
 
     const { action, preview } = await cleanCluster(withPodmin, COMMAND_ACTOR, id, lock, { reason })
 
     expect(preview).toMatchObject({ authors: 4, hide: 0 })
-    expect([await locked(), (await blocked()).length]).toEqual([['gus'], 3])
+    expect([await locked(), (await listBlocked()).length]).toEqual([['gus'], 3])
     expect(await getPersonState(pod, COMMAND_ACTOR, gus.guid)).toMatchObject({
       state: 'locked',
       restrictions: [{ kind: 'lock', by: 'person', actionId: action?.id }],
     })
     await undoAction(pod, COMMAND_ACTOR, action?.id ?? 0, { reason: 'A mistake' })
-    expect([await locked(), await blocked()]).toEqual([[], []])
+    expect([await locked(), await listBlocked()]).toEqual([[], []])
     expect(await getPersonState(pod, COMMAND_ACTOR, gus.guid)).toMatchObject({ state: 'open', restrictions: [] })
   })
 })

@@ -20,12 +20,12 @@ afterAll(() => test.close())
 it('drops what a pod sends beyond its bytes of a day, except for retractions, and nothing of another pod', async () => {
   const pod = { ...test, config: { ...test.config, podBytesPerDay: LIMIT }, now: () => time }
   const send = (signer: RemotePerson, entity: Entity) => receive(pod, publicMessage(signer, entity))
-  const later = (ms: number) => {
+  const passTime = (ms: number) => {
     time = new Date(time.getTime() + ms)
   }
   const first = postBy(quin, { text: 'x'.repeat(LIMIT) })
   expect(await send(quin, first)).toEqual(allStored)
-  later(5_000)
+  passTime(5_000)
   expect(await send(quin, postBy(quin))).toEqual(allStored)
 
   expect(await send(quin, postBy(quin))).toEqual({ ...allStored, ignored: 1 })
@@ -34,6 +34,6 @@ it('drops what a pod sends beyond its bytes of a day, except for retractions, an
   expect(await send(quin, retraction)).toEqual(allStored)
   expect(await test.db('podBytes').where({ host: 'q.example' }).pluck('bytes')).toHaveLength(1)
 
-  later(24 * 3_600_000)
+  passTime(24 * 3_600_000)
   expect(await send(quin, postBy(quin))).toEqual(allStored)
 })

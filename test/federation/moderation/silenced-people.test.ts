@@ -30,7 +30,7 @@ beforeEach(async () => {
   action = silenced.action?.id ?? 0
 })
 
-const notified = () => pod.db('notifications').orderBy(['userId', 'type']).select('userId', 'type')
+const listNotifications = () => pod.db('notifications').orderBy(['userId', 'type']).select('userId', 'type')
 const mention = ({ address }: LocalUser) => `Hello @{${address}}`
 
 describe('what arrives from a silenced person', () => {
@@ -47,7 +47,7 @@ describe('what arrives from a silenced person', () => {
     const shared = [ann, ben].map((user) => privateMessage(remy, user, sharing(user)))
     expect(await receive(pod, ...shared)).toEqual(allStored)
 
-    expect(await notified()).toEqual([
+    expect(await listNotifications()).toEqual([
       { userId: ben.userId, type: 'mentioned' },
       { userId: ben.userId, type: 'mentioned_in_comment' },
       { userId: ben.userId, type: 'started_sharing' },

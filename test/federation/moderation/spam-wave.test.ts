@@ -45,8 +45,8 @@ it('a wave of 400 items by 40 people of 8 pods is cleaned in at most ten request
   }
   await receive(pod, publicMessage(friend, honest))
   await findClusters(pod)
-  const notified = () => pod.db('notifications').whereIn('userId', [ann.userId, bob.userId])
-  expect((await notified()).length).toBeGreaterThan(0)
+  const selectNotifications = () => pod.db('notifications').whereIn('userId', [ann.userId, bob.userId])
+  expect((await selectNotifications()).length).toBeGreaterThan(0)
 
   let requests = 1
   const open = await listSpamClusters(pod, COMMAND_ACTOR, { states: ['open'] }, { limit: 100 })
@@ -60,11 +60,11 @@ it('a wave of 400 items by 40 people of 8 pods is cleaned in at most ten request
   }
 
   expect(requests).toBeLessThanOrEqual(MAX_REQUESTS)
-  const shown = () => pod.db('comments').where({ hidden: false })
-  expect(await shown()).toEqual([])
+  const selectShownComments = () => pod.db('comments').where({ hidden: false })
+  expect(await selectShownComments()).toEqual([])
   expect(await pod.db('posts').where({ public: true })).toHaveLength(posts.length)
   expect(await pod.db('posts').where('commentsCount', '>', 0)).toEqual([])
-  expect(await notified()).toEqual([])
+  expect(await selectNotifications()).toEqual([])
   const later = spammers.slice(0, 3).map((spammer) => {
     return publicMessage(spammer, postBy(spammer, { text: 'The cheapest watches of the whole world, again' }))
   })
@@ -73,7 +73,7 @@ it('a wave of 400 items by 40 people of 8 pods is cleaned in at most ten request
 
   for (const id of actions) await undoAction(pod, COMMAND_ACTOR, id, { reason: 'The friend was hit too' })
   await finishBackgroundTasks(pod, cleaningTaskHandlers)
-  expect((await shown()).map(({ guid }) => guid)).toContain(honest.guid)
+  expect((await selectShownComments()).map(({ guid }) => guid)).toContain(honest.guid)
 })
 
 /** Three patterns: a link, a text, and a set of mentions. */

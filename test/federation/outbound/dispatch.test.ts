@@ -271,7 +271,7 @@ describe('what is said about a post', () => {
   })
 
   /** As it is kept of a comment by quin: another order and unknown elements, one of them empty. */
-  async function received(
+  async function receiveMessages(
     post: Post,
     text = '  a\r\nb; <c> ',
   ): Promise<{ guid: string; elements: [string, string][] }> {
@@ -296,20 +296,20 @@ describe('what is said about a post', () => {
         signedElements: JSON.stringify(elements),
       })
       .returning('id')
-    await Mention.query(pod.db).insert({ personId: (await named()).id, commentId: comment.id })
+    await Mention.query(pod.db).insert({ personId: (await addNamedPerson()).id, commentId: comment.id })
     await Mention.query(pod.db).insert({ personId: quinta.id, commentId: comment.id })
     return { guid, elements }
   }
 
   let whoIsNamed: Promise<Person> | undefined
-  function named(): Promise<Person> {
+  function addNamedPerson(): Promise<Person> {
     whoIsNamed ??= newRemotePerson('named')
     return whoIsNamed
   }
 
   it('is relayed exactly as it was signed, to the other readers and to mentioned people, not back to its pod', async () => {
     const post = await readPost()
-    const { guid, elements } = await received(post)
+    const { guid, elements } = await receiveMessages(post)
 
     await dispatchNow(pod, { record: 'comment', guid })
 
@@ -317,7 +317,7 @@ describe('what is said about a post', () => {
     expect(sent).toMatchObject({
       public: true,
       senderId: ann.personId,
-      to: ['r.example', hostOf(await named())].sort(),
+      to: ['r.example', hostOf(await addNamedPerson())].sort(),
     })
     const written = xmlOf(entity).children.map(({ name, text }) => [name, text])
     expect(written).toEqual([...elements, ['author_signature', 'c2lnbmVk\r\nIGJ5IHF1aW4=']])
@@ -326,7 +326,7 @@ describe('what is said about a post', () => {
   it('a relayable on a private post is relayed only to the readers of the post, even if it mentions others', async () => {
     const aspectId = await addAspect(pod, ann.userId, [quin, quinta, remy])
     const post = await publishPost(pod, ann, { text: 'Psst', public: false, aspectIds: [aspectId] })
-    const { guid } = await received(post)
+    const { guid } = await receiveMessages(post)
 
     await dispatchNow(pod, { record: 'comment', guid })
 
@@ -335,7 +335,7 @@ describe('what is said about a post', () => {
   })
 
   it('a relayable of a remote author on a remote post is not dispatched', async () => {
-    const { guid } = await received(await addPost(pod, remy))
+    const { guid } = await receiveMessages(await addPost(pod, remy))
 
     await dispatchNow(pod, { record: 'comment', guid })
 

@@ -50,7 +50,7 @@ function whenClosed(socket: Socket): Promise<void> {
   return new Promise((resolve) => (socket.closed ? resolve() : socket.once('close', () => resolve())))
 }
 
-const opened = (exchangeMs = 30_000) =>
+const openClient = (exchangeMs = 30_000) =>
   testRemotePods({ allowPrivate: 'all', limits: { exchangeMs, unreadMs: 50, idleMs: 100 } })
 
 describe('the setting', () => {
@@ -75,7 +75,7 @@ describe('a request', () => {
       response.setHeader('set-cookie', 'session=1; path=/')
       response.end()
     })
-    const pods = opened()
+    const pods = openClient()
     await pods.get(server.url, { ...small, accept: 'application/jrd+json' })
     await pods.get(server.url, small)
     await pods.post(server.url, 'application/magic-envelope+xml', '<é/>')
@@ -98,7 +98,7 @@ describe('a request', () => {
         response.writeHead(202).end()
       })
     })
-    const pods = opened()
+    const pods = openClient()
     await pods.get(`${server.url}a%20b/%C3%BC?resource=acct:alice%40pod.example&x=%2F`, small)
     await pods.post(`${server.url}receive/public`, 'text/plain', Buffer.from('bytes'))
     expect(seen).toEqual([
@@ -113,7 +113,7 @@ describe('an answer', () => {
     const server = await http((_request, response) =>
       response.writeHead(203, { 'content-type': 'text/html; charset=utf-8' }).end('<p>ü'),
     )
-    const answer = await opened().get(server.url, small)
+    const answer = await openClient().get(server.url, small)
     expect(answer).toMatchObject({ status: 203, contentType: 'text/html; charset=utf-8' })
     expect(answer.url.href).toBe(server.url)
     expect(answer.body.toString()).toBe('<p>ü')
@@ -121,7 +121,7 @@ describe('an answer', () => {
 
   it('may have exactly the maximum number of bytes', async () => {
     const server = await http((request, response) => response.end(Buffer.alloc(Number(request.url?.slice(1)), 'x')))
-    const pods = opened()
+    const pods = openClient()
     expect((await pods.get(`${server.url}1000`, small)).body).toHaveLength(1000)
     expect(await faultOfExchange(pods.get(`${server.url}1001`, small))).toBe('answer_too_large')
   })
@@ -134,7 +134,7 @@ describe('an answer', () => {
     ]
     for (const body of bodies) {
       const server = await raw(`HTTP/1.1 404 Not Found\r\n${body}`, dripping('1\r\nx\r\n'))
-      expect(await opened().get(server.url, small)).toMatchObject({ status: 404, body: Buffer.alloc(0) })
+      expect(await openClient().get(server.url, small)).toMatchObject({ status: 404, body: Buffer.alloc(0) })
       await server.idle()
     }
   })
@@ -151,7 +151,7 @@ describe('an answer', () => {
 
   it('without a body has an empty body', async () => {
     const server = await http((_request, response) => response.writeHead(204).end())
-    expect((await opened().get(server.url, small)).body).toHaveLength(0)
+    expect((await openClient().get(server.url, small)).body).toHaveLength(0)
   })
 
   it.each([
@@ -167,7 +167,7 @@ describe('an answer', () => {
         .setHeader('content-encoding', encoding)
         .end(pack(Buffer.alloc(request.url === '/bomb' ? 1_000_000 : 1000, 'x'))),
     )
-    const pods = opened()
+    const pods = openClient()
     expect((await pods.get(server.url, small)).body.toString()).toBe('x'.repeat(1000))
     expect(await faultOfExchange(pods.get(`${server.url}bomb`, small))).toBe('answer_too_large')
   })
@@ -178,7 +178,7 @@ describe('an answer', () => {
       socket.setDefaultEncoding('latin1')
       endlessly(nothing.repeat(50))(socket)
     })
-    expect(await faultOfExchange(opened().get(server.url, { maxBytes: 100_000 }))).toBe('answer_too_large')
+    expect(await faultOfExchange(openClient().get(server.url, { maxBytes: 100_000 }))).toBe('answer_too_large')
     await server.idle()
   })
 })
@@ -281,14 +281,14 @@ describe('an exchange', () => {
       hops += 1
       setTimeout(() => response.writeHead(302, { location: '/' }).end(), 30)
     })
-    const exchange = opened(100).get(server.url, { ...small, redirects: 1000 })
+    const exchange = openClient(100).get(server.url, { ...small, redirects: 1000 })
     expect(await faultOfExchange(exchange)).toBe('timeout')
     expect(hops).toBeGreaterThan(1)
   })
 
   it('reports its deadline in rounded seconds', async () => {
     const server = await http(() => {})
-    const exchange = opened().get(server.url, { ...small, deadline: 99.999931117 })
+    const exchange = openClient().get(server.url, { ...small, deadline: 99.999931117 })
     await expect(exchange).rejects.toThrow('There was no complete answer within 0.1 s.')
   })
 
@@ -296,9 +296,9 @@ describe('an exchange', () => {
     const reason = new Error('enough')
     const controller = new AbortController()
     const server = await http(() => controller.abort(reason))
-    await expect(opened().get(server.url, { ...small, signal: controller.signal })).rejects.toBe(reason)
+    await expect(openClient().get(server.url, { ...small, signal: controller.signal })).rejects.toBe(reason)
     await server.idle()
-    await expect(opened().post(server.url, 'text/plain', 'x', { signal: controller.signal })).rejects.toBe(reason)
+    await expect(openClient().post(server.url, 'text/plain', 'x', { signal: controller.signal })).rejects.toBe(reason)
     expect(server.connections).toBe(1)
   })
 
@@ -328,7 +328,7 @@ describe('a delivery', () => {
       request.resume()
       response.writeHead(status).end('text')
     })
-    expect(await opened().post(server.url, 'text/plain', 'x')).toEqual({ status, retryAfter: undefined })
+    expect(await openClient().post(server.url, 'text/plain', 'x')).toEqual({ status, retryAfter: undefined })
   })
 
   it.each([
@@ -344,7 +344,7 @@ describe('a delivery', () => {
     ['1.5.', undefined],
   ])('an answer with Retry-After %j waits for %s seconds', async (text, retryAfter) => {
     const server = await http((_request, response) => response.writeHead(503, { 'retry-after': text }).end())
-    expect(await opened().post(server.url, 'text/plain', 'x')).toEqual({ status: 503, retryAfter })
+    expect(await openClient().post(server.url, 'text/plain', 'x')).toEqual({ status: 503, retryAfter })
   })
 
   it.each([
@@ -354,15 +354,15 @@ describe('a delivery', () => {
     ['breaks off', 'HTTP/1.1 202 Accepted\r\ncontent-length: 5\r\n\r\nx', (socket: Socket) => socket.resetAndDestroy()],
   ])('is done with its status when the body %s, and the connection is closed', async (_what, text, then) => {
     const server = await raw(text, then)
-    expect(await opened().post(server.url, 'text/plain', 'x')).toMatchObject({ status: 202 })
+    expect(await openClient().post(server.url, 'text/plain', 'x')).toMatchObject({ status: 202 })
     await server.idle()
   })
 
   it('ends as timeout or net when there is no answer', async () => {
     const silent = await raw('')
-    expect(await faultOfExchange(opened(100).post(silent.url, 'text/plain', 'x'))).toBe('timeout')
+    expect(await faultOfExchange(openClient(100).post(silent.url, 'text/plain', 'x'))).toBe('timeout')
     const closing = await raw('', (socket) => socket.destroy())
-    expect(await faultOfExchange(opened().post(closing.url, 'text/plain', 'x'))).toBe('net')
+    expect(await faultOfExchange(openClient().post(closing.url, 'text/plain', 'x'))).toBe('net')
   })
 })
 

@@ -208,7 +208,7 @@ describe('a change of the e-mail address', () => {
     return (await reader.submit({})).body
   }
 
-  async function signedIn(username: string): Promise<TestBrowser> {
+  async function openSignedIn(username: string): Promise<TestBrowser> {
     const reader = browser()
     expect(await signIn(username, passwordOf(username), reader)).toBe(true)
     return reader
@@ -250,7 +250,7 @@ describe('a change of the e-mail address', () => {
   })
 
   it('can be undone after a second change and a reset by the new mailbox', async () => {
-    const thief = await signedIn('gina')
+    const thief = await openSignedIn('gina')
     await change(thief, 'thief1@mail.example')
     await runMails(opened.pod)
     const undo = linkTo('gina@mail.example')
@@ -269,7 +269,7 @@ describe('a change of the e-mail address', () => {
   })
 
   it('ends with a new password: a mail that waits is not sent', async () => {
-    const here = await signedIn('henry')
+    const here = await openSignedIn('henry')
     await change(here, 'late@mail.example')
     await runMails(opened.pod)
     const confirmation = linkTo('late@mail.example')
@@ -293,7 +293,7 @@ describe('a change of the e-mail address', () => {
   })
 
   it('sends five confirmations a day to a mailbox, and twenty mails for a user', async () => {
-    const ida = await signedIn('ida')
+    const ida = await openSignedIn('ida')
     for (let n = 0; n < 7; n += 1) expect((await change(ida, `Unknown+${n}@mail.example`)).statusCode).toBe(200)
     await change(ida, 'unknown@mail.example')
     await runMails(opened.pod)
@@ -310,7 +310,7 @@ describe('a change of the e-mail address', () => {
   })
 
   it('ends the links to reset the password that went to the old address', async () => {
-    const jack = await signedIn('jack')
+    const jack = await openSignedIn('jack')
     await requestReset('jack')
     await runMails(opened.pod)
     const old = linkTo('jack@mail.example')

@@ -192,13 +192,13 @@ describe('a mailbox from which mails come back', () => {
 describe('the notices by mail', () => {
   it('mails that only moderators get are not on the page of a user without a role', async () => {
     const kinds = ['mail_kinds.someone_reported', 'mail_kinds.sign_up_waiting']
-    const shown = async () => {
+    const readShown = async () => {
       const { body } = await dan.visit('/settings/mail')
       return kinds.map((kind) => body.includes(`name="${kind}"`))
     }
-    expect(await shown()).toEqual([false, false])
+    expect(await readShown()).toEqual([false, false])
     await pod.pod.db('users').where({ username: 'dan' }).update({ role: 'moderator' })
-    expect(await shown()).toEqual([true, true])
+    expect(await readShown()).toEqual([true, true])
     await pod.pod.db('users').where({ username: 'dan' }).update({ role: null })
   })
 })

@@ -174,7 +174,7 @@ describe('a sign-up with confirmation', () => {
   })
 
   it('refuses common passwords, the own name and listed mail domains, with the reason', async () => {
-    const refused = async (fields: Record<string, string>) => {
+    const expectRefusal = async (fields: Record<string, string>) => {
       const { statusCode, body } = await signUp('harriet.smith', {
         ...fields,
         password_again: fields['password'] ?? PASSWORD,
@@ -183,14 +183,20 @@ describe('a sign-up with confirmation', () => {
       expect(body).not.toContain(PASSWORD)
       return [statusCode, /<span class="wrong"[^>]*>([^<]*)/.exec(body)?.[1]]
     }
-    expect(await refused({ password: 'password12' })).toEqual([422, 'This password is too common. Choose another one.'])
-    expect(await refused({ password: 'harriet.smith' })).toEqual([422, expect.stringContaining('not your name')])
-    expect(await refused({ password: 'harriet.smith@mail.example' })).toEqual([
+    expect(await expectRefusal({ password: 'password12' })).toEqual([
+      422,
+      'This password is too common. Choose another one.',
+    ])
+    expect(await expectRefusal({ password: 'harriet.smith' })).toEqual([422, expect.stringContaining('not your name')])
+    expect(await expectRefusal({ password: 'harriet.smith@mail.example' })).toEqual([
       422,
       expect.stringContaining('not your'),
     ])
-    expect(await refused({ email: 'a@sub.trash.example' })).toEqual([422, expect.stringContaining('mail provider')])
-    expect(await refused({ email: 'nothing' })).toEqual([422, expect.stringContaining('e-mail address')])
+    expect(await expectRefusal({ email: 'a@sub.trash.example' })).toEqual([
+      422,
+      expect.stringContaining('mail provider'),
+    ])
+    expect(await expectRefusal({ email: 'nothing' })).toEqual([422, expect.stringContaining('e-mail address')])
   })
 
   it('refuses mailboxes by rule in every spelling, domains with subdomains, and the hosts that take their mail', async () => {

@@ -57,7 +57,7 @@ describe('GET /fetch/:type/:guid', () => {
     publishPost(pod.pod, await viewerOf(pod.pod, ann), { text: 'Good morning', public: true, ...input })
   const annsPerson = () => Person.query(pod.pod.db).findOne({ guid: ann.account.guid }).throwIfNotFound()
 
-  async function opened(path: string): Promise<Extract<VerifiedEnvelope, { state: 'verified' }>> {
+  async function openFetched(path: string): Promise<Extract<VerifiedEnvelope, { state: 'verified' }>> {
     const { body, statusCode } = await fetch(path)
     expect([path, statusCode]).toEqual([path, 200])
     const result = verifyEnvelope(body, keys, new Date())
@@ -73,7 +73,7 @@ describe('GET /fetch/:type/:guid', () => {
     expect(response.statusCode).toBe(200)
     expect(response.headers['content-type']).toBe('application/magic-envelope+xml; charset=utf-8')
     expect(peekEnvelope(response.body)).toEqual({ sender: 'ann@p.example', author: 'ann@p.example' })
-    const { sender, entity } = await opened(`${type}/${post.guid}`)
+    const { sender, entity } = await openFetched(`${type}/${post.guid}`)
     expect(sender).toBe('ann@p.example')
     expect(entity).toEqual({
       type: 'status_message',
@@ -98,7 +98,7 @@ describe('GET /fetch/:type/:guid', () => {
       poll: { question: 'Tea?', answers: ['Yes', 'No'] },
     })
 
-    const { entity } = await opened(`post/${post.guid}`)
+    const { entity } = await openFetched(`post/${post.guid}`)
 
     expect(entity).toMatchObject({
       text: '',
@@ -206,7 +206,7 @@ describe('GET /fetch/:type/:guid', () => {
     const post = await publish({ poll: { question: 'Tea?', answers: ['Yes', 'No'] } })
     const poll = await Poll.query(pod.pod.db).findOne({ postId: post.id }).throwIfNotFound()
 
-    const { entity } = await opened(`poll/${poll.guid}`)
+    const { entity } = await openFetched(`poll/${poll.guid}`)
 
     expect(entity).toMatchObject({ type: 'status_message', guid: post.guid, poll: { guid: poll.guid } })
   })
@@ -215,7 +215,7 @@ describe('GET /fetch/:type/:guid', () => {
     const root = await addPost(pod.pod, quin)
     const reshare = await createReshare(pod.pod, await viewerOf(pod.pod, ann), root.guid)
 
-    const { entity } = await opened(`reshare/${reshare.guid}`)
+    const { entity } = await openFetched(`reshare/${reshare.guid}`)
 
     expect(entity).toEqual({
       type: 'reshare',
@@ -270,7 +270,7 @@ describe('GET /fetch/:type/:guid', () => {
     it('of another pod on a local post is fetched with the signature of the post author and all signed elements', async () => {
       const comment = await quinComments(await publish())
 
-      const result = await opened(`comment/${comment.guid}`)
+      const result = await openFetched(`comment/${comment.guid}`)
 
       expect(result).toEqual({ state: 'verified', sender: 'ann@p.example', entity: comment, signature: 'valid' })
     })
@@ -279,7 +279,7 @@ describe('GET /fetch/:type/:guid', () => {
       const post = await publish()
       const comment = await createComment(pod.pod, await viewerOf(pod.pod, ben), { postGuid: post.guid, text: ' Hi ' })
 
-      const result = await opened(`comment/${comment.guid}`)
+      const result = await openFetched(`comment/${comment.guid}`)
 
       expect(result).toMatchObject({ sender: 'ann@p.example', signature: 'valid' })
       expect(result.entity).toMatchObject({ author: 'ben@p.example', text: 'Hi', parent_guid: post.guid })
@@ -289,7 +289,7 @@ describe('GET /fetch/:type/:guid', () => {
       const post = await publish()
       const comment = await createComment(pod.pod, await viewerOf(pod.pod, ann), { postGuid: post.guid, text: 'Hi' })
 
-      const result = await opened(`comment/${comment.guid}`)
+      const result = await openFetched(`comment/${comment.guid}`)
 
       expect(result).toMatchObject({
         sender: 'ann@p.example',
@@ -302,7 +302,7 @@ describe('GET /fetch/:type/:guid', () => {
       const post = await addPost(pod.pod, quin)
       const comment = await createComment(pod.pod, await viewerOf(pod.pod, ben), { postGuid: post.guid, text: 'Hi' })
 
-      const result = await opened(`comment/${comment.guid}`)
+      const result = await openFetched(`comment/${comment.guid}`)
 
       expect(result).toMatchObject({ sender: 'ben@p.example', signature: 'valid', entity: { author: 'ben@p.example' } })
     })
@@ -333,8 +333,8 @@ describe('GET /fetch/:type/:guid', () => {
       await addPost(pod.pod, await annsPerson(), { guid })
       const encoded = encodeURIComponent(guid).replaceAll('.', '%2E').replaceAll('_', '%5f').replaceAll('-', '%2d')
 
-      expect((await opened(`post/${guid}`)).entity).toMatchObject({ guid })
-      expect((await opened(`post/${encoded}`)).entity).toMatchObject({ guid })
+      expect((await openFetched(`post/${guid}`)).entity).toMatchObject({ guid })
+      expect((await openFetched(`post/${encoded}`)).entity).toMatchObject({ guid })
     },
   )
 

@@ -148,13 +148,13 @@ describe('the networks of one IPv6 /48', () => {
     return socket
   }
 
-  const opened = () => sockets.filter(({ destroyed }) => !destroyed).map(({ remoteAddress }) => remoteAddress)
+  const listOpen = () => sockets.filter(({ destroyed }) => !destroyed).map(({ remoteAddress }) => remoteAddress)
 
   it('have a limit of connections together, also with requests under way', () => {
     for (const network of [1, 2, 3, 4, 5]) openFrom(`2001:db8:1:${network}::1`, true)
     openFrom('2001:db8:2:1::1')
 
-    expect(opened()).toEqual([...[1, 2, 3, 4].map((network) => `2001:db8:1:${network}::1`), '2001:db8:2:1::1'])
+    expect(listOpen()).toEqual([...[1, 2, 3, 4].map((network) => `2001:db8:1:${network}::1`), '2001:db8:2:1::1'])
     expect(closures).toEqual(['address_limit'])
   })
 
@@ -164,7 +164,7 @@ describe('the networks of one IPv6 /48', () => {
     for (const network of [1, 2, 3]) openFrom(`2001:db8:1:${network}::1`)
     openFrom('192.0.2.2')
 
-    expect(opened()).toEqual(['192.0.2.1', '192.0.2.1', '2001:db8:1:2::1', '2001:db8:1:3::1', '192.0.2.2'])
+    expect(listOpen()).toEqual(['192.0.2.1', '192.0.2.1', '2001:db8:1:2::1', '2001:db8:1:3::1', '192.0.2.2'])
     expect(closures).toEqual(['idle'])
   })
 })

@@ -19,7 +19,7 @@ beforeEach(() => {
   now = new Date(now.getTime() + 3_600_000)
 })
 
-const later = (seconds: number) => {
+const passTime = (seconds: number) => {
   now = new Date(now.getTime() + seconds * 1_000)
 }
 const write = ({ patch }: Pick<TestPerson, 'patch'>) => patch('/api/v1/user', { bio: 'x' })
@@ -39,12 +39,12 @@ it('the write limit is 600 a minute, and can be changed or turned off', () => {
 
 it('allows as many writes as set, and refuses the next one with Retry-After', async () => {
   expect(await statusesOf(alice, LIMIT)).toEqual(allWell(LIMIT))
-  later(20)
+  passTime(20)
   const refused = await write(alice)
 
   expect([refused.statusCode, refused.headers['retry-after']]).toEqual([429, '40'])
   expect(refused.json()).toMatchObject({ code: 429, message: expect.stringContaining('40 seconds') })
-  later(40)
+  passTime(40)
   expect(await statusesOf(alice, LIMIT + 1)).toEqual([...allWell(LIMIT), 429])
 })
 

@@ -251,14 +251,14 @@ describe.each(executablePath === undefined ? [] : ['without JavaScript'])('in Ch
 
   it('the newest comments can be reached from the post, and the first ones from there', async () => {
     await withPage(view, async (page) => {
-      const shown = () => page.locator('#comments article').count()
+      const countShown = () => page.locator('#comments article').count()
       await page.goto(samples.pages.comments)
-      expect(await shown()).toBe(50)
+      expect(await countShown()).toBe(50)
       await page.getByRole('link', { name: 'Newer comments' }).click()
       await page.waitForURL('**?after=*')
       await page.getByRole('link', { name: 'Newer comments' }).click()
       await page.getByText(LAST_COMMENT).waitFor()
-      expect(await shown()).toBe(20)
+      expect(await countShown()).toBe(20)
       expect(await page.getByRole('link', { name: 'Newer comments' }).count()).toBe(0)
 
       await page.getByRole('link', { name: 'Older comments' }).click()

@@ -175,7 +175,7 @@ describe('GET /posts/:guid', () => {
       guids = rows.map(({ guid }) => guid)
     })
 
-    const shownIn = (html: string) =>
+    const commentsIn = (html: string) =>
       Array.from(html.matchAll(/<article class="comment" id="(\w+)"/g), ([, guid]) => guid)
     const linkIn = (html: string, text: string) =>
       new RegExp(`<a href="([^"#]*)#comments"[^>]*>${text}</a>`).exec(html)?.[1]?.replaceAll('&#38;', '&')
@@ -185,14 +185,14 @@ describe('GET /posts/:guid', () => {
       let last = path
       for (let next: string | undefined = path; next !== undefined; ) {
         const { body } = await get(next)
-        onwards.push(...shownIn(body))
+        onwards.push(...commentsIn(body))
         last = next
         next = linkIn(body, 'Newer comments')
       }
       const back: unknown[] = []
       for (let next: string | undefined = last; next !== undefined; ) {
         const { body } = await get(next)
-        back.unshift(...shownIn(body))
+        back.unshift(...commentsIn(body))
         next = linkIn(body, 'Older comments')
       }
 
@@ -201,7 +201,7 @@ describe('GET /posts/:guid', () => {
     })
 
     it('shows the page of one comment', async () => {
-      const shown = shownIn((await get(`${path}?comment=${guids[70]}`)).body)
+      const shown = commentsIn((await get(`${path}?comment=${guids[70]}`)).body)
 
       expect(shown).toEqual(guids.slice(70, 120))
     })
@@ -209,14 +209,14 @@ describe('GET /posts/:guid', () => {
     it('shows the first page for a place that cannot be read', async () => {
       const first = (await get(path)).body
       for (const query of ['after=x', 'after=1', 'before=1-', 'after=1-1&after=2-2', `comment=${newGuid()}`]) {
-        expect([query, shownIn((await get(`${path}?${query}`)).body)]).toEqual([query, shownIn(first)])
+        expect([query, commentsIn((await get(`${path}?${query}`)).body)]).toEqual([query, commentsIn(first)])
       }
     })
 
     it('an empty page has a notice and a link to the first page', async () => {
       const { statusCode, body } = await get(`${path}?before=1-1`)
 
-      expect([statusCode, shownIn(body)]).toEqual([200, []])
+      expect([statusCode, commentsIn(body)]).toEqual([200, []])
       expect(body).toContain('There are no comments on this page.')
       expect(linkIn(body, 'First comments')).toBe(path)
     })
@@ -387,7 +387,7 @@ describe('GET /people/:guid', () => {
       .map(({ guid }) => guid)
       .reverse()
     const path = `/people/${ida.account.guid}`
-    const shownIn = (html: string) =>
+    const commentsIn = (html: string) =>
       Array.from(html.matchAll(/<a class="soft" href="\/posts\/(\w+)"/g), ([, guid]) => guid)
     const linkIn = (html: string, text: string) => new RegExp(`<a href="([^"]*)"[^>]*>${text}</a>`).exec(html)?.[1]
 
@@ -395,14 +395,14 @@ describe('GET /people/:guid', () => {
     let last = path
     for (let next: string | undefined = path; next !== undefined; ) {
       const { body } = await get(next)
-      onwards.push(...shownIn(body))
+      onwards.push(...commentsIn(body))
       last = next
       next = linkIn(body, 'Older posts')
     }
     const back: unknown[] = []
     for (let next: string | undefined = last; next !== undefined; ) {
       const { body } = await get(next)
-      back.unshift(...shownIn(body))
+      back.unshift(...commentsIn(body))
       next = linkIn(body, 'Newer posts')
     }
 

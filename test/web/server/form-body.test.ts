@@ -4,7 +4,7 @@ import { readForm } from '../../../src/web/forms/form-body.js'
 import { MalformedBody } from '../../../src/web/server/request-faults.js'
 
 /** As JSON would show it: the form has no prototype, so that no name means anything. */
-function shown(text: string): unknown {
+function parseBody(text: string): unknown {
   return JSON.parse(JSON.stringify(readForm(text)))
 }
 
@@ -22,7 +22,7 @@ describe('readForm', () => {
     ['a[=1&b]=2&[c]=3', { 'a[': '1', 'b]': '2', '[c]': '3' }],
     ['a=%ff', { a: '\ufffd' }],
   ])('reads %s', (text, form) => {
-    expect(shown(text)).toEqual(form)
+    expect(parseBody(text)).toEqual(form)
   })
 
   it.each(['a=1&a[]=2', 'a[]=1&a[b]=2', 'a[b]=1&a[]=2', 'a=1&a[b]=2', 'a[][b]=1', 'a[b][c][d][e]=1'])(
