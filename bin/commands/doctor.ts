@@ -26,13 +26,14 @@ export function doctorCommand(program: Command): void {
     .addHelpText('after', '\nExample:\n  pod doctor')
     .action(async (options: OutputOptions) => {
       const findings = await examine(await readCommandConfig(process.env))
-      const failed = findings.filter(({ state }) => state === 'fail').length
+      const failureCount = findings.filter(({ state }) => state === 'fail').length
       print(
         options,
-        { healthy: failed === 0, findings },
+        { healthy: failureCount === 0, findings },
         table(findings.map(({ state, check, message }) => [state, check, message])),
       )
-      if (failed > 0) throw new CommandError(failed === 1 ? 'One check failed.' : `${failed} checks failed.`)
+      if (failureCount > 0)
+        throw new CommandError(failureCount === 1 ? 'One check failed.' : `${failureCount} checks failed.`)
     })
 }
 

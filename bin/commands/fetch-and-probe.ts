@@ -136,15 +136,16 @@ async function probe(target: ProbeTarget, options: OutputOptions): Promise<void>
   const findings = await withPod((services) =>
     target.kind === 'person' ? examinePerson(services, target.address) : examinePod(services, target.origin),
   )
-  const failed = findings.filter(({ state }) => state === 'fail').length
+  const failureCount = findings.filter(({ state }) => state === 'fail').length
   print(
     options,
     {
       target: target.kind === 'person' ? target.address : new URL(target.origin).host,
-      healthy: failed === 0,
+      healthy: failureCount === 0,
       findings,
     },
     table(findings.map(({ state, check, message }) => [state, check, message])).map(printable),
   )
-  if (failed > 0) throw new CommandError(failed === 1 ? 'One check failed.' : `${failed} checks failed.`)
+  if (failureCount > 0)
+    throw new CommandError(failureCount === 1 ? 'One check failed.' : `${failureCount} checks failed.`)
 }

@@ -41,10 +41,10 @@ export function mailCommands(program: Command): void {
 
 async function test(address: string, options: OutputOptions): Promise<void> {
   const steps = await withPod((services) => testMail(services, address))
-  const failed = steps.find(({ ok }) => !ok)
+  const failure = steps.find(({ ok }) => !ok)
   const rows = steps.map(({ step, ok, ms, answer }) => [step, ok ? 'ok' : 'failed', `${ms} ms`, answer])
-  print(options, { ok: failed === undefined, steps }, table(rows).map(printable))
-  if (failed !== undefined) throw new CommandError(failed.advice ?? 'The mail was not sent.')
+  print(options, { ok: failure === undefined, steps }, table(rows).map(printable))
+  if (failure !== undefined) throw new CommandError(failure.advice ?? 'The mail was not sent.')
 }
 
 async function status(options: OutputOptions): Promise<void> {

@@ -22,11 +22,11 @@ async function check(options: OutputOptions): Promise<void> {
   const config = await readCommandConfig(process.env)
   await requireDatabase(config)
   const findings = await withDatabase(config, (db) => checkUpgrade(db, config, process.env))
-  const failed = findings.filter(({ state }) => state === 'fail')
+  const failure = findings.filter(({ state }) => state === 'fail')
   print(
     options,
-    { ready: failed.length === 0, findings },
+    { ready: failure.length === 0, findings },
     table(findings.map(({ state, check: name, message }) => [state, name, message])),
   )
-  if (failed.length > 0) throw new CommandError('The pod is not ready for this version.')
+  if (failure.length > 0) throw new CommandError('The pod is not ready for this version.')
 }

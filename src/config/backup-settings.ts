@@ -16,16 +16,19 @@ export interface BackupKeep {
 
 type BackupVariables = ValuesOf<typeof BACKUP_VARIABLES>
 
-export function readBackupS3(given: BackupVariables, faults: string[]): BackupStore | undefined {
-  const { BACKUP_S3_ENDPOINT: endpoint, BACKUP_S3_REGION: region } = given
-  const { BACKUP_S3_ACCESS_KEY_ID: accessKeyId, BACKUP_S3_SECRET_ACCESS_KEY: secretAccessKey } = given
+export function readBackupS3(variables: BackupVariables, faults: string[]): BackupStore | undefined {
+  const { BACKUP_S3_ENDPOINT: endpoint, BACKUP_S3_REGION: region } = variables
+  const { BACKUP_S3_ACCESS_KEY_ID: accessKeyId, BACKUP_S3_SECRET_ACCESS_KEY: secretAccessKey } = variables
   checkAddressScheme('BACKUP_S3_ENDPOINT', endpoint, ['http:', 'https:'], faults)
   if (accessKeyId === undefined || secretAccessKey === undefined) return undefined
   return { endpoint, region, accessKeyId, secretAccessKey, isPathStyle: endpoint !== undefined }
 }
 
-export function checkBackupPictures(given: BackupVariables & Parameters<typeof isAllInS3>[0], faults: string[]): void {
-  if (given.BACKUP_PICTURES !== 'reference' || isAllInS3(given)) return
+export function checkBackupPictures(
+  variables: BackupVariables & Parameters<typeof isAllInS3>[0],
+  faults: string[],
+): void {
+  if (variables.BACKUP_PICTURES !== 'reference' || isAllInS3(variables)) return
   faults.push(
     'BACKUP_PICTURES=reference needs STORAGE=s3 without UPLOADS_FALLBACK: pictures in a folder must be in the backup.',
   )

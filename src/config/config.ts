@@ -339,12 +339,12 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
   }
 }
 
-function readStaffAccess(given: Environment, faults: string[]) {
+function readStaffAccess(variables: Environment, faults: string[]) {
   return {
-    console: given.ADMIN_CONSOLE === 'on',
-    consoleNetworks: readNetworkList('ADMIN_CONSOLE_NETWORKS', given.ADMIN_CONSOLE_NETWORKS, faults),
-    adminApiOrigins: readOrigins('ADMIN_API_ORIGINS', given.ADMIN_API_ORIGINS, faults),
-    staffSecondFactor: given.STAFF_SECOND_FACTOR === 'on',
+    console: variables.ADMIN_CONSOLE === 'on',
+    consoleNetworks: readNetworkList('ADMIN_CONSOLE_NETWORKS', variables.ADMIN_CONSOLE_NETWORKS, faults),
+    adminApiOrigins: readOrigins('ADMIN_API_ORIGINS', variables.ADMIN_API_ORIGINS, faults),
+    staffSecondFactor: variables.STAFF_SECOND_FACTOR === 'on',
   }
 }
 
@@ -361,62 +361,62 @@ function readOrigins(name: string, text: string, faults: string[]): readonly str
   return origins
 }
 
-function importLimits(given: Environment) {
+function importLimits(variables: Environment) {
   return {
-    imports: given.IMPORTS,
-    importBytes: given.IMPORT_BYTES,
-    importPhotoBytes: given.IMPORT_PHOTO_BYTES,
-    importTotalBytes: given.IMPORT_TOTAL_BYTES,
+    imports: variables.IMPORTS,
+    importBytes: variables.IMPORT_BYTES,
+    importPhotoBytes: variables.IMPORT_PHOTO_BYTES,
+    importTotalBytes: variables.IMPORT_TOTAL_BYTES,
   }
 }
 
-function spamThresholds(given: Environment) {
+function spamThresholds(variables: Environment) {
   return {
-    spamClusterItems: given.SPAM_CLUSTER_ITEMS,
-    spamClusterAuthors: given.SPAM_CLUSTER_AUTHORS,
-    spamAuthorItems: given.SPAM_AUTHOR_ITEMS,
-    spamAuthorThreads: given.SPAM_AUTHOR_THREADS,
-    spamConversations: given.SPAM_CONVERSATIONS,
-    spamAutoHide: given.SPAM_AUTO_HIDE === 'on',
+    spamClusterItems: variables.SPAM_CLUSTER_ITEMS,
+    spamClusterAuthors: variables.SPAM_CLUSTER_AUTHORS,
+    spamAuthorItems: variables.SPAM_AUTHOR_ITEMS,
+    spamAuthorThreads: variables.SPAM_AUTHOR_THREADS,
+    spamConversations: variables.SPAM_CONVERSATIONS,
+    spamAutoHide: variables.SPAM_AUTO_HIDE === 'on',
   }
 }
 
-function requestLimits(given: Environment) {
+function requestLimits(variables: Environment) {
   return {
     addressLimits: {
-      signIns: given.SIGN_IN_LIMIT,
-      clients: given.CLIENT_LIMIT,
-      tokens: given.TOKEN_LIMIT,
-      authorizations: given.AUTHORIZATION_LIMIT,
-      pages: given.PAGE_LIMIT,
+      signIns: variables.SIGN_IN_LIMIT,
+      clients: variables.CLIENT_LIMIT,
+      tokens: variables.TOKEN_LIMIT,
+      authorizations: variables.AUTHORIZATION_LIMIT,
+      pages: variables.PAGE_LIMIT,
     },
-    writeLimit: given.WRITE_LIMIT,
+    writeLimit: variables.WRITE_LIMIT,
   }
 }
 
-function retentionOf(given: Environment): Config['retention'] {
+function retentionOf(variables: Environment): Config['retention'] {
   return {
-    posts: given.RETENTION_POSTS_DAYS,
-    withComments: given.RETENTION_WITH_COMMENTS === 'on',
-    notifications: given.RETENTION_NOTIFICATIONS_DAYS,
-    dead: given.RETENTION_DEAD_DAYS,
-    tombstones: given.RETENTION_TOMBSTONES_DAYS,
+    posts: variables.RETENTION_POSTS_DAYS,
+    withComments: variables.RETENTION_WITH_COMMENTS === 'on',
+    notifications: variables.RETENTION_NOTIFICATIONS_DAYS,
+    dead: variables.RETENTION_DEAD_DAYS,
+    tombstones: variables.RETENTION_TOMBSTONES_DAYS,
   }
 }
 
 /** Queues whose jobs cause no request to another pod. */
 const LOCAL_QUEUES: ReadonlySet<QueueName> = new Set(['inbound', 'inbound-private', 'notify', 'photos'])
 
-function checkSignUpConfirmation(given: Environment, faults: string[]): void {
-  if (given.SIGN_UP_CONFIRMATION === 'on' && given.SMTP_URL === undefined) {
+function checkSignUpConfirmation(variables: Environment, faults: string[]): void {
+  if (variables.SIGN_UP_CONFIRMATION === 'on' && variables.SMTP_URL === undefined) {
     faults.push('SIGN_UP_CONFIRMATION=on needs SMTP_URL: without a mail server no mailbox can be confirmed.')
   }
 }
 
 /** An isolated copy has the passwords and private texts of the pod, and old ones too: only this machine may reach it. */
-function checkIsolation(given: Environment, adminListen: Config['adminListen'], faults: string[]): void {
-  if (given.ISOLATED !== 'true') return
-  if (!given.HOST.includes('/') && !isLoopback(given.HOST)) {
+function checkIsolation(variables: Environment, adminListen: Config['adminListen'], faults: string[]): void {
+  if (variables.ISOLATED !== 'true') return
+  if (!variables.HOST.includes('/') && !isLoopback(variables.HOST)) {
     faults.push('ISOLATED=true serves only this machine: set HOST to 127.0.0.1, ::1 or the path of a socket.')
   }
   if (typeof adminListen === 'object' && 'host' in adminListen && !isLoopback(adminListen.host)) {
@@ -429,16 +429,16 @@ function isLoopback(host: string): boolean {
 }
 
 /** Who may sign up, and what they must do for it. */
-function signUpSettings(given: Environment, url: URL, mail: Config['mail']) {
+function signUpSettings(variables: Environment, url: URL, mail: Config['mail']) {
   return {
-    registrations: given.REGISTRATIONS ?? (isThisMachine(url) ? 'open' : 'closed'),
-    signUpsPerDay: given.SIGN_UPS_PER_DAY,
-    invitationsPerUser: given.INVITATIONS_PER_USER,
-    signUpConfirmation: mail !== undefined && given.SIGN_UP_CONFIRMATION !== 'off',
-    signUpApproval: given.SIGN_UP_APPROVAL === 'on',
-    signUpBacklog: given.SIGN_UP_BACKLOG,
-    emailDomainBlocklist: list(given.EMAIL_DOMAIN_BLOCKLIST).map((domain) => domain.toLowerCase()),
-    usernameBlacklist: list(given.USERNAME_BLACKLIST).map((name) => name.toLowerCase()),
+    registrations: variables.REGISTRATIONS ?? (isThisMachine(url) ? 'open' : 'closed'),
+    signUpsPerDay: variables.SIGN_UPS_PER_DAY,
+    invitationsPerUser: variables.INVITATIONS_PER_USER,
+    signUpConfirmation: mail !== undefined && variables.SIGN_UP_CONFIRMATION !== 'off',
+    signUpApproval: variables.SIGN_UP_APPROVAL === 'on',
+    signUpBacklog: variables.SIGN_UP_BACKLOG,
+    emailDomainBlocklist: list(variables.EMAIL_DOMAIN_BLOCKLIST).map((domain) => domain.toLowerCase()),
+    usernameBlacklist: list(variables.USERNAME_BLACKLIST).map((name) => name.toLowerCase()),
   }
 }
 

@@ -19,19 +19,19 @@ type MailVariables = ValuesOf<typeof MAIL_VARIABLES>
 const ADDRESS = /^[^\s@<>,;:"()[\]\\]{1,64}@[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i
 
 /** Undefined: there is no mail server. */
-export function readMailSettings(given: MailVariables, faults: string[]): MailSettings | undefined {
-  const { SMTP_URL: url, MAIL_FROM: from } = given
+export function readMailSettings(variables: MailVariables, faults: string[]): MailSettings | undefined {
+  const { SMTP_URL: url, MAIL_FROM: from } = variables
   const addresses = {
     MAIL_FROM: from,
-    MAIL_REPLY_TO: given.MAIL_REPLY_TO,
-    MAIL_BOUNCE_ADDRESS: given.MAIL_BOUNCE_ADDRESS,
+    MAIL_REPLY_TO: variables.MAIL_REPLY_TO,
+    MAIL_BOUNCE_ADDRESS: variables.MAIL_BOUNCE_ADDRESS,
   }
   for (const [name, address] of Object.entries(addresses)) {
     if (address !== undefined && !ADDRESS.test(address)) {
       faults.push(`${name} must be an e-mail address like pod@pod.example, without a name.`)
     }
   }
-  const dkim = readDkim(given, faults)
+  const dkim = readDkim(variables, faults)
   if (url === undefined) return undefined
   if (!isSmtpUrl(url)) {
     faults.push('SMTP_URL must be an address like smtp://user:password@mail.example:587 or smtps://mail.example.')
@@ -43,10 +43,10 @@ export function readMailSettings(given: MailVariables, faults: string[]): MailSe
   return {
     url,
     from,
-    replyTo: given.MAIL_REPLY_TO,
-    bounceAddress: given.MAIL_BOUNCE_ADDRESS,
+    replyTo: variables.MAIL_REPLY_TO,
+    bounceAddress: variables.MAIL_BOUNCE_ADDRESS,
     dkim,
-    perMinute: given.MAIL_LIMIT,
+    perMinute: variables.MAIL_LIMIT,
   }
 }
 
@@ -59,8 +59,8 @@ function isSmtpUrl(text: string): boolean {
   }
 }
 
-function readDkim(given: MailVariables, faults: string[]): MailSettings['dkim'] {
-  const { DKIM_DOMAIN: domain, DKIM_SELECTOR: selector, DKIM_KEY_FILE: keyFile } = given
+function readDkim(variables: MailVariables, faults: string[]): MailSettings['dkim'] {
+  const { DKIM_DOMAIN: domain, DKIM_SELECTOR: selector, DKIM_KEY_FILE: keyFile } = variables
   const isAnySet = [domain, selector, keyFile].some((value) => value !== undefined)
   if (domain !== undefined && selector !== undefined && keyFile !== undefined) return { domain, selector, keyFile }
   if (isAnySet) faults.push('DKIM_DOMAIN, DKIM_SELECTOR and DKIM_KEY_FILE belong together: set all three or none.')

@@ -7,22 +7,22 @@ import type { PICTURE_VARIABLES } from './variables/pictures.js'
 type StorageVariables = ValuesOf<typeof PICTURE_VARIABLES>
 
 /** The S3 store; undefined: no setting uses one. */
-export function readS3(given: StorageVariables, faults: string[]): S3Settings | undefined {
-  const { S3_ENDPOINT: endpoint, S3_BUCKET: bucket, S3_ACCESS_KEY_ID: id, S3_SECRET_ACCESS_KEY: secret } = given
+export function readS3(variables: StorageVariables, faults: string[]): S3Settings | undefined {
+  const { S3_ENDPOINT: endpoint, S3_BUCKET: bucket, S3_ACCESS_KEY_ID: id, S3_SECRET_ACCESS_KEY: secret } = variables
   checkAddressScheme('S3_ENDPOINT', endpoint, ['http:', 'https:'], faults)
-  const isUsed = given.STORAGE === 's3' || given.UPLOADS_FALLBACK === 's3'
+  const isUsed = variables.STORAGE === 's3' || variables.UPLOADS_FALLBACK === 's3'
   if (bucket === undefined || id === undefined || secret === undefined) {
     if (isUsed) faults.push('An S3 store needs S3_BUCKET, S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY.')
     return undefined
   }
   return {
     endpoint,
-    region: given.S3_REGION,
+    region: variables.S3_REGION,
     bucket,
-    prefix: given.S3_PREFIX,
+    prefix: variables.S3_PREFIX,
     accessKeyId: id,
     secretAccessKey: secret,
-    isPathStyle: given.S3_PATH_STYLE === undefined ? endpoint !== undefined : given.S3_PATH_STYLE === 'true',
+    isPathStyle: variables.S3_PATH_STYLE === undefined ? endpoint !== undefined : variables.S3_PATH_STYLE === 'true',
   }
 }
 

@@ -26,21 +26,21 @@ export type TracingVariables = ValuesOf<typeof TRACING_VARIABLES>
 const DEFAULT_RATIO = 0.05
 
 /** Undefined: no spans are made. */
-export function readTracingSettings(given: TracingVariables): TracingSettings | undefined {
-  const endpoint = given.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? tracesBelow(given.OTEL_EXPORTER_OTLP_ENDPOINT)
-  const isOff = given.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || given.OTEL_TRACES_EXPORTER === 'none'
+export function readTracingSettings(variables: TracingVariables): TracingSettings | undefined {
+  const endpoint = variables.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? tracesBelow(variables.OTEL_EXPORTER_OTLP_ENDPOINT)
+  const isOff = variables.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || variables.OTEL_TRACES_EXPORTER === 'none'
   if (endpoint === undefined || isOff) return undefined
   return {
     endpoint,
-    headers: readPairs(given.OTEL_EXPORTER_OTLP_TRACES_HEADERS ?? given.OTEL_EXPORTER_OTLP_HEADERS),
-    timeoutMs: given.OTEL_EXPORTER_OTLP_TIMEOUT,
-    gzip: given.OTEL_EXPORTER_OTLP_COMPRESSION === 'gzip',
-    ratio: ratioOf(given),
-    serviceName: given.OTEL_SERVICE_NAME,
-    resource: readPairs(given.OTEL_RESOURCE_ATTRIBUTES),
-    delayMs: given.OTEL_BSP_SCHEDULE_DELAY,
-    queued: given.OTEL_BSP_MAX_QUEUE_SIZE,
-    batch: given.OTEL_BSP_MAX_EXPORT_BATCH_SIZE,
+    headers: readPairs(variables.OTEL_EXPORTER_OTLP_TRACES_HEADERS ?? variables.OTEL_EXPORTER_OTLP_HEADERS),
+    timeoutMs: variables.OTEL_EXPORTER_OTLP_TIMEOUT,
+    gzip: variables.OTEL_EXPORTER_OTLP_COMPRESSION === 'gzip',
+    ratio: ratioOf(variables),
+    serviceName: variables.OTEL_SERVICE_NAME,
+    resource: readPairs(variables.OTEL_RESOURCE_ATTRIBUTES),
+    delayMs: variables.OTEL_BSP_SCHEDULE_DELAY,
+    queued: variables.OTEL_BSP_MAX_QUEUE_SIZE,
+    batch: variables.OTEL_BSP_MAX_EXPORT_BATCH_SIZE,
   }
 }
 

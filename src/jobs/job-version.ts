@@ -19,9 +19,9 @@ export function versionedData<Data>(job: Pick<AnyJob, 'version'>, data: Data): D
 }
 
 /** Throws NewerVersionNeeded if the data of a job has a newer version than this program knows. */
-export function requireKnownVersion(known: number, data: unknown): void {
+export function requireKnownVersion(knownVersion: number, data: unknown): void {
   const version = typeof data === 'object' && data !== null && 'jobVersion' in data ? data.jobVersion : FIRST_VERSION
-  if (typeof version !== 'number' || version > known) {
-    throw new NewerVersionNeeded(`The job has version ${version}, this program knows ${known}.`)
+  if (typeof version !== 'number' || version > knownVersion) {
+    throw new NewerVersionNeeded(`The job has version ${version}, this program knows ${knownVersion}.`)
   }
 }

@@ -39,7 +39,7 @@ export function openLocales({ defaultLanguage, localesDir }: LocaleSettings): Lo
   const languages = [...new Set([...LANGUAGES, ...Object.keys(addedCatalogues)])]
   const translators = new Map(
     languages.map((language) => {
-      const base = LANGUAGES.find((known) => known === language)
+      const base = LANGUAGES.find((supportedLanguage) => supportedLanguage === language)
       const catalogue = { ...ENGLISH, ...(base && CATALOGUES[base]), ...addedCatalogues[language] }
       return [language, createTranslator(language, catalogue)]
     }),

@@ -21,6 +21,6 @@ export async function shareTasks<Connection, Task>(
       }
     }),
   )
-  const failed = results.find((result) => result.status === 'rejected')
-  if (failed !== undefined) throw failed.reason
+  const rejection = results.find((result) => result.status === 'rejected')
+  if (rejection !== undefined) throw rejection.reason
 }

@@ -17,8 +17,9 @@ export function checksCommand(program: Command): void {
 
 async function check(options: OutputOptions): Promise<void> {
   const findings = await withPod((services) => runChecks(services))
-  const failed = findings.filter(({ state }) => state === 'fail').length
+  const failureCount = findings.filter(({ state }) => state === 'fail').length
   const rows = findings.map(({ state, check, message }) => [state, check, message])
-  print(options, { healthy: failed === 0, findings }, table(rows).map(printable))
-  if (failed > 0) throw new CommandError(failed === 1 ? 'One check failed.' : `${failed} checks failed.`)
+  print(options, { healthy: failureCount === 0, findings }, table(rows).map(printable))
+  if (failureCount > 0)
+    throw new CommandError(failureCount === 1 ? 'One check failed.' : `${failureCount} checks failed.`)
 }

@@ -61,8 +61,10 @@ export async function useToken(
   purpose: TokenPurpose,
   text: string,
 ): Promise<AccountToken | undefined> {
-  const [used] = await selectValid(transaction, purpose, text).delete().returning(['id', 'userId', 'purpose', 'email'])
-  return used
+  const [usedToken] = await selectValid(transaction, purpose, text)
+    .delete()
+    .returning(['id', 'userId', 'purpose', 'email'])
+  return usedToken
 }
 
 function selectValid(db: Knex, purpose: TokenPurpose, text: string) {
@@ -109,14 +111,14 @@ export async function issueUndoToken(
 
 /** Uses an undo. Those of later addresses end with it, those of earlier ones stay. */
 export async function useEmailUndo(transaction: Knex.Transaction, text: string): Promise<EmailUndo | undefined> {
-  const [used] = await transaction('email_undos')
+  const [usedToken] = await transaction('email_undos')
     .where({ tokenHash: hashToken(text) })
     .whereRaw('expires_at > now()')
     .delete()
     .returning(['id', 'userId', 'email'])
-  if (used !== undefined)
-    await transaction('email_undos').where({ userId: used.userId }).where('id', '>', used.id).delete()
-  return used
+  if (usedToken !== undefined)
+    await transaction('email_undos').where({ userId: usedToken.userId }).where('id', '>', usedToken.id).delete()
+  return usedToken
 }
 
 function endOfUndo(db: Knex): Knex.Raw {

@@ -25,9 +25,9 @@ const DAY_SECONDS = 86_400
 export async function requestEmailChange(
   services: Pick<Services, 'config' | 'db' | 'requestContext' | 'jobs' | 'secrets'>,
   userId: number,
-  typed: string,
+  typedAddress: string,
 ): Promise<void> {
-  const email = readMailbox(typed)
+  const email = readMailbox(typedAddress)
   await inRequestTransaction(services, async (transaction) => {
     const user = await User.query(transaction).findById(userId).forUpdate().throwIfNotFound()
     await user.$query(transaction).patch({ unconfirmedEmail: email })

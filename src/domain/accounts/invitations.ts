@@ -108,12 +108,12 @@ export async function useInvitation(
   userId: number,
   which: { readonly id: number } | { readonly codeHash: Buffer },
 ): Promise<void> {
-  const [used] = await queryUsable(transaction)
+  const [usedInvitation] = await queryUsable(transaction)
     .where(which)
     .patch({ used: raw('used + 1'), usedAt: raw('coalesce(used_at, now())') })
     .returning('id')
-  if (used === undefined) throw invitationUnusable()
-  await User.query(transaction).findById(userId).patch({ invitationId: used.id })
+  if (usedInvitation === undefined) throw invitationUnusable()
+  await User.query(transaction).findById(userId).patch({ invitationId: usedInvitation.id })
 }
 
 /** An invitation that is not used up, expired or recalled. */

@@ -11,8 +11,8 @@ import { hasFactor } from './factors/second-factor.js'
 import { replaceBcrypt, verifyPassword } from './passwords/verify-password.js'
 
 /** Reads a username from the text of the sign-in form. A local address is accepted too. */
-export function normaliseUsername(services: Pick<Services, 'config'>, typed: string): string {
-  const name = typed.trim().toLowerCase()
+export function normaliseUsername(services: Pick<Services, 'config'>, typedName: string): string {
+  const name = typedName.trim().toLowerCase()
   return name.endsWith(`@${services.config.host}`) ? name.slice(0, -services.config.host.length - 1) : name
 }
 

@@ -5,8 +5,8 @@ import { Refusal } from '../refusals.js'
 const MAX_ADDRESS_BYTES = 254
 
 /** Reads a typed e-mail address; the domain becomes lower case and ASCII. Throws a Refusal. */
-export function readMailbox(typed: string): string {
-  const trimmedText = typed.trim()
+export function readMailbox(text: string): string {
+  const trimmedText = text.trim()
   const [local = '', domain = '', ...rest] = trimmedText.split('@')
   const host = domainToASCII(domain)
   const address = `${local}@${host}`
@@ -19,8 +19,8 @@ export function readMailbox(typed: string): string {
 }
 
 /** Reads the domain of a mail provider; it becomes lower case and ASCII. Throws a Refusal. */
-export function readMailDomain(typed: string): string {
-  const domain = domainToASCII(typed.trim().replace(/^@|^\*\.|\.$/g, ''))
+export function readMailDomain(text: string): string {
+  const domain = domainToASCII(text.trim().replace(/^@|^\*\.|\.$/g, ''))
   if (domain.length <= 253 && /^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(domain)) return domain
   throw new Refusal('email_invalid', 'Enter a domain like mail.example.')
 }

@@ -30,8 +30,11 @@ export interface VisitorAccount {
 }
 
 /** Reads `pod.example`, `https://pod.example/…` and `alice@pod.example`. Undefined: it is none of these, or on this pod. */
-export function readVisitorAccount(services: Pick<Services, 'config'>, entered: string): VisitorAccount | undefined {
-  const text = entered
+export function readVisitorAccount(
+  services: Pick<Services, 'config'>,
+  enteredText: string,
+): VisitorAccount | undefined {
+  const text = enteredText
     .trim()
     .toLowerCase()
     .replace(/^https?:\/\//, '')

@@ -53,8 +53,8 @@ export async function deliver(services: Services, podIds: readonly number[], opt
   }
   const results = await Promise.allSettled(podIds.map(deliverInSlot))
   await continueLater(services, podsWithoutSlot)
-  const failed = results.find((result) => result.status === 'rejected')
-  if (failed !== undefined && !signal.aborted) throw failed.reason
+  const rejection = results.find((result) => result.status === 'rejected')
+  if (rejection !== undefined && !signal.aborted) throw rejection.reason
 }
 
 interface RunOptions extends DeliverOptions {

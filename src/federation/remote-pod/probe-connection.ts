@@ -130,10 +130,10 @@ async function requestFrontPage(
   signal: AbortSignal,
 ): Promise<readonly [undefined, string]> {
   const headers = { host: url.host, accept: 'text/html', 'user-agent': userAgent, connection: 'close' }
-  const sent = request({ createConnection: () => socket, method: 'GET', path: '/', headers, signal })
-  sent.on('error', () => {})
-  sent.end()
-  const [response]: IncomingMessage[] = await once(sent, 'response', { signal })
+  const outgoingRequest = request({ createConnection: () => socket, method: 'GET', path: '/', headers, signal })
+  outgoingRequest.on('error', () => {})
+  outgoingRequest.end()
+  const [response]: IncomingMessage[] = await once(outgoingRequest, 'response', { signal })
   const detail = `Status ${response?.statusCode}, ${response?.headers['content-type'] ?? 'no media type'}.`
   if ((response?.statusCode ?? 500) >= 500) throw new Error(detail)
   return [undefined, detail]

@@ -112,8 +112,8 @@ async function copyTables(
       }
     }),
   )
-  const failed = results.find((result) => result.status === 'rejected')
-  if (failed !== undefined) throw failed.reason
+  const rejection = results.find((result) => result.status === 'rejected')
+  if (rejection !== undefined) throw rejection.reason
   return contents.sort((one, other) => (one.name < other.name ? -1 : 1))
 }
 

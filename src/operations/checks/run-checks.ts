@@ -38,8 +38,9 @@ export async function runChecks(
 /** Connects and signs in, without sending a mail. */
 async function checkSmtp(services: CheckDependencies): Promise<readonly CheckResult[]> {
   const steps = await connectToMailServer(services)
-  const failed = steps.find((step) => !step.ok)
-  if (failed !== undefined) return [checkFailure('smtp', [failed.answer, failed.advice].filter(Boolean).join(' '))]
+  const failedStep = steps.find((step) => !step.ok)
+  if (failedStep !== undefined)
+    return [checkFailure('smtp', [failedStep.answer, failedStep.advice].filter(Boolean).join(' '))]
   return steps.length === 0 ? [] : [checkPassed('smtp', 'The mail server accepts a connection and a sign-in.')]
 }
 

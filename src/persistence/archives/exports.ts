@@ -58,8 +58,8 @@ export async function insertExport(
   transaction: Knex.Transaction,
   row: Pick<Export, 'uid' | 'userId' | 'kind' | 'createdAt'>,
 ): Promise<Export | undefined> {
-  const [made] = await transaction<Export>('exports').insert(row).onConflict().ignore().returning('*')
-  return made
+  const [newExport] = await transaction<Export>('exports').insert(row).onConflict().ignore().returning('*')
+  return newExport
 }
 
 /** The newest first. */

@@ -27,7 +27,7 @@ export async function claimRetry(
   db: Knex,
   { now, leaseHours }: { readonly now: Date; readonly leaseHours: number },
 ): Promise<ArchiveImport | undefined> {
-  const [claimed] = await queryRows<{ readonly id: number }>(
+  const [claimedRow] = await queryRows<{ readonly id: number }>(
     db,
     `update imports set retries = retries + 1, retry_at = :now::timestamptz + make_interval(hours => :leaseHours)
      where id = (
@@ -36,7 +36,7 @@ export async function claimRetry(
      returning id`,
     { now, leaseHours },
   )
-  return claimed && db('imports').where({ id: claimed.id }).first()
+  return claimedRow && db('imports').where({ id: claimedRow.id }).first()
 }
 
 export async function setRetry(db: Knex, id: number, retryAt: Date | null): Promise<void> {

@@ -28,12 +28,12 @@ export async function insertUpload(
   transaction: Knex.Transaction,
   row: Pick<ImportUpload, 'uid' | 'userId' | 'createdAt'>,
 ): Promise<ImportUpload | undefined> {
-  const [made] = await transaction('importUploads')
+  const [newUpload] = await transaction('importUploads')
     .insert({ ...row, state: 'uploading' })
     .onConflict()
     .ignore()
     .returning('*')
-  return made
+  return newUpload
 }
 
 export async function findOpenUpload(db: Knex, userId: number): Promise<ImportUpload | undefined> {
@@ -110,7 +110,7 @@ export async function claimUpload(
   db: Knex,
   { now, deadAfterSeconds }: { readonly now: Date; readonly deadAfterSeconds: number },
 ): Promise<ImportUpload | undefined> {
-  const [claimed] = await queryRows<{ readonly id: number }>(
+  const [claimedRow] = await queryRows<{ readonly id: number }>(
     db,
     `update import_uploads set state = 'checking', alive_at = now(), attempts = attempts + 1
      where id = (
@@ -121,7 +121,7 @@ export async function claimUpload(
      returning id`,
     [now, deadAfterSeconds],
   )
-  return claimed && db('importUploads').where({ id: claimed.id }).first()
+  return claimedRow && db('importUploads').where({ id: claimedRow.id }).first()
 }
 
 /** A heartbeat of the check; false: the upload is gone. */

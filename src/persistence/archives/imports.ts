@@ -74,7 +74,7 @@ export async function insertArchiveImport(
   transaction: Knex.Transaction,
   row: NewImport,
 ): Promise<ArchiveImport | undefined> {
-  const [made] = await transaction('imports')
+  const [newImport] = await transaction('imports')
     .insert({
       ...row,
       state: 'running',
@@ -85,7 +85,7 @@ export async function insertArchiveImport(
     .onConflict()
     .ignore()
     .returning('*')
-  return made
+  return newImport
 }
 
 export async function findImportsOfUser(db: Knex, userId: number): Promise<readonly ArchiveImport[]> {
@@ -118,7 +118,7 @@ export async function claimImport(
     after = 0,
   }: { readonly deadAfterSeconds: number; readonly id?: number | null; readonly after?: number | undefined },
 ): Promise<ArchiveImport | undefined> {
-  const [claimed] = await queryRows<{ readonly id: number }>(
+  const [claimedRow] = await queryRows<{ readonly id: number }>(
     db,
     `update imports set alive_at = now(), attempts = attempts + 1
      where id = (
@@ -129,7 +129,7 @@ export async function claimImport(
      returning id`,
     [deadAfterSeconds, id, after],
   )
-  return claimed && findArchiveImport(db, { id: claimed.id })
+  return claimedRow && findArchiveImport(db, { id: claimedRow.id })
 }
 
 /** Whether another import waits for a worker. */

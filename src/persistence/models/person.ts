@@ -115,12 +115,12 @@ export class Person extends Model {
     since: Date,
   ): Promise<void> {
     await this.lock(transaction, personId)
-    const [changed] = await Profile.query(transaction)
+    const [changedProfile] = await Profile.query(transaction)
       .patch({ ...profile, updatedAt: since })
       .where({ personId })
       .where((older) => older.whereNull('acceptedAt').orWhere('acceptedAt', '<', since))
       .returning('*')
-    const newColumns = changed === undefined ? {} : listedColumns(changed)
+    const newColumns = changedProfile === undefined ? {} : listedColumns(changedProfile)
     await this.query(transaction)
       .findById(personId)
       .patch({ ...newColumns, refreshedAt: since })

@@ -72,8 +72,8 @@ export async function findRestrictedPeople(
 }
 
 export async function countRestrictedPeople(db: Knex, { source, id }: RestrictionSource): Promise<number> {
-  const [found] = await db('person_restrictions').where({ source, sourceId: id }).count()
-  return Number(found?.['count'] ?? 0)
+  const [countRow] = await db('person_restrictions').where({ source, sourceId: id }).count()
+  return Number(countRow?.['count'] ?? 0)
 }
 
 /** Applies the restrictions that were moved to people together with content and contacts of others. */

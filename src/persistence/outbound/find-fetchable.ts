@@ -23,13 +23,13 @@ export interface FetchableEntity {
 
 /** The guid of a public post by its number, which old links of diaspora* have. Undefined: there is none. */
 export async function findPublicGuid(db: Knex, id: number): Promise<string | undefined> {
-  const [found] = await queryPrepared<{ guid: string }>(
+  const [row] = await queryPrepared<{ guid: string }>(
     db,
     'public-guid',
     'select guid from posts where id = $1 and public',
     [id],
   )
-  return found?.guid
+  return row?.guid
 }
 
 /** Undefined: the entity is unknown or not public. */
@@ -38,8 +38,8 @@ export async function findFetchableEntity(
   kind: FetchableKind,
   guid: string,
 ): Promise<FetchableEntity | undefined> {
-  const [found] = await queryPrepared<FetchableEntity>(db, `fetchable-${kind}`, FETCHABLE_SQL[kind], [guid])
-  return found
+  const [row] = await queryPrepared<FetchableEntity>(db, `fetchable-${kind}`, FETCHABLE_SQL[kind], [guid])
+  return row
 }
 
 const FETCHABLE_SQL: Readonly<Record<FetchableKind, string>> = {

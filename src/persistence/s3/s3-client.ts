@@ -116,8 +116,8 @@ export function openS3Client(settings: S3Settings): S3Client {
     )
     try {
       const { url, headers } = await sign(request)
-      const sent = body && (body instanceof Uint8Array ? { body } : streamOf(body, headers))
-      return await fetch(url, { method, headers, signal: timeout.signal, redirect: 'manual', ...sent })
+      const bodyOptions = body && (body instanceof Uint8Array ? { body } : streamOf(body, headers))
+      return await fetch(url, { method, headers, signal: timeout.signal, redirect: 'manual', ...bodyOptions })
     } finally {
       clearTimeout(timer)
     }

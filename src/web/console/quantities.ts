@@ -59,8 +59,8 @@ export function writeTimesInZone(page: string, zone: string): string {
 const timeFormats = new Map<string, Intl.DateTimeFormat>()
 
 function timeFormat(timeZone: string): Intl.DateTimeFormat {
-  const known = timeFormats.get(timeZone)
-  if (known !== undefined) return known
+  const cachedFormat = timeFormats.get(timeZone)
+  if (cachedFormat !== undefined) return cachedFormat
   const day = { day: 'numeric', month: 'short', year: 'numeric' } as const
   const format = new Intl.DateTimeFormat('en-GB', {
     ...day,

@@ -22,8 +22,8 @@ export const startPageRoutes: FastifyPluginAsync = async (app) => {
   const visitorPages = new Map<string, string>()
 
   function visitorPage(t: PageTexts): string {
-    const known = visitorPages.get(t.language)
-    if (known !== undefined) return known
+    const cachedPage = visitorPages.get(t.language)
+    if (cachedPage !== undefined) return cachedPage
     const { signUp, signIn } = OIDC_PATHS
     const terms = services.terms && OIDC_PATHS.terms
     const translate = withChoice(t, { languages: services.locales.languages, returnTo: '/' })

@@ -42,35 +42,35 @@ export function personFeed({ person, profile, posts, names }: FeedData, page: Pa
     `<link rel="self" type="application/atom+xml" href="${xmlText(feedUrl(url, person.address))}"/>`,
     ...(picture === undefined ? [] : [`<logo>${xmlText(url + picture)}</logo>`]),
     authorElement(person, personUrl),
-    ...posts.map((shared) => entry(shared, { t, services: page, names, excerpt: true })),
+    ...posts.map((publicPost) => entry(publicPost, { t, services: page, names, excerpt: true })),
     '</feed>',
     '',
   ].join('\n')
 }
 
 /** A reshare has the content of its root, and the author of the root as the author of its content. */
-function entry(shared: PublicPost, context: CardContext): string {
+function entry(publicPost: PublicPost, context: CardContext): string {
   const { t, services } = context
-  const { post, root } = shared
+  const { post, root } = publicPost
   const url = `${services.url}/posts/${post.guid}`
   const time = post.createdAt.toISOString()
   return [
     '<entry>',
     `<id>${xmlText(url)}</id>`,
-    `<title>${xmlText(postTitle(t, shared))}</title>`,
+    `<title>${xmlText(postTitle(t, publicPost))}</title>`,
     `<link rel="alternate" type="text/html" href="${xmlText(url)}"/>`,
     `<published>${time}</published>`,
     `<updated>${time}</updated>`,
     ...(root === undefined ? [] : [authorElement(root.author, `${services.url}/people/${root.author.guid}`)]),
-    content(shared, context),
+    content(publicPost, context),
     '</entry>',
   ].join('\n')
 }
 
 /** Readers of feeds resolve the paths in it with `xml:base`. */
-function content(shared: PublicPost, context: CardContext): string {
-  if (isNsfw(shared)) return `<summary>${xmlText(context.t('post.nsfw_summary'))}</summary>`
-  return `<content type="html">${xmlText(postContent(shared.root ?? shared, context))}</content>`
+function content(publicPost: PublicPost, context: CardContext): string {
+  if (isNsfw(publicPost)) return `<summary>${xmlText(context.t('post.nsfw_summary'))}</summary>`
+  return `<content type="html">${xmlText(postContent(publicPost.root ?? publicPost, context))}</content>`
 }
 
 function authorElement(person: Person, url: string): string {

@@ -91,5 +91,5 @@ export function openPageRenderer(services: Pick<Services, 'config' | 'db'>): Pag
 
 /** The texts that are shown: a reshare shows the text of its root. */
 function textsOf(posts: readonly PublicPost[]): readonly string[] {
-  return posts.map((shared) => (shared.root ?? shared).post.text)
+  return posts.map((publicPost) => (publicPost.root ?? publicPost).post.text)
 }

@@ -24,11 +24,11 @@ export interface CardContext {
 }
 
 /** A post with its author, time, content and counters. */
-export function postCard(shared: PublicPost, context: CardContext): string {
+export function postCard(publicPost: PublicPost, context: CardContext): string {
   return `<article class="card">
-${byLine(shared, context)}
-${shared.post.type === 'Reshare' ? original(shared.root, context) : content(shared, context)}
-${counters(context.t, shared.post)}</article>`
+${byLine(publicPost, context)}
+${publicPost.post.type === 'Reshare' ? original(publicPost.root, context) : content(publicPost, context)}
+${counters(context.t, publicPost.post)}</article>`
 }
 
 function byLine({ post, author }: PublicPost, { t, services }: CardContext): string {
@@ -47,9 +47,9 @@ ${content(root, context)}
 }
 
 /** Posts marked as not safe for work are shown on request only. */
-function content(shared: PublicPost, context: CardContext): string {
-  const parts = postContent(shared, context)
-  if (!isNsfw(shared)) return parts
+function content(publicPost: PublicPost, context: CardContext): string {
+  const parts = postContent(publicPost, context)
+  if (!isNsfw(publicPost)) return parts
   return `<details class="inner"><summary>${escapeHtml(context.t('post.nsfw'))}</summary>\n${parts}\n</details>`
 }
 

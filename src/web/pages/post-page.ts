@@ -56,8 +56,8 @@ export function postPage({ shared, comments, position, names }: PostPageData, po
 }
 
 /** The first photo of a post, if this pod serves it. */
-function firstPicture(shared: PublicPost, podUrl: string): PreviewImage | undefined {
-  const [photo] = (shared.root ?? shared).post.photos ?? []
+function firstPicture(publicPost: PublicPost, podUrl: string): PreviewImage | undefined {
+  const [photo] = (publicPost.root ?? publicPost).post.photos ?? []
   if (photo === undefined || !hasWebUrl(photo)) return undefined
   const path = largePicturePath(photo, podUrl)
   if (path === undefined) return undefined

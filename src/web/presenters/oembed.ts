@@ -10,23 +10,23 @@ const CACHE_SECONDS = 300
 
 /** A public post as oEmbed 1.0: a quotation with its source. A post that is not safe for work is a link. */
 export function presentOembed(
-  shared: PublicPost,
+  publicPost: PublicPost,
   { url, podName }: { readonly url: string; readonly podName: string },
 ): object {
-  const { post, author } = shared
+  const { post, author } = publicPost
   const postUrl = `${url}/posts/${post.guid}`
   const name = presentName(author)
   const common = {
     version: '1.0',
-    title: postTitle(inEnglish, shared),
+    title: postTitle(inEnglish, publicPost),
     author_name: name,
     author_url: `${url}/people/${author.guid}`,
     provider_name: podName,
     provider_url: url,
     cache_age: CACHE_SECONDS,
   }
-  if (isNsfw(shared)) return { type: 'link', ...common }
-  const text = escapeHtml(buildSummary((shared.root ?? shared).post.text))
+  if (isNsfw(publicPost)) return { type: 'link', ...common }
+  const text = escapeHtml(buildSummary((publicPost.root ?? publicPost).post.text))
   const source = `<a href="${escapeHtml(postUrl)}">${escapeHtml(name)}, ${post.createdAt.toISOString().slice(0, 10)}</a>`
   return {
     type: 'rich',

@@ -58,27 +58,27 @@ export function presentStreamItem({ post, author }: PublicPost) {
 }
 
 /** A public post as JSON for anonymous requests. */
-export function presentPublicPost(shared: PublicPost, addresses: PodAddresses): object {
-  const { post, author, root } = shared
-  const shownPost = (root ?? shared).post
+export function presentPublicPost(publicPost: PublicPost, addresses: PodAddresses): object {
+  const { post, author, root } = publicPost
+  const shownPost = (root ?? publicPost).post
   return {
     ...presentOwnMembers(post, author, addresses),
     ...presentContent(shownPost, addresses),
-    title: postTitle(inEnglish, shared),
-    nsfw: isNsfw(shared),
+    title: postTitle(inEnglish, publicPost),
+    nsfw: isNsfw(publicPost),
     ...(shownPost.poll && { poll: presentPoll(shownPost.poll) }),
     ...(root && { root: presentPublicPost(root, addresses) }),
   }
 }
 
 /** The title of a post: the beginning of its text, or else a phrase with its author. */
-export function postTitle(t: Translate, shared: PublicPost): string {
-  const { post, author } = shared.root ?? shared
+export function postTitle(t: Translate, publicPost: PublicPost): string {
+  const { post, author } = publicPost.root ?? publicPost
   return titleOrPhrase(t, post, author)
 }
 
-export function isNsfw(shared: PublicPost): boolean {
-  const { post, author } = shared.root ?? shared
+export function isNsfw(publicPost: PublicPost): boolean {
+  const { post, author } = publicPost.root ?? publicPost
   return isMarkedNsfw(post, author.profile?.nsfw === true)
 }
 

@@ -34,9 +34,9 @@ const NotModified = Type.Null({ description: 'The client has this version: its `
 
 /** Whether the client has the representation with this tag already (RFC 9110, 13.1.2; the comparison is weak). */
 export function isNotModified({ headers }: FastifyRequest, etag: string): boolean {
-  const known = headers['if-none-match']
-  if (known === undefined) return false
-  return namesTag(known, etag)
+  const knownTags = headers['if-none-match']
+  if (knownTags === undefined) return false
+  return namesTag(knownTags, etag)
 }
 
 /** Whether a header with entity tags names this one, or any. All tags of the API are weak, so `If-Match` compares like the others. */

@@ -167,7 +167,7 @@ function shownBirthday(birthday: string | null): string | null {
   return birthday?.startsWith(`${NO_YEAR}-`) ? birthday.slice(5) : birthday
 }
 
-function readBirthday(typed: string): string {
-  const text = typed.trim()
+function readBirthday(typedDate: string): string {
+  const text = typedDate.trim()
   return /^\d{2}-\d{2}$/.test(text) ? `${NO_YEAR}-${text}` : text
 }

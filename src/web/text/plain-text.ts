@@ -29,8 +29,8 @@ export function buildSummary(text: string): string {
 export function buildTitle(text: string, nameOf = asWritten): string | undefined {
   // A title with a mention changes with the name of the person, and a long text takes too much memory.
   if (text.length > MAX_PARSED_CHARACTERS || text.includes('@{')) return readTitle(text, nameOf)
-  const known = titles.get(text)
-  if (known !== undefined) return known === '' ? undefined : known
+  const cachedTitle = titles.get(text)
+  if (cachedTitle !== undefined) return cachedTitle === '' ? undefined : cachedTitle
   const title = readTitle(text, nameOf)
   titles.set(text, title ?? '')
   return title

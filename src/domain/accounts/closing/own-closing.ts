@@ -13,16 +13,16 @@ import {
 import { beginClosing, cancelClosing } from './close-account.js'
 import { closeUser } from './close-now.js'
 
-/** Begins the closing of the own account, after the grace period of the setting. `typed` is the username, as a confirmation. */
+/** Begins the closing of the own account, after the grace period of the setting. `typedName` is the username, as a confirmation. */
 export async function closeOwnAccount(
   services: Pick<Services, 'config' | 'db' | 'requestContext' | 'jobs' | 'now'>,
   userId: number,
-  typed: string,
+  typedName: string,
 ): Promise<Date> {
   return inRequestTransaction(services, async (transaction) => {
     const user = await User.query(transaction).findById(userId).withGraphFetched('person').forUpdate()
     if (!user?.person || user.closedAt !== null) throw new Refusal('user_closed', 'The account is closed.')
-    if (typed.trim().toLowerCase() !== user.username) {
+    if (typedName.trim().toLowerCase() !== user.username) {
       throw new Refusal('confirmation_needed', `Enter your username, ${user.username}, to close the account.`)
     }
     return user.closeAt ?? beginOwnClosing(services, transaction, user as UserWithPerson)

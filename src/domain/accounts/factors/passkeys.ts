@@ -98,8 +98,8 @@ export async function renamePasskey(
   if (rowCount === 0) throw passkeyMissing()
 }
 
-function readName(typed: string): string {
-  const name = typed.trim()
+function readName(typedName: string): string {
+  const name = typedName.trim()
   if (name !== '' && [...name].length <= FACTOR_LIMITS.passkeyNameCharacters && !/\p{Cc}/u.test(name)) return name
   throw new Refusal('passkey_name_invalid', `A name must have 1 to ${FACTOR_LIMITS.passkeyNameCharacters} characters.`)
 }

@@ -41,14 +41,14 @@ export async function lacksStaffFactor(
  * Checks a code of the authenticator app, or a recovery code, and uses it up. The lock on the secrets counts wrong codes of all
  * processes one after the other.
  */
-export async function checkCode(services: FactorDependencies, userId: number, typed: string): Promise<CodeCheck> {
+export async function checkCode(services: FactorDependencies, userId: number, typedCode: string): Promise<CodeCheck> {
   const at = services.now()
   return inRequestTransaction(services, async (transaction) => {
     const secrets = await UserSecrets.query(transaction).findById(userId).forUpdate()
     if (secrets === undefined) return 'wrong'
     if (await hasTooManyWrongCodes(transaction, userId, at)) return 'too_many'
-    if (await useTotpCode(services, transaction, secrets, typed)) return 'right'
-    if (await useRecoveryCode(services, transaction, { userId, typed, at })) {
+    if (await useTotpCode(services, transaction, secrets, typedCode)) return 'right'
+    if (await useRecoveryCode(services, transaction, { userId, typed: typedCode, at })) {
       await enqueueAccountMail(services, transaction, 'recovery_code_used', userId)
       return 'right'
     }
@@ -68,12 +68,12 @@ async function useTotpCode(
   services: Pick<Services, 'secrets' | 'now'>,
   transaction: Knex.Transaction,
   { userId, sealedTotpSecret, totpConfirmedAt }: UserSecrets,
-  typed: string,
+  typedCode: string,
 ): Promise<boolean> {
   if (sealedTotpSecret === null || totpConfirmedAt === null) return false
   const step = findTotpStep(
     services.secrets.decrypt(sealedTotpSecret, ownerOf(userId)),
-    withoutBlanks(typed),
+    withoutBlanks(typedCode),
     services.now(),
   )
   if (step === undefined) return false

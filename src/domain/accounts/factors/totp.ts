@@ -49,7 +49,7 @@ export function readBase32(text: string): Buffer {
   return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)))
 }
 
-function isSame(code: string, given: string): boolean {
-  const [one, other] = [Buffer.from(code), Buffer.from(given)]
+function isSame(code: string, givenCode: string): boolean {
+  const [one, other] = [Buffer.from(code), Buffer.from(givenCode)]
   return one.length === other.length && timingSafeEqual(one, other)
 }

@@ -27,9 +27,9 @@ const LINK_HOURS = 24
  */
 export async function requestPasswordReset(
   services: Pick<Services, 'db' | 'requestContext' | 'jobs'>,
-  typed: string,
+  typedName: string,
 ): Promise<void> {
-  const text = Buffer.from(typed).subarray(0, ACCOUNT_LIMITS.typedBytes).toString()
+  const text = Buffer.from(typedName).subarray(0, ACCOUNT_LIMITS.typedBytes).toString()
   await inRequestTransaction(services, (transaction) =>
     enqueueJob(services, transaction, resetPasswordJob, { typed: text }),
   )
@@ -61,9 +61,13 @@ export async function startPasswordReset(
 }
 
 /** The row is locked, so that the limits count concurrent requests. */
-async function findForReset(services: Pick<Services, 'config'>, db: Knex, typed: string): Promise<User | undefined> {
+async function findForReset(
+  services: Pick<Services, 'config'>,
+  db: Knex,
+  typedName: string,
+): Promise<User | undefined> {
   const query = User.query(db).whereNull('closedAt').whereNull('lockedAt').whereNotNull('emailConfirmedAt')
-  return whereNamed(services, query, normaliseUsername(services, typed)).forNoKeyUpdate().first()
+  return whereNamed(services, query, normaliseUsername(services, typedName)).forNoKeyUpdate().first()
 }
 
 /** Sets the password of the account of a token, and ends all its access: sessions, applications and other tokens. */

@@ -59,13 +59,13 @@ export const settingsApiRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { viewer, body } = request
       const textOf = (settings: AccountSettings) => String(reply.serializeInput(present(settings, viewer), '200'))
-      const known = request.headers['if-match']
+      const knownTags = request.headers['if-match']
       const changedSettings = await changeSettings(
         request.services,
         viewer.userId,
         readSettingsChange(body),
         (current) => {
-          if (known === undefined || namesTag(known, buildWeakTag(textOf(current)))) return
+          if (knownTags === undefined || namesTag(knownTags, buildWeakTag(textOf(current)))) return
           throw new Refusal('changed_since', 'The settings were changed in the meantime. Read them again.')
         },
       )

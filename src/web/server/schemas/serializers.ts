@@ -11,10 +11,10 @@ const buildCompiler = SerializerSelector()
 const serializers = new Map<string, Serializer>()
 
 /** Compiles a schema for its first response: most processes send few of the responses. */
-export const buildSerializer: BuildCompiler = (named, options) => (route) => {
+export const buildSerializer: BuildCompiler = (namedSchemas, options) => (route) => {
   let serializer: Serializer | undefined
   return (response) => {
-    serializer ??= compileOnce(named, options, route)
+    serializer ??= compileOnce(namedSchemas, options, route)
     return serializer(response)
   }
 }
@@ -24,11 +24,11 @@ export const buildSerializer: BuildCompiler = (named, options) => (route) => {
  * same errors.
  */
 export function compileOnce(
-  named: Named,
+  namedSchemas: Named,
   options: Options,
   route: Parameters<ReturnType<BuildCompiler>>[0],
 ): Serializer {
-  const usedSchemas = usedBy(route.schema, (named ?? {}) as NamedSchemas) // Fastify passes them by name
+  const usedSchemas = usedBy(route.schema, (namedSchemas ?? {}) as NamedSchemas) // Fastify passes them by name
   const key = JSON.stringify([route.schema, usedSchemas, options])
   const serializer = serializers.get(key) ?? buildCompiler(usedSchemas, options)(route)
   serializers.set(key, serializer)
@@ -36,14 +36,14 @@ export function compileOnce(
 }
 
 /** The named schemas that a schema refers to, directly or through another one. */
-function usedBy(schema: unknown, named: NamedSchemas): NamedSchemas {
+function usedBy(schema: unknown, namedSchemas: NamedSchemas): NamedSchemas {
   const usedSchemas: Record<string, unknown> = {}
   const texts = [JSON.stringify(schema)]
   for (let text = texts.pop(); text !== undefined; text = texts.pop()) {
     for (const [, name = ''] of text.matchAll(/"\$ref":"([^"#]+)#/g)) {
-      if (Object.hasOwn(usedSchemas, name) || !Object.hasOwn(named, name)) continue
-      usedSchemas[name] = named[name]
-      texts.push(JSON.stringify(named[name]))
+      if (Object.hasOwn(usedSchemas, name) || !Object.hasOwn(namedSchemas, name)) continue
+      usedSchemas[name] = namedSchemas[name]
+      texts.push(JSON.stringify(namedSchemas[name]))
     }
   }
   return usedSchemas
