@@ -65,7 +65,7 @@ describe('S76: a dependency of the pod', () => {
 
   it('may be used under the licence of the pod, and is listed', () => {
     const fine =
-      /^(MIT|ISC|0BSD|BSD-[23]-Clause|Apache-2\.0|BlueOak-1\.0\.0|LGPL-3\.0-or-later|Unlicense|CC0-1\.0|Python-2\.0|PSF-2\.0)$/
+      /^(MIT|MIT-0|ISC|0BSD|BSD-[23]-Clause|Apache-2\.0|BlueOak-1\.0\.0|LGPL-3\.0-or-later|Unlicense|CC0-1\.0|Python-2\.0|PSF-2\.0)$/
     for (const [place, { license = '', dev }] of packages) {
       if (dev) continue
       expect([place, license.split(' AND ').every((one) => fine.test(one))]).toEqual([place, true])
@@ -82,11 +82,12 @@ it('S76: no code is made of data', () => {
   )
   expect(sources.length).toBeGreaterThan(200)
   for (const path of sources) {
-    expect([path, /\beval\(|new Function\(|vm\.(run|Script)|child_process'.*exec\b/.test(read(path))]).toEqual([
+    // `eval` of a Redis client runs one of the scripts in the sources.
+    expect([path, /(?<!\.)\beval\(|new Function\(|vm\.(run|Script)|child_process'.*exec\b/.test(read(path))]).toEqual([
       path,
       false,
     ])
     // The two processes of the pod, named by their own constants.
-    if (path !== 'bin/commands/run.ts') expect([path, /\bimport\((?!['"])/.test(read(path))]).toEqual([path, false])
+    if (path !== 'bin/commands/run.ts') expect([path, /\bimport\((?!\s*['"])/.test(read(path))]).toEqual([path, false])
   }
 })
