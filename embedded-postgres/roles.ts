@@ -82,8 +82,8 @@ async function reassignObjects(client: Client): Promise<void> {
 }
 
 /**
- * What the superuser owns and `initdb` has not made (ids from 16384 on), without the members of extensions and without
- * sequences of columns, which follow their table.
+ * Objects that the superuser owns and `initdb` has not created (ids from 16384 on). Members of extensions, and sequences of columns,
+ * are left out: they follow their extension or table.
  */
 const SUPERUSER_OBJECTS_SQL = `
   with objects (catalog, id, owner, kind, name) as (

@@ -22,7 +22,7 @@ export function describeSteps(run: EnvelopeDryRun): readonly StepReport[] {
   return [...steps, ...followUpTexts(run.effects).map((message) => ({ step: 'follow up', message }) as const)]
 }
 
-/** What a passed step has found; undefined: the step is named only where it stops the message. */
+/** The text of a passed step. Undefined: the step is shown only if it stops the message. */
 const PASSED_TEXTS: Readonly<Record<StepName, ((run: EnvelopeDryRun) => string) | undefined>> = {
   open: openedText,
   limit: undefined,

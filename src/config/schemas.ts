@@ -6,7 +6,7 @@ export interface SettingSchema {
   readonly [keyword: string]: unknown
 }
 
-/** What the documents say about a setting. No interface, as for `Choice`. */
+/** The description of a setting in the documents. No interface, as for `Choice`. */
 export type SettingMeaning = {
   /** In Markdown, without a full stop at the end. */
   readonly meaning: string

@@ -1,4 +1,4 @@
-/** What a request says about its language, in the order in which it counts. */
+/** The languages that a request names, in order of precedence. */
 export interface LanguagePreferences {
   /** The setting of the signed-in user. */
   readonly setting?: string | undefined

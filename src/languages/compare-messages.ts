@@ -2,7 +2,7 @@ import { IntlMessageFormat } from 'intl-messageformat'
 
 type Element = ReturnType<IntlMessageFormat['getAst']>[number]
 
-/** What a translation must have in common with the English message. */
+/** The parts that a translation must share with the English message. */
 interface MessageParts {
   /** Arguments with their kinds, and tags. */
   readonly names: ReadonlySet<string>
@@ -38,7 +38,7 @@ function partsOf(elements: readonly Element[]): MessageParts {
   return { names, plurals }
 }
 
-/** What makes a translation unfit for an English message; undefined: nothing. */
+/** The reason why a translation does not fit an English message; undefined: it fits. */
 export function findMessageFault(english: string, message: string, language: string): string | undefined {
   let parts: MessageParts
   try {

@@ -10,7 +10,7 @@ import { FRENCH } from './fr/catalogue.js'
 import { LANGUAGES, type Language } from './languages.js'
 import { createTranslator, type Translate } from './translate.js'
 
-/** The languages of a pod: those of the project, and those of the operator. */
+/** The languages of a pod: the built-in ones, and the operator's own. */
 export interface Locales {
   readonly languages: readonly string[]
   /** Returns the translator of a language: for `de-AT` that of `de`, and the default for a language that the pod does not have. */

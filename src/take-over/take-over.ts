@@ -52,7 +52,7 @@ export interface TakeOverOptions {
   readonly uploadsMode: UploadsMode
   /** The key of ID tokens of the old pod, as PEM. */
   readonly oidcKey: string | undefined
-  /** Undefined: that of an earlier run, else the one that diaspora* ships. */
+  /** Undefined: the pepper of an earlier run, or the pepper that diaspora* ships. */
   readonly pepper: string | undefined
   readonly rate: number | undefined
   readonly shouldVerifyAllSignatures: boolean
@@ -263,7 +263,7 @@ async function requireUsable(target: TakeOverTarget, options: TakeOverOptions): 
   if (first !== undefined) throw new TakeOverError(`${first.code}: ${first.message}`)
 }
 
-/** Stores the given pepper. If none is given, that of an earlier run is kept; the first run stores the one that diaspora* ships. */
+/** Stores the given pepper. Without one, the pepper of an earlier run is kept; the first run stores the pepper that diaspora* ships. */
 async function storePepper(db: Knex, secrets: Secrets, pepper: string | undefined): Promise<void> {
   if (pepper === undefined && (await findTakeOver(db))?.sealedPepper) return
   await saveSealedPepper(db, secrets.encrypt(pepper ?? DIASPORA_PEPPER, 'pepper'))

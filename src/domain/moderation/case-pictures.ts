@@ -21,8 +21,8 @@ interface PictureOfCase {
 }
 
 /**
- * Has a picture of a reported post fetched and made again by a worker, so that the browser of a moderator loads nothing from another pod,
- * and no file as it was uploaded. The request is recorded in the audit log. The copies are kept for a day.
+ * Requests a copy of a picture of a reported post. A worker fetches and re-encodes it, so that the browser of a moderator loads nothing
+ * from another pod, and no file as it was uploaded. The request is recorded in the audit log. The copies are kept for a day.
  */
 export async function requestPictureOfCase(
   services: Pick<Services, 'db' | 'requestContext' | 'jobs' | 'now'>,

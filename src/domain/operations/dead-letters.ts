@@ -36,7 +36,7 @@ export interface DeadLetterChange {
 const GROUPS = 200
 const IDS_IN_LABEL = 10
 
-/** What the audit log and confirmations say was chosen. */
+/** The selection, as the audit log and confirmations name it. */
 export function labelOfFilter({ ids, queue, fault, pod, entity, since, until }: DeadLetterFilter): string {
   if (ids !== undefined) return ids.slice(0, IDS_IN_LABEL).join(', ')
   const times = [since && `since ${since.toISOString()}`, until && `until ${until.toISOString()}`]

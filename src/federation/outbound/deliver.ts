@@ -137,7 +137,7 @@ async function deliverInOrder(leased: LeasedRun, endsAt: number): Promise<Delive
   return { end: 'time_over', hasParticipated: progress.hasParticipated }
 }
 
-/** What a run knows of its pod after its rounds so far. */
+/** The state of a pod after the rounds of this run. */
 interface RunProgress {
   readonly failures: number
   readonly hasResponded: boolean

@@ -3,8 +3,8 @@ import { outermost, runAfterCommit } from '../../persistence/database/transactio
 import type { Services } from '../../services/services.js'
 
 /**
- * Collects items of a transaction and sends them to the queue together after the commit. Every item has a row, by which the sweeper
- * finds those that are lost.
+ * Collects items of a transaction and sends them to the queue together after the commit. Every item has a row, so that the sweeper
+ * finds lost items.
  */
 export function afterCommit<Item>(
   send: (services: Pick<Services, 'jobs'>, items: readonly Item[]) => Promise<void>,

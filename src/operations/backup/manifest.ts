@@ -26,7 +26,10 @@ export interface Manifest {
   /** Guids of closed accounts. Absent in backups of earlier versions. */
   readonly closed_accounts?: Part
   readonly pictures: PictureContent
-  /** What the passphrase decrypts; the backups of a repository share it. Absent without a passphrase, and in earlier versions. */
+  /**
+   * The identity that the passphrase decrypts, shared by the backups of a repository. Absent without a passphrase, and in earlier
+   * versions.
+   */
   readonly passphrase_identity?: StoredFile
   readonly rows: number
   /** Bytes of all files of the backup, and of the files that it has written. */

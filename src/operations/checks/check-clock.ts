@@ -5,7 +5,7 @@ import type { Services } from '../../services/services.js'
 
 const WRONG_SECONDS = 5
 
-/** Compares the clock with that of the database, and with those of other pods as the processes have seen them. */
+/** Compares the clock of this machine with the clocks of the database and of other pods. Processes measure the latter. */
 export async function checkClock({ db }: Pick<Services, 'db'>): Promise<readonly CheckResult[]> {
   const began = Date.now()
   const time = await readDatabaseTime(db)

@@ -100,8 +100,8 @@ export async function insertUnknownPods(transaction: Knex.Transaction, pods: rea
 }
 
 /**
- * Notes to which pods a move is announced: those of the first wave at once, all other known pods spread over the hours; undefined hours:
- * to no others. Pods that a rule blocks are left out. Repeating it changes nothing.
+ * Stores to which pods a move is announced: pods of the first wave at once, all other known pods spread over `hours` (undefined: not at
+ * all). Pods that a rule blocks are left out. A repeated call changes nothing.
  */
 export async function insertAnnouncements(
   transaction: Knex.Transaction,

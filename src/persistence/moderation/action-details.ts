@@ -4,7 +4,7 @@ import type { ActionRow } from './actions.js'
 import type { ClusterPosition } from './clusters.js'
 import type { ContentCursor } from './public-content-of-person.js'
 
-/** What actions keep for their undo and for the work that continues in the background, by kind. */
+/** Details of actions by kind, for their undo and for work that continues in the background. */
 export interface ActionDetails {
   readonly remove: RemovalDetails
   readonly hide_content: PersonContentDetails

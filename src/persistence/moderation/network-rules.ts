@@ -94,7 +94,7 @@ export async function lockEndedRules<Table extends NetworkRuleTable>(
   return transaction(table).whereRaw('until <= now()').orderBy('id').limit(limit).forUpdate()
 }
 
-/** The rules for an address: those of the address itself, and those of its domain, domains above it and hosts that take its mail. */
+/** The rules for an address, its domain, the domains above it, and the hosts that take its mail. */
 export async function findMailRules(
   db: Knex,
   { mac, domains }: { readonly mac: Buffer; readonly domains: readonly string[] },

@@ -83,7 +83,7 @@ export async function listPodPage(
   )
 }
 
-/** The order is that of the index of dead deliveries of one pod: other indexes have those of all pods. */
+/** The order makes PostgreSQL use the index of the dead deliveries of one pod; other indexes have all pods. */
 const DEAD_OF_POD_SQL = `
   select from deliveries where deliveries.pod_id = pods.id and state = 'dead' order by died_at desc, id desc`
 

@@ -4,7 +4,7 @@ export interface Progress {
   readonly done: number
   /** Undefined: not known. */
   readonly total: number | undefined
-  /** What else there is to say, like the number of removed rows. */
+  /** Further facts for the operator, such as the number of removed rows. */
   readonly note?: string | undefined
 }
 

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { queryRow } from '../database/database.js'
 
-/** What the PostgreSQL server says about itself and the current database. */
+/** Properties of the PostgreSQL server and of the current database. */
 export interface ServerProperties {
   readonly version: string
   /** `server_version_num`, such as 180001. */

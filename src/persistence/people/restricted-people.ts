@@ -1,7 +1,8 @@
 /**
- * One rule for people whom moderators have silenced or blocked: what they do reaches only the users who follow them. Visitors follow
- * no people. `isRestrictedForSql` is for single rows (notifications, new conversations), `restrictedPeopleSql` for lists (streams), `isRestrictedSql`
- * for readers who follow nobody (public posts) and for posts whose readers are found otherwise (live events of the main stream).
+ * One rule for people whom moderators have silenced or blocked: what they do reaches only the users who follow them. Visitors follow no
+ * people. `isRestrictedForSql` is for single rows (notifications, new conversations), `restrictedPeopleSql` for lists (streams).
+ * `isRestrictedSql` is for readers without an account (public posts), and for live events of the main stream, whose readers are found
+ * otherwise.
  */
 
 /** The row of `contacts` by which a user follows a person, for `exists (select from …)` and `hasRowSql`. Unique index on both ids. */

@@ -31,8 +31,8 @@ export interface PictureState {
 }
 
 /**
- * What the photos of a file say about it; `names`: its own name, and that of the original of which it is a size. Reads the index
- * `photos_hidden_files`, which has the hidden local photos only, and `moved_photo_files_name`: for most files neither has a row.
+ * Reads whether a picture file is hidden or has moved. `names`: its own name, and the name of the original if it is another size. Reads
+ * the indexes `photos_hidden_files` (hidden local photos only) and `moved_photo_files_name`; most files are in neither.
  */
 export async function findPictureState(
   db: Knex,

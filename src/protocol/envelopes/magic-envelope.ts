@@ -137,8 +137,8 @@ const usualForm = new RegExp(
 const maxUsualCharacters = 64 * 1024
 
 /**
- * Nearly all pods write one form in which only the base64 texts vary. Matching it takes a tenth of the time of parsing. The result
- * equals that of `readAnyForm`, or is `undefined`.
+ * Nearly all pods write one form in which only the base64 texts vary. Matching it takes a tenth of the time of parsing. Returns what
+ * `readAnyForm` would return, or `undefined`.
  */
 function readUsualForm(source: string | Uint8Array): EncodedParts | undefined {
   if (typeof source !== 'string' || source.length > maxUsualCharacters) return undefined

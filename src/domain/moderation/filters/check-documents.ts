@@ -28,8 +28,7 @@ export interface FilteredDocument<Document extends FilterDocument = FilterDocume
 }
 
 /**
- * Returns the documents to which filters apply. Reads the authors of those that match with one statement, and nothing if no document
- * matches.
+ * Returns the documents to which filters apply. One statement reads the authors of all matching documents; without a match there is none.
  */
 export async function checkDocuments<Document extends FilterDocument>(
   services: Pick<Services, 'db' | 'jobs' | 'now'>,

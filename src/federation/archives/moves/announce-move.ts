@@ -27,9 +27,8 @@ interface ArchiveOfMove {
 }
 
 /**
- * Notes to which pods the move is announced: those that the archive names, and those of the threads in which the person takes part, at
- * once, all other known ones later. The former also get the
- * earlier moves.
+ * Stores to which pods the move is announced. Pods that the archive names, and pods of threads in which the person takes part, get it
+ * at once, with the earlier moves; all other known pods get it later.
  */
 export async function announceMove(archive: ArchiveOfMove, folder: string): Promise<void> {
   const { services, oldAddress } = archive

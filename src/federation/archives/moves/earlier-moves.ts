@@ -68,7 +68,7 @@ export async function verifyEarlierMoves(
     if (result?.state !== 'verified' || result.entity.type !== 'account_migration') return []
     const { entity, sender, signature } = result
     const move = readMigration(entity)
-    // Signed by both identities: the one that sends it, and the other one inside.
+    // Both identities sign it: the sender signs the envelope, the other identity the entity.
     const isSigned = signature === 'valid' && (sender === move.from || sender === move.to) && sender !== move.witness
     if (!isSigned || move.from !== from || move.to === from) return []
     const envelopeParts = { signature: entity.signature ?? '', remotePhotoPath: entity.remote_photo_path ?? null }

@@ -54,7 +54,7 @@ function pipeThrough(source: Readable, through: Transform): Transform {
   return pipeline(source, through, () => undefined).on('error', () => undefined)
 }
 
-/** The first JSON file of the zip, but none of the folders in which systems keep their own files. */
+/** Opens the first JSON file of the zip. Folders that operating systems add, such as `__MACOSX`, are skipped. */
 async function openJsonOfZip(file: ArchiveFile): Promise<Readable> {
   const zip = await openZip(file)
   for await (const { name, isPlainFile, open: openEntry } of zip.entries(IMPORT_LIMITS.photoEntries)) {
