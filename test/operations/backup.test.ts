@@ -1,7 +1,16 @@
 import { spawn } from 'node:child_process'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { Registry } from 'prom-client'
@@ -365,6 +374,25 @@ describe('the repository', () => {
       expect(faults).toHaveLength(3)
       for (const path of [part, otherPart]) expect(faults).toContainEqual(expect.stringContaining(`${path}:`))
       expect(faults).toContainEqual(expect.stringContaining(picture.replace(`${source.repositoryFolder}/`, '')))
+    }
+  })
+
+  it('does not read files without an end', async () => {
+    const manifest = await source.backUp()
+    const [picture = '', longer = ''] = filesBelow(join(source.repositoryFolder, 'pictures'))
+    rmSync(picture)
+    symlinkSync('/dev/zero', picture)
+    truncateSync(longer, 2 ** 36) // takes no space, and minutes to read
+    const part = manifest.inbound.path
+    rmSync(join(source.repositoryFolder, part))
+    symlinkSync('/dev/zero', join(source.repositoryFolder, part))
+
+    for (const identities of [undefined, [source.identity]]) {
+      expect(await verify(manifest, identities)).toEqual([
+        expect.stringContaining(`${part} is not a file`),
+        expect.stringContaining('is not a file'),
+        expect.stringContaining('the file has more than'),
+      ])
     }
   })
 

@@ -52,6 +52,21 @@ export async function writePart(
   return { path, size, sha256, rows, bytes, content_sha256 }
 }
 
+/** Reads a file as it is stored. A file that is longer than the manifest says is not read to its end. */
+export async function* readStored(
+  repository: Repository,
+  { path, size }: Pick<Part, 'path' | 'size'>,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  let bytes = 0
+  for await (const chunk of repository.read(path)) {
+    signal.throwIfAborted()
+    bytes += chunk.length
+    if (bytes > size) throw new BackupError(`the file has more than ${size} bytes.`)
+    yield chunk
+  }
+}
+
 interface ReadOptions {
   readonly repository: Repository
   /** Undefined: the backup is not encrypted. */
@@ -71,7 +86,7 @@ export async function readPart(
   const contentBytes = createByteCounter(onBytes)
   try {
     await pipeline(
-      repository.read(part.path),
+      readStored(repository, part, signal),
       storedBytes.count,
       decryptWith(identities),
       createGunzip(),

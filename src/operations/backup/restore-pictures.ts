@@ -4,6 +4,7 @@ import type { PictureStorage } from '../../persistence/photos/picture-storage.js
 import { BackupError } from './backup-error.js'
 import { decryptWith } from './encryption.js'
 import type { Manifest } from './manifest.js'
+import { readStored } from './parts.js'
 import { type PictureEntry, picturePath, previousPictures, readPictureList } from './pictures.js'
 import type { RestoreOptions } from './restore-backup.js'
 
@@ -70,14 +71,14 @@ const WITH_MOVED_FILES_SQL = `
   ) as stored order by id limit $2`
 
 async function readPicture(
-  { path }: PictureEntry,
+  picture: PictureEntry,
   { recipients }: Manifest,
-  { repository, identities }: RestoreOptions,
+  { repository, identities, signal }: RestoreOptions,
 ): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = []
   try {
     const decrypt = decryptWith(recipients.length === 0 ? undefined : identities)
-    for await (const chunk of decrypt(repository.read(path))) chunks.push(chunk)
+    for await (const chunk of decrypt(readStored(repository, picture, signal))) chunks.push(chunk)
     return Buffer.concat(chunks)
   } catch (error) {
     if (error instanceof BackupError) return undefined

@@ -3,7 +3,7 @@ import type { ReportProgress } from '../../persistence/operations/progress.js'
 import { BackupError, WrongIdentityError } from './backup-error.js'
 import { decryptWith } from './encryption.js'
 import { listManifestParts, type Manifest, type StoredFile } from './manifest.js'
-import { createByteCounter, type Part, readPart } from './parts.js'
+import { createByteCounter, type Part, readPart, readStored } from './parts.js'
 import { readPictureList } from './pictures.js'
 import type { Repository } from './repositories/repository.js'
 
@@ -77,12 +77,12 @@ async function openPart(part: Part, { repository, identities, signal }: VerifyOp
 /** Checks size and hash of a file as it is stored, and decrypts it if identities are given. */
 async function checkFile(
   file: StoredFile,
-  { repository }: VerifyOptions,
+  { repository, signal }: VerifyOptions,
   identities?: readonly string[],
 ): Promise<void> {
   const fileBytes = createByteCounter()
   try {
-    await drain(decryptWith(identities)(fileBytes.count(repository.read(file.path))))
+    await drain(decryptWith(identities)(fileBytes.count(readStored(repository, file, signal))))
   } catch (error) {
     if (error instanceof WrongIdentityError) throw error
     if (error instanceof BackupError && error.message.startsWith(file.path)) throw error
