@@ -70,12 +70,12 @@ export async function listConversationsOfPerson(
   if (onlyUnread) addCondition('unread', () => 'unread > 0')
   if (onlyAfter !== undefined) addCondition('changed-after', (place) => `updated_at > ${place}`, onlyAfter)
   const part = keysetClauses(filter, values, { time: 'created_at', id: 'conversation_id' })
-  const some = `
+  const candidatesSql = `
     select * from conversation_visibilities
     where person_id = $1 ${conditions.join(' ')} ${part.condition} and ${isConversationShownSql('conversation_id')} ${part.order}`
-  const page = `select * from (${some}) as found limit ${part.maxRows}`
+  const pageSql = `select * from (${candidatesSql}) as found limit ${part.maxRows}`
   const name = ['conversations', ...names, part.name].join(' ')
-  return toPage(await found(db, { name, which: page, values }), filter)
+  return toPage(await queryConversations(db, { name, rowsSql: pageSql, values }), filter)
 }
 
 /** Undefined: the person has no such conversation. */
@@ -84,11 +84,15 @@ export async function findListedConversation(
   personId: number,
   guid: string,
 ): Promise<ListedConversation | undefined> {
-  const one = `
+  const rowSql = `
     select conversation_visibilities.*
     from conversation_visibilities join conversations on conversations.id = conversation_id
     where person_id = $1 and conversations.guid = $2 and ${isAuthorUnblockedSql('conversations.author_id')}`
-  const [conversation] = await found(db, { name: 'conversation', which: one, values: [personId, guid] })
+  const [conversation] = await queryConversations(db, {
+    name: 'conversation',
+    rowsSql: rowSql,
+    values: [personId, guid],
+  })
   return conversation
 }
 
@@ -189,7 +193,7 @@ function messagesSql(later: string, maxRows: number): string {
 interface ConversationQuery {
   readonly name: string
   /** Selects rows of `conversation_visibilities`, in the order in which the conversations are to be listed. */
-  readonly which: string
+  readonly rowsSql: string
   readonly values: readonly unknown[]
 }
 
@@ -219,8 +223,11 @@ interface FoundConversations {
   readonly people: AggregatedColumns
 }
 
-async function found(db: Knex, { name, which, values }: ConversationQuery): Promise<readonly ListedConversation[]> {
-  const rows = await queryPreparedRow<FoundConversations>(db, name, () => conversationsSql(which), values)
+async function queryConversations(
+  db: Knex,
+  { name, rowsSql, values }: ConversationQuery,
+): Promise<readonly ListedConversation[]> {
+  const rows = await queryPreparedRow<FoundConversations>(db, name, () => conversationsSql(rowsSql), values)
   const { id: ids, guid, subject, createdAt } = conversationAggregate.decode(rows.conversations)
   const places = new Map(ids.map((id, index) => [id, index]))
   const participantsOf = groupPeopleByOwner(participantAggregate.decode(rows.participants), decodePeople(rows.people))
@@ -240,11 +247,11 @@ async function found(db: Knex, { name, which, values }: ConversationQuery): Prom
 }
 
 /** Returns one row: visibilities, conversations and participants as aggregated columns. Each table is scanned once for the whole page. */
-function conversationsSql(which: string): string {
+function conversationsSql(rowsSql: string): string {
   return `
     select visibilities, conversations, participants, ${peopleSql('taking_part.person_ids')} as people
     from (
-      select ${visibilityAggregate.select} as visibilities, array_agg(conversation_id) as ids from (${which}) as found
+      select ${visibilityAggregate.select} as visibilities, array_agg(conversation_id) as ids from (${rowsSql}) as found
     ) as page
     cross join lateral (
       select ${conversationAggregate.select} as conversations from conversations where id = any(page.ids)

@@ -48,21 +48,21 @@ export async function listCommentsOfPost(
   const post = `select posts.id from posts where posts.guid = $3 and ${visibilityCondition[visibility]} and ${isAuthorUnblockedSql('posts.author_id')}`
   const isShown = `(not hidden or author_id = $2) and ${isAuthorUnblockedSql('comments.author_id')}`
   const pageSql = `select * from comments where post_id = (${post}) and ${isShown} ${condition} ${order}`
-  const which = `select * from (${pageSql}) as found limit ${maxRows}`
-  return toPage(await queryComments(db, viewer, { name: `comments ${visibility} ${name}`, which, values }), page)
+  const rowsSql = `select * from (${pageSql}) as found limit ${maxRows}`
+  return toPage(await queryComments(db, viewer, { name: `comments ${visibility} ${name}`, rowsSql, values }), page)
 }
 
 /** Undefined: the comment was deleted. */
 export async function findListedComment(db: Knex, viewer: ViewerIds, id: number): Promise<ListedComment | undefined> {
-  const which = 'select * from comments where id = $3'
-  const [comment] = await queryComments(db, viewer, { name: 'comment', which, values: [id] })
+  const rowsSql = 'select * from comments where id = $3'
+  const [comment] = await queryComments(db, viewer, { name: 'comment', rowsSql, values: [id] })
   return comment
 }
 
 interface CommentQuery {
   readonly name: string
   /** Selects the comments, in the order in which they are to be listed. */
-  readonly which: string
+  readonly rowsSql: string
   /** Values from $3 on: the viewer's ids of user and person come before them. */
   readonly values: readonly unknown[]
 }
@@ -98,9 +98,13 @@ interface CommentColumns {
 async function queryComments(
   db: Knex,
   { userId, personId }: ViewerIds,
-  { name, which, values }: CommentQuery,
+  { name, rowsSql, values }: CommentQuery,
 ): Promise<readonly ListedComment[]> {
-  const rows = await queryPreparedRow<CommentColumns>(db, name, () => commentsSql(which), [userId, personId, ...values])
+  const rows = await queryPreparedRow<CommentColumns>(db, name, () => commentsSql(rowsSql), [
+    userId,
+    personId,
+    ...values,
+  ])
   const { id: ids, guid, text, likesCount, createdAt, authorId, isHidden } = commentAggregate.decode(rows.comments)
   const person = decodePeople(rows.people)
   const mentionedIn = groupPeopleByOwner(mentionAggregate.decode(rows.mentions), person)
@@ -118,14 +122,14 @@ async function queryComments(
   }))
 }
 
-function commentsSql(which: string): string {
+function commentsSql(rowsSql: string): string {
   return `
     select
       comments, mentions, ${peopleSql('page.author_ids || mentioning.person_ids')} as people,
       ${viewerActions.select} as actions
     from (
       select ${commentAggregate.select} as comments, array_agg(id) as ids, array_agg(author_id) as author_ids
-      from (${which}) as found
+      from (${rowsSql}) as found
     ) as page
     cross join lateral (
       select ${mentionAggregate.select} as mentions, array_agg(person_id) as person_ids

@@ -60,12 +60,12 @@ export async function listNotificationsOfUser(
   if (onlyUnread) addCondition('unread', () => 'not read')
   if (onlyAfter !== undefined) addCondition('changed-after', (place) => `updated_at > ${place}`, onlyAfter)
   const part = keysetClauses(filter, values, { time: 'created_at', id: 'id' })
-  const some = `
+  const candidatesSql = `
     select * from notifications
     where user_id = $1 ${conditions.join(' ')} ${part.condition} and ${HAS_SHOWN_ACTOR_SQL} ${part.order}`
-  const page = `select * from (${some}) as found limit ${part.maxRows}`
+  const pageSql = `select * from (${candidatesSql}) as found limit ${part.maxRows}`
   const name = ['notifications', ...names, part.name].join(' ')
-  return toPage(await queryNotifications(db, { name, which: page, values }), filter)
+  return toPage(await queryNotifications(db, { name, rowsSql: pageSql, values }), filter)
 }
 
 /** Undefined: the user has no notification with that guid. */
@@ -74,8 +74,8 @@ export async function findListedNotification(
   userId: number,
   guid: string,
 ): Promise<ListedNotification | undefined> {
-  const one = `select * from notifications where guid = $2 and user_id = $1 and ${HAS_SHOWN_ACTOR_SQL}`
-  const [notification] = await queryNotifications(db, { name: 'notification', which: one, values: [userId, guid] })
+  const rowSql = `select * from notifications where guid = $2 and user_id = $1 and ${HAS_SHOWN_ACTOR_SQL}`
+  const [notification] = await queryNotifications(db, { name: 'notification', rowsSql: rowSql, values: [userId, guid] })
   return notification
 }
 
@@ -85,14 +85,14 @@ export async function listNotificationsByIds(
   userId: number,
   ids: readonly number[],
 ): Promise<readonly ListedNotification[]> {
-  const some = `select * from notifications where user_id = $1 and id = any($2::bigint[]) and ${HAS_SHOWN_ACTOR_SQL}`
-  return queryNotifications(db, { name: 'notifications-of-ids', which: some, values: [userId, ids] })
+  const rowsSql = `select * from notifications where user_id = $1 and id = any($2::bigint[]) and ${HAS_SHOWN_ACTOR_SQL}`
+  return queryNotifications(db, { name: 'notifications-of-ids', rowsSql, values: [userId, ids] })
 }
 
 interface NotificationQuery {
   readonly name: string
   /** Selects the notifications, in the order in which they are to be listed. */
-  readonly which: string
+  readonly rowsSql: string
   readonly values: readonly unknown[]
 }
 
@@ -127,9 +127,9 @@ interface NotificationColumns {
 
 async function queryNotifications(
   db: Knex,
-  { name, which, values }: NotificationQuery,
+  { name, rowsSql, values }: NotificationQuery,
 ): Promise<readonly ListedNotification[]> {
-  const rows = await queryPreparedRow<NotificationColumns>(db, name, () => notificationsSql(which), values)
+  const rows = await queryPreparedRow<NotificationColumns>(db, name, () => notificationsSql(rowsSql), values)
   const { id: ids, guid, type, read, createdAt, updatedAt, postId } = notificationAggregate.decode(rows.notifications)
   const person = decodePeople(rows.people)
   const targetOf = targetAmong(targetAggregate.decode(rows.targets), person)
@@ -159,12 +159,12 @@ function targetAmong(
 }
 
 /** Returns one row with aggregated columns. Posts and actors are looked up once for the whole page instead of once per notification. */
-function notificationsSql(which: string): string {
+function notificationsSql(rowsSql: string): string {
   return `
     select notifications, targets, actors, ${peopleSql('about.author_ids || doing.person_ids')} as people
     from (
       select ${notificationAggregate.select} as notifications, array_agg(id) as ids, array_agg(post_id) as post_ids
-      from (${which}) as found
+      from (${rowsSql}) as found
     ) as page
     cross join lateral (
       select ${targetAggregate.select} as targets, array_agg(author_id) as author_ids from posts where id = any(page.post_ids)

@@ -17,7 +17,7 @@ interface SignedTable {
 }
 
 /** The signature of a relayable and the texts that it covers, in their order; null where the source has no signature. */
-function signedBy({ signatures, key, values }: SignedTable) {
+function signatureColumns({ signatures, key, values }: SignedTable) {
   const cases = Object.entries(values).map(([name, value]) => `when '${name}' then ${value}`)
   return {
     // Plain joins, so that unsigned rows, which are the most, cost nothing.
@@ -77,9 +77,9 @@ const signedVote: SignedTable = {
   },
 }
 
-const byComment = signedBy(signedComment)
-const byLike = signedBy(signedLike)
-const byVote = signedBy(signedVote)
+const commentSignature = signatureColumns(signedComment)
+const likeSignature = signatureColumns(signedLike)
+const voteSignature = signatureColumns(signedVote)
 
 const comments: readonly string[] = [
   insertSkippedRowsSql(
@@ -93,7 +93,7 @@ const comments: readonly string[] = [
   ),
   `insert into comments (id, guid, post_id, author_id, text, author_signature, signed_elements, created_at, post_created_at)
    overriding system value
-   select source.id, ${guidSql('comments', 'source')}, posts.id, map.new_id, source.text, ${byComment.signature}, ${byComment.elements},
+   select source.id, ${guidSql('comments', 'source')}, posts.id, map.new_id, source.text, ${commentSignature.signature}, ${commentSignature.elements},
      ${timeOfContentSql(REMOTE, ...OWN_TIMES, 'parent.created_at', 'parent.updated_at')},
      case when map.user_id is not null then posts.created_at end
    from take_over.comments as source
@@ -101,7 +101,7 @@ const comments: readonly string[] = [
    join take_over.posts as parent on parent.id = posts.id
    join take_over.map_people as map on map.id = source.author_id
    join take_over.people on people.id = source.author_id
-   ${byComment.join}
+   ${commentSignature.join}
    where ${isCopiedSql('comments', 'source.id')}`,
   'analyze comments',
 ]
@@ -133,7 +133,7 @@ const likes: readonly string[] = [
      id, guid, author_id, post_id, comment_id, positive, author_signature, signed_elements, created_at, post_created_at
    ) overriding system value
    select source.id, ${guidSql('likes', 'source')}, map.new_id, posts.id, commented.id, source.positive is not false,
-     ${byLike.signature}, ${byLike.elements},
+     ${likeSignature.signature}, ${likeSignature.elements},
      ${timeOfContentSql(REMOTE, ...OWN_TIMES, 'parent.created_at', 'commented.created_at', 'parent.updated_at')},
      case when map.user_id is not null then posts.created_at end
    from take_over.likes as source
@@ -142,7 +142,7 @@ const likes: readonly string[] = [
    left join take_over.comments as commented on commented.id = source.target_id and source.target_type = 'Comment'
    join take_over.map_people as map on map.id = source.author_id
    join take_over.people on people.id = source.author_id
-   ${byLike.join}
+   ${likeSignature.join}
    where ${isCopiedSql('likes', 'source.id')}`,
 ]
 
@@ -161,7 +161,7 @@ const votes: readonly string[] = [
   `insert into poll_participations (id, guid, poll_id, poll_answer_id, author_id, author_signature, signed_elements, created_at)
    overriding system value
    select source.id, ${guidSql('poll_participations', 'source', 'source.number = 1')}, source.poll_id, source.poll_answer_id, map.new_id,
-     ${byVote.signature}, ${byVote.elements}, ${timeOfContentSql(REMOTE, ...OWN_TIMES, 'parent.created_at', 'parent.updated_at')}
+     ${voteSignature.signature}, ${voteSignature.elements}, ${timeOfContentSql(REMOTE, ...OWN_TIMES, 'parent.created_at', 'parent.updated_at')}
    from (
      select poll_participations.*, row_number() over (partition by guid order by id) as number from take_over.poll_participations
    ) as source
@@ -169,7 +169,7 @@ const votes: readonly string[] = [
    join take_over.poll_answers as answers on answers.id = source.poll_answer_id
    join take_over.map_people as map on map.id = source.author_id
    join take_over.people on people.id = source.author_id
-   ${byVote.join}
+   ${voteSignature.join}
    where ${isCopiedSql('poll_participations', 'source.id')}`,
 ]
 
