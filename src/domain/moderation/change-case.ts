@@ -151,7 +151,7 @@ async function changeCase(
     const hasChanged = await run(
       moderationCase,
       async (step) => {
-        await applyStep(transaction, actor, moderationCase, step, at)
+        await applyStep(transaction, { actor, id: moderationCase.id, at }, step)
         steps.push(step)
       },
       { transaction, reason },
@@ -171,10 +171,8 @@ async function changeCase(
 
 async function applyStep(
   transaction: Knex.Transaction,
-  actor: Actor,
-  { id }: CaseRow,
+  { actor, id, at }: { readonly actor: Actor; readonly id: number; readonly at: Date },
   { event, state, text, ignoreFurther }: CaseStep,
-  at: Date,
 ): Promise<void> {
   const isTaken = state === 'taken'
   await transaction('moderation_cases')

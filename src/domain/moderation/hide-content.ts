@@ -79,8 +79,7 @@ export async function hideContentBatch(
   services: Pick<Services, 'log' | 'now'>,
   transaction: Knex.Transaction,
   actor: Actor,
-  ids: ContentIds,
-  action: Omit<NewAction, 'kind' | 'undo'>,
+  { ids, ...action }: Omit<NewAction, 'kind' | 'undo'> & { readonly ids: ContentIds },
 ): Promise<RecordedAction> {
   const newAction = await insertAction(services, transaction, actor, {
     ...action,

@@ -6,6 +6,14 @@ import type { Services } from '../../services/services.js'
 import { SYSTEM_ACTOR } from './actor.js'
 import { hideContentBatch } from './hide-content.js'
 
+interface FoundContent {
+  /** The filter or cluster. */
+  readonly target: AuditTarget & { readonly guid: string }
+  readonly ids: ContentIds
+  readonly reason: string
+  readonly caseId?: number | undefined
+}
+
 /**
  * Hides what a filter or a cluster has found, in the name of the pod. All of it belongs to one action, so that one undo shows it again;
  * later finds begin another action. The caller has locked the filter or the cluster.
@@ -13,12 +21,10 @@ import { hideContentBatch } from './hide-content.js'
 export async function hideFoundContent(
   services: Pick<Services, 'log' | 'now'>,
   transaction: Knex.Transaction,
-  target: AuditTarget & { readonly guid: string },
-  ids: ContentIds,
-  { reason, caseId }: { readonly reason: string; readonly caseId?: number | undefined },
+  { target, ids, reason, caseId }: FoundContent,
 ): Promise<void> {
   const { type: targetType, guid: targetGuid } = target
   const inForce = await findActionInForce(transaction, { kind: 'hide', targetType, targetGuid })
   if (inForce !== undefined) await hideContentRows(transaction, inForce.id, ids)
-  else await hideContentBatch(services, transaction, SYSTEM_ACTOR, ids, { target, reason, caseId })
+  else await hideContentBatch(services, transaction, SYSTEM_ACTOR, { ids, target, reason, caseId })
 }

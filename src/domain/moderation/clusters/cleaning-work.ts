@@ -73,7 +73,7 @@ async function cleanNext(
   while (done === 0 && cursor.step !== 'done') {
     const chunk: ChunkResult =
       cursor.step === 'authors'
-        ? await restrictNext(services, transaction, actionId, details, cursor.after)
+        ? await restrictNext(services, transaction, { ...details, actionId, after: cursor.after })
         : cursor.step === 'remove'
           ? await retractNext(services, transaction, details, cursor.after)
           : await hideNext(transaction, { actionId, clusterId }, details, cursor.after)
@@ -88,9 +88,7 @@ async function cleanNext(
 async function restrictNext(
   services: CleaningDependencies,
   transaction: Knex.Transaction,
-  actionId: number,
-  { authors, authorIds }: CleaningDetails,
-  after: number,
+  { authors, authorIds, actionId, after }: CleaningDetails & { readonly actionId: number; readonly after: number },
 ): Promise<ChunkResult> {
   const ids = authors === 'none' ? [] : authorIds.slice(after, after + PERSON_BATCH_SIZE)
   if (ids.length === 0 || authors === 'none') return { done: 0, next: { step: 'remove', after: 0 } }

@@ -167,7 +167,9 @@ async function hideNewItems(
     if (items.length === 0) continue
     const target = { type: 'cluster', guid: String(id), label: `${kind}: ${label}` }
     const reason = 'New content of an open cluster (SPAM_AUTO_HIDE).'
-    await hideFoundContent(services, transaction, target, groupContentIds(items), {
+    await hideFoundContent(services, transaction, {
+      target,
+      ids: groupContentIds(items),
       reason,
       caseId: caseId ?? undefined,
     })

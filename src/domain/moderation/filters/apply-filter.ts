@@ -81,7 +81,8 @@ export async function applyFilter(
     const details = { actionId: newAction.id, shouldHide, ...ids }
     const work = { kind: APPLY_FILTER, target: String(id), total: hits, reason, details }
     let operation: BackgroundTask | undefined
-    if (hits <= MODERATION_LIMITS.cleanedInRequest) await changeHits(services, transaction, id, details, ids)
+    if (hits <= MODERATION_LIMITS.cleanedInRequest)
+      await changeHits(services, transaction, { ...details, filterId: id, ids })
     else operation = await startBackgroundTask(services, transaction, actor, work)
     const action = await auditAction(services, transaction, newAction)
     return { changed: true, action, hits, complete, operation }
@@ -114,13 +115,16 @@ interface ApplyDetails extends ContentIds {
   readonly shouldHide: boolean
 }
 
+interface HitsToChange extends Pick<ApplyDetails, 'actionId' | 'shouldHide'> {
+  readonly filterId: number
+  readonly ids: ContentIds
+}
+
 /** Hides or flags hits. Returns the number of changed ones. */
 async function changeHits(
   services: Pick<Services, 'config' | 'jobs' | 'now'>,
   transaction: Knex.Transaction,
-  filterId: number,
-  { actionId, shouldHide }: ApplyDetails,
-  ids: ContentIds,
+  { filterId, actionId, shouldHide, ids }: HitsToChange,
 ): Promise<number> {
   if (shouldHide) return hideContentRows(transaction, actionId, ids)
   const targets = await findContentTargets(transaction, ids)
@@ -140,7 +144,7 @@ export const applyFilterTaskHandlers: Pick<BackgroundTaskHandlers, typeof APPLY_
       const action = await lockAction(transaction, hits.actionId)
       if (action?.undoneById !== null) return { done: 0, skipped: 0 }
       const ids = sliceIds(hits, done + skipped, ROW_BATCH_SIZE)
-      const changedCount = await changeHits(services, transaction, Number(target), hits, ids)
+      const changedCount = await changeHits(services, transaction, { ...hits, filterId: Number(target), ids })
       return { done: changedCount, skipped: countIds(ids) - changedCount }
     },
     /** The action has its entry in the audit log. */

@@ -134,7 +134,7 @@ async function hideHits(
       ofFilter.flatMap(({ targetType, targetGuid }) => (targetType === type ? [targetGuid] : []))
     const ids = await findContentIds(transaction, { posts: guidsOf('post'), comments: guidsOf('comment') })
     const target = { type: 'filter', guid: String(id), label: `${kind}: ${value}` }
-    await hideFoundContent(services, transaction, target, ids, { reason: `Filter ${id} hides this content.` })
+    await hideFoundContent(services, transaction, { target, ids, reason: `Filter ${id} hides this content.` })
   }
 }
 

@@ -71,7 +71,7 @@ export async function setPodRule(
   return inRequestTransaction(services, async (transaction) => {
     await lockPodRules(transaction)
     const before = await findPodRule(transaction, domain)
-    return saveRule(services, transaction, actor, { before, domain, input }, options)
+    return saveRule({ services, transaction, actor }, { before, domain, input }, options)
   })
 }
 
@@ -90,23 +90,29 @@ export async function changePodRule(
     const { domain, port } = before
     const changedDomain = { domain, port, subdomains: input.subdomains ?? before.subdomains }
     return saveRule(
-      services,
-      transaction,
-      actor,
+      { services, transaction, actor },
       { before, domain: changedDomain, input: { ...input, state: input.state ?? before.state } },
       options,
     )
   })
 }
 
+/** The transaction that changes a rule, and the person who changes it. */
+interface RuleScope {
+  readonly services: ModerationServices
+  readonly transaction: Knex.Transaction
+  readonly actor: Actor
+}
+
 async function saveRule(
-  services: ModerationServices,
-  transaction: Knex.Transaction,
-  actor: Actor,
-  given: { readonly before: PodRule | undefined; readonly domain: RuleDomain; readonly input: PodRuleInput },
+  { services, transaction, actor }: RuleScope,
+  {
+    before,
+    domain,
+    input,
+  }: { readonly before: PodRule | undefined; readonly domain: RuleDomain; readonly input: PodRuleInput },
   options: PodRuleOptions,
 ): Promise<PodRuleOutcome> {
-  const { before, domain, input } = given
   const reason = requireReason(options)
   const rule: NewPodRule = {
     ...domain,
@@ -151,7 +157,7 @@ export async function deletePodRule(
     await lockPodRules(transaction)
     const rule = await requireRule(transaction, id)
     const reason = requireReason(options)
-    return { changed: true, action: await removeRule(services, transaction, actor, rule, { ...options, reason }) }
+    return { changed: true, action: await removeRule({ services, transaction, actor }, rule, { ...options, reason }) }
   })
 }
 
@@ -169,14 +175,12 @@ export async function unsetPodRule(
     const rule = await findPodRule(transaction, domain)
     if (rule === undefined) return { changed: false }
     const reason = requireReason(options)
-    return { changed: true, action: await removeRule(services, transaction, actor, rule, { ...options, reason }) }
+    return { changed: true, action: await removeRule({ services, transaction, actor }, rule, { ...options, reason }) }
   })
 }
 
 async function removeRule(
-  services: ModerationServices,
-  transaction: Knex.Transaction,
-  actor: Actor,
+  { services, transaction, actor }: RuleScope,
   rule: PodRule,
   { reason, caseId }: ActionOptions & { readonly reason: string },
 ) {
@@ -219,11 +223,12 @@ export async function unblockHost(
     if (rules[0]?.state !== 'blocked') return { changed: false }
     const ownRules = rules.filter((rule) => rule.domain === domain && rule.state === 'blocked')
     let action: RecordedAction | undefined
-    for (const rule of ownRules) action = await removeRule(services, transaction, actor, rule, { ...options, reason })
+    for (const rule of ownRules)
+      action = await removeRule({ services, transaction, actor }, rule, { ...options, reason })
     if (rules.find((rule) => !ownRules.includes(rule))?.state === 'blocked') {
       const exception = { domain, subdomains: false, port: port === 443 ? null : port }
       const exceptionRule = { before: undefined, domain: exception, input: { state: 'normal' } as const }
-      return saveRule(services, transaction, actor, exceptionRule, options)
+      return saveRule({ services, transaction, actor }, exceptionRule, options)
     }
     return { changed: true, ...(action && { action }) }
   })
@@ -236,7 +241,7 @@ export async function endPodRules(services: ModerationServices): Promise<number>
     await lockPodRules(transaction)
     const endedRules = await findEndedPodRules(transaction, MODERATION_LIMITS.endedRulesPerBatch)
     for (const rule of endedRules)
-      await removeRule(services, transaction, SYSTEM_ACTOR, rule, { reason: 'The rule has ended.' })
+      await removeRule({ services, transaction, actor: SYSTEM_ACTOR }, rule, { reason: 'The rule has ended.' })
     return endedRules.length
   })
 }
