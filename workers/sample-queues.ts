@@ -5,7 +5,7 @@ import { runPeriodically } from './run-periodically.js'
 
 const INTERVAL_MS = 60_000
 
-/** Notes every minute how many jobs wait, for the charts of the console. Nothing is written while nothing waits. */
+/** Records every minute how many jobs wait, for the charts of the console. Nothing is written while nothing waits. */
 export function startQueueSampling(services: Pick<Services, 'db' | 'jobs' | 'log'>): { stop(): Promise<void> } {
   return runPeriodically(INTERVAL_MS, () => sampleQueues(services))
 }

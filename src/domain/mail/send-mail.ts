@@ -37,7 +37,7 @@ export class MailUnsent extends Error {
   override name = 'MailUnsent'
 }
 
-/** Sends one mail, or decides when its next attempt is. At least once: a worker may die before it notes that the mail was sent. */
+/** Sends one mail, or decides when its next attempt is. A mail may be sent twice: a worker may die before it records the first one. */
 export async function sendMail(services: Services, work: MailWork): Promise<void> {
   const { data, outboxId } = work
   const settings = services.config.mail

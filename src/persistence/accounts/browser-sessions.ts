@@ -24,7 +24,7 @@ export interface BrowserSession {
 }
 
 /**
- * Notes the use of a session: its first one, each sign-in in it, and otherwise at most one in five minutes; of a sign-in the address too,
+ * Records the use of a session: its first one, each sign-in in it, and otherwise at most one in five minutes; of a sign-in the address too,
  * and of the account at most one in a day.
  */
 export async function updateSessionUse(db: Knex, { amr, ...use }: SessionUse): Promise<void> {

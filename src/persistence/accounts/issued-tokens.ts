@@ -24,7 +24,7 @@ const HASH_COLUMNS: Readonly<Record<TokenKind, string>> = {
   authorization_code: 'code_hash',
 }
 
-/** Notes the use of the account at most once in a day. A locked row is skipped: a closing locks the user before the authorizations. */
+/** Records the use of the account at most once in a day. A locked row is skipped: a closing locks the user before the authorizations. */
 const NOTE_USE_SQL = `, noted as (
        update users set active_at = ${NOW_SQL} where id in (
          select users.id from users join found on found.user_id = users.id

@@ -239,7 +239,7 @@ export async function lockStaffMails(transaction: Knex.Transaction): Promise<voi
   await transaction.raw(`select pg_advisory_xact_lock(hashtextextended('staff mails', 0))`)
 }
 
-/** Notes that the text of a mail is composed: what is reported from now on is not in it, and needs another mail. */
+/** Records that the text of a mail is composed: what is reported from now on is not in it, and needs another mail. */
 export async function recordStaffMailComposed(transaction: Knex.Transaction, id: number): Promise<void> {
   await lockStaffMails(transaction)
   await transaction('mails')

@@ -49,7 +49,7 @@ export async function returnSendingTurn(db: Knex): Promise<void> {
   })
 }
 
-/** Notes that the server refuses this pod. True: it did not before. */
+/** Records that the server refuses this pod. True: it did not before. */
 export async function recordTransportFailure(
   db: Knex,
   {
@@ -70,7 +70,7 @@ export async function recordTransportFailure(
   return hasBegun
 }
 
-/** Notes that the server accepts mails again. True: it refused them before. */
+/** Records that the server accepts mails again. True: it refused them before. */
 export async function recordTransportSuccess(db: Knex): Promise<boolean> {
   const rowCount = await db('mail_transport')
     .whereNotNull('failingSince')

@@ -22,7 +22,7 @@ interface ContentRow {
   readonly afterSecondId: number | null
 }
 
-/** Notes that the block of these people has begun or ended. The caller has locked the people. */
+/** Records that the block of these people has begun or ended. The caller has locked the people. */
 export async function recordContentChanges(transaction: Knex.Transaction, personIds: readonly number[]): Promise<void> {
   if (personIds.length === 0) return
   await transaction.raw(

@@ -72,7 +72,7 @@ function isOwnHandle({ userHandle }: Assertion, { webauthnId }: User): boolean {
   return webauthnId?.equals(Buffer.from(userHandle, 'base64url')) ?? false
 }
 
-/** Notes the use. A counter that does not rise from above zero means a copied passkey: it is refused, with a mail. */
+/** Records the use. A counter that does not rise from above zero means a copied passkey: it is refused, with a mail. */
 async function acceptCounter(
   services: FactorDependencies,
   { id, userId }: StoredPasskey,

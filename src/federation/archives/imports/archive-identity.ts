@@ -7,12 +7,20 @@ import { discoverPerson } from '../../discovery/discover-person.js'
 import type { ImportingUser } from '../owner.js'
 import { type ArchiveOwner, isSameKey } from '../reading/archive-owner.js'
 
-/**
- * What this pod knows about the account of an archive. `proven`: its key is that of the old account. `unproven`: the old account is
- * unknown here, and its pod does not answer. `closed`: it was deleted. `moved_here`: it has moved to this account before. `local`: it is on
- * this pod. `same`: it is this account.
- */
-export type IdentityState = 'proven' | 'unproven' | 'closed' | 'moved_here' | 'local' | 'same'
+/** The state of the old account of an archive, as this pod knows it. */
+export type IdentityState =
+  /** The old account has the key of the archive. */
+  | 'proven'
+  /** The old account is unknown here, and its pod does not answer. */
+  | 'unproven'
+  /** The old account was deleted. */
+  | 'closed'
+  /** The old account has moved to this account before. */
+  | 'moved_here'
+  /** The old account is on this pod. */
+  | 'local'
+  /** The old account is this account. */
+  | 'same'
 
 export interface ArchiveIdentity {
   readonly state: IdentityState

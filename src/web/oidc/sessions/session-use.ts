@@ -15,7 +15,7 @@ export interface UsedSession {
   readonly amr?: readonly string[] | undefined
 }
 
-/** Notes that a browser used its session, for the list of sessions. A session without an account is not listed. */
+/** Records that a browser used its session, for the list of sessions. A session without an account is not listed. */
 export async function recordSessionUse(
   services: Pick<Services, 'db' | 'now'>,
   { uid, accountId, loginTs, acr, amr }: UsedSession,
