@@ -33,7 +33,7 @@ export async function blockForUser(services: Services, viewer: Viewer, personGui
     if (added === undefined) throw new Refusal('already_blocked', 'You already block this person.')
 
     await stopReceiving(transaction, [pair])
-    await enqueueBlockChange(services, transaction, viewer, person, true)
+    await enqueueBlockChange(services, transaction, { viewer, person, isBlocking: true })
     await markNotificationsRead(transaction, pair)
   })
 }
@@ -44,7 +44,7 @@ export async function unblockForUser(services: Services, viewer: Viewer, personG
     const person = await getPerson(transaction, personGuid)
     const deletedCount = await Block.query(transaction).deleteById([viewer.userId, person.id])
     if (deletedCount === 0) throw new Refusal('not_blocked', 'You do not block this person.')
-    await enqueueBlockChange(services, transaction, viewer, person, false)
+    await enqueueBlockChange(services, transaction, { viewer, person, isBlocking: false })
   })
 }
 
@@ -55,14 +55,20 @@ async function getPerson(transaction: Knex.Transaction, guid: string): Promise<P
   return person
 }
 
+interface BlockChange {
+  readonly viewer: Viewer
+  readonly person: Person
+  readonly isBlocking: boolean
+}
+
 /** Sends the block to the pod of a remote person. For a local person, only the viewer's sharing ends. */
 async function enqueueBlockChange(
   services: Services,
   transaction: Knex.Transaction,
-  { userId, personId: ownPersonId }: Viewer,
-  { id: personId, podId }: Person,
-  isBlocking: boolean,
+  { viewer, person, isBlocking }: BlockChange,
 ): Promise<void> {
+  const { userId, personId: ownPersonId } = viewer
+  const { id: personId, podId } = person
   if (podId !== null) {
     const record = { record: 'contact', userId, personId, sharing: false, blocking: isBlocking } as const
     await enqueueJobs(services, transaction, [newDispatchJob(ownPersonId, record)])

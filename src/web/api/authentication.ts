@@ -148,14 +148,32 @@ function noToken(realm: string): RequestFault {
 }
 
 function invalidToken(realm: string): RequestFault {
-  return oauthFault(401, 'token_invalid', realm, 'invalid_token', 'The access token is unknown, expired or revoked.')
+  return oauthFault(realm, {
+    status: 401,
+    reason: 'token_invalid',
+    error: 'invalid_token',
+    text: 'The access token is unknown, expired or revoked.',
+  })
 }
 
 function twoTokens(realm: string): RequestFault {
-  return oauthFault(400, 'token_repeated', realm, 'invalid_request', 'The access token must be given in one way only.')
+  return oauthFault(realm, {
+    status: 400,
+    reason: 'token_repeated',
+    error: 'invalid_request',
+    text: 'The access token must be given in one way only.',
+  })
 }
 
-function oauthFault(status: number, reason: ErrorReason, realm: string, error: string, text: string): RequestFault {
+interface OAuthError {
+  readonly status: number
+  readonly reason: ErrorReason
+  /** The code of RFC 6750. */
+  readonly error: string
+  readonly text: string
+}
+
+function oauthFault(realm: string, { status, reason, error, text }: OAuthError): RequestFault {
   return new RequestFault(status, text, {
     headers: { 'www-authenticate': `Bearer realm="${realm}", error="${error}", error_description="${text}"` },
     fields: { error, error_description: text },

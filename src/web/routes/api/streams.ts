@@ -80,7 +80,7 @@ export const streamRoutes: FastifyPluginAsyncTypebox = async (app) => {
       async (request, reply) => {
         const page = readTimePage(request)
         const posts = await readList(request, (services) => listStream(services, request.viewer, name, page))
-        return send(request, reply, page, posts, keyOf)
+        return presentStream(request, reply, { page, posts, keyOf })
       },
     )
   }
@@ -110,18 +110,19 @@ export const streamRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const aspectIds = readAspectIds(request.query.aspect_ids ?? '')
       const page = readTimePage(request)
       const posts = await readList(request, (services) => listAspectStream(services, request.viewer, aspectIds, page))
-      return send(request, reply, page, posts)
+      return presentStream(request, reply, { page, posts })
     },
   )
 }
 
-function send(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  page: TimePage,
-  posts: Page<ListedPost>,
-  keyOf?: SimpleStream['keyOf'],
-) {
+interface StreamPage {
+  readonly page: TimePage
+  readonly posts: Page<ListedPost>
+  readonly keyOf?: SimpleStream['keyOf']
+}
+
+/** Sets the links to other pages, and returns the posts as clients see them. */
+function presentStream(request: FastifyRequest, reply: FastifyReply, { page, posts, keyOf }: StreamPage) {
   linkTimePages(request, reply, page, posts, { hasNextOnly: true, ...(keyOf && { keyOf }) })
   return posts.items.map((post) => presentPost(post, request.server.services.config))
 }
