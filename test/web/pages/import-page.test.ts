@@ -2,9 +2,11 @@ import { generateKeyPairSync } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { loadPrivateKey } from '../../../src/domain/accounts/private-keys.js'
+import { IMPORT_LIMITS } from '../../../src/federation/archives/limits.js'
 import { IMPORT_TASKS } from '../../../workers/run-imports.js'
 import type { TestBrowser } from '../../support/browser/scriptless-browser.js'
 import { addPost } from '../../support/databases/rows.js'
@@ -244,6 +246,49 @@ describe('the page of imports', () => {
     expect(twice.map(({ statusCode }) => statusCode).sort()).toEqual([200, 409])
     expect((await part(200, bytes.length)).json()).toEqual({ offset: bytes.length })
     expect(await pod.pod.db('upload_space')).toMatchObject([{ reservedBytes: bytes.length, writingUntil: null }])
+  })
+
+  it('does not read a part while another one is being received', async () => {
+    const bytes = zipped(archive())
+    const token = await tokenOf(dan)
+    expect((await sendPart(token, bytes, 0, 100)).json()).toEqual({ offset: 100 })
+    const sendSlowly = (body: PassThrough) =>
+      pod.inject({
+        method: 'POST',
+        url: `/settings/import/parts?form=${token}&file=archive&offset=100`,
+        headers: {
+          cookie: cookiesOf(dan),
+          'content-type': 'application/octet-stream',
+          'content-length': String(bytes.length - 100),
+        },
+        payload: body,
+      })
+    const [first, second] = [new PassThrough(), new PassThrough()]
+    first.write(bytes.subarray(100, 150))
+    const received = sendSlowly(first)
+    await vi.waitFor(async () =>
+      expect(await pod.pod.db('upload_space')).toMatchObject([{ writingUntil: expect.any(Date) }]),
+    )
+
+    const refused = await sendSlowly(second)
+
+    expect([refused.statusCode, refused.json()]).toEqual([409, { reason: 'upload_offset', offset: 100 }])
+    first.end(bytes.subarray(150))
+    expect((await received).json()).toEqual({ offset: bytes.length })
+  })
+
+  it('refuses a part without a length, and a longer one than 8 MiB', async () => {
+    const token = await tokenOf(dan)
+    const send = (headers: Readonly<Record<string, string>>) =>
+      pod.inject({
+        method: 'POST',
+        url: `/settings/import/parts?form=${token}&file=archive&offset=0`,
+        headers: { cookie: cookiesOf(dan), 'content-type': 'application/octet-stream', ...headers },
+        payload: Readable.from(['x']),
+      })
+    const statuses = [await send({}), await send({ 'content-length': String(IMPORT_LIMITS.partBytes + 1) })]
+    expect(statuses.map(({ statusCode }) => statusCode)).toEqual([413, 413])
+    expect(await uploads()).toEqual([])
   })
 
   it('answers 503 while the uploads of all accounts take the whole space, and takes the next one when it is free', async () => {

@@ -74,16 +74,12 @@ export async function storeUploadedFile(
 export async function storeUploadedPart(
   services: Services,
   { userId }: ImportingUser,
-  { kind, offset }: { readonly kind: UploadKind; readonly offset: number },
-  part: Buffer,
+  { kind, offset, bytes }: { readonly kind: UploadKind; readonly offset: number; readonly bytes: number },
+  source: AsyncIterable<Buffer>,
 ): Promise<number> {
   const { uid } = await requireOpenUpload(services, userId)
-  const lease = await leaseUpload(services, { userId, uid, kind, offset, bytes: offset + part.length })
-  return writePart(services, lease, offset, asSource(part))
-}
-
-async function* asSource(part: Buffer): AsyncGenerator<Buffer> {
-  yield part
+  const lease = await leaseUpload(services, { userId, uid, kind, offset, bytes: offset + bytes })
+  return writePart(services, lease, offset, source)
 }
 
 /** How many bytes of a file have arrived. */

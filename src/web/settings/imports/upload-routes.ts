@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../../../domain/refusals.js'
 import { IMPORT_LIMITS } from '../../../federation/archives/limits.js'
@@ -68,12 +69,8 @@ export const uploadPartRoutes: FastifyPluginAsync = async (app) => {
   const { services } = app
   const route = { schema: { hide: true }, config: { requires: 'session', checksForm: true } } as const
 
-  app.addHook('onRoute', (added) => {
-    if (added.url === IMPORT_PATHS.parts) added.bodyLimit = IMPORT_LIMITS.partBytes
-  })
-  app.addContentTypeParser('application/octet-stream', { parseAs: 'buffer' }, (_request, bytes, done) =>
-    done(null, bytes),
-  )
+  // A part is read while it is written: many of them in memory, of one user or of all, would be gigabytes.
+  app.addContentTypeParser('application/octet-stream', (_request, stream, done) => done(null, stream))
 
   app.get(IMPORT_PATHS.parts, route, async (request, reply) =>
     sendPart(reply, () => countReceivedBytes(request.services, importingUserOf(request), kindOf(request))),
@@ -81,19 +78,22 @@ export const uploadPartRoutes: FastifyPluginAsync = async (app) => {
 
   app.post(IMPORT_PATHS.parts, route, async (request, reply) => {
     request.signedIn.session.checkForm(queryText(request, 'form'))
-    extendTimeLimit(request.raw)
     const user = importingUserOf(request)
     const { body } = request
     return sendPart(reply, async () => {
-      if (!Buffer.isBuffer(body)) throw uploadMissing()
-      const part = { kind: kindOf(request), offset: Number(queryText(request, 'offset') ?? '0') }
+      if (!(body instanceof Readable)) throw uploadMissing()
+      const part = {
+        kind: kindOf(request),
+        offset: Number(queryText(request, 'offset') ?? '0'),
+        bytes: declaredBytes(request),
+      }
       if (part.kind === 'archive' && part.offset === 0) {
         if (!isRecentlyAuthenticated(request)) throw pageFault(403, 'error.forbidden')
         if ((await findOpenUpload(services.db, user.userId))?.state === 'uploading')
           await dropUpload(request.services, user)
         await beginUpload(request.services, user)
       }
-      return storeUploadedPart(request.services, user, part, body)
+      return storeUploadedPart(request.services, user, part, extendWhileReading(request, body))
     })
   })
 }
@@ -123,6 +123,13 @@ async function sendPart(reply: FastifyReply, use: () => Promise<number>) {
     if (status === 503) reply.header('retry-after', RETRY_AFTER_SECONDS)
     return reply.code(status).send({ reason: error.reason, ...error.details })
   }
+}
+
+/** A part without a declared length could be of any length. */
+function declaredBytes({ headers }: FastifyRequest): number {
+  const bytes = Number(headers['content-length'] ?? Number.NaN)
+  if (bytes <= IMPORT_LIMITS.partBytes) return bytes
+  throw new Refusal('too_large', `A part has at most ${IMPORT_LIMITS.partBytes} bytes.`)
 }
 
 function kindOf(request: FastifyRequest): UploadKind {
