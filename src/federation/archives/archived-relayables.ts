@@ -6,6 +6,7 @@ import {
   relayablesBelow,
 } from '../../persistence/archives/archived-content.js'
 import { Person } from '../../persistence/models/person.js'
+import { findEarlierLocalIdentity } from '../../persistence/people/moved-people.js'
 import { type EntityJson, entityToJson, signedEntityToJson } from '../../protocol/entities/entity-json.js'
 import type { Services } from '../../services/services.js'
 import { commentEntities, likeEntities, type OutgoingRelayable, voteEntities } from '../outbound/relayable-entities.js'
@@ -100,19 +101,31 @@ async function signMissing<Entity extends OutgoingRelayable>(
 ): Promise<readonly Entity[]> {
   const unsignedEntities = entities.filter(({ author_signature }) => author_signature === undefined)
   if (unsignedEntities.length === 0) return entities
-  const authors = await Person.query(source.db)
-    .whereIn('address', [...new Set(unsignedEntities.map(({ author }) => author))])
-    .whereNull('podId')
-  const ids = new Map(authors.map(({ address, id }) => [address, id]))
+  const signers = await findSigners(source, new Set(unsignedEntities.map(({ author }) => author)))
 
   const signedEntities: Entity[] = []
   for (const entity of entities) {
     if (entity.author_signature !== undefined) signedEntities.push(entity)
     else {
-      const personId = ids.get(entity.author)
-      const key = personId === undefined ? undefined : await loadPrivateKey(source, personId).catch(() => undefined)
-      if (key !== undefined) signedEntities.push(await addSignature(source, entity, key))
+      const signer = signers.get(entity.author)
+      const key = signer === undefined ? undefined : await loadPrivateKey(source, signer.id).catch(() => undefined)
+      if (signer !== undefined && key !== undefined) {
+        signedEntities.push(await addSignature(source, { ...entity, author: signer.address }, key))
+      }
     }
   }
   return signedEntities
+}
+
+/** The accounts of this pod that have written something, also those that have moved away, by the present addresses of the authors. */
+async function findSigners(
+  { db }: RelayableDependencies,
+  addresses: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, Pick<Person, 'id' | 'address'>>> {
+  const signers = new Map<string, Pick<Person, 'id' | 'address'>>()
+  for (const person of await Person.query(db).whereIn('address', [...addresses])) {
+    const signer = person.podId === null ? person : await findEarlierLocalIdentity(db, person.id)
+    if (signer !== undefined) signers.set(person.address, signer)
+  }
+  return signers
 }

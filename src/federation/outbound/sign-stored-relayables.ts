@@ -3,6 +3,7 @@ import type { Knex } from 'knex'
 import { decryptPrivateKey } from '../../domain/accounts/private-keys.js'
 import { storeSignatures } from '../../persistence/interactions/kept-signatures.js'
 import { UserSecrets } from '../../persistence/models/user.js'
+import { findEarlierLocalIdentity } from '../../persistence/people/moved-people.js'
 import { listElements } from '../../protocol/entities/relayable-elements.js'
 import type { Services } from '../../services/services.js'
 import type { OutgoingRelayable } from './relayable-entities.js'
@@ -16,7 +17,8 @@ interface AuthorOfRelayable {
 
 /**
  * A relayable that was stored without a signature, as a pod that was taken over has those of its users, with one. The signature is kept,
- * so that all pods get the same. Undefined: this pod has no key to sign it, and it is not sent.
+ * so that all pods get the same. An account that has moved away signs with its old network ID. Undefined: this pod has no key to sign it,
+ * and it is not sent.
  */
 export async function signStoredRelayable<Stored extends OutgoingRelayable>(
   { crypto, secrets }: Pick<Services, 'crypto' | 'secrets'>,
@@ -25,11 +27,15 @@ export async function signStoredRelayable<Stored extends OutgoingRelayable>(
   author: AuthorOfRelayable,
 ): Promise<Stored | undefined> {
   if (entity.author_signature !== undefined || author.isSigner) return entity
-  const userSecrets = author.isLocal ? await UserSecrets.findByPerson(db, author.id) : undefined
+  const signer = author.isLocal
+    ? { id: author.id, address: entity.author }
+    : await findEarlierLocalIdentity(db, author.id)
+  if (signer === undefined) return undefined
+  const userSecrets = await UserSecrets.findByPerson(db, signer.id)
   if (userSecrets === undefined) return undefined
   const key = keyOf(secrets, userSecrets)
   if (key === undefined) return undefined
-  return addSignature({ crypto, db }, entity, key)
+  return addSignature({ crypto, db }, { ...entity, author: signer.address }, key)
 }
 
 /** Signs a relayable with the key of its author, and stores the signature unless there is one. */

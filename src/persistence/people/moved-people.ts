@@ -140,3 +140,29 @@ export async function countMovesInARow(
   )
   return moves
 }
+
+interface LocalIdentity {
+  readonly id: number
+  readonly address: string
+}
+
+/**
+ * The account of this pod that has moved, maybe in several steps, to this person of another pod. It has written what the person has
+ * here without a signature. Undefined: there is none, or two accounts have moved to the person, whose content cannot be told apart.
+ */
+export async function findEarlierLocalIdentity(db: Knex, personId: number): Promise<LocalIdentity | undefined> {
+  const [nearest, next] = await queryRows<LocalIdentity & { readonly depth: number }>(
+    db,
+    `with recursive before(id, depth) as (
+       select old_person_id, 1 from account_migrations where new_person_id = :personId and old_person_id is not null
+       union
+       select old_person_id, depth + 1 from before join account_migrations on new_person_id = before.id
+       where old_person_id is not null and depth < 100
+     )
+     select people.id, people.address, depth
+     from before join people on people.id = before.id and people.pod_id is null
+     order by depth limit 2`,
+    { personId },
+  )
+  return nearest === undefined || nearest.depth === next?.depth ? undefined : nearest
+}

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { loadPrivateKey } from '../../../src/domain/accounts/private-keys.js'
 import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { beginImport } from '../../../src/federation/archives/imports/begin-import.js'
@@ -18,12 +19,13 @@ import { verifyEnvelope } from '../../../src/protocol/envelopes/verify-envelope.
 import { signMigration } from '../../../src/protocol/signatures/migration-signature.js'
 import { verifyRelayable } from '../../../src/protocol/signatures/relayable-signature.js'
 import { makeImportedPicture } from '../../../workers/handlers/make-imported-picture.js'
+import { addPost } from '../../support/databases/rows.js'
 import { archivedPost, archiveOf, writeArchiveFile } from '../../support/federation/archives.js'
 import { commentBy, likeBy, pollWith, postBy, profileOf, voteBy } from '../../support/federation/entities.js'
 import { signedBy } from '../../support/federation/envelopes.js'
 import type { FakePerson } from '../../support/federation/fake-pods.js'
 import { allStored, publicMessage, receive } from '../../support/federation/inbound-messages.js'
-import type { LocalUser } from '../../support/people/local-users.js'
+import { addLocalUser, type LocalUser } from '../../support/people/local-users.js'
 import type { RemotePerson } from '../../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../../support/pods/federation-pod.js'
 
@@ -62,7 +64,7 @@ async function importArchive(posts: readonly StatusMessageEntity[], others: read
 }
 
 /** What others have written, in the next archive of the account: guids by the validity of their signatures. */
-async function exportedOthers(...authors: readonly FakePerson[]) {
+async function exportedOthers(...authors: readonly Pick<FakePerson, 'address' | 'publicKey'>[]) {
   let text = ''
   let leftOut = 0
   const countLeftOut = (count: number) => {
@@ -146,4 +148,35 @@ it('the relayables of authors who have moved are exported with the network ID th
     ...{ state: 'verified', sender: al.address, signature: 'valid' },
     entity: { guid: comment.guid, author: carl.address },
   })
+})
+
+it('what an account wrote here before it moved away is signed with its old key when it is needed', async () => {
+  const bo = await addLocalUser(pod, `bo${newGuid().slice(0, 8)}`)
+  const post = await addPost(pod, al, { public: true })
+  const [comment, like] = [newGuid(), newGuid()]
+  await pod.db('comments').insert({ guid: comment, authorId: bo.id, postId: post.id, text: 'Before the move' })
+  await pod.db('likes').insert({ guid: like, authorId: bo.id, postId: post.id, positive: true })
+  const privateKey = await loadPrivateKey(pod, bo.id)
+  const migration = {
+    type: 'account_migration' as const,
+    author: bo.address,
+    profile: profileOf(carl),
+    signature: signMigration({ from: bo.address, to: carl.address }, carl.privateKey),
+    old_identity: bo.address,
+    remote_photo_path: undefined,
+  }
+  expect(await receive(pod, publicMessage({ ...carl, address: bo.address, privateKey }, migration))).toEqual(allStored)
+  expect(await pod.db('likes').where({ guid: like }).pluck('author_id')).toEqual([carl.id])
+
+  const cache = openEnvelopeCache({ envelopes: 1, bytes: 100_000, ageMs: 60_000, concurrentSignatures: 1 })
+  const served = await serveEntity(pod, cache, 'comment', comment)
+  const keys = new Map([
+    [al.address, createPublicKey(al.publicKey)],
+    [bo.address, createPublicKey(bo.publicKey)],
+  ])
+  expect(verifyEnvelope(served?.kind === 'envelope' ? served.envelope : '', keys, new Date())).toMatchObject({
+    ...{ state: 'verified', sender: al.address, signature: 'valid' },
+    entity: { guid: comment, author: bo.address },
+  })
+  expect(await exportedOthers(bo)).toEqual({ valid: new Set([comment, like]), leftOut: 0 })
 })
