@@ -148,7 +148,7 @@ interface LocalIdentity {
 
 /**
  * The account of this pod that has moved, maybe in several steps, to this person of another pod. It has written what the person has
- * here without a signature. Undefined: there is none, or two accounts have moved to the person, whose content cannot be told apart.
+ * here without a signature. Undefined: there is none, or two accounts have moved to the person: nothing shows which of them has written what.
  */
 export async function findEarlierLocalIdentity(db: Knex, personId: number): Promise<LocalIdentity | undefined> {
   const [nearest, next] = await queryRows<LocalIdentity & { readonly depth: number }>(
