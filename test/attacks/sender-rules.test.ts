@@ -335,7 +335,7 @@ describe('S08: a child of something else', () => {
     })
   })
 
-  it('is not stored: a like of a comment that is said to be a post, and the other way round', async () => {
+  it('is not stored: a like that names a comment as a post, or a post as a comment', async () => {
     const post = await postOfAnn()
     const comment = commentBy(quin, post)
     await pod.send(envelopeOf(quin, comment))

@@ -64,7 +64,7 @@ REGISTRATIONS=closed`
   })
 })
 
-it('the command of an installation uses the data folder of its settings, and a setting of its caller before both', async () => {
+it('the command of an installation uses the data folder of its settings; the environment of the caller overrides it', async () => {
   const settings = 'DATA_DIR=/srv/pod\nPORT=3000\n'
 
   expect((await runCommand(settings)).environment).toMatchObject({ DATA_DIR: '/srv/pod', PORT: '3000' })

@@ -116,7 +116,7 @@ describe('adding a person to an aspect', () => {
     expect((await contacts()).filter(({ receiving }) => receiving)).toHaveLength(1)
   })
 
-  it('is refused for the aspect of another user, and for people who cannot be a contact or are in it already', async () => {
+  it('is refused for the aspect of another user, and for people who cannot be contacts or are in the aspect already', async () => {
     const gone = await addRemotePerson(pod, 'gone@q.example')
     await gone.$query(pod.db).patch({ closedAt: new Date() })
     const blocked = await addRemotePerson(pod, 'blocked@q.example')

@@ -275,7 +275,7 @@ describe('taking back', () => {
       expect(await reasonOf(deletePost(pod.pod, ann, hidden.guid))).toBe('done')
     })
 
-    it('with thousands of comments needs one more statement than one with a single comment, and a later job deletes them', async () => {
+    it('with thousands of comments needs one more statement than with a single one, and a later job deletes the comments', async () => {
       const [small, large] = [await publish(), await publish()]
       const underneath = async (post: Post, count: number) => {
         await pod.pod.db.raw(

@@ -160,7 +160,7 @@ describe('the daily digest', () => {
       .where({ id: aliceId })
       .update({ digestOn: null, digestAt: opened.pod.db.raw(`now() - interval '1 hour'`) })
 
-  it('is one mail at the local hour with 30 lines and the number of the others, also with two workers', async () => {
+  it('is one mail at the local hour, with 30 lines and the number of further ones, also with two workers', async () => {
     await forget()
     await likePosts(40)
     await opened.pod.db('outbox').delete()

@@ -158,7 +158,7 @@ describe('a rejected message', () => {
     await reloadFilters(api.pod)
   })
 
-  it('by a filter is stored once when it is replayed after the filter is off, and is a repeated one after that', async () => {
+  it('by a filter is stored when it is replayed after the filter is off, and counts as repeated when it is replayed again', async () => {
     const { filter } = (
       await adm.post('/filters', { kind: 'word', value: 'bingo', action: 'reject', state: 'active', reason })
     ).body

@@ -51,7 +51,7 @@ describe('the queues of the admin API', () => {
     expect(await actionsOn('relay')).toEqual(['queue.resume', 'queue.pause'])
   })
 
-  it('refuse a pause without a reason, in the past, of an unknown queue and of the queue that finds lost work', async () => {
+  it('refuse a pause without a reason, until a time in the past, of an unknown queue, and of the queue that finds lost work', async () => {
     const answers = await Promise.all([
       adm.post('/queues/relay/pause', {}),
       adm.post('/queues/relay/pause', { reason, until: '2020-01-01' }),

@@ -555,7 +555,7 @@ describe('a comment of the owner under a post of another person', () => {
     expect(await pod.rows('outbox', 'outbound_messages', 'notifications')).toEqual([0, 0, 0])
   })
 
-  it('gets its post from the pod of the author whom the archive names, if the old pod has it no longer', async () => {
+  it('gets its post from the pod of the author whom the archive names, if the old pod no longer has it', async () => {
     const post = postBy(carl)
     pod.fakePods.serve(carl, post)
     expect(counts(await importComment(post), 'relayables')).toEqual({ imported: 0, skipped: 0, parent_missing: 1 })

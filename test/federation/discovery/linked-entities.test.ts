@@ -38,7 +38,7 @@ const wanted = (guid: string, fetchesLeft = 29) => ({
 })
 const linkTo = (guid: string, author = quin.address) => `diaspora://${author}/post/${guid}`
 
-it('what a post of our people links to is fetched, unless it is known, of this pod or nothing to fetch', async () => {
+it('entities that a local post links to are fetched, unless they are known, local, or of a type that cannot be fetched', async () => {
   const [unknown, known] = [newGuid(), (await addPost(pod, quin)).guid]
   const links = [linkTo(unknown), linkTo(unknown), linkTo(known), linkTo(newGuid(), 'ann@pod.example')]
   const text = [...links, `diaspora://${quin.address}/photo/${newGuid()}`, `diaspora://${quin.address}`].join(' ')
@@ -50,7 +50,7 @@ it('what a post of our people links to is fetched, unless it is known, of this p
   expect(await listLookups()).toEqual([wanted(unknown, 14)])
 })
 
-it('the same of what is private, of comments, of conversations and of messages', async () => {
+it('entities that private posts, comments, conversations and messages link to are fetched', async () => {
   const guids = Array.from({ length: 4 }, newGuid)
   const [post = '', comment = '', first = '', message = ''] = guids
   const aspectId = await addAspect(pod, ann.userId, [quin])

@@ -24,7 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => pod.close())
 
-it('a wave of 400 items by 40 people of 8 pods is cleaned in at most ten requests, and the undo shows what was hit wrongly', async () => {
+it('a wave of 400 items by 40 people of 8 pods is cleaned in at most ten requests, and the undo shows wrongly hidden items again', async () => {
   const { ann, bob } = await pod.localUsers('ann', 'bob')
   const posts = await Promise.all([ann, ann, ann, bob, bob].map((user) => addPost(pod, user)))
   const spammers = await Promise.all(
