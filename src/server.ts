@@ -10,7 +10,7 @@ import { persistCounters } from './jobs/operations/persisted-counters.js'
 import { openMetrics } from './operations/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from './operations/operator-server.js'
 import { registerStorageMetrics } from './operations/storage-metrics.js'
-import { openPictureStorage } from './persistence/photos/open-pictures.js'
+import { checkPicturesAtStart } from './persistence/photos/check-pictures.js'
 import { openServices } from './services/open-services.js'
 import { type RunningProcess, runProcess } from './services/run-process.js'
 import { buildApp } from './web/server/app.js'
@@ -23,7 +23,8 @@ await runProcess('web', startWeb)
 
 /** Opens all parts in the order of their dependencies. Returns a function that closes them in reverse order. */
 async function startWeb(config: Config, { log }: RunningProcess): Promise<() => Promise<void>> {
-  await openPictureStorage(config).check()
+  const unavailable = await checkPicturesAtStart(config)
+  if (unavailable !== undefined) log.warn({ err: unavailable }, 'S3 store not available, uploads and pictures fail')
   const crypto = openCryptoPool(config.cryptoThreads) // its threads start with the first key
   const services = await openServices(config, 'web', { crypto, log })
   const metrics = openMetrics(services)

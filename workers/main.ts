@@ -18,7 +18,7 @@ import { openMetrics } from '../src/operations/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from '../src/operations/operator-server.js'
 import { registerStorageMetrics } from '../src/operations/storage-metrics.js'
 import { checkForUpdate, registerUpdateMetric } from '../src/operations/update-check.js'
-import { openPictureStorage } from '../src/persistence/photos/open-pictures.js'
+import { checkPicturesAtStart } from '../src/persistence/photos/check-pictures.js'
 import { openServices } from '../src/services/open-services.js'
 import { type RunningProcess, runProcess } from '../src/services/run-process.js'
 import type { Services } from '../src/services/services.js'
@@ -59,7 +59,8 @@ await runProcess('worker', startWorker)
 /** Opens the parts in the order of their dependencies; returns a function that closes them in reverse order. */
 async function startWorker(config: Config, { log, isClosing, fail }: RunningProcess): Promise<() => Promise<void>> {
   const hasPictureQueue = config.workerQueues.includes('photos')
-  if (hasPictureQueue) await openPictureStorage(config).check()
+  const unavailable = hasPictureQueue ? await checkPicturesAtStart(config) : undefined
+  if (unavailable !== undefined) log.warn({ err: unavailable }, 'S3 store not available, photos wait')
   const crypto = openCryptoPool(config.cryptoThreads)
   const services = await openServices(config, 'worker', { crypto, log })
   for (const warning of await services.jobs.warnings().catch(asWarning)) log.warn(warning)

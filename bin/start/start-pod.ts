@@ -11,7 +11,7 @@ import { openDatabase } from '../../src/persistence/database/database.js'
 import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
 import { WORKER_DATABASE_LIMITS } from '../../src/persistence/database/limits.js'
 import { migrate } from '../../src/persistence/database/migrate.js'
-import { openPictureStorage } from '../../src/persistence/photos/open-pictures.js'
+import { checkPicturesAtStart } from '../../src/persistence/photos/check-pictures.js'
 import { requireCompleteDatabase } from '../../src/services/open-services.js'
 import { readSecretKey } from '../../src/services/secrets.js'
 import { explainDatabaseErrors } from '../explain-database-error.js'
@@ -37,7 +37,7 @@ const URGENT_DRAIN_LIMIT_MS = 2_000
 export async function startPod(config: Config, stop: StopRequest, onReady: (pod: RunningPod) => void): Promise<void> {
   const log = openLog(config, 'start')
   await readSecretKey(config) // created before two processes need it; fails at once if the folder is not writable
-  await openPictureStorage(config).check()
+  await checkPicturesAtStart(config)
   const parts: SupervisedProcess[] = []
   const renewAll = () => {
     for (const part of parts) part.restart()

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { plain } from '../support/files/pictures.js'
 import { type S3Store, startS3Store } from '../support/s3/s3-store.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'
@@ -77,6 +77,23 @@ it('web and worker processes without a common folder store, serve and delete pic
   await until(async () => (await images()) === FILES)
   for (const folder of processes.folders) expect(existsSync(join(folder, 'uploads', 'images'))).toBe(false)
   await processes.stop()
+})
+
+it('web and worker processes start while the S3 store does not answer, with a warning', {
+  timeout: 180_000,
+}, async () => {
+  const settings: Settings = { ...place.settings, ...(store.environment as Settings) }
+  await run(['user', 'create', 'bob', '--password', 'correct horse battery'], settings)
+  store.fail('break')
+  onTestFinished(() => store.fail(undefined))
+  const processes = ['web', 'worker'].map((name) =>
+    start([name, '--json'], { ...settings, DATA_DIR: join(place.folder, `outage-of-${name}`) }),
+  )
+
+  const lines = [/^S3 store not available/, /^(web process|worker) started$/]
+  await Promise.all(processes.flatMap(({ logged }) => lines.map((line) => logged(({ msg }) => line.test(msg ?? '')))))
+  for (const { child } of processes) child.kill('SIGTERM')
+  expect(await Promise.all(processes.map(({ ended }) => ended))).toEqual([0, 0])
 })
 
 it('a check compares with the new store while pictures move to it, and a second move copies nothing', async () => {

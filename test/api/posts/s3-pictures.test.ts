@@ -16,10 +16,12 @@ import { uploadPhoto } from '../../../src/domain/photos/uploads.js'
 import { photoEntity } from '../../../src/federation/outbound/post-entities.js'
 import { startHeartbeat } from '../../../src/jobs/operations/heartbeat.js'
 import { registerStorageMetrics } from '../../../src/operations/storage-metrics.js'
+import { checkPicturesAtStart } from '../../../src/persistence/photos/check-pictures.js'
 import { openFolderPictures } from '../../../src/persistence/photos/folder-pictures.js'
 import { openMovingPictures } from '../../../src/persistence/photos/moving-pictures.js'
 import { openPictureStorage, openPictureStorageOfKind } from '../../../src/persistence/photos/open-pictures.js'
 import type { PictureStorage } from '../../../src/persistence/photos/picture-storage.js'
+import { StorageUnavailable } from '../../../src/persistence/s3/storage-unavailable.js'
 import { photoHandlers } from '../../../workers/handlers/photos.js'
 import { plain } from '../../support/files/pictures.js'
 import { viewerOf } from '../../support/people/local-users.js'
@@ -187,6 +189,19 @@ describe('pictures in an S3 store', () => {
     await check({})
     expect(() => readConfig({ STORAGE: 's3' })).toThrow('An S3 store needs S3_BUCKET')
     expect(() => readConfig({ ...store.environment, S3_ENDPOINT: 'ftp://x' })).toThrow('S3_ENDPOINT')
+  })
+
+  it('do not stop a start while the store does not answer', async () => {
+    const check = (more: NodeJS.ProcessEnv) => checkPicturesAtStart(readConfig({ ...store.environment, ...more }))
+
+    expect(await check({})).toBeUndefined()
+    for (const failure of ['break', 503] as const) {
+      store.fail(failure)
+      expect(await check({})).toBeInstanceOf(StorageUnavailable)
+    }
+    store.fail(undefined)
+    await expect(check({ S3_SECRET_ACCESS_KEY: 'wrong' })).rejects.toThrow('check S3_ENDPOINT')
+    await expect(check({ S3_BUCKET: 'other-bucket' })).rejects.toThrow('check S3_ENDPOINT')
   })
 
   it('are not deleted by an isolated copy, whose bucket may be that of the original', async () => {
